@@ -77,6 +77,7 @@ fn cluster(nodes: usize, resources: usize, full: i64, seed: u64) -> WorkingSet {
         orphaned: false,
         revision: Default::default(),
         exclusive: None,
+        requires_nothing: false,
         outside: false,
         key_attributes: Vec::new(),
     };

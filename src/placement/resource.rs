@@ -124,6 +124,8 @@ pub struct Resource {
     /// A constraint by which it may be only where it, and others like it, name a host, whatever the scores
     /// (`resource-discovery="exclusive"`). Of a part of another resource, it does not count.
     pub exclusive: Option<String>,
+    /// Whether it waits for nothing before it is started: neither for quorum nor until lost hosts are fenced (`requires=nothing`).
+    pub requires_nothing: bool,
     /// Whether it is outside, and stays where it runs.
     pub outside: bool,
     /// Those of its instance attributes, and of its template's, whose names begin as those of affinity keys do, and their values
@@ -163,6 +165,7 @@ impl Resource {
             surplus: false,
             orphaned: false,
             exclusive: None,
+            requires_nothing: false,
             outside: false,
             key_attributes: Vec::new(),
         }

@@ -23,6 +23,16 @@ words!(
     }
 );
 
+words!(
+    /// What a cluster without quorum does.
+    pub QuorumPolicy, "policy without quorum" {
+        /// It stops what it runs.
+        Stop = "stop",
+        /// It goes on with what it runs, and starts nothing else.
+        Freeze = "freeze",
+    }
+);
+
 /// A node of a Pacemaker cluster.
 #[derive(Debug, Clone, Default)]
 pub struct Host {
@@ -183,6 +193,8 @@ pub struct WorkingSet {
     pub fencing: bool,
     /// Whether nothing is started, stopped or moved, as hosts should be fenced and nothing is there to do it.
     pub frozen: bool,
+    /// What is done as there is no quorum; none, if there is, or it does not matter.
+    pub without_quorum: Option<QuorumPolicy>,
     /// Whether several hosts are fenced at once.
     pub concurrent_fencing: bool,
     /// Whether every resource may run on every host that nothing forbids.
@@ -236,6 +248,11 @@ impl WorkingSet {
     /// Whether the wishes of the dependent of a colocation count for where the primary goes.
     pub(super) fn has_influence(&self, colocation: &Colocation) -> bool {
         colocation.influence || self.resource(colocation.primary).active.is_none()
+    }
+
+    /// Whether a lost host can be fenced: without quorum, only one that is still a member.
+    pub(super) fn can_fence(&self, host: HostIdx) -> bool {
+        self.fencing && (self.without_quorum.is_none() || self.host(host).state.online)
     }
 
     /// Whether a resource is to run, as far as the cluster decides about it.

@@ -8,7 +8,7 @@ use anyhow::{bail, ensure};
 use super::ExitStatus;
 use super::execution::check_journal;
 use super::hplace::carry::{carry_out_change, carry_out_pinning};
-use super::hplace::cluster::{ReadCib, read_cib};
+use super::hplace::cluster::{ReadCib, ensure_quorum, read_cib};
 use super::options::Options;
 use super::output::Output;
 use super::source;
@@ -147,6 +147,7 @@ pub(super) fn load(
         return Ok(LoadedCluster { cluster: source::load(&options.load, output)?, cib: None });
     }
     let read = read_cib(options, output)?;
+    ensure_quorum(&read.set)?;
     let looking = cluster_use == ClusterUse::Looking;
     let restarts = looking || options.placement.allow_restarts;
     let movable = MovableResources { restarts, weightless: cluster_use != ClusterUse::Moving };

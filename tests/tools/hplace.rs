@@ -185,6 +185,27 @@ fn a_form_that_is_printed_alone_is_the_only_one() {
 }
 
 #[test]
+fn without_quorum_nothing_is_started_or_planned() {
+    let document = fs::read_to_string("tests/fixtures/pacemaker/rules/no-quorum.xml").unwrap();
+    let warned = "Warning: the cluster has no quorum: Pacemaker stops what runs, and starts nothing (no-quorum-policy=stop)\n";
+    let table = hplace(&[], document.as_str()).code(0).stderr(warned);
+    table.stdout(
+        contains("d        n2  -   stop (there is no quorum)\n")
+            .and(contains("b        n3  n3  cannot be stopped (there is no quorum)\n")),
+    );
+    let refused =
+        "Error: the cluster has no quorum: it starts nothing that does not run, whatever is planned for it\n";
+    for words in [&["survive"][..], &["fit", "cpu=1"], &["--commands", "cib"]] {
+        hplace(words, document.as_str()).code(1).stdout("").stderr(format!("{warned}{refused}"));
+    }
+    let policy = r#"name="no-quorum-policy" value="suicide""#;
+    let suicide = document.replacen(r#"name="stonith-enabled" value="true""#, policy, 1);
+    assert_ne!(suicide, document);
+    let named = "Unsupported: cib: a cluster without quorum that fences itself (no-quorum-policy=suicide)\n";
+    hplace(&[], suicide).code(1).stdout("").stderr(starts_with(named));
+}
+
+#[test]
 fn exit_status_tells_whether_all_is_placed() {
     let small = fs::read_to_string(SMALL).unwrap();
     hplace(&[], small.as_str()).code(2);

@@ -38,6 +38,17 @@ fn hbal_says_what_it_moves_and_what_stays() {
 }
 
 #[test]
+fn nothing_is_planned_without_quorum() {
+    let document = fs::read_to_string(SIX).unwrap().replacen(r#"have-quorum="1""#, r#"have-quorum="0""#, 1);
+    for tool in ["hbal", "hspace", "hsqueeze", "hcheck"] {
+        fed(tool, &[], document.as_str())
+            .code(1)
+            .stdout("")
+            .stderr(contains("Error: the cluster has no quorum"));
+    }
+}
+
+#[test]
 fn metrics_are_labelled_with_the_name_of_the_file() {
     let directory = tempfile::tempdir().unwrap();
     for tool in ["hbal", "hspace", "hsqueeze", "hcheck"] {

@@ -38,7 +38,7 @@ use roxmltree::Node;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::number::is_true;
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{Colocation, Outside, Strategy, WorkingSet};
+use super::working_set::{Colocation, Outside, QuorumPolicy, Strategy, WorkingSet};
 use crate::input::encoding::decode;
 use crate::input::error::{LoadError, Result};
 use crate::model::shown::shown_source;
@@ -270,9 +270,17 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.keeps_orphans = !options.flag("stop-orphan-resources", true);
         self.cluster_name = options.get("cluster-name");
         self.watchdog = options.flag("have-watchdog", false);
-        let quorum = self.root.attribute("have-quorum").is_some_and(is_true);
-        if !quorum && options.get("no-quorum-policy") != Some("ignore") {
-            self.outside(self.root, "the cluster has no quorum");
+        if !self.root.attribute("have-quorum").is_some_and(is_true) {
+            match options.get("no-quorum-policy").unwrap_or_default() {
+                "ignore" => {}
+                "freeze" => self.set.without_quorum = Some(QuorumPolicy::Freeze),
+                "suicide" => self.outside(
+                    self.root,
+                    "a cluster without quorum that fences itself (no-quorum-policy=suicide)",
+                ),
+                // what is demoted is stopped, if it has no roles
+                _ => self.set.without_quorum = Some(QuorumPolicy::Stop),
+            }
         }
         self.health = HealthScores::of(&options);
         let keys = options.iter().filter(|(name, _)| tag_name(name).is_some());

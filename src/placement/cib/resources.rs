@@ -193,6 +193,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             let revision = |host: HostIdx| self.revision(&sources, &resource.agent, (&name, host));
             resource.revision = resource.active_hosts().map(revision).max().unwrap_or_default();
         }
+        if resource.runs_twice() && self.set.without_quorum.is_some() {
+            reasons.push("it runs on several nodes, and there is no quorum");
+        }
         if !reasons.is_empty() {
             let active: Vec<HostIdx> = resource.active_hosts().collect();
             self.charge(&name, &active, &resource.utilization);
@@ -295,6 +298,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             surplus: false,
             orphaned: false,
             exclusive: None,
+            requires_nothing: metas.get("requires").is_some_and(|word| word.eq_ignore_ascii_case("nothing")),
             outside: false,
             key_attributes: Vec::new(),
         }

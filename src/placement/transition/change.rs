@@ -2,7 +2,7 @@
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
-use super::super::working_set::{Resource, Revision, RunCondition, WorkingSet};
+use super::super::working_set::{QuorumPolicy, Resource, Revision, RunCondition, WorkingSet};
 
 /// What becomes of a primitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +81,27 @@ impl ResourceChange {
             },
             (Some(from), Some(to)) if may_migrate(from, to) => ResourceChange::Migrate { from, to },
             (Some(from), Some(to)) => ResourceChange::Move { from, to },
+        }
+    }
+
+    /// What is left of it where there is no quorum: nothing is started, or nothing that does not run, and what is on a host that would
+    /// have to be fenced first stays there.
+    pub(super) fn allowed(self, set: &WorkingSet, resource: ResourceIdx) -> ResourceChange {
+        let of = set.resource(resource);
+        let Some(policy) = set.without_quorum.filter(|_| set.is_managed(resource)) else { return self };
+        let change = match policy {
+            _ if of.requires_nothing => self,
+            // what was being started is stopped, too
+            QuorumPolicy::Stop => match (of.active, self) {
+                (Some(at), ResourceChange::Start(_)) => ResourceChange::Stop(at),
+                _ => self.not_started(),
+            },
+            QuorumPolicy::Freeze if of.active.is_none() => self.not_started(),
+            QuorumPolicy::Freeze => self,
+        };
+        match change.stops_on() {
+            Some(host) if set.host(host).state.unclean && !set.can_fence(host) => ResourceChange::Held(host),
+            _ => change,
         }
     }
 

@@ -236,7 +236,7 @@ impl Constraints<'_> {
             let why = WaitReason::Fencing(host);
             let waits = |resource: &ResourceIdx| {
                 let of = self.set.resource(*resource);
-                of.is_primitive() && !of.fences()
+                of.is_primitive() && !of.fences() && !of.requires_nothing
             };
             for resource in self.set.resource_indices().filter(waits) {
                 let start = self.actions.first_with(&[MigrateTo, MigrateFrom, Start], resource);

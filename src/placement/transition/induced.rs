@@ -27,12 +27,14 @@ pub(in crate::placement) struct Need {
 /// What becomes of every resource in the end, and what made that another thing than its own place says.
 pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     let own = |resource| ResourceChange::of(set, placed, resource);
+    let allowed = |resource| own(resource).allowed(set, resource);
+    let without_quorum = |resource| (own(resource) != allowed(resource)).then_some(WaitReason::Quorum);
     let count = set.resources.len();
     let mut induced = InducedChanges {
         set,
         placed,
-        changes: set.resource_indices().map(own).collect(),
-        causes: vec![None; count],
+        changes: set.resource_indices().map(allowed).collect(),
+        causes: set.resource_indices().map(without_quorum).collect(),
         held: vec![false; count],
         unheard: vec![false; count],
         waits: vec![false; count],
@@ -250,6 +252,13 @@ impl InducedChanges<'_> {
         of.condition == RunCondition::Blocked && of.active.is_some()
     }
 
+    /// Whether a resource cannot be stopped, as its host is lost and, without quorum, not fenced.
+    fn is_stranded(&self, resource: ResourceIdx) -> bool {
+        let change = self.of(resource);
+        let is_lost = |host: HostIdx| self.set.host(host).state.unclean && !self.set.can_fence(host);
+        matches!(change, ResourceChange::Held(host) if self.set.without_quorum.is_some() && is_lost(host))
+    }
+
     /// What has to be stopped after something that nobody touches is not stopped at all.
     fn wait_for_blocked(&mut self, need: &Need, then: ResourceIdx) {
         let set = self.set;
@@ -341,7 +350,7 @@ impl InducedChanges<'_> {
             let runs = of.active.is_some() && of.condition != RunCondition::Supposed;
             let unmanaged = !self.set.is_managed(*member) && runs;
             let stops = self.of(*member).stops_on();
-            is_held = unmanaged || (is_held && stops.is_some());
+            is_held = unmanaged || self.is_stranded(*member) || (is_held && stops.is_some());
             held.extend(stops.filter(|_| is_held).map(|host| (*member, host)));
         }
         held

@@ -24,12 +24,12 @@ pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Ac
 
 /// Lost hosts are fenced, the coordinator last, if there is anything to be managed at all.
 fn fence(set: &WorkingSet, actions: &mut Actions) {
-    if !set.fencing || !set.resource_indices().any(|resource| set.is_managed(resource)) {
+    if !set.resource_indices().any(|resource| set.is_managed(resource)) {
         return;
     }
     let is_coordinator = |host: &HostIdx| set.coordinator == Some(*host);
     let mut lost = by_shown_name(set);
-    lost.retain(|host| set.host(*host).state.unclean);
+    lost.retain(|host| set.host(*host).state.unclean && set.can_fence(*host));
     lost.sort_by_key(is_coordinator);
     let mut before: Vec<StepIdx> = Vec::new();
     for host in lost {
@@ -73,7 +73,7 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
         actions.edge_alone(before, stop, Strength::Must, why);
     }
     let stop = actions.with(ActionTask::Stop, resource);
-    for from in stops_on(set, change, resource).into_iter().filter(|_| !of.fences()) {
+    for from in stops_on(set, change, resource).into_iter().filter(|_| !of.fences() && !of.requires_nothing) {
         let fence = actions.to(ActionTask::Fence, from);
         // all stops wait for the first host
         match of.left_on.first().copied().or(of.active) == Some(from) {

@@ -25,6 +25,8 @@ pub enum WaitReason {
     Machine(ResourceIdx),
     /// Hosts are fenced one after the other.
     OneByOne,
+    /// There is no quorum.
+    Quorum,
     /// This host leaves when nothing runs on it any more.
     Shutdown(HostIdx),
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use anyhow::{Context, bail, ensure};
 
-use super::cluster::{ReadCib, read_cib};
+use super::cluster::{ReadCib, ensure_quorum, read_cib};
 use super::follow::carry_out;
 use super::run::{forms, only_one_form, status};
 use crate::execute::pacemaker::{Simulation, difference, simulate};
@@ -60,6 +60,7 @@ pub(super) fn bring(
     placed: &AllPlaced,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
+    ensure_quorum(&cib.set)?;
     let pinning = pin(&cib.text, &cib.source, placed)?;
     let change = CibChange::Pin(pinning.pins);
     let status = status(&cib.set, placed);
@@ -200,6 +201,7 @@ impl ProposedChange<'_> {
         output: &mut Output,
     ) -> anyhow::Result<ExitStatus> {
         let ReadCib { text, source, set } = self.cib;
+        ensure_quorum(set)?;
         ensure!(
             set.outside.is_empty(),
             "the cluster has what this tool does not know, so that nobody can tell what it would do: nothing is changed"

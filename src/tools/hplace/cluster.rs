@@ -14,7 +14,7 @@ use crate::load::merge::apply_node_options;
 use crate::model::shown::printable;
 use crate::placement::cib::GuestReading;
 use crate::placement::cib::change::dated;
-use crate::placement::working_set::{Outside, WorkingSet};
+use crate::placement::working_set::{Outside, QuorumPolicy, WorkingSet};
 use crate::placement::{AllocationScore, cib, ganeti};
 use crate::tools::options::{Options, PlacementOptions};
 use crate::tools::output::Output;
@@ -160,6 +160,19 @@ fn unreadable(source: &str) -> String {
     format!("cannot read file '{}'", printable(source, 200))
 }
 
+/// Refuses a cluster without quorum, for what makes sense only in one that does what it should.
+///
+/// # Errors
+/// There is no quorum.
+pub(in crate::tools) fn ensure_quorum(set: &WorkingSet) -> anyhow::Result<()> {
+    let has_quorum = set.without_quorum.is_none();
+    ensure!(
+        has_quorum,
+        "the cluster has no quorum: it starts nothing that does not run, whatever is planned for it"
+    );
+    Ok(())
+}
+
 /// Names what is outside, and takes the cluster if that is to be skipped.
 fn accept(set: &WorkingSet, options: &PlacementOptions, output: &mut Output) -> anyhow::Result<()> {
     for outside in &set.outside {
@@ -169,6 +182,14 @@ fn accept(set: &WorkingSet, options: &PlacementOptions, output: &mut Output) -> 
         set.outside.is_empty() || options.skip_unsupported,
         "the cluster has what this tool does not know; --skip-unsupported leaves it as it is"
     );
+    if let Some(policy) = set.without_quorum {
+        let what = match policy {
+            QuorumPolicy::Stop => "Pacemaker stops what runs, and starts nothing",
+            QuorumPolicy::Freeze => "Pacemaker starts nothing that does not run",
+        };
+        output
+            .error_line(&format!("Warning: the cluster has no quorum: {what} (no-quorum-policy={policy})"))?;
+    }
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail, ensure};
 
-use super::cluster::load;
+use super::cluster::{ensure_quorum, load};
 use super::run::no_forms;
 use crate::model::shown::shown_name;
 use crate::placement::fit::FitQuestion;
@@ -67,6 +67,7 @@ fn settled(all: &Options, output: &mut Output) -> anyhow::Result<(WorkingSet, St
     let options = &all.placement;
     no_forms(options, "what would be")?;
     let set = load(all, output)?;
+    ensure_quorum(&set)?;
     let method = options.method.unwrap_or(set.strategy().into());
     let strategy = method.strategy().context(
         "what would be is up to Pacemaker, which does not place as --strategy optimal does: name one of its strategies",

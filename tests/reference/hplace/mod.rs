@@ -220,6 +220,7 @@ pub fn run(
             if special.is_some_and(|at| SPECIAL[at].rarer) {
                 text = rarer::with_loose_groups(&text, &mut random);
                 text = rarer::with_discovery(&text, &mut random);
+                text = rarer::without_quorum(&text, &mut random);
             }
             fs::write(&file, text)?;
             let verdict = compare(&file)?;

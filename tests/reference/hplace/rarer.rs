@@ -29,6 +29,17 @@ pub fn with_discovery(xml: &str, random: &mut Random) -> String {
     text
 }
 
+/// The same document, perhaps without quorum.
+pub fn without_quorum(xml: &str, random: &mut Random) -> String {
+    if random.chance(0.8) {
+        return xml.to_owned();
+    }
+    const SET: &str = r#"<cluster_property_set id="o">"#;
+    let word = random.pick(&["stop", "freeze", "demote", "ignore"]);
+    let policy = format!(r#"{SET}<nvpair id="o-nqp" name="no-quorum-policy" value="{word}"/>"#);
+    xml.replacen(r#"have-quorum="1""#, r#"have-quorum="0""#, 1).replacen(SET, &policy, 1)
+}
+
 /// Puts something behind each tag that begins so, which follows from all before it and from its id.
 fn each(xml: &str, tag: &str, mut more: impl FnMut(&str, &str) -> String) -> String {
     let mut text = String::new();

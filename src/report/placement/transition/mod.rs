@@ -48,6 +48,7 @@ pub(super) fn reason(set: &WorkingSet, why: WaitReason) -> String {
         WaitReason::Room(host) => format!("room on {}", shown_host(set, host)),
         WaitReason::Fencing(host) => format!("until then anything may run on {}", shown_host(set, host)),
         WaitReason::Machine(machine) => format!("it runs in {}", resource(machine)),
+        WaitReason::Quorum => "there is no quorum".to_owned(),
         WaitReason::OneByOne => "one node is fenced after the other".to_owned(),
         WaitReason::Shutdown(host) => format!("nothing may run on {} then", shown_host(set, host)),
     }
