@@ -185,6 +185,10 @@ fn guest_nodes_in_unclear_states_are_outside() {
     };
     for (document, reason) in [
         (text.replacen(remote, &unmanaged, 1), "the machine of a guest node that is not managed"),
+        (
+            text.replacen(r#"have-quorum="1""#, r#"have-quorum="0""#, 1),
+            "the machine of a guest node, without quorum",
+        ),
         (after("vm"), "the machine of a guest node that nobody touches before somebody has looked at it"),
         (after("g1"), "the machine of a guest node to which the connection could not be stopped"),
         (text.replacen(remote, &remote.replace("g1", "n2"), 1), "it makes a guest node"),

@@ -33,6 +33,7 @@ pub enum GuestReading {
 /// Why the machine of a guest node is outside.
 const BLOCKED: &str = "the machine of a guest node that nobody touches before somebody has looked at it";
 const UNMANAGED: &str = "the machine of a guest node that is not managed";
+const WITHOUT_QUORUM: &str = "the machine of a guest node, without quorum";
 /// Pacemaker takes all of these for the same node where resources want to be together.
 const UNSEEN: &str = "the machine of one of several guest nodes of which the status says nothing";
 const STUCK: &str = "the machine of a guest node to which the connection could not be stopped";
@@ -134,6 +135,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             let hosts = machine.active.iter().chain(&places.active);
             if !draft.resource.managed || !connection.managed || hosts.into_iter().any(in_maintenance) {
                 self.outside(guest.machine, UNMANAGED);
+            } else if self.set.without_quorum.is_some() {
+                self.outside(guest.machine, WITHOUT_QUORUM);
             } else if machine.blocked {
                 self.outside(guest.machine, BLOCKED);
             }
