@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use crate::search::Deadline;
 
-    const LOOKED_FOR: &str = include_str!("../../tests/fixtures/pacemaker/rules/only-where-looked-for.xml");
+    const LOOKED_FOR: &str = include_str!("../../tests/fixtures/pacemaker/clones/only-where-looked-for.xml");
 
     fn named(set: &WorkingSet, id: &str) -> ResourceIdx {
         set.resource_indices().find(|one| set.resource(*one).id == id).unwrap()

@@ -40,7 +40,7 @@ const SPECIAL: [Special; 8] = [
         failures: true,
         several: true,
         changed: true,
-        most: 5,
+        most: 8,
         ..Special::of("whose configuration has changed, with failed operations")
     },
     Special { clones: true, rarer: true, most: 2, ..Special::of("with what is rarer, and clones") },
