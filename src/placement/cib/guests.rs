@@ -15,7 +15,7 @@ use super::document::{child, children, id};
 use super::history::Trace;
 use super::on_fail::FailureRules;
 use super::properties::Properties;
-use super::resources::{GUEST, Inherited, PrimitiveDraft, failed_on};
+use super::resources::{CONNECTION, GUEST, Inherited, PrimitiveDraft, failed_on};
 use super::whereabouts::RunPlaces;
 use crate::input::error::Result;
 
@@ -122,7 +122,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 &mut Vec::new(),
             );
             let connection = Resource {
-                agent: "ocf:pacemaker:remote".to_owned(),
+                agent: CONNECTION.to_owned(),
                 // a machine that is in maintenance is nothing to the connection
                 managed: self.is_managed(defaults) && draft.metas.flag("is-managed", true),
                 ..self.bare(guest.name, defaults)

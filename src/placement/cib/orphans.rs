@@ -8,7 +8,7 @@ use super::super::working_set::Outside;
 use super::Reader;
 use super::document::id;
 use super::history::NameMark;
-use super::resources::PrimitiveDraft;
+use super::resources::{CONNECTION, PrimitiveDraft};
 
 /// What bundles and guest nodes bring with them stands in no configuration.
 struct BroughtAlong<'a> {
@@ -29,18 +29,24 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// stopped, unless they stay (`stop-orphan-resources`).
     pub(super) fn read_orphans(&mut self) {
         for name in self.orphans() {
+            if self.connects(name) {
+                self.set.outside.push(outside(name, "the connection to a node that is no longer configured"));
+            }
             let draft = self.draft_orphan(name);
             let (resource, reasons) = self.settle(draft);
             if resource.active.is_none() && resource.left_on.is_empty() {
                 continue;
             }
-            self.set.outside.extend(reasons.iter().map(|reason| Outside {
-                element: "lrm_resource".to_owned(),
-                id: name.to_owned(),
-                reason: (*reason).to_owned(),
-            }));
+            self.set.outside.extend(reasons.iter().map(|reason| outside(name, reason)));
             self.set.resources.push(resource);
         }
+    }
+
+    /// Whether what runs by a name is the connection to a remote or guest node. Pacemaker goes on counting that node, and what runs
+    /// there.
+    fn connects(&self, name: &str) -> bool {
+        let mut records = self.records.get(name).into_iter().flatten();
+        records.any(|record| record.agent.eq_ignore_ascii_case(CONNECTION))
     }
 
     /// The names of those that are not configured, in the order in which the status names them.
@@ -93,6 +99,11 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
+/// What is not known of a resource that only the status has.
+fn outside(name: &str, reason: &str) -> Outside {
+    Outside { element: "lrm_resource".to_owned(), id: name.to_owned(), reason: reason.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::placement::cib::parse;
@@ -130,6 +141,20 @@ mod tests {
         assert_eq!(running(&configured, keeps, &["a", "b"]), []);
         assert_eq!(running(&configured, "", &names), told(true));
         assert_eq!(running(&configured, keeps, &names), told(false));
+    }
+
+    /// Something may run there that must not be started twice.
+    #[test]
+    fn nodes_that_are_no_longer_configured_are_outside() {
+        for (kind, code, is_outside) in
+            [("remote", 0, true), ("Remote", 0, true), ("remote", 7, false), ("Dummy", 0, false)]
+        {
+            let document = format!(
+                r#"<cib have-quorum="1"><configuration><crm_config/><nodes><node id="1" uname="n"/></nodes><resources/></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources><lrm_resource id="g" class="ocf" provider="pacemaker" type="{kind}"><lrm_rsc_op id="o" operation="monitor" call-id="1" op-status="0" rc-code="{code}" interval="0"/></lrm_resource></lrm_resources></lrm></node_state></status></cib>"#
+            );
+            let set = parse(&document, "x").unwrap();
+            assert_eq!(set.outside.iter().any(|of| of.id == "g"), is_outside, "{kind} {code}");
+        }
     }
 
     #[test]

@@ -21,6 +21,9 @@ use crate::input::error::Result;
 const BEYOND: [(&str, &str); 3] =
     [("master", PROMOTED), ("bundle", "a resource in containers"), ("promotable", PROMOTED)];
 
+/// The agent of connections to remote and guest nodes.
+pub(super) const CONNECTION: &str = "ocf:pacemaker:remote";
+
 /// The meta that names the guest node that a machine is.
 pub(super) const GUEST: &str = "remote-node";
 
@@ -230,7 +233,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             .filter(|(meta, ..)| !is_known(meta))
             .map(|(.., reason)| *reason)
             .collect();
-        if resource.agent == "ocf:pacemaker:remote" {
+        if resource.agent == CONNECTION {
             reasons.push("it makes a remote node");
         }
         let rules = self.failure_rules(node, template);
