@@ -8,9 +8,10 @@ use super::super::score::AllocationScore;
 use super::super::working_set::{Resource, ResourceForm, Revision, RunCondition};
 use super::Reader;
 use super::document::{children, id, required, wrong};
+use super::fail_counts::failed_on;
 use super::failures::PROMOTED;
 use super::properties::Properties;
-use super::resources::{GroupDraft, Inherited, PrimitiveDraft, failed_on};
+use super::resources::{GroupDraft, Inherited, PrimitiveDraft};
 use super::whereabouts::{UNDER_WAY, add_reason};
 use crate::input::error::Result;
 

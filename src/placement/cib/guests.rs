@@ -15,7 +15,7 @@ use super::document::{child, children, id};
 use super::history::Trace;
 use super::on_fail::FailureRules;
 use super::properties::Properties;
-use super::resources::{CONNECTION, GUEST, Inherited, PrimitiveDraft, failed_on};
+use super::resources::{CONNECTION, GUEST, Inherited, PrimitiveDraft};
 use super::whereabouts::RunPlaces;
 use crate::input::error::Result;
 
@@ -105,53 +105,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn settle_guests(&mut self, defaults: &Properties<'a>) -> Result<()> {
         for at in 0..self.guests.len() {
             let guest = self.guests[at].clone();
-            let host = self.hosts[guest.name];
-            let said = self.set.outside.len();
-            let metas = match guest.group {
-                Some(group) => self.properties(group, "meta_attributes").or(defaults),
-                None => defaults.clone(),
-            };
-            let draft =
-                self.draft_primitive(guest.machine, &Inherited { metas, group: None, wholes: Vec::new() })?;
-            self.set.outside.truncate(said);
-            let managed = draft.resource.managed;
-            let machine = self.whereabouts(
-                &draft.resource.id,
-                &draft.rules,
-                |blocked| managed && !blocked,
-                &mut Vec::new(),
-            );
-            let connection = Resource {
-                agent: CONNECTION.to_owned(),
-                // a machine that is in maintenance is nothing to the connection
-                managed: self.is_managed(defaults) && draft.metas.flag("is-managed", true),
-                ..self.bare(guest.name, defaults)
-            };
-            let PrimitiveDraft { resource: mut connection, threshold, rules, .. } =
-                PrimitiveDraft::new(connection, Vec::new(), defaults.clone(), FailureRules::of_connection());
-            let managed = connection.managed;
-            let places = self.whereabouts(guest.name, &rules, |blocked| managed && !blocked, &mut Vec::new());
-            let in_maintenance = |(host, _): &(HostIdx, RunCondition)| self.set.host(*host).state.maintenance;
-            let hosts = machine.active.iter().chain(&places.active);
-            if !draft.resource.managed || !connection.managed || hosts.into_iter().any(in_maintenance) {
-                self.outside(guest.machine, UNMANAGED);
-            } else if self.set.without_quorum.is_some() {
-                self.outside(guest.machine, WITHOUT_QUORUM);
-            } else if machine.blocked {
-                self.outside(guest.machine, BLOCKED);
-            }
-            if self.stop_failed(guest.name) {
-                self.outside(guest.machine, STUCK);
-            }
-            self.settle_on(&mut connection, &places, None);
-            if places.forgiven.is_empty() {
-                connection.failed_on = failed_on(self.failures_of(guest.name, &rules), threshold);
-            }
-            connection.failed_on.extend(places.banned.iter().map(|host| (*host, AllocationScore::INFINITY)));
-            self.settle_guest(&guest, host, [&machine, &places], &mut connection);
-            self.set.hosts[host.get()].state.shutting_down |=
-                self.set.host(host).state.online && draft.resource.stopped;
-            self.guests[at].connection = Some(connection);
+            self.guests[at].connection = Some(self.find_guest(&guest, defaults)?);
         }
         let without_state = self.guests.iter().filter(|guest| guest.state.is_none());
         let more: Vec<Node<'a, 'i>> = without_state.skip(1).map(|guest| guest.machine).collect();
@@ -163,6 +117,66 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.status_order = order;
         self.count_failures(hosts);
         Ok(())
+    }
+
+    /// Finds out how a guest node is, and returns the connection to it.
+    fn find_guest(&mut self, guest: &GuestDraft<'a, 'i>, defaults: &Properties<'a>) -> Result<Resource> {
+        let host = self.hosts[guest.name];
+        let draft = self.draft_machine(guest, defaults)?;
+        let managed = draft.resource.managed;
+        let (name, rules) = (&draft.resource.id, &draft.rules);
+        let machine = self.whereabouts(name, rules, |blocked| managed && !blocked, &mut Vec::new());
+        let connection = Resource {
+            agent: CONNECTION.to_owned(),
+            // a machine that is in maintenance is nothing to the connection
+            managed: self.is_managed(defaults) && draft.metas.flag("is-managed", true),
+            ..self.bare(guest.name, defaults)
+        };
+        let PrimitiveDraft { resource: mut connection, threshold, rules, .. } =
+            PrimitiveDraft::new(connection, Vec::new(), defaults.clone(), FailureRules::of_connection());
+        let linked = connection.managed;
+        let places = self.whereabouts(guest.name, &rules, |blocked| linked && !blocked, &mut Vec::new());
+        self.name_unclear(guest, managed && linked, [&machine, &places]);
+        self.settle_on(&mut connection, &places, None);
+        connection.failed_on = self.banned_from((guest.name, threshold), &rules, &places);
+        self.settle_guest(guest, host, [&machine, &places], &mut connection);
+        self.set.hosts[host.get()].state.shutting_down |=
+            self.set.host(host).state.online && draft.resource.stopped;
+        Ok(connection)
+    }
+
+    /// The machine of a guest node, of which it is said later what is outside.
+    fn draft_machine(
+        &mut self,
+        guest: &GuestDraft<'a, 'i>,
+        defaults: &Properties<'a>,
+    ) -> Result<PrimitiveDraft<'a, 'i>> {
+        let said = self.set.outside.len();
+        let metas = match guest.group {
+            Some(group) => self.properties(group, "meta_attributes").or(defaults),
+            None => defaults.clone(),
+        };
+        let inherited = Inherited { metas, group: None, wholes: Vec::new() };
+        let draft = self.draft_primitive(guest.machine, &inherited)?;
+        self.set.outside.truncate(said);
+        Ok(draft)
+    }
+
+    /// Notes the machine of a guest node of which it is not sure what follows: by where it and its connection run, and whether both are
+    /// managed.
+    fn name_unclear(&mut self, guest: &GuestDraft<'a, 'i>, managed: bool, places: [&RunPlaces; 2]) {
+        let in_maintenance = |(host, _): &(HostIdx, RunCondition)| self.set.host(*host).state.maintenance;
+        let mut hosts = places.iter().flat_map(|of| &of.active);
+        if !managed || hosts.any(in_maintenance) {
+            self.outside(guest.machine, UNMANAGED);
+        } else if self.set.without_quorum.is_some() {
+            self.outside(guest.machine, WITHOUT_QUORUM);
+        } else if places[0].blocked {
+            self.outside(guest.machine, BLOCKED);
+        }
+        if self.stop_failed(guest.name) {
+            self.outside(guest.machine, STUCK);
+        }
     }
 
     /// Whether a connection could not be stopped.

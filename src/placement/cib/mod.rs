@@ -7,6 +7,7 @@ mod colocations;
 mod dates;
 pub(super) mod document;
 mod elements;
+mod fail_counts;
 mod failures;
 mod guests;
 mod health;
@@ -37,7 +38,7 @@ use roxmltree::Node;
 
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::number::is_true;
-use super::score::{AllocationScore, ScoreTable};
+use super::score::ScoreTable;
 use super::working_set::{Colocation, Outside, QuorumPolicy, Strategy, WorkingSet};
 use crate::input::encoding::decode;
 use crate::input::error::{LoadError, Result};
@@ -45,6 +46,7 @@ use crate::model::shown::shown_source;
 use dates::ClusterTime;
 pub use dates::parse_date;
 use document::{child, id};
+use fail_counts::FailCount;
 use guests::GuestDraft;
 pub use guests::GuestReading;
 use health::HealthScores;
@@ -91,14 +93,6 @@ pub fn read_with(from: impl Read, source: &str, guests: GuestReading) -> Result<
         GuestReading::IfAllIsKnown if !set.outside.is_empty() => read(false),
         _ => Ok(set),
     }
-}
-
-/// How often a resource failed on a host.
-struct FailCount {
-    host: HostIdx,
-    count: AllocationScore,
-    /// When it did last, in seconds since 1970; 0 if that is not known.
-    last: i64,
 }
 
 /// What a host knows about a resource that runs there, or may, besides what its operations came to.

@@ -4,9 +4,9 @@ use roxmltree::Node;
 
 use super::super::capacity::Capacities;
 use super::super::index::{HostIdx, ResourceIdx};
-use super::super::number::leading;
 use super::super::score::{AllocationScore, ScoreTable};
 use super::super::working_set::{Charge, Colocation, Resource, ResourceForm, Revision, RunCondition};
+use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::failures::{PROMOTED, outcome};
 use super::history::Trace;
@@ -14,7 +14,6 @@ use super::migrations::HistoryPlace;
 use super::on_fail::FailureRules;
 use super::properties::{Properties, amount};
 use super::spans::milliseconds;
-use super::{FailCount, Reader};
 use crate::input::error::Result;
 
 /// Elements that hold primitives and are outside.
@@ -33,9 +32,6 @@ const METAS: [(&str, &str, &str); 3] = [
     ("container", "", "it runs in another resource"),
     ("requires", "unfencing", "it needs nodes to be unfenced"),
 ];
-
-/// The first set of features in which failures are counted by operation.
-const BY_OPERATION: [u64; 3] = [3, 0, 13];
 
 /// What primitives take from elsewhere.
 pub(super) struct Inherited<'a, 'i> {
@@ -183,13 +179,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let name = resource.id.clone();
         let managed_on = |blocked: bool| resource.managed && !blocked;
         let place = self.whereabouts(&name, &rules, managed_on, &mut reasons);
-        if place.forgiven.is_empty() {
-            resource.failed_on = failed_on(self.failures_of(&name, &rules), threshold);
-        }
-        let banned = place.banned.iter().chain(&place.unstopped);
-        let everywhere = self.set.host_indices().filter(|_| place.stopped);
-        let banned = banned.copied().chain(everywhere);
-        resource.failed_on.extend(banned.map(|host| (host, AllocationScore::INFINITY)));
+        resource.failed_on = self.banned_from((&name, threshold), &rules, &place);
         self.settle_on(&mut resource, &place, metas.get("multiple-active"));
         resource.managed &= !place.blocked;
         if !sources.is_empty() {
@@ -325,48 +315,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    /// Counts the failures that the attributes of some hosts tell of: `fail-count-NAME#OPERATION`, and when the last of them was:
-    /// `last-failure-NAME#OPERATION`. Clusters of before [`BY_OPERATION`] name no operation.
-    pub(super) fn count_failures(&mut self, hosts: impl IntoIterator<Item = HostIdx>) {
-        let by_operation = feature_set(self.root.attribute("crm_feature_set")) >= BY_OPERATION;
-        for host in hosts {
-            for (attribute, value) in &self.set.host(host).attributes {
-                let counts = attribute.strip_prefix("fail-count-");
-                let Some(rest) = counts.or_else(|| attribute.strip_prefix("last-failure-")) else { continue };
-                let name = match by_operation {
-                    true => rest.rsplit_once('#').filter(|(_, of)| is_operation(of)).map(|(name, _)| name),
-                    false => Some(rest),
-                };
-                let Some(name) = name else { continue };
-                let all = self.failures.entry(name.to_owned()).or_default();
-                if all.last().is_none_or(|last| last.host != host) {
-                    all.push(FailCount { host, count: AllocationScore::ZERO, last: 0 });
-                }
-                let Some(of) = all.last_mut() else { continue };
-                if counts.is_some() {
-                    of.count = of.count.plus(AllocationScore::parse(value).unwrap_or_default());
-                } else {
-                    of.last = of.last.max(leading(value).unwrap_or(0));
-                }
-            }
-        }
-    }
-
-    /// How often a resource failed on hosts, but for what is forgotten.
-    pub(super) fn failures_of(
-        &self,
-        name: &str,
-        rules: &FailureRules<'_>,
-    ) -> impl Iterator<Item = (HostIdx, AllocationScore)> {
-        let is_over = move |of: &&FailCount| {
-            rules
-                .timeout
-                .is_some_and(|after| of.last > 0 && of.last.saturating_add(after) < self.clock.seconds())
-        };
-        let all = self.failures.get(name).into_iter().flatten();
-        all.filter(move |of| !is_over(of)).map(|of| (of.host, of.count))
-    }
-
     fn charge(&mut self, name: &str, hosts: &[HostIdx], utilization: &Capacities) {
         let charge = |host: &HostIdx| Charge {
             resource: name.to_owned(),
@@ -418,26 +366,4 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.charge(&name, active.as_slice(), &utilization);
         }
     }
-}
-
-/// The hosts on which a primitive failed as often as it may, or more often.
-pub(super) fn failed_on(
-    failures: impl Iterator<Item = (HostIdx, AllocationScore)>,
-    threshold: AllocationScore,
-) -> Vec<(HostIdx, AllocationScore)> {
-    failures.filter(|(_, count)| threshold > AllocationScore::ZERO && *count >= threshold).collect()
-}
-
-/// The numbers of a set of features, which a cluster has from the release of its oldest member; 0 where there is none.
-fn feature_set(text: Option<&str>) -> [u64; 3] {
-    let mut numbers = text.unwrap_or_default().split('.').map(|number| number.parse().unwrap_or(0));
-    [(); 3].map(|()| numbers.next().unwrap_or(0))
-}
-
-/// Whether a text is the name of an operation with its interval: `monitor_10000`.
-fn is_operation(text: &str) -> bool {
-    let parts = text.rsplit_once('_');
-    parts.is_some_and(|(name, interval)| {
-        !name.is_empty() && !interval.is_empty() && interval.bytes().all(|byte| byte.is_ascii_digit())
-    })
 }

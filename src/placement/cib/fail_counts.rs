@@ -1,0 +1,102 @@
+//! How often resources failed on hosts, and where they may not be for that.
+
+use super::super::index::HostIdx;
+use super::super::number::leading;
+use super::super::score::AllocationScore;
+use super::Reader;
+use super::on_fail::FailureRules;
+use super::whereabouts::RunPlaces;
+
+/// The first set of features in which failures are counted by operation.
+const BY_OPERATION: [u64; 3] = [3, 0, 13];
+
+/// How often a resource failed on a host.
+pub(super) struct FailCount {
+    host: HostIdx,
+    count: AllocationScore,
+    /// When it did last, in seconds since 1970; 0 if that is not known.
+    last: i64,
+}
+
+impl Reader<'_, '_> {
+    /// Counts the failures that the attributes of some hosts tell of: `fail-count-NAME#OPERATION`, and when the last of them was:
+    /// `last-failure-NAME#OPERATION`. Clusters of before [`BY_OPERATION`] name no operation.
+    pub(super) fn count_failures(&mut self, hosts: impl IntoIterator<Item = HostIdx>) {
+        let by_operation = feature_set(self.root.attribute("crm_feature_set")) >= BY_OPERATION;
+        for host in hosts {
+            for (attribute, value) in &self.set.host(host).attributes {
+                let counts = attribute.strip_prefix("fail-count-");
+                let Some(rest) = counts.or_else(|| attribute.strip_prefix("last-failure-")) else { continue };
+                let name = match by_operation {
+                    true => rest.rsplit_once('#').filter(|(_, of)| is_operation(of)).map(|(name, _)| name),
+                    false => Some(rest),
+                };
+                let Some(name) = name else { continue };
+                let all = self.failures.entry(name.to_owned()).or_default();
+                if all.last().is_none_or(|last| last.host != host) {
+                    all.push(FailCount { host, count: AllocationScore::ZERO, last: 0 });
+                }
+                let Some(of) = all.last_mut() else { continue };
+                if counts.is_some() {
+                    of.count = of.count.plus(AllocationScore::parse(value).unwrap_or_default());
+                } else {
+                    of.last = of.last.max(leading(value).unwrap_or(0));
+                }
+            }
+        }
+    }
+
+    /// How often a resource failed on hosts, but for what is forgotten.
+    pub(super) fn failures_of(
+        &self,
+        name: &str,
+        rules: &FailureRules<'_>,
+    ) -> impl Iterator<Item = (HostIdx, AllocationScore)> {
+        let is_over = move |of: &&FailCount| {
+            rules
+                .timeout
+                .is_some_and(|after| of.last > 0 && of.last.saturating_add(after) < self.clock.seconds())
+        };
+        let all = self.failures.get(name).into_iter().flatten();
+        all.filter(move |of| !is_over(of)).map(|of| (of.host, of.count))
+    }
+
+    /// Where a primitive may not be after what happened there, with how often it failed.
+    pub(super) fn banned_from(
+        &self,
+        (name, threshold): (&str, AllocationScore),
+        rules: &FailureRules<'_>,
+        place: &RunPlaces,
+    ) -> Vec<(HostIdx, AllocationScore)> {
+        let mut banned = match place.forgiven.is_empty() {
+            true => failed_on(self.failures_of(name, rules), threshold),
+            false => Vec::new(),
+        };
+        let everywhere = self.set.host_indices().filter(|_| place.stopped);
+        let hosts = place.banned.iter().chain(&place.unstopped).copied().chain(everywhere);
+        banned.extend(hosts.map(|host| (host, AllocationScore::INFINITY)));
+        banned
+    }
+}
+
+/// The hosts on which a primitive failed as often as it may, or more often.
+pub(super) fn failed_on(
+    failures: impl Iterator<Item = (HostIdx, AllocationScore)>,
+    threshold: AllocationScore,
+) -> Vec<(HostIdx, AllocationScore)> {
+    failures.filter(|(_, count)| threshold > AllocationScore::ZERO && *count >= threshold).collect()
+}
+
+/// The numbers of a set of features, which a cluster has from the release of its oldest member; 0 where there is none.
+fn feature_set(text: Option<&str>) -> [u64; 3] {
+    let mut numbers = text.unwrap_or_default().split('.').map(|number| number.parse().unwrap_or(0));
+    [(); 3].map(|()| numbers.next().unwrap_or(0))
+}
+
+/// Whether a text is the name of an operation with its interval: `monitor_10000`.
+fn is_operation(text: &str) -> bool {
+    let parts = text.rsplit_once('_');
+    parts.is_some_and(|(name, interval)| {
+        !name.is_empty() && !interval.is_empty() && interval.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
