@@ -323,7 +323,7 @@ impl CibOrigin {
                 self.survey.get_or_init(|| found)
             }
         };
-        Ok(survey.clone().id_for(resource))
+        Ok(survey.id_alone(resource))
     }
 
     /// What has to be typed for one step, if nothing else is in its way; each command is whole.
@@ -334,8 +334,14 @@ impl CibOrigin {
         let set = &self.read.set;
         let resource = set.resource(self.units[step.instance.get()].resource).id.clone();
         let node = set.host(host(step.to.primary)).name.clone();
-        let pin = CibChange::Pin(vec![LocationPin { id: self.id_for(&resource)?, resource, node }]);
-        Ok(vec![making(self.form.unwrap_or(CommandForm::CrmResource), &pin)?.join("\n")])
+        let form = self.form.unwrap_or(CommandForm::CrmResource);
+        let id = match form {
+            // it names the constraint itself
+            CommandForm::CrmResource => resource.clone(),
+            CommandForm::Cib | CommandForm::Pcs | CommandForm::Crmsh => self.id_for(&resource)?,
+        };
+        let pin = CibChange::Pin(vec![LocationPin { id, resource, node }]);
+        Ok(vec![making(form, &pin)?.join("\n")])
     }
 }
 

@@ -184,6 +184,13 @@ impl PinSurvey {
 
     /// The id of a constraint about a resource: the one that it has already, or a new one.
     pub fn id_for(&mut self, resource: &str) -> String {
+        let id = self.id_alone(resource);
+        self.ids.insert(id.clone());
+        id
+    }
+
+    /// The same for a constraint beside which no other is made.
+    pub fn id_alone(&self, resource: &str) -> String {
         if let Some(pin) = self.pins.iter().find(|pin| pin.resource == resource) {
             return pin.id.clone();
         }
@@ -193,9 +200,7 @@ impl PinSurvey {
             more => format!("{PREFIX}{name}-{more}"),
         });
         let mut free = names.skip_while(|name| self.ids.contains(name));
-        let new = free.next().unwrap_or_default();
-        self.ids.insert(new.clone());
-        new
+        free.next().unwrap_or_default()
     }
 }
 
