@@ -60,6 +60,15 @@ impl Revision {
     pub fn restarts(self) -> bool {
         matches!(self, Revision::Parameters | Revision::Agent)
     }
+
+    /// What is another thing now, in a word; nothing where nothing was changed.
+    pub fn subject(self) -> Option<&'static str> {
+        match self {
+            Revision::None => None,
+            Revision::Reload | Revision::Parameters => Some("parameters"),
+            Revision::Agent => Some("agent"),
+        }
+    }
 }
 
 /// A primitive, a group or a clone.

@@ -26,15 +26,18 @@ pub(in crate::placement) struct Need {
 
 /// What becomes of every resource in the end, and what made that another thing than its own place says.
 pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
-    let own = |resource| ResourceChange::of(set, placed, resource);
-    let allowed = |resource| own(resource).allowed(set, resource);
-    let without_quorum = |resource| (own(resource) != allowed(resource)).then_some(WaitReason::Quorum);
+    let own_and_allowed = |resource| {
+        let own = ResourceChange::of(set, placed, resource);
+        let allowed = own.allowed(set, resource);
+        (allowed, (own != allowed).then_some(WaitReason::Quorum))
+    };
+    let (changes, causes) = set.resource_indices().map(own_and_allowed).unzip();
     let count = set.resources.len();
     let mut induced = InducedChanges {
         set,
         placed,
-        changes: set.resource_indices().map(allowed).collect(),
-        causes: set.resource_indices().map(without_quorum).collect(),
+        changes,
+        causes,
         held: vec![false; count],
         unheard: vec![false; count],
         waits: vec![false; count],

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::placement::why::{PlaceReasons, why};
-use crate::placement::working_set::{NODE_HEALTH, OrderStrength, Revision, WorkingSet};
+use crate::placement::working_set::{NODE_HEALTH, OrderStrength, WorkingSet};
 use crate::placement::{
     AllPlaced, AllocationScore, Capacities, HostIdx, ResourceChanges, ResourceIdx, Strategy, Transition,
 };
@@ -176,11 +176,7 @@ fn resource(
         action: ResourceAction::of(set, changes, resource).as_str(),
         managed: set.is_managed(resource),
         orphaned: of.orphaned,
-        changed: match of.revision {
-            Revision::None => None,
-            Revision::Reload | Revision::Parameters => Some("parameters"),
-            Revision::Agent => Some("agent"),
-        },
+        changed: of.revision.subject(),
         scores: record.scores.iter().map(|(host, score)| (name(host), score.into())).collect(),
         reason: words::lines(set, &reasons).iter().map(|line| line.trim().to_owned()).collect(),
         room_taken: room_taken(set, &reasons),

@@ -2,7 +2,7 @@
 
 use crate::model::shown::shown_name;
 use crate::placement::why::{PlaceReasons, why};
-use crate::placement::working_set::{Revision, RunCondition};
+use crate::placement::working_set::RunCondition;
 use crate::placement::{
     AllPlaced, HostIdx, ResourceChanges, Strategy, Transition, WorkingSet, by_shown_name,
 };
@@ -70,23 +70,19 @@ fn resources(set: &WorkingSet, changes: &ResourceChanges) -> Vec<String> {
         let cause = changes.causes[resource.get()].filter(|_| set.is_managed(resource));
         let cause = cause.map(|why| format!(" ({})", reason(set, why))).unwrap_or_default();
         let is_cause = cause.is_empty() && matches!(action, ResourceAction::Restart | ResourceAction::Reload);
-        let changed =
-            if is_cause && of.condition != RunCondition::Failed { changed(of.revision) } else { "" };
+        let changed = of.revision.subject().filter(|_| is_cause && of.condition != RunCondition::Failed);
+        let changed = changed.map(|what| format!(" ({what} changed)")).unwrap_or_default();
         let orphaned = if of.orphaned { " (no longer configured)" } else { "" };
         let was: Vec<String> = of.active_hosts().map(|host| name(Some(host))).collect();
         let was = if was.is_empty() { name(None) } else { was.join(",") };
-        table.push(vec![shown_name(&of.id), was, name(change.runs_on()), text + &cause + changed + orphaned]);
+        table.push(vec![
+            shown_name(&of.id),
+            was,
+            name(change.runs_on()),
+            text + &cause + &changed + orphaned,
+        ]);
     }
     trimmed(&table)
-}
-
-/// What was changed since a resource was started, as the reason for what is done.
-fn changed(revision: Revision) -> &'static str {
-    match revision {
-        Revision::None => "",
-        Revision::Reload | Revision::Parameters => " (parameters changed)",
-        Revision::Agent => " (agent changed)",
-    }
 }
 
 fn hosts(set: &WorkingSet, placed: &AllPlaced) -> Vec<String> {
