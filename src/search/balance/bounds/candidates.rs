@@ -6,11 +6,11 @@ use super::amounts::AmountsBox;
 use super::arrival_costs::{ArrivalRole, ArrivalRow};
 use super::departure::{Departure, VarianceChanges};
 use super::lanes::least;
-use super::place::{ArrivalPlaces, Outlay};
+use super::place::Outlay;
 use super::size::SizeBox;
 use super::tight_bounds::SlotArrivals;
 use super::{FAILOVER, MoveBounds, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS, slot};
-use crate::model::{Instance, InstanceIdx, Move, NodeIdx};
+use crate::model::{Cluster, Instance, InstanceIdx, Move, NodeIdx};
 use crate::search::balance::Balancer;
 
 /// A move that the bounds do not exclude.
@@ -25,18 +25,25 @@ pub struct Candidate {
 /// What one instance costs more at some nodes than at the one that is best for it: by the place, if there is a difference
 /// between places, and by its affinity keys, if it has any.
 struct Extras<'a> {
-    places: &'a ArrivalPlaces,
+    bounds: &'a MoveBounds,
+    cluster: &'a Cluster,
+    /// Its position, and itself.
+    of: (u32, &'a Instance),
     outlay: Option<Outlay<'a>>,
+    /// By row, what its keys cost more there, once that is asked for.
     keys: Option<Vec<f64>>,
 }
 
 impl Extras<'_> {
     /// What a move of a slot costs more, by row, rounded down.
     fn of_slot(&mut self, slot: usize) -> impl Fn(usize) -> f64 + '_ {
-        let places = self.places;
+        let MoveBounds { places, key_costs, ground, .. } = self.bounds;
         let by_place = self.outlay.as_mut().map(|outlay| outlay.extras(slot));
-        let by_keys =
-            self.keys.as_ref().filter(|_| ArrivalRole::of_target(slot) == Some(ArrivalRole::Primary));
+        let brings_keys =
+            ArrivalRole::of_target(slot) == Some(ArrivalRole::Primary) && !self.of.1.keys.is_empty();
+        let by_keys = brings_keys.then(|| {
+            &*self.keys.get_or_insert_with(|| key_costs.extras(self.cluster, &ground.nodes, self.of))
+        });
         move |at| {
             let place = by_place.as_ref().map_or(0.0, |extras| extras[places.of_row(at)]);
             place + by_keys.map_or(0.0, |extras| extras[at])
@@ -184,9 +191,11 @@ impl MoveBounds {
         let (cluster, spread) = (balancer.cluster(), balancer.board().spread());
         let outlay = || Outlay::new(&self.places, spread, cluster, instance);
         Extras {
-            places: &self.places,
+            bounds: self,
+            cluster,
+            of: (position, instance),
             outlay: self.places.matter().then(outlay),
-            keys: self.key_costs.extras(cluster, &self.ground.nodes, (position, instance)),
+            keys: None,
         }
     }
 

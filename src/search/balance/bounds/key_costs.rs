@@ -72,20 +72,17 @@ impl KeyCosts {
     }
 
     /// By row, how much more an instance's keys cost there than where they cost least, as part of the score, rounded
-    /// down; none if they cost the same everywhere, as none do.
+    /// down.
     pub fn extras(
         &self,
         cluster: &Cluster,
         nodes: &[NodeIdx],
         (position, instance): (u32, &Instance),
-    ) -> Option<Vec<f64>> {
-        if instance.keys.is_empty() {
-            return None;
-        }
+    ) -> Vec<f64> {
         let part = |cost: i64| cluster.weights.affinity() * (cost as f64 / WORTH_PARTS);
         let least = part(self.least(position));
         let extra = |cost: f64| cost - least - COUNT_ERROR * (cost.abs() + least.abs());
-        Some(costs(cluster, &instance.keys, nodes).map(|cost| extra(part(cost))).collect())
+        costs(cluster, &instance.keys, nodes).map(|cost| extra(part(cost))).collect()
     }
 }
 

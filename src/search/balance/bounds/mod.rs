@@ -134,7 +134,7 @@ impl MoveBounds {
                 by_tag.entry(*tag).or_default().push(at as u32);
             }
         }
-        let positions: Vec<InstanceIdx> = instances.iter().map(|i| i.idx).collect();
+        let indices: Vec<InstanceIdx> = instances.iter().map(|i| i.idx).collect();
         let mut bounds = MoveBounds {
             places,
             kinds: TagKinds::of(cluster),
@@ -150,12 +150,12 @@ impl MoveBounds {
             alike: AlikeInstances::new(instances.len()),
             at_node: vec![Vec::new(); cluster.nodes.len()],
             by_tag,
-            key_costs: KeyCosts::of(cluster, &positions, &ground.nodes),
+            key_costs: KeyCosts::of(cluster, &indices, &ground.nodes),
             present,
             largest_change,
             upkeep: refresh::Upkeep::default(),
             ground,
-            instances: positions,
+            instances: indices,
         };
         bounds.begin(balancer);
         Some(bounds)
