@@ -110,6 +110,8 @@ pub struct Facts {
     pub no_capacity_checks: bool,
     /// What hroller is asked.
     pub rolling: Option<hroller::Rolling>,
+    /// The standard instances for which hsqueeze keeps room on every node.
+    pub reserve: Option<f64>,
     /// The hypervisor is KVM.
     pub kvm: bool,
     /// The memory that a KVM node is assumed to use, if positive.

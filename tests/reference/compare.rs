@@ -334,6 +334,11 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
         Rule::InitialN1 if case.tool == Tool::Hsqueeze => {
             theirs.status == ours.status && hsqueeze::candidates(&a[1].1) == hsqueeze::candidates(&b[1].1)
         }
+        Rule::LoadsBack => {
+            let refused = String::from_utf8_lossy(&ours.stderr).contains(": it would not load back: ");
+            refused && ours.status == Some(1) && a[1] == b[1]
+        }
+        Rule::OfflineReserve => theirs.status == ours.status && hsqueeze::frees_small(case, &a[1].1, &b[1].1),
         Rule::FreedN1 | Rule::LastNode => {
             theirs.status == ours.status && hsqueeze::frees_more(&a[1].1, &b[1].1)
         }

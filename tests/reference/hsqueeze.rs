@@ -1,8 +1,12 @@
 //! Cases of hsqueeze: small clusters of one group with a master, whose offline nodes, if there
 //! are any, are standby nodes in working order. Elsewhere the answers are meant to differ.
 
+use std::collections::BTreeSet;
+
 use htools::generate::random::Random;
-use htools::model::{DiskTemplate, GroupIdx, Mib};
+use htools::load::merge::{MergeOptions, merge};
+use htools::model::{DiskTemplate, GroupIdx, Mib, NodeIdx};
+use htools::search::squeeze::Reserve;
 
 use super::cases::{Case, Facts, Source, TEXT};
 use super::clusters::{OddCluster, sized};
@@ -21,6 +25,7 @@ pub fn case(number: u64, random: &mut Random) -> Case {
     let files = vec![(TEXT, input::text(&mut cluster, random))];
     let minimal = *random.pick(&[0.0, 0.5, 1.0, 2.0, 2.0, 3.5]);
     let target = minimal + *random.pick(&[0.0, 0.0, 0.5, 2.0]);
+    facts.reserve = Some(target);
     let mut meant = vec![
         valued(None, "minimal-resources", minimal.to_string()),
         valued(None, "target-resources", target.to_string()),
@@ -144,13 +149,34 @@ pub fn candidates(text: &str) -> Vec<&str> {
 
 /// Whether an answer with the same candidates has a node that the other has not.
 pub fn frees_more(theirs: &str, ours: &str) -> bool {
-    let nodes = |text: &str| -> Vec<String> {
-        let shown = text.lines().take_while(|line| !line.is_empty() && !line.starts_with("The commands"));
-        shown
-            .filter(|line| !line.starts_with('\'') && !line.contains("line candidates: "))
-            .map(str::to_owned)
-            .collect()
-    };
-    let ours_nodes = nodes(ours);
-    candidates(theirs) == candidates(ours) && nodes(theirs).iter().any(|node| !ours_nodes.contains(node))
+    candidates(theirs) == candidates(ours) && switched(theirs).difference(&switched(ours)).next().is_some()
+}
+
+/// Whether an answer with the same candidates frees a node without room for the reserve even
+/// when it is empty. The reference counts it, though it is offline then.
+pub fn frees_small(case: &Case, theirs: &str, ours: &str) -> bool {
+    let small = without_reserve(case);
+    let more: Vec<_> = switched(ours).difference(&switched(theirs)).copied().collect();
+    candidates(theirs) == candidates(ours) && more.iter().any(|node| small.contains(*node))
+}
+
+/// The nodes that are to be switched.
+fn switched(text: &str) -> BTreeSet<&str> {
+    let shown = text.lines().take_while(|line| !line.is_empty() && !line.starts_with("The commands"));
+    shown.filter(|line| !line.starts_with('\'') && !line.contains("line candidates: ")).collect()
+}
+
+/// Names of the nodes that have no room for the reserve that is asked for, without any instance.
+pub fn without_reserve(case: &Case) -> BTreeSet<String> {
+    let Some(factor) = case.facts.reserve else { return BTreeSet::new() };
+    let mut raw = case.cluster.raw.clone();
+    raw.instances.clear();
+    for node in &mut raw.nodes {
+        node.offline = false;
+    }
+    let Ok(cluster) = merge(raw, &MergeOptions::default()) else { return BTreeSet::new() };
+    let reserve = Reserve::of(&cluster.policy, factor);
+    let small =
+        (0..cluster.nodes.len()).map(NodeIdx::new).filter(|node| reserve.lack(&cluster, *node).is_some());
+    small.map(|node| case.cluster.raw.nodes[node.get()].name.clone()).collect()
 }

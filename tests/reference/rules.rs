@@ -129,6 +129,10 @@ pub enum Rule {
     /// A node that does not answer counts as offline; the reference stops. Compared
     /// exactly, after marking it as offline.
     SilentNodes,
+    /// A state that would not load back is not saved, with status 1. What is printed is compared.
+    LoadsBack,
+    /// hsqueeze looks for the reserve on online nodes only; the reference also on those that it frees.
+    OfflineReserve,
     /// hsqueeze frees no node if another one would fail N+1 then.
     FreedN1,
     /// hsqueeze leaves a node online where no node is known to be the master.
@@ -163,7 +167,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 37] = [
+    pub const ALL: [Rule; 39] = [
         Rule::SilentNodes,
         Rule::FullNamesInCommands,
         Rule::ImpossibleNames,
@@ -199,6 +203,8 @@ impl Rule {
         Rule::CompleteScript,
         Rule::AllOffline,
         Rule::InitialN1,
+        Rule::LoadsBack,
+        Rule::OfflineReserve,
         Rule::FreedN1,
         Rule::LastNode,
     ];
@@ -254,6 +260,8 @@ impl Rule {
             Rule::SilentNode => "silent-node",
             Rule::SilentNodes => "silent-nodes",
             Rule::CompleteScript => "complete-script",
+            Rule::LoadsBack => "loads-back",
+            Rule::OfflineReserve => "offline-reserve",
             Rule::FreedN1 => "freed-n1",
             Rule::LastNode => "last-node",
             Rule::RepairGoesOn => "repair-goes-on",
@@ -286,6 +294,8 @@ impl Rule {
             };
         }
         match self {
+            Rule::LoadsBack => case.facts.save,
+            Rule::OfflineReserve => is_hsqueeze && !hsqueeze::without_reserve(case).is_empty(),
             // whatever the template, a secondary node counts
             Rule::FreedN1 => is_hsqueeze && raw.instances.iter().any(|i| i.secondary.is_some()),
             Rule::LastNode => is_hsqueeze && raw.instances.is_empty() && !hsqueeze::has_master(case),
