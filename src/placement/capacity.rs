@@ -59,7 +59,15 @@ impl Capacities {
 
     /// Whether all of `needed` is there.
     pub fn hold(&self, needed: &Capacities) -> bool {
-        self.missing_for(needed).next().is_none()
+        if self.has_kinds_of(needed) {
+            return self.0.iter().zip(&needed.0).all(|((_, here), (_, needed))| here >= needed);
+        }
+        needed.iter().all(|(kind, amount)| self.get(kind) >= amount)
+    }
+
+    /// Whether both list the same kinds, as nearly always.
+    fn has_kinds_of(&self, other: &Capacities) -> bool {
+        self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(|((a, _), (b, _))| a == b)
     }
 
     /// Which of the two has more: the one that has more of more kinds. This goes in circles for some threes.
@@ -70,8 +78,7 @@ impl Capacities {
             Ordering::Less => less += 1,
             Ordering::Equal => {}
         };
-        // nearly always all have the same kinds
-        if self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(|((a, _), (b, _))| a == b) {
+        if self.has_kinds_of(other) {
             self.0.iter().zip(&other.0).for_each(|((_, x), (_, y))| count(*x, *y));
             return more.cmp(&less);
         }

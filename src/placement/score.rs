@@ -166,7 +166,9 @@ impl ScoreTable {
         if Arc::ptr_eq(&self.0, &other.0) {
             return Ordering::Equal;
         }
-        let order = |host: &HostIdx| self.or_never(*host).cmp(&other.or_never(*host));
+        // what is absent is as bad as never
+        let of = |table: &ScoreTable, host: &HostIdx| table.0[host.get()].max(-INFINITE);
+        let order = |host: &HostIdx| of(self, host).cmp(&of(other, host));
         hosts.iter().map(order).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 }

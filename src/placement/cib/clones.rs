@@ -199,7 +199,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 end.is_empty() || number.bytes().all(|byte| byte.is_ascii_digit())
             })
         };
-        let traced = self.traces.keys().copied().filter(is_copy);
+        let traced = self.records.keys().copied().filter(is_copy);
         let failed = self.failures.keys().map(String::as_str).filter(is_copy);
         let mut names: Vec<String> = traced.chain(failed).map(str::to_owned).collect();
         names.sort_unstable();

@@ -72,7 +72,7 @@ impl Reader<'_, '_> {
             true => failed_on(self.failures_of(name, rules), threshold),
             false => Vec::new(),
         };
-        let everywhere = self.set.host_indices().filter(|_| place.stopped);
+        let everywhere = place.stopped.then(|| self.set.host_indices()).into_iter().flatten();
         let hosts = place.banned.iter().chain(&place.unstopped).copied().chain(everywhere);
         banned.extend(hosts.map(|host| (host, AllocationScore::INFINITY)));
         banned

@@ -181,8 +181,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Whether a connection could not be stopped.
     fn stop_failed(&self, connection: &str) -> bool {
-        let traces = self.traces.get(connection).into_iter().flatten();
-        let mut operations = traces.flat_map(|(_, trace)| match trace {
+        let mut operations = self.records_of(connection).iter().flat_map(|of| match &of.history.trace {
             Trace::Troubled(operations) => operations.as_slice(),
             _ => &[],
         });

@@ -81,7 +81,8 @@ impl KeptOperation {
 pub(super) struct ResourceHistory {
     /// What its operations say.
     pub(super) trace: Trace,
-    /// Class, provider and type of what was started, as in [`Resource`](super::super::working_set::Resource).
+    /// Class, provider and type of what was started, as in [`Resource`](super::super::working_set::Resource), unless it does not
+    /// run there.
     pub(super) agent: String,
     /// What was noted of its parameters by the operations since it came to this host.
     pub(super) noted: Vec<NotedParameters>,
@@ -90,12 +91,14 @@ pub(super) struct ResourceHistory {
 impl ResourceHistory {
     /// What the operations of a resource come to, in the order of their calls.
     pub(super) fn of(past: &PastResource<'_>, operations: &mut [PastOperation<'_>]) -> ResourceHistory {
-        let trace = trace(operations);
-        let noted = match trace {
-            Trace::Inactive(_) => Vec::new(),
-            _ => since_it_came(operations).map(NotedParameters::of).collect(),
-        };
-        ResourceHistory { trace, agent: past.agent(), noted }
+        match trace(operations) {
+            // of these there are most
+            trace @ Trace::Inactive(_) => ResourceHistory { trace, agent: String::new(), noted: Vec::new() },
+            trace => {
+                let noted = since_it_came(operations).map(NotedParameters::of).collect();
+                ResourceHistory { trace, agent: past.agent(), noted }
+            }
+        }
     }
 }
 

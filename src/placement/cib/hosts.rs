@@ -1,5 +1,6 @@
 //! The nodes, and how they are.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use roxmltree::Node;
@@ -66,16 +67,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.first_known.extend(taken.iter().flat_map(|of| &of.order));
         self.has_fenced |= taken.is_some_and(|of| of.fences) || others_fence;
         let taken = taken.into_iter().flat_map(|of| &of.histories);
-        let taken = taken.map(|(name, history)| (name.as_str(), history.clone()));
+        let taken = taken.map(|(name, history)| (name.as_str(), Cow::Borrowed(history)));
+        let others = others.into_iter().map(|(name, history)| (name, Cow::Owned(history)));
         for (position, (name, history)) in taken.chain(others).enumerate() {
             match history.trace {
                 Trace::Inactive(when) => idle.add(name.as_bytes(), when),
-                trace => {
-                    self.traces.entry(name).or_default().push((host, trace));
-                    let (agent, noted) = (history.agent, history.noted);
-                    let record = HostRecord { host, position, agent, noted };
-                    self.records.entry(name).or_default().push(record);
-                }
+                _ => self.records.entry(name).or_default().push(HostRecord { host, position, history }),
             }
         }
         self.idle[host.get()] = idle;

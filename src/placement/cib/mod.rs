@@ -30,6 +30,7 @@ mod spans;
 pub mod underway;
 mod whereabouts;
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -50,7 +51,7 @@ use fail_counts::FailCount;
 use guests::GuestDraft;
 pub use guests::GuestReading;
 use health::HealthScores;
-use history::{IdleMarks, NameMark, NotedParameters, Trace};
+use history::{IdleMarks, NameMark, ResourceHistory};
 pub(super) use keys::tag_name;
 use plain::{PlainHistories, TakenHistory};
 use properties::Properties;
@@ -95,15 +96,12 @@ pub fn read_with(from: impl Read, source: &str, guests: GuestReading) -> Result<
     }
 }
 
-/// What a host knows about a resource that runs there, or may, besides what its operations came to.
-struct HostRecord {
+/// What a host knows about a resource that runs there, or may.
+struct HostRecord<'a> {
     host: HostIdx,
     /// Its place among those on the host.
     position: usize,
-    /// Class, provider and type of what was started.
-    agent: String,
-    /// What was noted of its parameters.
-    noted: Vec<NotedParameters>,
+    history: Cow<'a, ResourceHistory>,
 }
 
 /// A document on its way to a working set.
@@ -141,10 +139,8 @@ struct Reader<'a, 'i> {
     together: Vec<Colocation>,
     /// What histories say that is not in the tree, by where they are in the document.
     taken: &'a HashMap<usize, TakenHistory>,
-    /// By the id of a resource, the hosts on which it runs, or may run.
-    traces: HashMap<&'a str, Vec<(HostIdx, Trace)>>,
-    /// For the same hosts, what else they know.
-    records: HashMap<&'a str, Vec<HostRecord>>,
+    /// By the id of a resource, what is known on the hosts on which it runs, or may run.
+    records: HashMap<&'a str, Vec<HostRecord<'a>>>,
     /// What the first host of the status knows, in order, if it is known.
     first_known: Vec<NameMark>,
     /// Whether a host knows, or knew, a device that fences hosts.
@@ -195,7 +191,6 @@ impl<'a, 'i> Reader<'a, 'i> {
             kinds: HashMap::new(),
             together: Vec::new(),
             taken,
-            traces: HashMap::new(),
             records: HashMap::new(),
             first_known: Vec::new(),
             has_fenced: false,
@@ -223,6 +218,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.name_other_constraints();
         self.set.set_scores();
         Ok(self.set)
+    }
+
+    /// What is known about a resource, by what the status calls it, on the hosts on which it runs, or may.
+    fn records_of(&self, name: &str) -> &[HostRecord<'a>] {
+        self.records.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// A part of the configuration.

@@ -45,8 +45,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// Whether what runs by a name is the connection to a remote or guest node. Pacemaker goes on counting that node, and what runs
     /// there.
     fn connects(&self, name: &str) -> bool {
-        let mut records = self.records.get(name).into_iter().flatten();
-        records.any(|record| record.agent.eq_ignore_ascii_case(CONNECTION))
+        self.records_of(name).iter().any(|of| of.history.agent.eq_ignore_ascii_case(CONNECTION))
     }
 
     /// The names of those that are not configured, in the order in which the status names them.
@@ -71,8 +70,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let turn = |name: &&str| {
             let mark = NameMark::of(name.as_bytes());
             let first = self.first_known.iter().position(|known| *known == mark);
-            let records = self.records.get(name).into_iter().flatten();
-            let turn = records.map(|of| {
+            let turn = self.records_of(name).iter().map(|of| {
                 let host = self.set.status_order.iter().position(|host| *host == of.host);
                 (host, of.position)
             });
@@ -87,7 +85,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// One of them, but for where it runs.
     fn draft_orphan(&mut self, name: &'a str) -> PrimitiveDraft<'a, 'i> {
         let metas = self.defaults.clone();
-        let agent = self.records.get(name).and_then(|of| of.first()).map(|of| of.agent.clone());
+        let agent = self.records_of(name).first().map(|of| of.history.agent.clone());
         let resource = Resource {
             agent: agent.unwrap_or_default(),
             managed: self.is_managed(&metas) && !self.keeps_orphans,

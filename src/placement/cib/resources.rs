@@ -330,8 +330,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             let name = id(primitive);
             let template = self.template(primitive)?;
             let utilization = self.utilization(primitive, template);
-            let is_instance = |traced: &str| {
-                traced == name || traced.strip_prefix(name).is_some_and(|end| end.starts_with(':'))
+            let is_instance = |known: &str| {
+                known == name || known.strip_prefix(name).is_some_and(|end| end.starts_with(':'))
             };
             let nowhere = HistoryPlace { name: "", other: &|_| None };
             let runs = |trace: &Trace| match trace {
@@ -341,10 +341,10 @@ impl<'a, 'i> Reader<'a, 'i> {
                     outcome(operations, &FailureRules::default(), self.set.fencing, true, &nowhere).active
                 }
             };
-            let traces =
-                self.traces.iter().filter(|(traced, _)| is_instance(traced)).flat_map(|(_, all)| all);
+            let records =
+                self.records.iter().filter(|(known, _)| is_instance(known)).flat_map(|(_, all)| all);
             let mut hosts: Vec<HostIdx> =
-                traces.filter(|(_, trace)| runs(trace)).map(|(host, _)| *host).collect();
+                records.filter(|of| runs(&of.history.trace)).map(|of| of.host).collect();
             hosts.sort_unstable();
             self.charge(name, &hosts, &utilization);
         }

@@ -9,7 +9,7 @@ use super::document::{child, children};
 use super::history::NotedParameters;
 use super::parameters::{Parameters, lists};
 use super::spans::milliseconds;
-use super::{Reader, rules};
+use super::{HostRecord, Reader, rules};
 
 impl<'a, 'i> Reader<'a, 'i> {
     /// What was changed of a primitive since it was started on a host, where the status calls it `name`. Its parameters are in
@@ -20,15 +20,15 @@ impl<'a, 'i> Reader<'a, 'i> {
         agent: &str,
         (name, host): (&str, HostIdx),
     ) -> Revision {
-        let records = self.records.get(name).into_iter().flatten();
-        let revisions = records.filter(|record| record.host == host).map(|record| {
-            if record.agent != agent {
+        let here = self.records_of(name).iter().filter(|record| record.host == host);
+        let revisions = here.map(|HostRecord { history, .. }| {
+            if history.agent != agent {
                 return Revision::Agent;
             }
             let of = |noted: &NotedParameters| {
                 judged(noted, &self.parameters(sources, &noted.operation, self.set.host(host)))
             };
-            record.noted.iter().map(of).max().unwrap_or_default()
+            history.noted.iter().map(of).max().unwrap_or_default()
         });
         revisions.max().unwrap_or_default()
     }
@@ -74,16 +74,16 @@ impl<'a, 'i> Reader<'a, 'i> {
 /// Pacemaker has it; a change of secrets alone is none.
 fn judged(noted: &NotedParameters, now: &Parameters<'_>) -> Revision {
     let is_open = |name: &str| !lists(&noted.secret, name);
-    if !noted.open.is_empty() && noted.open == now.check_sum(is_open) {
+    if !noted.open.is_empty() && now.check_sum(is_open).is(&noted.open) {
         return Revision::None;
     }
     let has_list = !noted.restarting.is_empty();
     let restarts = |name: &str| !has_list || lists(&noted.restarting, name);
     let can_reload = !noted.restart.is_empty();
-    if can_reload && noted.restart != now.check_sum(restarts) {
+    if can_reload && !now.check_sum(restarts).is(&noted.restart) {
         return Revision::Parameters;
     }
-    match (noted.all == now.check_sum(|_| true), can_reload) {
+    match (now.check_sum(|_| true).is(&noted.all), can_reload) {
         (true, _) => Revision::None,
         (false, true) => Revision::Reload,
         (false, false) => Revision::Parameters,

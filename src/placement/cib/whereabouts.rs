@@ -68,7 +68,8 @@ pub(super) const UNDER_WAY: &str = "a live migration that has not come to its en
 impl Reader<'_, '_> {
     /// What the operations of a primitive say, and which failures are forgotten: those of a host on which none is counted.
     fn remembered(&self, name: &str, rules: &FailureRules<'_>) -> Vec<(HostIdx, Trace)> {
-        let mut traces = self.traces.get(name).cloned().unwrap_or_default();
+        let records = self.records_of(name).iter();
+        let mut traces: Vec<_> = records.map(|of| (of.host, of.history.trace.clone())).collect();
         let Some(after) = rules.timeout else { return traces };
         for (host, trace) in &mut traces {
             let Trace::Troubled(operations) = trace else { continue };
