@@ -18,7 +18,7 @@ pub(crate) fn clusters() -> Vec<PathBuf> {
 /// Clusters in which operations failed, or had not ended.
 pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/failures");
-    assert_eq!(clusters.len(), 44);
+    assert_eq!(clusters.len(), 45);
     clusters
 }
 

@@ -152,7 +152,10 @@ impl PastOutcome {
         match passage() {
             Passage::Begun(to) => self.begun = self.begun.or(to),
             Passage::Over => {}
-            Passage::Arrived => self.active = true,
+            Passage::Arrived => {
+                self.active = true;
+                self.forgive();
+            }
             Passage::Left => (self.active, self.left) = (false, true),
             Passage::Sent(to) => {
                 self.active = true;
@@ -201,7 +204,7 @@ impl PastOutcome {
         self.beyond.get_or_insert(reason);
     }
 
-    /// A start or stop that went well makes up for failures that no more than the resource suffered from.
+    /// A start, a stop or an arrival that went well makes up for failures that no more than the resource suffered from.
     fn forgive(&mut self) {
         if self.on_fail <= OnFail::Block {
             self.on_fail = OnFail::Ignore;
