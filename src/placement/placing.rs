@@ -1,10 +1,12 @@
 //! What placing comes to: who goes where, in which order, by which scores.
 
+use std::collections::BTreeSet;
+
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
 use super::method::PlacementMethod;
 use super::optimal::Optimum;
-use super::score::ScoreTable;
+use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Strategy, WorkingSet};
 
 /// How the host of a resource was found, or that there is none.
@@ -107,14 +109,21 @@ impl AllPlaced {
         }
     }
 
-    /// The primitives that should run and do not. A clone that is on every available host has no more to run.
+    /// The primitives that should run and do not. A clone that is on every available host on which constraints let it be has no more
+    /// to run.
     pub fn unplaced<'a>(&'a self, set: &'a WorkingSet) -> impl Iterator<Item = ResourceIdx> + 'a {
-        let hosts = set.host_indices().filter(|host| self.is_available(set, *host)).count();
+        let available: Vec<HostIdx> =
+            set.host_indices().filter(|host| self.is_available(set, *host)).collect();
         let is_everywhere = |clone: ResourceIdx| {
-            let instances = set.resource(clone).members.iter();
-            let has_place =
-                |one: &&ResourceIdx| set.primitives(one).iter().any(|part| self.host(*part).is_some());
-            instances.filter(has_place).count() >= hosts
+            let of = set.resource(clone);
+            // where it failed it is missed
+            let may_be = |host: HostIdx| {
+                of.scores.or_never(host) > AllocationScore::MINUS_INFINITY
+                    || of.failed_on.iter().any(|(failed, _)| *failed == host)
+            };
+            let parts = of.members.iter().flat_map(|one| set.primitives(one).to_vec());
+            let occupied: BTreeSet<HostIdx> = parts.filter_map(|part| self.host(part)).collect();
+            available.iter().all(|host| occupied.contains(host) || !may_be(*host))
         };
         let everywhere: Vec<ResourceIdx> = set.clones().filter(|clone| is_everywhere(*clone)).collect();
         let should_run = move |resource: ResourceIdx| {
@@ -123,5 +132,29 @@ impl AllPlaced {
         };
         let records = self.records.iter().filter(|record| record.host.is_none());
         records.map(|record| record.resource).filter(move |resource| should_run(*resource))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cib::parse;
+    use super::super::place::place;
+
+    /// The names of what should run and does not, of a cluster with a constraint more.
+    fn unplaced(constraint: &str) -> Vec<String> {
+        let text = include_str!("../../tests/fixtures/pacemaker/clones/kept-from-a-node.xml");
+        let text = text.replace("<constraints>", &format!("<constraints>{constraint}"));
+        let set = parse(&text, "kept").unwrap();
+        let placed = place(&set, set.strategy()).unwrap();
+        placed.unplaced(&set).map(|one| set.resource(one).id.clone()).collect()
+    }
+
+    #[test]
+    fn what_constraints_keep_from_a_node_is_not_missed_there() {
+        assert!(unplaced("").is_empty());
+        let from_n2 = r#"<rsc_location id="l2" rsc="cl" node="n2" score="-INFINITY"/>"#;
+        assert!(unplaced(from_n2).is_empty());
+        // a wish is none of that
+        assert_eq!(unplaced(&from_n2.replace("-INFINITY", "-10")), ["c:2", "c:0"]);
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
     let clones = documents("tests/fixtures/pacemaker/clones");
-    assert_eq!(clones.len(), 27);
+    assert_eq!(clones.len(), 28);
     clones
 }
 
