@@ -23,7 +23,8 @@ impl Placer<'_> {
         let mut taken = vec![false; set.hosts.len()];
         for instance in &instances {
             let Some(active) = set.resource(*instance).active else { continue };
-            if self.has_failed(*instance) || taken[active.get()] {
+            // nothing is tried on a guest node that has yet to come, or to come back
+            if self.has_failed(*instance) || taken[active.get()] || !set.host(active).can_run() {
                 continue;
             }
             if self.is_wanted(*instance, active) {
@@ -123,7 +124,7 @@ impl Placer<'_> {
     fn wanted_by_others(&mut self, clone: ResourceIdx) -> ScoreTable {
         let set = self.set;
         let mut wanted = self.tables[clone.get()].clone();
-        wanted.update(|host, _| set.host(host).worth());
+        wanted.update(|host, _| set.host(host).worth_as_it_is());
         for towards in [Towards::Primaries, Towards::Dependents] {
             self.wishes.merging.forget();
             for at in self.wishes.list(clone, towards).to_vec() {
@@ -133,11 +134,15 @@ impl Placer<'_> {
                     Towards::Dependents => colocation.dependent,
                 };
                 let counts = towards == Towards::Primaries || set.has_influence(colocation);
-                if counts {
-                    let share =
-                        Share { sparing: towards == Towards::Dependents, ..Share::of(colocation, 1.0) };
-                    wanted = self.wishes.added_towards(&self.tables, other, wanted, share, towards);
-                }
+                let share = Share { sparing: towards == Towards::Dependents, ..Share::of(colocation, 1.0) };
+                let is_must = colocation.score == AllocationScore::INFINITY;
+                wanted = match counts {
+                    false => wanted,
+                    true if is_must && towards == Towards::Primaries => {
+                        self.wishes.added_for_certain(&self.tables, other, wanted, share)
+                    }
+                    true => self.wishes.added_towards(&self.tables, other, wanted, share, towards),
+                };
             }
         }
         wanted

@@ -124,6 +124,19 @@ impl<'a> Wishes<'a> {
         merged
     }
 
+    /// The same for one that it must be with, which is heard also where that leaves no host.
+    pub(super) fn added_for_certain(
+        &mut self,
+        tables: &[ScoreTable],
+        resource: ResourceIdx,
+        table: ScoreTable,
+        share: Share<'_>,
+    ) -> ScoreTable {
+        let how = WishMerge { tables, table: Some(&table), share, towards: Towards::Primaries };
+        let merged = self.merge(resource, how);
+        merged.unwrap_or_else(|| self.plus(&table, &tables[resource.get()], share))
+    }
+
     /// The table with the wishes of a resource added, or nothing if it stays as it is.
     fn merge(&mut self, resource: ResourceIdx, how: WishMerge<'_>) -> Option<ScoreTable> {
         if self.merging.marked[resource.get()] || self.merging.given_up.is_some() {

@@ -29,11 +29,9 @@ pub enum PlacingError {
 /// A chain of colocations is longer than can be followed, or they form too many paths.
 pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingError> {
     let mut wishes = Wishes::of(set);
-    let mut preference = Preference::new(set, strategy);
+    let preference = Preference::new(set, strategy);
     let tables: Vec<ScoreTable> = set.resources.iter().map(|resource| resource.scores.clone()).collect();
     let sequence = sequence::sequence(set, strategy, &mut wishes, &preference, &tables);
-    // from now on they count once their machines have places
-    set.guests().for_each(|(host, _)| preference.settle_guest(host, false));
     let mut placer = Placer {
         set,
         strategy,
@@ -182,15 +180,19 @@ impl Placer<'_> {
         self.settle_guests(resource);
     }
 
-    /// What follows for guest nodes from the place of a resource. Hosts are compared by whether machines have places; what is chosen then
-    /// is not asked for its machine again, once its connection had its turn: Pacemaker can choose a guest node that never comes.
+    /// What follows for guest nodes from the place of a resource. Until the connection to one had its turn, it counts as it is; from then
+    /// on, by whether its machine has a place. Clones that wait for their turn are counted against the hosts that are left.
     fn settle_guests(&mut self, resource: ResourceIdx) {
-        for (host, parts) in &self.guests {
-            let lets_run = self.set.host(*host).lets_run();
-            if [parts.machine, parts.connection].contains(&resource) {
-                let has_place = matches!(self.progress[parts.machine.get()], PlacingState::Done(Some(_)));
-                self.preference.settle_guest(*host, lets_run && has_place);
-                self.wishes.settle_guest(*host, lets_run && has_place);
+        let Some((host, parts)) = self.guests.iter().find(|(_, parts)| parts.connection == resource) else {
+            return;
+        };
+        let has_place = matches!(self.progress[parts.machine.get()], PlacingState::Done(Some(_)));
+        let counts = has_place && self.set.host(*host).lets_run();
+        self.preference.settle_guest(*host, counts);
+        self.wishes.settle_guest(*host, counts);
+        for clone in self.set.clones() {
+            if self.progress[clone.get()] == PlacingState::Waiting {
+                self.wishes.settle_clone(clone);
             }
         }
     }
@@ -300,7 +302,7 @@ impl Placer<'_> {
         if let Some(active) = of.active
             && active != best.host
             && score(best.host) > AllocationScore::ZERO
-            && self.takes(active)
+            && self.wishes.available(active)
             && score(active) == score(best.host)
         {
             chosen = (active, DecidedBy::Active);
@@ -310,15 +312,9 @@ impl Placer<'_> {
         }
     }
 
-    /// Whether a host that was chosen takes resources. Guest nodes do, also where their machines have no places.
+    /// Whether a host that was chosen takes resources. Guest nodes do, however they are: Pacemaker can choose one that never comes.
     fn takes(&self, host: HostIdx) -> bool {
-        let guest = self.guests.iter().find(|(other, _)| *other == host);
-        let is_known =
-            |parts: &GuestParts| matches!(self.progress[parts.connection.get()], PlacingState::Done(_));
-        match guest {
-            Some((_, parts)) if is_known(parts) => self.set.host(host).lets_run(),
-            _ => self.wishes.available(host),
-        }
+        self.set.host(host).guest.is_some() || self.wishes.available(host)
     }
 
     /// Makes the hosts that are left for a resource worth less by those that it would rather not meet, but for the ones with the

@@ -310,7 +310,7 @@ impl<'a> ClusterBefore<'a> {
     /// What a colocation says about a host, if it forbids it.
     fn by_colocation(&self, colocation: &Colocation, host: HostIdx) -> Option<HostHindrance> {
         let agrees = |place: HostIdx| match &colocation.attribute {
-            None => place == host,
+            None => self.set.is_same_host(place, host),
             Some(name) => {
                 let value = |host| self.set.host(host).attribute(name).map(str::to_ascii_lowercase);
                 value(place) == value(host)

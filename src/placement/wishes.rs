@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::index::{HostIdx, ResourceIdx};
 use super::merge::MergeState;
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{Colocation, Host, Resource, ResourceForm, WorkingSet};
+use super::working_set::{Colocation, Host, ResourceForm, WorkingSet};
 
 /// Which way colocations are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,6 +31,8 @@ pub(super) struct Wishes<'a> {
     dependents: Vec<Vec<usize>>,
     /// By resource, whether it is a clone with an instance for every host that is available.
     full: Vec<bool>,
+    /// Which hosts are the same one.
+    same: AgreeingHosts,
     zones: HashMap<&'a str, AgreeingHosts>,
     pub(super) merging: MergeState,
 }
@@ -74,14 +76,13 @@ impl<'a> Share<'a> {
 impl<'a> Wishes<'a> {
     pub(super) fn of(set: &'a WorkingSet) -> Wishes<'a> {
         let count = set.resources.len();
-        let hosts = set.hosts.iter().filter(|host| host.can_run()).count();
-        let wanted = |of: &Resource| of.members.iter().filter(|one| !set.resource(**one).surplus).count();
         let mut wishes = Wishes {
             set,
             available: set.hosts.iter().map(Host::can_run).collect(),
             primaries: vec![Vec::new(); count],
             dependents: vec![Vec::new(); count],
-            full: set.resources.iter().map(|of| of.is_clone() && wanted(of) >= hosts).collect(),
+            full: vec![false; count],
+            same: AgreeingHosts::themselves(set),
             zones: HashMap::new(),
             merging: MergeState::new(count),
         };
@@ -99,8 +100,16 @@ impl<'a> Wishes<'a> {
         wishes.dependents.iter_mut().for_each(|list| {
             list.sort_by_key(|at| (rank(set, set.colocations[*at].dependent), Reverse(*at)));
         });
-        set.clones().for_each(|clone| wishes.hand_to_instances(clone));
+        set.clones().for_each(|clone| wishes.settle_clone(clone));
         wishes
+    }
+
+    /// Finds out whether a clone has an instance for every host that is available now, and what its instances want then.
+    pub(super) fn settle_clone(&mut self, clone: ResourceIdx) {
+        let hosts = self.available.iter().filter(|available| **available).count();
+        let members = self.set.resource(clone).members.iter();
+        self.full[clone.get()] = members.filter(|one| !self.set.resource(**one).surplus).count() >= hosts;
+        self.hand_to_instances(clone);
     }
 
     /// Hands the colocations of a clone to its instances. Where every host gets one anyway, only what forbids hosts
@@ -183,14 +192,14 @@ impl<'a> Wishes<'a> {
     pub(super) fn agree(&self, attribute: Option<&str>, one: HostIdx, other: HostIdx) -> bool {
         match attribute.and_then(|attribute| self.zones.get(attribute)) {
             Some(zones) => zones.agree(one, other),
-            None => one == other,
+            None => self.same.agree(one, other),
         }
     }
 
     /// By host, what comes on top of a table for a share of what another resource wishes.
     pub(super) fn additions(&self, wishes: &ScoreTable, share: Share<'_>) -> Vec<AllocationScore> {
         let zones = share.attribute.and_then(|attribute| self.zones.get(attribute));
-        let zone = |host: HostIdx| zones.map_or(host.get(), |zones| zones.0[host.get()]);
+        let zone = |host: HostIdx| zones.unwrap_or(&self.same).0[host.get()];
         // never, where no available host of the zone has a score
         let mut best = vec![AllocationScore::MINUS_INFINITY; self.available.len()];
         for (host, score) in wishes.iter().filter(|(host, _)| self.available(*host)) {
@@ -229,9 +238,11 @@ impl AgreeingHosts {
         AgreeingHosts(set.host_indices().map(zone).collect())
     }
 
-    /// Every host for itself.
+    /// Every host for itself, but for those that count as one.
     pub(super) fn themselves(set: &WorkingSet) -> AgreeingHosts {
-        AgreeingHosts(set.host_indices().map(HostIdx::get).collect())
+        let nameless = set.host_indices().find(|host| set.host(*host).nameless);
+        let number = |host: HostIdx| nameless.filter(|_| set.host(host).nameless).unwrap_or(host).get();
+        AgreeingHosts(set.host_indices().map(number).collect())
     }
 
     /// By host, the number of its zone.

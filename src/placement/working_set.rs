@@ -52,6 +52,9 @@ pub struct Host {
     pub state: HostState,
     /// What it is made of, if it is a machine that the cluster runs.
     pub guest: Option<GuestParts>,
+    /// Whether rules and colocations do not know its name: an oddity of Pacemaker's with guest nodes of which neither the list of nodes
+    /// nor the status says anything that counts.
+    pub nameless: bool,
 }
 
 /// The option by which the health of hosts counts. What it makes of that stands among constraints under this name.
@@ -82,8 +85,13 @@ impl HostState {
 impl Host {
     /// What it is worth by itself: never anything, if it is away. Machines that the cluster runs may come.
     pub(super) fn worth(&self) -> AllocationScore {
-        let away = !self.state.online || self.state.shutting_down;
-        if away && self.guest.is_none() { AllocationScore::MINUS_INFINITY } else { self.base }
+        if self.guest.is_some() { self.base } else { self.worth_as_it_is() }
+    }
+
+    /// The same, where it does not count that a machine may come, or that it is to be stopped.
+    pub(super) fn worth_as_it_is(&self) -> AllocationScore {
+        let away = !self.state.online || (self.state.shutting_down && self.guest.is_none());
+        if away { AllocationScore::MINUS_INFINITY } else { self.base }
     }
 
     /// The value of an attribute.

@@ -53,7 +53,7 @@ pub(crate) fn changed() -> BTreeSet<PathBuf> {
 /// Clusters with guest nodes. Only what follows for places and changes is known of them.
 fn with_guests() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/guests");
-    assert_eq!(clusters.len(), 40);
+    assert_eq!(clusters.len(), 61);
     clusters
 }
 
@@ -124,6 +124,8 @@ fn change(name: &str, resource: &str) -> (String, Option<String>) {
         ResourceChange::Restart(on) => format!("restarts on {}", host(on)),
         ResourceChange::Stay(on) => format!("stays on {}", host(on)),
         ResourceChange::Start(on) => format!("starts on {}", host(on)),
+        ResourceChange::Stop(on) => format!("stops on {}", host(on)),
+        ResourceChange::Held(on) => format!("is left on {}", host(on)),
         ResourceChange::Blocked(on) => format!("cannot start on {}", host(on)),
         other => format!("{other:?}"),
     };
@@ -148,6 +150,19 @@ fn what_runs_in_a_machine_goes_with_it() {
         // to fence a guest node is to restart its machine
         ("could-not-be-stopped-there", "vm", "restarts on n1", None),
         ("machine-did-not-answer", "B", "restarts on lxc1", Some("container1")),
+        ("lost-machine-does-not-migrate", "vm", "moves from n1 to n2", None),
+        ("lost-machine-does-not-migrate", "A", "restarts on g1", Some("vm")),
+        ("lost-machine-without-others-migrates", "vm", "migrates from n1 to n2", None),
+        // Pacemaker chooses guest nodes that are in standby, and those that never come, where nothing else is left
+        ("taken-in-standby", "A", "stays on g1", None),
+        ("wanted-before-its-connection", "A", "cannot start on g1", Some("vm")),
+        ("not-kept-where-machine-stops", "A", "moves from g2 to g1", None),
+        ("sent-where-no-machine-is", "A", "migrates from n2 to g1", None),
+        ("sent-where-no-machine-is", "B", "stops on n2", Some("vm")),
+        ("blocked-where-machine-restarts", "A", "is left on g1", Some("vm")),
+        // a group is not held by what nobody can stop, though it would be stopped after that
+        ("group-before-blocked", "vm", "moves from n2 to n1", None),
+        ("group-before-blocked", "q", "moves from g1 to n1", None),
     ] {
         assert_eq!(change(cluster, resource), (text.to_owned(), cause.map(str::to_owned)), "{cluster}");
     }

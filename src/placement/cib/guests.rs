@@ -34,8 +34,6 @@ pub enum GuestReading {
 const BLOCKED: &str = "the machine of a guest node that nobody touches before somebody has looked at it";
 const UNMANAGED: &str = "the machine of a guest node that is not managed";
 const WITHOUT_QUORUM: &str = "the machine of a guest node, without quorum";
-/// Pacemaker takes all of these for the same node where resources want to be together.
-const UNSEEN: &str = "the machine of one of several guest nodes of which the status says nothing";
 const STUCK: &str = "the machine of a guest node to which the connection could not be stopped";
 
 /// A guest node on its way.
@@ -53,6 +51,8 @@ pub(super) struct GuestDraft<'a, 'i> {
     pub(super) state: Option<Node<'a, 'i>>,
     /// The connection, with where it runs, once that is known.
     connection: Option<Resource>,
+    /// Whether its machine runs somewhere, and the connection, in whichever way.
+    runs: bool,
 }
 
 impl<'a> GuestDraft<'a, '_> {
@@ -95,7 +95,16 @@ impl<'a, 'i> Reader<'a, 'i> {
             };
             let element = remote.iter().find(|node| node.attribute("uname") == Some(name)).copied();
             let id = element.map_or(name, id);
-            guests.push(GuestDraft { id, name, machine, group, element, state: None, connection: None });
+            guests.push(GuestDraft {
+                id,
+                name,
+                machine,
+                group,
+                element,
+                state: None,
+                connection: None,
+                runs: false,
+            });
         }
         self.set.outside.truncate(said);
         guests
@@ -105,22 +114,29 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn settle_guests(&mut self, defaults: &Properties<'a>) -> Result<()> {
         for at in 0..self.guests.len() {
             let guest = self.guests[at].clone();
-            self.guests[at].connection = Some(self.find_guest(&guest, defaults)?);
+            let (connection, runs) = self.find_guest(&guest, defaults)?;
+            (self.guests[at].connection, self.guests[at].runs) = (Some(connection), runs);
         }
-        let without_state = self.guests.iter().filter(|guest| guest.state.is_none());
-        let more: Vec<Node<'a, 'i>> = without_state.skip(1).map(|guest| guest.machine).collect();
-        more.into_iter().for_each(|machine| self.outside(machine, UNSEEN));
         let hosts: Vec<HostIdx> = self.guests.iter().map(|guest| self.hosts[guest.name]).collect();
-        // what runs on guest nodes that may not be up is known last
+        // what runs on guest nodes that do not run is known last
         let mut order = std::mem::take(&mut self.set.status_order);
-        order.sort_by_key(|host| hosts.contains(host) && !self.set.host(*host).state.online);
+        order.sort_by_key(|host| hosts.contains(host) && !self.is_running_guest(*host));
         self.set.status_order = order;
         self.count_failures(hosts);
         Ok(())
     }
 
-    /// Finds out how a guest node is, and returns the connection to it.
-    fn find_guest(&mut self, guest: &GuestDraft<'a, 'i>, defaults: &Properties<'a>) -> Result<Resource> {
+    /// Whether a host is a guest node whose machine runs, and the connection to it, in whichever way.
+    pub(super) fn is_running_guest(&self, host: HostIdx) -> bool {
+        self.guests.iter().any(|guest| guest.runs && self.hosts.get(guest.name) == Some(&host))
+    }
+
+    /// Finds out how a guest node is, and returns the connection to it, and whether it runs.
+    fn find_guest(
+        &mut self,
+        guest: &GuestDraft<'a, 'i>,
+        defaults: &Properties<'a>,
+    ) -> Result<(Resource, bool)> {
         let host = self.hosts[guest.name];
         let draft = self.draft_machine(guest, defaults)?;
         let managed = draft.resource.managed;
@@ -142,7 +158,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.settle_guest(guest, host, [&machine, &places], &mut connection);
         self.set.hosts[host.get()].state.shutting_down |=
             self.set.host(host).state.online && draft.resource.stopped;
-        Ok(connection)
+        Ok((connection, [&machine, &places].iter().all(|of| !of.active.is_empty())))
     }
 
     /// The machine of a guest node, of which it is said later what is outside.
@@ -197,9 +213,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         connection: &mut Resource,
     ) {
         let is_trouble = |(host, condition): &(HostIdx, RunCondition)| {
-            let state = self.set.host(*host).state;
-            state.unclean
-                || !state.online
+            // that a member is to be fenced for what failed there comes later
+            !self.set.host(*host).state.online
                 || !matches!(condition, RunCondition::Sound | RunCondition::Starting)
         };
         let unclean = places.iter().any(|of| of.active.iter().any(is_trouble));
@@ -208,6 +223,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         // of one that is down, what it told does not count any more, unless it may be up after all
         let is_heard = places.iter().all(|of| !of.active.is_empty()) || self.set.fencing;
         let state = guest.state.filter(|_| is_heard);
+        self.set.hosts[host.get()].nameless = guest.element.is_none() && state.is_none();
         let transient = state.and_then(|state| child(state, "transient_attributes"));
         let transient =
             transient.map(|parent| self.properties(parent, "instance_attributes")).unwrap_or_default();

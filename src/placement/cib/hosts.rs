@@ -142,8 +142,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         host
     }
 
-    /// Adds to the attributes of a host the names of the cluster and of the site, for which the former stands in.
+    /// Adds to the attributes of a host that has a name those of the cluster and of the site, for which the former stands in.
     fn add_names(&self, host: &mut Host) {
+        if host.nameless {
+            return;
+        }
         let site = host.attribute("site-name").or(self.cluster_name).map(str::to_owned);
         let cluster = self.cluster_name.map(str::to_owned);
         let named = [("#cluster-name", cluster), ("#site-name", site)];

@@ -106,6 +106,7 @@ fn expression_holds(expression: Node<'_, '_>, host: &Host, coordinator: bool) ->
     let actual = match name {
         "#kind" if host.guest.is_some() => Some("container"),
         "#kind" => Some("cluster"),
+        "#uname" | "#id" | "#is_dc" if host.nameless => None,
         "#uname" => Some(host.name.as_str()),
         "#id" => Some(host.id.as_str()),
         "#is_dc" => Some(if coordinator { "true" } else { "false" }),

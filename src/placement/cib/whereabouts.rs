@@ -141,10 +141,12 @@ impl Reader<'_, '_> {
         reasons: &mut Vec<&'static str>,
     ) {
         let fencing = self.set.fencing;
-        let state = &mut self.set.hosts[host.get()].state;
+        let state = self.set.host(host).state;
         let is_known = state.online || state.unclean;
-        // what was on a lost host is gone with it
-        if !state.online && past.on_fail == OnFail::Block && !past.untouchable {
+        // what was on a lost host is gone with it; a guest node that has to be restarted is there until then
+        let is_gone = !state.online && !self.is_running_guest(host);
+        let state = &mut self.set.hosts[host.get()].state;
+        if is_gone && past.on_fail == OnFail::Block && !past.untouchable {
             past.on_fail = OnFail::Restart;
         }
         state.unclean |= fencing && past.on_fail == OnFail::Fence;

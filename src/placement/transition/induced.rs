@@ -44,12 +44,15 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         awaited: vec![false; count],
         again: true,
     };
-    // a guest node is fenced by a restart of its machine
-    for (_, parts) in set.guests().filter(|(host, _)| set.host(*host).state.unclean) {
+    // a guest node is fenced by a restart of its machine, which does not migrate away with what runs there
+    for (host, parts) in set.guests().filter(|(host, _)| set.host(*host).state.unclean) {
+        let is_used = set.resources.iter().any(|of| of.active_hosts().any(|on| on == host));
         let machine = &mut induced.changes[parts.machine.get()];
-        if let ResourceChange::Stay(host) = *machine {
-            *machine = ResourceChange::Restart(host);
-        }
+        *machine = match *machine {
+            ResourceChange::Stay(host) => ResourceChange::Restart(host),
+            ResourceChange::Migrate { from, to } if is_used => ResourceChange::Move { from, to },
+            other => other,
+        };
     }
     let awaited = set.orders.iter().map(|order| order.first);
     let awaited = awaited.chain(set.choices.iter().flat_map(|choice| choice.firsts.iter().copied()));
@@ -172,7 +175,9 @@ impl InducedChanges<'_> {
         // a member that needs its own group starts although the group as a whole cannot
         let is_member = self.set.resource(resource).group == Some(need.first);
         if !is_member && firsts().any(|first| self.is_missing(need, *first)) {
-            return now.without_needed(need.symmetrical);
+            // Pacemaker sends what migrates to a guest node that does not come, too
+            let is_sent = now.migrates() && matches!(need.why, WaitReason::Machine(_));
+            return if is_sent { now } else { now.without_needed(need.symmetrical) };
         }
         let stops = |first: ResourceChange| first.goes_down() || (is_group(need.first) && first.migrates());
         match now {
@@ -255,27 +260,19 @@ impl InducedChanges<'_> {
         of.condition == RunCondition::Blocked && of.active.is_some()
     }
 
-    /// Whether a resource cannot be stopped, as its host is lost and, without quorum, not fenced.
-    fn is_stranded(&self, resource: ResourceIdx) -> bool {
-        let change = self.of(resource);
-        let is_lost = |host: HostIdx| self.set.host(host).state.unclean && !self.set.can_fence(host);
-        matches!(change, ResourceChange::Held(host) if self.set.without_quorum.is_some() && is_lost(host))
-    }
-
     /// What has to be stopped after something that nobody touches is not stopped at all.
     fn wait_for_blocked(&mut self, need: &Need, then: ResourceIdx) {
         let set = self.set;
-        let is_in_group = matches!(need.why, WaitReason::Group(_) | WaitReason::Machine(_));
-        // a clone counts as stopped, whatever holds its instances
-        let counts_as_stopped = set.resource(need.first).is_clone() || set.resource(then).runs_twice();
-        if !need.symmetrical || !self.is_blocked(then) || is_in_group || counts_as_stopped {
+        let is_order = matches!(need.why, WaitReason::Order(_));
+        // groups and clones count as stopped, whatever holds their parts
+        let are_primitives = [need.first, need.then].iter().all(|one| set.resource(*one).is_primitive());
+        let is_held = is_order && are_primitives && !set.resource(then).runs_twice();
+        if !need.symmetrical || !self.is_blocked(then) || !is_held {
             return;
         }
-        for first in set.primitives(&need.first).iter() {
-            if let Some(host) = self.of(*first).stops_on() {
-                self.held[first.get()] = true;
-                self.set(*first, ResourceChange::Held(host), need.why);
-            }
+        if let Some(host) = self.of(need.first).stops_on() {
+            self.held[need.first.get()] = true;
+            self.set(need.first, ResourceChange::Held(host), need.why);
         }
     }
 
@@ -344,7 +341,7 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// The members of a group that should be stopped, and cannot be before the next one, which may not be managed.
+    /// The members of a group that should be stopped, and cannot be before the next one, which may not be managed, or is held itself.
     fn held_members(&self, group: ResourceIdx) -> Vec<(ResourceIdx, HostIdx)> {
         let mut held = Vec::new();
         let mut is_held = false;
@@ -352,8 +349,10 @@ impl InducedChanges<'_> {
             let of = self.set.resource(*member);
             let runs = of.active.is_some() && of.condition != RunCondition::Supposed;
             let unmanaged = !self.set.is_managed(*member) && runs;
-            let stops = self.of(*member).stops_on();
-            is_held = unmanaged || self.is_stranded(*member) || (is_held && stops.is_some());
+            let change = self.of(*member);
+            let stops = change.stops_on();
+            let is_stuck = unmanaged || matches!(change, ResourceChange::Held(_));
+            is_held = is_stuck || (is_held && stops.is_some());
             held.extend(stops.filter(|_| is_held).map(|host| (*member, host)));
         }
         held

@@ -85,7 +85,7 @@ const SCORES: [&str; 10] =
     ["INFINITY", "-INFINITY", "100", "-100", "50", "1", "-1", "999999", "-20", "+INFINITY"];
 /// When clusters are looked at in which failures may be forgotten.
 const NOW: i64 = 1_710_000_000;
-const RACKS: [&str; 4] = ["a", "b", "B", "c"];
+pub const RACKS: [&str; 4] = ["a", "b", "B", "c"];
 
 /// A random document.
 pub fn document(of: Dimensions, random: &mut Random) -> String {

@@ -1,9 +1,12 @@
 //! hplace against Pacemaker's own crm_simulate: random clusters, and for each the same scores, places, order and
-//! capacity left, line by line, and the same actions, of which the same ones come before the same others.
+//! capacity left, line by line, and the same actions, of which the same ones come before the same others; with guest nodes, the same
+//! actions in no order.
 
 mod cib;
 mod graph;
+mod guests;
 mod rarer;
+mod summary;
 
 use std::fs;
 use std::io;
@@ -23,8 +26,8 @@ const SMALL: u64 = 1000;
 const LARGE: u64 = 10;
 /// Small ones behind these: of which some have clones; in which operations failed or have not ended; both; in which resources run on
 /// several nodes; also with failed operations; without these, some have begun to migrate; whose configuration has changed since their
-/// resources were started, also with failed operations; and with what few clusters have.
-const SPECIAL: [Special; 8] = [
+/// resources were started, also with failed operations; with what few clusters have; with guest nodes; and with these and failed operations.
+const SPECIAL: [Special; 10] = [
     Special { clones: true, most: 2, ..Special::of("with clones") },
     Special { failures: true, most: 1, ..Special::of("with failed operations") },
     Special { clones: true, failures: true, most: 3, ..Special::of("with both") },
@@ -44,6 +47,14 @@ const SPECIAL: [Special; 8] = [
         ..Special::of("whose configuration has changed, with failed operations")
     },
     Special { clones: true, rarer: true, most: 2, ..Special::of("with what is rarer, and clones") },
+    Special { clones: true, guests: true, most: 2, ..Special::of("with guest nodes") },
+    Special {
+        clones: true,
+        failures: true,
+        guests: true,
+        most: 4,
+        ..Special::of("with guest nodes and failed operations")
+    },
 ];
 /// Differences that are shown.
 const SHOWN: usize = 5;
@@ -51,6 +62,9 @@ const SHOWN: usize = 5;
 /// Why clusters with clones are refused, and how many of a hundred may be.
 const REFUSED: &str = "more of its instances run than should, and nobody manages them";
 const MOST_REFUSED: u64 = 5;
+/// The same for clusters with guest nodes.
+const UNCLEAR: &str = "the machine of a guest node";
+const MOST_UNCLEAR: u64 = 35;
 
 /// How the clusters came out.
 #[derive(Debug, Default)]
@@ -87,6 +101,7 @@ struct Special {
     several: bool,
     changed: bool,
     rarer: bool,
+    guests: bool,
     /// Of a hundred of them, so many may differ.
     most: u64,
 }
@@ -102,6 +117,7 @@ impl Special {
             several: false,
             changed: false,
             rarer: false,
+            guests: false,
             most: 0,
         }
     }
@@ -110,14 +126,18 @@ impl Special {
 /// What was found.
 pub struct ComparedClusters {
     plain: Counts,
-    special: [Counts; 8],
+    special: [Counts; SPECIAL.len()],
 }
 
 impl ComparedClusters {
     /// Whether there was no difference, and in special clusters no more than hplace is known for.
     pub fn good(&self) -> bool {
         let few = |(of, special): (&Counts, &Special)| {
-            let refused = if special.clones { MOST_REFUSED } else { 0 };
+            let refused = match special {
+                Special { guests: true, .. } => MOST_UNCLEAR,
+                Special { clones: true, .. } => MOST_REFUSED,
+                _ => 0,
+            };
             of.different.len() as u64 * 100 <= of.all() * special.most
                 && of.refused * 100 <= of.all() * refused
         };
@@ -189,7 +209,7 @@ pub fn run(
     let all = SMALL + LARGE + SPECIAL.iter().map(|special| special.clusters).sum::<u64>();
     let numbers = only.map_or(0..all, |only| only..only + 1);
     let next = AtomicU64::new(numbers.start);
-    let counts = Mutex::new((Counts::default(), <[Counts; 8]>::default()));
+    let counts = Mutex::new((Counts::default(), <[Counts; SPECIAL.len()]>::default()));
     let work_through = || -> io::Result<()> {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -222,8 +242,12 @@ pub fn run(
                 text = rarer::with_discovery(&text, &mut random);
                 text = rarer::without_quorum(&text, &mut random);
             }
+            let with_guests = special.map(|at| &SPECIAL[at]).filter(|special| special.guests);
+            if let Some(special) = with_guests {
+                text = guests::with_guests(&text, special.failures, &mut random);
+            }
             fs::write(&file, text)?;
-            let verdict = compare(&file)?;
+            let verdict = compare(&file, with_guests.is_some())?;
             let mut counts = counts.lock().expect("no thread panics while counting");
             let counts = match special {
                 Some(at) => &mut counts.1[at],
@@ -269,7 +293,7 @@ enum Verdict {
     Different(String),
 }
 
-fn compare(file: &PathBuf) -> io::Result<Verdict> {
+fn compare(file: &PathBuf, guests: bool) -> io::Result<Verdict> {
     let dot = file.with_extension("dot");
     let theirs =
         Command::new("crm_simulate").arg("-x").arg(file).args(["-R", "-s", "-U", "-D"]).arg(&dot).output();
@@ -278,17 +302,25 @@ fn compare(file: &PathBuf) -> io::Result<Verdict> {
         io::Error::new(e.kind(), format!("{hint}: {e}"))
     })?;
     let ours = ours(file, "--crm-simulate-format")?;
-    let theirs = String::from_utf8_lossy(&theirs.stdout).into_owned();
+    let their_answer = String::from_utf8_lossy(&theirs.stdout).into_owned();
     let is_answer =
         |line: &&str| ["Original: ", "Remaining: ", "pcmk__"].iter().any(|start| line.starts_with(start));
-    let theirs: Vec<&str> = theirs.lines().filter(is_answer).collect();
-    if String::from_utf8_lossy(&ours.stderr).contains(REFUSED) {
+    let theirs: Vec<&str> = their_answer.lines().filter(is_answer).collect();
+    let said = String::from_utf8_lossy(&ours.stderr);
+    if said.contains(REFUSED) || guests && said.contains(UNCLEAR) {
         return Ok(Verdict::Refused);
     }
     let text = String::from_utf8_lossy(&ours.stdout).into_owned();
     let mine: Vec<&str> = text.lines().collect();
     let their_graph = graph::closure(&fs::read_to_string(&dot)?);
     fs::remove_file(&dot)?;
+    if mine == theirs && !theirs.is_empty() && guests {
+        let deeds = summary::theirs(&their_answer);
+        return Ok(match summary::difference(&deeds, &summary::ours(&document(file)?)) {
+            None => Verdict::Same { actions: deeds.len(), pairs: 0 },
+            Some(difference) => Verdict::Different(format!("  {difference}")),
+        });
+    }
     if mine == theirs && !theirs.is_empty() {
         let my_graph = graph::closure(&String::from_utf8_lossy(&self::ours(file, "--dot")?.stdout));
         let difference = graph::difference(&my_graph, &their_graph);
@@ -333,9 +365,12 @@ fn ours(file: &Path, option: &str) -> io::Result<Output> {
     command.env_remove("HTOOLS").arg("hplace").arg("-x").arg(file).arg(option).output()
 }
 
+fn document(file: &Path) -> io::Result<Value> {
+    Ok(serde_json::from_slice(&ours(file, "--json")?.stdout).unwrap_or(Value::Null))
+}
+
 /// Whether hplace says that the answer depends on more than the document.
 fn depends_on_order(file: &Path) -> io::Result<bool> {
-    let document: Value = serde_json::from_slice(&ours(file, "--json")?.stdout).unwrap_or(Value::Null);
-    let resources = document["resources"].as_array().cloned().unwrap_or_default();
+    let resources = document(file)?["resources"].as_array().cloned().unwrap_or_default();
     Ok(resources.iter().any(|resource| resource["order_dependent"] == true))
 }
