@@ -114,7 +114,7 @@ pub fn case(number: u64, random: &mut Random) -> Case {
 /// Damages the request, which may yet be accepted: only if no listed difference
 /// depends on what it says.
 fn damage(case: &mut Case, random: &mut Random) {
-    let textual = |rule: &Rule| [Rule::ChangeGroupDump, Rule::InitialN1].contains(rule);
+    let textual = |rule: &Rule| [Rule::ChangeGroupDump, Rule::InitialN1, Rule::LoadsBack].contains(rule);
     if Rule::ALL.iter().any(|rule| !textual(rule) && rule.applies(case)) {
         return;
     }

@@ -167,7 +167,7 @@ fn switched(text: &str) -> BTreeSet<&str> {
 }
 
 /// Names of the nodes that have no room for the reserve that is asked for, without any instance.
-pub fn without_reserve(case: &Case) -> BTreeSet<String> {
+fn without_reserve(case: &Case) -> BTreeSet<String> {
     let Some(factor) = case.facts.reserve else { return BTreeSet::new() };
     let mut raw = case.cluster.raw.clone();
     raw.instances.clear();

@@ -294,8 +294,8 @@ impl Rule {
             };
         }
         match self {
-            Rule::LoadsBack => case.facts.save,
-            Rule::OfflineReserve => is_hsqueeze && !hsqueeze::without_reserve(case).is_empty(),
+            Rule::LoadsBack => case.facts.save && case.cluster.has("duplicate names"),
+            Rule::OfflineReserve => is_hsqueeze,
             // whatever the template, a secondary node counts
             Rule::FreedN1 => is_hsqueeze && raw.instances.iter().any(|i| i.secondary.is_some()),
             Rule::LastNode => is_hsqueeze && raw.instances.is_empty() && !hsqueeze::has_master(case),
