@@ -63,6 +63,8 @@ pub enum ExitStatus {
     Failure,
     /// The command line is malformed.
     Usage,
+    /// The same, for a tool whose status 2 is an answer: `EX_USAGE` of sysexits.h.
+    Misuse,
     /// There is something to do that was not done, and that is to be told.
     Planned,
     /// Something was done, and that is to be told.
@@ -81,6 +83,7 @@ impl From<ExitStatus> for ExitCode {
             ExitStatus::Success => ExitCode::SUCCESS,
             ExitStatus::Failure => ExitCode::from(1),
             ExitStatus::Usage | ExitStatus::Unplaced => ExitCode::from(2),
+            ExitStatus::Misuse => ExitCode::from(64),
             ExitStatus::Planned => ExitCode::from(3),
             ExitStatus::Done => ExitCode::from(4),
             ExitStatus::Monitored(Severity::Ok) => ExitCode::SUCCESS,
@@ -107,7 +110,7 @@ pub const TOOLS: &[Tool] = &[
     Tool { spec: &hcheck::SPEC, start: hcheck::start },
     Tool { spec: &hgroup::SPEC, start: |args| start(hgroup::parse(args), hgroup::run) },
     Tool { spec: &hinfo::SPEC, start: |args| start(hinfo::SPEC.parse(args), hinfo::run) },
-    Tool { spec: &hplace::SPEC, start: |args| start(hplace::parse(args), hplace::run) },
+    Tool { spec: &hplace::SPEC, start: hplace::start },
     Tool { spec: &hroller::SPEC, start: |args| start(hroller::SPEC.parse(args), hroller::run) },
     Tool { spec: &hscan::SPEC, start: |args| start(hscan::parse(args), hscan::run) },
     Tool { spec: &hspace::SPEC, start: |args| start(hspace::SPEC.parse(args), hspace::run) },

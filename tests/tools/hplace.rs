@@ -215,6 +215,19 @@ fn exit_status_tells_whether_all_is_placed() {
     hplace(&["--live"], small.as_str()).code(1).stderr(contains("only one of"));
 }
 
+/// What monitoring takes for "not all placed" is nothing but that.
+#[test]
+fn a_malformed_command_line_is_no_answer() {
+    let small = fs::read_to_string(SMALL).unwrap();
+    for words in [&["--nosuch"][..], &["--st"], &["--now"], &["--explain=1"], &["survive", "--nosuch"]] {
+        let complaint = starts_with("Command line error: ").and(contains("Try 'hplace --help'."));
+        hplace(words, small.as_str()).code(64).stdout("").stderr(complaint);
+    }
+    for words in [&["--strategy=best"][..], &["why"], &["nosuch"], &["survive", "--nodes=7"]] {
+        hplace(words, small.as_str()).code(1).stdout("").stderr(starts_with("Error"));
+    }
+}
+
 #[test]
 fn ganeti_clusters_by_any_strategy() {
     let run = |words: &[&str]| {

@@ -271,8 +271,22 @@ pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
     Ok(options)
 }
 
+/// Does what the words ask for. Status 2 says that something has no place, so that a malformed command line gets another one.
+///
+/// # Errors
+/// What keeps the tool from answering.
+pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
+    match parse(args) {
+        Ok(options) => run(options),
+        Err(stop) => Ok(match stop.show(&mut Output::standard())? {
+            ExitStatus::Usage => ExitStatus::Misuse,
+            status => status,
+        }),
+    }
+}
+
 /// Does what the options ask for.
-pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
+fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let output = &mut output;
     if let Some(journal) = &options.execution.resume {
