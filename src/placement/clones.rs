@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 
+use super::additions::ScoreSource;
 use super::index::{HostIdx, ResourceIdx};
 use super::place::{Placer, PlacingState};
 use super::placing::{Assignment, DecidedBy, PlacingEvent};
 use super::score::{AllocationScore, ScoreTable};
 use super::wishes::{Share, Towards};
-use super::working_set::{Colocation, ResourceForm, RunCondition};
+use super::working_set::{ResourceForm, RunCondition};
 
 impl Placer<'_> {
     /// Places the instances of a clone: first those that can stay where they are, then the others.
@@ -78,10 +79,8 @@ impl Placer<'_> {
         for at in self.wishes.list(clone, Towards::Dependents).to_vec() {
             let colocation = &set.colocations[at];
             if set.has_influence(colocation) {
-                let table = self.tables[clone.get()].clone();
-                let share = Share { sparing: true, ..Share::of(colocation, 1.0) };
-                self.tables[clone.get()] =
-                    self.wishes.added(&self.tables, colocation.dependent, table, share);
+                let share = Share { sparing: true, ..Share::of(set, at, 1.0) };
+                self.hear(clone, colocation.dependent, share);
             }
         }
     }
@@ -134,7 +133,7 @@ impl Placer<'_> {
                     Towards::Dependents => colocation.dependent,
                 };
                 let counts = towards == Towards::Primaries || set.has_influence(colocation);
-                let share = Share { sparing: towards == Towards::Dependents, ..Share::of(colocation, 1.0) };
+                let share = Share { sparing: towards == Towards::Dependents, ..Share::of(set, at, 1.0) };
                 let is_must = colocation.score == AllocationScore::INFINITY;
                 wanted = match counts {
                     false => wanted,
@@ -184,8 +183,9 @@ impl Placer<'_> {
         };
         let out: Vec<HostIdx> = set.host_indices().filter(is_out).collect();
         for host in out {
+            let source = if taken[host.get()] { ScoreSource::Instance } else { ScoreSource::Clone };
             for part in std::iter::once(&instance).chain(&set.resource(instance).members) {
-                self.tables[part.get()].add(host, AllocationScore::MINUS_INFINITY);
+                self.forbid(*part, source, host);
             }
         }
         self.assign(instance);
@@ -204,6 +204,7 @@ impl Placer<'_> {
     ) {
         let (records, events) = (self.records.len(), self.events.len());
         let table = self.tables[instance.get()].clone();
+        let noted = self.log.additions(instance).len();
         self.stays_on = Some(active);
         self.assign_instance(clone, instance, taken);
         self.stays_on = None;
@@ -221,6 +222,7 @@ impl Placer<'_> {
             *event = PlacingEvent::Tried(Box::new(tried[at - records].clone()));
         }
         self.tables[instance.get()] = table;
+        self.log.keep_first(instance, noted);
         // an oddity of Pacemaker's: what others wish counts once for every try
         self.wishes.double(instance);
         for (host, free) in self.taken_from.drain(..).rev() {
@@ -230,8 +232,9 @@ impl Placer<'_> {
     }
 
     /// Adds to the scores of a resource what comes of where the instances of its primary are.
-    pub(super) fn apply_clone(&mut self, resource: ResourceIdx, colocation: &Colocation) {
+    pub(super) fn apply_clone(&mut self, resource: ResourceIdx, at: usize) {
         let set = self.set;
+        let colocation = &set.colocations[at];
         if !matches!(self.progress[colocation.primary.get()], PlacingState::Done(_)) {
             return;
         }
@@ -251,16 +254,17 @@ impl Placer<'_> {
                 let mut beside =
                     instances.iter().filter(|one| near.is_some() && self.whole_place(**one) == near);
                 let part = beside.next().and_then(|one| set.member(*one, is_must));
-                self.apply_place(resource, colocation, part.and_then(|part| self.place_of(part)));
+                self.apply_place(resource, at, part.and_then(|part| self.place_of(part)));
             }
         } else if is_must {
-            let table = &mut self.tables[resource.get()];
             for host in set.host_indices() {
                 // in an opt-in cluster, also where an instance is and nothing opts in
                 if !places.contains(&host) {
-                    table.add(host, AllocationScore::MINUS_INFINITY);
-                } else if table.get(host).is_none() {
-                    table.add_or_set(host, AllocationScore::MINUS_INFINITY);
+                    self.forbid(resource, ScoreSource::With(at), host);
+                } else if self.tables[resource.get()].get(host).is_none() {
+                    let never = AllocationScore::MINUS_INFINITY;
+                    self.tables[resource.get()].add_or_set(host, never);
+                    self.log.note_one(resource, ScoreSource::With(at), host, never);
                 }
             }
         } else {
@@ -268,7 +272,7 @@ impl Placer<'_> {
             let mut places: Vec<Option<HostIdx>> = firsts.map(|first| self.place_of(first)).collect();
             // those without a place had their turn last
             places.sort_by_key(Option::is_none);
-            places.into_iter().for_each(|place| self.apply_place(resource, colocation, place));
+            places.into_iter().for_each(|place| self.apply_place(resource, at, place));
         }
     }
 }

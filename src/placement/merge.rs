@@ -19,6 +19,8 @@ const DEEPEST: usize = 1000;
 const MOST_WORK: usize = 3_000_000_000;
 /// Most hosts of all shifts that are kept for other resources of the sequence.
 const KEPT: usize = 4_000_000;
+/// Most hosts of all wishes of others that are taken apart for one resource.
+const MOST_HEARD: usize = 2_000_000;
 
 /// What is added to a table, and how.
 #[derive(Clone, Copy)]
@@ -54,6 +56,18 @@ pub(super) enum GivenUp {
     TooMany,
 }
 
+/// What a resource added to a table that was merged.
+#[derive(Debug, Clone)]
+pub(super) struct HeardWish {
+    pub(super) resource: ResourceIdx,
+    /// The colocation by which it was heard, by its position.
+    pub(super) colocation: usize,
+    /// Whether all that the resource is worth counts, and not a share of it.
+    pub(super) is_whole: bool,
+    /// By host.
+    pub(super) added: Vec<AllocationScore>,
+}
+
 /// Which resources are being merged, and what is known of them.
 #[derive(Default)]
 pub(super) struct MergeState {
@@ -66,7 +80,11 @@ pub(super) struct MergeState {
     behind: HashMap<Behind, WishesBehind>,
     /// The hosts in all that is known.
     kept: usize,
-    /// Whether every path is followed, as Pacemaker does.
+    /// What was added on the way, while somebody listens: then every path is followed, as Pacemaker does.
+    heard: Option<Vec<HeardWish>>,
+    /// How many more wishes are listened to.
+    patience: usize,
+    /// Whether every path is followed all the same.
     #[cfg(test)]
     by_paths: bool,
 }
@@ -81,12 +99,34 @@ impl MergeState {
         self.behind.clear();
         self.kept = 0;
     }
+
+    /// Notes what is added to tables of so many hosts from now on.
+    pub(super) fn listen(&mut self, hosts: usize) {
+        self.heard = Some(Vec::new());
+        self.patience = MOST_HEARD / hosts.max(1);
+    }
+
+    /// What was added since then; nothing, if nobody listened, or there was too much to listen to.
+    pub(super) fn stop_listening(&mut self) -> Option<Vec<HeardWish>> {
+        self.heard.take()
+    }
+
+    fn hear(&mut self, wish: impl FnOnce() -> HeardWish) {
+        let Some(heard) = &mut self.heard else { return };
+        match self.patience.checked_sub(1) {
+            Some(left) => {
+                self.patience = left;
+                heard.push(wish());
+            }
+            None => self.heard = None,
+        }
+    }
 }
 
 impl<'a> Wishes<'a> {
     /// What a resource wishes together with all that it wants to be with.
     pub(super) fn with_primaries(&mut self, tables: &[ScoreTable], resource: ResourceIdx) -> ScoreTable {
-        let share = Share { attribute: None, factor: 1.0, sparing: false };
+        let share = Share { colocation: 0, attribute: None, factor: 1.0, sparing: false };
         let how = WishMerge { tables, table: None, share, towards: Towards::Primaries };
         let merged = self.merge(resource, how).unwrap_or_else(|| tables[resource.get()].clone());
         if self.merging.kept > KEPT {
@@ -134,7 +174,7 @@ impl<'a> Wishes<'a> {
     ) -> ScoreTable {
         let how = WishMerge { tables, table: Some(&table), share, towards: Towards::Primaries };
         let merged = self.merge(resource, how);
-        merged.unwrap_or_else(|| self.plus(&table, &tables[resource.get()], share))
+        merged.unwrap_or_else(|| plus(&table, &self.additions(&tables[resource.get()], share), share))
     }
 
     /// The table with the wishes of a resource added, or nothing if it stays as it is.
@@ -142,7 +182,10 @@ impl<'a> Wishes<'a> {
         if self.merging.marked[resource.get()] || self.merging.given_up.is_some() {
             return None;
         }
-        self.merging.work += self.set.hosts.len();
+        // a listener's patience ends first
+        if self.merging.heard.is_none() {
+            self.merging.work += self.set.hosts.len();
+        }
         self.merging.given_up = match () {
             () if self.merging.depth == DEEPEST => Some(GivenUp::TooDeep),
             () if self.merging.work > MOST_WORK => Some(GivenUp::TooMany),
@@ -154,11 +197,15 @@ impl<'a> Wishes<'a> {
         if let Some(merged) = self.merge_at_once(resource, how) {
             return Some(merged);
         }
+        let heard = self.merging.heard.as_ref().map_or(0, Vec::len);
         self.merging.marked[resource.get()] = true;
         self.merging.depth += 1;
         let merged = self.merge_marked(resource, how);
         self.merging.depth -= 1;
         self.merging.marked[resource.get()] = false;
+        if let (None, Some(all)) = (&merged, &mut self.merging.heard) {
+            all.truncate(heard);
+        }
         merged
     }
 
@@ -171,7 +218,13 @@ impl<'a> Wishes<'a> {
                 merged.or_else(|| table.cloned()).unwrap_or_else(|| tables[member.get()].clone())
             }
             (false, None) => tables[resource.get()].clone(),
-            (false, Some(table)) => self.plus(table, &tables[resource.get()], share),
+            (false, Some(table)) => {
+                let added = self.additions(&tables[resource.get()], share);
+                let merged = plus(table, &added, share);
+                let (colocation, is_whole) = (share.colocation, share.factor >= 1.0);
+                self.merging.hear(|| HeardWish { resource, colocation, is_whole, added });
+                merged
+            }
         };
         if !self.some_host_is_left(&merged) {
             return table.is_none().then_some(merged);
@@ -191,6 +244,9 @@ impl<'a> Wishes<'a> {
         if self.merging.by_paths {
             return None;
         }
+        if self.merging.heard.is_some() {
+            return None;
+        }
         let WishMerge { tables, share, towards, .. } = how;
         let table = how.table?;
         let behind = self.behind_all(tables, resource, towards, share.factor < 0.0)?;
@@ -198,7 +254,7 @@ impl<'a> Wishes<'a> {
             return None;
         }
         let member = self.set.member(resource, false)?;
-        let mut merged = self.plus(table, &tables[member.get()], share);
+        let mut merged = plus(table, &self.additions(&tables[member.get()], share), share);
         let is_kept = |(host, score): (HostIdx, AllocationScore)| {
             score >= AllocationScore::ZERO && behind.keeps(host, score)
         };
@@ -271,25 +327,25 @@ impl<'a> Wishes<'a> {
             Towards::Dependents => self.set.member(of, true).unwrap_or(of),
         };
         let sign = if opposite { -1.0 } else { 1.0 };
-        let colocations = self.list(of, towards).iter().map(|at| &set.colocations[*at]);
-        let counting = colocations.filter(|one| towards == Towards::Primaries || set.has_influence(one));
-        let next = counting.map(|one| match towards {
-            Towards::Primaries => (one.primary, Share::of(one, sign)),
-            Towards::Dependents => (one.dependent, Share::of(one, sign)),
+        let colocations = self.list(of, towards).iter().map(|at| (*at, &set.colocations[*at]));
+        let counting =
+            colocations.filter(|(_, one)| towards == Towards::Primaries || set.has_influence(one));
+        let next = counting.map(|(at, one)| match towards {
+            Towards::Primaries => (one.primary, Share::of(set, at, sign)),
+            Towards::Dependents => (one.dependent, Share::of(set, at, sign)),
         });
         next.collect()
     }
+}
 
-    /// A table with a share of another one's scores added.
-    fn plus(&self, table: &ScoreTable, wishes: &ScoreTable, share: Share<'_>) -> ScoreTable {
-        let added = self.additions(wishes, share);
-        let mut merged = table.clone();
-        match share.sparing {
-            false => merged.update(|host, score| score.plus(added[host.get()])),
-            true => merged.update(|host, score| score.plus_sparing(added[host.get()])),
-        }
-        merged
+/// A table with a share of what another resource is worth added to it.
+fn plus(table: &ScoreTable, added: &[AllocationScore], share: Share<'_>) -> ScoreTable {
+    let mut merged = table.clone();
+    match share.sparing {
+        false => merged.update(|host, score| score.plus(added[host.get()])),
+        true => merged.update(|host, score| score.plus_sparing(added[host.get()])),
     }
+    merged
 }
 
 #[cfg(test)]
@@ -358,7 +414,7 @@ mod tests {
             let merged = |by_paths: bool| {
                 let mut wishes = Wishes::of(&set);
                 wishes.merging.by_paths = by_paths;
-                let share = Share { attribute: None, factor: -0.5, sparing: false };
+                let share = Share { colocation: 0, attribute: None, factor: -0.5, sparing: false };
                 let resources: Vec<ResourceIdx> = set.resource_indices().collect();
                 let first: Vec<ScoreTable> =
                     resources.iter().map(|of| wishes.with_primaries(&tables, *of)).collect();

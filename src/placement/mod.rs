@@ -3,6 +3,7 @@
 
 #![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
+mod additions;
 pub mod affinity;
 mod belonging;
 pub mod capacity;
@@ -13,6 +14,7 @@ mod discovery;
 pub mod fit;
 pub mod ganeti;
 mod guest;
+mod hearing;
 mod index;
 mod initial;
 pub mod instances;
@@ -38,11 +40,12 @@ pub mod why;
 mod wishes;
 pub mod working_set;
 
+pub use additions::{AdditionLog, HostScore, ScoreAddition, ScorePart, ScoreSource};
 pub use capacity::Capacities;
 pub use index::{AttributeIdx, HostIdx, ResourceIdx};
 pub use method::PlacementMethod;
 pub use optimal::optimal;
-pub use place::{PlacingError, place};
+pub use place::{PlacingError, additions, place};
 pub use placing::{AllPlaced, Assignment, DecidedBy, PlacingEvent};
 pub use score::{AllocationScore, ScoreTable};
 pub(crate) use shown_order::by_shown_name;

@@ -1,5 +1,6 @@
 //! Placing: resource after resource, each on the host that is best then.
 
+use super::additions::{AdditionLog, HostScore, ScoreSource};
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
 use super::merge::GivenUp;
@@ -28,6 +29,23 @@ pub enum PlacingError {
 /// # Errors
 /// A chain of colocations is longer than can be followed, or they form too many paths.
 pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingError> {
+    Ok(place_noting(set, strategy, AdditionLog::off())?.0)
+}
+
+/// What the scores of all primitives are made of when they are placed by a strategy.
+///
+/// # Errors
+/// Those of [`place`].
+pub fn additions(set: &WorkingSet, strategy: Strategy) -> Result<AdditionLog, PlacingError> {
+    Ok(place_noting(set, strategy, set.initial_additions())?.1)
+}
+
+/// Places all resources, and notes what is added to their scores.
+pub(super) fn place_noting(
+    set: &WorkingSet,
+    strategy: Strategy,
+    log: AdditionLog,
+) -> Result<(AllPlaced, AdditionLog), PlacingError> {
     let mut wishes = Wishes::of(set);
     let preference = Preference::new(set, strategy);
     let tables: Vec<ScoreTable> = set.resources.iter().map(|resource| resource.scores.clone()).collect();
@@ -38,6 +56,7 @@ pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingE
         wishes,
         preference,
         tables,
+        log,
         progress: vec![PlacingState::Waiting; set.resources.len()],
         by_resource: vec![None; set.resources.len()],
         records: Vec::new(),
@@ -54,14 +73,15 @@ pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingE
             return Err(error);
         }
     }
-    Ok(AllPlaced {
+    let placed = AllPlaced {
         records: placer.records,
         events: placer.events,
         remaining: placer.preference.free,
         by_resource: placer.by_resource,
         sequence,
         optimum: None,
-    })
+    };
+    Ok((placed, placer.log))
 }
 
 /// How far a resource is.
@@ -78,6 +98,7 @@ pub(super) struct Placer<'a> {
     pub(super) wishes: Wishes<'a>,
     pub(super) preference: Preference,
     pub(super) tables: Vec<ScoreTable>,
+    pub(super) log: AdditionLog,
     pub(super) progress: Vec<PlacingState>,
     pub(super) by_resource: Vec<Option<usize>>,
     pub(super) records: Vec<Assignment>,
@@ -146,8 +167,10 @@ impl Placer<'_> {
         self.hear_dependents(resource);
         let of = self.set.resource(resource);
         if of.stopped {
-            let table = &mut self.tables[resource.get()];
-            self.set.host_indices().for_each(|host| table.set(host, AllocationScore::MINUS_INFINITY));
+            let (table, never) = (&mut self.tables[resource.get()], AllocationScore::MINUS_INFINITY);
+            self.set.host_indices().for_each(|host| table.set(host, never));
+            let everywhere = self.set.host_indices().map(|host| HostScore { host, score: never });
+            self.log.note(resource, ScoreSource::Stopped, everywhere);
         }
         let mut record = Assignment {
             resource,
@@ -201,16 +224,16 @@ impl Placer<'_> {
     fn follow_primaries(&mut self, resource: ResourceIdx) {
         let set = self.set;
         for at in self.wishes.list(resource, Towards::Primaries).to_vec() {
-            let colocation = &set.colocations[at];
-            self.assign(colocation.primary);
-            self.apply(resource, colocation);
+            self.assign(set.colocations[at].primary);
+            self.apply(resource, at);
         }
     }
 
     /// Adds to the scores of a resource what comes of where its primary is.
-    fn apply(&mut self, resource: ResourceIdx, colocation: &Colocation) {
+    fn apply(&mut self, resource: ResourceIdx, at: usize) {
+        let colocation = &self.set.colocations[at];
         if self.set.resource(colocation.primary).is_clone() {
-            return self.apply_clone(resource, colocation);
+            return self.apply_clone(resource, at);
         }
         // a group that is only half placed is nowhere yet
         if !matches!(self.progress[colocation.primary.get()], PlacingState::Done(_)) {
@@ -218,41 +241,42 @@ impl Placer<'_> {
         }
         for member in self.set.stand_ins(colocation) {
             if let PlacingState::Done(place) = self.progress[member.get()] {
-                self.apply_place(resource, colocation, place);
+                self.apply_place(resource, at, place);
             }
         }
     }
 
     /// Adds to the scores of a resource what comes of the host of its primary, or of its having none. A wish that leaves no
     /// host is not heard.
-    pub(super) fn apply_place(
-        &mut self,
-        resource: ResourceIdx,
-        colocation: &Colocation,
-        place: Option<HostIdx>,
-    ) {
+    pub(super) fn apply_place(&mut self, resource: ResourceIdx, at: usize, place: Option<HostIdx>) {
+        let colocation = &self.set.colocations[at];
         let mut table = self.tables[resource.get()].clone();
-        self.add_place(&mut table, colocation, place);
+        table.update(|host, old| old.plus(self.place_worth(colocation, place, host)));
         if colocation.score.is_infinite() || self.wishes.some_host_is_left(&table) {
+            if self.log.is_on() {
+                let worth = |(host, _)| HostScore { host, score: self.place_worth(colocation, place, host) };
+                let scores: Vec<HostScore> = table.iter().map(worth).collect();
+                self.log.note(resource, ScoreSource::With(at), scores.into_iter());
+            }
             self.tables[resource.get()] = table;
         }
     }
 
-    fn add_place(&self, table: &mut ScoreTable, colocation: &Colocation, place: Option<HostIdx>) {
+    /// What a host is worth as the primary of a colocation is where it is, or nowhere.
+    fn place_worth(
+        &self,
+        colocation: &Colocation,
+        place: Option<HostIdx>,
+        host: HostIdx,
+    ) -> AllocationScore {
         let score = colocation.score;
-        match place {
-            None if score < AllocationScore::ZERO => {}
-            None => table.update(|_, old| old.plus(score.negated())),
-            Some(place) => {
-                for host in self.set.host_indices() {
-                    let near = self.wishes.agree(colocation.attribute.as_deref(), host, place);
-                    match (near, score == AllocationScore::INFINITY) {
-                        (true, false) => table.add(host, score),
-                        (false, true) => table.add(host, AllocationScore::MINUS_INFINITY),
-                        _ => {}
-                    }
-                }
-            }
+        let near = |place| self.wishes.agree(colocation.attribute.as_deref(), host, place);
+        match (place, score == AllocationScore::INFINITY) {
+            (None, _) if score < AllocationScore::ZERO => AllocationScore::ZERO,
+            (None, _) => score.negated(),
+            (Some(place), true) if !near(place) => AllocationScore::MINUS_INFINITY,
+            (Some(place), false) if near(place) => score,
+            (Some(_), _) => AllocationScore::ZERO,
         }
     }
 
@@ -265,9 +289,7 @@ impl Placer<'_> {
             if !set.has_influence(colocation) {
                 continue;
             }
-            let table = self.tables[resource.get()].clone();
-            let share = Share::of(colocation, 1.0);
-            self.tables[resource.get()] = self.wishes.added(&self.tables, colocation.dependent, table, share);
+            self.hear(resource, colocation.dependent, Share::of(set, at, 1.0));
         }
     }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::index::{HostIdx, ResourceIdx};
 use super::merge::MergeState;
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{Colocation, Host, ResourceForm, WorkingSet};
+use super::working_set::{Host, ResourceForm, WorkingSet};
 
 /// Which way colocations are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,6 +40,8 @@ pub(super) struct Wishes<'a> {
 /// What a wish of another resource is worth.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Share<'a> {
+    /// The colocation whose share it is, by its position; 0 where there is none.
+    pub(super) colocation: usize,
     /// The attribute in which hosts are to agree; none: the host itself.
     pub(super) attribute: Option<&'a str>,
     /// The part of the other one's scores that counts, -1 to 1.
@@ -50,11 +52,12 @@ pub(super) struct Share<'a> {
 
 impl<'a> Share<'a> {
     /// The share of a colocation, with the sign of another one on top.
-    pub(super) fn of(colocation: &'a Colocation, sign: f32) -> Share<'a> {
+    pub(super) fn of(set: &'a WorkingSet, at: usize, sign: f32) -> Share<'a> {
+        let colocation = &set.colocations[at];
         // scores are at most a million, which a 32-bit float holds exactly
         #[expect(clippy::cast_precision_loss, reason = "exact up to 2^24")]
         let factor = sign * colocation.score.get() as f32 / AllocationScore::INFINITY.get() as f32;
-        Share { attribute: colocation.attribute.as_deref(), factor, sparing: false }
+        Share { colocation: at, attribute: colocation.attribute.as_deref(), factor, sparing: false }
     }
 
     /// Its part of a score. Where one is not wanted, keeping away from it counts for nothing.

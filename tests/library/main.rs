@@ -27,6 +27,7 @@ mod placements;
 mod properties;
 mod reserve;
 mod rolling;
+mod score_parts;
 mod streams;
 mod survival;
 mod transition;

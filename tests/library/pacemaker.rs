@@ -51,7 +51,7 @@ pub(crate) fn changed() -> BTreeSet<PathBuf> {
 }
 
 /// Clusters with guest nodes. Only what follows for places and changes is known of them.
-fn with_guests() -> BTreeSet<PathBuf> {
+pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/guests");
     assert_eq!(clusters.len(), 61);
     clusters

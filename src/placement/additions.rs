@@ -1,0 +1,167 @@
+//! What scores are made of. Whoever adds to a table of scores notes it here if anybody has asked; placing alone does not.
+
+use super::index::{HostIdx, ResourceIdx};
+use super::score::{AllocationScore, ScoreTable};
+
+/// Where a part of a score comes from. Constraints are named by their positions in the working set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScoreSource {
+    /// The score of the host itself.
+    Host,
+    /// A location, by its position in [`WorkingSet::locations`](super::WorkingSet::locations).
+    Location(usize),
+    /// The health of the host.
+    Health,
+    /// The resource runs there, and prefers to stay.
+    Stickiness,
+    /// The resource runs there, and is not managed.
+    Unmanaged,
+    /// The resource failed there too often.
+    Failures,
+    /// The resource is no longer configured.
+    Orphaned,
+    /// The resource may only be where some constraints name a host (`resource-discovery=exclusive`).
+    Exclusive,
+    /// The host is a guest node, in which resources of this kind never run.
+    Guest,
+    /// The resource is meant to be stopped.
+    Stopped,
+    /// A colocation of the resource, by its position in [`WorkingSet::colocations`](super::WorkingSet::colocations).
+    With(usize),
+    /// A colocation of another resource with this one: a part of what that one is worth there.
+    Of(usize),
+    /// Another instance of its clone is there.
+    Instance,
+    /// Its clone is not wanted there.
+    Clone,
+    /// The best placement of all has it there.
+    Optimum,
+}
+
+/// A score on a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostScore {
+    /// The host.
+    pub host: HostIdx,
+    /// The score.
+    pub score: AllocationScore,
+}
+
+/// What was added to the scores of a resource for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScoreAddition {
+    /// Where it comes from.
+    pub source: ScoreSource,
+    /// Whose it is: the resource's own, or that of another one whose wishes count.
+    pub resource: ResourceIdx,
+    /// What was added, where it was more or less than nothing.
+    pub scores: Vec<HostScore>,
+}
+
+/// All additions to the scores of resources, in order, if they are noted at all.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AdditionLog {
+    /// By resource.
+    by_resource: Option<Vec<Vec<ScoreAddition>>>,
+}
+
+impl AdditionLog {
+    /// A log in which nothing is noted.
+    pub(super) fn off() -> AdditionLog {
+        AdditionLog { by_resource: None }
+    }
+
+    /// A log for so many resources.
+    pub(super) fn new(resources: usize) -> AdditionLog {
+        AdditionLog { by_resource: Some(vec![Vec::new(); resources]) }
+    }
+
+    /// Whether anything is noted.
+    pub(super) fn is_on(&self) -> bool {
+        self.by_resource.is_some()
+    }
+
+    /// The additions to the scores of a resource, in order.
+    pub fn additions(&self, resource: ResourceIdx) -> &[ScoreAddition] {
+        self.by_resource.as_ref().map_or(&[], |all| &all[resource.get()])
+    }
+
+    /// The parts of the score of a resource on a host, in the order in which they were added.
+    pub fn parts(&self, resource: ResourceIdx, host: HostIdx) -> Vec<ScorePart> {
+        let part = |addition: &ScoreAddition| {
+            let at = addition.scores.binary_search_by_key(&host, |one| one.host).ok()?;
+            let score = addition.scores[at].score;
+            Some(ScorePart { score, source: addition.source, resource: addition.resource })
+        };
+        self.additions(resource).iter().filter_map(part).collect()
+    }
+
+    /// Notes what is added to the scores of a resource, on hosts in order.
+    pub(super) fn note(
+        &mut self,
+        resource: ResourceIdx,
+        source: ScoreSource,
+        scores: impl Iterator<Item = HostScore>,
+    ) {
+        if self.is_on() {
+            self.push(resource, ScoreAddition { source, resource, scores: scores.collect() });
+        }
+    }
+
+    /// The same for one host.
+    pub(super) fn note_one(
+        &mut self,
+        resource: ResourceIdx,
+        source: ScoreSource,
+        host: HostIdx,
+        score: AllocationScore,
+    ) {
+        self.note(resource, source, std::iter::once(HostScore { host, score }));
+    }
+
+    /// Notes what made one table of another.
+    pub(super) fn note_change(
+        &mut self,
+        resource: ResourceIdx,
+        source: ScoreSource,
+        before: &ScoreTable,
+        after: &ScoreTable,
+    ) {
+        let changed = |(host, now): (HostIdx, AllocationScore)| {
+            let old = before.get(host).unwrap_or_default();
+            let score = match now.is_infinite() || old.is_infinite() {
+                true => now,
+                false => AllocationScore::of(i64::from(now.get()) - i64::from(old.get())),
+            };
+            (now != old).then_some(HostScore { host, score })
+        };
+        self.note(resource, source, after.iter().filter_map(changed));
+    }
+
+    /// Adds an addition, what comes to nothing left out.
+    pub(super) fn push(&mut self, to: ResourceIdx, mut addition: ScoreAddition) {
+        let Some(all) = &mut self.by_resource else { return };
+        addition.scores.retain(|one| one.score != AllocationScore::ZERO);
+        if !addition.scores.is_empty() {
+            all[to.get()].push(addition);
+        }
+    }
+
+    /// Forgets all but the first additions to a resource.
+    pub(super) fn keep_first(&mut self, resource: ResourceIdx, count: usize) {
+        if let Some(all) = &mut self.by_resource {
+            all[resource.get()].truncate(count);
+        }
+    }
+}
+
+/// A part of the score of a resource on a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScorePart {
+    /// How much it is.
+    pub score: AllocationScore,
+    /// Where it comes from.
+    pub source: ScoreSource,
+    /// Whose it is: the resource's own, or that of another one whose wishes count.
+    pub resource: ResourceIdx,
+}
