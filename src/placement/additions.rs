@@ -20,6 +20,8 @@ pub enum ScoreSource {
     Failures,
     /// The resource is no longer configured.
     Orphaned,
+    /// The resource runs on several hosts, and is only to be stopped then.
+    RunsTwice,
     /// The resource may only be where some constraints name a host (`resource-discovery=exclusive`).
     Exclusive,
     /// The host is a guest node, in which resources of this kind never run.

@@ -148,10 +148,14 @@ impl WorkingSet {
             log.note_one(resource, ScoreSource::Failures, host, AllocationScore::MINUS_INFINITY);
         }
         // that weighs more than that nobody manages it
-        if of.surplus && of.orphaned {
-            for host in hosts {
+        let nowhere = [
+            (of.surplus && of.orphaned, ScoreSource::Orphaned),
+            (of.stops_for_good(), ScoreSource::RunsTwice),
+        ];
+        for (_, source) in nowhere.into_iter().filter(|(holds, _)| *holds) {
+            for host in hosts.clone() {
                 of.scores.add_or_set(host, AllocationScore::MINUS_INFINITY);
-                log.note_one(resource, ScoreSource::Orphaned, host, AllocationScore::MINUS_INFINITY);
+                log.note_one(resource, source, host, AllocationScore::MINUS_INFINITY);
             }
         }
     }

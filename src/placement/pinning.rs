@@ -127,6 +127,7 @@ impl Foresight {
             of.also_on.clone_from(&there.also_on);
             of.left_on.clone_from(&there.left_on);
             (of.sent_to, of.revision) = (there.sent_to, there.revision);
+            of.others_lost = there.others_lost;
             of.kept_on.clone_from(&there.kept_on);
             (of.active, of.condition) = (there.active, there.condition);
         }

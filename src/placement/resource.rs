@@ -41,6 +41,28 @@ pub enum RunCondition {
     Supposed,
 }
 
+/// What has to be so before a primitive is started, each as well as those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Requirement {
+    /// Nothing.
+    Nothing,
+    /// The cluster has quorum, and no lost host may run it.
+    Quorum,
+    /// Lost hosts are fenced.
+    Fencing,
+}
+
+/// What is done with a primitive that runs on several hosts (`multiple-active`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeveralPolicy {
+    /// It is stopped on all of them, and started on one.
+    Restart,
+    /// It is stopped on all but the one on which it is to run.
+    StopOthers,
+    /// It is stopped on all of them.
+    StopAll,
+}
+
 /// What of a primitive was changed in the configuration since it was started, the gravest last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Revision {
@@ -108,12 +130,14 @@ pub struct Resource {
     pub active: Option<HostIdx>,
     /// Other hosts on which a primitive runs, too, and is not meant to, in the order of the status.
     pub also_on: Vec<HostIdx>,
+    /// Whether at most one of all these hosts is not lost, and it need not wait until the others are fenced: it counts as running once.
+    pub others_lost: bool,
     /// Of the other hosts, the one to which it was sent, if it is not known that it arrived: if it is to run there, it goes on.
     pub sent_to: Option<HostIdx>,
     /// Hosts on which it is stopped in any case, as something may be left there of what arrived elsewhere.
     pub left_on: Vec<HostIdx>,
-    /// Of a primitive that runs on several hosts: whether it is left where it is to run, and stopped on the others only.
-    pub spares_expected: bool,
+    /// What is done if it runs on several hosts and is not meant to.
+    pub if_several: SeveralPolicy,
     /// Of several hosts on which a primitive runs, those that were looked at when nobody managed it any more: what is not managed is
     /// kept on these.
     pub kept_on: Vec<HostIdx>,
@@ -133,8 +157,10 @@ pub struct Resource {
     /// A constraint by which it may be only where it, and others like it, name a host, whatever the scores
     /// (`resource-discovery="exclusive"`). Of a part of another resource, it does not count.
     pub exclusive: Option<String>,
-    /// Whether it waits for nothing before it is started: neither for quorum nor until lost hosts are fenced (`requires=nothing`).
-    pub requires_nothing: bool,
+    /// What has to be so before it is started.
+    pub requires: Requirement,
+    /// Lost hosts of which it is not known whether it runs there, as they never looked for it.
+    pub unsure_on: Vec<HostIdx>,
     /// Whether it is outside, and stays where it runs.
     pub outside: bool,
     /// Those of its instance attributes, and of its template's, whose names begin as those of affinity keys do, and their values
@@ -163,9 +189,10 @@ impl Resource {
             scores: ScoreTable::default(),
             active: None,
             also_on: Vec::new(),
+            others_lost: false,
             sent_to: None,
             left_on: Vec::new(),
-            spares_expected: false,
+            if_several: SeveralPolicy::Restart,
             kept_on: Vec::new(),
             known_by: None,
             condition: RunCondition::Sound,
@@ -174,7 +201,8 @@ impl Resource {
             surplus: false,
             orphaned: false,
             exclusive: None,
-            requires_nothing: false,
+            requires: Requirement::Fencing,
+            unsure_on: Vec::new(),
             outside: false,
             key_attributes: Vec::new(),
         }
@@ -195,13 +223,28 @@ impl Resource {
         !self.also_on.is_empty()
     }
 
+    /// Whether it has to be stopped because it runs on more than one host.
+    pub fn runs_too_often(&self) -> bool {
+        self.runs_twice() && !self.others_lost
+    }
+
+    /// Whether it is left where it is to run, and stopped on the other hosts only.
+    pub(super) fn spares_expected(&self) -> bool {
+        self.runs_too_often() && self.if_several == SeveralPolicy::StopOthers && self.sent_to.is_none()
+    }
+
+    /// Whether it is stopped wherever it runs, and started nowhere.
+    pub(super) fn stops_for_good(&self) -> bool {
+        self.runs_too_often() && self.if_several == SeveralPolicy::StopAll
+    }
+
     /// From now on it runs there, and nowhere else.
     pub(super) fn run_on(&mut self, host: Option<HostIdx>) {
         (self.active, self.condition, self.revision) = (host, RunCondition::Sound, Revision::None);
         self.also_on.clear();
         self.left_on.clear();
         self.kept_on.clear();
-        (self.sent_to, self.known_by) = (None, None);
+        (self.sent_to, self.known_by, self.others_lost) = (None, None, false);
     }
 
     /// Whether it is something that runs.

@@ -250,11 +250,11 @@ impl<'a> ClusterBefore<'a> {
     /// What gives a host the score of minus infinity.
     fn forbidden_by(&self, record: &Assignment, host: HostIdx) -> HostHindrance {
         let of = self.set.resource(record.resource);
+        if of.stops_for_good() {
+            return HostHindrance::RunsTwice;
+        }
         if let Some((_, count)) = of.failed_on.iter().find(|(failed, _)| *failed == host) {
-            return match of.runs_twice() && of.failed_on.len() >= self.set.hosts.len() {
-                true => HostHindrance::RunsTwice,
-                false => HostHindrance::Failures(*count),
-            };
+            return HostHindrance::Failures(*count);
         }
         let clone = self.set.clone_of(record.resource);
         let is_it = |resource: ResourceIdx| {

@@ -7,7 +7,7 @@ use crate::model::kinds::words;
 
 pub use super::choice::ChoiceOrder;
 pub use super::guest::GuestParts;
-pub use super::resource::{Resource, ResourceForm, Revision, RunCondition};
+pub use super::resource::{Requirement, Resource, ResourceForm, Revision, RunCondition, SeveralPolicy};
 
 words!(
     /// How much capacities count.

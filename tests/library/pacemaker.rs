@@ -29,6 +29,13 @@ pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
     clusters
 }
 
+/// Clusters in which lost nodes are fenced, and not everything waits for that.
+pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
+    let clusters = documents("tests/fixtures/pacemaker/fencing");
+    assert_eq!(clusters.len(), 3);
+    clusters
+}
+
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
     let clones = documents("tests/fixtures/pacemaker/clones");
@@ -71,8 +78,15 @@ fn documents(directory: &str) -> BTreeSet<PathBuf> {
 
 #[test]
 fn same_scores_same_places_same_order() {
-    let others =
-        [with_clones(), with_failures(), on_several_nodes(), in_other_words(), changed(), with_guests()];
+    let others = [
+        with_clones(),
+        with_failures(),
+        with_fencing(),
+        on_several_nodes(),
+        in_other_words(),
+        changed(),
+        with_guests(),
+    ];
     for file in clusters().into_iter().chain(others.into_iter().flatten()) {
         let name = file.display().to_string();
         let text = fs::read_to_string(&file).unwrap();

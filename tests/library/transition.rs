@@ -52,6 +52,7 @@ fn same_actions_same_order_as_crm_simulate() {
         crate::pacemaker::with_failures(),
         crate::pacemaker::with_clones(),
         crate::pacemaker::on_several_nodes(),
+        crate::pacemaker::with_fencing(),
         crate::pacemaker::in_other_words(),
         crate::pacemaker::changed(),
     ];

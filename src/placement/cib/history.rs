@@ -1,6 +1,6 @@
 //! Where resources run: what their operations left on each host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use roxmltree::Node;
@@ -262,6 +262,11 @@ impl IdleMarks {
         }
     }
 
+    /// What all of them are known by.
+    pub(super) fn names(&self) -> HashSet<NameMark> {
+        self.0.values().flatten().copied().collect()
+    }
+
     /// When a resource was last known not to run, if it is one of these.
     pub(super) fn when(&self, name: &[u8]) -> Option<Option<i64>> {
         let mark = NameMark::of(name);
@@ -270,7 +275,7 @@ impl IdleMarks {
 }
 
 /// What a name is known by where there are too many to keep them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct NameMark(u64);
 
 impl NameMark {

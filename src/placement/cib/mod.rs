@@ -14,6 +14,7 @@ mod health;
 mod history;
 mod hosts;
 mod keys;
+mod lost;
 mod locations;
 mod migrations;
 mod on_fail;
@@ -210,6 +211,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.read_hosts()?;
         self.read_resources()?;
         self.read_orphans();
+        self.weigh_lost_hosts();
         self.read_tags();
         self.read_locations()?;
         self.read_colocations()?;

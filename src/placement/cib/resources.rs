@@ -5,7 +5,7 @@ use roxmltree::Node;
 use super::super::capacity::Capacities;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::score::{AllocationScore, ScoreTable};
-use super::super::working_set::{Charge, Colocation, Resource, ResourceForm, Revision, RunCondition};
+use super::super::working_set::{Charge, Colocation, Requirement, Resource, ResourceForm, Revision, RunCondition, SeveralPolicy};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::failures::{PROMOTED, outcome};
@@ -211,6 +211,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let of = |name| node.attribute(name).or_else(|| template.and_then(|of| of.attribute(name)));
         let agent = [of("class"), of("provider"), of("type")];
         resource.agent = agent.into_iter().flatten().collect::<Vec<_>>().join(":");
+        resource.requires = requirement(&metas, &resource);
         resource.group = inherited.group;
         resource.managed = self.is_managed(&metas);
         resource.utilization = self.utilization(node, template);
@@ -280,9 +281,10 @@ impl<'a, 'i> Reader<'a, 'i> {
             scores: self.unscored.clone(),
             active: None,
             also_on: Vec::new(),
+            others_lost: false,
             sent_to: None,
             left_on: Vec::new(),
-            spares_expected: false,
+            if_several: SeveralPolicy::Restart,
             kept_on: Vec::new(),
             known_by: None,
             condition: RunCondition::Sound,
@@ -291,7 +293,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             surplus: false,
             orphaned: false,
             exclusive: None,
-            requires_nothing: metas.get("requires").is_some_and(|word| word.eq_ignore_ascii_case("nothing")),
+            requires: Requirement::Fencing,
+            unsure_on: Vec::new(),
             outside: false,
             key_attributes: Vec::new(),
         }
@@ -365,5 +368,17 @@ impl<'a, 'i> Reader<'a, 'i> {
             (of.managed, of.outside) = (false, true);
             self.charge(&name, active.as_slice(), &utilization);
         }
+    }
+}
+
+/// What a primitive with these metas waits for before it is started.
+pub(super) fn requirement(metas: &Properties<'_>, of: &Resource) -> Requirement {
+    let word = metas.get("requires").unwrap_or_default().to_ascii_lowercase();
+    match word.as_str() {
+        "nothing" => Requirement::Nothing,
+        "quorum" => Requirement::Quorum,
+        "fencing" => Requirement::Fencing,
+        _ if of.fences() => Requirement::Quorum,
+        _ => Requirement::Fencing,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::index::HostIdx;
 use super::super::score::AllocationScore;
-use super::super::working_set::{Resource, RunCondition};
+use super::super::working_set::{Resource, RunCondition, SeveralPolicy};
 use super::Reader;
 use super::failures::{PastOutcome, outcome};
 use super::history::Trace;
@@ -192,13 +192,10 @@ impl Reader<'_, '_> {
     /// Notes in a primitive where it runs. What runs on several hosts is stopped on all of them, unless nobody manages it or its
     /// `multiple-active` says otherwise.
     pub(super) fn settle_on(&self, resource: &mut Resource, places: &RunPlaces, several: Option<&str>) {
-        // what fences is not missed on a lost host
         let is_active = |host: &HostIdx| places.active.iter().any(|(other, _)| other == host);
         resource.left_on = places.left.iter().copied().filter(|host| !is_active(host)).collect();
         resource.known_by = places.known_by;
-        let counts = |host: HostIdx| !resource.fences() || self.set.host(host).state.online;
-        let active: Vec<_> = places.active.iter().copied().filter(|(host, _)| counts(*host)).collect();
-        let active = if active.is_empty() { &places.active } else { &active };
+        let active = &places.active;
         let Some((first, condition)) = active.first().copied() else { return };
         (resource.active, resource.condition) = (Some(first), condition);
         resource.also_on = active.iter().skip(1).map(|(host, _)| *host).collect();
@@ -225,18 +222,23 @@ impl Reader<'_, '_> {
             resource.also_on.push(to);
         }
         resource.managed &= !blocks;
-        resource.spares_expected = word == "stop_unexpected" && resource.sent_to.is_none();
-        let is = |known: &[RunCondition]| active.iter().all(|(_, condition)| known.contains(condition));
+        resource.if_several = match word.as_str() {
+            "stop_unexpected" => SeveralPolicy::StopOthers,
+            "stop_only" => SeveralPolicy::StopAll,
+            _ => SeveralPolicy::Restart,
+        };
+        // a failure on a lost host is over with the host
+        let is_online = |of: &&(HostIdx, RunCondition)| self.set.host(of.0).state.online;
+        let counts = |of: &&(HostIdx, RunCondition)| is_online(of) || !active.iter().any(|of| is_online(&of));
+        let is = |known: &[RunCondition]| {
+            active.iter().filter(counts).all(|(_, condition)| known.contains(condition))
+        };
         resource.condition = match blocks || places.blocked {
             true => RunCondition::Blocked,
             false if is(&[RunCondition::Supposed]) => RunCondition::Supposed,
             false if is(&[RunCondition::Sound, RunCondition::Supposed]) => RunCondition::Sound,
             false => RunCondition::Failed,
         };
-        if word == "stop_only" {
-            let everywhere = self.set.host_indices();
-            resource.failed_on.extend(everywhere.map(|host| (host, AllocationScore::INFINITY)));
-        }
     }
 }
 

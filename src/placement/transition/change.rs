@@ -2,7 +2,7 @@
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
-use super::super::working_set::{QuorumPolicy, Resource, Revision, RunCondition, WorkingSet};
+use super::super::working_set::{QuorumPolicy, Requirement, Resource, Revision, RunCondition, WorkingSet};
 
 /// What becomes of a primitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl ResourceChange {
             let is_left = state.online && (set.host(from).guest.is_some() || !state.unclean);
             // of two hosts on which it runs, it can go from one to the other
             let joins =
-                !of.runs_twice() || of.spares_expected && of.also_on == [to] || of.sent_to == Some(to);
+                !of.runs_too_often() || of.spares_expected() && of.also_on == [to] || of.sent_to == Some(to);
             let can_go = match of.condition {
                 RunCondition::Sound => joins && of.left_on.is_empty(),
                 condition => condition == RunCondition::Supposed,
@@ -66,7 +66,7 @@ impl ResourceChange {
             (Some(_), None) if of.condition == RunCondition::Supposed => ResourceChange::Idle,
             (Some(from), None) => ResourceChange::Stop(from),
             (Some(from), Some(to)) if from == to => match of.condition {
-                RunCondition::Sound if of.runs_twice() && set.may_manage(resource) => {
+                RunCondition::Sound if of.runs_too_often() && set.may_manage(resource) => {
                     ResourceChange::Restart(to)
                 }
                 RunCondition::Sound | RunCondition::Starting
@@ -90,7 +90,7 @@ impl ResourceChange {
         let of = set.resource(resource);
         let Some(policy) = set.without_quorum.filter(|_| set.is_managed(resource)) else { return self };
         let change = match policy {
-            _ if of.requires_nothing => self,
+            _ if of.requires == Requirement::Nothing => self,
             // what was being started is stopped, too
             QuorumPolicy::Stop => match (of.active, self) {
                 (Some(at), ResourceChange::Start(_)) => ResourceChange::Stop(at),

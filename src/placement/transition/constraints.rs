@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::score::AllocationScore;
-use super::super::working_set::{OrderStrength, ResourceForm, StartOrder, WorkingSet};
+use super::super::working_set::{OrderStrength, Requirement, ResourceForm, StartOrder, WorkingSet};
 use super::action::ActionTask;
 use super::action::ActionTask::{Fence, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped};
 use super::actions::Actions;
@@ -228,15 +228,15 @@ impl Constraints<'_> {
         }
     }
 
-    /// While a host may still run anything, nothing is started or migrated but what fences; and the coordinator
-    /// stays.
+    /// While a host may still run anything, nothing is started or migrated that requires fencing, nor what it may run for all that is
+    /// known; and the coordinator stays.
     fn fencing(&mut self) {
         for host in self.set.host_indices() {
             let Some(fence) = self.actions.to(Fence, host) else { continue };
             let why = WaitReason::Fencing(host);
             let waits = |resource: &ResourceIdx| {
                 let of = self.set.resource(*resource);
-                of.is_primitive() && !of.fences() && !of.requires_nothing
+                of.is_primitive() && (of.requires >= Requirement::Fencing || of.unsure_on.contains(&host))
             };
             for resource in self.set.resource_indices().filter(waits) {
                 let start = self.actions.first_with(&[MigrateTo, MigrateFrom, Start], resource);

@@ -2,7 +2,7 @@
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::shown_order::by_shown_name;
-use super::super::working_set::{Resource, ResourceForm, RunCondition, WorkingSet};
+use super::super::working_set::{Requirement, Resource, ResourceForm, RunCondition, WorkingSet};
 use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
 use super::change::ResourceChange;
@@ -73,15 +73,13 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
         actions.edge_alone(before, stop, Strength::Must, why);
     }
     let stop = actions.with(ActionTask::Stop, resource);
-    for from in stops_on(set, change, resource).into_iter().filter(|_| !of.fences() && !of.requires_nothing) {
+    let stops = stops_on(set, change, resource);
+    for from in stops.iter().copied().filter(|_| of.requires >= Requirement::Fencing) {
         let fence = actions.to(ActionTask::Fence, from);
-        // all stops wait for the first host
-        match of.left_on.first().copied().or(of.active) == Some(from) {
-            true => actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(from)),
-            false => {
-                let stop = actions.stop_on(resource, from);
-                actions.edge_alone(fence, stop, Strength::Must, WaitReason::Fencing(from));
-            }
+        // of several stops, that on the last host waits, too
+        for host in stops.last().into_iter().chain([&from]) {
+            let stop = actions.stop_on(resource, *host);
+            actions.edge_alone(fence, stop, Strength::Must, WaitReason::Fencing(from));
         }
     }
     if let Some(to) = to {
@@ -96,7 +94,7 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
 fn stops_on(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> Vec<HostIdx> {
     let of = set.resource(resource);
     let left = of.left_on.iter().copied().filter(|_| set.is_managed(resource));
-    let spares = of.runs_twice() && (of.spares_expected || change.migrates() && of.sent_to.is_some());
+    let spares = of.runs_twice() && (of.spares_expected() || change.migrates() && of.sent_to.is_some());
     let goes_on = |host: &HostIdx| spares && change.starts_on() == Some(*host);
     let others: &[HostIdx] = if of.condition == RunCondition::Supposed { &[] } else { &of.also_on };
     let active = change.stops_on().map(|first| std::iter::once(first).chain(others.iter().copied()));
@@ -108,7 +106,7 @@ fn stops_on(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> 
 fn starts_in_name(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> bool {
     let of = set.resource(resource);
     let goes_on = of.active == change.starts_on();
-    of.runs_twice() && of.spares_expected && (goes_on || !of.allow_migrate)
+    of.spares_expected() && (goes_on || !of.allow_migrate)
 }
 
 /// The marks between which the members of a group stop and start. The last mark is never reached if a member is

@@ -146,7 +146,7 @@ impl TransitionChecker<'_> {
                 self.precedes(start.map(|_| step), start);
                 continue;
             }
-            if action.task == Start && self.set.resource(resource).spares_expected {
+            if action.task == Start && self.set.resource(resource).spares_expected() {
                 also_on.retain(|other| *other != host);
             }
             if action.task == Start && !also_on.is_empty() {

@@ -1,0 +1,57 @@
+//! Lost hosts, and what need not wait until they are fenced.
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::working_set::{Requirement, Resource};
+use super::Reader;
+use super::history::NameMark;
+
+impl Reader<'_, '_> {
+    /// Notes what lost hosts mean to primitives that do not require fencing.
+    pub(super) fn weigh_lost_hosts(&mut self) {
+        for resource in self.set.resource_indices() {
+            if self.may_ignore_lost_hosts(resource) {
+                self.prefer_the_sound_host(resource);
+            }
+        }
+        self.find_unsure_hosts();
+    }
+
+    fn may_ignore_lost_hosts(&self, resource: ResourceIdx) -> bool {
+        let of = self.set.resource(resource);
+        of.is_primitive() && of.requires < Requirement::Fencing
+    }
+
+    /// Of several hosts on which a primitive runs, the first that is not lost counts before all others; without a second such one,
+    /// it runs once.
+    fn prefer_the_sound_host(&mut self, resource: ResourceIdx) {
+        let is_sound = |host: &HostIdx| !self.set.host(*host).state.unclean;
+        let mut hosts: Vec<HostIdx> = self.set.resource(resource).active_hosts().collect();
+        if hosts.len() < 2 {
+            return;
+        }
+        let first = hosts.iter().position(is_sound).unwrap_or_default();
+        let others_lost = hosts.iter().filter(|host| is_sound(host)).count() < 2;
+        let active = hosts.remove(first);
+        let of: &mut Resource = &mut self.set.resources[resource.get()];
+        (of.active, of.also_on, of.others_lost) = (Some(active), hosts, others_lost);
+    }
+
+    /// Notes for which lost hosts they wait all the same: for those that tell nothing about them.
+    fn find_unsure_hosts(&mut self) {
+        let lost = self.set.host_indices().filter(|host| self.set.host(*host).state.unclean);
+        for host in lost.collect::<Vec<HostIdx>>() {
+            let idle = self.idle.get(host.get()).map(|marks| marks.names()).unwrap_or_default();
+            let is_unsure = |name: &str| {
+                let has_run = self.records_of(name).iter().any(|of| of.host == host);
+                !has_run && !idle.contains(&NameMark::of(name.as_bytes()))
+            };
+            let waits = self.set.resource_indices().filter(|resource| {
+                let of = self.set.resource(*resource);
+                of.is_primitive() && of.requires == Requirement::Quorum && is_unsure(&of.id)
+            });
+            for resource in waits.collect::<Vec<_>>() {
+                self.set.resources[resource.get()].unsure_on.push(host);
+            }
+        }
+    }
+}
