@@ -7,6 +7,7 @@ pub(crate) mod compressed;
 pub(crate) mod encoding;
 pub mod error;
 pub mod json;
+pub(crate) mod kind;
 pub(crate) mod local;
 
 pub use error::{LoadError, Result};

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::iallocator::Description;
-use super::lookup::find_partial;
+use super::lookup::{find_partial, hint};
 use super::names::common_domain;
 use super::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use super::tag_rules::TagRules;
@@ -75,6 +75,7 @@ pub fn merge(raw: RawCluster, options: &MergeOptions) -> Result<Cluster> {
         first_node_number: raw.first_node_number,
         weights: options.weights,
         group_reserves: GroupReserves::default(),
+        doubts: raw.doubts,
     };
     mark_immobile(&mut cluster, &selection);
     keep_out(&mut cluster, &raw.kept_out);
@@ -112,12 +113,18 @@ struct Selection {
 impl Selection {
     fn new(names: &[&str], options: &MergeOptions) -> Result<Selection> {
         let mut unknown = Vec::new();
+        let mut meant = String::new();
         let mut resolve = |keys: &[String]| {
             let mut found = HashSet::with_capacity(keys.len());
             for key in keys {
                 match find_partial(key, names.iter().copied()) {
                     Some(at) => drop(found.insert(names[at].to_owned())),
-                    None => unknown.push(format!("{key:?}")),
+                    None => {
+                        if unknown.is_empty() {
+                            meant = hint(key, names.iter().copied());
+                        }
+                        unknown.push(format!("{key:?}"));
+                    }
                 }
             }
             found
@@ -125,7 +132,7 @@ impl Selection {
         let selected = resolve(&options.select_instances);
         let excluded = resolve(&options.exclude_instances);
         if !unknown.is_empty() {
-            let problem = format!("[{}]", unknown.join(","));
+            let problem = format!("[{}]{meant}", unknown.join(","));
             return Err(LoadError::new("Unknown instance(s)", problem));
         }
         Ok(Selection { selected: (!options.select_instances.is_empty()).then_some(selected), excluded })
@@ -398,8 +405,13 @@ pub struct NodeOptions {
 
 /// The names in [`NodeOptions::offline`] that mean no node, last one first.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("wrong node name(s) set as offline: {}", .0.join(","))]
-pub struct UnknownNodes(pub Vec<String>);
+#[error("wrong node name(s) set as offline: {}{hint}", .names.join(","))]
+pub struct UnknownNodes {
+    /// Names as typed.
+    pub names: Vec<String>,
+    /// Similar names, for the first of them in the order typed.
+    hint: String,
+}
 
 /// Applies the node settings of the command line.
 ///
@@ -413,7 +425,10 @@ pub fn apply_node_options(
     let found: Vec<Option<usize>> = options.offline.iter().map(|key| find(key)).collect();
     if found.contains(&None) {
         let unknown = options.offline.iter().zip(found).filter(|(_, f)| f.is_none());
-        return Err(UnknownNodes(unknown.map(|(key, _)| key.clone()).rev().collect()));
+        let names: Vec<String> = unknown.map(|(key, _)| key.clone()).rev().collect();
+        let first = names.last().map_or("", String::as_str);
+        let hint = hint(first, cluster.nodes.iter().map(|n| n.spec.name.as_str()));
+        return Err(UnknownNodes { names, hint });
     }
     let names: HashSet<String> =
         found.into_iter().flatten().map(|at| cluster.nodes[at].spec.name.clone()).collect();

@@ -35,6 +35,8 @@ pub struct RawCluster {
     pub first_node_number: u32,
     /// What the user should know about how it was read, one line each.
     pub warnings: Vec<String>,
+    /// Values that cannot be true, one line each: the place, the field and the value. Only the first ones are kept.
+    pub doubts: Vec<String>,
     /// Nodes to which an instance must not go, for reasons that only the source knows. No source of Ganeti's has any.
     pub kept_out: Vec<(InstanceIdx, NodeIdx)>,
 }

@@ -55,6 +55,8 @@ pub struct Cluster {
     pub weights: Weights,
     /// What its groups have for the loss of several nodes at once.
     pub group_reserves: GroupReserves,
+    /// Values in the data that cannot be true, one line each: what is computed from them is doubtful.
+    pub doubts: Vec<String>,
 }
 
 /// A place for an instance, and what its nodes would be with it there.

@@ -32,8 +32,10 @@ pub fn execution(tool: &str, execution: &ExecutionOptions, source: &SourceOption
         return Ok(());
     }
     if !takes_jobs(source) {
-        // the words of Ganeti's own tools; RAPI does, too
-        bail!("{tool}: Execution of commands possible only on LUXI");
+        // the first half is in the words of Ganeti's own tools
+        bail!(
+            "{tool}: Execution of commands possible only on LUXI or RAPI: name a live cluster with -L or -m"
+        );
     }
     if let Some(path) = &execution.json_events {
         check_stream(path)?;

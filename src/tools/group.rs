@@ -5,6 +5,7 @@ use std::io;
 use anyhow::anyhow;
 
 use super::output::Output;
+use crate::load::lookup::hint;
 use crate::model::{Cluster, Group, GroupIdx};
 
 /// The group to work on: the one named (by name or UUID), else the only one that
@@ -27,7 +28,10 @@ pub fn select(cluster: &Cluster, wanted: Option<&str>, output: &mut Output) -> i
         for group in listed {
             output.error_line(&format!("  {}", cluster.group(group).name))?;
         }
-        output.error_line("Error: Aborting.")?;
+        output.error_line(&match wanted {
+            None => "Error: Aborting: choose a group with -G NAME, the worst with --worst-group, or all with --all-groups".to_owned(),
+            Some(key) => format!("Error: Aborting: -G needs the name or UUID of one of these groups{}", near(cluster, key)),
+        })?;
     }
     Ok(found)
 }
@@ -37,8 +41,17 @@ pub fn select(cluster: &Cluster, wanted: Option<&str>, output: &mut Output) -> i
 /// # Errors
 /// If that is not exactly one.
 pub fn named(cluster: &Cluster, key: &str) -> anyhow::Result<GroupIdx> {
-    find(cluster, key)
-        .ok_or_else(|| anyhow!("option --group: '{key}' is not the name or UUID of exactly one node group"))
+    find(cluster, key).ok_or_else(|| {
+        anyhow!(
+            "option --group: '{key}' is not the name or UUID of exactly one node group{}",
+            near(cluster, key)
+        )
+    })
+}
+
+/// The groups that a mistyped key may stand for, to follow a complaint.
+fn near(cluster: &Cluster, key: &str) -> String {
+    hint(key, cluster.groups.iter().map(|group| group.name.as_str()))
 }
 
 /// The only group with this name or UUID.

@@ -59,7 +59,7 @@ fn merged(
     output: &mut Output,
 ) -> anyhow::Result<Cluster> {
     let additions = MergeOptions { utilisation, ..options.merge.clone() };
-    for warning in &raw.warnings {
+    for warning in raw.warnings.iter().chain(&raw.doubts) {
         output.error_line(&format!("Warning: {warning}"))?;
     }
     let mut cluster = merge(raw, &additions).context(LOADING)?;

@@ -13,6 +13,7 @@ use super::raw::RawCluster;
 use crate::input::encoding::decode;
 use crate::input::error::Result;
 use crate::input::json::{self, Budget, JsonPath, Object, WantedParts};
+use crate::input::kind::FileKind;
 
 /// A message, read completely.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +50,10 @@ pub fn parse_bytes(bytes: &[u8], source: &str) -> Result<Message> {
 /// What is not JSON; a key that is missing or of another type; a reference to
 /// an unknown object; an unknown type of request.
 pub fn parse(text: &str, source: &str) -> Result<Message> {
+    read(text, source).map_err(|error| FileKind::Request.unless_other(error, text, source))
+}
+
+fn read(text: &str, source: &str) -> Result<Message> {
     let budget = Budget::new(Budget::FILE);
     let document = json::parse_in(text, source, SHAPE, &budget)?;
     let message = Object::new(&document, JsonPath::source(source))?;

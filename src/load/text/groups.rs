@@ -1,8 +1,8 @@
 //! Section 1: `name|uuid|alloc_policy|tags|networks`. The networks may be
 //! missing (a historic form).
 
-use super::TextReader;
 use super::row::TextRow;
+use super::{TextReader, doubts};
 use crate::input::error::Result;
 use crate::load::raw::RawGroup;
 use crate::model::{DiskParameters, GroupIdx, InstancePolicy};
@@ -22,6 +22,12 @@ impl<'a> TextReader<'a> {
             policy: InstancePolicy::default(),
             disk_parameters: DiskParameters::default(),
         };
+        if row.name().is_empty() {
+            self.doubt([row.field_error("name", "it is empty").to_string()]);
+        }
+        if !self.group_names.insert(row.name()) {
+            self.doubt([doubts::repeated(&row)]);
+        }
         self.groups.insert(uuid, GroupIdx::new(self.cluster.groups.len()));
         self.cluster.groups.push(group);
         Ok(())

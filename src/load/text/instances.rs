@@ -2,8 +2,8 @@
 //! `disk_template|tags|spindle_use|disk_spindles|forthcoming`. Every row from
 //! 10 columns on is a legal historic form.
 
-use super::TextReader;
 use super::row::TextRow;
+use super::{TextReader, doubts};
 use crate::input::error::Result;
 use crate::load::raw::RawInstance;
 use crate::load::unknown_node;
@@ -37,7 +37,7 @@ impl<'a> TextReader<'a> {
                 format_args!("'{}' is the primary node, too", shown_name(row.text(7))),
             ));
         }
-        self.cluster.instances.push(RawInstance {
+        let instance = RawInstance {
             name: row.name().to_owned(),
             mem,
             disk,
@@ -52,7 +52,12 @@ impl<'a> TextReader<'a> {
             tags: row.list(9),
             networks: Vec::new(),
             forthcoming,
-        });
+        };
+        self.doubt(doubts::of_instance(&row, &instance));
+        if !self.instance_names.insert(row.name()) {
+            self.doubt([doubts::repeated(&row)]);
+        }
+        self.cluster.instances.push(instance);
         Ok(())
     }
 

@@ -7,18 +7,20 @@
 //! what the reference accepts, with one exception: whole numbers that do not
 //! fit into 64 bits are refused rather than wrapped.
 
+mod doubts;
 mod groups;
 mod instances;
 mod nodes;
 mod policies;
 mod row;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::raw::{RawCluster, RawInstance};
 use crate::input::encoding::decode;
 use crate::input::error::{LoadError, Result};
 use crate::input::json::Budget;
+use crate::input::kind::FileKind;
 use crate::model::shown::shown_source;
 use crate::model::{Disk, GroupIdx, NodeIdx};
 use policies::Owners;
@@ -43,6 +45,10 @@ pub fn parse_bytes(bytes: &[u8], source: &str) -> Result<RawCluster> {
 /// object that does not exist: the message has file, line, object, field and
 /// value.
 pub fn parse(text: &str, source: &str) -> Result<RawCluster> {
+    read(text, source).map_err(|error| FileKind::Text.unless_other(error, text, source))
+}
+
+fn read(text: &str, source: &str) -> Result<RawCluster> {
     check_sections(text, source)?;
     let mut reader = TextReader::new(source);
     let mut section = 0;
@@ -102,19 +108,29 @@ struct TextReader<'a> {
     cluster: RawCluster,
     /// Groups by UUID.
     groups: HashMap<&'a str, GroupIdx>,
+    group_names: HashSet<&'a str>,
     /// Nodes by name.
     nodes: HashMap<&'a str, NodeIdx>,
+    instance_names: HashSet<&'a str>,
     /// Groups as policies name them; made when the first policy appears.
     owners: Option<Owners>,
 }
 
 impl<'a> TextReader<'a> {
+    /// Keeps the first doubts.
+    fn doubt(&mut self, doubts: impl IntoIterator<Item = String>) {
+        let kept = &mut self.cluster.doubts;
+        kept.extend(doubts.into_iter().take(doubts::MOST.saturating_sub(kept.len())));
+    }
+
     fn new(source: &'a str) -> Self {
         TextReader {
             source,
             cluster: RawCluster::default(),
             groups: HashMap::new(),
+            group_names: HashSet::new(),
             nodes: HashMap::new(),
+            instance_names: HashSet::new(),
             owners: None,
         }
     }

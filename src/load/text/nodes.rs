@@ -2,8 +2,8 @@
 //! `spindles|tags|excl|free_spindles|os_cpus|cpu_speed`. Every row from 9
 //! columns on is a legal historic form.
 
-use super::TextReader;
 use super::row::TextRow;
+use super::{TextReader, doubts};
 use crate::input::error::Result;
 use crate::load::raw::RawNode;
 use crate::model::shown::shown_name;
@@ -19,7 +19,10 @@ impl<'a> TextReader<'a> {
         // "?" in any of the resources: the node did not answer
         let unknown = (1..=6).any(|column| row.text(column) == "?");
         let node = if unknown { silent_node(row.name(), group) } else { read_resources(&row, group)? };
-        self.nodes.insert(row.name(), NodeIdx::new(self.cluster.nodes.len()));
+        self.doubt(doubts::of_node(&row, &node));
+        if self.nodes.insert(row.name(), NodeIdx::new(self.cluster.nodes.len())).is_some() {
+            self.doubt([doubts::repeated(&row)]);
+        }
         self.cluster.nodes.push(node);
         Ok(())
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::fleet::{AffinityOptions, Fleet, FleetNode, Machine};
 use super::keys::{AffinityKey, KeyLevel, KeyOwner, LARGEST, LevelKeys, NodeKey, check_number};
 use crate::input::error::{LoadError, Result};
+use crate::input::kind::FileKind;
 use crate::model::Mib;
 use crate::model::shown::{shown_name, shown_source};
 
@@ -147,10 +148,11 @@ pub(in crate::placement) struct OptionsPart {
 /// # Errors
 /// It is no such document, or contradicts itself.
 pub fn parse(text: &str, source: &str) -> Result<(Fleet, Vec<String>)> {
-    let source = &shown_source(source);
-    let document: FleetDocument =
-        serde_json::from_str(text).map_err(|e| LoadError::one_line(source, &e.to_string()))?;
-    fleet(document, source)
+    let shown = &shown_source(source);
+    let document: FleetDocument = serde_json::from_str(text).map_err(|problem| {
+        FileKind::Keys.unless_other(LoadError::one_line(shown, &problem.to_string()), text, source)
+    })?;
+    fleet(document, shown)
 }
 
 /// The fleet of a document that was read from `source`, and what is odd about it.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::document::{self, child, children, id};
 use crate::input::error::{LoadError, Result};
+use crate::load::lookup::hint;
 use crate::model::shown::{escaped, shown_name, shown_source};
 
 /// What the ids of this tool's constraints begin with.
@@ -266,12 +267,19 @@ fn pinned(document: &Document<'_>, text: &str, pins: &[LocationPin]) -> Vec<Spli
 fn node<'a, 'i>(document: &'a Document<'i>, name: &str, source: &str) -> Result<Node<'a, 'i>> {
     let nodes = child(document.root_element(), "configuration")
         .and_then(|configuration| child(configuration, "nodes"));
-    let mut all = nodes.into_iter().flat_map(|nodes| children(nodes, "node"));
-    let none = || {
-        let problem = format!("there is no node '{}'", shown_name(name));
-        LoadError::one_line(&shown_source(source), &problem)
-    };
-    all.find(|node| node.attribute("uname").unwrap_or(id(*node)) == name).ok_or_else(none)
+    let mut all: Vec<(&str, Node<'_, '_>)> = nodes
+        .into_iter()
+        .flat_map(|nodes| children(nodes, "node"))
+        .map(|node| (node.attribute("uname").unwrap_or(id(node)), node))
+        .collect();
+    match all.iter().position(|(own, _)| *own == name) {
+        Some(at) => Ok(all.swap_remove(at).1),
+        None => {
+            let hint = hint(name, all.iter().map(|(own, _)| *own));
+            let problem = format!("there is no node '{}'{hint}", shown_name(name));
+            Err(LoadError::one_line(&shown_source(source), &problem))
+        }
+    }
 }
 
 /// What says whether a node is in standby.

@@ -4,6 +4,7 @@ use memchr::memchr2_iter;
 use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::input::error::{LoadError, Result};
+use crate::input::kind::FileKind;
 use crate::model::shown::{shown_name, shown_source};
 
 /// Most elements, texts and comments of a document.
@@ -19,8 +20,8 @@ pub(in crate::placement) fn parse<'t>(text: &'t str, source: &str) -> Result<Doc
     let wrong = |problem: &str| LoadError::one_line(&shown_source(source), problem);
     check_depth(text).map_err(|problem| wrong(&problem))?;
     let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
-    let document =
-        Document::parse_with_options(text, options).map_err(|e| wrong(&format!("not XML: {e}")))?;
+    let document = Document::parse_with_options(text, options)
+        .map_err(|e| FileKind::Cib.unless_other(wrong(&format!("not XML: {e}")), text, source))?;
     let root = document.root_element().tag_name().name();
     match root {
         "cib" => Ok(document),

@@ -4,24 +4,9 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::{Spec, getopt};
+pub use crate::load::lookup::{did_you_mean, nearest};
 use crate::model::shown::shown_name;
 use crate::tools::options::catalogue::TEXT_DATA;
-
-/// How alike two words have to be, of 1 for the same, for one to be a slip of the other, by the measure that
-/// clap uses for its own suggestions. Its limit, 0.7, makes `groups` of `bogus`.
-const ALIKE: f64 = 0.8;
-
-/// The word that `typed` is most like, if it is like any of them; the first of several.
-pub fn nearest<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let alike = words.into_iter().map(|word| (strsim::jaro(typed, word), word));
-    let alike = alike.filter(|(likeness, _)| *likeness > ALIKE);
-    alike.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, word)| word)
-}
-
-/// The question whether another word was meant, to follow a complaint; empty if none is near.
-pub fn did_you_mean<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(typed, words).map(|word| format!(", did you mean '{word}'?")).unwrap_or_default()
-}
 
 /// The last line of a complaint about a command line.
 pub fn try_help(spec: &Spec) -> String {
@@ -45,10 +30,13 @@ pub struct Stray {
 }
 
 impl Stray {
-    /// The first of the words that are no options.
+    /// The first of the words that are no options; an empty last word does not count.
     pub fn among(spec: &Spec, words: getopt::Canonical) -> Option<Stray> {
         let reads_text = spec.options.contains(&TEXT_DATA);
-        let word = words.positional.into_iter().next()?;
+        let mut strays = words.positional;
+        // a script whose variable for further options is empty, as prometheus-ganeti-exporter's is by default
+        strays.pop_if(|last| last.is_empty());
+        let word = strays.into_iter().next()?;
         Some(Stray { word, joined: words.joined, reads_text })
     }
 

@@ -129,7 +129,16 @@ impl Given {
 
     /// The argument as a whole number.
     pub fn int(&self) -> Result<i64, ValueError> {
-        parse_int(self.text()?).map_err(|e| self.error(e))
+        let text = self.text()?;
+        parse_int(text).map_err(|problem| self.no_number(text, problem, "a whole number"))
+    }
+
+    /// The error about a text that is no number of the kind `expected`.
+    fn no_number(&self, text: &str, problem: NumberError, expected: &'static str) -> ValueError {
+        match problem {
+            NumberError::TooLarge(_) => self.error(problem),
+            NumberError::Unreadable(_) | NumberError::Leftover { .. } => self.wrong_item(text, expected),
+        }
     }
 
     /// The argument as a real number.
@@ -139,7 +148,7 @@ impl Given {
 
     /// A part of the argument as a real number.
     pub fn number(&self, text: &str) -> Result<f64, ValueError> {
-        parse_float(text).map_err(|e| self.error(e))
+        parse_float(text).map_err(|problem| self.no_number(text, problem, "a number"))
     }
 
     /// The argument as a time: a whole number with `s`, `m`, `h` or `d` behind it, or none for

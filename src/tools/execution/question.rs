@@ -1,6 +1,9 @@
 //! The question before anything is done.
 
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use crate::tools::output::Output;
 
@@ -23,8 +26,31 @@ pub fn ask(question: &str, output: &mut Output) -> io::Result<Consent> {
     }
     output.error_write(&format!("{question} [y/N] "))?;
     let mut line = String::new();
-    io::stdin().lock().read_line(&mut line)?;
+    let remind = || {
+        // nobody reads it where standard error is closed
+        let _ = io::stderr().write_all(REMINDER.as_bytes());
+    };
+    with_reminder(PATIENCE, remind, || io::stdin().lock().read_line(&mut line))?;
     Ok(answer(&line))
+}
+
+/// Time without an answer after which a script that waits for the run is told why.
+const PATIENCE: Duration = Duration::from_secs(30);
+const REMINDER: &str = "\nWaiting for an answer, y or n, on the terminal; --yes asks nothing.\n";
+
+/// Waits, and calls `remind` once if that takes longer than `patience`.
+fn with_reminder<T>(patience: Duration, remind: impl FnOnce() + Send, wait: impl FnOnce() -> T) -> T {
+    let (done, waiting) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            if waiting.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+                remind();
+            }
+        });
+        let found = wait();
+        drop(done);
+        found
+    })
 }
 
 fn answer(line: &str) -> Consent {
@@ -37,6 +63,16 @@ fn answer(line: &str) -> Consent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_waits_is_told_once_why() {
+        let (told, heard) = mpsc::channel();
+        let remind = || told.send("told").unwrap();
+        assert_eq!(with_reminder(Duration::ZERO, remind, || heard.recv()), Ok("told"));
+        let (told, heard) = mpsc::channel();
+        with_reminder(Duration::from_secs(3600), || told.send("told").unwrap(), || ());
+        assert!(heard.try_recv().is_err());
+    }
 
     #[test]
     fn only_a_yes_is_a_yes() {

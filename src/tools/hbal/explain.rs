@@ -4,7 +4,7 @@ use anyhow::Context;
 
 use super::views::Text;
 use super::{ExitStatus, Options};
-use crate::load::lookup::find_partial;
+use crate::load::lookup::find_named;
 use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, Draft, InstanceIdx};
 use crate::report::components::score;
@@ -49,11 +49,8 @@ pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyh
 }
 
 fn find_instances(options: &Options, cluster: &Cluster) -> anyhow::Result<Vec<InstanceIdx>> {
-    let names = || cluster.instances.iter().map(|i| i.name.as_str());
-    let find = |key: &String| {
-        find_partial(key, names()).map(InstanceIdx::new).with_context(|| {
-            format!("--explain: '{key}' is not the name, or the unique beginning, of an instance")
-        })
-    };
+    let names = cluster.instances.iter().map(|i| i.name.as_str());
+    let find =
+        |key: &String| find_named("instance", key, names.clone()).map(InstanceIdx::new).context("--explain");
     options.explain.iter().map(find).collect()
 }

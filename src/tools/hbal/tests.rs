@@ -88,7 +88,7 @@ fn a_path_need_not_be_text() {
 
 #[test]
 fn values_are_checked_and_named() {
-    assert_eq!(refused(&["-l", "abc"]), "option --max-length: cannot parse string 'abc'");
+    assert_eq!(refused(&["-l", "abc"]), "option --max-length: 'abc' is not a whole number");
     assert_eq!(refused(&["-e", "1e"]), "option --min-score: leftover characters when parsing '1e': 'e'");
     assert_eq!(refused(&["--max-cpu=0"]), "option --max-cpu: '0' is not a ratio above 0");
     assert_eq!(
@@ -109,7 +109,7 @@ fn times_are_above_zero_and_finite() {
         let wanted = format!("option --time-limit: '{value}' is not a time in seconds, above 0");
         assert_eq!(refused(&["--time-limit", value]), wanted);
     }
-    assert_eq!(refused(&["--time-limit=soon"]), "option --time-limit: cannot parse string 'soon'");
+    assert_eq!(refused(&["--time-limit=soon"]), "option --time-limit: 'soon' is not a number");
 }
 
 #[test]

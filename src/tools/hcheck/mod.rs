@@ -195,8 +195,14 @@ fn monitored(options: &Options, aside: &Recording) -> anyhow::Result<(ExitStatus
         ensure!(options.survive.is_none(), "option --survive means nothing with --monitor");
         let cluster = loaded(options, output)?;
         let found = run::find(options, &cluster, output)?;
+        let worst = options.severities.worst(&found.initial.counts);
+        // figures that cannot be true prove nothing, but what they show as critical may be so
+        if let Some(doubt) = cluster.doubts.first().filter(|_| worst != Severity::Critical) {
+            lines = monitor::unknown(&format!("the data cannot be true: {doubt}"));
+            return Ok(ExitStatus::Unknown);
+        }
         lines = monitor::lines(&found, &cluster, &options.severities);
-        Ok(ExitStatus::Monitored(options.severities.worst(&found.initial.counts)))
+        Ok(ExitStatus::Monitored(worst))
     })?;
     lines.extend(monitor::remarks(&aside.text()));
     Ok((status, lines))

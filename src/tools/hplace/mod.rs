@@ -13,6 +13,7 @@ mod simulate;
 mod what_if;
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use super::ExitStatus;
 use super::cli::hint::did_you_mean;
@@ -262,9 +263,7 @@ pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
             Err(_) => return wrong("hplace evacuate needs the name of one node."),
         },
         (other, _) => {
-            let meant = did_you_mean(other, COMMANDS.iter().copied());
-            let known = COMMANDS.join(", ");
-            return wrong(&format!("'{}' is not known here{meant}; {known} are.", shown_name(other)));
+            return wrong(&unknown_command(other));
         }
     };
     SPEC.check_command(args, &command)?;
@@ -283,6 +282,21 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
             status => status,
         }),
     }
+}
+
+/// The complaint about a first word that is no command, with what was probably meant.
+fn unknown_command(word: &str) -> String {
+    let shown = shown_name(word);
+    if STRATEGIES.contains(&word) {
+        return format!("'{shown}' is a strategy, not a command: use --strategy {shown}");
+    }
+    if Path::new(word).is_file() {
+        return format!(
+            "'{shown}' is a file, not a command: use -x for a Pacemaker CIB, -t for a Ganeti cluster"
+        );
+    }
+    let meant = did_you_mean(word, COMMANDS.iter().copied());
+    format!("there is no command '{shown}'{meant}; the commands are {}", COMMANDS.join(", "))
 }
 
 /// Does what the options ask for.

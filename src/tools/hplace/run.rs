@@ -5,6 +5,7 @@ use anyhow::bail;
 use super::best;
 use super::carry;
 use super::cluster::{load_with, read_cib};
+use crate::load::lookup::hint;
 use crate::model::shown::shown_name;
 use crate::placement::cib::GuestReading;
 use crate::placement::why::why;
@@ -134,7 +135,8 @@ fn asked(set: &WorkingSet, options: &PlacementOptions) -> anyhow::Result<Vec<Res
     let PlacementCommand::Why(names) = &options.command else { return Ok(asked) };
     for name in names {
         let Some(resource) = set.resource_indices().find(|one| set.resource(*one).id == *name) else {
-            bail!("there is no resource '{}'", shown_name(name));
+            let hint = hint(name, set.resource_indices().map(|one| set.resource(one).id.as_str()));
+            bail!("there is no resource '{}'{hint}", shown_name(name));
         };
         match &set.resource(resource).members[..] {
             [] => asked.push(resource),

@@ -67,7 +67,7 @@ fn unusable_sizes_are_named() {
 #[test]
 fn other_unusable_values() {
     assert_eq!(refused(&["--spindle-use=-1"]), "option --spindle-use: '-1' is not a number from 0 on");
-    assert_eq!(refused(&["--spindle-use=1.5"]), "option --spindle-use: cannot parse string '1.5'");
+    assert_eq!(refused(&["--spindle-use=1.5"]), "option --spindle-use: '1.5' is not a whole number");
     assert!(
         refused(&["--disk-template=Drbd"])
             .starts_with("option --disk-template: Unknown disk-template 'Drbd'")

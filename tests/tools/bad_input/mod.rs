@@ -4,6 +4,7 @@
 mod clusters;
 mod estimates;
 mod maintenance;
+mod mistakes;
 mod names;
 mod options;
 mod other_files;

@@ -17,21 +17,18 @@ fn names_in_options() {
     }
     let unknown = "failed to load data, aborting: Unknown instance(s): ";
     hbal(&["--select-instances", "web1,nope,nix"], &format!("{unknown}[\"nope\",\"nix\"]"));
-    hbal(&["--exclude-instances", "web"], &format!("{unknown}[\"web\"]"));
-    hbal(
-        &["--explain", "nope"],
-        "--explain: 'nope' is not the name, or the unique beginning, of an instance",
-    );
+    hbal(&["--exclude-instances", "web"], &format!("{unknown}[\"web\"]; these names begin so: web1, web2"));
+    hbal(&["--explain", "nope"], "--explain: there is no instance 'nope'");
     for name in ["nope", ""] {
-        let message = format!("--without-node: '{name}' is not the name, or the unique beginning, of a node");
+        let message = format!("--without-node: there is no node '{name}'");
         place.fails(&["hcheck", "-t", &good, "--without-node=node1", "--without-node", name], &message);
     }
     // the groups are listed, so that the next try can be right
     let run = place.run(&["hbal", "-t", &good, "-G", "nope"]);
-    let list = "Node group nope not found. Node group list is:\n  default\nError: Aborting.\n";
+    let list = "Node group nope not found. Node group list is:\n  default\nError: Aborting: -G needs the name or UUID of one of these groups\n";
     assert_eq!((run.status, run.stderr.as_str()), (Some(1), list));
     let run = place.run(&["hbal", "-t", &sample("groups.data"), "--json"]);
-    let list = "Found multiple node groups:\n  rack-a\n  rack-b\n  archive\nError: Aborting.\n";
+    let list = "Found multiple node groups:\n  rack-a\n  rack-b\n  archive\nError: Aborting: choose a group with -G NAME, the worst with --worst-group, or all with --all-groups\n";
     assert_eq!((run.status, run.stderr.as_str(), run.stdout.as_str()), (Some(1), list, ""));
 }
 
