@@ -78,7 +78,7 @@ fn options_that_ganeti_lacks() {
 
 #[test]
 fn positional_words() {
-    for args in [&["x"][..], &["-v", "x", "-q"], &["-"], &[""], &["--", "-V"], &["-v-", "-V"]] {
+    for args in [&["x"][..], &["-v", "x", "-q"], &["-"], &["", "x"], &["--", "-V"], &["-v-", "-V"]] {
         hbal(args).code(1).stdout("").stderr("Error: This program doesn't take any arguments.\n");
     }
     accepted(&["x", "--", "y"]);
@@ -467,7 +467,7 @@ fn malformed_requests_for_clusters() {
     }
     for (line, complaint) in [
         ("1 1 ext --seed=-1", "option --seed: '-1' is not a number from 0 on"),
-        ("1 1 ext --seed=x", "option --seed: cannot parse string 'x'"),
+        ("1 1 ext --seed=x", "option --seed: 'x' is not a whole number"),
         ("1 1 ext --groups=0", "option --groups: '0' is not a number of groups, 1 to 1000000"),
         ("1 1 ext --fill=2", "option --fill: '2' is not a share from 0 to 1"),
         ("1 1 ext --skew=NaN", "option --skew: 'NaN' is not a share from 0 to 1"),

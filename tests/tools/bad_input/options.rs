@@ -17,7 +17,7 @@ fn names_in_options() {
     }
     let unknown = "failed to load data, aborting: Unknown instance(s): ";
     hbal(&["--select-instances", "web1,nope,nix"], &format!("{unknown}[\"nope\",\"nix\"]"));
-    hbal(&["--exclude-instances", "web"], &format!("{unknown}[\"web\"]; these names begin so: web1, web2"));
+    hbal(&["--exclude-instances", "web"], &format!("{unknown}[\"web\"]; these names begin so: web1.example.com, web2.example.com, web3.example.com, web4.example.com"));
     hbal(&["--explain", "nope"], "--explain: there is no instance 'nope'");
     for name in ["nope", ""] {
         let message = format!("--without-node: there is no node '{name}'");
@@ -57,7 +57,7 @@ fn what_this_version_cannot_do() {
     let overheard = "failed to load data, aborting: http://user:***@192.0.2.1:5080: the password would be sent as plain text, \
          which others in the network can read: use https://, or --insecure-http";
     place.fails(&["hinfo", "-m", "http://user:secret@192.0.2.1:5080"], overheard);
-    let run = place.fails(&["hbal", "-t", &good, "-X"], "hbal: Execution of commands possible only on LUXI");
+    let run = place.fails(&["hbal", "-t", &good, "-X"], "hbal: Execution of commands possible only on LUXI or RAPI: name a live cluster with -L or -m");
     assert_eq!(run.stdout, "", "before the search");
 }
 
@@ -66,8 +66,8 @@ fn malformed_command_lines() {
     let place = Place::new();
     // two lines: what was wrong with which option
     for (option, value, problem) in [
-        ("max-length", "x", "cannot parse string 'x'"),
-        ("max-length", "1.5", "cannot parse string '1.5'"),
+        ("max-length", "x", "'x' is not a whole number"),
+        ("max-length", "1.5", "'1.5' is not a whole number"),
         ("min-disk", "", "cannot parse string ''"),
         ("max-cpu", "-1", "'-1' is not a ratio above 0"),
         ("mond", "maybe", "Unknown mond 'maybe', pass one of 'yes' or 'no'"),
