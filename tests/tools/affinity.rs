@@ -108,7 +108,7 @@ fn options_go_before_the_document() {
     for (words, problem) in [
         (&["--final-msav", "90"][..], "initial_msav: at least final_msav"),
         (&["--msav-steps", "0"], "msav-steps"),
-        (&["--initial-msav", "inf"], "cannot parse"),
+        (&["--initial-msav", "inf"], "is not a number"),
         (&["--tie", "random"], "--seed"),
         (&["--seed", "1"], "--tie random"),
         (&["--strategy", "balanced"], "strategy 'affinity' only"),

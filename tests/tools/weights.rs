@@ -31,7 +31,7 @@ fn what_is_no_weight_is_refused() {
             "there is no metric 'free_mem', did you mean 'free_mem_cv'?; there are: free_mem_cv, ",
         ),
         ("n1_cnt", "'n1_cnt' is not NAME=WEIGHT"),
-        ("n1_cnt=", "cannot parse string ''"),
+        ("n1_cnt=", "'' is not a number"),
         ("n1_cnt=1,", "'' is not NAME=WEIGHT"),
         ("n1_cnt=NaN", "'n1_cnt=NaN' is not 0 or a weight from 1e-6 to 1e6"),
         ("n1_cnt=Infinity", "'n1_cnt=Infinity' is not 0 or a weight"),

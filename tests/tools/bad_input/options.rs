@@ -68,7 +68,7 @@ fn malformed_command_lines() {
     for (option, value, problem) in [
         ("max-length", "x", "'x' is not a whole number"),
         ("max-length", "1.5", "'1.5' is not a whole number"),
-        ("min-disk", "", "cannot parse string ''"),
+        ("min-disk", "", "'' is not a number"),
         ("max-cpu", "-1", "'-1' is not a ratio above 0"),
         ("mond", "maybe", "Unknown mond 'maybe', pass one of 'yes' or 'no'"),
         ("priority", "urgent", "Unknown priority 'urgent', pass one of 'low', 'normal' or 'high'"),
