@@ -1,7 +1,8 @@
-//! A cluster for tests: a job queue with faults at chosen calls.
+//! A cluster for tests: a job queue with faults at chosen calls, and paper for journals.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
@@ -10,6 +11,8 @@ use super::events::Event;
 use super::host::NodeTaskError;
 use super::host::RunHost;
 use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
+use super::journal::{self, Journal, JournalForm};
+use super::lines::Store;
 use serde_json::Value;
 
 use crate::plan::arrival::NodeFlags;
@@ -18,6 +21,48 @@ use crate::plan::opcode::Opcode;
 use crate::plan::stream::{LimitKey, StreamLimits};
 use crate::plan::work::{Task, WorkStep};
 use crate::remote::CallError;
+
+/// A journal that survives the program, on a disk of limited size.
+#[derive(Clone)]
+pub struct Paper {
+    pub bytes: Rc<RefCell<Vec<u8>>>,
+    /// The bytes that fit on the disk.
+    pub room: usize,
+    /// Whether what was written in part can be cut off again.
+    pub can_be_cut: bool,
+}
+
+impl Default for Paper {
+    fn default() -> Paper {
+        Paper { bytes: Rc::default(), room: usize::MAX, can_be_cut: true }
+    }
+}
+
+impl Paper {
+    /// What a run finds that goes on with it, on a disk with room.
+    pub fn go_on<F: JournalForm>(&self) -> (F, Journal) {
+        let bytes = self.bytes.borrow().clone();
+        let store = Box::new(Paper { bytes: Rc::clone(&self.bytes), ..Paper::default() });
+        journal::go_on(&bytes, store).map_err(|(line, problem)| format!("{line}: {problem}")).unwrap()
+    }
+}
+
+impl Store for Paper {
+    fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut written = self.bytes.borrow_mut();
+        let fits = bytes.len().min(self.room.saturating_sub(written.len()));
+        written.extend_from_slice(&bytes[..fits]);
+        if fits < bytes.len() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        if !self.can_be_cut {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.bytes.borrow_mut().truncate(usize::try_from(length).unwrap());
+        Ok(())
+    }
+}
 
 /// What goes wrong with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,6 +19,7 @@ mod host;
 mod interruption;
 pub mod job;
 pub mod journal;
+pub mod lines;
 mod luxi;
 pub(crate) mod nodes;
 mod one_job;

@@ -1,15 +1,13 @@
 //! Plans in files: made on one machine, looked at, carried out on another, or later.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use super::client::ClusterId;
-use crate::model::shown::{printable, shown_source};
+use crate::input::LoadError;
+use crate::input::local::{Readers, read_regular};
+use crate::model::shown::shown_source;
 use crate::plan::fresh::half_digest;
 use crate::plan::work::Work;
 
@@ -56,27 +54,6 @@ pub struct SavedPlan {
     pub sum: String,
 }
 
-/// Why a file is no plan that could be used.
-#[derive(Debug, thiserror::Error)]
-pub enum SavedPlanError {
-    /// It cannot be read.
-    #[error("{path}: cannot be read")]
-    Unreadable {
-        /// The file.
-        path: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// It is cut off, was changed, or is no saved plan.
-    #[error("{path}: {problem}")]
-    Damaged {
-        /// The file.
-        path: String,
-        /// What is wrong.
-        problem: String,
-    },
-}
-
 impl SavedPlan {
     /// The same with its check sum.
     #[must_use]
@@ -120,36 +97,31 @@ impl SavedPlan {
         plan.fault().map_or(Ok(plan), Err)
     }
 
-    /// Reads a file.
+    /// Reads a file, to look at the plan.
     ///
     /// # Errors
     /// What is wrong with the file or its content.
-    pub fn read(path: &Path) -> Result<SavedPlan, SavedPlanError> {
-        let shown = shown_source(&path.to_string_lossy());
-        let bytes =
-            content(path).map_err(|source| SavedPlanError::Unreadable { path: shown.clone(), source })?;
+    pub fn read(path: &Path) -> Result<SavedPlan, LoadError> {
+        SavedPlan::read_of(path, Readers::Anyone)
+    }
+
+    /// Reads a file, to do what it says.
+    ///
+    /// # Errors
+    /// As of [`read`](SavedPlan::read); others can write to the file, or own it.
+    pub fn read_ours(path: &Path) -> Result<SavedPlan, LoadError> {
+        SavedPlan::read_of(path, Readers::AnyoneNoWriters)
+    }
+
+    fn read_of(path: &Path, readers: Readers) -> Result<SavedPlan, LoadError> {
+        let bytes = read_regular(path, MOST, readers)?;
         SavedPlan::parse(&bytes)
-            .map_err(|problem| SavedPlanError::Damaged { path: shown, problem: printable(&problem, 230) })
+            .map_err(|problem| LoadError::one_line(&shown_source(&path.to_string_lossy()), &problem))
     }
 
     /// The content of its file.
     pub fn text(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
-    }
-}
-
-fn content(path: &Path) -> io::Result<Vec<u8>> {
-    // the end of a pipe might never come
-    let at_once = OFlags::NONBLOCK.bits().cast_signed();
-    let file: File = OpenOptions::new().read(true).custom_flags(at_once).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(MOST + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > MOST {
-        true => Err(io::Error::other(format!("more than {MOST} bytes"))),
-        false => Ok(bytes),
     }
 }
 

@@ -1,11 +1,12 @@
 //! Files of this machine, no more of them than fits.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use rustix::fs::OFlags;
 use rustix::process::geteuid;
 
 use super::error::{LoadError, Result};
@@ -36,7 +37,7 @@ pub(crate) fn read_limited(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readers {
     Anyone,
-    /// Anyone, but nobody may change it except root, the user who runs this, and they own it.
+    /// Anyone, but nobody else may change it: see [`check_ours`].
     AnyoneNoWriters,
     OwnerOnly,
 }
@@ -53,21 +54,19 @@ pub(crate) fn read_regular(path: &Path, most: u64, readers: Readers) -> Result<V
     if !fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(wrong("not a regular file"));
     }
-    let file = File::open(path).map_err(unreadable)?;
+    let at_once = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(at_once).open(path).map_err(unreadable)?;
     let about = file.metadata().map_err(unreadable)?;
+    if !about.is_file() {
+        return Err(wrong("not a regular file"));
+    }
     let mode = about.mode() & 0o7777;
     let others = if is_credential(path, std::env::var_os("CREDENTIALS_DIRECTORY")) { 0o037 } else { 0o077 };
     if readers == Readers::OwnerOnly && mode & others != 0 {
         return Err(wrong(&format!("others may read or change it (mode {mode:04o}); use: chmod 600")));
     }
     if readers == Readers::AnyoneNoWriters {
-        let own = [0, geteuid().as_raw()].contains(&about.uid());
-        if !own {
-            return Err(wrong(&format!("it belongs to another user ({})", about.uid())));
-        }
-        if mode & 0o022 != 0 {
-            return Err(wrong(&format!("others can write to it (mode {mode:04o}); use: chmod go-w")));
-        }
+        check_ours(&about).map_err(|error| wrong(&error.to_string()))?;
     }
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -75,6 +74,22 @@ pub(crate) fn read_regular(path: &Path, most: u64, readers: Readers) -> Result<V
         true => Err(wrong(&format!("more than {most} bytes"))),
         false => Ok(bytes),
     }
+}
+
+/// Refuses a file or directory that others may have put there or changed: it must belong to root or the user who runs this, and
+/// nobody else may be able to write to it. All that decides about actions is held to it: locks, journals, plans, configuration.
+///
+/// # Errors
+/// Why it is not trusted.
+pub(crate) fn check_ours(about: &Metadata) -> io::Result<()> {
+    if ![0, geteuid().as_raw()].contains(&about.uid()) {
+        return Err(io::Error::other(format!("it belongs to another user ({})", about.uid())));
+    }
+    let mode = about.mode() & 0o7777;
+    if mode & 0o022 != 0 {
+        return Err(io::Error::other(format!("others can write to it (mode {mode:04o}); use: chmod go-w")));
+    }
+    Ok(())
 }
 
 /// Whether systemd has put a file there for this service alone (`LoadCredential=`, in the directory that a variable names). An

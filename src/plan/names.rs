@@ -101,7 +101,8 @@ impl Name {
     }
 }
 
-fn is_host(name: &str) -> bool {
+/// Whether it can be the name of a host.
+pub(crate) fn is_host(name: &str) -> bool {
     let known = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     (1..=HOST).contains(&name.len())
         && name.bytes().all(known)

@@ -31,7 +31,15 @@ pub struct WriteError {
 /// What the system says, with the name of the file; the old content, if any, is
 /// then still there. A pipe with a name, a socket, a disk or a directory is refused.
 pub fn write_whole(path: &Path, content: &str) -> Result<(), WriteError> {
-    write_with(path, content, None)
+    write_with(path, content, |mode| mode)
+}
+
+/// The same, to a file that nobody else can write to, whatever the umask says and the old one was like.
+///
+/// # Errors
+/// See [`write_whole`].
+pub fn write_unshared(path: &Path, content: &str) -> Result<(), WriteError> {
+    write_with(path, content, |mode| mode & !0o022)
 }
 
 /// The same, to a file that everybody may read, whatever the umask says and the old one was like.
@@ -39,10 +47,13 @@ pub fn write_whole(path: &Path, content: &str) -> Result<(), WriteError> {
 /// # Errors
 /// See [`write_whole`].
 pub fn write_for_all(path: &Path, content: &str) -> Result<(), WriteError> {
-    write_with(path, content, Some(0o644))
+    write_with(path, content, |_| 0o644)
 }
 
-fn write_with(path: &Path, content: &str, mode: Option<u32>) -> Result<(), WriteError> {
+/// The mode that a file gets, of the one that it would have.
+type ModeRule = fn(u32) -> u32;
+
+fn write_with(path: &Path, content: &str, mode: ModeRule) -> Result<(), WriteError> {
     let result = WriteTarget::of(path).and_then(|target| match target {
         WriteTarget::Special(mut file) => file.write_all(content.as_bytes()),
         WriteTarget::File(real) => replace(&real, content, mode),
@@ -64,9 +75,25 @@ impl WriteTarget {
             Ok(about) if !about.is_file() => open_special(path, &about).map(WriteTarget::Special),
             // a link keeps being a link
             Ok(_) => fs::canonicalize(path).map(WriteTarget::File),
-            Err(_) => Ok(WriteTarget::File(path.to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Ok(WriteTarget::File(beyond_links(path)))
+            }
+            Err(error) => Err(error),
         }
     }
+}
+
+/// The longest row of links that is followed, as by the system.
+const LINKS: usize = 40;
+
+/// The file that a link leads to which leads nowhere yet; it is made there.
+fn beyond_links(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    path
 }
 
 /// Opens a file to be written to piece by piece: a new one, or one whose content is kept if
@@ -140,10 +167,11 @@ fn named(about: &Metadata) -> &'static str {
     }
 }
 
-fn replace(path: &Path, content: &str, mode: Option<u32>) -> io::Result<()> {
+fn replace(path: &Path, content: &str, mode: ModeRule) -> io::Result<()> {
     let mut file = beside(path)?;
-    if let Some(mode) = mode {
-        file.as_file().set_permissions(Permissions::from_mode(mode))?;
+    let usual = file.as_file().metadata()?.permissions().mode() & 0o777;
+    if mode(usual) != usual {
+        file.as_file().set_permissions(Permissions::from_mode(mode(usual)))?;
     }
     file.as_file_mut().write_all(content.as_bytes())?;
     file.as_file().sync_all()?;
@@ -169,6 +197,7 @@ fn beside(path: &Path) -> io::Result<NamedTempFile<File>> {
 mod tests {
     use std::io::Read;
     use std::os::fd::AsRawFd;
+    use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
 
     use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -194,6 +223,46 @@ mod tests {
         write_for_all(&path, "new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
+    }
+
+    #[test]
+    fn a_file_that_nobody_else_can_write_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("plan");
+        write_whole(&path, "old").unwrap();
+        for (before, after) in [(0o666, 0o644), (0o660, 0o640), (0o600, 0o600)] {
+            fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
+            write_unshared(&path, "new").unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, after);
+        }
+    }
+
+    /// Whether it leads somewhere or not yet, over other links or not.
+    #[test]
+    fn a_link_keeps_being_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("below")).unwrap();
+        let links = [("first", "below/second"), ("below/second", "../target"), ("nowhere", "absent/target")];
+        links.iter().for_each(|(link, target)| symlink(target, dir.path().join(link)).unwrap());
+        for content in ["new", "newer"] {
+            check_whole(&dir.path().join("first")).unwrap();
+            write_whole(&dir.path().join("first"), content).unwrap();
+            assert_eq!(fs::read_to_string(dir.path().join("target")).unwrap(), content);
+        }
+        for link in ["circle", "nowhere"] {
+            let path = dir.path().join(link);
+            if link == "circle" {
+                symlink(&path, &path).unwrap();
+            }
+            check_whole(&path).unwrap_err();
+            write_whole(&path, "x").unwrap_err();
+            open_stream(&path, false).unwrap_err();
+        }
+        assert!(
+            ["first", "below/second", "nowhere", "circle"]
+                .iter()
+                .all(|link| dir.path().join(link).is_symlink())
+        );
     }
 
     #[test]

@@ -3,19 +3,19 @@
 use std::fs::File;
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use super::options::{LoadOptions, SourceOptions};
 use super::output::Output;
 use crate::input::encoding;
-use crate::input::local::{self, read_limited};
+use crate::input::local::{self, Readers, read_limited, read_regular};
 use crate::load::LoadError;
 use crate::load::iallocator::Request;
 use crate::load::load_data;
 use crate::load::merge::{Inconsistency, MergeOptions, finish, merge};
 use crate::load::monitoring::{self, Collector, MonitoringData};
 use crate::load::{RawCluster, iallocator, luxi, mond, rapi, simulate, text, utilisation};
-use crate::model::shown::shown_name;
+use crate::model::shown::{shown_name, shown_source};
 use crate::model::{Cluster, Utilisation};
 use crate::placement::affinity::carry_keys;
 use crate::remote::luxi::Timeouts;
@@ -164,19 +164,36 @@ fn read_file(path: &Path, stdin: bool) -> anyhow::Result<Vec<u8>> {
         .with_context(|| format!("cannot read file '{}'", path.display()))
 }
 
+/// Reads a file besides the cluster, of whose content errors tell only if the user named it.
+fn read_beside<T>(
+    path: &Path,
+    options: &LoadOptions,
+    parse: impl Fn(&[u8], &str) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let source = path.to_string_lossy();
+    if !options.files_of_plan {
+        return parse(&read_file(path, false)?, &source);
+    }
+    let bytes = read_regular(path, local::SIZE, Readers::Anyone).context("a file that the plan names")?;
+    parse(&bytes, &source).map_err(|_| {
+        let shown = shown_source(&source);
+        anyhow!("{shown}: the plan names this file, but it is not of the kind that its option reads; its content is not shown")
+    })
+}
+
 fn read_utilisation(options: &LoadOptions) -> anyhow::Result<Vec<(String, Utilisation)>> {
     let Some(path) = &options.utilisation else { return Ok(Vec::new()) };
-    let bytes = read_file(path, false)?;
-    utilisation::parse(&bytes, &path.to_string_lossy()).context("can't parse utilisation data")
+    read_beside(path, options, |bytes, source| {
+        utilisation::parse(bytes, source).context("can't parse utilisation data")
+    })
 }
 
 /// Reads a file in the text format, as it is.
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn read_text(path: &Path) -> anyhow::Result<RawCluster> {
-    let bytes = read_file(path, false)?;
-    Ok(text::parse_bytes(&bytes, &path.to_string_lossy())?)
+pub fn read_text(path: &Path, options: &LoadOptions) -> anyhow::Result<RawCluster> {
+    read_beside(path, options, |bytes, source| Ok(text::parse_bytes(bytes, source)?))
 }
 
 /// Reads a cluster, if the options name a source of its kind.
@@ -187,7 +204,7 @@ const SOURCES: [SourceReader; 5] = [
     |o| o.source.rapi.as_deref().map(|address| read_rapi(address, o)),
     |o| o.source.luxi.is_some().then(|| read_luxi(o)),
     |o| (!o.source.simulate.is_empty()).then(|| Ok(simulate::parse_specs(&o.source.simulate)?)),
-    |o| o.source.text_data.as_deref().map(|path| read_named(path, text::parse_bytes)),
+    |o| o.source.text_data.as_deref().map(|path| read_data(path, o)),
     |o| o.source.ialloc.as_deref().map(|path| Ok(read_named(path, iallocator::parse_bytes)?.cluster)),
 ];
 
@@ -200,6 +217,18 @@ fn read_source(options: &LoadOptions) -> anyhow::Result<RawCluster> {
 
 fn read_named<T>(path: &Path, parse: fn(&[u8], &str) -> Result<T, LoadError>) -> anyhow::Result<T> {
     Ok(parse(&read_file(path, true)?, &path.to_string_lossy())?)
+}
+
+/// Reads the cluster in a text file. Where there is a limit of time, the end of the file must come by itself: a pipe, in which
+/// it may never come, is refused.
+fn read_data(path: &Path, options: &LoadOptions) -> anyhow::Result<RawCluster> {
+    match options.reading_limit {
+        None => read_named(path, text::parse_bytes),
+        Some(_) => {
+            let bytes = read_regular(path, local::SIZE, Readers::Anyone)?;
+            Ok(text::parse_bytes(&bytes, &path.to_string_lossy())?)
+        }
+    }
 }
 
 /// Reads the cluster of this machine.
@@ -237,7 +266,7 @@ fn apply_monitoring(cluster: &mut Cluster, options: &LoadOptions, output: &mut O
     }
     let collector = if options.mond_xen { Collector::XenCpuAvgLoad } else { Collector::CpuAvgLoad };
     let data = match &options.mond_data {
-        Some(path) => read_monitoring(path)?,
+        Some(path) => read_monitoring(path, options)?,
         None => ask_daemons(cluster, collector, output)?,
     };
     if options.merge.ignore_dynu {
@@ -253,11 +282,11 @@ fn apply_monitoring(cluster: &mut Cluster, options: &LoadOptions, output: &mut O
     Ok(())
 }
 
-fn read_monitoring(path: &Path) -> anyhow::Result<MonitoringData> {
-    let bytes = read_file(path, false)?;
-    let source = path.to_string_lossy();
-    let text = encoding::decode(&bytes, &source).context("can't parse MonD data")?;
-    monitoring::parse(text, &source).context("can't parse MonD data")
+fn read_monitoring(path: &Path, options: &LoadOptions) -> anyhow::Result<MonitoringData> {
+    read_beside(path, options, |bytes, source| {
+        let text = encoding::decode(bytes, source).context("can't parse MonD data")?;
+        monitoring::parse(text, source).context("can't parse MonD data")
+    })
 }
 
 /// Asks the daemons of all nodes; tells which could not be asked.

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::rapi::{Server, fixture, response};
@@ -248,6 +249,11 @@ fn files_are_read_again() {
     let found =
         exporter.wait_for("the new cluster", |found| !moves(found).is_empty() && moves(found) != before);
     assert_eq!(moves(&found), [15.0]);
+    // a pipe, whose end may never come
+    fs::remove_file(&other).unwrap();
+    mknodat(CWD, &*other, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    exporter.wait_for("the pipe", |found| !is_up(found, "c (2)") && is_up(found, "c"));
+    assert!(exporter.said.lock().unwrap().contains("c (2): failed to load data, aborting: "));
     assert_eq!(exporter.end(Signal::INT), Some(0));
 }
 

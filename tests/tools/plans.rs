@@ -1,6 +1,7 @@
 //! Plans as graphs: shown in four forms, saved, looked at again, and held to a cluster.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use assert_cmd::Command;
@@ -297,6 +298,12 @@ fn options_in_a_plan_do_not_say_what_becomes_of_it() {
         "--group",
         "--drbd=yes",
         "--nonsense",
+        "--help",
+        "--version",
+        "--pareto",
+        "--report=x",
+        "--text-data=x",
+        "status",
     ] {
         let forged = SavedPlan { options: vec![option.to_owned()], ..plan.clone() };
         std::fs::write(&path, forged.sealed().text()).unwrap();
@@ -305,4 +312,62 @@ fn options_in_a_plan_do_not_say_what_becomes_of_it() {
         assert!(said.contains(&format!("its option '{option}' does not belong into a plan")), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
     }
+}
+
+/// Files that a plan names besides the cluster may hold what whoever wrote the plan must not see.
+#[test]
+fn of_files_that_a_plan_names_nothing_is_quoted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let secret = path("secret");
+    fs::write(&secret, "root:$y$j9T$abcdef:19000:0:99999:7:::\n").unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        path("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    for (tool, data, options) in [
+        ("hbal", SAMPLE, vec!["--dynu-file=FILE"]),
+        ("hbal", SAMPLE, vec!["--mond", "--mond-data=FILE"]),
+        ("hsqueeze", "data/week.data", vec!["--standby-data=FILE"]),
+    ] {
+        let file = path("plan");
+        stdout(&[tool, "-t", data, &format!("--save-plan={file}")]);
+        let plan = SavedPlan::read(Path::new(&file)).unwrap();
+        // another cluster, so that another plan is made
+        let apply = ["apply", &file, "-t", "data/balanced.data", "--replan"];
+        for (named, wanted) in [
+            (
+                &secret,
+                "the plan names this file, but it is not of the kind that its option reads; its content is not shown\n",
+            ),
+            (&path("pipe"), "not a regular file\n"),
+        ] {
+            let options = options.iter().map(|option| option.replace("FILE", named)).collect();
+            fs::write(&file, SavedPlan { options, ..plan.clone() }.sealed().text()).unwrap();
+            let refused = htools(&apply).code(1);
+            let said = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+            assert!(said.ends_with(&format!("{named}: {wanted}")), "{said}");
+            assert!(!said.contains("root"), "{said}");
+        }
+    }
+}
+
+/// What others can write to decides nothing, but can be looked at.
+#[test]
+fn plans_that_others_can_write_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("plan").display().to_string();
+    fs::write(&file, "").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    stdout(&["hbal", "-t", SAMPLE, &format!("--save-plan={file}")]);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o644);
+    htools(&["apply", &file, "-t", SAMPLE]).code(0);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).unwrap();
+    let wanted = format!("Error: {file}: others can write to it (mode 0664); use: chmod go-w\n");
+    htools(&["apply", &file, "-t", SAMPLE]).code(1).stderr(wanted);
+    htools(&["show", &file]).code(0);
 }

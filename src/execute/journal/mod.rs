@@ -2,8 +2,9 @@
 //! every submission, from which the run can go on after a crash.
 //!
 //! The first line holds the plan, each of the others one event. Every line ends with
-//! a check sum over itself and all lines before it, so that a line that was changed,
-//! removed or cut off is noticed.
+//! a check sum over itself and all lines before it, so that a line that was changed or
+//! removed is noticed. A last line without its end was never written: what it would have told is
+//! asked of the cluster.
 
 mod read;
 #[cfg(test)]
@@ -13,8 +14,8 @@ mod write;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub use read::{JournalError, JournalForm, LineError, Read, go_on, open, parse, read};
-pub use write::{Journal, Store};
+pub use read::{JournalError, JournalForm, LineError, Read, go_on, open, parse, read, read_ours};
+pub use write::Journal;
 
 use super::client::ClusterId;
 use super::job::{JobId, JobMark, JobStatus, RunInfo};

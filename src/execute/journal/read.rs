@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -10,9 +10,12 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
 
-use super::{Chain, Header, Journal, Record, Store};
+use super::{Chain, Header, Journal, Record};
 use crate::execute::job::JobId;
+use crate::execute::lines::{DurableFile, LineFile, Store};
 use crate::execute::state::{RecordError, State};
+use crate::input::LoadError;
+use crate::input::local::{Readers, check_ours, read_limited, read_regular};
 use crate::model::shown::{printable, shown_source};
 use crate::plan::durations::Measured;
 
@@ -22,6 +25,9 @@ const MOST: u64 = 256 << 20;
 /// Why a journal cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
+    /// It is no file that may be read for this.
+    #[error(transparent)]
+    Refused(#[from] LoadError),
     /// It cannot be read.
     #[error("{path}: cannot be read")]
     Unreadable {
@@ -57,8 +63,8 @@ pub enum LineError {
     /// There is no line at all.
     #[error("it is empty")]
     Empty,
-    /// Its end is missing.
-    #[error("the line is cut off")]
+    /// The end of the first one is missing.
+    #[error("the line is cut off; if this was to become a journal, nothing was submitted")]
     CutOff,
     /// Nothing tells whether it is whole.
     #[error("there is no check sum")]
@@ -125,23 +131,31 @@ impl Read {
     }
 }
 
-/// Reads a journal that is not gone on with; another program may be writing it.
+/// Reads a journal to learn from it; another program may be writing it.
 ///
 /// # Errors
 /// What is wrong with the file or its content, and where.
 pub fn read(path: &Path) -> Result<Read, JournalError> {
-    let shown = shown_source(&path.to_string_lossy());
-    let unreadable = |source| JournalError::Unreadable { path: shown.clone(), source };
-    let at_once = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(at_once).open(path).map_err(unreadable)?;
-    let bytes = content_of(&file).map_err(unreadable)?;
-    parse(&bytes).map_err(|(line, problem)| damaged(&shown, line, &problem))
+    read_of(path, Readers::Anyone)
+}
+
+/// Reads a journal that decides what is done.
+///
+/// # Errors
+/// As of [`read`]; others can write to the file, or own it.
+pub fn read_ours(path: &Path) -> Result<Read, JournalError> {
+    read_of(path, Readers::AnyoneNoWriters)
+}
+
+fn read_of(path: &Path, readers: Readers) -> Result<Read, JournalError> {
+    let bytes = read_regular(path, MOST, readers)?;
+    parse(&bytes).map_err(|(line, problem)| damaged(&shown_source(&path.to_string_lossy()), line, &problem))
 }
 
 /// Reads a journal, to go on writing it.
 ///
 /// # Errors
-/// What is wrong with the file or its content, and where.
+/// What is wrong with the file or its content, and where; others can write to the file, or own it.
 pub fn open<F: JournalForm>(path: &Path) -> Result<(F, Journal), JournalError> {
     let shown = shown_source(&path.to_string_lossy());
     let unreadable = |source| JournalError::Unreadable { path: shown.clone(), source };
@@ -149,25 +163,14 @@ pub fn open<F: JournalForm>(path: &Path) -> Result<(F, Journal), JournalError> {
     let at_once = OFlags::NONBLOCK.bits().cast_signed();
     let file =
         OpenOptions::new().read(true).append(true).custom_flags(at_once).open(path).map_err(unreadable)?;
-    if !file.metadata().map_err(unreadable)?.is_file() {
-        return Err(unreadable(io::Error::other("not a regular file")));
+    let about = file.metadata().map_err(unreadable)?;
+    if !about.is_file() {
+        return Err(LoadError::one_line(&shown, "not a regular file").into());
     }
+    check_ours(&about).map_err(|error| LoadError::one_line(&shown, &error.to_string()))?;
     lock(&file, &shown)?;
-    let bytes = content_of(&file).map_err(unreadable)?;
-    go_on(&bytes, Box::new(file)).map_err(|(line, problem)| damaged(&shown, line, &problem))
-}
-
-/// The bytes of a file, unless there are too many.
-fn content_of(mut file: &File) -> io::Result<Vec<u8>> {
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    (&mut file).take(MOST + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > MOST {
-        true => Err(io::Error::other(format!("more than {MOST} bytes"))),
-        false => Ok(bytes),
-    }
+    let bytes = read_limited(&file, MOST).map_err(unreadable)?;
+    go_on(&bytes, Box::new(DurableFile(file))).map_err(|(line, problem)| damaged(&shown, line, &problem))
 }
 
 fn damaged(path: &str, line: usize, problem: &LineError) -> JournalError {
@@ -182,8 +185,10 @@ pub fn go_on<F: JournalForm>(
     bytes: &[u8],
     store: Box<dyn Store>,
 ) -> Result<(F, Journal), (usize, LineError)> {
-    let (read, chain) = parse_chain(bytes)?;
-    Ok((read, Journal::go_on(store, chain)))
+    let whole = whole_lines(bytes);
+    let (read, chain) = parse_chain(whole)?;
+    let lines = LineFile::go_on(store, whole.len() as u64, whole.len() < bytes.len());
+    Ok((read, Journal::go_on(lines, chain)))
 }
 
 fn lock(file: &File, path: &str) -> Result<(), JournalError> {
@@ -198,7 +203,13 @@ fn lock(file: &File, path: &str) -> Result<(), JournalError> {
 /// # Errors
 /// The number of the first wrong line, from 1, and what is wrong with it.
 pub fn parse<F: JournalForm>(bytes: &[u8]) -> Result<F, (usize, LineError)> {
-    parse_chain(bytes).map(|(read, _)| read)
+    parse_chain(whole_lines(bytes)).map(|(read, _)| read)
+}
+
+/// The bytes without a last line that is cut off, unless that is the only one.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n');
+    end.map_or(bytes, |end| &bytes[..=end])
 }
 
 fn parse_chain<F: JournalForm>(bytes: &[u8]) -> Result<(F, Chain), (usize, LineError)> {

@@ -1,31 +1,17 @@
 //! Writing journals.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::Chain;
-
-/// Where the lines go: safe from a crash once [`append`](Store::append) comes back.
-pub trait Store {
-    /// Adds a line, with its end.
-    fn append(&mut self, line: &str) -> io::Result<()>;
-}
-
-impl Store for File {
-    fn append(&mut self, line: &str) -> io::Result<()> {
-        // one call, so that a kill cannot leave half a line
-        self.write_all(line.as_bytes())?;
-        self.sync_data()
-    }
-}
+use crate::execute::lines::{DurableFile, LineFile, Store, create_private};
 
 /// A journal being written.
 pub struct Journal {
-    store: Box<dyn Store>,
+    lines: LineFile,
     chain: Chain,
 }
 
@@ -34,35 +20,44 @@ impl Journal {
     /// program can write to meanwhile.
     ///
     /// # Errors
-    /// If the file exists or cannot be written.
+    /// If the file exists or cannot be written. A file that was made for nothing is removed.
     pub fn create(path: &Path, header: &impl Serialize) -> io::Result<Journal> {
-        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
-        file.try_lock().map_err(io::Error::from)?;
-        Journal::begin(Box::new(file), header)
+        let file = create_private(path)?;
+        let locked = file.try_lock().map_err(io::Error::from);
+        let begun = locked.and_then(|()| Journal::begin(Box::new(DurableFile(file)), header));
+        if begun.is_err() {
+            // without a plan it would only be in the way
+            let _ = fs::remove_file(path);
+        }
+        begun
     }
 
     /// Begins a journal anywhere.
     pub fn begin(store: Box<dyn Store>, header: &impl Serialize) -> io::Result<Journal> {
-        let mut journal = Journal::go_on(store, Chain::default());
-        journal.line(header)?;
+        let mut journal = Journal::go_on(LineFile::new(store), Chain::default());
+        journal.write(header)?;
         Ok(journal)
     }
 
-    pub(super) fn go_on(store: Box<dyn Store>, chain: Chain) -> Journal {
-        Journal { store, chain }
+    pub(super) fn go_on(lines: LineFile, chain: Chain) -> Journal {
+        Journal { lines, chain }
+    }
+
+    /// Whether the last line of a journal that was read is cut off. It counts as not written.
+    pub fn is_cut_off(&self) -> bool {
+        self.lines.has_rest()
     }
 
     /// Adds a record.
     ///
     /// # Errors
-    /// If it cannot be written; the journal is of no further use then.
+    /// If it cannot be written; the journal is as before then.
     pub fn write(&mut self, record: &impl Serialize) -> io::Result<()> {
-        self.line(record)
-    }
-
-    fn line(&mut self, content: &impl Serialize) -> io::Result<()> {
-        let text = serde_json::to_string(content)?;
-        let sum = self.chain.next(&text);
-        self.store.append(&format!("{text} {sum}\n"))
+        let text = serde_json::to_string(record)?;
+        let mut chain = self.chain.clone();
+        let sum = chain.next(&text);
+        self.lines.append(&format!("{text} {sum}"))?;
+        self.chain = chain;
+        Ok(())
     }
 }

@@ -2,28 +2,16 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 use super::*;
-use crate::execute::journal::{self, Journal, JournalForm, Store};
+use crate::execute::fake::Paper;
+use crate::execute::journal::{self, Journal, JournalForm};
 use crate::execute::report::Ending;
 use crate::placement::cib::change::{CibChange, LocationPin};
 use crate::placement::cib::parse;
 use crate::placement::pinning::{ExpectedPlace, Foresight, current};
-
-/// A journal that survives the program.
-#[derive(Clone, Default)]
-struct Sheet(Rc<RefCell<Vec<u8>>>);
-
-impl Store for Sheet {
-    fn append(&mut self, line: &str) -> io::Result<()> {
-        self.0.borrow_mut().extend_from_slice(line.as_bytes());
-        Ok(())
-    }
-}
 
 /// What goes wrong with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,15 +181,13 @@ fn header(cluster: &FakeCib, releases: bool) -> CibHeader {
     }
 }
 
-fn walk(cluster: &mut FakeCib, header: CibHeader, sheet: &Sheet, around: &mut Onlooker) -> (Ending, CibRead) {
+fn walk(cluster: &mut FakeCib, header: CibHeader, sheet: &Paper, around: &mut Onlooker) -> (Ending, CibRead) {
     let journal = Journal::begin(Box::new(sheet.clone()), &header).unwrap();
     CibRunner::new(cluster, around, journal, CibRead::begin(header).unwrap()).walk()
 }
 
-fn resume(cluster: &mut FakeCib, sheet: &Sheet) -> (Ending, CibRead) {
-    let bytes = sheet.0.borrow().clone();
-    let (read, journal) =
-        journal::go_on::<CibRead>(&bytes, Box::new(sheet.clone())).map_err(|e| e.1).unwrap();
+fn resume(cluster: &mut FakeCib, sheet: &Paper) -> (Ending, CibRead) {
+    let (read, journal) = sheet.go_on();
     let mut around = Onlooker::default();
     let mut runner = CibRunner::new(cluster, &mut around, journal, read);
     runner.resumed().unwrap();
@@ -209,8 +195,8 @@ fn resume(cluster: &mut FakeCib, sheet: &Sheet) -> (Ending, CibRead) {
 }
 
 /// What a journal says is done is done.
-fn check(sheet: &Sheet, cluster: &FakeCib) {
-    let read: CibRead = journal::parse(&sheet.0.borrow()).map_err(|e| e.1).unwrap();
+fn check(sheet: &Paper, cluster: &FakeCib) {
+    let read: CibRead = journal::parse(&sheet.bytes.borrow()).map_err(|e| e.1).unwrap();
     let mut made = None;
     for (task, state) in read.header.tasks().iter().zip(&read.tasks) {
         match (task, state) {
@@ -242,7 +228,7 @@ fn a_run_survives_a_kill_at_every_call() {
             for fault in
                 [CibFault::KilledBefore, CibFault::KilledAfter, CibFault::NoAnswer, CibFault::LostAnswer]
             {
-                let (mut cluster, sheet) = (FakeCib::new(1), Sheet::default());
+                let (mut cluster, sheet) = (FakeCib::new(1), Paper::default());
                 let header = header(&cluster, releases);
                 cluster.fault = Some((at, fault));
                 let mut around = Onlooker::default();
@@ -268,7 +254,7 @@ fn a_run_survives_a_kill_at_every_call() {
 
 #[test]
 fn an_interrupt_ends_the_wait_and_the_run_goes_on_later() {
-    let (mut cluster, sheet) = (FakeCib::new(1), Sheet::default());
+    let (mut cluster, sheet) = (FakeCib::new(1), Paper::default());
     let header = header(&cluster, false);
     let mut around = Onlooker { stops: true, ..Onlooker::default() };
     let (ending, read) = walk(&mut cluster, header, &sheet, &mut around);
@@ -279,14 +265,14 @@ fn an_interrupt_ends_the_wait_and_the_run_goes_on_later() {
 
 #[test]
 fn a_cluster_that_has_changed_is_left_alone() {
-    let (mut cluster, sheet) = (FakeCib::new(1), Sheet::default());
+    let (mut cluster, sheet) = (FakeCib::new(1), Paper::default());
     let planned = header(&cluster, false);
     cluster.active.insert("rsc-small".to_owned(), "node1".to_owned());
     let (ending, read) = walk(&mut cluster, planned.clone(), &sheet, &mut Onlooker::default());
     let why = "the cluster has changed since this was planned: rsc-small is on node1, not on node2";
     assert_eq!((ending, &read.tasks[0]), (Ending::Failed, &TaskState::Failed(why.to_owned())));
     // there is less room than there was
-    let (mut cluster, sheet) = (FakeCib::new(1), Sheet::default());
+    let (mut cluster, sheet) = (FakeCib::new(1), Paper::default());
     cluster.configuration =
         cluster.configuration.replace(r#"name="cpu" value="4""#, r#"name="cpu" value="3""#);
     let (ending, read) = walk(&mut cluster, planned, &sheet, &mut Onlooker::default());
@@ -301,7 +287,7 @@ fn a_cluster_that_has_changed_is_left_alone() {
 
 #[test]
 fn what_stickiness_does_not_hold_is_not_let_go() {
-    let (mut cluster, sheet) = (FakeCib::new(0), Sheet::default());
+    let (mut cluster, sheet) = (FakeCib::new(0), Paper::default());
     let header = header(&cluster, true);
     let (ending, read) = walk(&mut cluster, header, &sheet, &mut Onlooker::default());
     let TaskState::Failed(why) = &read.tasks[3] else { panic!("{read:?}") };
@@ -312,41 +298,39 @@ fn what_stickiness_does_not_hold_is_not_let_go() {
 
 #[test]
 fn an_end_that_is_not_the_planned_one_is_told() {
-    let (mut cluster, sheet) = (FakeCib::new(1), Sheet::default());
+    let (mut cluster, sheet) = (FakeCib::new(1), Paper::default());
     let header = header(&cluster, false);
     cluster.stops = Some("rsc-large");
     let (ending, read) = walk(&mut cluster, header.clone(), &sheet, &mut Onlooker::default());
     let why = TaskState::Failed("rsc-large is stopped, not on node2".to_owned());
     assert_eq!((ending, &read.tasks[2]), (Ending::Failed, &why));
     // it never comes to rest
-    let (mut cluster, sheet) = (FakeCib::new(1), Sheet::default());
+    let (mut cluster, sheet) = (FakeCib::new(1), Paper::default());
     cluster.slow = usize::MAX;
     let (ending, read) = walk(&mut cluster, header, &sheet, &mut Onlooker::default());
     let why = TaskState::Failed("the cluster was not at rest within 600 s".to_owned());
     assert_eq!((ending, &read.tasks[1]), (Ending::Failed, &why));
 }
 
-/// A disk that is full after so many lines.
-struct FullDisk(usize);
-
-impl Store for FullDisk {
-    fn append(&mut self, _: &str) -> io::Result<()> {
-        self.0 = self.0.checked_sub(1).ok_or(io::ErrorKind::StorageFull)?;
-        Ok(())
-    }
-}
-
+/// A disk that is full after any number of bytes: nothing is done that was not written down before, and the run comes to its
+/// end once there is room. The same where the half line stays, as after a crash.
 #[test]
-fn nothing_is_done_that_cannot_be_written_down() {
-    for lines in 1..7 {
+fn a_full_disk_at_any_byte() {
+    let header = header(&FakeCib::new(1), false);
+    let whole = Paper::default();
+    walk(&mut FakeCib::new(1), header.clone(), &whole, &mut Onlooker::default());
+    let all = whole.bytes.borrow().len();
+    for (room, can_be_cut) in (0..all).flat_map(|room| [(room, true), (room, false)]) {
         let mut cluster = FakeCib::new(1);
-        let header = header(&cluster, false);
-        let journal = Journal::begin(Box::new(FullDisk(lines)), &header).unwrap();
-        let mut around = Onlooker::default();
-        let read = CibRead::begin(header).unwrap();
-        let (ending, _) = CibRunner::new(&mut cluster, &mut around, journal, read).walk();
-        assert!(matches!(ending, Ending::Unrecorded(_)));
-        assert_eq!(cluster.changes.len(), usize::from(lines > 1));
+        let paper = Paper { room, can_be_cut, ..Paper::default() };
+        let Ok(journal) = Journal::begin(Box::new(paper.clone()), &header) else { continue };
+        let read = CibRead::begin(header.clone()).unwrap();
+        let (ending, _) = CibRunner::new(&mut cluster, &mut Onlooker::default(), journal, read).walk();
+        assert!(matches!(ending, Ending::Unrecorded(_) | Ending::Done), "{ending:?}");
+        let (read, _): (CibRead, _) = paper.go_on();
+        assert_eq!(cluster.changes.len(), usize::from(read.tasks[0] != TaskState::Open));
+        assert_eq!(resume(&mut cluster, &paper).0, Ending::Done);
+        assert_eq!(cluster.changes.len(), 1);
     }
 }
 

@@ -1,20 +1,20 @@
 //! Streams on a cluster that does not exist: random plans, random times, failures at any step, killed at any point.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::{BTreeSet, VecDeque};
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
-use std::{io, iter};
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::execute::client::ClusterId;
 use crate::execute::course::RunTerms;
-use crate::execute::fake::{CallFault, FakeCluster, FakeHost, Fate, Killed};
+use crate::execute::fake::{CallFault, FakeCluster, FakeHost, Fate, Killed, Paper};
 use crate::execute::job::{JobId, RunInfo};
-use crate::execute::journal::{self, Header, Journal, Store, StreamPace};
+use crate::execute::journal::{self, Header, Journal, StreamPace};
 use crate::execute::report::{Ending, Report, StepState};
 use crate::execute::state::State;
 use crate::model::{Concession, Move, Placement};
@@ -22,27 +22,6 @@ use crate::plan::graph::{Edge, EdgeReason, Strength};
 use crate::plan::opcode::Opcode;
 use crate::plan::stream::{LimitKey, StreamLimits};
 use crate::plan::work::{Freight, Relocation, Task, Work, WorkStep};
-
-/// A journal that survives the program.
-#[derive(Clone, Default)]
-struct Sheet(Rc<RefCell<Vec<u8>>>);
-
-impl Sheet {
-    /// What a run finds that goes on with it.
-    fn go_on(&self) -> (State, Journal) {
-        let bytes = self.0.borrow().clone();
-        let (read, journal): (journal::Read, _) =
-            journal::go_on(&bytes, Box::new(self.clone())).map_err(|e| e.1).unwrap();
-        (read.state, journal)
-    }
-}
-
-impl Store for Sheet {
-    fn append(&mut self, line: &str) -> io::Result<()> {
-        self.0.borrow_mut().extend_from_slice(line.as_bytes());
-        Ok(())
-    }
-}
 
 /// A random plan, and how its jobs go.
 #[derive(Debug, Clone)]
@@ -179,7 +158,7 @@ fn cluster(case: &Case, header: &Header, clock: &Rc<Cell<u64>>) -> FakeCluster {
 }
 
 fn run(header: &Header, cluster: &mut FakeCluster, around: &mut FakeHost, terms: RunTerms) -> Report {
-    let journal = Journal::begin(Box::new(Sheet::default()), header).unwrap();
+    let journal = Journal::begin(Box::new(Paper::default()), header).unwrap();
     Runner::new(cluster, around, header, journal, State::new(header.parts())).with(terms).walk()
 }
 
@@ -250,13 +229,13 @@ proptest! {
         paused in prop::option::of((0u64..20, 0u64..40)),
     ) {
         let header = header(&case, OnFailure::Stop);
-        let paper = Sheet::default();
+        let paper = Paper::default();
         let mut around = FakeHost { paused, ..FakeHost::default() };
         let mut cluster = cluster(&case, &header, &around.clock);
         Journal::begin(Box::new(paper.clone()), &header).unwrap();
         for kill in kills.into_iter().map(Some).chain([None]) {
             cluster.faults = kill.map(killed_at).unwrap_or_default();
-            let (state, journal) = paper.go_on();
+            let (journal::Read { state, .. }, journal) = paper.go_on();
             let ended = catch_unwind(AssertUnwindSafe(|| {
                 let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, state);
                 runner.settle().unwrap_or_else(|| runner.walk())
@@ -367,7 +346,7 @@ proptest! {
         stop_after in prop::option::of(0usize..16),
     ) {
         let (case, header) = interrupted(joins, fates, stream);
-        let paper = Sheet::default();
+        let paper = Paper::default();
         let mut around = FakeHost { stop_after, ..FakeHost::default() };
         let mut cluster = cluster(&case, &header, &around.clock);
         // a shutdown that failed may have come far
@@ -375,7 +354,7 @@ proptest! {
         Journal::begin(Box::new(paper.clone()), &header).unwrap();
         for kill in kills.into_iter().map(Some).chain([None]) {
             cluster.faults = kill.map(killed_at).unwrap_or_default();
-            let (state, journal) = paper.go_on();
+            let (journal::Read { state, .. }, journal) = paper.go_on();
             let deadline = minutes.map(|minutes| SystemTime::UNIX_EPOCH + Duration::from_secs(minutes));
             let terms = RunTerms { seconds: vec![8.0; 5], deadline, ..RunTerms::default() };
             let ended = catch_unwind(AssertUnwindSafe(|| {

@@ -3,6 +3,7 @@
 use crate::model::kinds::words;
 use crate::model::shown::shown_name;
 use crate::placement::cib::change::{CibChange, LocationPin};
+use crate::plan::names::is_host;
 use crate::plan::shell::{in_apostrophes, quoted};
 
 words!(
@@ -19,8 +20,7 @@ words!(
     }
 );
 
-/// A name that no command is written with: it holds more than letters, digits, points, dashes and underscores, or begins
-/// with a dash or a point.
+/// A name that no command is written with: it is none that a host of Ganeti could have, or begins with a dash.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{}': no commands are written with such a name", shown_name(.0))]
 pub struct UnfitName(String);
@@ -137,11 +137,7 @@ fn unpinning(form: CommandForm, pins: &[LocationPin]) -> Vec<String> {
 }
 
 fn check(change: &CibChange) -> Result<(), UnfitName> {
-    let fits = |name: &str| {
-        !name.is_empty()
-            && !name.starts_with(['-', '.'])
-            && name.chars().all(|c| c.is_alphanumeric() || "._-".contains(c))
-    };
+    let fits = |name: &str| is_host(name) && !name.starts_with('-');
     let names: Vec<&String> = match change {
         CibChange::Pin(pins) | CibChange::Unpin(pins) => {
             pins.iter().flat_map(|pin| [&pin.id, &pin.resource, &pin.node]).collect()
@@ -190,12 +186,14 @@ mod tests {
 
     #[test]
     fn names_that_could_mean_something_else_are_refused() {
-        for name in ["", "-x", ".", "a b", "a;b", "$(x)", "a\nEND", "a'b", "<a>"] {
+        let long = "x".repeat(256);
+        for name in ["", "-x", ".", "a b", "a;b", "$(x)", "a\nEND", "a'b", "<a>", "knoten-ä.1", "a..b", &long]
+        {
             for change in [CibChange::Pin(vec![pin("a", name)]), CibChange::Standby(name.to_owned())] {
                 assert!(lines(CommandForm::Cib, &change).is_err(), "{name:?}");
             }
         }
-        assert!(lines(CommandForm::Pcs, &CibChange::Standby("knoten-ä.1".to_owned())).is_ok());
+        assert!(lines(CommandForm::Pcs, &CibChange::Standby("node_1.example".to_owned())).is_ok());
         let nothing = lines(CommandForm::Pcs, &CibChange::Pin(Vec::new())).unwrap();
         assert_eq!(nothing, ["# Nothing has to be done for that."]);
     }

@@ -13,6 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::ExecutionStage;
 use crate::execute::job::{JobId, JobStatus, RunInfo};
+use crate::execute::lines::LineFile;
 use crate::execute::nodes::{self, Handling};
 use crate::execute::signals::{SignalWish, Signals};
 use crate::execute::{Event, EventLine, JobClient, NodeTaskError, Report, RunHost, StepReport, StepState};
@@ -53,7 +54,7 @@ pub struct Console<'a> {
 /// The file for programs.
 struct Events {
     path: PathBuf,
-    file: File,
+    file: LineFile,
     failed: bool,
 }
 
@@ -70,7 +71,7 @@ impl<'a> Console<'a> {
         let events = stage.undertaking.execution.json_events.as_ref().map(|path| {
             // the runs of one command share the file
             let file = open_stream(path, stage.number > 1)?;
-            anyhow::Ok(Events { path: path.clone(), file, failed: false })
+            anyhow::Ok(Events { path: path.clone(), file: LineFile::at_end(file)?, failed: false })
         });
         let events = events.transpose()?;
         // from now on nothing is kept back that a signal could lose
@@ -140,9 +141,8 @@ impl<'a> Console<'a> {
         let at = self.now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let Some(events) = &mut self.events else { return };
         let line = EventLine { at: u64::try_from(at).unwrap_or(u64::MAX), event };
-        let written = serde_json::to_string(&line)
-            .map_err(io::Error::from)
-            .and_then(|text| events.file.write_all(format!("{text}\n").as_bytes()));
+        let written =
+            serde_json::to_string(&line).map_err(io::Error::from).and_then(|text| events.file.append(&text));
         events.failed |= written.is_err();
     }
 

@@ -13,6 +13,7 @@ use rustix::process::geteuid;
 
 use super::place;
 use crate::execute::ClusterId;
+use crate::input::local::check_ours;
 
 /// A lock, held until the end of the program or until it is dropped.
 #[derive(Debug)]
@@ -24,10 +25,10 @@ impl Lock {
     /// first is the same for a run of a timer and one by hand.
     ///
     /// # Errors
-    /// If another process has it, or it cannot be taken; if there is no such directory, or
-    /// others can write to it.
+    /// If another process has it, or it cannot be taken; if there is no such directory, it is a
+    /// link, or others can write to it.
     pub fn take(tool: &str, cluster: &ClusterId) -> anyhow::Result<Lock> {
-        let directory = match place::state() {
+        let directory = match place::make_state() {
             Ok(directory) => directory,
             Err(_) => runtime_directory(env::var_os("XDG_RUNTIME_DIR")).context(
                 "there is no place for the lock, as neither XDG_STATE_HOME, HOME nor XDG_RUNTIME_DIR is set",
@@ -41,9 +42,7 @@ impl Lock {
         let uuid: String = cluster.uuid.chars().take(100).map(plain).collect();
         let path = directory.join(format!("{tool}-{uuid}.lock"));
         let what = || format!("cannot take the lock '{}'", path.display());
-        own(&fs::metadata(directory).with_context(what)?).with_context(|| {
-            format!("the directory '{}' cannot be used for the lock", directory.display())
-        })?;
+        place::check_directory(directory)?;
         let mut file = open(&path).with_context(what)?;
         match file.try_lock() {
             Ok(()) => {}
@@ -84,20 +83,8 @@ fn open(path: &Path) -> io::Result<File> {
     if !about.is_file() || about.nlink() > 1 {
         return Err(io::Error::other("it is not a regular file with one name"));
     }
-    own(&about)?;
+    check_ours(&about)?;
     Ok(file)
-}
-
-/// Refuses what is another's, or what others can write to.
-fn own(about: &fs::Metadata) -> io::Result<()> {
-    if about.uid() != geteuid().as_raw() {
-        return Err(io::Error::other(format!("it belongs to another user ({})", about.uid())));
-    }
-    let mode = about.mode() & 0o7777;
-    if mode & 0o022 != 0 {
-        return Err(io::Error::other(format!("others can write to it (mode {mode:04o})")));
-    }
-    Ok(())
 }
 
 fn held(tool: &str, cluster: &ClusterId, path: &Path, file: &mut File) -> String {
@@ -162,12 +149,12 @@ mod tests {
         fs::remove_file(&path).unwrap();
         fs::write(&path, "1").unwrap();
         mode(&path, 0o666);
-        assert_eq!(take(), why("others can write to it (mode 0666)"));
+        assert_eq!(take(), why("others can write to it (mode 0666); use: chmod go-w"));
         fs::remove_file(&path).unwrap();
         mode(base.path(), 0o777);
         let place = base.path().display();
         let open = format!(
-            "the directory '{place}' cannot be used for the lock: others can write to it (mode 0777)"
+            "the directory '{place}' cannot be used for journals and locks: others can write to it (mode 0777); use: chmod go-w"
         );
         assert_eq!(take(), Err(open));
         mode(base.path(), 0o755);

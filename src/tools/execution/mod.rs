@@ -26,7 +26,7 @@ pub use place::{JournalName, check as check_journal, journal_path, state as stat
 pub use present::shown;
 pub use proposal::{Planned, Planner, Proposal, fitting, plan_and_execute, touched_groups};
 pub use question::{Consent, ask};
-pub use resume::{resume, resume_with};
+pub use resume::{resume, resume_with, tell_cut_off};
 pub use saving::{PlanToSave, options_of, save_plan};
 pub use undoing::take_back;
 
@@ -264,8 +264,10 @@ pub fn conclude(ran: &Ran, silent: bool, output: &mut Output) -> anyhow::Result<
             )
         }
         Ending::Unrecorded(why) => bail!(
-            "{tool}: the run stops, as the journal '{}' cannot be written: {why}; jobs may be under way",
-            journal.display()
+            "{tool}: the run stops, as the journal '{}' cannot be written: {why}; jobs may be under way; \
+             once there is room, {}",
+            journal.display(),
+            goes_on()
         ),
         Ending::Contradiction(why) => bail!("{tool}: the run stops: {}: {why}", journal.display()),
     }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use rustix::io::Errno;
 
+use crate::input::local::check_ours;
 use crate::report::file::check_whole;
 
 /// The journal of the run that is the `number`th of its command: the file that was named, with
@@ -70,8 +71,33 @@ pub fn unwritable(path: &Path) -> String {
 /// The directory for what outlives a run.
 ///
 /// # Errors
-/// If there is none and it cannot be made.
+/// If there is none and it cannot be made; if it is a link, or others can write to it.
 pub fn state() -> anyhow::Result<PathBuf> {
+    let directory = make_state()?;
+    check_directory(&directory)?;
+    Ok(directory)
+}
+
+/// Refuses a directory in which others could change what is kept there, or that is a link.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_directory(directory: &Path) -> anyhow::Result<()> {
+    let about = directory.symlink_metadata();
+    let checked = about.and_then(|about| match about.is_symlink() {
+        true => Err(io::Error::other("it is a symbolic link")),
+        false => check_ours(&about),
+    });
+    checked.with_context(|| {
+        format!("the directory '{}' cannot be used for journals and locks", directory.display())
+    })
+}
+
+/// The same directory, whoever can write to it.
+///
+/// # Errors
+/// If there is none and it cannot be made.
+pub fn make_state() -> anyhow::Result<PathBuf> {
     let Some(directory) = state_directory(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
     else {
         bail!(
@@ -95,7 +121,28 @@ fn state_directory(state: Option<OsString>, home: Option<OsString>) -> Option<Pa
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
+
+    #[test]
+    fn directories_that_are_not_trusted() {
+        let base = tempfile::tempdir().unwrap();
+        let (directory, link) = (base.path().join("own"), base.path().join("link"));
+        fs::create_dir(&directory).unwrap();
+        std::os::unix::fs::symlink(&directory, &link).unwrap();
+        let why = |path: &Path| check_directory(path).map_err(|error| error.root_cause().to_string());
+        assert_eq!(why(&directory), Ok(()));
+        assert_eq!(why(&link), Err("it is a symbolic link".to_owned()));
+        for mode in [0o777, 0o1777, 0o770, 0o702] {
+            fs::set_permissions(&directory, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(
+                why(&directory),
+                Err(format!("others can write to it (mode {mode:04o}); use: chmod go-w"))
+            );
+        }
+    }
 
     #[test]
     fn the_state_directory_of_the_user() {

@@ -9,7 +9,7 @@ use super::{
     Confirmation, Consent, ExecutionStage, Ran, Undertaking, ask, check_resumed, client, conclude, failures,
     listen, read_again, take_back, takes_jobs,
 };
-use crate::execute::journal::{self, Header, OnFailure};
+use crate::execute::journal::{self, Header, Journal, OnFailure};
 use crate::execute::signals::Signals;
 use crate::execute::{Ending, JobClient, Report, Runner, State};
 use crate::model::shown::shown_name;
@@ -40,6 +40,7 @@ pub fn resume_with(
     let (journal::Read { header, state, .. }, journal) = journal::open(path)?;
     let cluster = client.cluster().context(tool)?;
     check_resumed(&header, tool, &cluster, client.joins_opcodes(), path)?;
+    tell_cut_off(&journal, path, output)?;
     if state.steps().all(|step| state.is_done(step)) {
         output.error_line(&format!("All {} steps are done already", header.work.steps.len()))?;
         drop(journal);
@@ -88,6 +89,20 @@ pub fn resume_with(
         bail!("{tool}: {}{taken_back}", failures(&ran));
     }
     conclude(&ran, undertaking.silent, output)
+}
+
+/// Warns of a journal whose last line is cut off.
+///
+/// # Errors
+/// Standard error cannot be written to.
+pub fn tell_cut_off(journal: &Journal, path: &Path, output: &mut Output) -> anyhow::Result<()> {
+    if journal.is_cut_off() {
+        output.error_line(&format!(
+            "Warning: {}: the last line is cut off; the cluster is asked for what it would have told",
+            path.display()
+        ))?;
+    }
+    Ok(())
 }
 
 impl Undertaking<'_> {

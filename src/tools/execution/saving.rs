@@ -11,46 +11,93 @@ use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx};
 use crate::plan::fresh::fingerprint;
 use crate::plan::work::Work;
-use crate::report::file::write_whole;
+use crate::report::file::write_unshared;
 use crate::tools::cli::option::Argument;
 use crate::tools::cli::{OptionDef, Spec};
 use crate::tools::options::TypedOption;
 
-/// Options that say where a cluster is, who may ask it, and what becomes of a plan: whoever applies it has their own.
-const LEFT_OUT: [&str; 32] = [
-    "no-config",
-    "text-data",
-    "master",
-    "rapi-credentials",
-    "rapi-cacert",
-    "insecure-http",
-    "luxi",
-    "ialloc-src",
-    "simulate",
-    "exec",
-    "yes",
-    "journal",
-    "resume",
-    "json-events",
-    "json",
-    "svg",
-    "reason",
-    "print-plan",
-    "save-plan",
-    "print-commands",
-    "print-nodes",
-    "print-instances",
-    "save",
-    "report",
-    "summary",
-    "metrics",
-    "verbose",
-    "quiet",
-    "durations-from",
-    "time-limit",
-    "power-command",
-    "detailed-status",
+/// Options that decide what is planned: a saved plan has them, and no others. Whoever applies it says where the cluster is, who may
+/// ask it, and what becomes of the plan.
+const IN_PLANS: [&str; 75] = [
+    "affinity-weight",
+    "all",
+    "all-groups",
+    "allow-interruptions",
+    "allow-overcommit-during-migration",
+    "allow-restarts",
+    "bandwidth",
+    "boot-timeout",
+    "cooldown",
+    "deep",
+    "drbd",
+    "dynu-file",
+    "effort",
+    "evac-mode",
+    "evacuate",
+    "exclude-instances",
+    "exclusion-tags",
+    "exit-on-missing-mond-data",
+    "final-msav",
+    "first-job-group",
+    "group",
+    "ignore-dynu",
+    "ignore-soft-errors",
+    "initial-msav",
+    "keep-reserve",
+    "max-cpu",
+    "max-data",
+    "max-duration",
+    "max-in-per-node",
+    "max-length",
+    "max-moves",
+    "max-nodes",
+    "max-out-per-node",
+    "max-parallel",
+    "max-per-group",
+    "max-syncs",
+    "merge",
+    "min-disk",
+    "min-gain",
+    "min-gain-limit",
+    "min-score",
+    "minimal-resources",
+    "mond",
+    "mond-data",
+    "mond-xen",
+    "move-cost",
+    "msav-steps",
+    "no-capacity-checks",
+    "no-disk-moves",
+    "no-instance-moves",
+    "offline",
+    "on-failure",
+    "order",
+    "overhead",
+    "plan",
+    "priority",
+    "ram-ratio",
+    "repair-only",
+    "replans",
+    "restricted-migration",
+    "seed",
+    "select-instances",
+    "skip-unsupported",
+    "standby-data",
+    "static-kvm-node-memory",
+    "strategy",
+    "stream",
+    "sync-rate",
+    "target-resources",
+    "tie",
+    "until",
+    "verify",
+    "weights",
+    "worst-group",
+    "zero-weight-disables",
 ];
+
+/// Commands that plans are made with.
+const COMMANDS_IN_PLANS: [&str; 3] = ["redistribute", "compress", "balance"];
 
 /// A plan that is to be saved.
 pub struct PlanToSave<'p> {
@@ -87,23 +134,23 @@ pub fn save_plan(undertaking: &Undertaking<'_>, plan: &PlanToSave<'_>, path: &Pa
         work: plan.work.clone(),
         sum: String::new(),
     };
-    Ok(write_whole(path, &saved.sealed().text())?)
+    Ok(write_unshared(path, &saved.sealed().text())?)
 }
 
 /// An option as whoever makes the plan anew gives it.
 fn again(typed: &TypedOption) -> Option<String> {
-    let wanted = typed.long.is_none_or(|long| !LEFT_OUT.contains(&long));
+    let wanted = typed.long.is_none_or(|long| IN_PLANS.contains(&long));
     wanted.then(|| typed.again())
 }
 
-/// The options of a saved plan, as words that the tool that made it reads: as they are written, and none that says what
-/// becomes of a plan, whoever has put it there.
+/// The options of a saved plan, as words that the tool that made it reads: as they are written, and none that decides anything
+/// but what is planned, whoever has put it there.
 ///
 /// # Errors
 /// The first that does not belong there.
 pub fn options_of(plan: &SavedPlan, spec: &Spec) -> anyhow::Result<Vec<String>> {
     let belongs = |word: &String| {
-        let Some(option) = word.strip_prefix("--") else { return !word.starts_with('-') };
+        let Some(option) = word.strip_prefix("--") else { return COMMANDS_IN_PLANS.contains(&&**word) };
         let (long, value) = match option.split_once('=') {
             Some((long, value)) => (long, Some(value)),
             None => (option, None),
@@ -114,7 +161,7 @@ pub fn options_of(plan: &SavedPlan, spec: &Spec) -> anyhow::Result<Vec<String>> 
             Argument::Required(_) => value.is_some(),
             Argument::Optional(_) => true,
         };
-        known.is_some_and(|known| fits(known) && !LEFT_OUT.contains(&long))
+        known.is_some_and(|known| fits(known) && IN_PLANS.contains(&long))
     };
     match plan.options.iter().find(|word| !belongs(word)) {
         None => Ok(plan.options.clone()),
@@ -128,4 +175,93 @@ fn maker() -> String {
     let system = rustix::system::uname();
     let machine = system.nodename().to_string_lossy();
     format!("{}@{machine}", user.unwrap_or_else(|_| "unknown".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::TOOLS;
+
+    /// Options of tools that save plans, of which plans know nothing.
+    const NOT_IN_PLANS: [&str; 63] = [
+        "arrivals",
+        "colour",
+        "commands",
+        "crm-simulate-format",
+        "days",
+        "detailed-status",
+        "dot",
+        "durations-from",
+        "exec",
+        "explain",
+        "fleet",
+        "help",
+        "help-completion",
+        "ialloc-src",
+        "insecure-http",
+        "journal",
+        "json",
+        "json-events",
+        "lifetime",
+        "live",
+        "luxi",
+        "master",
+        "metrics",
+        "nightly",
+        "no-config",
+        "no-headers",
+        "no-keep",
+        "nodes",
+        "now",
+        "pareto",
+        "poisson",
+        "power-command",
+        "print-commands",
+        "print-instances",
+        "print-nodes",
+        "print-plan",
+        "quiet",
+        "rapi-cacert",
+        "rapi-credentials",
+        "reason",
+        "report",
+        "resume",
+        "save",
+        "save-plan",
+        "show-normalized",
+        "simulate",
+        "steps",
+        "stickiness",
+        "summary",
+        "survive",
+        "svg",
+        "text-data",
+        "then",
+        "time-limit",
+        "top",
+        "transition",
+        "transition-xml",
+        "undo",
+        "verbose",
+        "version",
+        "wait-limit",
+        "xml-file",
+        "yes",
+    ];
+
+    /// Every option of a tool that saves plans decides what is planned, or does not.
+    #[test]
+    fn each_option_belongs_into_plans_or_not() {
+        let savers =
+            TOOLS.iter().filter(|tool| tool.spec.options.iter().any(|option| option.long == "save-plan"));
+        let longs = savers.flat_map(|tool| tool.spec.options.iter().map(|option| option.long));
+        let known: std::collections::BTreeSet<&str> = longs.collect();
+        let both: Vec<&str> = IN_PLANS.into_iter().filter(|long| NOT_IN_PLANS.contains(long)).collect();
+        assert_eq!(both, Vec::<&str>::new());
+        let listed = || IN_PLANS.into_iter().chain(NOT_IN_PLANS);
+        let unknown: Vec<&str> = listed().filter(|long| !known.contains(long)).collect();
+        let unlisted: Vec<&str> =
+            known.iter().copied().filter(|long| !listed().any(|other| other == *long)).collect();
+        assert_eq!((unlisted, unknown), (Vec::new(), Vec::new()));
+    }
 }

@@ -180,6 +180,13 @@ fn check(options: &ExporterOptions) -> anyhow::Result<()> {
     for cluster in &options.clusters {
         if let Some(file) = &cluster.text_data {
             ensure!(file.as_os_str() != "-", "standard input can be read only once; name a file");
+            // one that is not there yet may come
+            let is_other = file.metadata().is_ok_and(|about| !about.is_file());
+            ensure!(
+                !is_other,
+                "{}: not a regular file, so it cannot be read again and again",
+                file.display()
+            );
         }
         let Some(rapi) = &cluster.rapi else { continue };
         let address = Address::new(rapi.as_ref());

@@ -1,14 +1,13 @@
 //! What was done, one JSON object a line: for people who want to know, not for the next run, which goes by tags.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 use serde::Serialize;
 
 use crate::execute::ClusterId;
+use crate::execute::lines::{LineFile, create_private};
 use crate::report::repair::RepairEntry;
 use crate::tools::execution::state_directory;
 
@@ -16,7 +15,7 @@ use crate::tools::execution::state_directory;
 pub struct RepairLog {
     cluster: ClusterId,
     path: PathBuf,
-    file: Option<File>,
+    file: Option<LineFile>,
 }
 
 #[derive(Serialize)]
@@ -48,7 +47,7 @@ impl RepairLog {
             Some(path) => path,
             None => state_directory()?.join(file_name(&cluster, began)),
         };
-        ensure!(!path.exists(), "the journal '{}' exists already", path.display());
+        ensure!(path.symlink_metadata().is_err(), "the journal '{}' exists already", path.display());
         Ok(RepairLog { cluster, path, file: None })
     }
 
@@ -78,24 +77,24 @@ impl RepairLog {
     }
 
     fn write(&mut self, line: &LoggedVisit<'_>) -> anyhow::Result<()> {
-        if self.file.is_none() {
-            let open = || OpenOptions::new().append(true).create_new(true).mode(0o600).open(&self.path);
-            let file =
-                open().with_context(|| format!("the journal '{}' cannot be written", self.path.display()))?;
-            self.file = Some(file);
-            let Self { cluster, .. } = self;
-            let beginning =
-                Beginning { log: "htools.repairs-1", cluster, version: env!("CARGO_PKG_VERSION") };
-            let text = serde_json::to_string(&beginning)? + "\n";
-            self.append(&text)?;
-        }
-        let text = serde_json::to_string(line)? + "\n";
-        self.append(&text)
+        let written = self.append(&serde_json::to_string(line)?);
+        written.with_context(|| format!("the journal '{}' cannot be written", self.path.display()))
     }
 
-    fn append(&mut self, text: &str) -> anyhow::Result<()> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        file.write_all(text.as_bytes()).context("the journal cannot be written")
+    fn append(&mut self, line: &str) -> anyhow::Result<()> {
+        if let Some(file) = &mut self.file {
+            return Ok(file.append(line)?);
+        }
+        let Self { cluster, .. } = self;
+        let beginning = Beginning { log: "htools.repairs-1", cluster, version: env!("CARGO_PKG_VERSION") };
+        let mut file = LineFile::new(Box::new(create_private(&self.path)?));
+        // both at once: there is no log that tells of nothing
+        if let Err(error) = file.append(&format!("{}\n{line}", serde_json::to_string(&beginning)?)) {
+            let _ = fs::remove_file(&self.path);
+            return Err(error.into());
+        }
+        self.file = Some(file);
+        Ok(())
     }
 }
 

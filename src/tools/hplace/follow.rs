@@ -21,7 +21,7 @@ use crate::placement::pinning::ExpectedPlace;
 use crate::placement::{WorkingSet, cib, place};
 use crate::report::placement::carried;
 use crate::tools::ExitStatus;
-use crate::tools::execution::{Consent, JournalName, Lock, ask, journal_path, unwritable};
+use crate::tools::execution::{Consent, JournalName, Lock, ask, journal_path, tell_cut_off, unwritable};
 use crate::tools::interrupts;
 use crate::tools::options::Options;
 use crate::tools::output::Output;
@@ -86,6 +86,7 @@ pub(super) fn resume(options: &Options, path: &Path, output: &mut Output) -> any
         "{}: this is a run on a cluster of {its}, and this one is of {this}",
         path.display()
     );
+    tell_cut_off(&journal, path, output)?;
     if read.next().is_none() {
         output.error_line(&format!("All {} steps are done already", read.tasks.len()))?;
         return end_status();
@@ -215,6 +216,10 @@ fn conclude(
             };
             bail!("step {} of {all}, {what}: {why}; {changed}", task + 1)
         }
+        Ending::Unrecorded(why) => bail!(
+            "the run stops, as the journal '{}' cannot be written: {why}; once there is room, {goes_on}",
+            path.display()
+        ),
         ending => bail!("the run stops: {}; {goes_on}", ending.told()),
     }
 }

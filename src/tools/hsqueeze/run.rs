@@ -58,7 +58,7 @@ pub fn check_reserves(options: &Options, output: &mut Output) -> anyhow::Result<
 /// The sizes in the file of `--standby-data`.
 pub fn known_sizes(options: &Options) -> anyhow::Result<Sizes> {
     let Some(path) = &options.standby_data else { return Ok(Sizes::default()) };
-    let raw = source::read_text(path).map_err(|error| error.context("--standby-data"))?;
+    let raw = source::read_text(path, &options.load).map_err(|error| error.context("--standby-data"))?;
     Ok(Sizes::of(&raw.nodes))
 }
 

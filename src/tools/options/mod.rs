@@ -461,8 +461,10 @@ pub struct LoadOptions {
     pub static_kvm_node_memory: Mib,
     /// 1, one more for each `-v`, one less for each `-q`.
     pub verbosity: i32,
-    /// Most time for asking the cluster, if not the usual one.
+    /// Most time for asking the cluster, if not the usual one; a file must be one whose end comes then.
     pub reading_limit: Option<Duration>,
+    /// Whether a saved plan named the files besides the cluster: errors quote nothing of them then.
+    pub files_of_plan: bool,
 }
 
 impl Default for LoadOptions {
@@ -480,6 +482,7 @@ impl Default for LoadOptions {
             static_kvm_node_memory: Mib(4096),
             verbosity: 1,
             reading_limit: None,
+            files_of_plan: false,
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::report::number::counted;
 use crate::tools::execution::{
     self, Planned, Proposal, Undertaking, options_of, plan_and_execute, takes_jobs,
 };
+use crate::tools::options::LoadOptions;
 use crate::tools::{ahead, hsqueeze, source};
 
 /// Name, purpose and options.
@@ -68,14 +69,14 @@ pub const SPEC: Spec = Spec {
 pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
     execution::check_pace(options)?;
     execution::never_replans(SPEC.name, &options.execution)?;
-    let plan = read(&path)?;
+    let plan = SavedPlan::read_ours(&path)?;
     if plan.tool == hsqueeze::SPEC.name {
         return decided_again(plan, options, &path, output);
     }
-    let (tool, check) = maker(&plan.tool).with_context(|| path.display().to_string())?;
+    let maker = PlanMaker::named(&plan.tool).with_context(|| path.display().to_string())?;
     let load = options.load.keeping(plan.keep_reserve);
     let undertaking = Undertaking {
-        tool: tool.spec.name,
+        tool: maker.spec.name,
         deadline: options.execution.window.end_from_now(),
         typed: &options.typed,
         load: &load,
@@ -84,12 +85,12 @@ pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Res
         takes_back: false,
         ignore_soft_errors: plan.ignore_soft_errors,
         detailed_status: false,
-        obstacle: check,
+        obstacle: maker.check,
     };
     if let Some(journal) = &options.execution.resume {
         return execution::resume(&undertaking, journal, output);
     }
-    ahead::execution(tool.spec.name, &options.execution, &options.load.source)?;
+    ahead::execution(maker.spec.name, &options.execution, &options.load.source)?;
     is_the_cluster(&plan, options, &path)?;
     let mut cluster = source::load(&load, output)?;
     cluster.keep_reserve(load.nodes.keep_reserve);
@@ -98,7 +99,7 @@ pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Res
         output.error_line("The plan does not fit the cluster any more:")?;
         misfits.iter().try_for_each(|line| output.error_line(&format!("  {line}")))?;
         if options.replan {
-            return anew(&plan, tool, options, output);
+            return anew(&plan, &maker, options, &path, output);
         }
         bail!("{}: nothing was done; --replan makes another plan", path.display());
     }
@@ -207,9 +208,26 @@ fn words_anew(plan: &SavedPlan, spec: &Spec, options: &Options) -> anyhow::Resul
 }
 
 /// Has the tool that made the plan make another one, with the options of then and the cluster of now.
-fn anew(plan: &SavedPlan, tool: &Tool, options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    output.flush()?;
-    (tool.start)(&words_anew(plan, tool.spec, options)?)
+fn anew(
+    plan: &SavedPlan,
+    maker: &PlanMaker,
+    options: &Options,
+    path: &Path,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let words = words_anew(plan, maker.spec, options).with_context(|| path.display().to_string())?;
+    match (maker.parse)(&words) {
+        Ok(parsed) => {
+            output.flush()?;
+            (maker.run)(of_plan(parsed))
+        }
+        Err(stop) => stop.show(output),
+    }
+}
+
+/// Options that a plan named.
+fn of_plan(options: Options) -> Options {
+    Options { load: LoadOptions { files_of_plan: true, ..options.load }, ..options }
 }
 
 /// Has hsqueeze decide again, and do what was approved if that is what it decides: which nodes are needed is a question of
@@ -227,7 +245,7 @@ fn decided_again(
     match hsqueeze::SPEC.parse(&words) {
         Ok(parsed) => {
             output.flush()?;
-            hsqueeze::run(Options { approved: Some(plan.work), replan: options.replan, ..parsed })
+            hsqueeze::run(Options { approved: Some(plan.work), replan: options.replan, ..of_plan(parsed) })
         }
         Err(stop) => stop.show(output),
     }

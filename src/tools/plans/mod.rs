@@ -14,7 +14,7 @@ use super::options::Options;
 use super::options::catalogue::*;
 use super::options::pace::*;
 use super::output::Output;
-use super::{ExitStatus, Tool, find};
+use super::{ExitStatus, find, hbal, hgroup, hplace};
 use crate::execute::saved::SavedPlan;
 use anyhow::{Context, bail};
 
@@ -59,17 +59,27 @@ pub fn word(spec: &Spec) -> &'static str {
     spec.name.rsplit(' ').next().unwrap_or(spec.name)
 }
 
-/// The tool that made a plan or a run, and how its steps are checked.
-fn maker(name: &str) -> anyhow::Result<(&'static Tool, WorkCheck)> {
-    let tool = find(name).with_context(|| format!("it was made by '{name}', which is no tool"))?;
-    let check: WorkCheck = match tool.spec.name {
-        "hbal" | "hplace" => violation,
-        "hgroup" => crossing_violation,
-        other => bail!("plans of {other} are not carried out like that"),
-    };
-    Ok((tool, check))
+/// A tool that made a plan or a run.
+struct PlanMaker {
+    spec: &'static Spec,
+    /// Reads the words behind its name.
+    parse: fn(&[OsString]) -> Result<Options, Stop>,
+    /// Does what they say.
+    run: fn(Options) -> anyhow::Result<ExitStatus>,
+    /// Checks its steps.
+    check: WorkCheck,
 }
 
-fn read(path: &std::path::Path) -> anyhow::Result<SavedPlan> {
-    Ok(SavedPlan::read(path)?)
+impl PlanMaker {
+    fn named(name: &str) -> anyhow::Result<PlanMaker> {
+        let spec = find(name).with_context(|| format!("it was made by '{name}', which is no tool"))?.spec;
+        Ok(match spec.name {
+            "hbal" => {
+                PlanMaker { spec, parse: |words| hbal::SPEC.parse(words), run: hbal::run, check: violation }
+            }
+            "hplace" => PlanMaker { spec, parse: hplace::parse, run: hplace::run, check: violation },
+            "hgroup" => PlanMaker { spec, parse: hgroup::parse, run: hgroup::run, check: crossing_violation },
+            other => bail!("plans of {other} are not carried out like that"),
+        })
+    }
 }

@@ -28,7 +28,7 @@ pub const SPEC: Spec = Spec {
 
 /// Shows a plan.
 pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let plan = read(&path)?;
+    let plan = SavedPlan::read(&path)?;
     let mut execution = options.execution.clone();
     let form = *execution.print_plan.get_or_insert(PlanForm::Text);
     if !form.is_document() {

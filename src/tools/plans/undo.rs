@@ -59,15 +59,15 @@ pub const SPEC: Spec = Spec {
 /// Takes a run back.
 pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
     execution::check_pace(options)?;
-    let journal::Read { header, state, .. } = journal::read(&path)?;
-    let (tool, check) = maker(&header.run.tool).with_context(|| path.display().to_string())?;
+    let journal::Read { header, state, .. } = journal::read_ours(&path)?;
+    let maker = PlanMaker::named(&header.run.tool).with_context(|| path.display().to_string())?;
     let done: Vec<(usize, &WorkStep)> = state
         .steps()
         .filter(|step| state.is_done(*step))
         .map(|step| (step.number(), header.work.step(step)))
         .collect();
     let undertaking = Undertaking {
-        tool: tool.spec.name,
+        tool: maker.spec.name,
         deadline: options.execution.window.end_from_now(),
         typed: &[],
         load: &options.load,
@@ -76,16 +76,16 @@ pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Res
         takes_back: false,
         ignore_soft_errors: header.ignore_soft_errors || options.balance.rules.ignore_soft_errors,
         detailed_status: false,
-        obstacle: check,
+        obstacle: maker.check,
     };
-    ahead::execution(tool.spec.name, &options.execution, &options.load.source)?;
+    ahead::execution(maker.spec.name, &options.execution, &options.load.source)?;
     if let Some(step) =
         state.steps().find(|step| state.has_begun(*step) && !state.is_done(*step) && !state.has_failed(*step))
     {
         bail!(
             "{}: step {step} is under way, or perhaps; {} --resume brings it to its end",
             path.display(),
-            tool.spec.name
+            maker.spec.name
         );
     }
     let cluster = source::load(&options.load, output)?;

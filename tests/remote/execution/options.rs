@@ -121,6 +121,32 @@ fn journals_that_cannot_be_written() {
     assert_eq!(place.world.lock().submissions.len(), 0);
 }
 
+/// Journals and locks are only where nobody else can put something in their place.
+#[test]
+fn state_directories_that_are_not_trusted() {
+    let place = Place::new();
+    fs::create_dir_all(place.path("state/htools")).unwrap();
+    let refused = |why: &str| {
+        let (stdout, stderr) = place.start(&["-X"]).wait().ends(1);
+        assert_eq!(stdout, "", "before the search");
+        let directory = place.path("state/htools");
+        let wanted = format!(
+            "Error: the directory '{}' cannot be used for journals and locks: {why}\n",
+            directory.display()
+        );
+        assert_eq!(stderr, wanted);
+    };
+    fs::set_permissions(place.path("state/htools"), Permissions::from_mode(0o777)).unwrap();
+    refused("others can write to it (mode 0777); use: chmod go-w");
+    // another place for the journal is a way out
+    place.execute(&["-l", "1"]).ends(0);
+    fs::rename(place.path("state/htools"), place.path("elsewhere")).unwrap();
+    fs::set_permissions(place.path("elsewhere"), Permissions::from_mode(0o700)).unwrap();
+    std::os::unix::fs::symlink(place.path("elsewhere"), place.path("state/htools")).unwrap();
+    refused("it is a symbolic link");
+    assert_eq!(fs::read_dir(place.path("elsewhere")).unwrap().count(), 0);
+}
+
 #[test]
 fn sources_that_take_no_jobs() {
     let place = Place::new();

@@ -1,13 +1,16 @@
 //! Runs that were killed, and journals that are wrong.
 
+use std::fs::Permissions;
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::process::Command;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
 use super::connection::complete;
-use super::program::Place;
+use super::program::{Place, Running, htools};
 use super::server::Act;
 use super::signals::{held, resumed};
 
@@ -88,6 +91,10 @@ fn interrupted() -> (Place, String) {
     (place, journal)
 }
 
+fn mode(place: &Place, name: &str, mode: u32) {
+    fs::set_permissions(place.path(name), Permissions::from_mode(mode)).unwrap();
+}
+
 #[track_caller]
 fn refused(place: &Place, options: &[&str], wanted: &str) {
     let before = place.world.new_jobs().len();
@@ -109,8 +116,29 @@ fn another_cluster_or_tool() {
     let digest = Sha256::digest(&header);
     let sum: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     fs::write(place.path("K"), format!("{header} {sum}\n")).unwrap();
+    mode(&place, "K", 0o600);
     refused(&place, &["--resume", "K"], "K: this is a run of hsqueeze, not of hbal");
     place.world.lock().cluster.set_uuid("4b4f7ff0-5f3e-4271-a688-ce19c5338164");
+    resumed(&place, 26);
+}
+
+/// What others could have written or can change decides nothing.
+#[test]
+fn journals_that_are_not_trusted() {
+    let (place, _) = interrupted();
+    for other in [0o666, 0o620, 0o602] {
+        mode(&place, "J", other);
+        let wanted = format!("J: others can write to it (mode {other:04o}); use: chmod go-w");
+        refused(&place, &["--resume", "J"], &wanted);
+        let undone = htools(&place, &["undo", "J"]);
+        assert!(undone.ends(1).1.contains(&wanted));
+    }
+    mode(&place, "J", 0o644);
+    // only root can give files away
+    if chown(place.path("J"), Some(12345), None).is_ok() {
+        refused(&place, &["--resume", "J"], "J: it belongs to another user (12345)");
+        chown(place.path("J"), Some(0), None).unwrap();
+    }
     resumed(&place, 26);
 }
 
@@ -120,9 +148,6 @@ fn damaged_journals() {
     let lines: Vec<&str> = journal.split_inclusive('\n').collect();
     assert_eq!(lines.len(), 3);
     let write = |content: &[u8]| fs::write(place.path("J"), content).unwrap();
-    let inside = lines[0].len() + lines[1].len() + 5;
-    write(&journal.as_bytes()[..inside]);
-    refused(&place, &["--resume", "J"], "J, line 3: the line is cut off");
     write(&journal.as_bytes()[..100]);
     refused(&place, &["--resume", "J"], "J, line 1: the line is cut off");
     let mut changed = journal.clone().into_bytes();
@@ -142,6 +167,68 @@ fn damaged_journals() {
     refused(&place, &["--resume", "J"], "J: cannot be read: ");
     fs::create_dir(place.path("J")).unwrap();
     refused(&place, &["--resume", "J"], "J: cannot be read: ");
+}
+
+/// As a crash may leave it, at any place of the line: what it would have told is asked of the cluster.
+#[test]
+fn a_last_line_that_is_cut_off() {
+    for part in [1, 5, 40] {
+        let (place, journal) = interrupted();
+        let lines: Vec<&str> = journal.split_inclusive('\n').collect();
+        let inside = lines[0].len() + lines[1].len() + part;
+        fs::write(place.path("J"), &journal.as_bytes()[..inside]).unwrap();
+        let stderr = resumed(&place, 25);
+        assert!(
+            stderr.starts_with(
+                "Warning: J: the last line is cut off; the cluster is asked for what it would have told\n"
+            ),
+            "{stderr}"
+        );
+    }
+}
+
+/// A disk that is full, as a limit on the size of files shows it: there is a journal with a plan, or none and no job, and
+/// once there is room the run goes on.
+#[test]
+fn a_full_disk() {
+    let blocks = |count: usize| {
+        let place = Place::new();
+        let script = format!("ulimit -f {count}; exec \"$0\" \"$@\"");
+        let mut limited = Command::new("/bin/sh");
+        let hbal = place.command(&["-X", "--journal", "J", "--json-events", "E"]);
+        limited.args(["-c", &script]).arg(hbal.get_program()).args(hbal.get_args());
+        limited.current_dir(place.directory.path()).env("HTOOLS", "hbal");
+        let ran = Running::start(limited).wait();
+        let done = ran.status == Some(0);
+        let events = fs::read_to_string(place.path("E")).unwrap();
+        assert!(events.is_empty() || events.ends_with('\n'), "{events}");
+        match fs::read_to_string(place.path("J")) {
+            Err(_) => {
+                let (_, stderr) = ran.ends(1);
+                assert!(
+                    stderr.contains(
+                        "the journal 'J' cannot be written, so nothing was submitted: File too large"
+                    ),
+                    "{stderr}"
+                );
+                assert_eq!(place.world.lock().submissions.len(), 0);
+            }
+            Ok(journal) => {
+                assert!(journal.ends_with('\n'), "{journal}");
+                if !done {
+                    let (_, stderr) = ran.ends(1);
+                    let wanted = "the run stops, as the journal 'J' cannot be written: File too large (os error 27); \
+                                  jobs may be under way; once there is room, hbal --resume J goes on from here\n";
+                    assert!(stderr.ends_with(wanted), "{stderr}");
+                }
+                place.resume().ends(0);
+                complete(&place);
+            }
+        }
+        done
+    };
+    let first = (1..200).find(|count| blocks(*count)).expect("enough");
+    assert!(first > 10, "{first}");
 }
 
 #[test]

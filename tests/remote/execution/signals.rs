@@ -55,16 +55,17 @@ fn the_first_interrupt_lets_the_set_end() {
     resumed(&place, 26);
 }
 
-/// The rest of the run, whose first new job has this number.
-pub fn resumed(place: &Place, next: u64) {
-    let (stdout, stderr) = place.resume().ends(0);
+/// The rest of the run, whose first new job has this number: what it said on standard error.
+pub fn resumed(place: &Place, next: u64) -> String {
+    let (stdout, said) = place.resume().ends(0);
     let whole = output();
     let at = whole.find(&format!("Got job IDs {next}")).unwrap();
-    assert_eq!(stdout, whole[at..], "{stderr}");
+    assert_eq!(stdout, whole[at..], "{said}");
     complete(place);
     let (stdout, stderr) = place.resume().ends(0);
     assert_eq!((stdout.as_str(), stderr.as_str()), ("", "All 13 steps are done already\n"));
     complete(place);
+    said
 }
 
 /// A run that is left at once.

@@ -44,34 +44,44 @@ fn states_that_cannot_be_written() {
     assert_eq!(place.fails(&[&words[..], &["--json"]].concat(), absent).stdout, "");
 }
 
-/// A full disk, as a limit on the size of files shows it.
+/// Every file that is written whole, on a disk that is full after so many blocks, as a limit on the size of files shows it:
+/// the old file stays as it is, and nothing is left beside it.
 #[test]
 fn a_full_disk_leaves_the_old_file_alone() {
-    let place = Place::new();
     let good = sample("unbalanced-drbd.data");
-    place.write("state.original", "old\n");
-    let before = place.files();
-    let mut command = Command::new("sh");
-    // no signal: writing fails
-    command
-        .args([
-            "-c",
-            "trap '' XFSZ && ulimit -f 1 && exec \"$@\"",
-            "sh",
-            PROGRAM,
-            "hbal",
-            "-t",
-            &good,
-            "-S",
-            "state",
-        ])
-        .env_remove("HTOOLS")
-        .current_dir(place.directory.path());
-    let run = Run::of(command, &["-S"]);
-    assert_eq!(run.stderr, "Error: cannot write file 'state.original': File too large (os error 27)\n");
-    assert_eq!(run.status, Some(1));
-    assert_eq!(fs::read_to_string(place.path("state.original")).unwrap(), "old\n");
-    assert_eq!(place.files(), before);
+    let writers: [(&[&str], &str); 12] = [
+        (&["hbal", "-t", &good, "-S", "state"], "state.original"),
+        (&["hbal", "-t", &good, "-Ccommands"], "commands"),
+        (&["hbal", "-t", &good, "--report", "page"], "page"),
+        (&["hbal", "-t", &good, "--metrics", "x.prom"], "x.prom"),
+        (&["hbal", "-t", &good, "--save-plan", "plan"], "plan"),
+        (&["hspace", "-q", "--simulate", "p,2,1t,32g,16", "-l", "1", "-S", "state"], "state.tiered"),
+        (&["hroller", "-t", &good, "--print-moves", "-Ccommands"], "commands"),
+        (&["hsqueeze", "-t", &good, "-Ccommands"], "commands"),
+        (&["hcheck", "-t", &good, "--report", "page"], "page"),
+        (&["hsqueeze", "-t", &good, "--report", "page"], "page"),
+        (&["hgroup", "balance", "-t", &good, "-Ccommands"], "commands"),
+        (&["hplace", "simulate", "-t", &good, "--poisson", "2", "--svg", "picture"], "picture"),
+    ];
+    for (words, file) in writers {
+        for blocks in [0, 1] {
+            let place = Place::new();
+            place.write(file, "old\n");
+            let before = place.files();
+            let mut command = Command::new("sh");
+            let script = format!("ulimit -f {blocks} && exec \"$@\"");
+            command.args(["-c", &script, "sh", PROGRAM]).args(words);
+            command.env_remove("HTOOLS").current_dir(place.directory.path());
+            let run = Run::of(command, words);
+            if blocks == 0 || run.status == Some(1) {
+                let wanted = format!("Error: cannot write file '{file}': File too large (os error 27)\n");
+                assert!(run.stderr.ends_with(&wanted), "{words:?}: {}", run.stderr);
+                assert_eq!(run.status, Some(1), "{words:?}");
+                assert_eq!(fs::read_to_string(place.path(file)).unwrap(), "old\n");
+                assert_eq!(place.files(), before);
+            }
+        }
+    }
 }
 
 #[test]
