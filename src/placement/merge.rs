@@ -328,8 +328,7 @@ impl<'a> Wishes<'a> {
         };
         let sign = if opposite { -1.0 } else { 1.0 };
         let colocations = self.list(of, towards).iter().map(|at| (*at, &set.colocations[*at]));
-        let counting =
-            colocations.filter(|(_, one)| towards == Towards::Primaries || set.has_influence(one));
+        let counting = colocations.filter(|(_, one)| towards == Towards::Primaries || set.has_influence(one));
         let next = counting.map(|(at, one)| match towards {
             Towards::Primaries => (one.primary, Share::of(set, at, sign)),
             Towards::Dependents => (one.dependent, Share::of(set, at, sign)),

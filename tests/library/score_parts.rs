@@ -8,8 +8,7 @@ use super::transition::random_cib::{self, Dimensions};
 use htools::generate::random::Random;
 use htools::placement::cib::GuestReading;
 use htools::placement::{
-    AdditionLog, AllPlaced, AllocationScore, HostIdx, ResourceIdx, WorkingSet, additions, cib,
-    place,
+    AdditionLog, AllPlaced, AllocationScore, HostIdx, ResourceIdx, WorkingSet, additions, cib, place,
 };
 
 /// The sum of the parts of a score.

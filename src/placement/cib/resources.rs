@@ -5,7 +5,9 @@ use roxmltree::Node;
 use super::super::capacity::Capacities;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::score::{AllocationScore, ScoreTable};
-use super::super::working_set::{Charge, Colocation, Requirement, Resource, ResourceForm, Revision, RunCondition, SeveralPolicy};
+use super::super::working_set::{
+    Charge, Colocation, Requirement, Resource, ResourceForm, Revision, RunCondition, SeveralPolicy,
+};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::failures::{PROMOTED, outcome};

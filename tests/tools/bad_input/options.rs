@@ -17,7 +17,12 @@ fn names_in_options() {
     }
     let unknown = "failed to load data, aborting: Unknown instance(s): ";
     hbal(&["--select-instances", "web1,nope,nix"], &format!("{unknown}[\"nope\",\"nix\"]"));
-    hbal(&["--exclude-instances", "web"], &format!("{unknown}[\"web\"]; these names begin so: web1.example.com, web2.example.com, web3.example.com, web4.example.com"));
+    hbal(
+        &["--exclude-instances", "web"],
+        &format!(
+            "{unknown}[\"web\"]; these names begin so: web1.example.com, web2.example.com, web3.example.com, web4.example.com"
+        ),
+    );
     hbal(&["--explain", "nope"], "--explain: there is no instance 'nope'");
     for name in ["nope", ""] {
         let message = format!("--without-node: there is no node '{name}'");
@@ -57,7 +62,10 @@ fn what_this_version_cannot_do() {
     let overheard = "failed to load data, aborting: http://user:***@192.0.2.1:5080: the password would be sent as plain text, \
          which others in the network can read: use https://, or --insecure-http";
     place.fails(&["hinfo", "-m", "http://user:secret@192.0.2.1:5080"], overheard);
-    let run = place.fails(&["hbal", "-t", &good, "-X"], "hbal: Execution of commands possible only on LUXI or RAPI: name a live cluster with -L or -m");
+    let run = place.fails(
+        &["hbal", "-t", &good, "-X"],
+        "hbal: Execution of commands possible only on LUXI or RAPI: name a live cluster with -L or -m",
+    );
     assert_eq!(run.stdout, "", "before the search");
 }
 
