@@ -300,7 +300,10 @@ fn unknown_command(word: &str) -> String {
 }
 
 /// Does what the options ask for.
-fn run(options: Options) -> anyhow::Result<ExitStatus> {
+///
+/// # Errors
+/// What keeps the tool from answering.
+pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let output = &mut output;
     if let Some(journal) = &options.execution.resume {
