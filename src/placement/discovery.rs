@@ -9,7 +9,7 @@ use super::working_set::WorkingSet;
 
 impl WorkingSet {
     /// What a resource is a part of in the end: a clone, a group, or nothing but itself.
-    fn outermost(&self, resource: ResourceIdx) -> ResourceIdx {
+    pub(super) fn outermost(&self, resource: ResourceIdx) -> ResourceIdx {
         self.clone_of(resource).or(self.resource(resource).group).unwrap_or(resource)
     }
 

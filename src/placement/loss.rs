@@ -8,7 +8,7 @@ use super::index::{HostIdx, ResourceIdx};
 use super::place::{PlacingError, place};
 use super::placing::AllPlaced;
 use super::transition::{ResourceChange, ResourceChanges};
-use super::working_set::{HostState, RunCondition, Strategy, WorkingSet};
+use super::working_set::{HostState, RunCondition, Strategy, Unfencing, WorkingSet};
 
 /// What the loss of some hosts at once means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,7 +113,11 @@ impl WorkingSet {
         if self.frozen {
             return after;
         }
-        let runs_on = ResourceChanges::of(self, placed).by_resource.into_iter().map(ResourceChange::runs_on);
+        let changes = ResourceChanges::of(self, placed);
+        for host in changes.unfenced {
+            after.hosts[host.get()].unfencing = Unfencing::Done;
+        }
+        let runs_on = changes.by_resource.into_iter().map(ResourceChange::runs_on);
         for (of, host) in after.resources.iter_mut().zip(runs_on) {
             // what nobody stops goes on wherever it runs
             match host.is_some()

@@ -131,6 +131,9 @@ impl Foresight {
             of.kept_on.clone_from(&there.kept_on);
             (of.active, of.condition) = (there.active, there.condition);
         }
+        for (host, there) in set.hosts.iter_mut().zip(&self.settled.hosts) {
+            host.unfencing = there.unfencing;
+        }
         set.set_scores();
         Foresight::from(set)
     }

@@ -50,6 +50,8 @@ pub enum Requirement {
     Quorum,
     /// Lost hosts are fenced.
     Fencing,
+    /// Its host is unfenced: it has access to what the cluster shares.
+    Unfencing,
 }
 
 /// What is done with a primitive that runs on several hosts (`multiple-active`).
@@ -157,9 +159,10 @@ pub struct Resource {
     /// A constraint by which it may be only where it, and others like it, name a host, whatever the scores
     /// (`resource-discovery="exclusive"`). Of a part of another resource, it does not count.
     pub exclusive: Option<String>,
-    /// What has to be so before it is started.
-    pub requires: Requirement,
-    /// Lost hosts of which it is not known whether it runs there, as they never looked for it.
+    /// What has to be so before it is started, if that is said.
+    pub requires: Option<Requirement>,
+    /// Hosts of which it is not known whether it runs there, as it was never looked for: lost ones, if it need not wait until others are
+    /// fenced, and those that have to be unfenced before.
     pub unsure_on: Vec<HostIdx>,
     /// Whether it is outside, and stays where it runs.
     pub outside: bool,
@@ -201,7 +204,7 @@ impl Resource {
             surplus: false,
             orphaned: false,
             exclusive: None,
-            requires: Requirement::Fencing,
+            requires: None,
             unsure_on: Vec::new(),
             outside: false,
             key_attributes: Vec::new(),

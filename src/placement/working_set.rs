@@ -50,6 +50,8 @@ pub struct Host {
     pub capacity: Capacities,
     /// How it is.
     pub state: HostState,
+    /// Whether it has to be unfenced, where hosts are.
+    pub unfencing: Unfencing,
     /// What it is made of, if it is a machine that the cluster runs.
     pub guest: Option<GuestParts>,
     /// Whether rules and colocations do not know its name: an oddity of Pacemaker's with guest nodes of which neither the list of nodes
@@ -59,6 +61,18 @@ pub struct Host {
 
 /// The option by which the health of hosts counts. What it makes of that stands among constraints under this name.
 pub const NODE_HEALTH: &str = "node-health-strategy";
+
+/// Whether a host has to get access to what the cluster shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unfencing {
+    /// It has it, or cannot get it.
+    #[default]
+    Done,
+    /// It gets it when something is to run there that requires it.
+    WhenUsed,
+    /// It gets it in any case.
+    Due,
+}
 
 /// What holds for a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -203,6 +217,8 @@ pub struct WorkingSet {
     pub frozen: bool,
     /// What is done as there is no quorum; none, if there is, or it does not matter.
     pub without_quorum: Option<QuorumPolicy>,
+    /// Whether hosts are unfenced before anything is started there that requires it.
+    pub unfences: bool,
     /// Whether several hosts are fenced at once.
     pub concurrent_fencing: bool,
     /// Whether every resource may run on every host that nothing forbids.
@@ -261,6 +277,24 @@ impl WorkingSet {
     /// Whether a lost host can be fenced: without quorum, only one that is still a member.
     pub(super) fn can_fence(&self, host: HostIdx) -> bool {
         self.fencing && (self.without_quorum.is_none() || self.host(host).state.online)
+    }
+
+    /// What has to be so before a primitive is started.
+    pub(super) fn requirement(&self, resource: ResourceIdx) -> Requirement {
+        let of = self.resource(resource);
+        match of.requires {
+            Some(said) if !of.fences() || said < Requirement::Unfencing => said,
+            _ if of.fences() => Requirement::Quorum,
+            _ if self.unfences => Requirement::Unfencing,
+            _ => Requirement::Fencing,
+        }
+    }
+
+    /// Whether a primitive is started only on hosts that are unfenced. All devices that fence are, too.
+    pub(super) fn needs_unfenced_host(&self, resource: ResourceIdx) -> bool {
+        let of = self.resource(resource);
+        let needs = of.fences() || self.requirement(resource) == Requirement::Unfencing;
+        self.unfences && of.is_primitive() && needs
     }
 
     /// Whether a resource is to run, as far as the cluster decides about it.

@@ -29,10 +29,10 @@ pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
     clusters
 }
 
-/// Clusters in which lost nodes are fenced, and not everything waits for that.
+/// Clusters in which lost nodes are fenced, and not everything waits for that, or nodes are unfenced.
 pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/fencing");
-    assert_eq!(clusters.len(), 3);
+    assert_eq!(clusters.len(), 7);
     clusters
 }
 

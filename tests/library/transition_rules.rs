@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use htools::generate::random::Random;
 use htools::placement::transition::ActionTask::{
-    EnoughStarted, Fence, LoadStopped, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped,
+    Unfence, EnoughStarted, Fence, LoadStopped, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped,
 };
 use htools::placement::transition::{ActionTask, Transition, TransitionAction, WaitReason};
 use htools::placement::working_set::OrderStrength;
@@ -100,6 +100,10 @@ fn is_asked_for(set: &WorkingSet, plan: &Transition, edge: &Edge<WaitReason>) ->
         WaitReason::Fencing(host) => {
             let fences = before.task == Fence && before.host == Some(host);
             fences && set.host(host).state.unclean && after.task != Fence
+        }
+        WaitReason::Unfencing(host) => {
+            let unfences = |action: &TransitionAction| action.task == Unfence && action.host == Some(host);
+            unfences(before) || (unfences(after) && before.task == Stop && before.host == Some(host))
         }
         // graphs of clusters with guest nodes are not made
         WaitReason::Machine(_) => false,

@@ -88,8 +88,11 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     fn locate(&mut self, constraint: Node<'a, 'i>, resource: ResourceIdx) -> Result<()> {
         let exclusive = is_exclusive(constraint);
+        let is_unsought = constraint.attribute("resource-discovery") == Some("never");
+        let unsought = &mut self.unsought;
         let mut push = |host, score| {
             let id = id(constraint).to_owned();
+            unsought.extend(is_unsought.then_some((resource, host)));
             self.set.locations.push(LocationScore { id, resource, host, score, exclusive });
         };
         if let Some(name) = constraint.attribute("node") {
@@ -115,10 +118,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 // an oddity of Pacemaker's: rules of this kind start from what the host is worth by itself
                 scored.push((host, if rules::is_any(rule) { of.worth().plus(score) } else { score }));
             }
-            for (host, score) in scored {
-                let id = id(constraint).to_owned();
-                self.set.locations.push(LocationScore { id, resource, host, score, exclusive });
-            }
+            scored.into_iter().for_each(|(host, score)| push(host, score));
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::working_set::{Requirement, Resource};
 use super::Reader;
 use super::history::NameMark;
+use super::unfencing::common;
 
 impl Reader<'_, '_> {
     /// Notes what lost hosts mean to primitives that do not require fencing.
@@ -18,7 +19,7 @@ impl Reader<'_, '_> {
 
     fn may_ignore_lost_hosts(&self, resource: ResourceIdx) -> bool {
         let of = self.set.resource(resource);
-        of.is_primitive() && of.requires < Requirement::Fencing
+        of.is_primitive() && self.set.requirement(resource) < Requirement::Fencing
     }
 
     /// Of several hosts on which a primitive runs, the first that is not lost counts before all others; without a second such one,
@@ -40,14 +41,12 @@ impl Reader<'_, '_> {
     fn find_unsure_hosts(&mut self) {
         let lost = self.set.host_indices().filter(|host| self.set.host(*host).state.unclean);
         for host in lost.collect::<Vec<HostIdx>>() {
-            let idle = self.idle.get(host.get()).map(|marks| marks.names()).unwrap_or_default();
-            let is_unsure = |name: &str| {
-                let has_run = self.records_of(name).iter().any(|of| of.host == host);
-                !has_run && !idle.contains(&NameMark::of(name.as_bytes()))
-            };
+            let known = self.known_on(host);
+            let is_unsure = |name: &str| !known.contains(&NameMark::of(common(name).as_bytes()));
             let waits = self.set.resource_indices().filter(|resource| {
                 let of = self.set.resource(*resource);
-                of.is_primitive() && of.requires == Requirement::Quorum && is_unsure(&of.id)
+                let waits = self.set.requirement(*resource) == Requirement::Quorum;
+                of.is_primitive() && waits && is_unsure(&of.id)
             });
             for resource in waits.collect::<Vec<_>>() {
                 self.set.resources[resource.get()].unsure_on.push(host);

@@ -29,6 +29,7 @@ mod rules;
 mod sets;
 mod spans;
 pub mod underway;
+mod unfencing;
 mod whereabouts;
 
 use std::borrow::Cow;
@@ -56,6 +57,7 @@ use history::{IdleMarks, NameMark, ResourceHistory};
 pub(super) use keys::tag_name;
 use plain::{PlainHistories, TakenHistory};
 use properties::Properties;
+use unfencing::UnfencingDevice;
 pub(super) use properties::amount;
 
 /// Reads a CIB. Errors name `source`.
@@ -150,6 +152,10 @@ struct Reader<'a, 'i> {
     idle: Vec<IdleMarks>,
     /// By the id of a resource, how often it failed, host by host.
     failures: HashMap<String, Vec<FailCount>>,
+    /// The devices that unfence hosts.
+    unfencers: Vec<UnfencingDevice<'a, 'i>>,
+    /// On which hosts a resource is not looked for (`resource-discovery=never`).
+    unsought: HashSet<(ResourceIdx, HostIdx)>,
     /// When the cluster is looked at.
     clock: ClusterTime,
     /// The elements to which others refer, by id.
@@ -197,6 +203,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             has_fenced: false,
             idle: Vec::new(),
             failures: HashMap::new(),
+            unfencers: Vec::new(),
+            unsought: HashSet::new(),
             clock: ClusterTime::of(root),
             by_id: OnceCell::new(),
             unscored: ScoreTable::default(),
@@ -218,6 +226,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.colocations.append(&mut self.together);
         self.read_orders()?;
         self.name_other_constraints();
+        self.find_unfencing();
         self.set.set_scores();
         Ok(self.set)
     }

@@ -8,7 +8,7 @@ use super::super::working_set::Outside;
 use super::Reader;
 use super::document::id;
 use super::history::NameMark;
-use super::resources::{CONNECTION, PrimitiveDraft, requirement};
+use super::resources::{CONNECTION, PrimitiveDraft};
 
 /// What bundles and guest nodes bring with them stands in no configuration.
 struct BroughtAlong<'a> {
@@ -86,14 +86,13 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn draft_orphan(&mut self, name: &'a str) -> PrimitiveDraft<'a, 'i> {
         let metas = self.defaults.clone();
         let agent = self.records_of(name).first().map(|of| of.history.agent.clone());
-        let mut resource = Resource {
+        let resource = Resource {
             agent: agent.unwrap_or_default(),
             managed: self.is_managed(&metas) && !self.keeps_orphans,
             surplus: !self.keeps_orphans,
             orphaned: true,
             ..self.bare(name, &metas)
         };
-        resource.requires = requirement(&metas, &resource);
         PrimitiveDraft::new(resource, Vec::new(), metas, self.failure_defaults())
     }
 }

@@ -29,10 +29,9 @@ pub(super) const CONNECTION: &str = "ocf:pacemaker:remote";
 pub(super) const GUEST: &str = "remote-node";
 
 /// Metas that are outside, where their value is not this.
-const METAS: [(&str, &str, &str); 3] = [
+const METAS: [(&str, &str, &str); 2] = [
     (GUEST, "", "it makes a guest node"),
     ("container", "", "it runs in another resource"),
-    ("requires", "unfencing", "it needs nodes to be unfenced"),
 ];
 
 /// What primitives take from elsewhere.
@@ -213,7 +212,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         let of = |name| node.attribute(name).or_else(|| template.and_then(|of| of.attribute(name)));
         let agent = [of("class"), of("provider"), of("type")];
         resource.agent = agent.into_iter().flatten().collect::<Vec<_>>().join(":");
-        resource.requires = requirement(&metas, &resource);
         resource.group = inherited.group;
         resource.managed = self.is_managed(&metas);
         resource.utilization = self.utilization(node, template);
@@ -233,6 +231,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let mut draft = PrimitiveDraft::new(resource, reasons, metas, rules);
         draft.sources.push(std::iter::once(node).chain(template).collect());
         draft.sources.extend(inherited.wholes.iter().map(|whole| vec![*whole]));
+        self.note_unfencing(node, &draft.resource, &draft.metas, &draft.sources);
         Ok(draft)
     }
 
@@ -295,7 +294,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             surplus: false,
             orphaned: false,
             exclusive: None,
-            requires: Requirement::Fencing,
+            requires: requirement(metas),
             unsure_on: Vec::new(),
             outside: false,
             key_attributes: Vec::new(),
@@ -373,14 +372,13 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
-/// What a primitive with these metas waits for before it is started.
-pub(super) fn requirement(metas: &Properties<'_>, of: &Resource) -> Requirement {
-    let word = metas.get("requires").unwrap_or_default().to_ascii_lowercase();
-    match word.as_str() {
-        "nothing" => Requirement::Nothing,
-        "quorum" => Requirement::Quorum,
-        "fencing" => Requirement::Fencing,
-        _ if of.fences() => Requirement::Quorum,
-        _ => Requirement::Fencing,
+/// What these metas say that has to be so before a primitive is started.
+fn requirement(metas: &Properties<'_>) -> Option<Requirement> {
+    match metas.get("requires")?.to_ascii_lowercase().as_str() {
+        "nothing" => Some(Requirement::Nothing),
+        "quorum" => Some(Requirement::Quorum),
+        "fencing" => Some(Requirement::Fencing),
+        "unfencing" => Some(Requirement::Unfencing),
+        _ => None,
     }
 }

@@ -8,6 +8,8 @@ words!(
     pub ActionTask, "action of a transition" {
         /// Takes a lost host down by force.
         Fence = "stonith",
+        /// Gives a host access to what the cluster shares.
+        Unfence = "on",
         /// Stops a resource; of a group: its members begin to stop.
         Stop = "stop",
         /// All members of a group are stopped.

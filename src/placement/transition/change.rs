@@ -90,7 +90,7 @@ impl ResourceChange {
         let of = set.resource(resource);
         let Some(policy) = set.without_quorum.filter(|_| set.is_managed(resource)) else { return self };
         let change = match policy {
-            _ if of.requires == Requirement::Nothing => self,
+            _ if set.requirement(resource) == Requirement::Nothing => self,
             // what was being started is stopped, too
             QuorumPolicy::Stop => match (of.active, self) {
                 (Some(at), ResourceChange::Start(_)) => ResourceChange::Stop(at),
@@ -102,6 +102,27 @@ impl ResourceChange {
         match change.stops_on() {
             Some(host) if set.host(host).state.unclean && !set.can_fence(host) => ResourceChange::Held(host),
             _ => change,
+        }
+    }
+
+    /// What is left of it where hosts are unfenced: what requires that is stopped on them before, and the devices that fence start anew.
+    pub(super) fn with_unfenced(
+        self,
+        set: &WorkingSet,
+        unfenced: &[HostIdx],
+        resource: ResourceIdx,
+    ) -> ResourceChange {
+        if !set.needs_unfenced_host(resource) || !set.is_managed(resource) {
+            return self;
+        }
+        match self {
+            ResourceChange::Stay(host) if unfenced.contains(&host) => ResourceChange::Restart(host),
+            ResourceChange::Migrate { from, to }
+                if unfenced.contains(&from) && !set.resource(resource).fences() =>
+            {
+                ResourceChange::Move { from, to }
+            }
+            other => other,
         }
     }
 

@@ -6,7 +6,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::score::AllocationScore;
 use super::super::working_set::{OrderStrength, Requirement, ResourceForm, StartOrder, WorkingSet};
 use super::action::ActionTask;
-use super::action::ActionTask::{Fence, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped};
+use super::action::ActionTask::{Fence, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped, Unfence};
 use super::actions::Actions;
 use super::change::ResourceChange;
 use super::wait::WaitReason;
@@ -38,6 +38,7 @@ pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Ac
     set.clones().for_each(|clone| constraints.clone_instances(clone));
     constraints.apart();
     constraints.fencing();
+    constraints.unfencing();
 }
 
 /// A group that is not managed is never begun nor done, even if its members are started and stopped.
@@ -67,6 +68,10 @@ impl Constraints<'_> {
     /// The one that is started later waits. Where a resource arrives by a live migration, the others wait for the end
     /// of that, not for the end of its stop on the old host.
     fn starts(&mut self, (first, then): (ResourceIdx, ResourceIdx), strength: Strength, why: WaitReason) {
+        let both_start = [first, then].iter().all(|one| self.actions.with(Start, *one).is_some());
+        if both_start && strength == Strength::Must {
+            self.look_for(first, self.actions.with(Stop, then));
+        }
         let started = self.end(Running, Start, first, then);
         let start = self.actions.with(Start, then);
         match (self.migrates(first), self.actions.first_with(&[MigrateTo, MigrateFrom], then)) {
@@ -82,6 +87,7 @@ impl Constraints<'_> {
 
     /// The one that is started later is stopped earlier.
     fn stops(&mut self, (first, then): (ResourceIdx, ResourceIdx), strength: Strength, why: WaitReason) {
+        self.look_for(then, self.actions.with(Stop, first));
         let stopped = self.end(Stopped, Stop, then, first);
         let stop = match self.migrates(then) {
             false => self.actions.first_with(&[MigrateTo, MigrateFrom, Stop], first),
@@ -89,6 +95,15 @@ impl Constraints<'_> {
             true => None,
         };
         self.actions.edge(stopped, stop, strength, why);
+    }
+
+    /// Lets a step wait until a primitive is looked for on all hosts, on some after they are unfenced: so before what is ordered with
+    /// it is stopped.
+    fn look_for(&mut self, sought: ResourceIdx, step: Option<StepIdx>) {
+        for host in &self.set.resource(sought).unsure_on {
+            let unfence = self.actions.to(Unfence, *host);
+            self.actions.edge(unfence, step, Strength::Must, WaitReason::Unfencing(*host));
+        }
     }
 
     /// The end of what is done with a resource: of a group, the mark behind its members. No member waits for that.
@@ -111,6 +126,7 @@ impl Constraints<'_> {
         let members = &self.set.resource(group).members;
         let why = WaitReason::Group(group);
         for member in members {
+            self.look_for(*member, self.actions.with(Stopped, group));
             for (task, end) in [(Start, Running), (Stop, Stopped)] {
                 let own = self.actions.with(task, *member);
                 self.actions.edge(self.actions.with(task, group), own, Strength::Must, why);
@@ -228,6 +244,28 @@ impl Constraints<'_> {
         }
     }
 
+    /// What requires an unfenced host is stopped before it is unfenced, and started after that. A live migration waits only where
+    /// it is not known whether it runs.
+    fn unfencing(&mut self) {
+        for host in self.set.host_indices() {
+            let Some(unfence) = self.actions.to(Unfence, host) else { continue };
+            let why = WaitReason::Unfencing(host);
+            for resource in self.set.resource_indices().filter(|one| self.set.needs_unfenced_host(*one)) {
+                let start = self.actions.with(Start, resource);
+                // it is looked for there before it is started anywhere
+                let is_unsure = self.set.resource(resource).unsure_on.contains(&host);
+                let waits = |start: &StepIdx| is_unsure || self.actions.all[start.get()].host == Some(host);
+                self.actions.edge(unfence, start.filter(waits), Strength::Must, why);
+                let sent = self.actions.first_with(&[MigrateTo, MigrateFrom], resource);
+                self.actions.edge(unfence, sent.filter(|_| is_unsure), Strength::Must, why);
+                if !self.set.resource(resource).fences() {
+                    let stop = self.actions.stop_on(resource, host);
+                    self.actions.edge_alone(stop, unfence, Strength::Must, why);
+                }
+            }
+        }
+    }
+
     /// While a host may still run anything, nothing is started or migrated that requires fencing, nor what it may run for all that is
     /// known; and the coordinator stays.
     fn fencing(&mut self) {
@@ -236,7 +274,8 @@ impl Constraints<'_> {
             let why = WaitReason::Fencing(host);
             let waits = |resource: &ResourceIdx| {
                 let of = self.set.resource(*resource);
-                of.is_primitive() && (of.requires >= Requirement::Fencing || of.unsure_on.contains(&host))
+                let requires = self.set.requirement(*resource) >= Requirement::Fencing;
+                of.is_primitive() && (requires || of.unsure_on.contains(&host))
             };
             for resource in self.set.resource_indices().filter(waits) {
                 let start = self.actions.first_with(&[MigrateTo, MigrateFrom, Start], resource);

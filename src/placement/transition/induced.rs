@@ -2,8 +2,10 @@
 //! away from a resource (its peace, its live migration, its start), so that there is an end.
 
 mod partial;
+mod unfencing;
 
 pub(in crate::placement) use self::partial::only_stops;
+use self::unfencing::unfenced_hosts;
 
 use std::collections::HashSet;
 
@@ -26,10 +28,13 @@ pub(in crate::placement) struct Need {
 
 /// What becomes of every resource in the end, and what made that another thing than its own place says.
 pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
+    let unfenced = unfenced_hosts(set, placed);
     let own_and_allowed = |resource| {
         let own = ResourceChange::of(set, placed, resource);
         let allowed = own.allowed(set, resource);
-        (allowed, (own != allowed).then_some(WaitReason::Quorum))
+        let change = allowed.with_unfenced(set, &unfenced, resource);
+        let unfencing = change.stops_on().filter(|_| change != allowed).map(WaitReason::Unfencing);
+        (change, unfencing.or((own != allowed).then_some(WaitReason::Quorum)))
     };
     let (changes, causes) = set.resource_indices().map(own_and_allowed).unzip();
     let count = set.resources.len();
@@ -69,7 +74,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     induced.hold_groups();
     induced.leave_unmanaged();
     induced.reload();
-    ResourceChanges { by_resource: induced.changes, causes: induced.causes }
+    ResourceChanges { by_resource: induced.changes, causes: induced.causes, unfenced }
 }
 
 /// All mandatory orders, those in groups too. Of several orders of the same two resources, the first counts.
@@ -298,7 +303,8 @@ impl InducedChanges<'_> {
     fn interrupts(&self, need: &Need, first: ResourceIdx) -> bool {
         let of_group = matches!(need.why, WaitReason::Group(_)) || self.set.resource(need.first).is_group();
         let group = self.set.resource(first).group.filter(|_| self.unheard[first.get()] && !of_group);
-        let is_heard = group.is_none_or(|group| self.turn(need.then) < self.turn(group));
+        let is_heard = group.is_none_or(|group| self.turn(need.then) < self.turn(group))
+            && !self.is_unheard_unfencing(need, first);
         let change = self.of(first);
         // what was being started already is not missed by those that run
         let is_new = self.set.resource(first).condition != RunCondition::Starting

@@ -20,7 +20,7 @@ pub use self::fallout::StepFate;
 pub use self::wait::WaitReason;
 
 use self::actions::Actions;
-use super::index::ResourceIdx;
+use super::index::{HostIdx, ResourceIdx};
 use super::placing::AllPlaced;
 use super::working_set::{Strategy, WorkingSet};
 use crate::plan::graph::{Edge, Precedence, StepIdx};
@@ -32,6 +32,8 @@ pub struct ResourceChanges {
     pub by_resource: Vec<ResourceChange>,
     /// By resource, what made it so, if it was not its own place.
     pub causes: Vec<Option<WaitReason>>,
+    /// The hosts that are unfenced.
+    pub unfenced: Vec<HostIdx>,
 }
 
 impl ResourceChanges {
@@ -66,7 +68,7 @@ pub struct Transition {
 pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> Transition {
     let changes = ResourceChanges::of(set, placed);
     let mut actions = Actions::default();
-    own::add(set, &changes.by_resource, &mut actions);
+    own::add(set, &changes.unfenced, &changes.by_resource, &mut actions);
     constraints::add(set, &changes.by_resource, &mut actions);
     choices::add(set, &changes.by_resource, &mut actions);
     if strategy != Strategy::Default {

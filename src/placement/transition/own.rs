@@ -10,8 +10,11 @@ use super::wait::WaitReason;
 use crate::plan::graph::{StepIdx, Strength};
 
 /// Adds the actions of all hosts, primitives and groups.
-pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Actions) {
+pub(super) fn add(set: &WorkingSet, unfenced: &[HostIdx], changes: &[ResourceChange], actions: &mut Actions) {
     fence(set, actions);
+    for host in unfenced {
+        actions.add(TransitionAction::to_host(ActionTask::Unfence, *host));
+    }
     for resource in set.resource_indices() {
         match set.resource(resource).form {
             ResourceForm::Group { .. } => group(set, changes, resource, actions),
@@ -74,7 +77,7 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
     }
     let stop = actions.with(ActionTask::Stop, resource);
     let stops = stops_on(set, change, resource);
-    for from in stops.iter().copied().filter(|_| of.requires >= Requirement::Fencing) {
+    for from in stops.iter().copied().filter(|_| set.requirement(resource) >= Requirement::Fencing) {
         let fence = actions.to(ActionTask::Fence, from);
         // of several stops, that on the last host waits, too
         for host in stops.last().into_iter().chain([&from]) {

@@ -21,6 +21,8 @@ pub enum WaitReason {
     Room(HostIdx),
     /// Until this host is fenced, anything may run there.
     Fencing(HostIdx),
+    /// This host has access to what the cluster shares only then.
+    Unfencing(HostIdx),
     /// What runs in this machine, which is a guest node, runs no longer than the machine.
     Machine(ResourceIdx),
     /// Hosts are fenced one after the other.

@@ -6,7 +6,7 @@ mod room;
 
 use super::action::ActionTask::{
     EnoughStarted, Fence, LoadStopped, MigrateFrom, MigrateTo, Reload, Running, Shutdown, Start, Stop,
-    Stopped,
+    Stopped, Unfence,
 };
 use super::{ActionTask, ResourceChange, Transition};
 use crate::placement::index::{AttributeIdx, HostIdx, ResourceIdx};
@@ -331,7 +331,7 @@ fn after(
             Some(PrimitivePlace { runs: Some(host), under_way: None, left: now.runs })
         }
         Reload if still && now.runs == Some(host) => Some(now),
-        Start | Stop | MigrateTo | MigrateFrom | Reload | Fence | LoadStopped | Running | Shutdown
+        Start | Stop | MigrateTo | MigrateFrom | Reload | Fence | Unfence | LoadStopped | Running | Shutdown
         | Stopped | EnoughStarted => None,
     }
 }

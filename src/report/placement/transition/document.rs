@@ -127,6 +127,7 @@ fn reason(set: &WorkingSet, why: WaitReason) -> ReasonDocument<'_> {
         WaitReason::Colocation(at) => ("colocation", Some(set.colocations[at].id.as_str())),
         WaitReason::Room(host) => ("room", Some(set.host(host).name.as_str())),
         WaitReason::Fencing(host) => ("fencing", Some(set.host(host).name.as_str())),
+        WaitReason::Unfencing(host) => ("unfencing", Some(set.host(host).name.as_str())),
         WaitReason::Machine(machine) => ("machine", Some(set.resource(machine).id.as_str())),
         WaitReason::OneByOne => ("one_by_one", None),
         WaitReason::Quorum => ("quorum", None),

@@ -19,6 +19,7 @@ fn key(set: &WorkingSet, action: &TransitionAction) -> String {
     let host = action.host.map_or("", |host| set.host(host).name.as_str());
     match (action.task, action.resource) {
         (ActionTask::Fence, _) => "stonith 'reboot'".to_owned(),
+        (ActionTask::Unfence, _) => "stonith 'on'".to_owned(),
         (ActionTask::LoadStopped, _) => format!("load_stopped_{host}"),
         (task, Some(resource)) => format!("{}_{task}_0", set.resource(resource).id),
         (task, None) => {
@@ -47,6 +48,7 @@ pub(super) fn reason(set: &WorkingSet, why: WaitReason) -> String {
         WaitReason::Colocation(at) => format!("colocation {}", shown_name(&set.colocations[at].id)),
         WaitReason::Room(host) => format!("room on {}", shown_host(set, host)),
         WaitReason::Fencing(host) => format!("until then anything may run on {}", shown_host(set, host)),
+        WaitReason::Unfencing(host) => format!("{} is unfenced", shown_host(set, host)),
         WaitReason::Machine(machine) => format!("it runs in {}", resource(machine)),
         WaitReason::Quorum => "there is no quorum".to_owned(),
         WaitReason::OneByOne => "one node is fenced after the other".to_owned(),

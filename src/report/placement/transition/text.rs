@@ -93,6 +93,7 @@ impl TransitionPage<'_> {
         let peer = action.peer.map(|host| shown_host(self.set, host)).unwrap_or_default();
         match action.task {
             ActionTask::Fence => format!("fence {host}"),
+            ActionTask::Unfence => format!("unfence {host}"),
             ActionTask::Shutdown => format!("let {host} leave the cluster"),
             ActionTask::MigrateTo => format!("migrate {name} from {host} to {peer}"),
             ActionTask::MigrateFrom => format!("take over {name} on {host} from {peer}"),

@@ -51,6 +51,7 @@ fn head(set: &WorkingSet, action: &TransitionAction, step: StepIdx) -> (&'static
     let name = host.map_or("", |host| host.name.as_str());
     let (element, operation, key) = match action.task {
         ActionTask::Fence => ("crm_event", "stonith".to_owned(), format!("stonith-{name}-reboot")),
+        ActionTask::Unfence => ("crm_event", "stonith".to_owned(), format!("stonith-{name}-on")),
         ActionTask::Shutdown => ("crm_event", "do_shutdown".to_owned(), format!("do_shutdown-{name}")),
         ActionTask::LoadStopped | ActionTask::EnoughStarted => {
             ("pseudo_event", key(set, action), key(set, action))

@@ -1,0 +1,139 @@
+//! Unfencing: hosts get access to what the cluster shares before anything is started on them that requires it.
+
+use std::collections::HashSet;
+
+use roxmltree::Node;
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::resource::Resource;
+use super::super::working_set::{Requirement, Unfencing};
+use super::document::id;
+use super::history::NameMark;
+use super::properties::Properties;
+use super::{HostRecord, Reader};
+
+/// Attributes of hosts: when they were unfenced, and the check sums that devices had then, of all their parameters and of those that
+/// are no secrets.
+const UNFENCED: &str = "#node-unfenced";
+const NOTED: &str = "#digests-all";
+const NOTED_OPEN: &str = "#digests-secure";
+
+/// How the parameters begin that tell the cluster how to use a device. They are no part of what the device is.
+const OF_THE_CLUSTER: &str = "pcmk_";
+
+/// A device that unfences hosts.
+pub(super) struct UnfencingDevice<'a, 'i> {
+    id: &'a str,
+    /// The type of its agent.
+    kind: String,
+    /// Where its parameters are.
+    sources: Vec<Vec<Node<'a, 'i>>>,
+}
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// Notes whether a primitive unfences hosts, or requires it. The first such one has all others require it that do not say otherwise.
+    pub(super) fn note_unfencing(
+        &mut self,
+        node: Node<'a, 'i>,
+        of: &Resource,
+        metas: &Properties<'_>,
+        sources: &[Vec<Node<'a, 'i>>],
+    ) {
+        let is_unfencing =
+            |name: &str| metas.get(name).is_some_and(|word| word.eq_ignore_ascii_case("unfencing"));
+        let provides = is_unfencing("provides");
+        self.set.unfences |= self.set.fencing && (provides || is_unfencing("requires"));
+        if provides && let Some(kind) = of.agent.strip_prefix("stonith:") {
+            let sources = sources.to_vec();
+            self.unfencers.push(UnfencingDevice { id: id(node), kind: kind.to_owned(), sources });
+        }
+    }
+
+    /// Finds out which hosts have to be unfenced.
+    pub(super) fn find_unfencing(&mut self) {
+        if !self.set.unfences {
+            return;
+        }
+        let concerned: Vec<ResourceIdx> =
+            self.set.resource_indices().filter(|resource| self.set.needs_unfenced_host(*resource)).collect();
+        for host in self.set.host_indices() {
+            let sought = self.looked_for(&concerned, host);
+            self.set.hosts[host.get()].unfencing = self.unfencing(host, &concerned, !sought.is_empty());
+            for resource in sought {
+                self.set.resources[resource.get()].unsure_on.push(host);
+            }
+        }
+        if self.set.has_guests() {
+            let section = self.section("resources");
+            section.into_iter().for_each(|of| self.outside(of, "guest nodes in a cluster that unfences nodes"));
+        }
+    }
+
+    fn unfencing(&self, host: HostIdx, concerned: &[ResourceIdx], looks_for_any: bool) -> Unfencing {
+        let of = self.set.host(host);
+        let requires = |one: &ResourceIdx| self.set.requirement(*one) == Requirement::Unfencing;
+        let is_unfenced = of.attribute(UNFENCED).is_some_and(|when| when != "0");
+        let has_other_device = self.has_other_device(host);
+        match is_unfenced {
+            // Pacemaker thinks of what requires it wherever that might be, even where nothing can run
+            _ if has_other_device && concerned.iter().any(requires) => Unfencing::Due,
+            true if !has_other_device => Unfencing::Done,
+            _ if !of.state.online || of.state.unclean => Unfencing::Done,
+            false if looks_for_any => Unfencing::Due,
+            _ => Unfencing::WhenUsed,
+        }
+    }
+
+    /// Whether a device that unfences is another one than when a host was unfenced.
+    fn has_other_device(&self, host: HostIdx) -> bool {
+        let of = self.set.host(host);
+        let Some(noted) = of.attribute(NOTED) else { return false };
+        let noted_open = of.attribute(NOTED_OPEN).unwrap_or_default();
+        self.unfencers.iter().any(|device| {
+            let parameters = self.parameters(&device.sources, "start", of);
+            let has = |list: &str, is_wanted: &dyn Fn(&str) -> bool| {
+                let begin = format!("{}:{}:", device.id, device.kind);
+                let sum = parameters.check_sum(is_wanted);
+                list.split(',').any(|of| of.strip_prefix(&begin).is_some_and(|noted| sum.is(noted)))
+            };
+            let is_open = |name: &str| !name.starts_with(OF_THE_CLUSTER);
+            !has(noted, &|_| true) && !has(noted_open, &is_open)
+        })
+    }
+
+    /// Those of some primitives that are looked for on a host, as nothing is known of them there.
+    fn looked_for(&self, concerned: &[ResourceIdx], host: HostIdx) -> Vec<ResourceIdx> {
+        let state = self.set.host(host).state;
+        if !state.online || state.unclean || state.shutting_down {
+            return Vec::new();
+        }
+        let known = self.known_on(host);
+        let is_looked_for = |resource: &ResourceIdx| {
+            let of = self.set.resource(*resource);
+            let whole = self.set.outermost(*resource);
+            let is_left_out = self.unsought.contains(&(whole, host)) || self.unsought.contains(&(*resource, host));
+            !of.orphaned
+                && !is_left_out
+                && self.set.barred_by(*resource, host).is_none()
+                && !known.contains(&NameMark::of(common(&of.id).as_bytes()))
+        };
+        concerned.iter().copied().filter(is_looked_for).collect()
+    }
+
+    /// The names of those of which a host tells anything, of instances of clones without their numbers.
+    pub(super) fn known_on(&self, host: HostIdx) -> HashSet<NameMark> {
+        let idle = self.idle.get(host.get()).map(|marks| marks.names()).unwrap_or_default();
+        let here = |(name, records): (&&'a str, &Vec<HostRecord<'a>>)| {
+            records.iter().any(|of| of.host == host).then(|| NameMark::of(common(name).as_bytes()))
+        };
+        self.records.iter().filter_map(here).chain(idle).collect()
+    }
+}
+
+/// The name that all instances of a clone have.
+pub(super) fn common(name: &str) -> &str {
+    match name.rsplit_once(':') {
+        Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => name,
+    }
+}
