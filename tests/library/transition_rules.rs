@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use htools::generate::random::Random;
 use htools::placement::transition::ActionTask::{
-    Unfence, EnoughStarted, Fence, LoadStopped, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped,
+    EnoughStarted, Fence, LoadStopped, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped,
+    Unfence,
 };
 use htools::placement::transition::{ActionTask, Transition, TransitionAction, WaitReason};
 use htools::placement::working_set::OrderStrength;

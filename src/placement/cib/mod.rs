@@ -57,8 +57,8 @@ use history::{IdleMarks, NameMark, ResourceHistory};
 pub(super) use keys::tag_name;
 use plain::{PlainHistories, TakenHistory};
 use properties::Properties;
-use unfencing::UnfencingDevice;
 pub(super) use properties::amount;
+use unfencing::UnfencingDevice;
 
 /// Reads a CIB. Errors name `source`.
 ///

@@ -29,10 +29,8 @@ pub(super) const CONNECTION: &str = "ocf:pacemaker:remote";
 pub(super) const GUEST: &str = "remote-node";
 
 /// Metas that are outside, where their value is not this.
-const METAS: [(&str, &str, &str); 2] = [
-    (GUEST, "", "it makes a guest node"),
-    ("container", "", "it runs in another resource"),
-];
+const METAS: [(&str, &str, &str); 2] =
+    [(GUEST, "", "it makes a guest node"), ("container", "", "it runs in another resource")];
 
 /// What primitives take from elsewhere.
 pub(super) struct Inherited<'a, 'i> {

@@ -34,7 +34,12 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// The parameters of an operation that is not repeated, on a host.
-    pub(super) fn parameters(&self, sources: &[Vec<Node<'a, 'i>>], operation: &str, host: &Host) -> Parameters<'a> {
+    pub(super) fn parameters(
+        &self,
+        sources: &[Vec<Node<'a, 'i>>],
+        operation: &str,
+        host: &Host,
+    ) -> Parameters<'a> {
         let mut parameters = Parameters::default();
         sources.iter().for_each(|elements| self.add_parameters(&mut parameters, elements, host));
         let operations = sources.first().into_iter().flatten().filter_map(|of| child(*of, "operations"));

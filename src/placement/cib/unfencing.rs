@@ -65,7 +65,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         if self.set.has_guests() {
             let section = self.section("resources");
-            section.into_iter().for_each(|of| self.outside(of, "guest nodes in a cluster that unfences nodes"));
+            section
+                .into_iter()
+                .for_each(|of| self.outside(of, "guest nodes in a cluster that unfences nodes"));
         }
     }
 
@@ -111,7 +113,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         let is_looked_for = |resource: &ResourceIdx| {
             let of = self.set.resource(*resource);
             let whole = self.set.outermost(*resource);
-            let is_left_out = self.unsought.contains(&(whole, host)) || self.unsought.contains(&(*resource, host));
+            let is_left_out =
+                self.unsought.contains(&(whole, host)) || self.unsought.contains(&(*resource, host));
             !of.orphaned
                 && !is_left_out
                 && self.set.barred_by(*resource, host).is_none()

@@ -6,7 +6,9 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::score::AllocationScore;
 use super::super::working_set::{OrderStrength, Requirement, ResourceForm, StartOrder, WorkingSet};
 use super::action::ActionTask;
-use super::action::ActionTask::{Fence, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped, Unfence};
+use super::action::ActionTask::{
+    Fence, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped, Unfence,
+};
 use super::actions::Actions;
 use super::change::ResourceChange;
 use super::wait::WaitReason;

@@ -331,7 +331,7 @@ fn after(
             Some(PrimitivePlace { runs: Some(host), under_way: None, left: now.runs })
         }
         Reload if still && now.runs == Some(host) => Some(now),
-        Start | Stop | MigrateTo | MigrateFrom | Reload | Fence | Unfence | LoadStopped | Running | Shutdown
-        | Stopped | EnoughStarted => None,
+        Start | Stop | MigrateTo | MigrateFrom | Reload | Fence | Unfence | LoadStopped | Running
+        | Shutdown | Stopped | EnoughStarted => None,
     }
 }
