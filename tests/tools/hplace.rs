@@ -18,12 +18,15 @@ fn hplace(words: &[&str], document: impl Into<Vec<u8>>) -> Assert {
 #[test]
 fn hostile_documents_are_one_line() {
     let nested = format!("<cib>{}", "<a>".repeat(100_000));
+    let many: String = (0..100_000).map(|number| format!(" a{number}='b'")).collect();
+    let wide = format!("<cib{many}/>");
     let small = fs::read_to_string(SMALL).unwrap();
     let twice = small.replace("rsc-large\"", "rsc-small\"");
     let bomb = r#"<!DOCTYPE cib [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><cib>&b;</cib>"#;
     for (document, problem) in [
         (bomb, "not XML"),
         (nested.as_str(), "nested more than 200 deep"),
+        (wide.as_str(), "line 1: an element has more than 200 attributes"),
         ("<cib>\0</cib>", "not XML"),
         ("", "not XML"),
         ("<nodes/>", "the root element is 'nodes', not 'cib'"),

@@ -1,6 +1,6 @@
 //! The document: reading XML of which nothing is believed, and saying where something is wrong.
 
-use memchr::memchr2_iter;
+use memchr::{memchr_iter, memchr2_iter};
 use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::input::error::{LoadError, Result};
@@ -11,6 +11,9 @@ use crate::model::shown::{shown_name, shown_source};
 const MOST_NODES: u32 = 4_000_000;
 /// Deepest nesting of elements. Pacemaker's own documents have about ten levels.
 const DEEPEST: usize = 200;
+/// Most attributes of an element. Pacemaker's own have at most about 20; the parser compares each attribute with all
+/// others of its element.
+const MOST_ATTRIBUTES: usize = 200;
 
 /// Reads a document whose root is `cib`. Documents that define entities are refused.
 ///
@@ -18,7 +21,7 @@ const DEEPEST: usize = 200;
 /// It is not such a document.
 pub(in crate::placement) fn parse<'t>(text: &'t str, source: &str) -> Result<Document<'t>> {
     let wrong = |problem: &str| LoadError::one_line(&shown_source(source), problem);
-    check_depth(text).map_err(|problem| wrong(&problem))?;
+    check_shape(text).map_err(|problem| wrong(&problem))?;
     let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options)
         .map_err(|e| FileKind::Cib.unless_other(wrong(&format!("not XML: {e}")), text, source))?;
@@ -29,12 +32,19 @@ pub(in crate::placement) fn parse<'t>(text: &'t str, source: &str) -> Result<Doc
     }
 }
 
-/// That elements are not nested deeper than the parser's own stack allows; what is no tag at a second look (in
-/// comments) may count, which no real document comes near to.
-fn check_depth(text: &str) -> std::result::Result<(), String> {
+/// Refuses elements that are nested deeper than the parser's own stack allows, and those with more attributes than
+/// it reads in linear time. What is no tag at a second look (in comments) may count; no real document comes near to
+/// the limits.
+fn check_shape(text: &str) -> std::result::Result<(), String> {
     let mut depth = 0usize;
+    let mut begin = 0;
     let bytes = text.as_bytes();
     for at in memchr2_iter(b'<', b'>', bytes) {
+        let since = std::mem::replace(&mut begin, at);
+        if at - since > MOST_ATTRIBUTES && attributes(&bytes[since..at]) > MOST_ATTRIBUTES {
+            let line = 1 + memchr_iter(b'\n', &bytes[..since]).count();
+            return Err(format!("line {line}: an element has more than {MOST_ATTRIBUTES} attributes"));
+        }
         match (bytes[at], bytes.get(at + 1)) {
             (b'<', Some(b'/')) => depth = depth.saturating_sub(1),
             (b'<', Some(b'!' | b'?')) => {}
@@ -47,6 +57,15 @@ fn check_depth(text: &str) -> std::result::Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Number of attributes in a tag, from its bracket on; 0 if it is none. What looks like one in a value counts, too.
+fn attributes(tag: &[u8]) -> usize {
+    if !tag.starts_with(b"<") || matches!(tag.get(1), Some(b'!' | b'?')) {
+        return 0;
+    }
+    let is_quoted = |at: &usize| matches!(tag[at + 1..].trim_ascii_start().first(), Some(b'"' | b'\''));
+    memchr_iter(b'=', tag).filter(is_quoted).count()
 }
 
 /// The id of an element; nothing if it has none.
