@@ -1,8 +1,8 @@
-//! The affinity keys of customers that running instances carry to their nodes, as far as balancing goes: what each is worth
-//! beside the others there.
+//! The affinity keys that running instances carry to their nodes, as far as balancing goes: what each is worth beside the others
+//! there.
 //!
-//! A key of an instance is worth its weight times the nearness of its value to that of every key of its name on the node: of
-//! the other instances there, and of the node itself. Two instances on one node are worth something to each other whichever
+//! A customer's key is worth its weight times the nearness of its value to that of every key of its name on the node: of the
+//! other instances there, and of the node itself. A copy of a sticky key is compared with keys of nodes only. Two instances on one node are worth something to each other whichever
 //! came first, so that only pairs of keys count. Worths are whole millionths: sums of them do not depend on any order, and what
 //! comes and goes again leaves nothing behind.
 
@@ -32,6 +32,32 @@ pub struct AffinityKey {
     pub weight: f64,
 }
 
+/// With which keys on a node a key is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeyScope {
+    /// A customer's key, or a key of a node with which customers' are compared: with all others.
+    Shared,
+    /// An instance's copy of a sticky key: with the keys of nodes.
+    Copy,
+    /// A key of a node that instances have copies of: with the copies.
+    Node,
+}
+
+/// A key that counts in the score.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CarriedKey {
+    /// The key. One of a node weighs nothing.
+    pub key: AffinityKey,
+    /// With which others it is compared.
+    pub scope: KeyScope,
+}
+
+impl From<AffinityKey> for CarriedKey {
+    fn from(key: AffinityKey) -> CarriedKey {
+        CarriedKey { key, scope: KeyScope::Shared }
+    }
+}
+
 /// All the weights of a cluster's keys together are too large for exact sums.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the weights of the affinity keys are too large to be summed up exactly")]
@@ -57,18 +83,32 @@ pub fn proximity(one: f64, other: f64) -> f64 {
     if apart >= 1.0 { 0.0 } else { 1.0 - apart }
 }
 
+fn is_shared(key: &CarriedKey) -> bool {
+    key.scope == KeyScope::Shared
+}
+
+/// Which of some keys, sorted by value, are near enough to a value to be worth something.
+fn near(value: f64, keys: &[&CarriedKey]) -> Range<usize> {
+    let is_far = |other: f64| proximity(other, value) == 0.0;
+    let from = keys.partition_point(|other| other.key.value < value && is_far(other.key.value));
+    from..keys.partition_point(|other| other.key.value <= value || !is_far(other.key.value)).max(from)
+}
+
 impl KeyTable {
-    /// The kinds of some keys, which are sorted by name, value and weight.
-    fn of(keys: &[&AffinityKey]) -> KeyTable {
+    /// The kinds of some keys, which are [sorted](order).
+    fn of(keys: &[&CarriedKey]) -> KeyTable {
         let mut kinds: Vec<KeyKind> = Vec::with_capacity(keys.len());
-        for of_name in keys.chunk_by(|a, b| a.name == b.name) {
+        for of_name in keys.chunk_by(|a, b| is_shared(a) == is_shared(b) && a.key.name == b.key.name) {
             let first = kinds.len();
-            let at = |count: usize| (first + count) as u32;
-            for key in of_name {
-                let is_far = |other: &AffinityKey| proximity(other.value, key.value) == 0.0;
-                let from = of_name.partition_point(|other| other.value < key.value && is_far(other));
-                let to = of_name.partition_point(|other| other.value <= key.value || !is_far(other));
-                let near = at(from)..at(to);
+            let copies = of_name.partition_point(|key| key.scope == KeyScope::Copy);
+            for CarriedKey { key, scope } in of_name {
+                let (others, from) = match scope {
+                    KeyScope::Shared => (of_name, first),
+                    KeyScope::Copy => (&of_name[copies..], first + copies),
+                    KeyScope::Node => (&of_name[..copies], first),
+                };
+                let near = near(key.value, others);
+                let near = (from + near.start) as u32..(from + near.end) as u32;
                 kinds.push(KeyKind { value: key.value, weight: key.weight, near });
             }
         }
@@ -159,7 +199,12 @@ impl CarriedKeys {
     /// Each key, and what it costs beside another of its kind.
     pub fn own_costs(&self) -> impl Iterator<Item = (KeyIdx, i64)> + '_ {
         let table = self.table.iter();
-        table.flat_map(|table| self.keys.iter().map(|key| (*key, -table.worth(*key, *key))))
+        let cost = |table: &KeyTable, key: KeyIdx| match table.kind(key).near.contains(&key.0) {
+            true => -table.worth(key, key),
+            // nothing of its kind counts beside it
+            false => 0,
+        };
+        table.flat_map(move |table| self.keys.iter().map(move |key| (*key, cost(table, *key))))
     }
 
     /// What these keys and others' on the same node cost together.
@@ -193,17 +238,17 @@ impl Cluster {
     /// Sums could be too large.
     pub fn carry_keys(
         &mut self,
-        instances: &[(InstanceIdx, Vec<AffinityKey>)],
-        nodes: &[(NodeIdx, Vec<AffinityKey>)],
+        instances: &[(InstanceIdx, Vec<CarriedKey>)],
+        nodes: &[(NodeIdx, Vec<CarriedKey>)],
     ) -> Result<(), KeysTooHeavy> {
         let told =
             || instances.iter().flat_map(|(_, keys)| keys).chain(nodes.iter().flat_map(|(_, keys)| keys));
-        check_sums(told())?;
-        let mut kinds: Vec<&AffinityKey> = told().collect();
+        check_sums(told().map(|of| &of.key))?;
+        let mut kinds: Vec<&CarriedKey> = told().collect();
         kinds.sort_by(|a, b| order(a, b));
         kinds.dedup_by(|a, b| order(a, b).is_eq());
         let table = Arc::new(KeyTable::of(&kinds));
-        let idx = |key: &AffinityKey| {
+        let idx = |key: &CarriedKey| {
             KeyIdx(kinds.binary_search_by(|kind| order(kind, key)).expect("every key has a kind") as u32)
         };
         self.nodes.iter_mut().for_each(|node| node.state.key_count = Occurrences::default());
@@ -250,10 +295,11 @@ impl Cluster {
     }
 }
 
-/// By name, value and weight. Numbers are told apart by their bits.
-fn order(a: &AffinityKey, b: &AffinityKey) -> std::cmp::Ordering {
-    let values = a.value.total_cmp(&b.value);
-    a.name.cmp(&b.name).then(values).then(a.weight.total_cmp(&b.weight))
+/// Those first that are compared with all others; then by name, scope, value and weight. Numbers are told apart by their bits.
+fn order(a: &CarriedKey, b: &CarriedKey) -> std::cmp::Ordering {
+    let (one, other) = (&a.key, &b.key);
+    let names = is_shared(b).cmp(&is_shared(a)).then(one.name.cmp(&other.name)).then(a.scope.cmp(&b.scope));
+    names.then(one.value.total_cmp(&other.value)).then(one.weight.total_cmp(&other.weight))
 }
 
 /// Whether all sums of so many keys can be exact.
@@ -273,12 +319,12 @@ mod tests {
     use super::*;
     use crate::testing::cluster;
 
-    fn key(name: &str, value: f64, weight: f64) -> AffinityKey {
-        AffinityKey { name: name.to_owned(), value, weight }
+    fn key(name: &str, value: f64, weight: f64) -> CarriedKey {
+        AffinityKey { name: name.to_owned(), value, weight }.into()
     }
 
     /// Three instances on two nodes, of which the second has a key.
-    fn carrying(keys: [Vec<AffinityKey>; 3]) -> Cluster {
+    fn carrying(keys: [Vec<CarriedKey>; 3]) -> Cluster {
         let mut cluster = cluster(
             &["a|9000|0|9000|9000|9000|9|N|u|1", "b|9000|0|9000|9000|9000|9|N|u|1"],
             &["i|1|0|1|running|Y|a||ext|", "j|1|0|1|running|Y|a||ext|", "k|1|0|1|running|Y|b||ext|"],
@@ -322,6 +368,27 @@ mod tests {
     }
 
     #[test]
+    fn copies_are_compared_with_nodes_only() {
+        let copy = |value, weight| CarriedKey { scope: KeyScope::Copy, ..key("ds", value, weight) };
+        let own = |value| CarriedKey { scope: KeyScope::Node, ..key("ds", value, 0.0) };
+        let mut cluster = carrying([vec![], vec![], vec![]]);
+        let carried = [
+            vec![copy(1.0, 8.0), key("ds", 1.0, 50.0)],
+            vec![copy(1.0, 8.0), key("other", 1.0, 3.0)],
+            vec![copy(1.0, -4.0), key("ds", 1.0, 2.0)],
+        ];
+        let carried: Vec<_> = (0..).map(InstanceIdx::new).zip(carried).collect();
+        let nodes = [(NodeIdx::new(0), vec![own(1.25)]), (NodeIdx::new(1), vec![own(2.0)])];
+        cluster.carry_keys(&carried, &nodes).unwrap();
+        // a customer's key of the same name is worth nothing to a copy, nor are two copies to each other
+        assert_eq!(costs(&cluster), [-12_000_000, 0]);
+        let [i, j, k] = [0, 1, 2].map(|at| &cluster.instances[at].keys);
+        assert_eq!((i.cost_beside(j), i.cost_beside(k), j.home(), k.home()), (0, -52_000_000, 6_000_000, 0));
+        assert_eq!(j.own_costs().map(|(_, cost)| cost).collect::<Vec<_>>(), [-6_000_000, 0]);
+        assert_eq!(k.cost(&cluster.nodes[0].state.key_count), 3_000_000 - 52_000_000);
+    }
+
+    #[test]
     fn values_less_than_one_apart_are_near() {
         for (one, other, near) in [(2.0, 2.0, 1.0), (2.0, 2.25, 0.75), (2.0, 3.0, 0.0), (0.0, 0.4, 0.6)] {
             assert_eq!(proximity(one, other), near);
@@ -335,13 +402,13 @@ mod tests {
         let around = |x: f64| [x.next_down(), x, x.next_up()];
         let values: Vec<f64> =
             [0.1, -0.9, 1.1, 1e9 / 3.0, 1e9 / 3.0 + 1.0].into_iter().flat_map(around).collect();
-        let keys: Vec<AffinityKey> = values.iter().map(|value| key("k", *value, 1e12)).collect();
-        let mut kinds: Vec<&AffinityKey> = keys.iter().collect();
+        let keys: Vec<CarriedKey> = values.iter().map(|value| key("k", *value, 1e12)).collect();
+        let mut kinds: Vec<&CarriedKey> = keys.iter().collect();
         kinds.sort_by(|a, b| order(a, b));
         let table = KeyTable::of(&kinds);
         for (one, kind) in (0..).map(KeyIdx).zip(&kinds) {
             for (other, other_kind) in (0..).map(KeyIdx).zip(&kinds) {
-                let is_near = proximity(kind.value, other_kind.value) > 0.0;
+                let is_near = proximity(kind.key.value, other_kind.key.value) > 0.0;
                 assert_eq!(table.kind(one).near.contains(&other.0), is_near, "{kind:?} {other_kind:?}");
                 assert_eq!(table.worth(one, other), table.worth(other, one));
             }

@@ -13,6 +13,32 @@ use super::known_tags::{Bearer, KEY, KEY_CUSTOMER, KEY_STICKY, KEY_SYSTEM};
 /// The largest value, weight or threshold, and below 0 the smallest: sums of more could be no numbers.
 pub const LARGEST: f64 = 1e12;
 
+/// The special keys: how much of a node is used. Set for every machine unless the cluster sets them.
+pub const SPECIAL: [&str; 3] = ["#CPU", "#LOAD", "#RAM"];
+
+/// Why a key whose name begins with `#` is no special one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SpecialKeyFault {
+    /// Nodes have no such value.
+    #[error("is no special key: these are {}", SPECIAL.join(", "))]
+    Unknown,
+    /// A special key can only ask for a node that is not used.
+    #[error("is a special key whose value is not 0: its weight says how much an unused node counts")]
+    Value,
+}
+
+/// Checks the name and value of an operator's key, as far as it is a special one.
+///
+/// # Errors
+/// It begins as special keys do, and is none, or asks for what none can.
+pub fn check_special(name: &str, value: f64) -> Result<(), SpecialKeyFault> {
+    match name.starts_with('#') {
+        true if !SPECIAL.contains(&name) => Err(SpecialKeyFault::Unknown),
+        true if value != 0.0 => Err(SpecialKeyFault::Value),
+        _ => Ok(()),
+    }
+}
+
 /// What a key is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyRole {
@@ -64,6 +90,9 @@ pub enum KeyTagFault {
     /// Such a key cannot have such a name.
     #[error("has a name that cannot begin with '{0}'")]
     Name(char),
+    /// It begins as special keys do, and is none.
+    #[error(transparent)]
+    Special(#[from] SpecialKeyFault),
     /// The value or the weight is no number, or none of which sums are made.
     #[error("has a {0} that is no number between -1e12 and 1e12")]
     Number(&'static str),
@@ -138,6 +167,9 @@ impl KeyTag {
                 return Err(KeyTagFault::Name(*letter));
             }
             let (value, weight) = parts.numbers()?;
+            if role == KeyRole::System {
+                check_special(&name, value)?;
+            }
             Ok(KeyTag { role, name, value, weight })
         })
     }
@@ -224,7 +256,7 @@ mod tests {
 
     #[test]
     fn what_is_no_key_is_told() {
-        use KeyTagFault::{Form, Misplaced, Name, Number};
+        use KeyTagFault::{Form, Misplaced, Name, Number, Special};
         for (tag, bearer, fault) in [
             ("htools:key:", Bearer::Node, Form),
             ("htools:key:a", Bearer::Node, Form),
@@ -241,6 +273,8 @@ mod tests {
             ("htools:key:sticky:_a:1:1", Bearer::Node, Name('_')),
             ("htools:key:system:_a:1:1", Bearer::Group, Name('_')),
             ("htools:key:customer:@RAM:1:1", Bearer::Instance, Name('#')),
+            ("htools:key:system:@FOO:0:1", Bearer::Cluster, Special(SpecialKeyFault::Unknown)),
+            ("htools:key:system:@RAM:1:1", Bearer::Instance, Special(SpecialKeyFault::Value)),
             ("htools:key:a:blue", Bearer::Node, Number("value")),
             ("htools:key:a:NaN", Bearer::Node, Number("value")),
             ("htools:key:a:2e12", Bearer::Node, Number("value")),
@@ -282,7 +316,9 @@ mod tests {
                 Ok(read) => prop_assert_eq!(read, key),
                 Err(fault) => {
                     let first = key.name.chars().next().unwrap();
-                    prop_assert!("#_".contains(first) && fault == KeyTagFault::Name(first), "{}: {}", key, fault);
+                    let is_special = matches!(fault, KeyTagFault::Special(_)) && first == '#';
+                    let is_forbidden = "#_".contains(first) && fault == KeyTagFault::Name(first);
+                    prop_assert!(is_special || is_forbidden, "{}: {}", key, fault);
                 }
             }
         }

@@ -152,7 +152,7 @@ pub const KNOWN: [KnownTag; 15] = [
         KEY_STICKY,
         "NAME:VALUE:WEIGHT",
         &[Bearer::Node],
-        "The same; instances that are started there take the key along, with this weight.",
+        "The same; instances that run there, or ran there last, have a copy of this weight, so that they stay with nodes of that value.",
     ),
     known(
         KEY_SYSTEM,

@@ -213,7 +213,7 @@ pub const TABLE: [Metric; METRICS] = [
         AFFINITY,
         0.0,
         Aggregate::OnlineCount(Count::KeyCost),
-        "What the customers' affinity keys are worth on their nodes, negated; counts with --affinity-weight only.",
+        "What customers' affinity keys and copies of sticky keys are worth on their nodes, negated; counts with --affinity-weight only.",
     ),
 ];
 

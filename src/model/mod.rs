@@ -32,7 +32,9 @@ pub(crate) mod utilisation;
 pub(crate) mod weights;
 
 pub use bar::Bar;
-pub use carried_keys::{AffinityKey, CarriedKeys, KeyIdx, KeyTable, KeysTooHeavy, WORTH_PARTS, proximity};
+pub use carried_keys::{
+    AffinityKey, CarriedKey, CarriedKeys, KeyIdx, KeyScope, KeyTable, KeysTooHeavy, WORTH_PARTS, proximity,
+};
 pub use class::{Class, loses_data};
 pub use cluster::{Cluster, Group, Members, Place};
 pub use draft::{Draft, Mark};

@@ -130,6 +130,8 @@ pub struct Resource {
     pub scores: ScoreTable,
     /// Where it runs. A group: where a member runs, on the first host of the document's status where one does.
     pub active: Option<HostIdx>,
+    /// Where a primitive ran last, by its operations.
+    pub last_host: Option<HostIdx>,
     /// Other hosts on which a primitive runs, too, and is not meant to, in the order of the status.
     pub also_on: Vec<HostIdx>,
     /// Whether at most one of all these hosts is not lost, and it need not wait until the others are fenced: it counts as running once.
@@ -191,6 +193,7 @@ impl Resource {
             utilization: Capacities::default(),
             scores: ScoreTable::default(),
             active: None,
+            last_host: None,
             also_on: Vec::new(),
             others_lost: false,
             sent_to: None,

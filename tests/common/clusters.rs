@@ -4,8 +4,8 @@ use htools::load::merge::{MergeOptions, NodeOptions, apply_node_options, finish,
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use htools::model::metrics::AFFINITY;
 use htools::model::{
-    AffinityKey, AllocPolicy, Cluster, Disk, DiskParameters, DiskTemplate, GroupIdx, InstancePolicy, Mib,
-    NodeIdx, Outage, RunStatus, Utilisation, Weights,
+    AffinityKey, AllocPolicy, CarriedKey, Cluster, Disk, DiskParameters, DiskTemplate, GroupIdx,
+    InstancePolicy, KeyScope, Mib, Node, NodeIdx, Outage, RunStatus, Utilisation, Weights,
 };
 use htools::score::TABLE;
 use htools::search::{BalanceOptions, MoveRules};
@@ -199,24 +199,39 @@ impl Recipe {
             value: dice.of(if few { &[1.0, 2.0] } else { &[0.0, 0.25, 1.0, 1.5, 2.0, 1e9] }),
             weight,
         };
-        let keys = |dice: &mut Dice, percent: usize, weights: &[f64]| -> Vec<AffinityKey> {
+        let keys = |dice: &mut Dice, percent: usize, weights: &[f64], scope: KeyScope| -> Vec<CarriedKey> {
             let here: Vec<usize> = (0..3).filter(|_| dice.chance(percent)).collect();
             here.into_iter()
                 .map(|name| {
                     let weight = dice.of(weights);
-                    key(dice, name, weight)
+                    CarriedKey { key: key(dice, name, weight), scope }
                 })
                 .collect()
         };
+        // copies of sticky keys, and the keys of nodes with which they are compared
+        let is_sticky = dice.chance(50);
         let weights: &[f64] =
             if few { &[0.5, -0.5] } else { &[0.01, 0.3, 1.0, -0.2, -1.0, 40.0, -0.000_001] };
         let carried: Vec<_> = cluster
             .instances
             .iter()
             .filter(|i| i.status == RunStatus::Running && !i.forthcoming)
-            .map(|i| (i.idx, keys(dice, 30, weights)))
+            .map(|i| {
+                let mut all = keys(dice, 30, weights, KeyScope::Shared);
+                if is_sticky {
+                    all.extend(keys(dice, 40, weights, KeyScope::Copy));
+                }
+                (i.idx, all)
+            })
             .collect();
-        let own: Vec<_> = cluster.nodes.iter().map(|n| (n.spec.idx, keys(dice, 15, &[0.0]))).collect();
+        let own = |n: &Node| {
+            let mut all = keys(dice, 15, &[0.0], KeyScope::Shared);
+            if is_sticky {
+                all.extend(keys(dice, 60, &[0.0], KeyScope::Node));
+            }
+            (n.spec.idx, all)
+        };
+        let own: Vec<_> = cluster.nodes.iter().map(own).collect();
         cluster.carry_keys(&carried, &own).expect("weights that are not too large");
         cluster.weights.set(AFFINITY, dice.of(&[1.0, 1.0, 0.1, 7.0, 0.0])).expect("a weight");
     }

@@ -30,7 +30,8 @@ fn tags(dice: &mut Dice, side: &str, names: &[&str], percent: usize) -> Vec<Stri
     for name in names {
         if dice.chance(percent) {
             let weight = dice.of(&[-40.0, -8.0, 0.0, 8.0, 30.0, 60.0]);
-            tags.push(format!("htools:key:{side}:{name}:{}:{weight}", value(dice)));
+            let value = if name.starts_with('@') { 0.0 } else { value(dice) };
+            tags.push(format!("htools:key:{side}:{name}:{value}:{weight}"));
         }
     }
     tags
@@ -47,10 +48,15 @@ fn keyed(recipe: &Recipe, dice: &mut Dice) -> Cluster {
     for node in &mut cluster.nodes {
         for name in ["ds", "pool", "_ssd"] {
             if dice.chance(60) {
-                node.spec.tags.push(format!("htools:key:{name}:{}", value(dice)));
+                let sticky = !name.starts_with('_') && dice.chance(40);
+                node.spec.tags.push(match (sticky, value(dice), dice.of(&[-8.0, 0.0, 20.0, 90.0])) {
+                    (true, value, weight) => format!("htools:key:sticky:{name}:{value}:{weight}"),
+                    (false, value, _) => format!("htools:key:{name}:{value}"),
+                });
             }
         }
     }
+    cluster.tags.extend(tags(dice, "system", &["@CPU", "@LOAD", "ds"], 25));
     for instance in &mut cluster.instances {
         instance.tags.extend(of_instance(dice));
     }
@@ -62,8 +68,10 @@ fn description(cluster: &Cluster, dice: &mut Dice) -> (Description, i64) {
     let template =
         if dice.chance(60) { DiskTemplate::Drbd } else { dice.of(&[DiskTemplate::Ext, DiskTemplate::Plain]) };
     let disk = Mib(dice.of(&[model.disk.0.clamp(0, 1 << 30), 1024, 0]));
+    // one that Ganeti knows gets new disks
+    let name = if dice.chance(40) { model.name.clone() } else { "newcomer".to_owned() };
     let description = Description {
-        name: "newcomer".into(),
+        name,
         mem: Mib(dice.of(&[model.mem.0.clamp(0, 1 << 20), 128, 1024])),
         disk,
         disks: vec![Disk { size: disk, spindles: None }],
@@ -78,37 +86,52 @@ fn description(cluster: &Cluster, dice: &mut Dice) -> (Description, i64) {
     (description, if template == DiskTemplate::Drbd { 2 } else { 1 })
 }
 
-/// The keys of a side that tags tell; those that weigh nothing are none.
-fn keys(tags: &[String], side: &str) -> Vec<Key> {
+/// The keys of a side that tags tell.
+fn told(tags: &[String], side: &str) -> Vec<Key> {
     let start = format!("htools:key:{side}:");
     let told = tags.iter().filter_map(|tag| tag.strip_prefix(&start));
-    let mut keys: Vec<Key> = told
-        .map(|rest| {
-            let parts: Vec<&str> = rest.split(':').collect();
-            (parts[0].replace('@', "#"), parts[1].parse().unwrap(), parts[2].parse().unwrap())
-        })
-        .filter(|(.., weight)| *weight != 0.0)
-        .collect();
+    let key = |rest: &str| {
+        let parts: Vec<&str> = rest.split(':').collect();
+        (parts[0].replace('@', "#"), parts[1].parse().unwrap(), parts[2].parse().unwrap())
+    };
+    told.map(key).collect()
+}
+
+/// The same by name, but for those that weigh nothing.
+fn keys(tags: &[String], side: &str) -> Vec<Key> {
+    let mut keys = told(tags, side);
+    keys.retain(|(.., weight)| *weight != 0.0);
     keys.sort_by(|one, other| one.0.cmp(&other.0));
     keys
 }
 
-fn system_keys(instance: &Instance) -> Vec<Key> {
-    let mut keys = keys(&instance.tags, "system");
-    for special in ["#CPU", "#LOAD", "#RAM"] {
-        if keys.iter().all(|(name, ..)| name != special) {
-            keys.push((special.to_owned(), 0.0, 30.0));
+/// The operator's keys of a new instance, from the level that wins to the one that loses.
+fn system_keys(cluster: &Cluster, instance: &Instance) -> Vec<Key> {
+    let known = cluster.instances.iter().find(|of| of.name == instance.name);
+    let home = known.map(|of| &cluster.node(of.primary).spec.tags[..]).unwrap_or_default();
+    let of_cluster = told(&cluster.tags, "system");
+    let default = ["#CPU", "#LOAD", "#RAM"].map(|name| (name.to_owned(), 0.0, 25.0));
+    let is_left = |key: &Key| of_cluster.iter().all(|(name, ..)| *name != key.0);
+    let default: Vec<Key> = default.into_iter().filter(is_left).collect();
+    let mut all: Vec<Key> = Vec::new();
+    for (name, value, weight) in
+        [told(&instance.tags, "system"), told(home, "sticky"), of_cluster.clone(), default].concat()
+    {
+        if weight != 0.0 && all.iter().all(|(other, ..)| *other != name) {
+            all.push((name, value, weight));
         }
     }
-    keys.sort_by(|one, other| one.0.cmp(&other.0));
-    keys
+    all.sort_by(|one, other| one.0.cmp(&other.0));
+    all
 }
 
 fn of_node(node: &Node) -> Vec<(String, f64)> {
     let told = node.spec.tags.iter().filter_map(|tag| tag.strip_prefix("htools:key:"));
-    let pair =
-        |rest: &str| rest.split_once(':').map(|(name, value)| (name.to_owned(), value.parse().unwrap()));
-    told.filter_map(pair).collect()
+    let pair = |rest: &str| {
+        let parts: Vec<&str> = rest.trim_start_matches("sticky:").split(':').collect();
+        (parts[0].to_owned(), parts[1].parse().unwrap())
+    };
+    told.map(pair).collect()
 }
 
 fn running<'c>(cluster: &'c Cluster, node: &'c Node) -> impl Iterator<Item = &'c Instance> {
@@ -144,7 +167,7 @@ fn ranked(
         let share = |used: f64, all: f64| if all > 0.0 { (used / all).clamp(0.0, 1.0) } else { 1.0 };
         let own = of_node(node);
         let mut score = 0.0;
-        for (name, value, weight) in system_keys(instance) {
+        for (name, value, weight) in system_keys(cluster, instance) {
             let there = match name.as_str() {
                 "#RAM" => Some(share(ram, total)),
                 "#CPU" => Some(share(vcpus, node.spec.cpu_total.trunc().max(0.0) * node.spec.vcpu_ratio)),
@@ -170,6 +193,7 @@ fn ranked(
         let passed = (1..=options.msav_steps).find(|round| is_more(options.threshold(*round)));
         found.extend(passed.map(|round| (round, wish + 0.0, node.spec.name.as_str(), idx)));
     }
+    // all sums are exact here: what ties is equal
     found.sort_by(|one, other| one.0.cmp(&other.0).then(other.1.total_cmp(&one.1)).then(one.2.cmp(other.2)));
     found.into_iter().map(|(.., idx)| idx).collect()
 }

@@ -54,6 +54,22 @@ fn what_cannot_be_placed_by_is_one_line() {
             ),
             "key 'a' is there twice",
         ),
+        (
+            own(r##""vdc": {"system": [{"name": "#FOO", "value": 0, "weight": 1}]}"##),
+            "vdc: key '#FOO' is no special key: these are #CPU, #LOAD, #RAM",
+        ),
+        (
+            own(r##""server": {"system": [{"name": "#RAM", "value": 1, "weight": 1}]}"##),
+            "server: key '#RAM' is a special key whose value is not 0",
+        ),
+        (
+            own(r#""vdc": {"customer": [{"name": "a", "value": 1, "weight": 1}]}"#),
+            "vdc: customers cannot set keys on this level",
+        ),
+        (
+            small("", "").replace("\"ram\": 512", "\"ram\": 512, \"node\": \"n\", \"last_node\": \"n\""),
+            "last_node: only of what runs on no node",
+        ),
         (key(r#"{"name": "a", "value": 2e12}"#), "the value is not between -1e12 and 1e12"),
         (
             key(r#"{"name": "a", "value": 1, "sticky": true, "weight": -1e300}"#),
@@ -160,7 +176,7 @@ fn instances_that_should_run_are_placed_by_the_keys_in_tags() {
     assert!(!first("web2").starts_with("web2: node1"), "{text}");
     assert!(first("app2").starts_with("app2: node2"), "{text}");
     assert!(
-        first("gold-db").starts_with("gold-db: gold1 (its first disk is there); takes pool along"),
+        first("gold-db").starts_with("gold-db: gold1 (its first disk is there); takes storage along"),
         "{text}"
     );
     assert!(text.contains("a machine runs there that is kept apart from it, by service:mail"), "{text}");
@@ -177,6 +193,43 @@ fn tags_that_are_no_keys_are_named_and_do_nothing() {
             .and(contains("htools:key:customer:web:1 of instance web1: is not of the form of a key"))
             .and(contains("node node2 has no key '_ssd', which others have")),
     );
+}
+
+/// Three nodes, of which the first is idle and the others have the same storage, to which they hold what runs there.
+fn sticky(x: &str) -> String {
+    let node = |name: &str, free: u32, keys: &str| {
+        format!("{name}|65536|2048|{free}|1048576|1048576|16|N|u|8|{keys}|N|0|1|1.0\n")
+    };
+    let nodes = [("n1", 63488, 2), ("n2", 38912, 1), ("n3", 63488, 1)];
+    let nodes =
+        nodes.map(|(name, free, value)| node(name, free, &format!("htools:key:sticky:ds:{value}:100")));
+    let policy = "128,1,1024,1,1,1|128,1,1024,1,1,1;32768,8,1048576,16,8,12|rbd|4.0|32.0";
+    format!(
+        "g|u|preferred||\n\n{}\n{x}\ny|16384|51200|8|running|Y|n2||rbd||1|-|N\n\n\n\n|{policy}\ng|{policy}\n",
+        nodes.concat()
+    )
+}
+
+#[test]
+fn instances_stay_with_the_sticky_keys_of_their_nodes() {
+    let runs = sticky("x|8192|51200|2|running|Y|n2||rbd||1|-|N");
+    of_ganeti(&["--plan"], &runs).code(0).stdout(contains("All of the 2 machines").and(contains("0 moves")));
+    let loose = runs.replace(":sticky:ds:2:100", ":ds:2").replace(":sticky:ds:1:100", ":ds:1");
+    of_ganeti(&["--plan"], &loose).code(2).stdout(contains("1. x n2 => n1"));
+    // what is started again goes to nodes like the one where it ran
+    let down = sticky("x|8192|51200|2|ERROR_down|Y|n3||rbd||1|-|N");
+    of_ganeti(&["--explain"], &down).code(0).stdout(
+        contains("x: n2 (round 1, threshold 80); takes ds along")
+            .and(contains("system key ds = 1, weight 100: copied from n3, where it ran")),
+    );
+    // hbal takes it there and nowhere else, if keys count
+    let three = runs.replace("\ny|", "\nz|16384|51200|8|running|Y|n3||rbd||1|-|N\ny|");
+    for (words, step) in [(&[][..], "1. x n2    => n1 "), (&["--affinity-weight", "1"], "1. x n2    => n3 ")]
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+        command.env_remove("HTOOLS").args(["hbal", "-t", "-"]).args(words).write_stdin(three.clone());
+        command.assert().code(0).stdout(contains(step).and(contains("Solution length=1")));
+    }
 }
 
 #[test]
@@ -322,6 +375,33 @@ fn options_that_do_not_go_with_cibs_are_refused() {
     let frozen = cib().replace("<primitive id=\"fence\" class=\"stonith\" type=\"fence_sbd\"/>", "");
     let frozen = frozen.replace("class=\"stonith\"", "class=\"ocf\"");
     of_pacemaker(&[], frozen).code(0).stderr(contains("there is no device for it: Pacemaker starts nothing"));
+}
+
+/// What is stopped has copies of the sticky keys of the node where it ran last, by the history.
+#[test]
+fn the_history_tells_where_a_resource_ran() {
+    let explained = |cib: String| {
+        let run = of_pacemaker(&["--explain"], cib).code(0);
+        let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+        let copies = text.lines().filter_map(|line| line.split_once("weight 30: copied from "));
+        copies.map(|(_, node)| node.split_once(',').unwrap().0.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(explained(cib()), ["node1"]);
+    let stop = |node: &str, more: &str| {
+        format!(
+            r#"<lrm_resource id="app2" class="ocf" provider="heartbeat" type="VirtualDomain">{more}<lrm_rsc_op id="app2_stop_{node}" operation_key="app2_stop_0" operation="stop" call-id="9" rc-code="0" op-status="0" interval="0" last-rc-change="200"/></lrm_resource></lrm_resources>"#
+        )
+    };
+    // the last lists of the document are those of node3 and gold1, without app2
+    let on_gold = |history: &str| {
+        let cib = cib();
+        let at = cib.rfind("</lrm_resources>").unwrap();
+        format!("{}{history}{}", &cib[..at], &cib[at + "</lrm_resources>".len()..])
+    };
+    assert_eq!(explained(on_gold(&stop("gold1", ""))), ["gold1"]);
+    // where it failed to start, it did not run
+    let failed = r#"<lrm_rsc_op id="f" operation_key="app2_start_0" operation="start" call-id="8" rc-code="1" op-status="0" interval="0" last-rc-change="199"/>"#;
+    assert_eq!(explained(on_gold(&stop("gold1", failed))), ["node1"]);
 }
 
 /// With the constraints that are told, Pacemaker's own strategy comes to the placement by keys.

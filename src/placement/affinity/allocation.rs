@@ -75,7 +75,7 @@ impl PrimaryRule for AffinityRule {
         let keys = ClusterKeys::of(cluster);
         let mut fleet = fleet_with(cluster, &keys, self.figures);
         fleet.options = self.options.clone();
-        fleet.machines.push(newcomer(&keys, instance, group, nodes));
+        fleet.machines.push(newcomer(cluster, &keys, instance, group, nodes));
         let occupancy = Occupancy::of(&fleet);
         let choice = choose(&fleet, &occupancy, fleet.machines.len() - 1, None, ChoiceDetail::Terms);
         let ranked = ranking(&fleet, &choice);

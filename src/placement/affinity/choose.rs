@@ -1,12 +1,12 @@
 //! On which node a machine is started.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rayon::prelude::*;
 
 use super::fleet::{AffinityOptions, Fleet};
-use super::keys::{AffinityKey, CompiledKeys};
+use super::keys::{AffinityKey, CompiledKeys, copies};
 use super::occupancy::{Absentee, KeyTerm, NodeRefusal, Occupancy, started_with};
 use crate::model::TagId;
 use crate::model::random::Random;
@@ -76,7 +76,7 @@ pub fn place_all(fleet: &Fleet, order: MachineOrder, detail: ChoiceDetail) -> Ve
             let machine = &fleet.machines[at];
             let keys = choice.keys.customer.iter().map(|key| (key.name.clone(), key.value));
             occupancy.start(node, machine, &keys.collect::<Vec<_>>());
-            choice.sticky = sticky(fleet, node);
+            choice.sticky = copies(&fleet.nodes[node].keys);
         }
         choice
     };
@@ -165,17 +165,35 @@ pub(super) fn ranking(fleet: &Fleet, choice: &MachineChoice) -> Vec<usize> {
         let verdict = &choice.verdicts[node];
         verdict.refusal.is_none().then(|| first_round_of(&fleet.options, verdict.system)).flatten()
     };
-    let mut nodes: Vec<(u32, usize)> =
-        (0..fleet.nodes.len()).filter_map(|node| Some((round(node)?, node))).collect();
-    nodes.sort_by(|(_, one), (_, other)| fleet.nodes[*one].name.cmp(&fleet.nodes[*other].name));
+    let mut nodes: Vec<usize> = (0..fleet.nodes.len()).filter(|node| round(*node).is_some()).collect();
+    nodes.sort_by(|one, other| fleet.nodes[*one].name.cmp(&fleet.nodes[*other].name));
     if let Some(seed) = fleet.options.tie_seed {
         Random::stream(seed, choice.machine as u64).shuffle(&mut nodes);
     }
-    let customer = |node: usize| choice.verdicts[node].customer + 0.0;
-    nodes.sort_by(|(round, one), (later, other)| {
-        round.cmp(later).then(customer(*other).total_cmp(&customer(*one)))
-    });
-    nodes.into_iter().map(|(_, node)| node).collect()
+    let mut rounds: BTreeMap<Option<u32>, Vec<usize>> = BTreeMap::new();
+    nodes.into_iter().for_each(|node| rounds.entry(round(node)).or_default().push(node));
+    let customer = |node: &usize| choice.verdicts[*node].customer;
+    rounds.into_values().flat_map(|equal| by_wish(equal, customer)).collect()
+}
+
+/// Nodes by a customer's score, the highest first. Of those that tie with the best that is left, the first of `nodes` comes next.
+fn by_wish(nodes: Vec<usize>, customer: impl Fn(&usize) -> f64) -> Vec<usize> {
+    let mut falling: Vec<(usize, usize)> = nodes.into_iter().enumerate().collect();
+    falling.sort_by(|(_, one), (_, other)| (customer(other) + 0.0).total_cmp(&(customer(one) + 0.0)));
+    let (mut ranked, mut taken) = (Vec::with_capacity(falling.len()), HashSet::new());
+    // those that tie with the best, by their order
+    let (mut ties, mut rest) = (BTreeMap::new(), falling.iter().peekable());
+    for (_, best) in &falling {
+        while !taken.contains(best) {
+            while let Some((order, node)) = rest.next_if(|(_, node)| is_tie(customer(node), customer(best))) {
+                ties.insert(*order, *node);
+            }
+            let Some((_, next)) = ties.pop_first() else { break };
+            taken.insert(next);
+            ranked.push(next);
+        }
+    }
+    ranked
 }
 
 /// The first round in which the score of a candidate is greater than the threshold.
@@ -207,12 +225,12 @@ fn is_greater(score: f64, threshold: f64) -> bool {
     rounded(score) > rounded(threshold)
 }
 
-/// Of the nodes that passed, the one that the customer's keys want most; of equal ones that with the smallest name, or any.
+/// Of the nodes that passed, the one that the customer's keys want most; of those that tie, that with the smallest name, or any.
 fn best(fleet: &Fleet, at: usize, verdicts: &[NodeVerdict]) -> Option<usize> {
     let passed = || verdicts.iter().enumerate().filter(|(_, verdict)| verdict.passed);
     let most = passed().map(|(_, verdict)| verdict.customer).max_by(f64::total_cmp)?;
     let mut equal: Vec<usize> =
-        passed().filter(|(_, verdict)| is_same(verdict.customer, most)).map(|(node, _)| node).collect();
+        passed().filter(|(_, verdict)| is_tie(verdict.customer, most)).map(|(node, _)| node).collect();
     equal.sort_by(|one, other| fleet.nodes[*one].name.cmp(&fleet.nodes[*other].name));
     match fleet.options.tie_seed {
         Some(seed) => Some(*Random::stream(seed, at as u64).pick(&equal)),
@@ -220,18 +238,10 @@ fn best(fleet: &Fleet, at: usize, verdicts: &[NodeVerdict]) -> Option<usize> {
     }
 }
 
-/// Whether two scores are equal. A fleet that no document told can have keys whose sum is no number: that is like itself.
-fn is_same(one: f64, other: f64) -> bool {
-    one == other || one.total_cmp(&other).is_eq()
-}
-
-/// The keys that a machine takes along from the node on which it is started.
-fn sticky(fleet: &Fleet, node: usize) -> Vec<AffinityKey> {
-    let keys = fleet.nodes[node].keys.iter().filter_map(|key| {
-        let (name, value) = (key.name.clone(), key.value);
-        key.sticky.map(|weight| AffinityKey { name, value, weight })
-    });
-    keys.collect()
+/// Whether a customer's score is as good as the best one: sums that differ by so little may differ by rounding only. A fleet that no
+/// document told can have keys whose sum is no number: that is like itself.
+fn is_tie(score: f64, best: f64) -> bool {
+    (best - score).abs() < 1e-9 || score == best || score.total_cmp(&best).is_eq()
 }
 
 /// A machine that would be started elsewhere today.
@@ -247,26 +257,38 @@ pub struct Misplaced {
     pub gain: Option<(f64, f64)>,
 }
 
-/// The machines that run and would be started elsewhere, or nowhere, if each of them were started anew.
+impl MachineChoice {
+    /// Whether a node is as good as the one that was chosen: for a name, nobody moves.
+    fn is_best(&self, node: usize) -> bool {
+        let here = &self.verdicts[node];
+        let ties = |best: usize| here.passed && is_tie(here.customer, self.verdicts[best].customer);
+        self.node == Some(node) || self.node.is_some_and(ties)
+    }
+}
+
+/// The machines that run and would be started elsewhere, or nowhere, if each of them were started anew. One whose node ties with the
+/// one that would be chosen stays.
 pub fn misplaced(fleet: &Fleet) -> Vec<Misplaced> {
     misplaced_among(fleet, &Occupancy::of(fleet))
 }
 
 /// The same on nodes as they are now.
 pub(super) fn misplaced_among(fleet: &Fleet, occupancy: &Occupancy) -> Vec<Misplaced> {
-    let of_machine = |at: usize| {
-        let machine = &fleet.machines[at];
-        let node = machine.node.filter(|_| !machine.fixed)?;
-        let keys = started_with(fleet, machine);
-        let choice = choose(fleet, occupancy, at, Absentee::of(machine, &keys), ChoiceDetail::Scores);
-        let gain = choice.node.map(|other| {
-            let (now, then) = (&choice.verdicts[node], &choice.verdicts[other]);
-            (then.system - now.system, then.customer - now.customer)
-        });
-        let is_elsewhere = choice.node != Some(node);
-        is_elsewhere.then_some(Misplaced { machine: at, at: node, node: choice.node, gain })
-    };
-    (0..fleet.machines.len()).into_par_iter().filter_map(of_machine).collect()
+    let machines = (0..fleet.machines.len()).into_par_iter();
+    machines.filter_map(|machine| misplacement(fleet, occupancy, machine)).collect()
+}
+
+/// Where a machine would be started now, if the node on which it runs is not as good.
+pub(super) fn misplacement(fleet: &Fleet, occupancy: &Occupancy, machine: usize) -> Option<Misplaced> {
+    let of = &fleet.machines[machine];
+    let at = of.node.filter(|_| !of.fixed)?;
+    let keys = started_with(fleet, of);
+    let choice = choose(fleet, occupancy, machine, Absentee::of(of, &keys), ChoiceDetail::Scores);
+    let gain = choice.node.map(|other| {
+        let (now, then) = (&choice.verdicts[at], &choice.verdicts[other]);
+        (then.system - now.system, then.customer - now.customer)
+    });
+    (!choice.is_best(at)).then_some(Misplaced { machine, at, node: choice.node, gain })
 }
 
 /// Nodes by what they are worth to a machine, best first: passed, then by the customer's keys, then by the operator's, then by name.

@@ -81,6 +81,8 @@ pub(in crate::placement) struct MachinePart {
     #[serde(default)]
     pub(in crate::placement) node: Option<String>,
     #[serde(default)]
+    pub(in crate::placement) last_node: Option<String>,
+    #[serde(default)]
     pub(in crate::placement) disk_node: Option<String>,
     #[serde(default)]
     pub(in crate::placement) keys: LevelsPart,
@@ -276,6 +278,10 @@ impl FleetReader<'_> {
             }),
         };
         let (runs_on, disk_node) = (node(part.node, "node")?, node(part.disk_node, "disk_node")?);
+        let last_node = node(part.last_node, "last_node")?;
+        if last_node.is_some() && runs_on.is_some() {
+            return Err(self.wrong("vm", &name, "last_node: only of what runs on no node"));
+        }
         let mut keys = Vec::new();
         for (level, owners) in part.keys.0 {
             let unknown = |_| self.wrong("vm", &name, &format!("there is no level '{}'", shown_name(&level)));
@@ -305,7 +311,17 @@ impl FleetReader<'_> {
                 .map_err(|problem| self.wrong("vm", &name, &format!("started_with: {problem}")))?;
         }
         let (ram, vcpus) = (Mib(i64::from(part.ram)), u64::from(part.vcpus));
-        Ok(Machine { name, ram, vcpus, node: runs_on, disk_node, keys, started_with, ..Machine::default() })
+        Ok(Machine {
+            name,
+            ram,
+            vcpus,
+            node: runs_on,
+            last_node,
+            disk_node,
+            keys,
+            started_with,
+            ..Machine::default()
+        })
     }
 
     fn keys(&mut self, what: &str, name: &str, parts: Vec<KeyPart>) -> Result<Vec<AffinityKey>> {

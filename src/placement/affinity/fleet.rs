@@ -6,12 +6,13 @@ use std::sync::Arc;
 use crate::model::shown::shown_name;
 use crate::model::{Mib, TagId, TagSet, TagTable};
 
-use super::keys::{AffinityKey, CompiledKeys, KeyLevel, KeyOwner, LevelKeys, NodeKey, compiled};
+use super::keys::{
+    AffinityKey, CompiledKey, CompiledKeys, KeyLevel, KeyOwner, LevelKeys, NodeKey, SPECIAL, compiled, copies,
+};
 
-/// The special keys: how much of a node is used. Set for every machine unless the cluster sets them.
-pub const SPECIAL: [&str; 3] = ["#CPU", "#LOAD", "#RAM"];
-/// What a special key weighs by default: an idle node is worth 90, more than the first threshold.
-pub const SPECIAL_WEIGHT: f64 = 30.0;
+/// What a special key weighs by default. An idle node is worth 75: less than the first threshold, so that a key of the operator's that
+/// matches decides the first round. If it were more, idle nodes would pass whatever those keys say.
+pub const SPECIAL_WEIGHT: f64 = 25.0;
 
 /// A node.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +48,8 @@ pub struct Machine {
     pub vcpus: u64,
     /// The node on which it runs, by position.
     pub node: Option<usize>,
+    /// Where it runs nowhere, the node on which it ran last, by position.
+    pub last_node: Option<usize>,
     /// The node that has its first disk, where that cannot be elsewhere.
     pub disk_node: Option<usize>,
     /// The nodes on which it can be at all, by ascending position; none: all.
@@ -127,10 +130,32 @@ pub struct Fleet {
     pub zones: HashMap<TagId, Arc<[usize]>>,
 }
 
+impl Machine {
+    /// The node of which it has copies of the sticky keys: where it runs, or ran last.
+    pub fn home(&self) -> Option<usize> {
+        self.node.or(self.last_node)
+    }
+
+    /// Whether it has a key of its own where its copies are.
+    fn has_own(&self, name: &str) -> bool {
+        let is_there = |of: &&LevelKeys| of.level == KeyLevel::Server && of.owner == KeyOwner::System;
+        let mut keys = self.keys.iter().filter(is_there).flat_map(|of| &of.keys);
+        keys.any(|key| key.name == name)
+    }
+}
+
 impl Fleet {
     /// What the keys of a machine come to.
     pub fn compiled(&self, machine: &Machine) -> CompiledKeys {
-        compiled_over(&self.keys, [&machine.shared, &machine.keys], self.options.zero_disables)
+        let home = machine.home().map_or(&[][..], |node| &self.nodes[node].keys);
+        let levels = [&*machine.shared, &machine.keys];
+        compiled_over(&self.keys, home, levels, self.options.zero_disables)
+    }
+
+    /// The node of which a key of a machine is a copy, if it is one.
+    pub fn copied_from(&self, machine: &Machine, key: &CompiledKey) -> Option<&FleetNode> {
+        let is_there = key.level == KeyLevel::Server && key.owner == KeyOwner::System;
+        machine.home().filter(|_| is_there && !machine.has_own(&key.name)).map(|node| &self.nodes[node])
     }
 
     /// Which names of keys some nodes have and others lack: by name, then by node.
@@ -151,17 +176,22 @@ impl Fleet {
     }
 }
 
-/// What keys come to with the operator's for all machines, and the special ones.
+/// What keys come to with the operator's for all machines, the special ones, and the copies of the sticky ones of `home`, the node
+/// where a machine runs or ran. A key that the machine has itself on the level of the copies counts instead of a copy.
 pub(super) fn compiled_over(
     of_cluster: &[AffinityKey],
+    home: &[NodeKey],
     levels: [&[LevelKeys]; 2],
     zero_disables: bool,
 ) -> CompiledKeys {
+    // nothing is above the cluster: where it says that a special key weighs nothing, there is none
+    let is_special = |name: &&&str| of_cluster.iter().all(|key| key.name != **name);
     let special = |name: &&str| AffinityKey { name: (*name).to_owned(), value: 0.0, weight: SPECIAL_WEIGHT };
     let system = |level, keys| LevelKeys { level, owner: KeyOwner::System, keys };
     let above = [
-        system(KeyLevel::Default, SPECIAL.iter().map(special).collect()),
+        system(KeyLevel::Default, SPECIAL.iter().filter(is_special).map(special).collect()),
         system(KeyLevel::Cluster, of_cluster.to_vec()),
+        system(KeyLevel::Server, copies(home)),
     ];
     compiled(above.iter().chain(levels.into_iter().flatten()), zero_disables)
 }

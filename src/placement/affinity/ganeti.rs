@@ -9,7 +9,8 @@ use crate::model::key_tags::{KeyRole, KeyTag, KeyTags};
 use crate::model::known_tags::Bearer;
 use crate::model::units::trunc_to_i64;
 use crate::model::{
-    Cluster, Group, GroupIdx, Instance, Mib, Mirroring, Node, NodeIdx, Outage, RunStatus, StorageMap,
+    Cluster, Group, GroupIdx, Instance, Mib, Mirroring, Node, NodeIdx, NodeSpec, Outage, RunStatus,
+    StorageMap,
 };
 use crate::placement::ganeti::reachable;
 
@@ -50,15 +51,10 @@ impl ClusterKeys {
         &self.nodes[node.get()]
     }
 
-    /// The keys of a node with which those of customers are compared.
-    pub fn reserved(&self, node: NodeIdx) -> impl Iterator<Item = &NodeKey> {
-        self.of_node(node).iter().filter(|key| key.name.starts_with('_'))
-    }
-
-    /// What the keys of an instance with these tags come to in a group.
-    pub fn compiled(&self, group: GroupIdx, tags: &[String], zero_disables: bool) -> CompiledKeys {
-        let own = server_keys(tags);
-        compiled_over(&self.system, [&self.shared[group.get()], &own], zero_disables)
+    /// What the keys of an instance with these tags come to that runs, or ran, on a node of a group.
+    pub fn compiled(&self, home: &NodeSpec, tags: &[String], zero_disables: bool) -> CompiledKeys {
+        let (own, sticky) = (server_keys(tags), self.of_node(home.idx));
+        compiled_over(&self.system, sticky, [&self.shared[home.group.get()], &own], zero_disables)
     }
 }
 
@@ -119,6 +115,7 @@ pub(super) fn fleet_with(cluster: &Cluster, keys: &ClusterKeys, figures: FleetFi
         let at = instance.primary.get();
         let mut machine = Machine {
             node: runs.then_some(at),
+            last_node: (!runs).then_some(at),
             ..new_machine(keys, instance, cluster.node(instance.primary).spec.group)
         };
         if instance.template.mirroring() == Mirroring::None {
@@ -183,8 +180,10 @@ fn new_machine(keys: &ClusterKeys, instance: &Instance, group: GroupIdx) -> Mach
     }
 }
 
-/// A new instance that may have one of these nodes of a group as its primary one.
+/// A new instance that may have one of these nodes of a group as its primary one. One whose name the cluster knows has run before: Ganeti
+/// asks for a place again when it makes disks anew.
 pub(super) fn newcomer(
+    cluster: &Cluster,
     keys: &ClusterKeys,
     instance: &Instance,
     group: GroupIdx,
@@ -192,7 +191,9 @@ pub(super) fn newcomer(
 ) -> Machine {
     let mut reach: Vec<usize> = nodes.iter().map(|node| node.get()).collect();
     reach.sort_unstable();
-    Machine { reach: Some(reach.into()), ..new_machine(keys, instance, group) }
+    let known = cluster.instances.iter().find(|of| of.name == instance.name && !of.forthcoming);
+    let last_node = known.map(|of| of.primary.get());
+    Machine { reach: Some(reach.into()), last_node, ..new_machine(keys, instance, group) }
 }
 
 /// A part of a whole; what is no number is nothing.
@@ -211,10 +212,10 @@ fn levels(tags: &[String], bearer: Bearer, level: KeyLevel) -> [LevelKeys; 2] {
     levels_of(KeyTags::of(tags, bearer), level)
 }
 
-/// The same of keys that were read.
+/// The same of keys that were read. Where customers can set none themselves, theirs are set by who pays.
 pub(super) fn levels_of(keys: KeyTags, level: KeyLevel) -> [LevelKeys; 2] {
-    let mut sides =
-        [KeyOwner::System, KeyOwner::Customer].map(|owner| LevelKeys { level, owner, keys: Vec::new() });
+    let users = if level.is_customers() { KeyOwner::Customer } else { KeyOwner::Billing };
+    let mut sides = [KeyOwner::System, users].map(|owner| LevelKeys { level, owner, keys: Vec::new() });
     for KeyTag { role, name, value, weight } in keys.keys {
         sides[usize::from(role == KeyRole::Customer)].keys.push(AffinityKey { name, value, weight });
     }
@@ -254,26 +255,30 @@ mod tests {
             &["htools:key:system:@RAM:0:50", "htools:key:system:ds:1:10", "htools:key:customer:all:1:7"],
         );
         let keys = ClusterKeys::of(&cluster);
-        let compiled = |of: &Instance| keys.compiled(cluster.node(of.primary).spec.group, &of.tags, false);
+        let compiled = |of: &Instance| keys.compiled(&cluster.node(of.primary).spec, &of.tags, false);
         let all: Vec<CompiledKeys> = cluster.instances.iter().map(compiled).collect();
         let shown = |of: &[super::super::keys::CompiledKey]| {
             of.iter()
                 .map(|key| format!("{}={}:{}@{}", key.name, key.value, key.weight, key.level))
                 .collect::<Vec<_>>()
         };
-        let special = ["#CPU=0:30@default", "#LOAD=0:30@default", "#RAM=0:50@cluster"];
-        assert_eq!(shown(&all[0].system), [&special[..], &["ds=2:20@vdc"]].concat());
+        let special = ["#CPU=0:25@default", "#LOAD=0:25@default", "#RAM=0:50@cluster"];
+        // what runs has the copy of the sticky key of its node
+        assert_eq!(shown(&all[0].system), [&special[..], &["ds=2:20@vdc", "pool=2:9@server"]].concat());
         assert_eq!(shown(&all[0].customer), ["all=1:7@cluster", "own=1:1@server", "shop=4:-5@server"]);
         assert_eq!(shown(&all[1].system), [&special[..], &["ds=1:10@cluster"]].concat());
         assert_eq!(shown(&all[1].customer), ["all=1:7@cluster"]);
         let a = cluster.nodes[0].spec.idx;
         let names =
             |keys: &[NodeKey]| keys.iter().map(|key| (key.name.clone(), key.sticky)).collect::<Vec<_>>();
+        // who has tags of clusters and groups is no customer
+        let owners = |of: &CompiledKeys| of.customer.iter().map(|key| key.owner).collect::<Vec<_>>();
+        let (billing, customer) = (KeyOwner::Billing, KeyOwner::Customer);
+        assert_eq!(owners(&all[0]), [billing, customer, customer]);
         assert_eq!(
             names(keys.of_node(a)),
             [("_ssd".into(), None), ("ds".into(), None), ("pool".into(), Some(9.0))]
         );
-        assert_eq!(keys.reserved(a).count(), 1);
         assert_eq!(keys.of_node(cluster.nodes[1].spec.idx), []);
         assert!(has_keys(&cluster));
     }
@@ -307,6 +312,8 @@ mod tests {
             shown,
             [("up", Some(0), None), ("broken", None, None), ("lost", None, Some(1)), ("there", None, None)]
         );
+        let homes: Vec<_> = fleet.machines.iter().map(|of| of.home()).collect();
+        assert_eq!(homes, [Some(0), Some(0), Some(1), Some(2)]);
         assert_eq!(fleet.machines[0].reach.as_deref(), Some(&[0, 1, 2][..]));
         assert_eq!(fleet.machines[3].reach.as_deref(), Some(&[1, 2][..]));
         assert_eq!((fleet.machines[0].exclusion.len(), fleet.nodes[2].running), (2, false));

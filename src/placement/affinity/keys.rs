@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 pub use crate::model::AffinityKey;
-pub use crate::model::key_tags::LARGEST;
+pub use crate::model::key_tags::{LARGEST, SPECIAL};
+use crate::model::key_tags::{SpecialKeyFault, check_special};
 use crate::model::kinds::words;
 
 words!(
@@ -69,6 +70,15 @@ pub struct NodeKey {
     pub sticky: Option<f64>,
 }
 
+/// The copies that a machine takes along from a node with these keys: on the level of the server, on the operator's side.
+pub(super) fn copies(keys: &[NodeKey]) -> Vec<AffinityKey> {
+    let copy = |key: &NodeKey| {
+        let (name, value) = (key.name.clone(), key.value);
+        key.sticky.map(|weight| AffinityKey { name, value, weight })
+    };
+    keys.iter().filter_map(copy).collect()
+}
+
 /// What is wrong with a key.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum KeyError {
@@ -82,6 +92,12 @@ pub enum KeyError {
         /// What its name begins with.
         letter: char,
     },
+    /// It begins as special keys do, and is none.
+    #[error("key '{0}' {1}")]
+    Special(String, SpecialKeyFault),
+    /// The customer cannot set anything on this level.
+    #[error("customers cannot set keys on this level; keys that are set for them are 'billing' keys")]
+    Level,
     /// There are two of one name.
     #[error("key '{0}' is there twice")]
     Twice(String),
@@ -110,6 +126,9 @@ impl LevelKeys {
     /// # Errors
     /// The first that is not.
     pub fn check(&self) -> Result<(), KeyError> {
+        if self.owner == KeyOwner::Customer && !self.keys.is_empty() && !self.level.is_customers() {
+            return Err(KeyError::Level);
+        }
         let (owner, letter) = match self.owner {
             KeyOwner::System => ("system", '_'),
             KeyOwner::Customer => ("customer", '#'),
@@ -126,6 +145,8 @@ impl LevelKeys {
             for (number, what) in [(key.value, "value"), (key.weight, "weight")] {
                 check_number(&key.name, what, number)?;
             }
+            check_special(&key.name, key.value)
+                .map_err(|fault| KeyError::Special(key.name.clone(), fault))?;
         }
         Ok(())
     }
@@ -140,6 +161,16 @@ pub fn check_number(key: &str, what: &'static str, number: f64) -> Result<(), Ke
         _ if !number.is_finite() => Err(KeyError::NotFinite(key.to_owned(), what)),
         _ if number.abs() > LARGEST => Err(KeyError::TooLarge(key.to_owned(), what)),
         _ => Ok(()),
+    }
+}
+
+impl KeyLevel {
+    /// Whether customers themselves can set keys on it.
+    pub fn is_customers(self) -> bool {
+        matches!(
+            self,
+            KeyLevel::Image | KeyLevel::Server | KeyLevel::Disk | KeyLevel::Network | KeyLevel::Nic
+        )
     }
 }
 
@@ -259,6 +290,20 @@ mod tests {
             "key 'k': the value is not between -1e12 and 1e12"
         );
         assert_eq!(at(KeyLevel::Server, KeyOwner::System, "k", LARGEST, -LARGEST).check(), Ok(()));
+        assert_eq!(
+            wrong(KeyOwner::System, "#FOO", 0.0).to_string(),
+            "key '#FOO' is no special key: these are #CPU, #LOAD, #RAM"
+        );
+        assert_eq!(
+            wrong(KeyOwner::System, "#RAM", 1.0).to_string(),
+            "key '#RAM' is a special key whose value is not 0: its weight says how much an unused node counts"
+        );
+        for level in KeyLevel::ALL {
+            let is_allowed = at(*level, KeyOwner::Customer, "k", 1.0, 1.0).check().is_ok();
+            let own = ["image", "server", "disk", "network", "nic"];
+            assert_eq!(is_allowed, own.contains(&level.as_str()), "{level}");
+            assert_eq!(at(*level, KeyOwner::Billing, "k", 1.0, 1.0).check(), Ok(()));
+        }
         let mut twice = at(KeyLevel::Server, KeyOwner::System, "k", 1.0, 1.0);
         twice.keys.push(twice.keys[0].clone());
         assert_eq!(twice.check().unwrap_err().to_string(), "key 'k' is there twice");

@@ -115,6 +115,7 @@ pub fn fleet_of_set(set: &WorkingSet) -> PacemakerFleet {
             ram,
             vcpus,
             node: unit.host.map(HostIdx::get),
+            last_node: unit.home.filter(|_| unit.is_waiting()).map(HostIdx::get),
             keys: reader.own(unit),
             shared: reader.shared(unit),
             fixed: unit.fixed,

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use ordered_float::OrderedFloat;
 
-use super::choose::{ChoiceDetail, Misplaced, choose, misplaced_among};
+use super::choose::{Misplaced, misplaced_among, misplacement};
 use super::fleet::Fleet;
-use super::occupancy::{Absentee, Occupancy, started_with};
+use super::occupancy::{Occupancy, started_with};
 use crate::model::{Concession, Draft, InstanceIdx, Mirroring, Move, NodeIdx, Rule, Step};
 use crate::search::MoveRules;
 use crate::search::moves::Trial;
@@ -49,7 +49,7 @@ pub fn relocations(cluster: &mut Draft, fleet: &Fleet, misplaced: Vec<Misplaced>
             if moved.contains(&machine) {
                 continue;
             }
-            let Some(node) = elsewhere(&fleet, &occupancy, machine) else { continue };
+            let Some(Misplaced { node, .. }) = misplacement(&fleet, &occupancy, machine) else { continue };
             let stuck = |rule| StuckMachine { machine, node, rule };
             let Some((instance, to)) = instances[machine].zip(node.map(NodeIdx::new)) else {
                 found.stuck.push(stuck(None));
@@ -86,17 +86,6 @@ fn by_gain(mut misplaced: Vec<Misplaced>) -> Vec<usize> {
     let gain = |of: &Misplaced| of.gain.map(|(system, customer)| OrderedFloat(system + customer));
     misplaced.sort_by_key(|of| Reverse(gain(of)));
     misplaced.into_iter().map(|of| of.machine).collect()
-}
-
-/// Where a machine would be started now, if the node on which it runs is not as good; inside, none if nowhere.
-fn elsewhere(fleet: &Fleet, occupancy: &Occupancy, machine: usize) -> Option<Option<usize>> {
-    let of = &fleet.machines[machine];
-    let keys = started_with(fleet, of);
-    let choice = choose(fleet, occupancy, machine, Absentee::of(of, &keys), ChoiceDetail::Scores);
-    let here = &choice.verdicts[of.node?];
-    // of equal nodes the name decides, for which nobody moves
-    let is_as_good = |node: usize| here.passed && here.customer >= choice.verdicts[node].customer;
-    (choice.node != of.node && !choice.node.is_some_and(is_as_good)).then_some(choice.node)
 }
 
 /// Has a machine run on another node.

@@ -17,6 +17,8 @@ pub(super) struct FleetUnit {
     pub(super) members: Vec<ResourceIdx>,
     /// Where it runs and stays unless something better is wanted; none: it needs a place.
     pub(super) host: Option<HostIdx>,
+    /// Where it runs, whether it may stay there or not, or ran last.
+    pub(super) home: Option<HostIdx>,
     /// Other hosts on which it runs, too.
     pub(super) also_on: Vec<HostIdx>,
     /// Whether it stays where it runs in any case.
@@ -65,7 +67,8 @@ fn unit(set: &WorkingSet, resource: ResourceIdx, of_clone: bool) -> Option<Fleet
         members.retain(|one| set.resource(*one).active.is_some());
     }
     let first = *members.first()?;
-    let mut unit = FleetUnit { resource, members, host: of.active, also_on: Vec::new(), fixed };
+    let home = of.active.or(set.resource(first).last_host);
+    let mut unit = FleetUnit { resource, members, host: of.active, home, also_on: Vec::new(), fixed };
     if fixed {
         unit.host = of.active.or(set.resource(first).active);
         let others = primitives.iter().flat_map(|one| set.resource(*one).active_hosts());

@@ -81,6 +81,8 @@ impl KeptOperation {
 pub(super) struct ResourceHistory {
     /// What its operations say.
     pub(super) trace: Trace,
+    /// When it ran there last, in seconds since 1970, 0 if that is not known; none: it never did.
+    pub(super) ran: Option<i64>,
     /// Class, provider and type of what was started, as in [`Resource`](super::super::working_set::Resource), unless it does not
     /// run there.
     pub(super) agent: String,
@@ -91,12 +93,14 @@ pub(super) struct ResourceHistory {
 impl ResourceHistory {
     /// What the operations of a resource come to, in the order of their calls.
     pub(super) fn of(past: &PastResource<'_>, operations: &mut [PastOperation<'_>]) -> ResourceHistory {
-        match trace(operations) {
+        let trace = trace(operations);
+        let ran = ran(operations);
+        match trace {
             // of these there are most
-            trace @ Trace::Inactive(_) => ResourceHistory { trace, agent: String::new(), noted: Vec::new() },
+            Trace::Inactive(_) => ResourceHistory { trace, ran, agent: String::new(), noted: Vec::new() },
             trace => {
                 let noted = since_it_came(operations).map(NotedParameters::of).collect();
-                ResourceHistory { trace, agent: past.agent(), noted }
+                ResourceHistory { trace, ran, agent: past.agent(), noted }
             }
         }
     }
@@ -247,19 +251,54 @@ fn tells_most(name: &[u8], code: i64) -> bool {
     }
 }
 
-/// What is known not to run on a host, by when that changed or was found last. Much of it was at the same time.
+/// When a resource ran last where operations, in the order of their calls, are known; see [`ResourceHistory::ran`]. What was stopped after
+/// it had failed to start did not run.
+fn ran(operations: &[PastOperation<'_>]) -> Option<i64> {
+    let (mut last, mut has_started) = (None, true);
+    for of in operations {
+        let is_done = (of.status(), of.code()) == (0, 0);
+        let runs = match of.name() {
+            b"start" => {
+                has_started = is_done;
+                is_done
+            }
+            b"stop" => has_started,
+            b"migrate_to" | b"promote" | b"demote" => true,
+            b"monitor" => is_done || of.is_recurring(),
+            b"migrate_from" => is_done,
+            _ => false,
+        };
+        last = last.max(runs.then(|| of.changed().unwrap_or(0)));
+    }
+    last
+}
+
+/// What is known not to run on a host.
 #[derive(Debug, Clone, Default)]
-pub(super) struct IdleMarks(BTreeMap<Option<i64>, Vec<NameMark>>);
+pub(super) struct IdleMarks {
+    /// By when that changed or was found last. Much of it was at the same time.
+    by_time: BTreeMap<Option<i64>, Vec<NameMark>>,
+    /// What has run there, and [when](ResourceHistory::ran).
+    ran: Vec<(NameMark, i64)>,
+}
 
 impl IdleMarks {
-    pub(super) fn add(&mut self, name: &[u8], when: Option<i64>) {
-        self.0.entry(when).or_default().push(NameMark::of(name));
+    pub(super) fn add(&mut self, name: &[u8], when: Option<i64>, ran: Option<i64>) {
+        let mark = NameMark::of(name);
+        self.by_time.entry(when).or_default().push(mark);
+        self.ran.extend(ran.map(|ran| (mark, ran)));
     }
 
-    pub(super) fn append(&mut self, other: IdleMarks) {
-        for (when, mut marks) in other.0 {
-            self.0.entry(when).or_default().append(&mut marks);
+    pub(super) fn append(&mut self, mut other: IdleMarks) {
+        for (when, mut marks) in other.by_time {
+            self.by_time.entry(when).or_default().append(&mut marks);
         }
+        self.ran.append(&mut other.ran);
+    }
+
+    /// What has run there, and [when](ResourceHistory::ran).
+    pub(super) fn ran(&self) -> impl Iterator<Item = (NameMark, i64)> + '_ {
+        self.ran.iter().copied()
     }
 
     /// What all of them are known by.
@@ -270,7 +309,7 @@ impl IdleMarks {
     /// When a resource was last known not to run, if it is one of these.
     pub(super) fn when(&self, name: &[u8]) -> Option<Option<i64>> {
         let mark = NameMark::of(name);
-        self.0.iter().find(|(_, marks)| marks.contains(&mark)).map(|(when, _)| *when)
+        self.by_time.iter().find(|(_, marks)| marks.contains(&mark)).map(|(when, _)| *when)
     }
 }
 

@@ -11,7 +11,7 @@ use super::super::score::AllocationScore;
 use super::super::working_set::{Host, HostState};
 use super::document::{child, children, required, wrong};
 use super::guests::GuestDraft;
-use super::history::{self, IdleMarks, Trace};
+use super::history::{self, IdleMarks, NameMark, Trace};
 use super::properties::{Properties, amount};
 use super::{HostRecord, Reader};
 use crate::input::error::Result;
@@ -67,15 +67,28 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.first_known.extend(taken.iter().flat_map(|of| &of.order));
         self.has_fenced |= taken.is_some_and(|of| of.fences) || others_fence;
         let taken = taken.into_iter().flat_map(|of| &of.histories);
+        let mut ran = Vec::new();
         let taken = taken.map(|(name, history)| (name.as_str(), Cow::Borrowed(history)));
         let others = others.into_iter().map(|(name, history)| (name, Cow::Owned(history)));
         for (position, (name, history)) in taken.chain(others).enumerate() {
+            ran.extend(history.ran.map(|when| (NameMark::of(name.as_bytes()), when)));
             match history.trace {
-                Trace::Inactive(when) => idle.add(name.as_bytes(), when),
+                Trace::Inactive(when) => idle.add(name.as_bytes(), when, history.ran),
                 _ => self.records.entry(name).or_default().push(HostRecord { host, position, history }),
             }
         }
+        for (name, when) in ran.into_iter().chain(idle.ran()) {
+            let last = self.last_hosts.entry(name).or_insert((when, host));
+            if when > last.0 {
+                *last = (when, host);
+            }
+        }
         self.idle[host.get()] = idle;
+    }
+
+    /// The host on which a resource ran last, by what the status calls it.
+    pub(super) fn last_host(&self, name: &str) -> Option<HostIdx> {
+        self.last_hosts.get(&NameMark::of(name.as_bytes())).map(|(_, host)| *host)
     }
 
     /// The hosts by their place in the status, guest nodes behind all others: what runs on them is known only when those are.

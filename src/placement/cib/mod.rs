@@ -150,6 +150,8 @@ struct Reader<'a, 'i> {
     has_fenced: bool,
     /// By host, what is known not to run there.
     idle: Vec<IdleMarks>,
+    /// By what the status calls a resource, when and where it ran last; of several hosts at one time, the first by name.
+    last_hosts: HashMap<NameMark, (i64, HostIdx)>,
     /// By the id of a resource, how often it failed, host by host.
     failures: HashMap<String, Vec<FailCount>>,
     /// The devices that unfence hosts.
@@ -202,6 +204,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             first_known: Vec::new(),
             has_fenced: false,
             idle: Vec::new(),
+            last_hosts: HashMap::new(),
             failures: HashMap::new(),
             unfencers: Vec::new(),
             unsought: HashSet::new(),

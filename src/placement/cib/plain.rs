@@ -155,7 +155,7 @@ impl<R: Read> Sieve<R> {
             order.extend(Some(NameMark::of(past.id())).filter(|_| is_first && !operations.is_empty()));
             match ResourceHistory::of(&past, &mut operations) {
                 ResourceHistory { trace: Trace::Inactive(_), .. } if operations.is_empty() => {}
-                ResourceHistory { trace: Trace::Inactive(when), .. } => idle.add(past.id(), when),
+                ResourceHistory { trace: Trace::Inactive(when), ran, .. } => idle.add(past.id(), when, ran),
                 history => found.push((past.id(), history)),
             }
             done = reader;

@@ -180,6 +180,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let place = self.whereabouts(&name, &rules, managed_on, &mut reasons);
         resource.failed_on = self.banned_from((&name, threshold), &rules, &place);
         self.settle_on(&mut resource, &place, metas.get("multiple-active"));
+        resource.last_host = self.last_host(&name);
         resource.managed &= !place.blocked;
         if !sources.is_empty() {
             let revision = |host: HostIdx| self.revision(&sources, &resource.agent, (&name, host));
@@ -279,6 +280,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             utilization: Capacities::default(),
             scores: self.unscored.clone(),
             active: None,
+            last_host: None,
             also_on: Vec::new(),
             others_lost: false,
             sent_to: None,

@@ -71,6 +71,7 @@ pub fn parse(text: &str, source: &str) -> Result<Arrivals> {
         ram: part.ram,
         vcpus: part.vcpus,
         node: None,
+        last_node: None,
         disk_node: None,
         keys: part.keys,
         started_with: None,

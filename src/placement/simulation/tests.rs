@@ -88,7 +88,7 @@ fn three_machines_on_two_nodes() {
     assert_eq!(places(&timeline, Contender::Balanced), [a, b, b, b]);
     // one machine on each, and a is the smaller name
     assert_eq!(places(&timeline, Contender::Utilization), [a, b, a, b]);
-    // a is worth 30 * 0.406 + 27 + 30 = 69.2, b 90, then 78.1: the second round, of which a is out
+    // a is worth 25 * 0.406 + 22.5 + 25 = 57.7, b 75, then 65.1: rounds of which a is out
     assert_eq!(places(&timeline, Contender::Affinity), [a, b, b, b]);
     // of equal nodes the last; then each goes to where less is
     assert_eq!(places(&timeline, Contender::Hail), [b, a, a, a]);

@@ -187,6 +187,7 @@ fn emptied(mut fleet: Fleet) -> Fleet {
         if let Some(node) = machine.node.take().and_then(|node| fleet.nodes.get_mut(node)) {
             node.ram_free += machine.ram;
         }
+        machine.last_node = None;
         machine.disk_node = None;
         machine.reach = None;
         machine.exclusion = TagSet::default();

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::model::shown::shown_name;
 use crate::placement::affinity::{
-    CompiledKey, CompiledKeys, Fleet, KeyTerm, MachineChoice, Misplaced, NodeRefusal, StuckMachine, by_worth,
+    CompiledKey, Fleet, KeyTerm, MachineChoice, Misplaced, NodeRefusal, StuckMachine, by_worth,
 };
 use crate::report::json::Generator;
 use crate::report::number::counted;
@@ -57,7 +57,7 @@ impl AffinityResult<'_> {
             lines.push(String::new());
             lines.extend(choice_lines(self.fleet, choice));
             if explain {
-                lines.extend(keys(&choice.keys));
+                lines.extend(self.keys(choice));
             }
         }
         if let Some(misplaced) = self.misplaced {
@@ -99,6 +99,22 @@ impl AffinityResult<'_> {
         let sticky: String =
             choice.sticky.iter().map(|key| format!("; takes {} along", shown_name(&key.name))).collect();
         format!("{name}: {} ({how}){sticky}", self.node(node))
+    }
+
+    /// What the keys of a machine come to, and which level gave each.
+    fn keys(&self, choice: &MachineChoice) -> Vec<String> {
+        let machine = &self.fleet.machines[choice.machine];
+        let line = |side: &str, key: &CompiledKey| {
+            let over = if key.over_billing { ", which wins over the billing entity's there" } else { "" };
+            let from = match self.fleet.copied_from(machine, key) {
+                Some(node) => format!("copied from {}, where it ran", shown_name(&node.name)),
+                None => format!("{} keys of the level {}{over}", key.owner, key.level),
+            };
+            let name = shown_name(&key.name);
+            format!("  {side} key {name} = {}, weight {}: {from}", number(key.value), number(key.weight))
+        };
+        let system = choice.keys.system.iter().map(|key| line("system", key));
+        system.chain(choice.keys.customer.iter().map(|key| line("customer", key))).collect()
     }
 
     fn table(&self, choice: &MachineChoice) -> Vec<String> {
@@ -316,23 +332,6 @@ impl KeyView<'_> {
         let (level, owner) = (key.level.as_str(), key.owner.as_str());
         KeyView { key: &key.name, value: key.value, weight: key.weight, level, owner }
     }
-}
-
-/// What the keys of a machine come to, and which level gave each.
-fn keys(keys: &CompiledKeys) -> Vec<String> {
-    let line = |side: &str, key: &CompiledKey| {
-        let over = if key.over_billing { ", which wins over the billing entity's there" } else { "" };
-        format!(
-            "  {side} key {} = {}, weight {}: {} keys of the level {}{over}",
-            shown_name(&key.name),
-            number(key.value),
-            number(key.weight),
-            key.owner,
-            key.level
-        )
-    };
-    let system = keys.system.iter().map(|key| line("system", key));
-    system.chain(keys.customer.iter().map(|key| line("customer", key))).collect()
 }
 
 fn terms(terms: &[KeyTerm]) -> String {

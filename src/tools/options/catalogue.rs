@@ -296,7 +296,7 @@ pub const WEIGHTS: OptionDef = OptionDef::new(
 
 pub const AFFINITY_WEIGHT: OptionDef = OptionDef::new(
     "affinity-weight",
-    "let the affinity keys of customers count in the score: what all running instances' keys are worth on their nodes, negated, times WEIGHT [0]",
+    "let customers' affinity keys and copies of sticky keys count in the score, times WEIGHT [0]",
 )
 .takes("WEIGHT", Float, |o, g| affinity_weight(g, &mut o.load.merge.weights))
 .added();

@@ -1,259 +1,9 @@
-//! Placement by affinity keys: the numbers of the specification, its properties, and a plain model.
+//! The properties of placement by affinity keys, and a plain model, on random fleets.
 
 use htools::generate::random::Random;
-use htools::model::{Mib, proximity};
-use htools::placement::affinity::{
-    AffinityKey, AffinityOptions, ChoiceDetail, CompiledKeys, Fleet, FleetNode, KeyLevel, KeyOwner,
-    LevelKeys, Machine, MachineChoice, MachineOrder, NodeKey, NodeRefusal, Occupancy, misplaced, place_all,
-};
+use htools::model::proximity;
 
-const GIB: i64 = 1024;
-
-fn node(name: &str, gib: i64, keys: &[(&str, f64)]) -> FleetNode {
-    let keys =
-        keys.iter().map(|(name, value)| NodeKey { name: (*name).to_owned(), value: *value, sticky: None });
-    FleetNode {
-        name: name.to_owned(),
-        running: true,
-        ram_total: Mib(gib * GIB),
-        ram_free: Mib(gib * GIB),
-        ram_ratio: 1.0,
-        cpus: 16,
-        cpu_ratio: 1.0,
-        load: 0.0,
-        keys: keys.collect(),
-    }
-}
-
-fn machine(name: &str, gib: i64, vcpus: u64) -> Machine {
-    Machine { name: name.to_owned(), ram: Mib(gib * GIB), vcpus, ..Machine::default() }
-}
-
-/// A machine that runs, with nothing but its size and keys.
-fn running(name: &str, on: usize, gib: i64, vcpus: u64, keys: &[(&str, f64)]) -> Machine {
-    let keys = keys.iter().map(|(name, value)| ((*name).to_owned(), *value));
-    Machine { node: Some(on), started_with: Some(keys.collect()), ..machine(name, gib, vcpus) }
-}
-
-fn with(mut machine: Machine, owner: KeyOwner, level: KeyLevel, keys: &[(&str, f64, f64)]) -> Machine {
-    let key = |(name, value, weight): &(&str, f64, f64)| AffinityKey {
-        name: (*name).to_owned(),
-        value: *value,
-        weight: *weight,
-    };
-    machine.keys.push(LevelKeys { level, owner, keys: keys.iter().map(key).collect() });
-    machine
-}
-
-fn wishing(machine: Machine, keys: &[(&str, f64, f64)]) -> Machine {
-    with(machine, KeyOwner::Customer, KeyLevel::Server, keys)
-}
-
-fn fleet(nodes: Vec<FleetNode>, machines: Vec<Machine>) -> Fleet {
-    Fleet { nodes, machines, ..Fleet::default() }
-}
-
-/// A fleet in which the special keys count for nothing.
-fn without_special(nodes: Vec<FleetNode>, machines: Vec<Machine>) -> Fleet {
-    let keys =
-        ["#RAM", "#CPU", "#LOAD"].map(|name| AffinityKey { name: name.to_owned(), value: 0.0, weight: 0.0 });
-    let options = AffinityOptions { zero_disables: true, ..AffinityOptions::default() };
-    Fleet { nodes, machines, keys: keys.to_vec(), options, ..Fleet::default() }
-}
-
-fn placed(fleet: &Fleet) -> Vec<MachineChoice> {
-    place_all(fleet, MachineOrder::Document, ChoiceDetail::Terms)
-}
-
-fn names(fleet: &Fleet, choices: &[MachineChoice]) -> Vec<String> {
-    let name = |choice: &MachineChoice| choice.node.map_or("-".to_owned(), |at| fleet.nodes[at].name.clone());
-    choices.iter().map(name).collect()
-}
-
-fn scores(choice: &MachineChoice) -> Vec<f64> {
-    choice.verdicts.iter().map(|verdict| verdict.system).collect()
-}
-
-fn wishes(choice: &MachineChoice) -> Vec<f64> {
-    choice.verdicts.iter().map(|verdict| verdict.customer).collect()
-}
-
-#[test]
-fn a_node_needs_more_memory_than_is_needed_by_both_counts() {
-    // physical GiB, ratio, allocated GiB, free MiB, what comes of it
-    let refused = |allocated: i64, ratio: f64, free: i64| {
-        let mut host = node("n", 64, &[]);
-        (host.ram_ratio, host.ram_free) = (ratio, Mib(free));
-        let fleet = fleet(vec![host], vec![running("old", 0, allocated, 1, &[]), machine("vm", 4, 1)]);
-        placed(&fleet)[0].verdicts[0].refusal
-    };
-    let needed = Mib(5120);
-    assert_eq!(refused(60, 1.0, 10 * GIB), Some(NodeRefusal::Promised { free: 4096.0, needed }));
-    assert_eq!(refused(70, 2.0, 5 * GIB), Some(NodeRefusal::Measured { free: Mib(5120), needed }));
-    assert_eq!(refused(100, 2.0, 9 * GIB / 2), Some(NodeRefusal::Measured { free: Mib(4608), needed }));
-    assert_eq!(refused(59, 1.0, 10 * GIB), Some(NodeRefusal::Promised { free: 5120.0, needed }));
-    assert_eq!(refused(58, 1.0, 10 * GIB), None);
-}
-
-/// Nodes of 64 GiB and 16 processors of which so much is used.
-fn used(parts: &[(i64, u64, f64, f64)]) -> Fleet {
-    let mut machines = Vec::new();
-    let mut nodes = Vec::new();
-    for (at, (ram, vcpus, load, cpu_ratio)) in parts.iter().enumerate() {
-        let mut host = node(&format!("n{}", at + 1), 64, &[]);
-        (host.load, host.cpu_ratio) = (*load, *cpu_ratio);
-        nodes.push(host);
-        machines.push(running(&format!("old{at}"), at, *ram, *vcpus, &[]));
-    }
-    machines.push(machine("vm", 1, 1));
-    fleet(nodes, machines)
-}
-
-#[test]
-fn rounds_let_the_best_pass() {
-    let fleet = used(&[(16, 8, 0.25, 1.0), (32, 16, 0.5, 1.0), (20, 4, 0.3, 1.0)]);
-    let choice = &placed(&fleet)[0];
-    assert_eq!(scores(choice), [60.0, 30.0, 64.125]);
-    let passed: Vec<bool> = choice.verdicts.iter().map(|verdict| verdict.passed).collect();
-    assert_eq!((choice.round, passed), (Some(3), vec![false, false, true]));
-
-    let fleet = used(&[(48, 12, 0.75, 1.0), (44, 14, 0.7, 1.0), (60, 32, 1.0, 2.0)]);
-    let choice = &placed(&fleet)[0];
-    assert_eq!(
-        scores(choice).iter().map(|score| (score * 1e6).round() / 1e6).collect::<Vec<_>>(),
-        [22.5, 22.125, 1.875]
-    );
-    let passed: Vec<bool> = choice.verdicts.iter().map(|verdict| verdict.passed).collect();
-    assert_eq!((choice.round, passed), (Some(7), vec![true, true, false]));
-}
-
-#[test]
-fn nothing_is_started_where_it_is_repelled_too_much() {
-    let vm = with(machine("vm", 1, 1), KeyOwner::System, KeyLevel::Server, &[("ds", 1.0, -10.0)]);
-    let alone = without_special(vec![node("n1", 64, &[("ds", 1.0)])], vec![vm.clone()]);
-    let choice = &placed(&alone)[0];
-    assert_eq!((scores(choice), choice.node, choice.round), (vec![-10.0], None, None));
-    let two = without_special(vec![node("n1", 64, &[("ds", 1.0)]), node("n2", 64, &[("ds", 2.0)])], vec![vm]);
-    let choice = &placed(&two)[0];
-    assert_eq!((scores(choice), choice.node, choice.round), (vec![-10.0, 0.0], Some(1), Some(10)));
-    let plain = without_special(vec![node("n1", 64, &[])], vec![machine("vm", 1, 1)]);
-    assert_eq!(placed(&plain)[0].round, Some(10));
-}
-
-#[test]
-fn customers_keys_decide_among_those_that_passed() {
-    let nodes = || {
-        vec![
-            node("n1", 64, &[("_ssd", 1.0)]),
-            node("n2", 64, &[("_ssd", 1.0)]),
-            node("n3", 64, &[("_ssd", 0.0)]),
-        ]
-    };
-    let old = || {
-        let group = |name: &str, on, value| running(name, on, 0, 0, &[("group", value)]);
-        vec![group("a", 0, 1.0), group("b", 0, 1.0), group("c", 0, 1.5), group("d", 1, 2.0)]
-    };
-    let place = |keys: &[(&str, f64, f64)]| {
-        let mut machines = old();
-        machines.push(wishing(machine("vm", 1, 1), keys));
-        let fleet = fleet(nodes(), machines);
-        let choice = placed(&fleet).remove(0);
-        (wishes(&choice), choice.node)
-    };
-    assert_eq!(place(&[("group", 1.0, 20.0)]), (vec![50.0, 0.0, 0.0], Some(0)));
-    assert_eq!(place(&[("group", 1.0, -20.0), ("_ssd", 1.0, 25.0)]), (vec![-25.0, 25.0, 0.0], Some(1)));
-}
-
-#[test]
-fn each_machine_sees_those_before() {
-    let sequence = |weight: f64| {
-        let nodes = vec![node("n1", 64, &[]), node("n2", 64, &[]), node("n3", 32, &[])];
-        let vm = |at: usize| wishing(machine(&format!("vm{at}"), 4, 2), &[("grp", 7.0, weight)]);
-        let fleet = fleet(nodes, (1..=5).map(vm).collect());
-        let choices = placed(&fleet);
-        (names(&fleet, &choices), choices)
-    };
-    let (apart, choices) = sequence(-50.0);
-    assert_eq!(apart, ["n1", "n2", "n3", "n1", "n2"]);
-    assert_eq!(scores(&choices[1]), [84.375, 90.0, 90.0]);
-    assert_eq!(scores(&choices[4]), [78.75, 84.375, 82.5]);
-    assert!(!choices[4].verdicts[0].passed && choices[4].round == Some(1));
-    let (together, choices) = sequence(50.0);
-    assert_eq!(together, ["n1", "n1", "n2", "n2", "n3"]);
-    assert_eq!((scores(&choices[2])[0], wishes(&choices[2])[0]), (78.75, 100.0));
-    assert!(!choices[2].verdicts[0].passed);
-}
-
-#[test]
-fn sticky_keys_go_along_and_attract() {
-    let mut nodes =
-        vec![node("n1", 64, &[("ds", 1.0)]), node("n2", 64, &[("ds", 2.0)]), node("n3", 64, &[("ds", 2.0)])];
-    for host in &mut nodes {
-        // 60 without it
-        host.load = 1.0;
-        host.keys[0].sticky = Some(40.0);
-    }
-    let vm = with(machine("vm", 1, 1), KeyOwner::System, KeyLevel::Server, &[("ds", 2.0, 40.0)]);
-    let fleet = fleet(nodes, vec![vm]);
-    let choice = &placed(&fleet)[0];
-    assert_eq!((scores(choice), choice.round), (vec![60.0, 100.0, 100.0], Some(1)));
-    let taken = AffinityKey { name: "ds".to_owned(), value: 2.0, weight: 40.0 };
-    assert_eq!((choice.node, &choice.sticky), (Some(1), &vec![taken]));
-}
-
-#[test]
-fn a_first_disk_leaves_no_choice() {
-    let mut vm = wishing(machine("vm", 1, 1), &[("grp", 1.0, 50.0)]);
-    vm.disk_node = Some(1);
-    let mut fleet = fleet(
-        vec![node("n1", 64, &[]), node("n2", 64, &[])],
-        vec![running("a", 0, 1, 1, &[("grp", 1.0)]), vm],
-    );
-    let choice = placed(&fleet).remove(0);
-    assert_eq!(
-        (choice.node, choice.round, choice.verdicts[0].refusal),
-        (Some(1), None, Some(NodeRefusal::DiskElsewhere))
-    );
-    fleet.nodes[1].running = false;
-    assert_eq!(placed(&fleet)[0].node, None);
-}
-
-#[test]
-fn thresholds_are_exceeded_not_met() {
-    // a score just at a threshold, and as little above and below as a number can be
-    for round in 1..=10 {
-        let options = AffinityOptions::default();
-        let threshold = options.threshold(round);
-        for (weight, expected) in [
-            (threshold, round + 1),
-            (threshold.next_up(), round + 1),
-            (threshold.next_down(), round + 1),
-            (threshold + 2e-9, round),
-            (threshold - 2e-9, round + 1),
-        ] {
-            let vm = with(machine("vm", 1, 1), KeyOwner::System, KeyLevel::Server, &[("k", 1.0, weight)]);
-            let fleet = without_special(vec![node("n", 64, &[("k", 1.0)])], vec![vm]);
-            let wanted = Some(expected).filter(|round| *round <= 10);
-            assert_eq!(placed(&fleet)[0].round, wanted, "{threshold} {weight}");
-        }
-    }
-}
-
-#[test]
-fn sums_that_are_no_numbers_still_choose() {
-    // no document can say this; a user of the library can
-    let huge = [("_a", 0.0, f64::MAX), ("_b", 0.0, -f64::MAX)];
-    let vm = wishing(machine("vm", 1, 1), &huge);
-    let other = running("other", 0, 1, 1, &[("_a", 0.0), ("_b", 0.0)]);
-    for tie_seed in [None, Some(1)] {
-        let mut fleet =
-            fleet(vec![node("n", 64, &[("_a", 0.0), ("_b", 0.0)])], vec![vm.clone(), other.clone()]);
-        fleet.options.tie_seed = tie_seed;
-        let choice = &placed(&fleet)[0];
-        assert!(choice.verdicts[0].customer.is_nan());
-        assert_eq!(choice.node, Some(0));
-    }
-}
+use super::*;
 
 #[test]
 fn what_is_started_and_stopped_leaves_no_trace() {
@@ -305,7 +55,9 @@ fn random_fleet(random: &mut Random) -> Fleet {
             host.ram_ratio = *random.pick(&[1.0, 2.0]);
             for name in ["ds", "rack", "_ssd"] {
                 if random.chance(0.7) {
-                    host.keys.push(NodeKey { name: name.to_owned(), value: quarter(random), sticky: None });
+                    let weight = random.between(-2, 8) as f64 * 8.0;
+                    let sticky = (!name.starts_with('_') && random.chance(0.3)).then_some(weight);
+                    host.keys.push(NodeKey { name: name.to_owned(), value: quarter(random), sticky });
                 }
             }
             host
@@ -315,6 +67,7 @@ fn random_fleet(random: &mut Random) -> Fleet {
     let machines = (0..1 + random.below(8)).map(|at| {
         let mut vm = machine(&format!("m{at}"), random.below(5) as i64, random.below(5) as u64);
         vm.node = random.chance(0.5).then(|| random.below(count));
+        vm.last_node = (vm.node.is_none() && random.chance(0.5)).then(|| random.below(count));
         vm.disk_node = random.chance(0.05).then(|| random.below(count));
         for level in LEVELS {
             for (owner, names) in [
@@ -326,7 +79,10 @@ fn random_fleet(random: &mut Random) -> Fleet {
                     names.iter().filter(|_| random.chance(0.2)).map(|name| (*name, 0.0, 0.0)).collect();
                 let keys: Vec<(&str, f64, f64)> = keys
                     .into_iter()
-                    .map(|(name, ..)| (name, quarter(random), random.between(-4, 8) as f64 * 8.0))
+                    .map(|(name, ..)| {
+                        let value = if name.starts_with('#') { 0.0 } else { quarter(random) };
+                        (name, value, random.between(-4, 8) as f64 * 8.0)
+                    })
                     .collect();
                 if !keys.is_empty() {
                     vm = with(vm, owner, level, &keys);
@@ -337,6 +93,12 @@ fn random_fleet(random: &mut Random) -> Fleet {
     });
     let machines = machines.collect();
     let mut fleet = Fleet { nodes, machines, ..Fleet::default() };
+    for name in ["#CPU", "#LOAD", "ds"] {
+        if random.chance(0.2) {
+            let (name, weight) = (name.to_owned(), random.between(-1, 6) as f64 * 8.0);
+            fleet.keys.push(AffinityKey { name, value: 0.0, weight });
+        }
+    }
     fleet.options.zero_disables = random.chance(0.2);
     fleet.options.msav_steps = 1 + random.below(12) as u32;
     fleet.options.overhead = Mib(*random.pick(&[0, 1024]));
@@ -364,15 +126,24 @@ mod plain {
         };
         if system {
             for name in ["#CPU", "#LOAD", "#RAM"] {
-                see(0, &AffinityKey { name: name.to_owned(), value: 0.0, weight: 30.0 });
+                if !fleet.keys.iter().any(|key| key.name == name && key.weight == 0.0) {
+                    see(0, &AffinityKey { name: name.to_owned(), value: 0.0, weight: 25.0 });
+                }
             }
             fleet.keys.iter().for_each(|key| see(1, key));
         }
         for of in &machine.keys {
-            let rank = 10 * (of.level as usize) + usize::from(of.owner == KeyOwner::Customer);
+            let rank = 10 * (of.level as usize) + usize::from(of.owner != KeyOwner::Billing);
             if system == (of.owner == KeyOwner::System) {
                 of.keys.iter().for_each(|key| see(rank + 10, key));
             }
+        }
+        // copies are on the level of the server, unless the machine has such a key there
+        let home = machine.node.or(machine.last_node).filter(|_| system);
+        for key in home.into_iter().flat_map(|on| &fleet.nodes[on].keys) {
+            let (name, value) = (key.name.clone(), key.value);
+            let copy = key.sticky.map(|weight| AffinityKey { name, value, weight });
+            copy.iter().for_each(|copy| see(10 * (KeyLevel::Server as usize) + 10, copy));
         }
         found.sort_by(|one, other| one.0.cmp(&other.0));
         let left = found.into_iter().filter(|(.., weight)| *weight != 0.0);
@@ -436,10 +207,10 @@ mod plain {
                         .iter()
                         .filter(|(_, score, _)| (score * 1e9).round() > (threshold * 1e9).round())
                         .collect();
-                    let best = up.iter().max_by(|one, other| {
-                        let names = fleet.nodes[other.0].name.cmp(&fleet.nodes[one.0].name);
-                        one.2.total_cmp(&other.2).then(names)
-                    });
+                    let most = up.iter().map(|of| of.2).fold(f64::NEG_INFINITY, f64::max);
+                    let mut equal: Vec<_> = up.into_iter().filter(|of| most - of.2 < 1e-9).collect();
+                    equal.sort_by_key(|of| &fleet.nodes[of.0].name);
+                    let best = equal.first();
                     if let Some(best) = best {
                         answer = (Some(best.0), Some(round));
                         break;
@@ -486,11 +257,14 @@ fn verifying_is_placing_anew() {
                 }
             }
             let on = machine.node.unwrap();
-            other.machines[at].node = None;
+            (other.machines[at].node, other.machines[at].last_node) = (None, Some(on));
             other.nodes[on].ram_free += machine.ram;
-            let anew = placed(&other).into_iter().find(|choice| choice.machine == at).unwrap().node;
+            let choice = placed(&other).into_iter().find(|choice| choice.machine == at).unwrap();
+            let anew = choice.node;
             let told = found.iter().find(|of| of.machine == at);
-            assert_eq!(told.is_some(), anew != Some(on));
+            let worth = |node: usize| choice.verdicts[node].customer;
+            let ties = |best: usize| choice.verdicts[on].passed && worth(best) - worth(on) < 1e-9;
+            assert_eq!(told.is_none(), anew == Some(on) || anew.is_some_and(ties));
             if let Some(told) = told {
                 assert_eq!((told.at, told.node), (on, anew));
                 elsewhere += 1;
@@ -514,6 +288,7 @@ fn order_and_shifts_change_nothing() {
         let moved = |at: usize| order.iter().position(|old| *old == at).unwrap();
         for vm in &mut other.machines {
             (vm.node, vm.disk_node) = (vm.node.map(moved), vm.disk_node.map(moved));
+            vm.last_node = vm.last_node.map(moved);
             random.shuffle(&mut vm.keys);
             vm.keys.iter_mut().for_each(|of| of.keys.reverse());
         }
@@ -524,7 +299,8 @@ fn order_and_shifts_change_nothing() {
         for key in other.nodes.iter_mut().flat_map(|host| &mut host.keys).filter(|key| key.name == "ds") {
             key.value += 16.0;
         }
-        for key in other.machines.iter_mut().flat_map(|vm| &mut vm.keys).flat_map(|of| &mut of.keys) {
+        let of_machines = other.machines.iter_mut().flat_map(|vm| &mut vm.keys);
+        for key in of_machines.flat_map(|of| &mut of.keys).chain(&mut other.keys) {
             if key.name == "ds" {
                 key.value += 16.0;
             }
@@ -561,25 +337,4 @@ fn more_weight_never_lowers_a_node_of_that_value() {
             }
         }
     }
-}
-
-#[test]
-fn the_largest_come_first_and_ties_may_be_random() {
-    let nodes = || vec![node("n1", 64, &[]), node("n2", 64, &[]), node("n3", 64, &[])];
-    let mut fleet = fleet(nodes(), vec![machine("small", 2, 1), machine("large", 32, 1)]);
-    let order = |fleet: &Fleet, order| {
-        let choices = place_all(fleet, order, ChoiceDetail::Scores);
-        choices.iter().map(|choice| fleet.machines[choice.machine].name.clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(order(&fleet, MachineOrder::Document), ["small", "large"]);
-    assert_eq!(order(&fleet, MachineOrder::Ram), ["large", "small"]);
-    let seeds: std::collections::HashSet<Option<usize>> = (0..50)
-        .map(|seed| {
-            fleet.options.tie_seed = Some(seed);
-            let again = placed(&fleet)[0].node;
-            assert_eq!(placed(&fleet)[0].node, again);
-            again
-        })
-        .collect();
-    assert_eq!(seeds.len(), 3);
 }
