@@ -137,7 +137,7 @@ pub fn fleet_of_set(set: &WorkingSet) -> PacemakerFleet {
         fleet.machines.push(Machine { name, ram, vcpus, node, fixed: true, ..Machine::default() });
     }
     members.resize(fleet.machines.len(), Vec::new());
-    let named = named(&fleet);
+    let named = named(set, &fleet);
     let mut used = vec![Mib(0); set.hosts.len()];
     fleet.machines.iter().for_each(|of| of.node.into_iter().for_each(|node| used[node] += of.ram));
     for (host, used) in set.hosts.iter().zip(used) {
@@ -165,12 +165,17 @@ pub fn fleet_of_set(set: &WorkingSet) -> PacemakerFleet {
     }
 }
 
-/// The names of keys that machines have: the operator's, and the customers'.
-fn named(fleet: &Fleet) -> HashSet<String> {
+/// The names of keys that machines have, the operator's and the customers', or may have copies of.
+fn named(set: &WorkingSet, fleet: &Fleet) -> HashSet<String> {
     let of_machines =
         fleet.machines.iter().flat_map(|machine| machine.keys.iter().chain(machine.shared.iter()));
     let keys = of_machines.flat_map(|of| &of.keys).chain(&fleet.keys);
-    keys.map(|key| key.name.clone()).collect()
+    let sticky = |(name, value): &(String, String)| {
+        let (_, key) = read(name, value, Bearer::Node)?;
+        key.ok().filter(|key| key.role == KeyRole::Sticky).map(|key| key.name)
+    };
+    let copied = set.hosts.iter().flat_map(|host| &host.attributes).filter_map(sticky);
+    keys.map(|key| key.name.clone()).chain(copied).collect()
 }
 
 /// Reads keys, and notes what is none.

@@ -176,6 +176,7 @@ fn colocations_by_an_attribute_hold_for_zones() {
         ram: [1, 0],
         cpus: 1,
         host,
+        ran: None,
         managed: true,
         is_group: false,
         keys: Default::default(),

@@ -27,6 +27,8 @@ pub struct Vm {
     pub ram: [u32; 2],
     pub cpus: u32,
     pub host: Option<usize>,
+    /// Where it ran before, if it runs nowhere.
+    pub ran: Option<usize>,
     pub managed: bool,
     /// Whether it is a group of two.
     pub is_group: bool,
@@ -48,7 +50,8 @@ fn some_keys(random: &mut Random, names: &[&'static str], chance: f64) -> Vec<Ke
     let mut keys = Vec::new();
     for name in names {
         if random.chance(chance) {
-            keys.push((*name, quarter(random), random.between(-4, 8) as f64 * 8.0));
+            let value = if name.starts_with('#') { 0.0 } else { quarter(random) };
+            keys.push((*name, value, random.between(-4, 8) as f64 * 8.0));
         }
     }
     keys
@@ -68,11 +71,13 @@ pub fn sample(random: &mut Random) -> Sample {
         let is_group = random.chance(0.3);
         let second = if is_group { 512 * random.below(4) as u32 } else { 0 };
         let levels = |random: &mut Random| [some_keys(random, &NAMES, 0.3), some_keys(random, &WISHES, 0.3)];
+        let host = random.chance(0.5).then(|| random.below(count));
         Vm {
             name: format!("m{at}"),
             ram: [1024 * random.below(5) as u32, second],
             cpus: random.below(5) as u32,
-            host: random.chance(0.5).then(|| random.below(count)),
+            host,
+            ran: (host.is_none() && random.chance(0.5)).then(|| random.below(count)),
             managed: random.chance(0.8),
             is_group,
             keys: [if is_group { levels(random) } else { Default::default() }, levels(random)],
@@ -80,6 +85,11 @@ pub fn sample(random: &mut Random) -> Sample {
     };
     let vms = (0..1 + random.below(8)).map(|at| vm(at, random)).collect();
     Sample { hosts, vms, cluster: some_keys(random, &NAMES, 0.3) }
+}
+
+/// Whether a key of a host is sticky.
+fn is_sticky((name, _, weight): &Key) -> bool {
+    !name.starts_with('_') && weight.rem_euclid(24.0) == 0.0
 }
 
 pub fn escaped(text: &str) -> String {
@@ -123,8 +133,11 @@ impl Sample {
         for (at, host) in self.hosts.iter().enumerate().rev() {
             let name = escaped(&host.name);
             let _ = write!(xml, r#"<node id="{at}" uname="{name}">"#);
-            let mut own: Vec<(String, String)> =
-                host.keys.iter().map(|(name, value, _)| (escaped(name), value.to_string())).collect();
+            let key = |key: &Key| match is_sticky(key) {
+                true => told("sticky", &[*key]).remove(0),
+                false => (escaped(key.0), key.1.to_string()),
+            };
+            let mut own: Vec<(String, String)> = host.keys.iter().map(key).collect();
             own.push(("standby".to_owned(), host.standby.to_string()));
             own.push(("site".to_owned(), "2b".to_owned()));
             pairs(&mut xml, "instance_attributes", &name, &own);
@@ -175,6 +188,13 @@ impl Sample {
                     history(&mut xml, 1, (&format!("{}{end}", vm.name), DUMMY), &name, true);
                 });
             }
+            // of a group the first member tells
+            for vm in self.vms.iter().filter(|vm| vm.ran == Some(at)) {
+                let end = if vm.is_group { "-a" } else { "" };
+                let mut past = String::new();
+                history(&mut past, 1, (&format!("{}{end}", vm.name), DUMMY), &name, false);
+                xml += &past.replace("monitor", "stop").replace("rc-code=\"7\"", "rc-code=\"0\"");
+            }
             xml += "</lrm_resources></lrm></node_state>";
         }
         xml + "</status></cib>"
@@ -186,21 +206,23 @@ impl Sample {
             keys.iter().map(of).collect()
         };
         let node = |host: &Host| {
-            let keys: Vec<Value> =
-                host.keys.iter().map(|(name, value, _)| json!({"name": name, "value": value})).collect();
+            let key =
+                |key: &Key| json!({"name": key.0, "value": key.1, "sticky": is_sticky(key), "weight": key.2});
+            let keys: Vec<Value> = host.keys.iter().map(key).collect();
             let state = if host.standby { "maintenance" } else { "running" };
             json!({"name": host.name, "state": state, "ram_total": host.ram, "cpus": host.cpus, "load": 0, "keys": keys})
         };
-        let level =
-            |sides: &[Vec<Key>; 2]| json!({"system": of_keys(&sides[0]), "customer": of_keys(&sides[1])});
+        // who has keys of a group is no customer
+        let level = |users: &str, sides: &[Vec<Key>; 2]| json!({"system": of_keys(&sides[0]), users: of_keys(&sides[1])});
         // what is not managed and does not run is nothing, and what has to leave its node has none
         let vms = self.vms.iter().filter(|vm| vm.managed || vm.host.is_some()).map(|vm| {
             let host = vm.host.filter(|at| !vm.managed || !self.hosts[*at].standby);
             let node = host.map(|at| self.hosts[at].name.clone());
+            let last = vm.host.or(vm.ran).filter(|_| host.is_none()).map(|at| self.hosts[at].name.clone());
             let [vdc, server] = &vm.keys;
             json!({
-                "name": vm.name, "ram": vm.ram[0] + vm.ram[1], "vcpus": vm.cpus, "node": node,
-                "keys": {"vdc": level(vdc), "server": level(server)},
+                "name": vm.name, "ram": vm.ram[0] + vm.ram[1], "vcpus": vm.cpus, "node": node, "last_node": last,
+                "keys": {"vdc": level("billing", vdc), "server": level("customer", server)},
             })
         });
         json!({

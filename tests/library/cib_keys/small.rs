@@ -156,7 +156,7 @@ fn keys_are_of_the_cluster_the_group_and_the_resource() {
             .system
             .into_iter()
             .chain(keys.customer)
-            .filter(|key| !key.name.starts_with(['#']) || key.weight != 30.0);
+            .filter(|key| !key.name.starts_with(['#']) || key.weight != 25.0);
         all.map(|key| format!("{}={}:{}@{}", key.name, key.value, key.weight, key.level)).collect::<Vec<_>>()
     };
     assert_eq!(shown("g"), ["#RAM=0:50@cluster", "ds=2:20@vdc", "all=1:7@cluster", "grp=2:-8@server"]);
