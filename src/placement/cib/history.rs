@@ -303,7 +303,7 @@ impl IdleMarks {
 
     /// What all of them are known by.
     pub(super) fn names(&self) -> HashSet<NameMark> {
-        self.0.values().flatten().copied().collect()
+        self.by_time.values().flatten().copied().collect()
     }
 
     /// When a resource was last known not to run, if it is one of these.
