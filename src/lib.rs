@@ -51,10 +51,10 @@
 //!   what is missing, where it would nearly do.
 //! * [`plan`]: the steps in order, as a [`graph`](plan::graph) of what waits for what and why, no more than
 //!   [is needed](plan::needs), of which jobsets are one walk and the [`stream`](plan::stream) another; how
-//!   long they take ([`durations`](plan::durations)); with which commands or opcodes they are done (reboots of whole clusters by [`maintenance`](plan::maintenance), and as a graph by [`rolling`](plan::rolling)), and how they are
+//!   long they take ([`durations`](plan::durations)); with which opcodes they are done, also to nodes ([`switching`](plan::switching), [`rolling`](plan::rolling)), and how they are
 //!   [taken back](plan::back); and a checker that replays them by the plain rules, also where they overlap. It knows
 //!   nothing but the model.
-//!   [`work`](plan::work) is a plan ready to be carried out, in names and opcodes;
+//!   [`work`](plan::work) is a plan ready to be carried out, in names and opcodes, of which jobs, [`command`](plan::command) lists and time tables are views;
 //!   [`fresh`](plan::fresh) tells what has changed since it was made.
 //!   [`shell`](plan::shell) is the one writer of commands, and [`names`](plan::names) says which names
 //!   may be in commands and jobs.

@@ -132,7 +132,10 @@ fn request(opcode: &Opcode) -> Result<JobRequest, CallError> {
             let resource = format!("instances/{instance_name}/reinstall");
             return Ok(JobRequest { verb: Verb::Post, resource, query, body: None });
         }
-        Opcode::ActivateDisks { instance_name } => {
+        Opcode::MoveDisks { .. } => {
+            return Err(CallError::Refused("RAPI cannot move disks that are on one node only".to_owned()));
+        }
+        Opcode::ActivateDisks { instance_name, .. } => {
             return Ok(JobRequest::without_body(
                 Verb::Put,
                 format!("instances/{instance_name}/activate-disks"),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::cluster::Cluster;
 use super::index::{GroupIdx, InstanceIdx, NodeIdx};
 use super::instance::Instance;
+use super::kinds::Mirroring;
 use super::units::Mib;
 
 /// The nodes of an instance, by index or by name.
@@ -247,6 +248,26 @@ impl Step {
             let from = std::mem::replace(at, leg.from(*at));
             Some((leg, from, *at))
         })
+    }
+
+    /// Whether the instance runs when a leg begins that takes it from a place, so that it migrates; otherwise it fails
+    /// over. On its way to another group it leaves an offline node first, where nothing runs; then it runs if it should.
+    pub fn migrates(&self, cluster: &Cluster, from: Placement) -> bool {
+        let instance = cluster.instance(self.instance);
+        let is_rescued = |at| self.leaves_offline(cluster, at);
+        let runs = match is_rescued(self.from) {
+            true => instance.status.uses_memory(),
+            false => instance.status.is_running(),
+        };
+        // disks that only its node has are copied while it is stopped
+        let stays_up =
+            instance.template.mirroring() != Mirroring::None && self.concession != Concession::Restart;
+        runs && !is_rescued(from) && !instance.forthcoming && stays_up
+    }
+
+    /// Whether a leg takes the instance from an offline node, on its way to another group.
+    pub fn leaves_offline(&self, cluster: &Cluster, from: Placement) -> bool {
+        self.crosses(cluster) && cluster.node(from.primary).spec.offline
     }
 
     /// The groups that the instance leaves and enters, by its primary node.

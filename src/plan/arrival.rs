@@ -59,7 +59,7 @@ impl<'w> End<'w> {
                     let last = legs.last().map(|leg| (step.subject.as_str(), &leg.to));
                     end.instances.extend(last);
                 }
-                Task::Stop | Task::Start => {}
+                task if task.is_of_instance() => {}
                 task => end.nodes.entry(&step.subject).or_default().take(task, step),
             }
         }
@@ -132,7 +132,8 @@ impl NodeEnd {
                 }
             }
             Task::PowerOff | Task::PowerOn | Task::Await | Task::ConfirmEmpty => {}
-            Task::Move(_) | Task::Cross(_) | Task::Reboot | Task::Stop | Task::Start => {}
+            Task::Move(_) | Task::Cross(_) | Task::Stop | Task::Start | Task::Resync => {}
+            Task::Reboot | Task::RebootByHand => {}
         }
     }
 

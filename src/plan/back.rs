@@ -83,7 +83,7 @@ pub fn taken_back(cluster: &Cluster, done: &[(usize, &WorkStep)]) -> Result<Vec<
         let (Some(first), Some(last)) = (step.relocations().first(), step.relocations().last()) else {
             match step.task {
                 // nothing was done, or it is over
-                Task::ConfirmEmpty | Task::Await | Task::Stop | Task::Start => continue,
+                Task::ConfirmEmpty | Task::Await | Task::Stop | Task::Start | Task::Resync => continue,
                 _ => return Err(NoWayBack::Node { number, title: step.title() }),
             }
         };

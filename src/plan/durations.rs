@@ -3,18 +3,27 @@
 use std::time::Duration;
 
 use super::graph::StepIdx;
+use super::opcode::Opcode;
 use super::work::{Freight, Relocation, Task, Work, WorkStep};
 use crate::model::{Leg, Mib};
 
 /// What a leg of a move does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LegKind {
+pub enum LegKind {
     /// Its memory is copied while it runs.
     Migrates,
     /// It is started elsewhere; its memory is nowhere.
     FailsOver,
     /// Its disks are copied.
     Syncs,
+    /// It is stopped, its disks are copied, and it is started elsewhere.
+    MovesDisks,
+}
+
+impl LegKind {
+    fn copies_disks(&self) -> bool {
+        matches!(self, LegKind::Syncs | LegKind::MovesDisks)
+    }
 }
 
 /// How fast things go. Bandwidths in MiB a second, times in seconds; all above 0, or 0 for times.
@@ -36,6 +45,8 @@ pub struct Rates {
     pub power: f64,
     /// A node that boots.
     pub boot: f64,
+    /// Copies that become the same again: what was written while a node was away.
+    pub resync: f64,
 }
 
 /// A network of 1 Gbit/s, of which some is left; disks by what Ganeti lets DRBD take (60 MiB/s).
@@ -50,6 +61,7 @@ impl Default for Rates {
             change: 2.0,
             power: 10.0,
             boot: 180.0,
+            resync: 30.0,
         }
     }
 }
@@ -72,6 +84,8 @@ impl Rates {
                 self.change
             }
             Task::PowerOff | Task::PowerOn | Task::Reboot => self.power,
+            Task::RebootByHand => self.power + self.boot,
+            Task::Resync => self.resync,
             Task::Stop | Task::Start => self.failover / 2.0,
             Task::Await => self.boot,
             Task::ConfirmEmpty => 0.0,
@@ -91,6 +105,7 @@ impl Rates {
             LegKind::Migrates => self.migration + memory / self.bandwidth,
             LegKind::FailsOver => self.failover,
             LegKind::Syncs => self.replace + disk / self.sync_rate,
+            LegKind::MovesDisks => self.failover + self.replace + disk / self.sync_rate,
         };
         ways.iter().map(seconds).sum()
     }
@@ -136,15 +151,21 @@ fn speed(copied: f64, took: f64, otherwise: f64) -> f64 {
     if copied > 0.0 && took > 0.0 { copied / took } else { otherwise }
 }
 
-/// What a step does, leg by leg.
-fn ways(step: &WorkStep) -> Vec<LegKind> {
+/// What a step does, leg by leg, by its opcodes.
+pub fn ways(step: &WorkStep) -> Vec<LegKind> {
+    step.opcodes.iter().filter_map(|opcode| way(step, opcode)).collect()
+}
+
+/// How an opcode moves the instance of a step; nothing if it does not.
+pub fn way(step: &WorkStep, opcode: &Opcode) -> Option<LegKind> {
     let runs = step.freight.as_ref().is_some_and(|freight| freight.memory.is_some());
-    let way = |leg: Leg<String>| match leg {
-        Leg::ReplaceSecondary(_) => LegKind::Syncs,
-        _ if runs => LegKind::Migrates,
-        _ => LegKind::FailsOver,
-    };
-    step.relocations().iter().flat_map(|relocation| relocation.mv.clone().legs().map(way)).collect()
+    match opcode {
+        Opcode::Migrate { .. } if runs => Some(LegKind::Migrates),
+        Opcode::Migrate { .. } | Opcode::Failover { .. } => Some(LegKind::FailsOver),
+        Opcode::ReplaceDisks { .. } => Some(LegKind::Syncs),
+        Opcode::MoveDisks { .. } => Some(LegKind::MovesDisks),
+        _ => None,
+    }
 }
 
 /// Where a step copies something from, and where to: a pair of nodes for each leg.
@@ -163,17 +184,18 @@ pub(super) fn copies(step: &WorkStep) -> Vec<(String, String)> {
 
 /// Whether a step copies disks.
 pub(super) fn syncs(step: &WorkStep) -> bool {
-    ways(step).contains(&LegKind::Syncs)
+    step.task == Task::Resync || ways(step).iter().any(LegKind::copies_disks)
 }
 
 /// What a step copies: memory and disks.
 pub fn data_of(step: &WorkStep) -> (Mib, Mib) {
     let ways = ways(step);
-    let of = |wanted: LegKind, size: fn(&Freight) -> i64| {
-        let times = ways.iter().filter(|way| **way == wanted).count() as i64;
+    let of = |is_wanted: fn(&LegKind) -> bool, size: fn(&Freight) -> i64| {
+        let times = ways.iter().filter(|way| is_wanted(way)).count() as i64;
         Mib(times.saturating_mul(step.freight.as_ref().map_or(0, size)))
     };
-    (of(LegKind::Migrates, |freight| freight.memory.unwrap_or(0)), of(LegKind::Syncs, |freight| freight.disk))
+    let memory = of(|way| *way == LegKind::Migrates, |freight| freight.memory.unwrap_or(0));
+    (memory, of(LegKind::copies_disks, |freight| freight.disk))
 }
 
 /// What a plan copies: memory and disks.
@@ -204,16 +226,21 @@ pub fn critical_path(work: &Work, seconds: &[f64]) -> (Vec<StepIdx>, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Concession, Move, Placement};
+    use crate::model::{Concession, InstanceIdx, Move, NodeIdx, Placement, Step};
+    use crate::testing::cluster;
 
-    fn step(mv: Move<String>, memory: Option<i64>) -> WorkStep {
-        let place = || Placement { primary: "a".to_owned(), secondary: Some("b".to_owned()) };
-        WorkStep {
-            subject: "i".to_owned(),
-            task: Task::Move(Relocation { mv, from: place(), to: place(), concession: Concession::None }),
-            opcodes: Vec::new(),
-            freight: Some(Freight { memory, disk: 6000, groups: Vec::new() }),
-        }
+    /// A move of an instance with so much memory, if it runs, and disks of 6000 MiB.
+    fn step(mv: Move<&str>, memory: Option<i64>) -> WorkStep {
+        let nodes = ["a", "b", "c"].map(|name| format!("{name}|9000|0|5000|90000|50000|9|N|u|1"));
+        let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+        let (status, memory) = memory.map_or(("ADMIN_down", 1000), |memory| ("running", memory));
+        let instance = format!("i|{memory}|6000|1|{status}|Y|a|b|drbd||1");
+        let cluster = cluster(&nodes, &[&instance], &[]);
+        let from = Placement { primary: NodeIdx::new(0), secondary: Some(NodeIdx::new(1)) };
+        let Ok(mv) = mv.try_map(|_| Ok::<_, std::convert::Infallible>(NodeIdx::new(2)));
+        let to = mv.placement(&cluster.instances[0]);
+        let (instance, concession) = (InstanceIdx::new(0), Concession::None);
+        WorkStep::moving(&cluster, &Step { instance, mv, from, to, score: 0.0, concession })
     }
 
     #[test]
@@ -222,19 +249,18 @@ mod tests {
         let seconds = |mv, memory| rates.seconds(&step(mv, memory));
         assert_eq!(seconds(Move::Failover, Some(1000)), 20.0);
         assert_eq!(seconds(Move::Failover, None), 60.0);
-        assert_eq!(seconds(Move::ReplaceSecondary("c".to_owned()), None), 115.0);
-        assert_eq!(seconds(Move::ReplacePrimary("c".to_owned()), Some(1000)), 155.0);
-        let (memory, disk) = data_of(&step(Move::ReplacePrimary("c".to_owned()), Some(1000)));
+        assert_eq!(seconds(Move::ReplaceSecondary("c"), None), 115.0);
+        assert_eq!(seconds(Move::ReplacePrimary("c"), Some(1000)), 155.0);
+        let (memory, disk) = data_of(&step(Move::ReplacePrimary("c"), Some(1000)));
         assert_eq!((memory, disk), (Mib(2000), Mib(6000)));
-        let copied = copies(&step(Move::ReplacePrimary("c".to_owned()), Some(1000)));
+        let copied = copies(&step(Move::ReplacePrimary("c"), Some(1000)));
         let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());
         assert_eq!(copied, [pair("a", "b"), pair("b", "c"), pair("b", "c")]);
     }
 
     #[test]
     fn speeds_are_learnt() {
-        let (go, copy) =
-            (step(Move::Failover, Some(1000)), step(Move::ReplaceAndFailover("c".into()), Some(1000)));
+        let (go, copy) = (step(Move::Failover, Some(1000)), step(Move::ReplaceAndFailover("c"), Some(1000)));
         let seen = |step, seconds| Measured { step, took: Duration::from_secs(seconds) };
         // 50 MiB a second, then 15 s, 6000 MiB in 200 s, and what a migration takes now
         let rates = Rates::default().refined(&[seen(&go, 30), seen(&copy, 15 + 200 + 30)]);

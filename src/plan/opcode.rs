@@ -2,11 +2,13 @@
 //!
 //! The order of the fields is the order in which they are written.
 
+mod moves;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
+pub use self::moves::{job, step_job};
 use super::names::{Impossible, Name, NameOf};
-use crate::model::{Cluster, Instance, Leg, Move, NodeIdx};
 
 /// One operation of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,11 +85,28 @@ pub enum Opcode {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remote_node: Option<String>,
     },
+    /// The instance is stopped, its disks are copied to another node, and it is started there.
+    #[serde(rename = "OP_INSTANCE_MOVE")]
+    MoveDisks {
+        /// Full name.
+        instance_name: String,
+        /// Seconds to wait for it to stop.
+        shutdown_timeout: u32,
+        /// Whether the policy may be broken.
+        ignore_ipolicy: bool,
+        /// The node.
+        target_node: String,
+        /// Whether disks need not be consistent.
+        ignore_consistency: bool,
+    },
     /// The copies of the disks are connected with each other.
     #[serde(rename = "OP_INSTANCE_ACTIVATE_DISKS")]
     ActivateDisks {
         /// Full name.
         instance_name: String,
+        /// Whether the job ends only when both copies are the same.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        wait_for_sync: bool,
     },
     /// Empty disks are made.
     #[serde(rename = "OP_INSTANCE_RECREATE_DISKS")]
@@ -189,6 +208,8 @@ pub enum PowerCommand {
     PowerOn,
     /// Power goes.
     PowerOff,
+    /// Power goes and comes again.
+    PowerCycle,
 }
 
 /// What can have tags.
@@ -243,6 +264,11 @@ impl Opcode {
         Opcode::Startup { instance_name: instance.to_owned(), force: false }
     }
 
+    /// Both copies of the disks of a running instance become the same again.
+    pub fn resync(instance: &str) -> Opcode {
+        Opcode::ActivateDisks { instance_name: instance.to_owned(), wait_for_sync: true }
+    }
+
     /// The node is offline, or not any more.
     pub fn set_offline(node: &str, offline: bool) -> Opcode {
         let node_name = node.to_owned();
@@ -294,8 +320,12 @@ impl Opcode {
             }
             Opcode::Shutdown { instance_name, .. }
             | Opcode::Startup { instance_name, .. }
-            | Opcode::ActivateDisks { instance_name }
+            | Opcode::ActivateDisks { instance_name, .. }
             | Opcode::Reinstall { instance_name, .. } => instance(instance_name),
+            Opcode::MoveDisks { instance_name, target_node, .. } => {
+                instance(instance_name)?;
+                node(target_node)
+            }
             Opcode::RecreateDisks { instance_name, nodes, .. } => {
                 instance(instance_name)?;
                 check(NameOf::Node, nodes)
@@ -333,81 +363,9 @@ pub enum ReplaceMode {
     OnPrimary,
 }
 
-/// The job that carries out `moves` of an instance, one after the other. Names are
-/// full names.
-pub fn job(cluster: &Cluster, instance: &Instance, moves: &[Move]) -> Vec<Opcode> {
-    let node = |n: NodeIdx| cluster.node(n).spec.name.clone();
-    let legs = moves.iter().flat_map(|mv| mv.legs());
-    legs.map(|leg| match leg {
-        Leg::Failover => go(instance, None),
-        Leg::FailoverTo(t) => go(instance, Some(node(t))),
-        Leg::ReplaceSecondary(t) => replace(instance, node(t)),
-    })
-    .collect()
-}
-
-fn go(instance: &Instance, target_node: Option<String>) -> Opcode {
-    let instance_name = instance.name.clone();
-    if instance.forthcoming {
-        // there is nothing yet that could migrate
-        return Opcode::failover(&instance_name, target_node);
-    }
-    Opcode::Migrate {
-        instance_name,
-        target_node,
-        allow_runtime_changes: false,
-        ignore_ipolicy: false,
-        cleanup: false,
-        allow_failover: true,
-        ignore_hvversions: true,
-    }
-}
-
-fn replace(instance: &Instance, remote_node: String) -> Opcode {
-    Opcode::ReplaceDisks {
-        instance_name: instance.name.clone(),
-        early_release: false,
-        ignore_ipolicy: false,
-        mode: ReplaceMode::NewSecondary,
-        disks: Vec::new(),
-        remote_node: Some(remote_node),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
-
-    const MIGRATE: &str = r#"{"OP_ID":"OP_INSTANCE_MIGRATE","instance_name":"i","allow_runtime_changes":false,"ignore_ipolicy":false,"cleanup":false,"allow_failover":true,"ignore_hvversions":true}"#;
-    const REPLACE: &str = r#"{"OP_ID":"OP_INSTANCE_REPLACE_DISKS","instance_name":"i","early_release":false,"ignore_ipolicy":false,"mode":"replace_new_secondary","disks":[],"remote_node":"n3"}"#;
-
-    fn job_of(mv: Move, forthcoming: bool) -> String {
-        let nodes = [
-            "n1|4096|0|3072|10240|9216|4|N|u|1",
-            "n2|4096|0|4096|10240|9216|4|N|u|1",
-            "n3|4096|0|4096|10240|10240|4|N|u|1",
-        ];
-        let mut cluster = testing::cluster(&nodes, &["i|1024|1024|1|running|Y|n1|n2|drbd||1"], &[]);
-        cluster.instances[0].forthcoming = forthcoming;
-        serde_json::to_string(&job(&cluster, &cluster.instances[0], &[mv])).unwrap()
-    }
-
-    #[test]
-    fn moves_in_opcodes() {
-        let node = NodeIdx::new(2);
-        let to = MIGRATE.replace(r#""i","#, r#""i","target_node":"n3","#);
-        for (mv, opcodes) in [
-            (Move::Failover, vec![MIGRATE]),
-            (Move::FailoverTo(node), vec![&*to]),
-            (Move::ReplaceSecondary(node), vec![REPLACE]),
-            (Move::ReplaceAndFailover(node), vec![REPLACE, MIGRATE]),
-            (Move::ReplacePrimary(node), vec![MIGRATE, REPLACE, MIGRATE]),
-            (Move::FailoverAndReplace(node), vec![MIGRATE, REPLACE]),
-        ] {
-            assert_eq!(job_of(mv, false), format!("[{}]", opcodes.join(",")), "{mv:?}");
-        }
-    }
 
     #[test]
     fn nodes_in_opcodes() {
@@ -422,16 +380,5 @@ mod tests {
         );
         let tags = Opcode::TagsSet { kind: TagKind::Node, tags: vec!["a".into()], name: "n".into() };
         assert_eq!(text(&tags), r#"{"OP_ID":"OP_TAGS_SET","kind":"node","tags":["a"],"name":"n"}"#);
-    }
-
-    #[test]
-    fn what_does_not_exist_yet_fails_over() {
-        let text = |target: &str| {
-            format!(
-                r#"[{{"OP_ID":"OP_INSTANCE_FAILOVER","instance_name":"i","shutdown_timeout":120,"ignore_consistency":false,{target}"ignore_ipolicy":false,"cleanup":false}}]"#
-            )
-        };
-        assert_eq!(job_of(Move::Failover, true), text(""));
-        assert_eq!(job_of(Move::FailoverTo(NodeIdx::new(2)), true), text(r#""target_node":"n3","#));
     }
 }

@@ -42,7 +42,7 @@ fn opcodes(cluster: &Cluster, instance: &Instance, step: &RepairStep, runs: bool
     let instance_name = instance.name.clone();
     let node = |n: NodeIdx| cluster.node(n).spec.name.clone();
     let opcode = match step {
-        RepairStep::Activate => Opcode::ActivateDisks { instance_name },
+        RepairStep::Activate => Opcode::ActivateDisks { instance_name, wait_for_sync: false },
         RepairStep::Renew(side, disks) => Opcode::ReplaceDisks {
             instance_name,
             early_release: false,

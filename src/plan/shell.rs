@@ -15,28 +15,64 @@ use crate::model::shown::printable;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     /// The program, and options with their values.
-    options: Vec<String>,
+    options: Vec<CommandWord>,
     /// What it is about.
-    operands: Vec<String>,
+    operands: Vec<CommandWord>,
+}
+
+/// A part of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum CommandWord {
+    /// The shell passes it on as it is.
+    Literal(String),
+    /// The shell works it out when it runs the command.
+    Evaluated(String),
+}
+
+impl CommandWord {
+    fn literal(text: &str) -> CommandWord {
+        CommandWord::Literal(text.to_owned())
+    }
+
+    fn is_dashed(&self) -> bool {
+        matches!(self, CommandWord::Literal(text) if text.starts_with('-'))
+    }
+}
+
+impl fmt::Display for CommandWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CommandWord::Literal(text) => f.write_str(&quoted(text)),
+            CommandWord::Evaluated(text) => f.write_str(text),
+        }
+    }
 }
 
 impl Command {
     /// A command that begins with these words: a program, a subcommand, options.
     pub fn new(words: &[&'static str]) -> Command {
-        Command { options: words.iter().map(|word| (*word).to_owned()).collect(), operands: Vec::new() }
+        Command {
+            options: words.iter().map(|word| CommandWord::literal(word)).collect(),
+            operands: Vec::new(),
+        }
+    }
+
+    /// A command of the administrator's, written for a shell.
+    pub fn given(command: &str) -> Command {
+        Command { options: vec![CommandWord::Evaluated(command.to_owned())], operands: Vec::new() }
     }
 
     /// Adds an option with a value.
     #[must_use]
     pub fn option(mut self, option: &'static str, value: &Name) -> Command {
-        self.options.extend([option.to_owned(), value.as_str().to_owned()]);
+        self.options.extend([option, value.as_str()].map(CommandWord::literal));
         self
     }
 
     /// Adds an argument that is no option, even if it begins with a dash.
     #[must_use]
     pub fn operand(mut self, name: &Name) -> Command {
-        self.operands.push(name.as_str().to_owned());
+        self.operands.push(CommandWord::literal(name.as_str()));
         self
     }
 
@@ -49,24 +85,26 @@ impl Command {
     /// Adds a word of this program's behind the names.
     #[must_use]
     pub fn word(mut self, word: &'static str) -> Command {
-        self.operands.push(word.to_owned());
+        self.operands.push(CommandWord::literal(word));
         self
     }
 
-    /// The words that the shell makes of it.
-    pub fn words(&self) -> Vec<&str> {
-        // Ganeti's programs and ssh take what follows two dashes as it is
-        let dashes = self.operands.iter().any(|word| word.starts_with('-')).then_some("--");
-        let options = self.options.iter().map(String::as_str);
-        options.chain(dashes).chain(self.operands.iter().map(String::as_str)).collect()
+    /// Adds an expression of this program's that the shell works out when it runs the command.
+    #[must_use]
+    pub fn evaluated(mut self, expression: String) -> Command {
+        self.operands.push(CommandWord::Evaluated(expression));
+        self
     }
 }
 
 /// As a shell takes it.
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<String> = self.words().into_iter().map(quoted).collect();
-        f.write_str(&words.join(" "))
+        // Ganeti's programs and ssh take what follows two dashes as it is
+        let dashes = self.operands.iter().any(CommandWord::is_dashed).then(|| "--".to_owned());
+        let text = |words: &[CommandWord]| words.iter().map(CommandWord::to_string).collect::<Vec<_>>();
+        let words = [text(&self.options), dashes.into_iter().collect(), text(&self.operands)];
+        f.write_str(&words.concat().join(" "))
     }
 }
 
@@ -97,6 +135,15 @@ pub enum Line {
     Run(Command),
     /// Runs a command again and again until it succeeds, every ten seconds.
     Until(Command),
+    /// Fails with a message unless a command answers so.
+    Expect {
+        /// The question.
+        command: Command,
+        /// The answer, which is harmless for a shell.
+        answer: &'static str,
+        /// The message.
+        otherwise: String,
+    },
     /// A remark for whoever reads it.
     Comment(String),
     /// The point where a script looks whether it should stop; for scripts only.
@@ -122,7 +169,7 @@ impl Line {
 
     /// Whether something is done, for a program that walks through the lines.
     pub fn is_command(&self) -> bool {
-        matches!(self, Line::Run(_) | Line::Until(_))
+        matches!(self, Line::Run(_) | Line::Until(_) | Line::Expect { .. })
     }
 
     fn is_indented(&self) -> bool {
@@ -143,6 +190,10 @@ impl fmt::Display for Line {
             Line::Job(title) => write!(f, "echo {title}"),
             Line::Run(command) => command.fmt(f),
             Line::Until(command) => write!(f, "until {command}; do sleep 10; done"),
+            Line::Expect { command, answer, otherwise } => {
+                let message = quoted(otherwise);
+                write!(f, "test \"$({command})\" = {answer} || {{ echo {message} >&2; false; }}")
+            }
             // nothing may end the comment
             Line::Comment(text) => write!(f, "# {}", text.replace(char::is_control, "?")),
             Line::Check => f.write_str("check"),

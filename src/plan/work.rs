@@ -4,6 +4,8 @@
 mod builder;
 mod names;
 
+use std::fmt::Display;
+
 use serde::{Deserialize, Serialize};
 
 pub use self::builder::Builder;
@@ -61,6 +63,10 @@ pub enum Task {
     ConfirmEmpty,
     /// A node's power goes off and comes on again.
     Reboot,
+    /// A person reboots the node that this program's commands run on: the master.
+    RebootByHand,
+    /// Both copies of an instance's disks become the same again.
+    Resync,
     /// An instance is stopped.
     Stop,
     /// An instance is started.
@@ -68,6 +74,19 @@ pub enum Task {
 }
 
 impl Task {
+    /// Whether it is done to an instance; otherwise to a node.
+    pub fn is_of_instance(&self) -> bool {
+        matches!(self, Task::Move(_) | Task::Cross(_) | Task::Stop | Task::Start | Task::Resync)
+    }
+
+    /// In words, with the name of what it is done to.
+    pub fn named(&self, name: impl Display) -> String {
+        match self {
+            Task::RebootByHand => format!("reboot {name}, the master node, by hand"),
+            task => format!("{} {name}", task.as_str()),
+        }
+    }
+
     /// In words, before the name of what it is done to.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -83,6 +102,8 @@ impl Task {
             Task::Await => "wait for",
             Task::ConfirmEmpty => "make sure that nothing is on",
             Task::Reboot => "reboot",
+            Task::RebootByHand => "reboot by hand",
+            Task::Resync => "resync the disks of",
             Task::Stop => "stop",
             Task::Start => "start",
         }
@@ -121,7 +142,7 @@ impl WorkStep {
     pub fn described(&self) -> String {
         match &self.task {
             Task::Move(_) | Task::Cross(_) => format!("instance '{}'", self.subject),
-            Task::Stop | Task::Start => format!("{} instance '{}'", self.task.as_str(), self.subject),
+            task if task.is_of_instance() => format!("{} instance '{}'", task.as_str(), self.subject),
             task => format!("{} node '{}'", task.as_str(), self.subject),
         }
     }
@@ -130,7 +151,7 @@ impl WorkStep {
     pub fn title(&self) -> String {
         match &self.task {
             Task::Move(_) | Task::Cross(_) => self.subject.clone(),
-            task => format!("{} {}", task.as_str(), self.subject),
+            task => task.named(&self.subject),
         }
     }
 }
@@ -155,10 +176,7 @@ impl WorkStep {
     /// # Errors
     /// The first that it cannot have.
     fn check_names(&self) -> Result<(), Impossible> {
-        let kind = match self.task {
-            Task::Move(_) | Task::Cross(_) | Task::Stop | Task::Start => NameOf::Instance,
-            _ => NameOf::Node,
-        };
+        let kind = if self.task.is_of_instance() { NameOf::Instance } else { NameOf::Node };
         Name::of(kind, &self.subject)?;
         self.opcodes.iter().try_for_each(Opcode::check_names)
     }
@@ -289,8 +307,10 @@ impl Work {
             return Some("what steps wait for is out of order".to_owned());
         }
         for (at, step) in self.steps.iter().enumerate() {
-            let by_ganeti =
-                !matches!(step.task, Task::PowerOff | Task::PowerOn | Task::Await | Task::ConfirmEmpty);
+            let by_ganeti = !matches!(
+                step.task,
+                Task::PowerOff | Task::PowerOn | Task::RebootByHand | Task::Await | Task::ConfirmEmpty
+            );
             if step.opcodes.is_empty() && by_ganeti {
                 return Some(format!("step {} has no opcodes", at + 1));
             }

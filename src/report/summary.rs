@@ -12,7 +12,9 @@ use super::components::score;
 use super::table::{Align, Table};
 use super::timetable::{Timetable, duration};
 use super::tone::{Tone, TonedLine, of_change, plain};
-use crate::model::{Cluster, Leg, Mib, Step};
+use crate::model::{Cluster, Mib, Step};
+use crate::plan::durations::{LegKind, ways};
+use crate::plan::work::WorkStep;
 
 /// The part of the gain of which it is told after how many steps it is there.
 const MOST_OF_IT: f64 = 0.8;
@@ -47,12 +49,11 @@ impl Cost {
     }
 
     fn add(&mut self, cluster: &Cluster, step: &Step) {
-        let instance = cluster.instance(step.instance);
-        for leg in step.mv.legs() {
-            match (leg, instance.status.is_running()) {
-                (Leg::ReplaceSecondary(_), _) => self.copies += 1,
-                (Leg::Failover | Leg::FailoverTo(_), true) => self.migrations += 1,
-                (Leg::Failover | Leg::FailoverTo(_), false) => self.failovers += 1,
+        for way in ways(&WorkStep::moving(cluster, step)) {
+            match way {
+                LegKind::Syncs => self.copies += 1,
+                LegKind::Migrates => self.migrations += 1,
+                LegKind::FailsOver | LegKind::MovesDisks => self.failovers += 1,
             }
         }
         self.copied += step.copied(cluster);

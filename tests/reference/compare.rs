@@ -7,7 +7,7 @@ use std::path::Path;
 use super::cases::Case;
 use super::hroller;
 use super::hsqueeze;
-use super::rules::{Rule, common_suffix, split_instances, without_total};
+use super::rules::{Rule, common_suffix, forthcoming_running, split_instances, without_total};
 use super::run::Output;
 use super::statistics::crashed;
 use super::tools::Tool;
@@ -184,6 +184,12 @@ fn transform(case: &Case, words: Words, a: &mut Parts, b: &mut Parts) -> Option<
         let tables = a.iter_mut().chain(b.iter_mut()).filter(|(name, _)| *name == "tables on standard error");
         tables.for_each(|(_, text)| *text = saved::without_free(text));
         used = Some(Rule::SavedFreeMemory);
+    }
+    if Rule::ForthcomingFailsOver.applies(case) {
+        let names = forthcoming_running(&case.cluster.raw);
+        let suffix = common_suffix(&case.cluster.raw);
+        a.iter_mut().for_each(|(_, text)| *text = with_failovers(text, &names, suffix));
+        used = Some(Rule::ForthcomingFailsOver);
     }
     if Rule::FullNamesInCommands.applies(case) {
         let suffix = common_suffix(&case.cluster.raw);
@@ -540,6 +546,19 @@ fn shorten_commands(text: &str, suffix: &str) -> String {
         })
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// Has the commands of these instances fail over that migrate.
+fn with_failovers(text: &str, names: &[&str], suffix: &str) -> String {
+    let is_one = |line: &str| {
+        let last = line.rsplit(' ').next().unwrap_or_default();
+        names.iter().any(|name| *name == last || name.strip_suffix(suffix) == Some(last))
+    };
+    let changed = text.split('\n').map(|line| match is_one(line) {
+        true => line.replace("gnt-instance migrate -f ", "gnt-instance failover -f "),
+        false => line.to_owned(),
+    });
+    changed.collect::<Vec<_>>().join("\n")
 }
 
 /// Puts the names of split instances behind their heading, unless they are there.

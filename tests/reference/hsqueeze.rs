@@ -106,20 +106,25 @@ fn tame(odd: &mut OddCluster, random: &mut Random) {
     }
 }
 
-/// An answer without what only ours has: commands to drain nodes, to wait for them, to
-/// mark them as offline and online, and tags that are there already or remember sizes.
-/// Nodes are powered on and off by their names without the domain.
+/// An answer without what only ours has: commands to drain nodes, to wait for them, to look whether they are empty, to
+/// mark them as offline and online, and tags that are there already or remember sizes and times; and headings above
+/// nothing else. Nodes are powered on and off by their names without the domain.
 pub fn masked(text: &str, suffix: &str) -> String {
+    let added = ["gnt-node modify ", "until ssh ", "test ", "gnt-node remove-tags ", "gnt-node add-tags "];
+    let comes_up = text.contains("gnt-node power -f on ");
+    let is_ours = |heading: &str| match heading {
+        "echo Drain Commands" | "echo Check Commands" => true,
+        // the reference tags no node that comes up
+        "echo Tagging Commands" => comes_up,
+        _ => false,
+    };
     let mut kept: Vec<String> = Vec::new();
     for line in text.lines() {
         let command = line.trim_start();
-        if command == "echo Drain Commands" {
+        if is_ours(command) {
             // the empty line before it
-            kept.pop();
-            continue;
-        }
-        let added = ["gnt-node modify ", "until ssh ", "gnt-node remove-tags ", "gnt-node add-tags "];
-        if command.starts_with("gnt-node power ") {
+            kept.pop_if(|last| last.trim_start().is_empty());
+        } else if command.starts_with("gnt-node power ") {
             let bare = line.replace('\'', "");
             kept.push(bare.strip_suffix(suffix).unwrap_or(&bare).to_owned());
         } else if !added.iter().any(|start| command.starts_with(start)) {

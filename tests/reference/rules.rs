@@ -18,6 +18,9 @@ pub enum Rule {
     /// Printed commands hold full names; the reference shortens them. Compared
     /// exactly, after shortening ours.
     FullNamesInCommands,
+    /// Commands of forthcoming instances fail over; the reference's migrate if the status says that the instance runs.
+    /// Compared exactly, after changing the word.
+    ForthcomingFailsOver,
     /// No commands are made with a name that Ganeti cannot have. What was printed until
     /// then is compared.
     ImpossibleNames,
@@ -167,9 +170,10 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 39] = [
+    pub const ALL: [Rule; 40] = [
         Rule::SilentNodes,
         Rule::FullNamesInCommands,
+        Rule::ForthcomingFailsOver,
         Rule::ImpossibleNames,
         Rule::ToldAhead,
         Rule::BadAndHappy,
@@ -225,6 +229,7 @@ impl Rule {
     pub fn name(self) -> &'static str {
         match self {
             Rule::FullNamesInCommands => "full-names-in-commands",
+            Rule::ForthcomingFailsOver => "forthcoming-fails-over",
             Rule::ImpossibleNames => "impossible-names",
             Rule::ToldAhead => "told-ahead",
             Rule::BadAndHappy => "bad-and-happy",
@@ -304,6 +309,7 @@ impl Rule {
             Rule::FullNamesInCommands => {
                 (hbal || is_hsqueeze) && case.facts.commands && !common_suffix(raw).is_empty()
             }
+            Rule::ForthcomingFailsOver => hbal && case.facts.commands && !forthcoming_running(raw).is_empty(),
             Rule::ImpossibleNames => {
                 let nodes = raw.nodes.iter().map(|node| (NameOf::Node, &node.name));
                 let instances = raw.instances.iter().map(|instance| (NameOf::Instance, &instance.name));
@@ -477,4 +483,10 @@ fn all_offline(case: &Case) -> bool {
     groups
         .map(|g| (0..raw.nodes.len()).filter(|i| raw.nodes[*i].group.get() == g).collect())
         .any(|nodes: Vec<usize>| !nodes.is_empty() && nodes.iter().all(|i| is_offline(case, *i)))
+}
+
+/// Names of instances that do not exist yet, of which the status says that they run.
+pub fn forthcoming_running(raw: &RawCluster) -> Vec<&str> {
+    let them = raw.instances.iter().filter(|instance| instance.forthcoming && instance.status.is_running());
+    them.map(|instance| instance.name.as_str()).collect()
 }

@@ -29,6 +29,7 @@ mod reserve;
 mod saved;
 mod several_groups;
 mod simulation;
+mod views;
 mod week;
 mod weights;
 mod worked_example;

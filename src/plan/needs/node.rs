@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::surplus::Choice;
 use super::touch::{NodeTouch, Role, Scarce, TouchAmounts};
 use crate::model::units::trunc_to_i64;
-use crate::model::{Cluster, NodeIdx, NodeSpec, TagId};
+use crate::model::{Cluster, Mib, NodeIdx, NodeSpec, TagId};
 use crate::plan::checker::{NodeFigures, ReplayedCluster};
 use crate::plan::graph::{EdgeReason, Precedence, StepIdx, StepSet};
 
@@ -98,7 +98,8 @@ impl<'c> TouchedNode<'c> {
         self.is_unknown |= self.spec.exclusive_storage && spindles.is_none();
         self.touches.push(touch);
         let taken = |limited| self.now.of(limited);
-        let kept = self.reserves.iter().map(|(peer, kept)| kept + taken(Scarce::MemoryAgainst(*peer)));
+        let kept =
+            self.reserves.iter().map(|(peer, kept)| kept.saturating_add(taken(Scarce::MemoryAgainst(*peer))));
         let fails = self.start.mem_unallocated.0 <= kept.max().unwrap_or(0).max(taken(Scarce::Memory));
         std::mem::replace(&mut self.failing, fails) || fails || self.is_unknown || self.may_lack_reserve()
     }
@@ -108,13 +109,15 @@ impl<'c> TouchedNode<'c> {
         if self.spec.joint_losses <= 1 {
             return false;
         }
-        let begun = |(peer, kept): (&NodeIdx, &i64)| kept + self.begun.of(Scarce::MemoryAgainst(*peer));
+        let begun =
+            |(peer, kept): (&NodeIdx, &i64)| kept.saturating_add(self.begun.of(Scarce::MemoryAgainst(*peer)));
         let taken = self.begun.of(Scarce::Memory);
         // of what is kept against a node the memory that is taken is part
-        let mut kept: Vec<i64> = self.reserves.iter().map(begun).map(|kept| kept - taken).collect();
+        let mut kept: Vec<i64> =
+            self.reserves.iter().map(begun).map(|kept| kept.saturating_sub(taken)).collect();
         kept.sort_unstable();
-        let kept: i64 = kept.iter().rev().take(self.spec.joint_losses).map(|kept| (*kept).max(0)).sum();
-        self.start.mem_unallocated.0 <= kept + taken
+        let kept = kept.iter().rev().take(self.spec.joint_losses).map(|kept| (*kept).max(0));
+        self.start.mem_unallocated.0 <= kept.fold(taken, i64::saturating_add)
     }
 
     /// What the last step and those whom it may trouble must find, and perhaps would not in some order.
@@ -165,12 +168,15 @@ impl<'c> TouchedNode<'c> {
             if at == demand.of || at == last {
                 // under way or done, whichever is worse
                 let at_end = at == demand.of && touch.coming.is_some_and(|coming| coming.at_end);
-                taken += if at_end { begin + end } else { begin + end.max(0) };
+                let end = if at_end { end } else { end.max(0) };
+                taken = begin.saturating_add(end).saturating_add(taken);
             } else if is_done(touch.step) {
-                taken += begin + end;
+                taken = begin.saturating_add(end).saturating_add(taken);
             } else if demand.of == last || !precedence.precedes(event.step, touch.step) {
                 // what is given back is so at the end only
-                free.push((touch.step, begin.max(0) + end.max(0), -(begin.min(0) + end.min(0))));
+                let more = begin.max(0).saturating_add(end.max(0));
+                let given = begin.min(0).saturating_add(end.min(0)).saturating_neg();
+                free.push((touch.step, more, given));
             }
         }
         let mut choice = Choice::default();
@@ -181,7 +187,7 @@ impl<'c> TouchedNode<'c> {
             let needed = given.iter().filter(|(other, _)| precedence.precedes(*other, *step));
             choice.profit(*more, needed.map(|(_, cost)| *cost).collect());
         }
-        Some(taken + choice.best())
+        Some(choice.best().saturating_add(taken))
     }
 
     /// Whether a demand is met in every order in which `before` come before the last step.
@@ -203,13 +209,13 @@ impl<'c> TouchedNode<'c> {
         let (spec, start) = (self.spec, &self.start);
         let low = spec.disk_low.0.max(1);
         match limited {
-            Scarce::Memory => start.mem_unallocated.0 - 1,
+            Scarce::Memory => less(start.mem_unallocated, 0),
             Scarce::MemoryAgainst(peer) => {
-                start.mem_unallocated.0 - self.reserves.get(&peer).copied().unwrap_or(0) - 1
+                less(start.mem_unallocated, self.reserves.get(&peer).copied().unwrap_or(0))
             }
-            Scarce::PlannedMemory => start.mem_free_planned.0 - self.most_needed - 1,
-            Scarce::Disk => start.disk_free.0 - low,
-            Scarce::PlannedDisk => start.disk_free_planned.0 - low,
+            Scarce::PlannedMemory => less(start.mem_free_planned, self.most_needed),
+            Scarce::Disk => start.disk_free.0.saturating_sub(low),
+            Scarce::PlannedDisk => start.disk_free_planned.0.saturating_sub(low),
             Scarce::Spindles => start.spindles_free,
             Scarce::PlannedSpindles => start.spindles_free_planned,
             Scarce::SpindleUse => room_for(start.spindles_used, spec.spindle_limit),
@@ -248,19 +254,24 @@ impl<'c> TouchedNode<'c> {
             strict(Scarce::Tag(*tag), real && primary && !forced);
         }
         if real && local && forced && !coming.has_disk {
-            limits.push((Scarce::Disk, start.disk_free.0 - 1));
+            limits.push((Scarce::Disk, less(start.disk_free, 0)));
         }
         if planned {
             let need = if primary { 0 } else { instance.mem_reserved().0 };
-            limits.push((Scarce::PlannedMemory, start.mem_free_planned.0 - need - 1));
+            limits.push((Scarce::PlannedMemory, less(start.mem_free_planned, need)));
         }
         for (limited, most) in &mut limits {
             let of_memory =
                 matches!(limited, Scarce::Memory | Scarce::MemoryAgainst(_) | Scarce::PlannedMemory);
-            *most += if of_memory { coming.conceded } else { 0 };
+            *most = most.saturating_add(if of_memory { coming.conceded } else { 0 });
         }
         limits
     }
+}
+
+/// The most that can be taken of some memory or disk, so that more is left than is kept.
+fn less(free: Mib, kept: i64) -> i64 {
+    free.0.saturating_sub(kept).saturating_sub(1)
 }
 
 /// How much more weight spindles can bear.

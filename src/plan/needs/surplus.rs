@@ -32,9 +32,10 @@ impl Choice {
             conditions: self.profits.iter().map(|(_, conditions)| &conditions[..]).collect(),
             seen: vec![false; self.costs.len()],
         };
-        let lost = |(at, (amount, _)): (usize, &(i64, Vec<usize>))| flow.pay_all(at, *amount);
-        let total: i64 = self.profits.iter().map(|(amount, _)| amount).sum();
-        total - self.profits.iter().enumerate().map(lost).sum::<i64>()
+        let mut lost = |(at, (amount, _)): (usize, &(i64, Vec<usize>))| flow.pay_all(at, *amount);
+        // profit by profit, as all together may be more than fits
+        let kept = |(at, profit): (usize, &(i64, Vec<usize>))| profit.0 - lost((at, profit));
+        self.profits.iter().enumerate().map(kept).fold(0, i64::saturating_add)
     }
 }
 
@@ -90,7 +91,7 @@ impl Flow<'_> {
     fn enter(&mut self, cost: usize, profit: usize, amount: i64) {
         let paid = &mut self.paid[cost];
         match paid.iter_mut().find(|(other, _)| *other == profit) {
-            Some((_, share)) => *share += amount,
+            Some((_, share)) => *share = share.saturating_add(amount),
             None => paid.push((profit, amount)),
         }
         paid.retain(|(_, share)| *share > 0);

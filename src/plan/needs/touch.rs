@@ -39,11 +39,11 @@ pub(super) struct TouchAmounts {
 impl TouchAmounts {
     /// How much more is taken.
     pub(super) fn of(&self, limited: Scarce) -> i64 {
-        let find = |wanted| self.each.iter().filter(|(l, _)| *l == wanted).map(|(_, a)| a).sum::<i64>();
+        let find = |wanted| sum(self.each.iter().filter(|(l, _)| *l == wanted).map(|(_, a)| *a));
         match limited {
             Scarce::MemoryAgainst(peer) => {
-                let kept = self.reserves.iter().filter(|(node, _)| *node == peer).map(|(_, a)| a);
-                find(Scarce::Memory) + kept.sum::<i64>()
+                let kept = self.reserves.iter().filter(|(node, _)| *node == peer).map(|(_, a)| *a);
+                find(Scarce::Memory).saturating_add(sum(kept))
             }
             other => find(other),
         }
@@ -84,16 +84,16 @@ impl TouchAmounts {
 
     fn reserve(&mut self, instance: &Instance, against: NodeIdx, sign: i64) {
         if !instance.forthcoming {
-            self.reserves.push((against, sign * instance.mem_reserved().0));
+            self.reserves.push((against, instance.mem_reserved().0.saturating_mul(sign)));
         }
     }
 
     fn primary(&mut self, instance: &Instance, sign: i64) {
-        self.add(Scarce::Memory, sign * instance.mem_in_use().0);
-        self.add(Scarce::PlannedMemory, sign * instance.mem.0);
-        self.add(Scarce::PlannedVcpus, sign * instance.vcpus_in_use());
+        self.add(Scarce::Memory, instance.mem_in_use().0.saturating_mul(sign));
+        self.add(Scarce::PlannedMemory, instance.mem.0.saturating_mul(sign));
+        self.add(Scarce::PlannedVcpus, instance.vcpus_in_use().saturating_mul(sign));
         if !instance.forthcoming {
-            self.add(Scarce::Vcpus, sign * instance.vcpus_in_use());
+            self.add(Scarce::Vcpus, instance.vcpus_in_use().saturating_mul(sign));
         }
         let tags: BTreeSet<TagId> = instance.exclusion_tags.iter().copied().collect();
         tags.into_iter().for_each(|tag| self.add(Scarce::Tag(tag), sign));
@@ -101,24 +101,29 @@ impl TouchAmounts {
 
     fn disks(&mut self, instance: &Instance, sign: i64) {
         // these count wherever the disks are
-        let spindles = sign * instance.spindles.unwrap_or(0);
+        let spindles = instance.spindles.unwrap_or(0).saturating_mul(sign);
         self.add(Scarce::PlannedSpindles, spindles);
         self.add(Scarce::Spindles, if instance.forthcoming { 0 } else { spindles });
         if !instance.template.uses_local_storage() {
             return;
         }
-        self.add(Scarce::PlannedDisk, sign * instance.disk.0);
-        self.add(Scarce::PlannedSpindleUse, sign * instance.spindle_use);
+        self.add(Scarce::PlannedDisk, instance.disk.0.saturating_mul(sign));
+        self.add(Scarce::PlannedSpindleUse, instance.spindle_use.saturating_mul(sign));
         if !instance.forthcoming {
-            self.add(Scarce::Disk, sign * instance.disk.0);
-            self.add(Scarce::SpindleUse, sign * instance.spindle_use);
+            self.add(Scarce::Disk, instance.disk.0.saturating_mul(sign));
+            self.add(Scarce::SpindleUse, instance.spindle_use.saturating_mul(sign));
         }
     }
 }
 
+/// Absurd amounts come from outside; together they are as much as there can be.
+fn sum(amounts: impl Iterator<Item = i64>) -> i64 {
+    amounts.fold(0, i64::saturating_add)
+}
+
 fn add_to<K: PartialEq>(sums: &mut Vec<(K, i64)>, key: K, amount: i64) {
     match sums.iter_mut().find(|(known, _)| *known == key) {
-        Some((_, sum)) => *sum += amount,
+        Some((_, sum)) => *sum = sum.saturating_add(amount),
         None => sums.push((key, amount)),
     }
 }

@@ -10,7 +10,7 @@ use crate::plan::graph::{Edge, EdgeReason, Graph, Precedence, StepIdx, Strength}
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
 use crate::plan::needs;
-use crate::plan::opcode::{Opcode, job};
+use crate::plan::opcode::{Opcode, step_job};
 
 /// Work that is put together, stage by stage. By jobsets, a step waits for the last ones before it that touch
 /// one of its nodes, and for the stage before; by edges, for what is done to its nodes before, and for what it
@@ -23,6 +23,8 @@ pub struct Builder {
     precedence: Precedence,
     /// By node, the last thing that was done to it and the moves since then.
     open: HashMap<String, Vec<StepIdx>>,
+    /// By instance, the last step that [`touch`](Self::touch) has added.
+    latest: HashMap<String, StepIdx>,
     /// The last node whose power was switched.
     power: Option<StepIdx>,
     /// The last steps before the last barrier, and the first one behind it.
@@ -76,7 +78,7 @@ impl Builder {
                     self.open.get(node).and_then(|open| open.first()).filter(|before| before.get() < begin);
                 waits.extend(done.map(|before| order(*before, at)));
             }
-            self.push(work_step(cluster, step), &nodes, waits);
+            self.push(WorkStep::moving(cluster, step), &nodes, waits);
             nodes.sort_unstable();
             nodes.dedup();
             nodes.into_iter().for_each(|node| self.open.entry(node).or_default().push(at));
@@ -97,7 +99,7 @@ impl Builder {
         let at = StepIdx::new(self.steps.len());
         let waits = waits.iter().map(|edge| Edge { after: at, ..edge.clone() }).collect();
         let name = &cluster.instance(instance).name;
-        let step = power_step(name, Task::Stop, Opcode::shutdown(name));
+        let step = instance_step(name, Task::Stop, Opcode::shutdown(name));
         self.push(step, &[cluster.node(node).spec.name.clone()], waits);
         at
     }
@@ -112,9 +114,19 @@ impl Builder {
         let at = StepIdx::new(self.steps.len());
         let edge = |before, strength| Edge { before, after: at, strength, why: EdgeReason::Instance };
         let name = &cluster.instance(instance).name;
-        let step = power_step(name, Task::Start, Opcode::startup(name));
+        let step = instance_step(name, Task::Start, Opcode::startup(name));
         let waits = vec![edge(stop, Strength::Must), edge(moved, Strength::Should)];
         self.push(step, &[cluster.node(node).spec.name.clone()], waits);
+    }
+
+    /// Number of steps so far.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether there is no step yet.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
     }
 
     /// What is added from now on waits for all that was added before, also by edges.
@@ -130,30 +142,42 @@ impl Builder {
         self.graph.barrier();
         for step in steps {
             let nodes = step.nodes(cluster).map(|node| cluster.node(node).spec.name.clone()).collect();
-            self.touch(work_step(cluster, step), nodes);
+            self.touch(WorkStep::moving(cluster, step), nodes);
         }
     }
 
-    /// One stage: something that is done to instances where they are.
-    pub fn instances(&mut self, cluster: &Cluster, task: &Task, instances: &[&Instance]) {
+    /// One stage: something that is done to instances where they are, by an opcode, on their primary nodes or, if it
+    /// concerns their disks, on all of their nodes.
+    pub fn instances(
+        &mut self,
+        cluster: &Cluster,
+        task: &Task,
+        instances: &[&Instance],
+        opcode: impl Fn(&str) -> Opcode,
+    ) {
         self.graph.barrier();
         for instance in instances {
-            let (subject, task) = (instance.name.clone(), task.clone());
-            let node = cluster.node(instance.primary).spec.name.clone();
-            self.touch(WorkStep { subject, task, opcodes: Vec::new(), freight: None }, vec![node]);
+            let nodes = match task {
+                Task::Resync => instance.nodes().collect(),
+                _ => vec![instance.primary],
+            };
+            let nodes = nodes.into_iter().map(|node| cluster.node(node).spec.name.clone()).collect();
+            self.touch(instance_step(&instance.name, task.clone(), opcode(&instance.name)), nodes);
         }
     }
 
-    /// Adds a step that waits for the last thing that was done to its nodes.
+    /// Adds a step about an instance, which waits for the last thing that was done to it or to its nodes.
     fn touch(&mut self, step: WorkStep, mut nodes: Vec<String>) {
         let at = StepIdx::new(self.steps.len());
         nodes.sort_unstable();
         nodes.dedup();
-        let is_task = |before: &StepIdx| {
-            !matches!(self.steps[before.get()].task, Task::Move(_) | Task::Stop | Task::Start)
-        };
+        let is_of_node = |before: &StepIdx| !self.steps[before.get()].task.is_of_instance();
         let done = nodes.iter().filter_map(|node| self.open.get(node)?.first().copied());
-        let waits = done.filter(is_task).map(|before| order(before, at)).collect();
+        let mut waits: Vec<Edge<EdgeReason<String>>> =
+            done.filter(is_of_node).map(|before| order(before, at)).collect();
+        let its_last = self.latest.insert(step.subject.clone(), at);
+        let why = || EdgeReason::Instance;
+        waits.extend(its_last.map(|before| Edge { before, after: at, strength: Strength::Must, why: why() }));
         self.push(step, &nodes, waits);
         nodes.into_iter().for_each(|node| self.open.entry(node).or_default().push(at));
     }
@@ -224,7 +248,41 @@ fn room(before: StepIdx, after: StepIdx, node: String) -> Edge<EdgeReason<String
     Edge { before, after, strength: Strength::Space, why: EdgeReason::Room(node) }
 }
 
-fn power_step(instance: &str, task: Task, opcode: Opcode) -> WorkStep {
+impl WorkStep {
+    /// The move of an instance.
+    pub fn moving(cluster: &Cluster, step: &Step) -> WorkStep {
+        let instance = cluster.instance(step.instance);
+        let leg =
+            |(leg, from, to)| Some(relocation(cluster, Move::of_legs([leg])?, (from, to), Concession::None));
+        WorkStep {
+            subject: instance.name.clone(),
+            task: match step.crosses(cluster) {
+                true => Task::Cross(step.legs().filter_map(leg).collect()),
+                false => Task::Move(relocation(cluster, step.mv, (step.from, step.to), step.concession)),
+            },
+            opcodes: step_job(cluster, step),
+            freight: Some(freight(cluster, step)),
+        }
+    }
+
+    /// What one move of a plan comes to by itself: the move, and the stop and start that it needs.
+    pub fn of_move(cluster: &Cluster, step: &Step) -> Vec<WorkStep> {
+        let name = |instance: InstanceIdx| cluster.instance(instance).name.as_str();
+        let mut steps = Vec::new();
+        if let Concession::Interruption { stopped, .. } = step.concession {
+            steps.push(instance_step(name(stopped), Task::Stop, Opcode::shutdown(name(stopped))));
+        }
+        steps.push(WorkStep::moving(cluster, step));
+        if step.concession == Concession::Restart {
+            let its = name(step.instance);
+            steps.push(instance_step(its, Task::Start, Opcode::startup(its)));
+        }
+        steps
+    }
+}
+
+/// Something that is done to an instance where it is.
+fn instance_step(instance: &str, task: Task, opcode: Opcode) -> WorkStep {
     WorkStep { subject: instance.to_owned(), task, opcodes: vec![opcode], freight: None }
 }
 
@@ -242,27 +300,10 @@ fn relocation(
 
 fn freight(cluster: &Cluster, step: &Step) -> Freight {
     let instance = cluster.instance(step.instance);
-    let runs = instance.status.is_running()
-        && !cluster.node(step.from.primary).spec.offline
-        && step.concession != Concession::Restart;
+    let migrates = step.legs().any(|(_, from, _)| step.migrates(cluster, from));
     let mut groups: Vec<String> =
         step.nodes(cluster).map(|node| cluster.group(cluster.node(node).spec.group).name.clone()).collect();
     groups.sort_unstable();
     groups.dedup();
-    Freight { memory: runs.then_some(instance.mem.0), disk: instance.disk.0, groups }
-}
-
-fn work_step(cluster: &Cluster, step: &Step) -> WorkStep {
-    let instance = cluster.instance(step.instance);
-    let leg =
-        |(leg, from, to)| Some(relocation(cluster, Move::of_legs([leg])?, (from, to), Concession::None));
-    WorkStep {
-        subject: instance.name.clone(),
-        task: match step.crosses(cluster) {
-            true => Task::Cross(step.legs().filter_map(leg).collect()),
-            false => Task::Move(relocation(cluster, step.mv, (step.from, step.to), step.concession)),
-        },
-        opcodes: job(cluster, instance, &[step.mv]),
-        freight: Some(freight(cluster, step)),
-    }
+    Freight { memory: migrates.then_some(instance.mem.0), disk: instance.disk.0, groups }
 }

@@ -8,7 +8,7 @@ use super::nodes::NodeRows;
 use super::steps::StepRows;
 use super::{PageAnswer, ReportPage, Section, timing};
 use crate::model::{Cluster, Mib, NodeIdx};
-use crate::plan::maintenance::GroupCommands;
+use crate::plan::shell::Line;
 use crate::plan::work::Task;
 use crate::report::number::counted;
 use crate::report::rolling::node_names;
@@ -21,7 +21,7 @@ use crate::search::rolling::Part;
 pub struct RollingReport<'a> {
     pub cluster: &'a Cluster,
     /// The groups that are shown, with their commands.
-    pub groups: &'a [(&'a Part, &'a GroupCommands)],
+    pub groups: &'a [(&'a Part, Vec<Line>)],
     /// How many there are in all.
     pub count: usize,
     pub table: &'a Timetable<'a>,
@@ -52,7 +52,7 @@ impl RollingReport<'_> {
         let moves =
             self.table.work.steps.iter().filter(|step| matches!(step.task, Task::Move(_) | Task::Cross(_)));
         let moved: BTreeSet<&str> = moves.map(|step| step.subject.as_str()).collect();
-        let by_hand = self.groups.iter().filter(|(_, commands)| !commands.by_hand.is_empty()).count();
+        let by_hand = self.table.work.steps.iter().any(|step| step.task == Task::RebootByHand);
         let shown = (self.groups.len() < self.count)
             .then(|| format!("{} of {} shown", self.groups.len(), self.count));
         let (memory, disk) = self.table.data;
@@ -72,7 +72,7 @@ impl RollingReport<'_> {
             answer(
                 "How long it takes",
                 duration(self.table.stream.total()),
-                (by_hand > 0).then(|| "the master node is rebooted by hand".to_owned()).into_iter().collect(),
+                by_hand.then(|| "the master node is rebooted by hand".to_owned()).into_iter().collect(),
             ),
         ]
     }
@@ -93,7 +93,7 @@ impl RollingReport<'_> {
                         ul class="names" { @for name in node_names(self.cluster, part) { li { (super::alias(self.cluster, name)) } } }
                         details {
                             summary { "Commands" }
-                            pre { code { @for line in commands.all() { (line.to_string()) "\n" } } }
+                            pre { code { @for line in commands { (line.to_string()) "\n" } } }
                         }
                     }
                 }

@@ -8,7 +8,7 @@ use super::bars::NOTHING;
 use super::grid::{Grid, GridCell, GridRow};
 use super::{Section, alias};
 use crate::model::{Cluster, Draft, Leg, Mib, NodeIdx, Placement, Step};
-use crate::plan::durations::data_of;
+use crate::plan::durations::{LegKind, data_of, ways};
 use crate::plan::graph::StepIdx;
 use crate::plan::work::{Task, WorkStep};
 use crate::report::number::fixed;
@@ -143,8 +143,8 @@ impl StepRows<'_> {
         planned: Option<&PlannedMove>,
     ) -> GridRow {
         let relocations = step.relocations();
-        let runs = step.freight.as_ref().is_some_and(|freight| freight.memory.is_some());
         let legs = relocations.iter().flat_map(|relocation| relocation.mv.clone().legs());
+        let legs = legs.zip(ways(step));
         let node = |name: String| alias(self.cluster, &name).to_owned();
         let place = |at: &Placement<String>| at.clone().nodes().map(node).collect::<Vec<_>>().join(":");
         let count = table.before(at).count();
@@ -159,7 +159,7 @@ impl StepRows<'_> {
             to: relocations.last().map(|relocation| place(&relocation.to)),
             done: match relocations.is_empty() {
                 true => step.task.as_str().to_owned(),
-                false => legs_text(legs, runs, node),
+                false => legs_text(legs, node),
             },
             planned,
             disk: data_of(step).1,
@@ -184,7 +184,7 @@ impl StepRows<'_> {
             subject: instance.alias(),
             from: place(step.from),
             to: place(step.to),
-            done: legs_text(step.mv.legs(), instance.status.is_running(), node),
+            done: legs_text(step.mv.legs().zip(ways(&WorkStep::moving(self.cluster, step))), node),
             planned: Some(planned),
             disk: step.copied(self.cluster),
             seconds: None,
@@ -231,12 +231,18 @@ struct PlanRow<'a> {
 }
 
 /// What a move consists of, in words.
-fn legs_text<N>(legs: impl Iterator<Item = Leg<N>>, runs: bool, node: impl Fn(N) -> String) -> String {
-    let verb = if runs { "migrate" } else { "fail over" };
-    let words = legs.map(|leg| match leg {
-        Leg::ReplaceSecondary(to) => format!("copy disks to {}", node(to)),
-        Leg::Failover => verb.to_owned(),
-        Leg::FailoverTo(to) => format!("{verb} to {}", node(to)),
+fn legs_text<N>(legs: impl Iterator<Item = (Leg<N>, LegKind)>, node: impl Fn(N) -> String) -> String {
+    let words = legs.map(|(leg, kind)| {
+        let verb = match kind {
+            LegKind::Migrates => "migrate",
+            LegKind::FailsOver => "fail over",
+            LegKind::Syncs => "copy disks",
+            LegKind::MovesDisks => "move with its disks",
+        };
+        match leg {
+            Leg::Failover => verb.to_owned(),
+            Leg::ReplaceSecondary(to) | Leg::FailoverTo(to) => format!("{verb} to {}", node(to)),
+        }
     });
     words.collect::<Vec<_>>().join(", ")
 }

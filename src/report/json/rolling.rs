@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Generator, Nodes, texts};
 use crate::model::{Cluster, MovedMeanwhile};
-use crate::plan::maintenance::Maintenance;
+use crate::plan::shell::Line;
 use crate::report::rolling::node_names;
 use crate::search::rolling::colour::Colouring;
 use crate::search::rolling::{Conflicts, Part};
@@ -48,14 +48,13 @@ struct MovedView {
     to: Nodes,
 }
 
-/// The document of a plan; `count` is the number of all its groups, `parts` those
-/// that are shown.
+/// The document of a plan; `count` is the number of all its groups, `groups` those
+/// that are shown, with their commands.
 pub fn document(
     cluster: &Cluster,
     conflicts: &Conflicts,
     count: usize,
-    parts: &[Part],
-    maintenance: &Maintenance,
+    groups: &[(&Part, Vec<Line>)],
 ) -> RollingDocument {
     let master = cluster.nodes.iter().find(|n| n.spec.master).map(|n| n.spec.name.clone());
     let statistics = |c: &Colouring| ColouringView {
@@ -68,13 +67,12 @@ pub fn document(
         from: Nodes::of(cluster, m.from),
         to: Nodes::of(cluster, m.to),
     };
-    let groups =
-        (1..).zip(parts.iter().zip(&maintenance.groups)).map(|(number, (part, lines))| RebootGroup {
-            number,
-            nodes: node_names(cluster, part).into_iter().map(str::to_owned).collect(),
-            moves: part.moves.iter().map(moved).collect(),
-            commands: texts(lines.all()),
-        });
+    let groups = (1..).zip(groups).map(|(number, (part, lines))| RebootGroup {
+        number,
+        nodes: node_names(cluster, part).into_iter().map(str::to_owned).collect(),
+        moves: part.moves.iter().map(moved).collect(),
+        commands: texts(lines),
+    });
     RollingDocument {
         schema: SCHEMA,
         generator: Generator::this(),

@@ -3,13 +3,11 @@
 use serde::Serialize;
 
 use super::plan::{PlanStep, jobsets, steps};
-use super::{Generator, node_name, texts};
+use super::{Generator, node_name};
 use crate::model::standby::NodeSize;
 use crate::model::{Cluster, NodeIdx, Step};
 use crate::plan::jobset;
-use crate::plan::names::Impossible;
-use crate::plan::power::group_commands;
-use crate::report::squeeze::{Tense, planned, size_name, summary, switching};
+use crate::report::squeeze::{Tense, planned, size_name, summary};
 use crate::report::why::{EXPOSED, Words, hindrance_words, hurdle_text};
 use crate::search::Stopped;
 use crate::search::squeeze::standby::SizeSource;
@@ -97,7 +95,7 @@ struct KeptNode {
     missing: Option<i64>,
 }
 
-/// The commands that documents quote: for Ganeti, [`ganeti_commands`](super::plan::ganeti_commands) and [`group_lines`].
+/// The commands that documents quote.
 pub struct SqueezeCommands<'a, E> {
     /// Those of a step.
     pub of_step: &'a dyn Fn(&Step) -> Result<Vec<String>, E>,
@@ -129,15 +127,6 @@ pub fn document<E>(
         stopped: found.stopped,
         groups: found.plans.iter().map(|plan| group(cluster, plan, commands)).collect::<Result<_, _>>()?,
     })
-}
-
-/// The commands that have Ganeti carry a plan out.
-///
-/// # Errors
-/// A name that Ganeti cannot have.
-pub fn group_lines(cluster: &Cluster, plan: &GroupPlan) -> Result<Vec<String>, Impossible> {
-    let lines = switching(plan).map_or(Ok(Vec::new()), |plan| group_commands(cluster, &plan))?;
-    Ok(texts(lines.iter().filter(|line| line.is_command())))
 }
 
 fn group<E>(

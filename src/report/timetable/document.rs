@@ -65,6 +65,7 @@ struct DurationModel {
     change: f64,
     power: f64,
     boot: f64,
+    resync: f64,
 }
 
 /// The time table as a document.
@@ -110,6 +111,7 @@ pub fn document<'w>(table: &'w Timetable<'w>) -> TimetableDocument<'w> {
             change: rates.change,
             power: rates.power,
             boot: rates.boot,
+            resync: rates.resync,
         },
     }
 }

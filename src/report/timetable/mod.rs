@@ -113,7 +113,7 @@ pub fn what(step: &WorkStep) -> String {
             };
             format!("{name} {} => {}{conceded}", place(from), place(to))
         }
-        _ => format!("{} {name}", step.task.as_str()),
+        _ => step.task.named(name),
     }
 }
 

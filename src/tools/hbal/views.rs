@@ -2,9 +2,11 @@
 
 use super::{ExitStatus, Options};
 use crate::model::{Cluster, Step};
-use crate::plan::command::{BALANCE_TITLE, command_list};
+use crate::plan::checker::CheckOptions;
+use crate::plan::command::{BALANCE_TITLE, plan_lines};
 use crate::plan::jobset::Jobset;
 use crate::plan::shell;
+use crate::plan::work::Work;
 use crate::report::file::write_whole;
 use crate::report::summary::{Cost, Moment, PlanTime, summary};
 use crate::report::timetable::Timetable;
@@ -79,7 +81,9 @@ pub fn give_commands(
             (cib_script(super::SPEC.name, &lines), lines)
         }
         None => {
-            let lines = command_list(cluster, steps, wanted_sets(options, jobsets))?;
+            let sets = wanted_sets(options, jobsets);
+            let work = Work::of(cluster, steps, sets, CheckOptions::default())?;
+            let lines = plan_lines(&work, None)?;
             (shell::script(BALANCE_TITLE, "job", &lines), shell::listing(&lines))
         }
     };

@@ -6,10 +6,12 @@ use super::execute::{proposed, undertaking};
 use super::{ExitStatus, GroupCommand, Options, SPEC};
 use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, Step, StorageMap};
-use crate::plan::command::{REGROUP_TITLE, command_list};
+use crate::plan::checker::CheckOptions;
+use crate::plan::command::{REGROUP_TITLE, plan_lines};
 use crate::plan::jobset::{Jobset, jobsets};
 use crate::plan::names::Impossible;
 use crate::plan::shell;
+use crate::plan::work::Work;
 use crate::report::file::write_whole;
 use crate::report::groups::{draw, plan as view, status as status_view};
 use crate::report::html::plan::{PageHead, PlanReport};
@@ -193,7 +195,10 @@ fn finish(
     }
     print_nodes("Initial cluster", options, cluster, output)?;
     let lines = match options.commands {
-        Some(_) => command_list(cluster, plan.steps, &plan.jobsets)?,
+        Some(_) => {
+            let work = Work::of(cluster, plan.steps, &plan.jobsets, CheckOptions::default())?;
+            plan_lines(&work, None)?
+        }
         None => Vec::new(),
     };
     if let Some(CommandTarget::File(path)) = &options.commands {

@@ -8,8 +8,8 @@ use super::{ExitStatus, Options, SPEC};
 use crate::load::merge::apply_node_options;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
-use crate::plan::maintenance::{Maintenance, listing, script};
-use crate::plan::rolling::reboots;
+use crate::plan::rolling::{Reboots, SCRIPT_TITLE};
+use crate::plan::shell;
 use crate::report::file::write_whole;
 use crate::report::html::rolling::RollingReport;
 use crate::report::json;
@@ -44,30 +44,29 @@ pub fn run(options: &Options, cluster: &mut Cluster, output: &mut Output) -> any
     }
     let parts = conflicts.plan(cluster, &options.rolling).map_err(refused)?;
     let shown = if options.one_step_only { &parts[..parts.len().min(1)] } else { &parts[..] };
-    let is_commanded = options.json || options.commands.is_some() || options.report.is_some();
-    let commanded = if is_commanded { shown } else { &[] };
-    let commanded = commanded.iter().map(|part| (&part.nodes[..], &part.moves[..]));
-    let maintenance = Maintenance::of(cluster, commanded, options.rolling.offline_maintenance)?;
+    let is_planned = options.json || options.commands.is_some() || options.report.is_some();
+    let is_planned = is_planned || options.execution.print_plan.is_some();
+    let planned = if is_planned { shown } else { &[] };
+    let planned = planned.iter().map(|part| (&part.nodes[..], &part.moves[..]));
+    let reboots = Reboots::of(cluster, planned, options.rolling.offline_maintenance)?;
+    let lines = reboots.lines()?;
     if let Some(CommandTarget::File(path)) = &options.commands {
-        write_whole(path, &script(&maintenance))?;
+        write_whole(path, &shell::script(SCRIPT_TITLE, "group", &lines))?;
     }
-    let graph = || {
-        let parts = shown.iter().map(|part| (&part.nodes[..], &part.moves[..]));
-        reboots(cluster, parts, options.rolling.offline_maintenance)
-    };
     reporting::write(SPEC.name, options, || {
-        let work = graph()?;
-        let table = Timetable::of(&work, execution::rates(&options.execution)?, options.execution.limits);
-        let groups: Vec<_> = shown.iter().zip(&maintenance.groups).collect();
+        let rates = execution::rates(&options.execution)?;
+        let table = Timetable::of(&reboots.work, rates, options.execution.limits);
+        let groups: Vec<_> = shown.iter().zip(reboots.lines_by_group()?).collect();
         Ok(RollingReport { cluster, groups: &groups, count: parts.len(), table: &table }.page())
     })?;
     if options.execution.prints_document() {
-        let document = execution::shown(&options.execution, &graph()?, true, output)?;
+        let document = execution::shown(&options.execution, &reboots.work, true, output)?;
         document.map_or(Ok(()), |document| output.write(&document))?;
         return Ok(ExitStatus::Success);
     }
     if options.json {
-        let document = json::rolling::document(cluster, &conflicts, parts.len(), shown, &maintenance);
+        let groups: Vec<_> = shown.iter().zip(reboots.lines_by_group()?).collect();
+        let document = json::rolling::document(cluster, &conflicts, parts.len(), &groups);
         output.write(&json::text(&document)?)?;
     } else {
         if level > 1 {
@@ -77,10 +76,11 @@ pub fn run(options: &Options, cluster: &mut Cluster, output: &mut Output) -> any
     }
     if !options.json {
         let heading = "Commands to run for this maintenance:";
-        commands::show(options.commands.as_ref(), heading, || listing(&maintenance), output)?;
+        let listing = || shell::listing(&[vec![shell::Line::Blank], lines].concat());
+        commands::show(options.commands.as_ref(), heading, listing, output)?;
     }
     if options.execution.print_plan.is_some() {
-        execution::shown(&options.execution, &graph()?, options.json, output)?;
+        execution::shown(&options.execution, &reboots.work, options.json, output)?;
     }
     Ok(ExitStatus::Success)
 }

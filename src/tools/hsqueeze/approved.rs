@@ -6,10 +6,8 @@ use super::Options;
 use super::planning::Planning;
 use crate::model::{Cluster, GroupIdx};
 use crate::plan::names::Impossible;
-use crate::plan::switching;
 use crate::plan::work::{Task, Work};
 use crate::report::number::counted;
-use crate::report::squeeze as view;
 use crate::report::timetable::what;
 use crate::search::squeeze::{GroupPlan, Squeeze};
 use crate::tools::execution::{PlanToSave, save_plan};
@@ -23,8 +21,7 @@ const SHOWN: usize = 10;
 /// # Errors
 /// A name that Ganeti cannot have.
 pub fn whole(planning: &Planning<'_>, cluster: &Cluster, found: &Squeeze) -> Result<Work, Impossible> {
-    let plans = found.plans.iter().filter_map(view::switching);
-    let work = plans.map(|plan| switching::whole(cluster, &plan, planning.switch(), planning.now()));
+    let work = found.plans.iter().filter_map(|plan| planning.work(cluster, plan).transpose());
     Ok(Work::side_by_side(work.collect::<Result<Vec<_>, Impossible>>()?))
 }
 

@@ -1,6 +1,7 @@
 //! `hsqueeze`: which nodes can be powered down, or have to be powered up.
 
 mod approved;
+mod commands;
 mod execute;
 mod planning;
 mod run;

@@ -5,12 +5,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Options;
 use crate::model::{Cluster, GroupIdx};
-use crate::plan::switching::Switch;
+use crate::plan::names::Impossible;
+use crate::plan::switching::{Switch, whole};
+use crate::plan::work::Work;
 use crate::report::squeeze as view;
 use crate::search::Deadline;
 use crate::search::squeeze::cooldown::switched_lately;
 use crate::search::squeeze::standby::Sizes;
-use crate::search::squeeze::{Squeeze, SqueezeOptions, SqueezeWatch, squeeze_watched};
+use crate::search::squeeze::{GroupPlan, Squeeze, SqueezeOptions, SqueezeWatch, squeeze_watched};
 use crate::tools::output::Output;
 
 /// What plans are made by.
@@ -56,6 +58,15 @@ impl<'a> Planning<'a> {
         let deadline = Deadline::new(self.options.time_limit, Arc::default());
         let watch = SqueezeWatch { deadline: &deadline, progress: &|_| {} };
         squeeze_watched(cluster, groups, &self.asked(cluster, switched, failed), watch)
+    }
+
+    /// The steps of a plan as it stands now; none if nothing is to be done.
+    ///
+    /// # Errors
+    /// A name that Ganeti cannot have.
+    pub fn work(&self, cluster: &Cluster, plan: &GroupPlan) -> Result<Option<Work>, Impossible> {
+        let switching = view::switching(plan);
+        switching.map(|plan| whole(cluster, &plan, self.switch(), self.now())).transpose()
     }
 
     /// Who switches the power.

@@ -3,18 +3,19 @@
 use anyhow::{Context, bail};
 
 use super::approved;
+use super::commands::{all_lines, calls};
 use super::execute::{ClusterAccess, execute};
 use super::planning::{Planning, show_text};
 use super::squeeze_run::HsqueezeEnd;
 use super::{ExitStatus, Options, SPEC};
 use crate::model::{Cluster, GroupIdx, Step};
-use crate::plan::power::{self, SCRIPT_TITLE};
+use crate::plan::command::SQUEEZE_TITLE;
 use crate::plan::shell;
 use crate::plan::work::Work;
 use crate::report::file::write_whole;
 use crate::report::html::plan::PlanReport;
 use crate::report::html::steps::PlannedMove;
-use crate::report::json::squeeze::{SqueezeCommands, document, group_lines};
+use crate::report::json::squeeze::{SqueezeCommands, document};
 use crate::report::squeeze::GroupResult;
 use crate::report::summary::Moment;
 use crate::report::timetable::Timetable;
@@ -86,7 +87,7 @@ pub fn run(
         output.error_line(&format!("{} ended the search early", stopped.subject()))?;
     }
     if !options.execution.prints_document() {
-        show(options, &asked, (cluster, cib), &found, output)?;
+        show(planning, &asked, (cluster, cib), &found, output)?;
     }
     let execution = &options.execution;
     if execution.print_plan.is_some() || execution.save_plan.is_some() || options.approved.is_some() {
@@ -245,22 +246,16 @@ fn show_graph(options: &Options, work: &Work, output: &mut Output) -> anyhow::Re
 
 /// Everything that is said about the plans.
 fn show(
-    options: &Options,
+    planning: &Planning<'_>,
     asked: &SqueezeOptions,
     (cluster, cib): (&Cluster, Option<&CibOrigin>),
     found: &Squeeze,
     output: &mut Output,
 ) -> anyhow::Result<()> {
+    let options = planning.options;
     let level = options.load.verbosity;
     let wants_lines = (options.json || options.commands.is_some()) && cib.is_none();
-    let lines = if wants_lines {
-        {
-            let plans: Vec<_> = found.plans.iter().filter_map(view::switching).collect();
-            power::commands(cluster, &plans, found.plans.len() > 1)?
-        }
-    } else {
-        Vec::new()
-    };
+    let lines = if wants_lines { all_lines(planning, cluster, found)? } else { Vec::new() };
     let for_cib = match (cib, &options.commands) {
         (Some(cib), Some(_)) => {
             let lines = found.plans.iter().map(|plan| cib.switch_commands(plan));
@@ -270,7 +265,7 @@ fn show(
     };
     if let Some(CommandTarget::File(path)) = &options.commands {
         let script = |lines: &Vec<String>| cib_script(SPEC.name, lines);
-        let script = for_cib.as_ref().map_or_else(|| shell::script(SCRIPT_TITLE, "job", &lines), script);
+        let script = for_cib.as_ref().map_or_else(|| shell::script(SQUEEZE_TITLE, "job", &lines), script);
         write_whole(path, &script)?;
     }
     if level > 1 {
@@ -279,7 +274,7 @@ fn show(
     if options.json {
         let of_plan = |plan: &GroupPlan| match cib {
             Some(cib) => cib.switch_calls(plan),
-            None => Ok(group_lines(cluster, plan)?),
+            None => Ok(calls(planning, cluster, plan)?),
         };
         let commands = SqueezeCommands { of_step: &step_commands(cluster, cib), of_plan: &of_plan };
         return Ok(output.write(&json::text(&document(cluster, asked, found, &commands)?)?)?);

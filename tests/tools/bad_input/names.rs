@@ -15,12 +15,13 @@ use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::text;
 use htools::model::{Cluster, Draft, Mib};
 use htools::plan::checker::CheckOptions;
+use htools::plan::command::plan_lines;
 use htools::plan::jobset::jobsets;
-use htools::plan::maintenance::{self, Maintenance};
 use htools::plan::names::{Impossible, NameOf};
-use htools::plan::switching::{PowerCommand, Switch, Switching, power_down};
+use htools::plan::rolling::Reboots;
+use htools::plan::shell;
+use htools::plan::switching::{PowerCommand, Switch, Switching, whole};
 use htools::plan::work::Work;
-use htools::plan::{command, power, shell};
 use htools::search::balance::{BalanceOptions, Balancer};
 use htools::search::groups::balance::{GroupBalanceOptions as GroupOptions, balance};
 use htools::search::rolling::{Conflicts, RollingOptions};
@@ -53,6 +54,7 @@ const HOSTILE: [&str; 16] = [
     "",
 ];
 
+/// A plan as work, for a cluster.
 type MakeWork = Box<dyn Fn(&Cluster) -> Result<Work, Impossible> + Send + Sync>;
 
 /// What makes a script of a plan for a cluster.
@@ -62,8 +64,7 @@ type ScriptOf = dyn Fn(&Cluster) -> Result<String, Impossible> + Send + Sync;
 struct Planned {
     cluster: Cluster,
     script: Box<ScriptOf>,
-    /// The same plan as work for Ganeti, if all of it is.
-    work: Option<MakeWork>,
+    work: MakeWork,
     /// What its script runs as it is.
     calls: Vec<Vec<String>>,
 }
@@ -72,11 +73,21 @@ impl Planned {
     fn new(
         cluster: Cluster,
         script: impl Fn(&Cluster) -> Result<String, Impossible> + Send + Sync + 'static,
-        work: Option<MakeWork>,
+        work: MakeWork,
     ) -> Planned {
         let calls = calls(&script(&cluster).unwrap());
         assert!(calls.len() > 2, "{calls:?}");
         Planned { cluster, script: Box::new(script), work, calls }
+    }
+
+    /// A plan whose script is a walk of its work.
+    fn walked(
+        cluster: Cluster,
+        work: impl Fn(&Cluster) -> Result<Work, Impossible> + Clone + Send + Sync + 'static,
+    ) -> Planned {
+        let made = work.clone();
+        let script = move |c: &Cluster| Ok(shell::script("# x\n", "job", &plan_lines(&made(c)?, None)?));
+        Planned::new(cluster, script, Box::new(work))
     }
 }
 
@@ -102,53 +113,31 @@ static PLANS: LazyLock<Vec<Planned>> = LazyLock::new(|| {
         steps.push(step);
     }
     let sets = jobsets(&start, &steps);
-    let (for_work, work_sets) = (steps.clone(), sets.clone());
-    let hbal = Planned::new(
-        start.clone(),
-        move |c| Ok(shell::script("# hbal\n", "job", &command::command_list(c, &steps, &sets)?)),
-        Some(Box::new(move |c| Work::of(c, &for_work, &work_sets, CheckOptions::default()))),
-    );
+    let check = CheckOptions::default();
+    let hbal = Planned::walked(start.clone(), move |c| Work::of(c, &steps, &sets, check));
 
     let groups = loaded(&sample("groups.data"));
-    let found = balance(&groups, &GroupOptions::default());
-    let steps = found.steps;
+    let steps = balance(&groups, &GroupOptions::default()).steps;
     let sets = jobsets(&groups, &steps);
-    let (for_work, work_sets) = (steps.clone(), sets.clone());
-    let hgroup = Planned::new(
-        groups,
-        move |c| Ok(shell::script("# hgroup\n", "job", &command::command_list(c, &steps, &sets)?)),
-        Some(Box::new(move |c| Work::of(c, &for_work, &work_sets, CheckOptions::default()))),
-    );
+    let hgroup = Planned::walked(groups, move |c| Work::of(c, &steps, &sets, check));
 
     let squeezed = |file: &str| {
         let cluster = loaded(&recorded(&format!("hsqueeze.in/{file}")));
         let options = SqueezeOptions { capacity_checks: false, ..SqueezeOptions::default() };
-        let plans = squeeze(&cluster, &cluster.groups_with_nodes(), &options).plans;
-        let down = plans[0].clone();
-        // after nodes came up, the moves are planned anew
-        let work: Option<MakeWork> = (down.decision == Decision::Condense).then(|| {
-            Box::new(move |c: &Cluster| power_down(c, &down.nodes, &down.steps, Switch::Ganeti, 1))
-                as MakeWork
-        });
-        let script = move |c: &Cluster| {
-            let plans: Vec<Switching<'_>> = plans.iter().map(switching).collect();
-            Ok(shell::script("# x\n", "job", &power::commands(c, &plans, false)?))
-        };
-        Planned::new(cluster, script, work)
+        let plan = squeeze(&cluster, &cluster.groups_with_nodes(), &options).plans.remove(0);
+        Planned::walked(cluster, move |c| whole(c, &switching(&plan), Switch::Ganeti, 1))
     };
     let (down, up) = (squeezed("underused.data"), squeezed("overused.data"));
-    assert!(down.work.is_some() && up.work.is_none());
 
     let options = RollingOptions::default();
     let parts = Conflicts::among(&start, &nodes, &options).unwrap().plan(&start, &options).unwrap();
-    let hroller = Planned::new(
-        start,
-        move |c| {
-            let parts = parts.iter().map(|part| (&part.nodes[..], &part.moves[..]));
-            Ok(maintenance::script(&Maintenance::of(c, parts, false)?))
-        },
-        None,
-    );
+    let reboots = move |c: &Cluster| {
+        let parts = parts.iter().map(|part| (&part.nodes[..], &part.moves[..]));
+        Reboots::of(c, parts, false)
+    };
+    let made = reboots.clone();
+    let script = move |c: &Cluster| Ok(shell::script("# x\n", "group", &made(c)?.lines()?));
+    let hroller = Planned::new(start, script, Box::new(move |c| Ok(reboots(c)?.work)));
     vec![hbal, hgroup, down, up, hroller]
 });
 
@@ -160,10 +149,14 @@ fn switching(plan: &GroupPlan) -> Switching<'_> {
     Switching { group: plan.group, power, nodes: &plan.nodes, steps: &plan.steps }
 }
 
-/// Writes down what it was called with: the number of words, then the words.
+/// Writes down what it was called with: the number of words, then the words. Every node is empty.
 const STAND_IN: &str = r#"#!/bin/sh
 printf '%s\0' "$(($# + 1))" "${0##*/}" "$@" >> "$CALLS"
+if [ "$1" = list ]; then echo 0:0; fi
 "#;
+
+/// Says what time it is.
+const CLOCK: &str = "#!/bin/sh\necho 17\n";
 
 /// Runs a script where only stand-ins can be called; what they were called with. No file may
 /// appear.
@@ -173,9 +166,10 @@ fn calls(script: &str) -> Vec<Vec<String>> {
     for directory in ["bin", "cwd"] {
         fs::create_dir(path(directory)).unwrap();
     }
-    for program in ["gnt-instance", "gnt-node", "ssh"] {
+    let programs = [("gnt-instance", STAND_IN), ("gnt-node", STAND_IN), ("ssh", STAND_IN), ("date", CLOCK)];
+    for (program, text) in programs {
         let program = path("bin").join(program);
-        fs::write(&program, STAND_IN).unwrap();
+        fs::write(&program, text).unwrap();
         fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
     }
     fs::write(path("script"), script).unwrap();
@@ -279,18 +273,18 @@ fn rename(planned: &Planned, names: &[(Index, String)]) -> (Cluster, HashMap<Str
 
 fn check(planned: &Planned, names: &[(Index, String)]) -> Result<(), TestCaseError> {
     let (cluster, renamed, impossible) = rename(planned, names);
-    let work = planned.work.as_ref().map(|work| work(&cluster));
+    let work = (planned.work)(&cluster);
     match (planned.script)(&cluster) {
         Ok(script) => {
             prop_assert!(!impossible, "{renamed:?}\n{script}");
             prop_assert_eq!(calls(&script), meant(&planned.calls, &renamed));
-            prop_assert!(work.is_none_or(|work| work.unwrap().fault().is_none()));
+            prop_assert_eq!(work.unwrap().fault(), None);
         }
         Err(refused) => {
             prop_assert!(impossible, "{refused}");
             prop_assert!(renamed.values().any(|name| *name == refused.name), "{refused}");
             prop_assert!(!refused.to_string().contains(char::is_control), "{refused}");
-            prop_assert!(work.is_none_or(|work| work.is_err()), "{refused}");
+            prop_assert!(work.is_err(), "{refused}");
         }
     }
     Ok(())
