@@ -1,7 +1,11 @@
 //! What scores are made of. Whoever adds to a table of scores notes it here if anybody has asked; placing alone does not.
 
 use super::index::{HostIdx, ResourceIdx};
+use super::optimal;
+use super::place::{PlacingError, place_noting};
+use super::placing::AllPlaced;
 use super::score::{AllocationScore, ScoreTable};
+use super::working_set::{Strategy, WorkingSet};
 
 /// Where a part of a score comes from. Constraints are named by their positions in the working set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +40,8 @@ pub enum ScoreSource {
     Instance,
     /// Its clone is not wanted there.
     Clone,
+    /// Another resource is there that it would rather not meet.
+    Exclusion,
     /// The best placement of all has it there.
     Optimum,
 }
@@ -58,6 +64,21 @@ pub struct ScoreAddition {
     pub resource: ResourceIdx,
     /// What was added, where it was more or less than nothing.
     pub scores: Vec<HostScore>,
+}
+
+/// What the scores of all primitives are made of, by which they were placed: resources are placed once more for it.
+///
+/// # Errors
+/// Those of placing them.
+pub fn additions(
+    set: &WorkingSet,
+    strategy: Strategy,
+    placed: &AllPlaced,
+) -> Result<AdditionLog, PlacingError> {
+    match placed.optimum {
+        Some(_) => optimal::additions(set, placed),
+        None => Ok(place_noting(set, strategy, set.initial_additions())?.1),
+    }
 }
 
 /// All additions to the scores of resources, in order, if they are noted at all.
@@ -138,6 +159,19 @@ impl AdditionLog {
             (now != old).then_some(HostScore { host, score })
         };
         self.note(resource, source, after.iter().filter_map(changed));
+    }
+
+    /// Lets the additions to a resource be others.
+    pub(super) fn replace(&mut self, resource: ResourceIdx, additions: &[ScoreAddition]) {
+        if let Some(all) = &mut self.by_resource {
+            all[resource.get()] = additions.to_vec();
+        }
+    }
+
+    /// Gives additions other sources.
+    pub(super) fn rename(&mut self, other: impl Fn(ScoreSource) -> ScoreSource) {
+        let all = self.by_resource.iter_mut().flatten().flatten();
+        all.for_each(|addition| addition.source = other(addition.source));
     }
 
     /// Adds an addition, what comes to nothing left out.

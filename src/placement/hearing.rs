@@ -1,11 +1,12 @@
-//! Adding the wishes of others to the scores of a resource, and taking them apart for those who ask.
+//! Adding to the scores of a resource what it wants of others, and they of it; and taking that apart for those who ask.
 
 use super::additions::{HostScore, ScoreAddition, ScoreSource};
 use super::index::{HostIdx, ResourceIdx};
 use super::merge::HeardWish;
-use super::place::Placer;
+use super::place::{Placer, PlacingState};
 use super::score::{AllocationScore, ScoreTable};
-use super::wishes::Share;
+use super::wishes::{Share, Towards};
+use super::working_set::Colocation;
 
 impl Placer<'_> {
     /// Forbids a resource a host that is in its table.
@@ -14,6 +15,79 @@ impl Placer<'_> {
         if table.get(host).is_some() {
             table.add(host, AllocationScore::MINUS_INFINITY);
             self.log.note_one(resource, source, host, AllocationScore::MINUS_INFINITY);
+        }
+    }
+
+    /// Places those that a resource wants to be with, and adds what comes of it to its scores.
+    pub(super) fn follow_primaries(&mut self, resource: ResourceIdx) {
+        let set = self.set;
+        for at in self.wishes.list(resource, Towards::Primaries).to_vec() {
+            self.assign(set.colocations[at].primary);
+            self.apply(resource, at);
+        }
+    }
+
+    /// Adds to the scores of a resource what comes of where its primary is.
+    fn apply(&mut self, resource: ResourceIdx, at: usize) {
+        let colocation = &self.set.colocations[at];
+        if self.set.resource(colocation.primary).is_clone() {
+            return self.apply_clone(resource, at);
+        }
+        // a group that is only half placed is nowhere yet
+        if !matches!(self.progress[colocation.primary.get()], PlacingState::Done(_)) {
+            return;
+        }
+        for member in self.set.stand_ins(colocation) {
+            if let PlacingState::Done(place) = self.progress[member.get()] {
+                self.apply_place(resource, at, place);
+            }
+        }
+    }
+
+    /// Adds to the scores of a resource what comes of the host of its primary, or of its having none. A wish that leaves no
+    /// host is not heard.
+    pub(super) fn apply_place(&mut self, resource: ResourceIdx, at: usize, place: Option<HostIdx>) {
+        let colocation = &self.set.colocations[at];
+        let mut table = self.tables[resource.get()].clone();
+        table.update(|host, old| old.plus(self.place_worth(colocation, place, host)));
+        if colocation.score.is_infinite() || self.wishes.some_host_is_left(&table) {
+            if self.log.is_on() {
+                let worth = |(host, _)| HostScore { host, score: self.place_worth(colocation, place, host) };
+                let scores: Vec<HostScore> = table.iter().map(worth).collect();
+                self.log.note(resource, ScoreSource::With(at), scores.into_iter());
+            }
+            self.tables[resource.get()] = table;
+        }
+    }
+
+    /// What a host is worth as the primary of a colocation is where it is, or nowhere.
+    fn place_worth(
+        &self,
+        colocation: &Colocation,
+        place: Option<HostIdx>,
+        host: HostIdx,
+    ) -> AllocationScore {
+        let score = colocation.score;
+        let near = |place| self.wishes.agree(colocation.attribute.as_deref(), host, place);
+        match (place, score == AllocationScore::INFINITY) {
+            (None, _) if score < AllocationScore::ZERO => AllocationScore::ZERO,
+            (None, _) => score.negated(),
+            (Some(place), true) if !near(place) => AllocationScore::MINUS_INFINITY,
+            (Some(place), false) if near(place) => score,
+            (Some(_), _) => AllocationScore::ZERO,
+        }
+    }
+
+    /// Adds the wishes of those that want to be with a resource to its scores.
+    pub(super) fn hear_dependents(&mut self, resource: ResourceIdx) {
+        let set = self.set;
+        self.wishes.merging.forget();
+        for at in self.wishes.list(resource, Towards::Dependents).to_vec() {
+            let colocation = &set.colocations[at];
+            if !set.has_influence(colocation) {
+                continue;
+            }
+            self.hear(resource, colocation.dependent, Share::of(set, at, 1.0));
         }
     }
 

@@ -40,12 +40,12 @@ pub mod why;
 mod wishes;
 pub mod working_set;
 
-pub use additions::{AdditionLog, HostScore, ScoreAddition, ScorePart, ScoreSource};
+pub use additions::{AdditionLog, HostScore, ScoreAddition, ScorePart, ScoreSource, additions};
 pub use capacity::Capacities;
 pub use index::{AttributeIdx, HostIdx, ResourceIdx};
 pub use method::PlacementMethod;
 pub use optimal::optimal;
-pub use place::{PlacingError, additions, place};
+pub use place::{PlacingError, place};
 pub use placing::{AllPlaced, Assignment, DecidedBy, PlacingEvent};
 pub use score::{AllocationScore, ScoreTable};
 pub(crate) use shown_order::by_shown_name;

@@ -8,7 +8,7 @@ use super::placing::{AllPlaced, Assignment, DecidedBy, PlacingEvent};
 use super::preference::Preference;
 use super::score::{AllocationScore, ScoreTable};
 use super::sequence;
-use super::wishes::{Share, Towards, Wishes};
+use super::wishes::{Towards, Wishes};
 use super::working_set::{Colocation, GuestParts, ResourceForm, Strategy, WorkingSet};
 
 /// Why resources cannot be placed.
@@ -30,14 +30,6 @@ pub enum PlacingError {
 /// A chain of colocations is longer than can be followed, or they form too many paths.
 pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingError> {
     Ok(place_noting(set, strategy, AdditionLog::off())?.0)
-}
-
-/// What the scores of all primitives are made of when they are placed by a strategy.
-///
-/// # Errors
-/// Those of [`place`].
-pub fn additions(set: &WorkingSet, strategy: Strategy) -> Result<AdditionLog, PlacingError> {
-    Ok(place_noting(set, strategy, set.initial_additions())?.1)
 }
 
 /// Places all resources, and notes what is added to their scores.
@@ -217,74 +209,6 @@ impl Placer<'_> {
             if self.progress[clone.get()] == PlacingState::Waiting {
                 self.wishes.settle_clone(clone);
             }
-        }
-    }
-
-    /// Places those that a resource wants to be with, and adds what comes of it to its scores.
-    fn follow_primaries(&mut self, resource: ResourceIdx) {
-        let set = self.set;
-        for at in self.wishes.list(resource, Towards::Primaries).to_vec() {
-            self.assign(set.colocations[at].primary);
-            self.apply(resource, at);
-        }
-    }
-
-    /// Adds to the scores of a resource what comes of where its primary is.
-    fn apply(&mut self, resource: ResourceIdx, at: usize) {
-        let colocation = &self.set.colocations[at];
-        if self.set.resource(colocation.primary).is_clone() {
-            return self.apply_clone(resource, at);
-        }
-        // a group that is only half placed is nowhere yet
-        if !matches!(self.progress[colocation.primary.get()], PlacingState::Done(_)) {
-            return;
-        }
-        for member in self.set.stand_ins(colocation) {
-            if let PlacingState::Done(place) = self.progress[member.get()] {
-                self.apply_place(resource, at, place);
-            }
-        }
-    }
-
-    /// Adds to the scores of a resource what comes of the host of its primary, or of its having none. A wish that leaves no
-    /// host is not heard.
-    pub(super) fn apply_place(&mut self, resource: ResourceIdx, at: usize, place: Option<HostIdx>) {
-        let colocation = &self.set.colocations[at];
-        let mut table = self.tables[resource.get()].clone();
-        table.update(|host, old| old.plus(self.place_worth(colocation, place, host)));
-        if colocation.score.is_infinite() || self.wishes.some_host_is_left(&table) {
-            if self.log.is_on() {
-                let worth = |(host, _)| HostScore { host, score: self.place_worth(colocation, place, host) };
-                let scores: Vec<HostScore> = table.iter().map(worth).collect();
-                self.log.note(resource, ScoreSource::With(at), scores.into_iter());
-            }
-            self.tables[resource.get()] = table;
-        }
-    }
-
-    /// What a host is worth as the primary of a colocation is where it is, or nowhere.
-    fn place_worth(&self, colocation: &Colocation, place: Option<HostIdx>, host: HostIdx) -> AllocationScore {
-        let score = colocation.score;
-        let near = |place| self.wishes.agree(colocation.attribute.as_deref(), host, place);
-        match (place, score == AllocationScore::INFINITY) {
-            (None, _) if score < AllocationScore::ZERO => AllocationScore::ZERO,
-            (None, _) => score.negated(),
-            (Some(place), true) if !near(place) => AllocationScore::MINUS_INFINITY,
-            (Some(place), false) if near(place) => score,
-            (Some(_), _) => AllocationScore::ZERO,
-        }
-    }
-
-    /// Adds the wishes of those that want to be with a resource to its scores.
-    fn hear_dependents(&mut self, resource: ResourceIdx) {
-        let set = self.set;
-        self.wishes.merging.forget();
-        for at in self.wishes.list(resource, Towards::Dependents).to_vec() {
-            let colocation = &set.colocations[at];
-            if !set.has_influence(colocation) {
-                continue;
-            }
-            self.hear(resource, colocation.dependent, Share::of(set, at, 1.0));
         }
     }
 

@@ -48,7 +48,7 @@ fn parts_of_recorded_clusters_add_up() {
         let text = fs::read_to_string(&file).unwrap();
         let set = cib::read_with(text.as_bytes(), &name, GuestReading::Followed).unwrap();
         let placed = place(&set, set.strategy()).unwrap();
-        parts += add_up(&set, &placed, &additions(&set, set.strategy()).unwrap(), &name);
+        parts += add_up(&set, &placed, &additions(&set, set.strategy(), &placed).unwrap(), &name);
     }
     assert!(parts > 500, "{parts}");
 }
@@ -68,7 +68,7 @@ fn parts_of_random_clusters_add_up() {
         let text = random_cib::document(of, &mut random);
         let Ok(set) = cib::parse(&text, "random") else { continue };
         let Ok(placed) = place(&set, set.strategy()) else { continue };
-        parts += add_up(&set, &placed, &additions(&set, set.strategy()).unwrap(), &number.to_string());
+        parts += add_up(&set, &placed, &additions(&set, set.strategy(), &placed).unwrap(), &number.to_string());
     }
     assert!(parts > 3000, "{parts}");
 }

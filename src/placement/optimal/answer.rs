@@ -1,12 +1,14 @@
 //! The best placement as what placing comes to, with what Pacemaker would make of it.
 
+use super::super::additions::{AdditionLog, HostScore, ScoreSource};
 use super::super::index::{HostIdx, ResourceIdx};
-use super::super::place::{PlacingError, place};
+use super::super::place::{PlacingError, place, place_noting};
 use super::super::placing::{AllPlaced, Assignment, DecidedBy};
 use super::super::score::{AllocationScore, ScoreTable};
 use super::super::working_set::{LocationScore, WorkingSet};
 use super::rules::{PlacingRules, ZoneTie};
 use super::value::{PlacementValue, PlacingStage};
+use super::clones::PlacedBefore;
 use super::{OptimalSearch, Optimum, PriorityCount, bound};
 
 /// Puts the answer together. The order is that in which Pacemaker places resources that are wanted where they go.
@@ -23,11 +25,11 @@ pub(super) fn all_placed(
     let not_followed = not_followed(rules, &placed, &hosts);
     for record in &mut placed.records {
         let resource = record.resource;
-        if rules.before.includes(resource) && record.host == hosts[resource.get()] {
+        if is_kept(rules, record, &hosts) {
             continue;
         }
         *record = Assignment {
-            scores: scores(rules, &hosts, resource),
+            scores: scores(rules, &hosts, resource, &mut AdditionLog::off()),
             chain: vec![resource],
             needed: Some(set.resource(resource).utilization.clone()),
             host: hosts[resource.get()],
@@ -69,6 +71,30 @@ pub(super) fn all_placed(
     Ok(placed)
 }
 
+/// Whether a resource is as Pacemaker places it: it has its place beforehand, and would get it.
+fn is_kept(rules: &PlacingRules<'_>, record: &Assignment, hosts: &[Option<HostIdx>]) -> bool {
+    rules.before.includes(record.resource) && record.host == hosts[record.resource.get()]
+}
+
+/// What the scores in the best placement are made of.
+pub(super) fn additions(set: &WorkingSet, best: &AllPlaced) -> Result<AdditionLog, PlacingError> {
+    let before = PlacedBefore::of(set)?;
+    let rules = &PlacingRules::of(set, &before);
+    let hosts: Vec<Option<HostIdx>> = set.resource_indices().map(|one| best.host(one)).collect();
+    let preferring = preferring(rules, &hosts);
+    let (placed, mut log) = place_noting(&preferring, set.strategy(), preferring.initial_additions())?;
+    log.rename(|source| match source {
+        ScoreSource::Location(at) if at >= set.locations.len() => ScoreSource::Optimum,
+        source => source,
+    });
+    let initial = set.initial_additions();
+    for record in placed.records.iter().filter(|record| !is_kept(rules, record, &hosts)) {
+        log.replace(record.resource, initial.additions(record.resource));
+        scores(rules, &hosts, record.resource, &mut log);
+    }
+    Ok(log)
+}
+
 /// The primitives that should run and that Pacemaker would put elsewhere all the same. Which instance of a clone is where does
 /// not matter.
 fn not_followed(rules: &PlacingRules<'_>, placed: &AllPlaced, hosts: &[Option<HostIdx>]) -> Vec<ResourceIdx> {
@@ -98,20 +124,36 @@ fn preferring(rules: &PlacingRules<'_>, hosts: &[Option<HostIdx>]) -> WorkingSet
     set
 }
 
-/// What a resource is worth on each host as the others are in the end.
-fn scores(rules: &PlacingRules<'_>, hosts: &[Option<HostIdx>], resource: ResourceIdx) -> ScoreTable {
+/// What a resource is worth on each host as the others are in the end, and what that is made of beside what it is worth by itself.
+fn scores(
+    rules: &PlacingRules<'_>,
+    hosts: &[Option<HostIdx>],
+    resource: ResourceIdx,
+    log: &mut AdditionLog,
+) -> ScoreTable {
     let of = rules.set.resource(resource);
     let mut scores = of.scores.clone();
-    let near =
-        |tie: &ZoneTie, host: HostIdx| hosts[tie.other.get()].map(|there| rules.agree(tie.zone, host, there));
-    scores.update(|host, score| {
-        let with = rules.primaries[resource.get()].iter().all(|tie| near(tie, host) == Some(true));
-        let apart = rules.apart[resource.get()].iter().all(|tie| near(tie, host) != Some(true));
-        if of.stopped || !with || !apart {
-            return AllocationScore::MINUS_INFINITY;
-        }
-        let wishes = rules.wishes[resource.get()].iter().filter(|tie| near(tie, host) == Some(true));
-        wishes.fold(score, |sum, tie| sum.plus(AllocationScore::of(tie.score)))
-    });
+    let mut add = |source, score, counts: &dyn Fn(HostIdx) -> bool| {
+        let there = scores.iter().map(|(host, _)| host).filter(|host| counts(*host));
+        let there: Vec<HostScore> = there.map(|host| HostScore { host, score }).collect();
+        there.iter().for_each(|one| scores.add(one.host, one.score));
+        log.note(resource, source, there.into_iter());
+    };
+    let never = AllocationScore::MINUS_INFINITY;
+    let is_near = |tie: &ZoneTie, host: HostIdx| {
+        hosts[tie.other.get()].is_some_and(|there| rules.agree(tie.zone, host, there))
+    };
+    if of.stopped {
+        add(ScoreSource::Stopped, never, &|_| true);
+    }
+    for tie in &rules.primaries[resource.get()] {
+        add(tie.source, never, &|host| !is_near(tie, host));
+    }
+    for tie in &rules.apart[resource.get()] {
+        add(tie.source, never, &|host| is_near(tie, host));
+    }
+    for tie in &rules.wishes[resource.get()] {
+        add(tie.source, AllocationScore::of(tie.score), &|host| is_near(tie, host));
+    }
     scores
 }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use super::super::additions::ScoreSource;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::place::{PlacingError, place};
 use super::super::score::AllocationScore;
@@ -73,11 +74,11 @@ impl PlacingRules<'_> {
     pub(super) fn tie_to_clone(
         &mut self,
         dependent: ResourceIdx,
-        clone: ResourceIdx,
+        at: usize,
         zone: usize,
-        score: AllocationScore,
     ) {
         let set = self.set;
+        let (clone, score) = (set.colocations[at].primary, set.colocations[at].score);
         let firsts = set.resource(clone).members.iter().filter_map(|instance| set.member(*instance, false));
         let there: Vec<(ResourceIdx, HostIdx)> =
             firsts.filter_map(|first| self.fixed[first.get()].map(|host| (first, host))).collect();
@@ -87,8 +88,8 @@ impl PlacingRules<'_> {
             AllocationScore::INFINITY => allowed.retain(is_near),
             AllocationScore::MINUS_INFINITY => allowed.retain(|host| !is_near(host)),
             _ => {
-                let tie =
-                    |(other, _): &(_, _)| ZoneTie { other: *other, zone, score: i64::from(score.get()) };
+                let (score, source) = (i64::from(score.get()), ScoreSource::With(at));
+                let tie = |(other, _): &(_, _)| ZoneTie { other: *other, zone, score, source };
                 self.wishes[dependent.get()].extend(there.iter().map(tie));
             }
         }

@@ -20,6 +20,7 @@ mod ways;
 pub use limits::PlacingLimits;
 pub use value::{PlacingStage, ThenGoal};
 
+use super::additions::AdditionLog;
 use super::index::{HostIdx, ResourceIdx};
 use super::place::{PlacingError, place};
 use super::placing::AllPlaced;
@@ -96,6 +97,11 @@ pub fn optimal(set: &WorkingSet, then: ThenGoal, limits: &PlacingLimits) -> Resu
     search.steps = best.steps;
     let (hosts, value, proved) = search.exhaust(best);
     answer::all_placed(&search, hosts, &value, proved)
+}
+
+/// What the scores in the best placement of a cluster are made of.
+pub(super) fn additions(set: &WorkingSet, placed: &AllPlaced) -> Result<AdditionLog, PlacingError> {
+    answer::additions(set, placed)
 }
 
 /// The search for the best placement.

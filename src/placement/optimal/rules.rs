@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::super::additions::ScoreSource;
 use super::super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::super::score::AllocationScore;
 use super::super::transition::induced::{Need, only_stops};
@@ -17,6 +18,8 @@ pub(super) struct ZoneTie {
     pub(super) zone: usize,
     /// What it is worth; nothing where it is a must.
     pub(super) score: i64,
+    /// Why they are tied.
+    pub(super) source: ScoreSource,
 }
 
 /// That some of several resources are needed.

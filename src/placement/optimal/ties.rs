@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::super::additions::ScoreSource;
 use super::super::index::ResourceIdx;
 use super::super::score::AllocationScore;
 use super::super::transition::induced::needs;
@@ -14,7 +15,7 @@ impl PlacingRules<'_> {
     pub(super) fn tie(&mut self) {
         let set = self.set;
         let mut zones: HashMap<&str, usize> = HashMap::new();
-        for colocation in &set.colocations {
+        for (at, colocation) in set.colocations.iter().enumerate() {
             let zone = match colocation.attribute.as_deref() {
                 None => 0,
                 Some(attribute) => *zones.entry(attribute).or_insert_with(|| {
@@ -24,45 +25,56 @@ impl PlacingRules<'_> {
             };
             if set.resource(colocation.primary).is_clone() {
                 for dependent in dependents(set, colocation) {
-                    self.tie_to_clone(dependent, colocation.primary, zone, colocation.score);
+                    self.tie_to_clone(dependent, at, zone);
                 }
                 continue;
             }
             for primary in set.stand_ins(colocation) {
                 for dependent in dependents(set, colocation) {
-                    self.tie_two(dependent, *primary, zone, colocation.score);
+                    let own = ZoneTie { other: *primary, zone, score: 0, source: ScoreSource::With(at) };
+                    self.tie_two(dependent, own, ScoreSource::Of(at), colocation.score);
                 }
             }
         }
         for group in &set.exclusions {
             for (at, dependent) in group.members.iter().enumerate() {
                 for primary in &group.members[..at] {
-                    self.tie_two(*dependent, *primary, 0, group.score);
+                    let source = ScoreSource::Exclusion;
+                    let own = ZoneTie { other: *primary, zone: 0, score: 0, source };
+                    self.tie_two(*dependent, own, source, group.score);
                 }
             }
         }
     }
 
-    fn tie_two(&mut self, dependent: ResourceIdx, primary: ResourceIdx, zone: usize, score: AllocationScore) {
+    /// Ties a resource to another one, and that one to it, for which there is another reason.
+    fn tie_two(
+        &mut self,
+        dependent: ResourceIdx,
+        own: ZoneTie,
+        source: ScoreSource,
+        score: AllocationScore,
+    ) {
+        let primary = own.other;
         if dependent == primary {
             return;
         }
-        let tie = |other, score| ZoneTie { other, zone, score };
+        let back = ZoneTie { other: dependent, source, ..own };
         let is_free = |resource: ResourceIdx| !self.allowed[resource.get()].is_empty();
         match score {
             // one that stays where it is cannot be told to be with another one: it is a wish then
             AllocationScore::INFINITY if is_free(dependent) => {
-                self.primaries[dependent.get()].push(tie(primary, 0));
-                self.followers[primary.get()].push(tie(dependent, 0));
+                self.primaries[dependent.get()].push(own);
+                self.followers[primary.get()].push(back);
             }
             AllocationScore::MINUS_INFINITY => {
-                self.apart[dependent.get()].push(tie(primary, 0));
-                self.apart[primary.get()].push(tie(dependent, 0));
+                self.apart[dependent.get()].push(own);
+                self.apart[primary.get()].push(back);
             }
             _ => {
                 let score = i64::from(score.get());
-                self.wishes[dependent.get()].push(tie(primary, score));
-                self.wishes[primary.get()].push(tie(dependent, score));
+                self.wishes[dependent.get()].push(ZoneTie { score, ..own });
+                self.wishes[primary.get()].push(ZoneTie { score, ..back });
             }
         }
     }
