@@ -12,7 +12,7 @@ use super::working_set::{Strategy, WorkingSet};
 pub enum ScoreSource {
     /// The score of the host itself.
     Host,
-    /// A location, by its position in [`WorkingSet::locations`](super::WorkingSet::locations).
+    /// A location, by the position of its first score in [`WorkingSet::locations`](super::WorkingSet::locations).
     Location(usize),
     /// The health of the host.
     Health,
@@ -62,7 +62,7 @@ pub struct ScoreAddition {
     pub source: ScoreSource,
     /// Whose it is: the resource's own, or that of another one whose wishes count.
     pub resource: ResourceIdx,
-    /// What was added, where it was more or less than nothing.
+    /// What was added, where it was more or less than nothing, in order of the hosts.
     pub scores: Vec<HostScore>,
 }
 
@@ -178,16 +178,16 @@ impl AdditionLog {
     pub(super) fn push(&mut self, to: ResourceIdx, mut addition: ScoreAddition) {
         let Some(all) = &mut self.by_resource else { return };
         addition.scores.retain(|one| one.score != AllocationScore::ZERO);
-        if !addition.scores.is_empty() {
-            all[to.get()].push(addition);
+        let Some(first) = addition.scores.first() else { return };
+        let all = &mut all[to.get()];
+        if let Some(last) = all.last_mut()
+            && (last.source, last.resource) == (addition.source, addition.resource)
+            && last.scores.last().is_some_and(|one| one.host < first.host)
+        {
+            last.scores.extend(addition.scores);
+            return;
         }
-    }
-
-    /// Forgets all but the first additions to a resource.
-    pub(super) fn keep_first(&mut self, resource: ResourceIdx, count: usize) {
-        if let Some(all) = &mut self.by_resource {
-            all[resource.get()].truncate(count);
-        }
+        all.push(addition);
     }
 }
 

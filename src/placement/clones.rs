@@ -204,7 +204,7 @@ impl Placer<'_> {
     ) {
         let (records, events) = (self.records.len(), self.events.len());
         let table = self.tables[instance.get()].clone();
-        let noted = self.log.additions(instance).len();
+        let noted = self.log.additions(instance).to_vec();
         self.stays_on = Some(active);
         self.assign_instance(clone, instance, taken);
         self.stays_on = None;
@@ -222,7 +222,7 @@ impl Placer<'_> {
             *event = PlacingEvent::Tried(Box::new(tried[at - records].clone()));
         }
         self.tables[instance.get()] = table;
-        self.log.keep_first(instance, noted);
+        self.log.replace(instance, &noted);
         // an oddity of Pacemaker's: what others wish counts once for every try
         self.wishes.double(instance);
         for (host, free) in self.taken_from.drain(..).rev() {

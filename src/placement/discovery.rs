@@ -19,9 +19,14 @@ impl WorkingSet {
         std::iter::once(resource).chain(wholes.into_iter().flatten())
     }
 
+    /// The constraint by which a resource may only be where it, and others like it, name a host, if there is one.
+    pub fn exclusive_rule(&self, resource: ResourceIdx) -> Option<&str> {
+        self.resource(self.outermost(resource)).exclusive.as_deref()
+    }
+
     /// The constraint by which a resource may not be on a host that it does not name, if there is one.
     pub(super) fn barred_by(&self, resource: ResourceIdx, host: HostIdx) -> Option<&str> {
-        let rule = self.resource(self.outermost(resource)).exclusive.as_deref()?;
+        let rule = self.exclusive_rule(resource)?;
         let wholes: Vec<ResourceIdx> = self.located_with(resource).collect();
         let mut named = self.locations.iter().filter(|of| of.exclusive && of.host == host);
         (!named.any(|of| wholes.contains(&of.resource))).then_some(rule)
@@ -38,7 +43,7 @@ impl WorkingSet {
             named.entry(of.resource).or_default().insert(of.host);
         }
         for resource in self.resource_indices() {
-            if self.resource(self.outermost(resource)).exclusive.is_none() {
+            if self.exclusive_rule(resource).is_none() {
                 continue;
             }
             let lists: Vec<&BTreeSet<HostIdx>> =

@@ -16,7 +16,7 @@ pub struct GuestParts {
 impl Host {
     /// Whether it can run resources as things are, before any of them is placed. A guest node that is to be fenced has its machine
     /// restarted, and can until then.
-    pub(super) fn can_run(&self) -> bool {
+    pub(crate) fn can_run(&self) -> bool {
         match self.guest {
             Some(_) => self.lets_run() && self.state.online,
             None => self.state.available(),

@@ -61,12 +61,7 @@ impl Placer<'_> {
     }
 
     /// What a host is worth as the primary of a colocation is where it is, or nowhere.
-    fn place_worth(
-        &self,
-        colocation: &Colocation,
-        place: Option<HostIdx>,
-        host: HostIdx,
-    ) -> AllocationScore {
+    fn place_worth(&self, colocation: &Colocation, place: Option<HostIdx>, host: HostIdx) -> AllocationScore {
         let score = colocation.score;
         let near = |place| self.wishes.agree(colocation.attribute.as_deref(), host, place);
         match (place, score == AllocationScore::INFINITY) {

@@ -125,9 +125,14 @@ impl WorkingSet {
 
     fn add_locations(&mut self, log: &mut AdditionLog) {
         let WorkingSet { locations, resources, .. } = self;
+        let mut first = 0;
         for (at, location) in locations.iter().enumerate() {
+            // the scores of one constraint are one source
+            if locations[first].id != location.id {
+                first = at;
+            }
             let scored = HostScore { host: location.host, score: location.score };
-            add_location(resources, location.resource, scored, ScoreSource::Location(at), log);
+            add_location(resources, location.resource, scored, ScoreSource::Location(first), log);
         }
     }
 

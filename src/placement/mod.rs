@@ -13,6 +13,7 @@ mod clones;
 mod discovery;
 pub mod fit;
 pub mod ganeti;
+pub mod grounds;
 mod guest;
 mod hearing;
 mod index;

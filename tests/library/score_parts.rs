@@ -68,7 +68,8 @@ fn parts_of_random_clusters_add_up() {
         let text = random_cib::document(of, &mut random);
         let Ok(set) = cib::parse(&text, "random") else { continue };
         let Ok(placed) = place(&set, set.strategy()) else { continue };
-        parts += add_up(&set, &placed, &additions(&set, set.strategy(), &placed).unwrap(), &number.to_string());
+        parts +=
+            add_up(&set, &placed, &additions(&set, set.strategy(), &placed).unwrap(), &number.to_string());
     }
     assert!(parts > 3000, "{parts}");
 }

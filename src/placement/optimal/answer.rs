@@ -6,9 +6,9 @@ use super::super::place::{PlacingError, place, place_noting};
 use super::super::placing::{AllPlaced, Assignment, DecidedBy};
 use super::super::score::{AllocationScore, ScoreTable};
 use super::super::working_set::{LocationScore, WorkingSet};
+use super::clones::PlacedBefore;
 use super::rules::{PlacingRules, ZoneTie};
 use super::value::{PlacementValue, PlacingStage};
-use super::clones::PlacedBefore;
 use super::{OptimalSearch, Optimum, PriorityCount, bound};
 
 /// Puts the answer together. The order is that in which Pacemaker places resources that are wanted where they go.

@@ -71,12 +71,7 @@ fn needed_by_clones(set: &WorkingSet) -> Vec<bool> {
 
 impl PlacingRules<'_> {
     /// What a colocation with a clone means for one that is placed later: a must, that it is where an instance is.
-    pub(super) fn tie_to_clone(
-        &mut self,
-        dependent: ResourceIdx,
-        at: usize,
-        zone: usize,
-    ) {
+    pub(super) fn tie_to_clone(&mut self, dependent: ResourceIdx, at: usize, zone: usize) {
         let set = self.set;
         let (clone, score) = (set.colocations[at].primary, set.colocations[at].score);
         let firsts = set.resource(clone).members.iter().filter_map(|instance| set.member(*instance, false));

@@ -48,13 +48,7 @@ impl PlacingRules<'_> {
     }
 
     /// Ties a resource to another one, and that one to it, for which there is another reason.
-    fn tie_two(
-        &mut self,
-        dependent: ResourceIdx,
-        own: ZoneTie,
-        source: ScoreSource,
-        score: AllocationScore,
-    ) {
+    fn tie_two(&mut self, dependent: ResourceIdx, own: ZoneTie, source: ScoreSource, score: AllocationScore) {
         let primary = own.other;
         if dependent == primary {
             return;

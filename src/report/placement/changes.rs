@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::transition::reason;
 use crate::model::kinds::words;
+use crate::placement::working_set::RunCondition;
 use crate::placement::{AllPlaced, ResourceChange, ResourceChanges, ResourceIdx, Transition, WorkingSet};
 
 words!(
@@ -53,6 +55,19 @@ impl ResourceAction {
             false => ResourceAction::None,
         }
     }
+}
+
+/// Why something is done with a resource, as far as its place alone does not say it, in brackets.
+pub(super) fn remarks(set: &WorkingSet, changes: &ResourceChanges, resource: ResourceIdx) -> String {
+    let of = set.resource(resource);
+    let action = ResourceAction::of(set, changes, resource);
+    let cause = changes.causes[resource.get()].filter(|_| set.is_managed(resource));
+    let cause = cause.map(|why| format!(" ({})", reason(set, why))).unwrap_or_default();
+    let is_cause = cause.is_empty() && matches!(action, ResourceAction::Restart | ResourceAction::Reload);
+    let changed = of.revision.subject().filter(|_| is_cause && of.condition != RunCondition::Failed);
+    let changed = changed.map(|what| format!(" ({what} changed)")).unwrap_or_default();
+    let orphaned = if of.orphaned { " (no longer configured)" } else { "" };
+    cause + &changed + orphaned
 }
 
 /// What becomes of the resources, as the plan has it if there is one.

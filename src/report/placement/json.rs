@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::placement::why::{PlaceReasons, why};
+use crate::placement::grounds::Grounds;
+use crate::placement::why::PlaceReasons;
 use crate::placement::working_set::{NODE_HEALTH, OrderStrength, WorkingSet};
 use crate::placement::{
-    AllPlaced, AllocationScore, Capacities, HostIdx, ResourceChanges, ResourceIdx, Strategy, Transition,
+    AllPlaced, AllocationScore, Capacities, HostIdx, PlacingError, ResourceIdx, Strategy, Transition,
 };
 use crate::report::json::Generator;
 
 use super::changes::{ResourceAction, changes, primitives};
 use super::optimum::OptimumView;
+use super::parts::{self, PartView};
 use super::transition::{self, TransitionDocument};
 use super::why as words;
 
@@ -82,6 +84,7 @@ struct PlacementResource {
     #[serde(skip_serializing_if = "Option::is_none")]
     changed: Option<&'static str>,
     scores: BTreeMap<String, ScoreView>,
+    parts: Vec<PartView>,
     reason: Vec<String>,
     room_taken: Vec<RoomTakenView>,
     order_dependent: bool,
@@ -102,22 +105,26 @@ struct UnsupportedView {
 }
 
 /// The document about a placed cluster, and what is done there if that is wanted.
+///
+/// # Errors
+/// Those of placing the resources once more, to take their scores apart.
 pub fn document<'a>(
     set: &'a WorkingSet,
     strategy: Strategy,
     placed: &AllPlaced,
     plan: Option<&'a Transition>,
-) -> PlacementDocument<'a> {
+) -> Result<PlacementDocument<'a>, PlacingError> {
     let id = |resource: ResourceIdx| set.resource(resource).id.clone();
     let changes = changes(set, placed, plan);
     let actions = || primitives(set).map(|resource| ResourceAction::of(set, &changes, resource));
     let is_move = |action: &ResourceAction| matches!(action, ResourceAction::Move | ResourceAction::Migrate);
-    PlacementDocument {
+    let grounds = Grounds::of(set, strategy, placed, &changes)?;
+    Ok(PlacementDocument {
         schema: SCHEMA,
         generator: Generator::this(),
         strategy: placed.method(strategy).as_str(),
         nodes: set.host_indices().map(|host| node(set, placed, host)).collect(),
-        resources: primitives(set).filter_map(|one| resource(set, strategy, placed, &changes, one)).collect(),
+        resources: primitives(set).filter_map(|one| resource(&grounds, placed, one)).collect(),
         order: placed.records.iter().map(|record| id(record.resource)).collect(),
         placed: placed.records.iter().filter(|record| record.host.is_some()).count(),
         unplaced: placed.unplaced(set).map(id).collect(),
@@ -125,7 +132,7 @@ pub fn document<'a>(
         unsupported: unsupported(set),
         optimum: placed.optimum.as_ref().map(|optimum| OptimumView::of(set, optimum)),
         transition: plan.map(|plan| transition::document(set, plan)),
-    }
+    })
 }
 
 fn unsupported(set: &WorkingSet) -> Vec<UnsupportedView> {
@@ -156,16 +163,11 @@ pub(super) fn amounts(set: &WorkingSet, capacities: &Capacities) -> BTreeMap<Str
     capacities.iter().map(|(kind, amount)| (set.attributes[kind.get()].clone(), amount)).collect()
 }
 
-fn resource(
-    set: &WorkingSet,
-    strategy: Strategy,
-    placed: &AllPlaced,
-    changes: &ResourceChanges,
-    resource: ResourceIdx,
-) -> Option<PlacementResource> {
+fn resource(grounds: &Grounds<'_>, placed: &AllPlaced, resource: ResourceIdx) -> Option<PlacementResource> {
+    let set = grounds.set;
     let of = set.resource(resource);
     let record = placed.record(resource)?;
-    let reasons = why(set, strategy, placed, resource)?;
+    let reasons = grounds.why(resource)?;
     let name = |host: HostIdx| set.host(host).name.clone();
     Some(PlacementResource {
         id: of.id.clone(),
@@ -173,12 +175,13 @@ fn resource(
         node: record.host.map(name),
         was: of.active.map(name),
         also_on: of.also_on.iter().copied().map(name).collect(),
-        action: ResourceAction::of(set, changes, resource).as_str(),
+        action: ResourceAction::of(set, grounds.changes, resource).as_str(),
         managed: set.is_managed(resource),
         orphaned: of.orphaned,
         changed: of.revision.subject(),
         scores: record.scores.iter().map(|(host, score)| (name(host), score.into())).collect(),
-        reason: words::lines(set, &reasons).iter().map(|line| line.trim().to_owned()).collect(),
+        parts: parts::views(set, &grounds.log, resource),
+        reason: words::statements(grounds, resource).iter().map(|line| parts::plain(line.trim())).collect(),
         room_taken: room_taken(set, &reasons),
         order_dependent: record.order_dependent,
     })

@@ -10,6 +10,7 @@ pub mod fit;
 pub(crate) mod json;
 pub mod lint;
 pub(crate) mod optimum;
+mod parts;
 pub mod simulation;
 pub mod survive;
 pub(crate) mod text;

@@ -2,15 +2,13 @@
 
 use crate::model::shown::shown_name;
 use crate::placement::why::{PlaceReasons, why};
-use crate::placement::working_set::RunCondition;
 use crate::placement::{
     AllPlaced, HostIdx, ResourceChanges, Strategy, Transition, WorkingSet, by_shown_name,
 };
 use crate::report::table::{Align, Table};
 
-use super::changes::{ResourceAction, changes, primitives};
+use super::changes::{ResourceAction, changes, primitives, remarks};
 use super::optimum;
-use super::transition::reason;
 use super::why;
 
 /// The lines about a whole cluster, with what a plan does there if there is one already.
@@ -57,8 +55,7 @@ fn resources(set: &WorkingSet, changes: &ResourceChanges) -> Vec<String> {
     for resource in primitives(set) {
         let of = set.resource(resource);
         let change = changes.get(resource);
-        let action = ResourceAction::of(set, changes, resource);
-        let text = match action {
+        let text = match ResourceAction::of(set, changes, resource) {
             ResourceAction::None if !set.is_managed(resource) => "unmanaged".to_owned(),
             ResourceAction::None if of.stopped && of.active.is_none() => "stopped on purpose".to_owned(),
             ResourceAction::None if of.active.is_none() => "stays stopped".to_owned(),
@@ -67,19 +64,13 @@ fn resources(set: &WorkingSet, changes: &ResourceChanges) -> Vec<String> {
             ResourceAction::Blocked => "not started".to_owned(),
             action => action.to_string(),
         };
-        let cause = changes.causes[resource.get()].filter(|_| set.is_managed(resource));
-        let cause = cause.map(|why| format!(" ({})", reason(set, why))).unwrap_or_default();
-        let is_cause = cause.is_empty() && matches!(action, ResourceAction::Restart | ResourceAction::Reload);
-        let changed = of.revision.subject().filter(|_| is_cause && of.condition != RunCondition::Failed);
-        let changed = changed.map(|what| format!(" ({what} changed)")).unwrap_or_default();
-        let orphaned = if of.orphaned { " (no longer configured)" } else { "" };
         let was: Vec<String> = of.active_hosts().map(|host| name(Some(host))).collect();
         let was = if was.is_empty() { name(None) } else { was.join(",") };
         table.push(vec![
             shown_name(&of.id),
             was,
             name(change.runs_on()),
-            text + &cause + &changed + orphaned,
+            text + &remarks(set, changes, resource),
         ]);
     }
     trimmed(&table)

@@ -1,36 +1,56 @@
 //! Why a resource is where it is, in words.
 
+use super::changes::remarks;
+use super::parts::{broken, forbidding, plain, sum, unbroken};
 use crate::model::shown::shown_name;
+use crate::placement::grounds::Grounds;
+use crate::placement::transition::WaitReason;
 use crate::placement::why::{Advantage, HostFinding, HostHindrance, PlaceReasons, RoomTaken};
-use crate::placement::{AttributeIdx, HostIdx, ResourceIdx, WorkingSet, by_shown_name};
+use crate::placement::working_set::RunCondition;
+use crate::placement::{
+    AllocationScore, AttributeIdx, HostIdx, ResourceChange, ResourceIdx, ScorePart, ScoreSource, WorkingSet,
+    by_shown_name,
+};
 
-/// The lines about a resource.
-pub fn lines(set: &WorkingSet, reasons: &PlaceReasons) -> Vec<String> {
+/// The lines about a resource, in the width of a terminal: what becomes of it, and what speaks for and against each node. Of a group
+/// or a clone, those about all of its primitives.
+pub fn lines(grounds: &Grounds<'_>, resource: ResourceIdx) -> Vec<String> {
+    let statements = statements(grounds, resource);
+    statements
+        .iter()
+        .flat_map(|statement| match statement.strip_prefix("  ") {
+            Some(inner) if inner.contains(' ') => broken(inner),
+            _ => vec![plain(statement)],
+        })
+        .collect()
+}
+
+/// The same, each on a line, however long. It can be broken at blanks that are no [unbroken] ones.
+pub(super) fn statements(grounds: &Grounds<'_>, resource: ResourceIdx) -> Vec<String> {
+    let set = grounds.set;
+    let parts = set.primitives(&resource);
+    if parts.is_empty() {
+        return vec![format!("{} has no instances.", shown_name(&set.resource(resource).id))];
+    }
+    let reasons = parts.iter().filter_map(|part| grounds.why(*part));
+    reasons.flat_map(|reasons| primitive(grounds, &reasons)).collect()
+}
+
+fn primitive(grounds: &Grounds<'_>, reasons: &PlaceReasons) -> Vec<String> {
+    let set = grounds.set;
     let words = PlaceWords { set };
-    let id = words.resource(reasons.resource);
-    let was = set.resource(reasons.resource).active;
-    let mut lines = vec![match (was, reasons.host) {
-        (None, None) => format!("{id} stays stopped."),
-        (None, Some(now)) => format!("{id} is started on {}{}.", words.host(now), words.advantage(reasons)),
-        (Some(was), None) => format!("{id} runs on {} and is stopped.", words.host(was)),
-        (Some(was), Some(now)) if was == now => {
-            format!("{id} stays on {}{}.", words.host(now), words.advantage(reasons))
-        }
-        (Some(was), Some(now)) => {
-            format!("{id} goes from {} to {}{}.", words.host(was), words.host(now), words.advantage(reasons))
-        }
-    }];
+    let mut lines = vec![words.outcome(grounds, reasons)];
+    lines.extend(words.cause(grounds, reasons.resource).map(|cause| format!("  {}", unbroken(&cause))));
     if reasons.chain.len() > 1 {
         let others = words.resources(&reasons.chain[1..]);
-        lines.push(format!("  With it must be, and had no place yet: {others}."));
+        let others = unbroken(&format!("With it must be, and had no place yet: {others}."));
+        lines.push(format!("  {others}"));
     }
     for host in by_shown_name(set) {
-        let finding = &reasons.hosts[host.get()];
-        if reasons.host != Some(host) {
-            lines.push(format!("  {}: {}", words.host(host), words.finding(finding)));
-        }
+        let parts = grounds.log.parts(reasons.resource, host);
+        lines.push(format!("  {}", words.on_host(reasons, host, &parts)));
     }
-    lines.extend(reasons.taken.iter().map(|taken| format!("  {}", words.taken(taken))));
+    lines.extend(reasons.taken.iter().map(|taken| format!("  {}", unbroken(&words.taken(taken)))));
     lines
 }
 
@@ -64,6 +84,149 @@ impl PlaceWords<'_> {
 
     fn kind(&self, kind: AttributeIdx) -> String {
         shown_name(&self.set.attributes[kind.get()])
+    }
+
+    /// What becomes of a resource, and what decided for its place.
+    fn outcome(&self, grounds: &Grounds<'_>, reasons: &PlaceReasons) -> String {
+        let (set, resource) = (self.set, reasons.resource);
+        let of = set.resource(resource);
+        let id = self.resource(resource);
+        let why = match of.condition {
+            RunCondition::Failed if set.is_managed(resource) => " (it failed)",
+            _ => "",
+        };
+        let why = remarks(set, grounds.changes, resource) + why;
+        let advantage = self.advantage(reasons);
+        // it may have a place that it does not come to
+        let place = reasons.host.map(|host| format!("; its place is {}{advantage}", self.host(host)));
+        let place = place.unwrap_or_default();
+        let on = self.several(of.active_hosts());
+        let change = grounds.changes.get(resource);
+        if !set.is_managed(resource) {
+            return match of.active {
+                Some(_) => format!("{id} stays on {on}{advantage}."),
+                None => format!("{id} stays stopped: it is not managed."),
+            };
+        }
+        match change {
+            ResourceChange::Idle => format!("{id} stays stopped{why}{place}."),
+            ResourceChange::Blocked(_) => format!("{id} is not started{why}{place}."),
+            ResourceChange::Start(host) => format!("{id} is started on {}{why}{advantage}.", self.host(host)),
+            ResourceChange::Stay(host) => format!("{id} stays on {}{why}{advantage}.", self.host(host)),
+            ResourceChange::Reload(host) => {
+                format!("{id} stays on {} and is reloaded{why}{advantage}.", self.host(host))
+            }
+            ResourceChange::Restart(host) if of.runs_twice() => {
+                format!("{id} runs on {on}, and is restarted on {}{why}{advantage}.", self.host(host))
+            }
+            ResourceChange::Restart(host) => {
+                format!("{id} is restarted on {}{why}{advantage}.", self.host(host))
+            }
+            ResourceChange::Stop(_) => format!("{id} runs on {on} and is stopped{why}{place}."),
+            ResourceChange::Held(_) => format!("{id} runs on {on} and cannot be stopped{why}{place}."),
+            ResourceChange::Move { to, .. } | ResourceChange::Migrate { to, .. } => {
+                format!("{id} goes from {on} to {}{why}{advantage}.", self.host(to))
+            }
+        }
+    }
+
+    /// The names of hosts.
+    fn several(&self, hosts: impl Iterator<Item = HostIdx>) -> String {
+        hosts.map(|host| self.host(host)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What it is about a constraint that changes what becomes of a resource.
+    fn cause(&self, grounds: &Grounds<'_>, resource: ResourceIdx) -> Option<String> {
+        let set = self.set;
+        let cause = grounds.changes.causes[resource.get()].filter(|_| set.is_managed(resource))?;
+        let (head, first) = match cause {
+            WaitReason::Order(at) => {
+                let order = &set.orders[at];
+                (format!("order {}: it is started after", shown_name(&order.id)), order.first)
+            }
+            WaitReason::Colocation(at) => {
+                let colocation = &set.colocations[at];
+                (format!("colocation {}: it must be with", shown_name(&colocation.id)), colocation.primary)
+            }
+            _ => return None,
+        };
+        let name = self.resource(first);
+        let parts = set.primitives(&first);
+        let changed = parts.iter().filter_map(|part| {
+            let word = match grounds.changes.get(*part) {
+                ResourceChange::Move { .. } | ResourceChange::Migrate { .. } => "moves",
+                change => match (change.stops_on(), change.starts_on()) {
+                    (Some(_), Some(_)) => "restarts",
+                    (None, Some(_)) => "starts",
+                    (Some(_), None) => "stops",
+                    (None, None) => return None,
+                },
+            };
+            Some(format!("{} {word}", self.resource(*part)))
+        });
+        let changed: Vec<String> = changed.collect();
+        let runs = |part: &ResourceIdx| grounds.changes.get(*part).runs_on().is_some();
+        Some(match changed.is_empty() {
+            false => format!("{head} {name}: {}", changed.join(", ")),
+            true if !parts.iter().any(runs) => format!("{head} {name}, which does not run"),
+            true => format!("{head} {name}"),
+        })
+    }
+
+    /// What a host is for a resource, and what its score there is made of.
+    fn on_host(&self, reasons: &PlaceReasons, host: HostIdx, parts: &[ScorePart]) -> String {
+        let (set, resource) = (self.set, reasons.resource);
+        let finding = &reasons.hosts[host.get()];
+        let name = self.host(host);
+        let score = finding.score.unwrap_or_default();
+        let words = match &finding.hindrance {
+            None if reasons.host == Some(host) => format!("its place, score {score}"),
+            _ => self.finding(finding),
+        };
+        let is_forbidden = score == AllocationScore::MINUS_INFINITY;
+        if finding.score.is_none() || (parts.is_empty() && !is_forbidden) {
+            return unbroken(&format!("{name}: {words}"));
+        }
+        if is_forbidden {
+            // what others cannot be on as the host runs nothing says no more than that
+            let is_echo =
+                |part: &ScorePart| matches!(part.source, ScoreSource::Of(_)) && !set.host(host).can_run();
+            let is_said = |part: &ScorePart| {
+                is_echo(part)
+                    || finding.hindrance.as_ref().is_some_and(|hindrance| self.says(hindrance, part))
+            };
+            let more = forbidding(set, resource, parts, is_said);
+            let also = if more.is_empty() { String::new() } else { format!("; -INFINITY: {more}") };
+            return unbroken(&format!("{name}: {words}{also}"));
+        }
+        // what is in the way for another reason has a score all the same
+        let is_named = matches!(finding.hindrance, None | Some(HostHindrance::Unwanted(_)));
+        let named = if is_named { String::new() } else { format!("; score {score}") };
+        format!("{} {}", unbroken(&format!("{name}: {words}{named}")), sum(set, resource, parts))
+    }
+
+    /// Whether the words about a host name the source of a part of its score.
+    fn says(&self, hindrance: &HostHindrance, part: &ScorePart) -> bool {
+        let id = |at: usize| &self.set.colocations[at].id;
+        match (hindrance, part.source) {
+            (HostHindrance::Location(named), ScoreSource::Location(at)) => {
+                *named == self.set.locations[at].id
+            }
+            (
+                HostHindrance::With(rule, _) | HostHindrance::Apart(rule),
+                ScoreSource::With(at) | ScoreSource::Of(at),
+            ) => rule.id == *id(at),
+            (HostHindrance::Failures(_) | HostHindrance::RunsTwice, ScoreSource::Failures)
+            | (HostHindrance::Exclusive(_), ScoreSource::Exclusive)
+            | (HostHindrance::Stopped, ScoreSource::Stopped)
+            | (HostHindrance::Orphaned, ScoreSource::Orphaned)
+            | (HostHindrance::Instance(_), ScoreSource::Instance)
+            | (HostHindrance::CloneUnwanted(_), ScoreSource::Clone) => true,
+            (HostHindrance::Location(named), ScoreSource::Health) => {
+                named == crate::placement::working_set::NODE_HEALTH
+            }
+            _ => false,
+        }
     }
 
     fn advantage(&self, reasons: &PlaceReasons) -> String {

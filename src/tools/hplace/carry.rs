@@ -177,7 +177,7 @@ fn propose(
     }
     let plan = transition(set, strategy, placed);
     if options.json {
-        output.write(&json::text(&documents::document(set, strategy, placed, Some(&plan)))?)?;
+        output.write(&json::text(&documents::document(set, strategy, placed, Some(&plan))?)?)?;
         output.flush()?;
         return Ok(status);
     }

@@ -8,9 +8,9 @@ use super::cluster::{load_with, read_cib};
 use crate::load::lookup::hint;
 use crate::model::shown::shown_name;
 use crate::placement::cib::GuestReading;
-use crate::placement::why::why;
+use crate::placement::grounds::Grounds;
 use crate::placement::{
-    AllPlaced, PlacementMethod, ResourceIdx, Strategy, Transition, WorkingSet, transition,
+    AllPlaced, PlacementMethod, ResourceChanges, ResourceIdx, Strategy, Transition, WorkingSet, transition,
 };
 use crate::report::json;
 use crate::report::placement::{crm_simulate, json as documents, text, transition as graphs, why as words};
@@ -41,7 +41,7 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
     let plan = wanted.then(|| transition(set, strategy, &placed));
     match &plan {
         _ if as_json => {
-            output.write(&json::text(&documents::document(set, strategy, &placed, plan.as_ref()))?)?;
+            output.write(&json::text(&documents::document(set, strategy, &placed, plan.as_ref())?)?)?;
         }
         _ if options.crm_simulate_format => {
             crm_simulate::each_line(set, &placed, |line| output.line(line))?;
@@ -49,7 +49,7 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
         Some(plan) if options.dot => output.write(&graphs::dot(set, plan))?,
         Some(plan) if options.transition_xml => output.write(&graphs::xml(set, plan))?,
         _ => {
-            let mut lines = lines(set, strategy, &placed, plan.as_ref(), options, &asked);
+            let mut lines = lines(set, strategy, &placed, plan.as_ref(), options, &asked)?;
             if let Some(plan) = &plan {
                 lines.push(String::new());
                 lines.extend(graphs::lines(set, plan));
@@ -129,18 +129,19 @@ pub(super) fn only_one_form(options: &PlacementOptions, as_json: bool) -> anyhow
     Ok(())
 }
 
-/// The primitives that the words behind `why` mean: a group stands for its members.
+/// The resources that the words behind `why` mean. What a clone is made of is known by its instances.
 fn asked(set: &WorkingSet, options: &PlacementOptions) -> anyhow::Result<Vec<ResourceIdx>> {
     let mut asked = Vec::new();
     let PlacementCommand::Why(names) = &options.command else { return Ok(asked) };
     for name in names {
-        let Some(resource) = set.resource_indices().find(|one| set.resource(*one).id == *name) else {
+        let before = asked.len();
+        asked.extend(set.resource_indices().find(|one| set.resource(*one).id == *name));
+        if asked.len() == before {
+            asked.extend(set.resource_indices().filter(|one| set.common_name(*one) == name));
+        }
+        if asked.len() == before {
             let hint = hint(name, set.resource_indices().map(|one| set.resource(one).id.as_str()));
             bail!("there is no resource '{}'{hint}", shown_name(name));
-        };
-        match &set.resource(resource).members[..] {
-            [] => asked.push(resource),
-            members => asked.extend(members),
         }
     }
     Ok(asked)
@@ -153,18 +154,22 @@ fn lines(
     plan: Option<&Transition>,
     options: &PlacementOptions,
     asked: &[ResourceIdx],
-) -> Vec<String> {
-    let explained = |resource: ResourceIdx| {
-        let reasons = why(set, strategy, placed, resource);
-        reasons.map(|reasons| words::lines(set, &reasons)).unwrap_or_default()
+) -> anyhow::Result<Vec<String>> {
+    let explained = |resources: &mut dyn Iterator<Item = ResourceIdx>| -> anyhow::Result<Vec<String>> {
+        let changes = match plan {
+            Some(plan) => plan.changes.clone(),
+            None => ResourceChanges::of(set, placed),
+        };
+        let grounds = Grounds::of(set, strategy, placed, &changes)?;
+        Ok(resources.flat_map(|resource| words::lines(&grounds, resource)).collect())
     };
     if !asked.is_empty() {
-        return asked.iter().flat_map(|resource| explained(*resource)).collect();
+        return explained(&mut asked.iter().copied());
     }
     let mut lines = text::lines(set, strategy, placed, plan);
     if options.explain {
         lines.push(String::new());
-        lines.extend(placed.records.iter().flat_map(|record| explained(record.resource)));
+        lines.extend(explained(&mut placed.records.iter().map(|record| record.resource))?);
     }
-    lines
+    Ok(lines)
 }
