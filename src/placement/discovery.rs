@@ -24,14 +24,6 @@ impl WorkingSet {
         self.resource(self.outermost(resource)).exclusive.as_deref()
     }
 
-    /// The constraint by which a resource may not be on a host that it does not name, if there is one.
-    pub(super) fn barred_by(&self, resource: ResourceIdx, host: HostIdx) -> Option<&str> {
-        let rule = self.exclusive_rule(resource)?;
-        let wholes: Vec<ResourceIdx> = self.located_with(resource).collect();
-        let mut named = self.locations.iter().filter(|of| of.exclusive && of.host == host);
-        (!named.any(|of| wholes.contains(&of.resource))).then_some(rule)
-    }
-
     /// Lets resources that have such a location, and their parts, be nowhere else. One that belongs to another resource has none of
     /// its own that counts.
     pub(super) fn confine(&mut self) {
@@ -62,11 +54,21 @@ mod tests {
     use super::super::cib::parse;
     use super::super::optimal::{PlacingLimits, ThenGoal, optimal};
     use super::super::place::place;
-    use super::super::why::{HostHindrance, why};
+    use super::super::why::{Grounds, HostHindrance};
     use super::*;
     use crate::search::Deadline;
 
     const LOOKED_FOR: &str = include_str!("../../tests/fixtures/pacemaker/clones/only-where-looked-for.xml");
+
+    impl WorkingSet {
+        /// The constraint by which a resource may not be on a host that it does not name, if there is one.
+        fn barred_by(&self, resource: ResourceIdx, host: HostIdx) -> Option<&str> {
+            let rule = self.exclusive_rule(resource)?;
+            let wholes: Vec<ResourceIdx> = self.located_with(resource).collect();
+            let mut named = self.locations.iter().filter(|of| of.exclusive && of.host == host);
+            (!named.any(|of| wholes.contains(&of.resource))).then_some(rule)
+        }
+    }
 
     fn named(set: &WorkingSet, id: &str) -> ResourceIdx {
         set.resource_indices().find(|one| set.resource(*one).id == id).unwrap()
@@ -76,8 +78,9 @@ mod tests {
     fn what_bars_a_host_is_told() {
         let set = parse(LOOKED_FOR, "t").unwrap();
         let placed = place(&set, set.strategy()).unwrap();
+        let grounds = Grounds::of(&set, set.strategy(), &placed).unwrap();
         let barred = |id: &str| {
-            let reasons = why(&set, set.strategy(), &placed, named(&set, id)).unwrap();
+            let reasons = grounds.why(named(&set, id)).unwrap();
             let is_barred = |of: &&HostHindrance| matches!(of, HostHindrance::Exclusive(_));
             let hosts = reasons.hosts.iter();
             hosts

@@ -30,11 +30,6 @@ impl Host {
 }
 
 impl WorkingSet {
-    /// Whether two hosts are the same one for resources that want to be together: those without names are.
-    pub(super) fn is_same_host(&self, one: HostIdx, other: HostIdx) -> bool {
-        one == other || self.host(one).nameless && self.host(other).nameless
-    }
-
     /// The hosts that are machines of the cluster, and what they are made of.
     pub(super) fn guests(&self) -> impl Iterator<Item = (HostIdx, GuestParts)> + '_ {
         self.host_indices().filter_map(|host| Some((host, self.host(host).guest?)))

@@ -13,7 +13,6 @@ mod clones;
 mod discovery;
 pub mod fit;
 pub mod ganeti;
-pub mod grounds;
 mod guest;
 mod hearing;
 mod index;

@@ -3,12 +3,14 @@
 
 use std::borrow::Cow;
 
+use super::additions::{AdditionLog, ScoreSource, additions};
 use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
+use super::place::PlacingError;
 use super::placing::{AllPlaced, Assignment, DecidedBy};
 use super::score::AllocationScore;
 use super::transition::induced::needs;
-use super::working_set::{ChoiceOrder, Colocation, NODE_HEALTH, Strategy, WorkingSet};
+use super::working_set::{ChoiceOrder, NODE_HEALTH, Strategy, WorkingSet};
 
 /// The first thing that keeps a resource from a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +47,8 @@ pub enum HostHindrance {
     With(TogetherRule, Option<HostIdx>),
     /// By a colocation it must not be with another one, which is there.
     Apart(TogetherRule),
+    /// It never runs in a guest node, which this one is.
+    Guest,
     /// Another instance of its clone is there.
     Instance(ResourceIdx),
     /// Its clone is not wanted there, and no instance of it goes there: the clone's score.
@@ -133,48 +137,70 @@ pub struct PlaceReasons {
     pub chain: Vec<ResourceIdx>,
 }
 
-/// Why a primitive is where it is; nothing for a group.
-pub fn why(
-    set: &WorkingSet,
+/// Why the resources of a cluster are where they are.
+#[derive(Debug, Clone)]
+pub struct Grounds<'a> {
+    /// The cluster.
+    pub set: &'a WorkingSet,
     strategy: Strategy,
-    placed: &AllPlaced,
-    resource: ResourceIdx,
-) -> Option<PlaceReasons> {
-    let at = placed.by_resource[resource.get()]?;
-    let before = ClusterBefore::of(set, placed, at);
-    let record = &placed.records[at];
-    let finding = |host| HostFinding {
-        host,
-        score: record.scores.get(host),
-        hindrance: before.hindrance(record, host),
-    };
-    let hosts: Vec<HostFinding> = set.host_indices().map(finding).collect();
-    let taken = match record.host {
-        Some(_) => Vec::new(),
-        None => before.taken(record, &hosts),
-    };
-    Some(PlaceReasons {
-        resource,
-        host: record.host,
-        advantage: record.host.map(|host| before.advantage(record, strategy, host, &hosts)),
-        hosts,
-        taken,
-        needed: record.needed.clone().unwrap_or_default(),
-        chain: record.chain.clone(),
-    })
+    placed: &'a AllPlaced,
+    /// What the scores of the resources are made of.
+    pub log: AdditionLog,
+}
+
+impl<'a> Grounds<'a> {
+    /// Finds them out for resources that were placed by a strategy. They are placed once more for it.
+    ///
+    /// # Errors
+    /// Those of placing them.
+    pub fn of(
+        set: &'a WorkingSet,
+        strategy: Strategy,
+        placed: &'a AllPlaced,
+    ) -> Result<Grounds<'a>, PlacingError> {
+        Ok(Grounds { set, strategy, placed, log: additions(set, strategy, placed)? })
+    }
+
+    /// Why a primitive is where it is; nothing for what is made of primitives.
+    pub fn why(&self, resource: ResourceIdx) -> Option<PlaceReasons> {
+        let Grounds { set, strategy, placed, ref log } = *self;
+        let at = placed.by_resource[resource.get()]?;
+        let before = ClusterBefore::of(set, placed, log, at);
+        let record = &placed.records[at];
+        let finding = |host| HostFinding {
+            host,
+            score: record.scores.get(host),
+            hindrance: before.hindrance(record, host),
+        };
+        let hosts: Vec<HostFinding> = set.host_indices().map(finding).collect();
+        let taken = match record.host {
+            Some(_) => Vec::new(),
+            None => before.taken(record, &hosts),
+        };
+        Some(PlaceReasons {
+            resource,
+            host: record.host,
+            advantage: record.host.map(|host| before.advantage(record, strategy, host, &hosts)),
+            hosts,
+            taken,
+            needed: record.needed.clone().unwrap_or_default(),
+            chain: record.chain.clone(),
+        })
+    }
 }
 
 /// The cluster as it was when a resource was placed.
 struct ClusterBefore<'a> {
     set: &'a WorkingSet,
     placed: &'a AllPlaced,
+    log: &'a AdditionLog,
     /// Those that had their places before; in the best placement, all others.
     earlier: Vec<&'a Assignment>,
     free: Vec<Capacities>,
 }
 
 impl<'a> ClusterBefore<'a> {
-    fn of(set: &'a WorkingSet, placed: &'a AllPlaced, at: usize) -> ClusterBefore<'a> {
+    fn of(set: &'a WorkingSet, placed: &'a AllPlaced, log: &'a AdditionLog, at: usize) -> ClusterBefore<'a> {
         let mut free = set.room();
         let before = if placed.optimum.is_some() { placed.records.len() } else { at };
         let others = placed.records[..before].iter().enumerate().filter(|(other, _)| *other != at);
@@ -184,7 +210,7 @@ impl<'a> ClusterBefore<'a> {
                 free[host.get()].charge(&set.resource(record.resource).utilization);
             }
         }
-        ClusterBefore { set, placed, earlier, free }
+        ClusterBefore { set, placed, log, earlier, free }
     }
 
     /// The first thing that forbids a host.
@@ -247,54 +273,74 @@ impl<'a> ClusterBefore<'a> {
         firsts.find(|first| !is_placed(*first)).or_else(one_of)
     }
 
-    /// What gives a host the score of minus infinity.
+    /// What first gives a host the score of minus infinity.
     fn forbidden_by(&self, record: &Assignment, host: HostIdx) -> HostHindrance {
-        let of = self.set.resource(record.resource);
-        if of.stops_for_good() {
-            return HostHindrance::RunsTwice;
+        let (set, resource) = (self.set, record.resource);
+        let never = AllocationScore::MINUS_INFINITY;
+        let parts = self.log.parts(resource, host);
+        let mut forbidding = parts.iter().filter(|part| part.score == never);
+        // the sum of finite scores can be minus infinity, too
+        let Some(first) = forbidding.next() else { return HostHindrance::Unwanted(never) };
+        if first.resource != resource {
+            return match first.source {
+                ScoreSource::Of(at) if self.placed.optimum.is_some() => {
+                    HostHindrance::Apart(self.rule(at, first.resource))
+                }
+                _ => {
+                    let others = std::iter::once(first).chain(forbidding).map(|part| part.resource);
+                    let mut others: Vec<ResourceIdx> = others.filter(|other| *other != resource).collect();
+                    others.dedup();
+                    HostHindrance::Wishes(others)
+                }
+            };
         }
-        if let Some((_, count)) = of.failed_on.iter().find(|(failed, _)| *failed == host) {
-            return HostHindrance::Failures(*count);
+        let of = set.resource(resource);
+        match first.source {
+            ScoreSource::Location(at) => HostHindrance::Location(set.locations[at].id.clone()),
+            ScoreSource::Health => HostHindrance::Location(NODE_HEALTH.to_owned()),
+            ScoreSource::Failures => {
+                let count = of.failed_on.iter().find(|(failed, _)| *failed == host).map(|(_, count)| *count);
+                HostHindrance::Failures(count.unwrap_or_default())
+            }
+            ScoreSource::Orphaned => HostHindrance::Orphaned,
+            ScoreSource::RunsTwice => HostHindrance::RunsTwice,
+            ScoreSource::Exclusive => {
+                HostHindrance::Exclusive(set.exclusive_rule(resource).unwrap_or_default().to_owned())
+            }
+            ScoreSource::Guest => HostHindrance::Guest,
+            ScoreSource::Stopped => HostHindrance::Stopped,
+            ScoreSource::With(at) => self.by_colocation(at),
+            ScoreSource::Instance => {
+                let clone = set.clone_of(resource);
+                let other = clone.and_then(|clone| self.instance_on(clone, record, host));
+                HostHindrance::Instance(other.unwrap_or(resource))
+            }
+            ScoreSource::Clone => {
+                let parts = set.clone_of(resource).map(|clone| self.log.parts(clone, host));
+                let scores = parts.into_iter().flatten().map(|part| part.score);
+                HostHindrance::CloneUnwanted(scores.fold(AllocationScore::ZERO, AllocationScore::plus))
+            }
+            _ => HostHindrance::Unwanted(never),
         }
-        let clone = self.set.clone_of(record.resource);
-        let is_it = |resource: ResourceIdx| {
-            resource == record.resource || of.group == Some(resource) || clone == Some(resource)
+    }
+
+    /// A colocation of a resource that forbids it a host.
+    fn by_colocation(&self, at: usize) -> HostHindrance {
+        let colocation = &self.set.colocations[at];
+        let rule = self.rule(at, colocation.primary);
+        if colocation.score == AllocationScore::MINUS_INFINITY {
+            return HostHindrance::Apart(rule);
+        }
+        let parts = match self.set.resource(colocation.primary).is_clone() {
+            true => self.set.primitives(&colocation.primary),
+            false => Cow::Borrowed(self.set.stand_ins(colocation)),
         };
-        if let Some(other) = clone.and_then(|clone| self.instance_on(clone, record, host)) {
-            return HostHindrance::Instance(other);
-        }
-        let forbids = self.set.locations.iter().find(|location| {
-            is_it(location.resource)
-                && location.host == host
-                && location.score == AllocationScore::MINUS_INFINITY
-        });
-        if let Some(location) = forbids {
-            return HostHindrance::Location(location.id.clone());
-        }
-        if let Some(rule) = self.set.barred_by(record.resource, host) {
-            return HostHindrance::Exclusive(rule.to_owned());
-        }
-        let top = clone.or(of.group).unwrap_or(record.resource);
-        if self.set.health_score(top, host) == AllocationScore::MINUS_INFINITY {
-            return HostHindrance::Location(NODE_HEALTH.to_owned());
-        }
-        let own = self.set.colocations.iter().filter(|colocation| is_it(colocation.dependent));
-        if let Some(hindrance) = own.into_iter().find_map(|colocation| self.by_colocation(colocation, host)) {
-            return hindrance;
-        }
-        if let Some(score) = clone.and_then(|clone| self.set.resource(clone).scores.get(host))
-            && score < AllocationScore::ZERO
-        {
-            return HostHindrance::CloneUnwanted(score);
-        }
-        let dependents = || self.set.colocations.iter().filter(|colocation| is_it(colocation.primary));
-        if self.placed.optimum.is_some()
-            && let Some(hindrance) = dependents().find_map(|colocation| self.by_dependent(colocation, host))
-        {
-            return hindrance;
-        }
-        let dependents = dependents();
-        HostHindrance::Wishes(dependents.map(|colocation| colocation.dependent).collect())
+        HostHindrance::With(rule, parts.iter().find_map(|part| self.placed.host(*part)))
+    }
+
+    fn rule(&self, at: usize, other: ResourceIdx) -> TogetherRule {
+        let colocation = &self.set.colocations[at];
+        TogetherRule { id: colocation.id.clone(), other, attribute: colocation.attribute.clone() }
     }
 
     /// What runs on a host of another instance of a clone, placed at any time: the others had their turn before.
@@ -305,44 +351,6 @@ impl<'a> ClusterBefore<'a> {
         let others = self.set.resource(clone).members.iter().filter(|other| !is_own(**other));
         let parts = others.flat_map(|other| self.set.primitives(other).into_owned());
         parts.into_iter().find(|part| self.placed.host(*part) == Some(host))
-    }
-
-    /// What a colocation says about a host, if it forbids it.
-    fn by_colocation(&self, colocation: &Colocation, host: HostIdx) -> Option<HostHindrance> {
-        let agrees = |place: HostIdx| match &colocation.attribute {
-            None => self.set.is_same_host(place, host),
-            Some(name) => {
-                let value = |host| self.set.host(host).attribute(name).map(str::to_ascii_lowercase);
-                value(place) == value(host)
-            }
-        };
-        let parts = match self.set.resource(colocation.primary).is_clone() {
-            true => self.set.primitives(&colocation.primary),
-            false => Cow::Borrowed(self.set.stand_ins(colocation)),
-        };
-        let mut places = parts.iter().filter_map(|part| self.placed.host(*part));
-        let place = places.clone().next();
-        let agree = places.any(agrees);
-        let rule = TogetherRule {
-            id: colocation.id.clone(),
-            other: colocation.primary,
-            attribute: colocation.attribute.clone(),
-        };
-        match colocation.score {
-            AllocationScore::INFINITY if !agree && !parts.is_empty() => {
-                Some(HostHindrance::With(rule, place))
-            }
-            AllocationScore::MINUS_INFINITY if agree => Some(HostHindrance::Apart(rule)),
-            _ => None,
-        }
-    }
-
-    /// What a colocation of another one says about a host, if it forbids it: keeping apart goes both ways.
-    fn by_dependent(&self, colocation: &Colocation, host: HostIdx) -> Option<HostHindrance> {
-        let turned =
-            Colocation { dependent: colocation.primary, primary: colocation.dependent, ..colocation.clone() };
-        let is_apart = colocation.score == AllocationScore::MINUS_INFINITY;
-        is_apart.then(|| self.by_colocation(&turned, host)).flatten()
     }
 
     /// What put a host before the next best one that nothing forbids.

@@ -16,6 +16,7 @@ mod hail;
 mod health;
 mod hplace;
 mod hplace_carried;
+mod hplace_why;
 mod install;
 mod json;
 mod manual;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::placement::grounds::Grounds;
-use crate::placement::why::PlaceReasons;
+use crate::placement::why::{Grounds, PlaceReasons};
 use crate::placement::working_set::{NODE_HEALTH, OrderStrength, WorkingSet};
 use crate::placement::{
-    AllPlaced, AllocationScore, Capacities, HostIdx, PlacingError, ResourceIdx, Strategy, Transition,
+    AllPlaced, AllocationScore, Capacities, HostIdx, PlacingError, ResourceChanges, ResourceIdx, Strategy,
+    Transition,
 };
 use crate::report::json::Generator;
 
@@ -118,13 +118,13 @@ pub fn document<'a>(
     let changes = changes(set, placed, plan);
     let actions = || primitives(set).map(|resource| ResourceAction::of(set, &changes, resource));
     let is_move = |action: &ResourceAction| matches!(action, ResourceAction::Move | ResourceAction::Migrate);
-    let grounds = Grounds::of(set, strategy, placed, &changes)?;
+    let grounds = Grounds::of(set, strategy, placed)?;
     Ok(PlacementDocument {
         schema: SCHEMA,
         generator: Generator::this(),
         strategy: placed.method(strategy).as_str(),
         nodes: set.host_indices().map(|host| node(set, placed, host)).collect(),
-        resources: primitives(set).filter_map(|one| resource(&grounds, placed, one)).collect(),
+        resources: primitives(set).filter_map(|one| resource(&grounds, placed, &changes, one)).collect(),
         order: placed.records.iter().map(|record| id(record.resource)).collect(),
         placed: placed.records.iter().filter(|record| record.host.is_some()).count(),
         unplaced: placed.unplaced(set).map(id).collect(),
@@ -163,7 +163,12 @@ pub(super) fn amounts(set: &WorkingSet, capacities: &Capacities) -> BTreeMap<Str
     capacities.iter().map(|(kind, amount)| (set.attributes[kind.get()].clone(), amount)).collect()
 }
 
-fn resource(grounds: &Grounds<'_>, placed: &AllPlaced, resource: ResourceIdx) -> Option<PlacementResource> {
+fn resource(
+    grounds: &Grounds<'_>,
+    placed: &AllPlaced,
+    changes: &ResourceChanges,
+    resource: ResourceIdx,
+) -> Option<PlacementResource> {
     let set = grounds.set;
     let of = set.resource(resource);
     let record = placed.record(resource)?;
@@ -175,13 +180,16 @@ fn resource(grounds: &Grounds<'_>, placed: &AllPlaced, resource: ResourceIdx) ->
         node: record.host.map(name),
         was: of.active.map(name),
         also_on: of.also_on.iter().copied().map(name).collect(),
-        action: ResourceAction::of(set, grounds.changes, resource).as_str(),
+        action: ResourceAction::of(set, changes, resource).as_str(),
         managed: set.is_managed(resource),
         orphaned: of.orphaned,
         changed: of.revision.subject(),
         scores: record.scores.iter().map(|(host, score)| (name(host), score.into())).collect(),
         parts: parts::views(set, &grounds.log, resource),
-        reason: words::statements(grounds, resource).iter().map(|line| parts::plain(line.trim())).collect(),
+        reason: words::statements(grounds, changes, resource)
+            .iter()
+            .map(|line| parts::plain(line.trim()))
+            .collect(),
         room_taken: room_taken(set, &reasons),
         order_dependent: record.order_dependent,
     })

@@ -110,6 +110,7 @@ impl PartWords<'_> {
             ScoreSource::Stickiness => "stickiness".to_owned(),
             ScoreSource::Unmanaged => "not managed".to_owned(),
             ScoreSource::Failures => "failures".to_owned(),
+            ScoreSource::RunsTwice => "runs on several nodes".to_owned(),
             ScoreSource::Orphaned => "no longer configured".to_owned(),
             ScoreSource::Exclusive => {
                 let rule = self.set.exclusive_rule(part.resource).map(shown_name).unwrap_or_default();
@@ -193,6 +194,7 @@ fn kind(source: ScoreSource) -> &'static str {
         ScoreSource::Stickiness => "stickiness",
         ScoreSource::Unmanaged => "unmanaged",
         ScoreSource::Failures => "failures",
+        ScoreSource::RunsTwice => "runs-twice",
         ScoreSource::Orphaned => "orphaned",
         ScoreSource::Exclusive => "exclusive",
         ScoreSource::Guest => "guest",

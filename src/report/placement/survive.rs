@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::model::shown::shown_name;
 use crate::placement::loss::{HostLoss, aftermath};
-use crate::placement::why::why;
+use crate::placement::why::Grounds;
 use crate::placement::{AllocationScore, PlacingError, ResourceIdx, Strategy, WorkingSet};
 use crate::report::json::Generator;
 use crate::report::table::{Align, Table};
@@ -82,10 +82,10 @@ impl SurvivalResult<'_> {
     /// Why each resource stays down after a loss.
     fn reasons(&self, loss: &HostLoss) -> Result<Vec<String>, PlacingError> {
         let (left, placed) = aftermath(self.settled, self.strategy, &loss.hosts)?;
+        let grounds = Grounds::of(&left, self.strategy, &placed)?;
         let reason = |resource: &ResourceIdx| match placed.host(*resource) {
             Some(_) => "what it needs does not run".to_owned(),
-            None => why(&left, self.strategy, &placed, *resource)
-                .map_or_else(String::new, |reasons| words::short(&left, &reasons)),
+            None => grounds.why(*resource).map_or_else(String::new, |reasons| words::short(&left, &reasons)),
         };
         let line = |resource: &ResourceIdx| {
             let of = self.settled.resource(*resource);

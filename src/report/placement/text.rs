@@ -1,9 +1,10 @@
 //! Where resources go and what hosts have left, for people.
 
 use crate::model::shown::shown_name;
-use crate::placement::why::{PlaceReasons, why};
+use crate::placement::why::Grounds;
 use crate::placement::{
-    AllPlaced, HostIdx, ResourceChanges, Strategy, Transition, WorkingSet, by_shown_name,
+    AllPlaced, HostIdx, PlacingError, ResourceChanges, ResourceIdx, Strategy, Transition, WorkingSet,
+    by_shown_name,
 };
 use crate::report::table::{Align, Table};
 
@@ -12,12 +13,15 @@ use super::optimum;
 use super::why;
 
 /// The lines about a whole cluster, with what a plan does there if there is one already.
+///
+/// # Errors
+/// Those of placing the resources once more, to find out why some have no place.
 pub fn lines(
     set: &WorkingSet,
     strategy: Strategy,
     placed: &AllPlaced,
     plan: Option<&Transition>,
-) -> Vec<String> {
+) -> Result<Vec<String>, PlacingError> {
     let mut lines = vec![format!(
         "Strategy {}: {} nodes, {} resources",
         placed.method(strategy),
@@ -28,14 +32,14 @@ pub fn lines(
     lines.extend(resources(set, &changes(set, placed, plan)));
     lines.push(String::new());
     lines.extend(hosts(set, placed));
-    let unplaced: Vec<PlaceReasons> =
-        placed.unplaced(set).filter_map(|resource| why(set, strategy, placed, resource)).collect();
+    let unplaced: Vec<ResourceIdx> = placed.unplaced(set).collect();
     if !unplaced.is_empty() {
         lines.push(String::new());
-    }
-    for reasons in &unplaced {
-        let name = shown_name(&set.resource(reasons.resource).id);
-        lines.push(format!("Not placed: {name} ({})", why::short(set, reasons)));
+        let grounds = Grounds::of(set, strategy, placed)?;
+        for reasons in unplaced.into_iter().filter_map(|resource| grounds.why(resource)) {
+            let name = shown_name(&set.resource(reasons.resource).id);
+            lines.push(format!("Not placed: {name} ({})", why::short(set, &reasons)));
+        }
     }
     let over = overcommitted(set, placed);
     if !over.is_empty() {
@@ -46,7 +50,7 @@ pub fn lines(
         lines.push(String::new());
         lines.extend(optimum::lines(set, optimum));
     }
-    lines
+    Ok(lines)
 }
 
 fn resources(set: &WorkingSet, changes: &ResourceChanges) -> Vec<String> {

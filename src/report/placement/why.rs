@@ -3,19 +3,18 @@
 use super::changes::remarks;
 use super::parts::{broken, forbidding, plain, sum, unbroken};
 use crate::model::shown::shown_name;
-use crate::placement::grounds::Grounds;
 use crate::placement::transition::WaitReason;
-use crate::placement::why::{Advantage, HostFinding, HostHindrance, PlaceReasons, RoomTaken};
+use crate::placement::why::{Advantage, Grounds, HostFinding, HostHindrance, PlaceReasons, RoomTaken};
 use crate::placement::working_set::RunCondition;
 use crate::placement::{
-    AllocationScore, AttributeIdx, HostIdx, ResourceChange, ResourceIdx, ScorePart, ScoreSource, WorkingSet,
-    by_shown_name,
+    AllocationScore, AttributeIdx, HostIdx, ResourceChange, ResourceChanges, ResourceIdx, ScorePart,
+    ScoreSource, WorkingSet, by_shown_name,
 };
 
 /// The lines about a resource, in the width of a terminal: what becomes of it, and what speaks for and against each node. Of a group
 /// or a clone, those about all of its primitives.
-pub fn lines(grounds: &Grounds<'_>, resource: ResourceIdx) -> Vec<String> {
-    let statements = statements(grounds, resource);
+pub fn lines(grounds: &Grounds<'_>, changes: &ResourceChanges, resource: ResourceIdx) -> Vec<String> {
+    let statements = statements(grounds, changes, resource);
     statements
         .iter()
         .flat_map(|statement| match statement.strip_prefix("  ") {
@@ -26,21 +25,25 @@ pub fn lines(grounds: &Grounds<'_>, resource: ResourceIdx) -> Vec<String> {
 }
 
 /// The same, each on a line, however long. It can be broken at blanks that are no [unbroken] ones.
-pub(super) fn statements(grounds: &Grounds<'_>, resource: ResourceIdx) -> Vec<String> {
+pub(super) fn statements(
+    grounds: &Grounds<'_>,
+    changes: &ResourceChanges,
+    resource: ResourceIdx,
+) -> Vec<String> {
     let set = grounds.set;
     let parts = set.primitives(&resource);
     if parts.is_empty() {
         return vec![format!("{} has no instances.", shown_name(&set.resource(resource).id))];
     }
     let reasons = parts.iter().filter_map(|part| grounds.why(*part));
-    reasons.flat_map(|reasons| primitive(grounds, &reasons)).collect()
+    reasons.flat_map(|reasons| primitive(grounds, changes, &reasons)).collect()
 }
 
-fn primitive(grounds: &Grounds<'_>, reasons: &PlaceReasons) -> Vec<String> {
+fn primitive(grounds: &Grounds<'_>, changes: &ResourceChanges, reasons: &PlaceReasons) -> Vec<String> {
     let set = grounds.set;
     let words = PlaceWords { set };
-    let mut lines = vec![words.outcome(grounds, reasons)];
-    lines.extend(words.cause(grounds, reasons.resource).map(|cause| format!("  {}", unbroken(&cause))));
+    let mut lines = vec![words.outcome(changes, reasons)];
+    lines.extend(words.cause(changes, reasons.resource).map(|cause| format!("  {}", unbroken(&cause))));
     if reasons.chain.len() > 1 {
         let others = words.resources(&reasons.chain[1..]);
         let others = unbroken(&format!("With it must be, and had no place yet: {others}."));
@@ -87,7 +90,7 @@ impl PlaceWords<'_> {
     }
 
     /// What becomes of a resource, and what decided for its place.
-    fn outcome(&self, grounds: &Grounds<'_>, reasons: &PlaceReasons) -> String {
+    fn outcome(&self, changes: &ResourceChanges, reasons: &PlaceReasons) -> String {
         let (set, resource) = (self.set, reasons.resource);
         let of = set.resource(resource);
         let id = self.resource(resource);
@@ -95,16 +98,16 @@ impl PlaceWords<'_> {
             RunCondition::Failed if set.is_managed(resource) => " (it failed)",
             _ => "",
         };
-        let why = remarks(set, grounds.changes, resource) + why;
+        let why = remarks(set, changes, resource) + why;
         let advantage = self.advantage(reasons);
         // it may have a place that it does not come to
         let place = reasons.host.map(|host| format!("; its place is {}{advantage}", self.host(host)));
         let place = place.unwrap_or_default();
         let on = self.several(of.active_hosts());
-        let change = grounds.changes.get(resource);
+        let change = changes.get(resource);
         if !set.is_managed(resource) {
             return match of.active {
-                Some(_) => format!("{id} stays on {on}{advantage}."),
+                Some(_) => format!("{id} stays on {on}{why}{advantage}."),
                 None => format!("{id} stays stopped: it is not managed."),
             };
         }
@@ -136,9 +139,9 @@ impl PlaceWords<'_> {
     }
 
     /// What it is about a constraint that changes what becomes of a resource.
-    fn cause(&self, grounds: &Grounds<'_>, resource: ResourceIdx) -> Option<String> {
+    fn cause(&self, changes: &ResourceChanges, resource: ResourceIdx) -> Option<String> {
         let set = self.set;
-        let cause = grounds.changes.causes[resource.get()].filter(|_| set.is_managed(resource))?;
+        let cause = changes.causes[resource.get()].filter(|_| set.is_managed(resource))?;
         let (head, first) = match cause {
             WaitReason::Order(at) => {
                 let order = &set.orders[at];
@@ -153,7 +156,7 @@ impl PlaceWords<'_> {
         let name = self.resource(first);
         let parts = set.primitives(&first);
         let changed = parts.iter().filter_map(|part| {
-            let word = match grounds.changes.get(*part) {
+            let word = match changes.get(*part) {
                 ResourceChange::Move { .. } | ResourceChange::Migrate { .. } => "moves",
                 change => match (change.stops_on(), change.starts_on()) {
                     (Some(_), Some(_)) => "restarts",
@@ -165,7 +168,7 @@ impl PlaceWords<'_> {
             Some(format!("{} {word}", self.resource(*part)))
         });
         let changed: Vec<String> = changed.collect();
-        let runs = |part: &ResourceIdx| grounds.changes.get(*part).runs_on().is_some();
+        let runs = |part: &ResourceIdx| changes.get(*part).runs_on().is_some();
         Some(match changed.is_empty() {
             false => format!("{head} {name}: {}", changed.join(", ")),
             true if !parts.iter().any(runs) => format!("{head} {name}, which does not run"),
@@ -216,9 +219,11 @@ impl PlaceWords<'_> {
                 HostHindrance::With(rule, _) | HostHindrance::Apart(rule),
                 ScoreSource::With(at) | ScoreSource::Of(at),
             ) => rule.id == *id(at),
-            (HostHindrance::Failures(_) | HostHindrance::RunsTwice, ScoreSource::Failures)
+            (HostHindrance::Failures(_), ScoreSource::Failures)
+            | (HostHindrance::RunsTwice, ScoreSource::RunsTwice)
             | (HostHindrance::Exclusive(_), ScoreSource::Exclusive)
             | (HostHindrance::Stopped, ScoreSource::Stopped)
+            | (HostHindrance::Guest, ScoreSource::Guest)
             | (HostHindrance::Orphaned, ScoreSource::Orphaned)
             | (HostHindrance::Instance(_), ScoreSource::Instance)
             | (HostHindrance::CloneUnwanted(_), ScoreSource::Clone) => true,
@@ -296,6 +301,7 @@ impl PlaceWords<'_> {
                     }
                 }
             }
+            HostHindrance::Guest => "it never runs in a guest node".to_owned(),
             HostHindrance::Instance(other) => format!("{} is there", self.resource(*other)),
             HostHindrance::CloneUnwanted(score) => format!("its clone is unwanted there, score {score}"),
             HostHindrance::Wishes(others) => {

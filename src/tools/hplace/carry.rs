@@ -67,7 +67,7 @@ pub(super) fn bring(
     if let Some(form) = options.placement.commands {
         return print(&commands::lines(form, &change)?, status, output);
     }
-    print(&text::lines(&cib.set, strategy, placed, None), status, output)?;
+    print(&text::lines(&cib.set, strategy, placed, None)?, status, output)?;
     let CibChange::Pin(pins) = &change else { return Ok(status) };
     print(&carried::pins(pins), status, output)?;
     if pins.is_empty() {
@@ -181,7 +181,7 @@ fn propose(
         output.flush()?;
         return Ok(status);
     }
-    let mut lines = text::lines(set, strategy, placed, Some(&plan));
+    let mut lines = text::lines(set, strategy, placed, Some(&plan))?;
     lines.push(String::new());
     lines.extend(graphs::lines(set, &plan));
     lines.extend(carried::later(&outlook));

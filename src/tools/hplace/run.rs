@@ -8,7 +8,7 @@ use super::cluster::{load_with, read_cib};
 use crate::load::lookup::hint;
 use crate::model::shown::shown_name;
 use crate::placement::cib::GuestReading;
-use crate::placement::grounds::Grounds;
+use crate::placement::why::Grounds;
 use crate::placement::{
     AllPlaced, PlacementMethod, ResourceChanges, ResourceIdx, Strategy, Transition, WorkingSet, transition,
 };
@@ -160,13 +160,13 @@ fn lines(
             Some(plan) => plan.changes.clone(),
             None => ResourceChanges::of(set, placed),
         };
-        let grounds = Grounds::of(set, strategy, placed, &changes)?;
-        Ok(resources.flat_map(|resource| words::lines(&grounds, resource)).collect())
+        let grounds = Grounds::of(set, strategy, placed)?;
+        Ok(resources.flat_map(|resource| words::lines(&grounds, &changes, resource)).collect())
     };
     if !asked.is_empty() {
         return explained(&mut asked.iter().copied());
     }
-    let mut lines = text::lines(set, strategy, placed, plan);
+    let mut lines = text::lines(set, strategy, placed, plan)?;
     if options.explain {
         lines.push(String::new());
         lines.extend(explained(&mut placed.records.iter().map(|record| record.resource))?);
