@@ -24,6 +24,14 @@ impl WorkingSet {
         self.resource(self.outermost(resource)).exclusive.as_deref()
     }
 
+    /// The constraint by which a resource may not be on a host that it does not name, if there is one.
+    pub(super) fn barred_by(&self, resource: ResourceIdx, host: HostIdx) -> Option<&str> {
+        let rule = self.exclusive_rule(resource)?;
+        let wholes: Vec<ResourceIdx> = self.located_with(resource).collect();
+        let mut named = self.locations.iter().filter(|of| of.exclusive && of.host == host);
+        (!named.any(|of| wholes.contains(&of.resource))).then_some(rule)
+    }
+
     /// Lets resources that have such a location, and their parts, be nowhere else. One that belongs to another resource has none of
     /// its own that counts.
     pub(super) fn confine(&mut self) {
@@ -59,16 +67,6 @@ mod tests {
     use crate::search::Deadline;
 
     const LOOKED_FOR: &str = include_str!("../../tests/fixtures/pacemaker/clones/only-where-looked-for.xml");
-
-    impl WorkingSet {
-        /// The constraint by which a resource may not be on a host that it does not name, if there is one.
-        fn barred_by(&self, resource: ResourceIdx, host: HostIdx) -> Option<&str> {
-            let rule = self.exclusive_rule(resource)?;
-            let wholes: Vec<ResourceIdx> = self.located_with(resource).collect();
-            let mut named = self.locations.iter().filter(|of| of.exclusive && of.host == host);
-            (!named.any(|of| wholes.contains(&of.resource))).then_some(rule)
-        }
-    }
 
     fn named(set: &WorkingSet, id: &str) -> ResourceIdx {
         set.resource_indices().find(|one| set.resource(*one).id == id).unwrap()
