@@ -95,7 +95,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         let strength = strength(constraint);
         let symmetrical = is_symmetrical(constraint, strength);
         let id = id(constraint).to_owned();
-        if let Some(enough) = self.enough.get(&first).copied() {
+        let one_of_a_clone = is_choice(constraint) && self.set.resource(first).is_clone();
+        if let Some(enough) = self.enough.get(&first).copied().or(one_of_a_clone.then_some(1)) {
             self.set.choices.push(ChoiceOrder {
                 mark: format!("clone-one-or-more:{id}"),
                 id,
@@ -139,7 +140,7 @@ fn is_symmetrical(constraint: Node<'_, '_>, strength: OrderStrength) -> bool {
     constraint.attribute("symmetrical").map_or(strength != OrderStrength::Serialize, is_true)
 }
 
-/// Whether one member of a set is enough for what comes after it.
+/// Whether one member of a set, or one instance of a clone, is enough for what comes after it.
 fn is_choice(set: Node<'_, '_>) -> bool {
     set.attribute("require-all").is_some_and(|all| !is_true(all))
 }
