@@ -70,6 +70,7 @@ impl WorkingSet {
             None => {}
         }
         let hosts = match of.runs_twice() {
+            _ if of.released => Vec::new(),
             true => of.kept_on.clone(),
             false => vec![host],
         };

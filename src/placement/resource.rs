@@ -145,6 +145,8 @@ pub struct Resource {
     /// Of several hosts on which a primitive runs, those that were looked at when nobody managed it any more: what is not managed is
     /// kept on these.
     pub kept_on: Vec<HostIdx>,
+    /// Whether it was known to run before it was blocked with its group: it is not kept where it is.
+    pub released: bool,
     /// The host that told first where a primitive runs, which need not be there.
     pub known_by: Option<HostIdx>,
     /// How it runs there.
@@ -200,6 +202,7 @@ impl Resource {
             left_on: Vec::new(),
             if_several: SeveralPolicy::Restart,
             kept_on: Vec::new(),
+            released: false,
             known_by: None,
             condition: RunCondition::Sound,
             revision: Revision::None,

@@ -25,7 +25,7 @@ pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
 /// Clusters in which resources run on several nodes.
 pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/several");
-    assert_eq!(clusters.len(), 14);
+    assert_eq!(clusters.len(), 15);
     clusters
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
     let clones = documents("tests/fixtures/pacemaker/clones");
-    assert_eq!(clones.len(), 28);
+    assert_eq!(clones.len(), 30);
     clones
 }
 

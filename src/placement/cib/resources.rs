@@ -131,9 +131,32 @@ impl<'a, 'i> Reader<'a, 'i> {
         if draft.together {
             self.keep_together(&members, id(node));
         }
+        if draft.metas.get("multiple-active").is_some_and(|word| word.eq_ignore_ascii_case("block")) {
+            self.block_group(&members);
+        }
         self.set.find_whole(group);
         self.leave_group_of_outsiders(group);
         Ok(())
+    }
+
+    /// Nobody touches any member of a group with `multiple-active=block` once one of them runs on several hosts. Those that were known
+    /// to run before need not stay where they are.
+    fn block_group(&mut self, members: &[ResourceIdx]) {
+        let known = |member: &ResourceIdx, at: usize| {
+            let of = self.set.resource(*member);
+            let host = of.active_hosts().nth(at)?;
+            let turn = self.set.status_order.iter().position(|other| *other == host);
+            let record = self.records_of(&of.id).iter().find(|record| record.host == host)?;
+            Some((turn, record.position))
+        };
+        let Some(blocked) = members.iter().filter_map(|member| known(member, 1)).min() else { return };
+        let was_known = |member: &ResourceIdx| known(member, 0).is_some_and(|known| known < blocked);
+        let were_known: Vec<bool> = members.iter().map(was_known).collect();
+        for (member, was_known) in members.iter().zip(were_known) {
+            let of = &mut self.set.resources[member.get()];
+            of.released = was_known && of.managed && !of.runs_twice();
+            (of.managed, of.condition) = (false, RunCondition::Blocked);
+        }
     }
 
     /// A group that has no members yet.
@@ -287,6 +310,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             left_on: Vec::new(),
             if_several: SeveralPolicy::Restart,
             kept_on: Vec::new(),
+            released: false,
             known_by: None,
             condition: RunCondition::Sound,
             revision: Revision::None,
