@@ -28,7 +28,9 @@ impl FileKind {
     /// The kind of a document; none if its beginning is of no known kind.
     pub fn of(text: &str) -> Option<FileKind> {
         let text = text.trim_start_matches('\u{feff}').trim_start();
-        let beginning = text.get(..text.floor_char_boundary(BEGINNING)).unwrap_or(text);
+        let end =
+            (0..=BEGINNING.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+        let beginning = &text[..end];
         match text.as_bytes().first()? {
             b'<' => beginning.contains("<cib").then_some(FileKind::Cib),
             b'{' => FileKind::of_json(text, beginning),
