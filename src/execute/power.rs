@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::program::{KEPT, ProgramProblem, SHOWN, heard, last_line, listen, wait};
+use super::program::{KEPT, ProgramProblem, SHOWN, give_up, heard, last_line, listen, wait};
 use crate::model::shown::printable;
 use crate::remote::rapi::VARIABLES;
 
@@ -47,7 +47,8 @@ fn run(command: &OsStr, word: &str, node: &str, limit: Duration) -> Result<(), P
         return Err(PowerProblem::Name);
     }
     let mut child = shell(command, word, node).spawn().map_err(ProgramProblem::Start)?;
-    let words = child.stdout.take().map(|stream| listen(stream, KEPT));
+    let words = child.stdout.take().map(|stream| listen(stream, KEPT)).transpose();
+    let words = words.map_err(|error| give_up(&mut child, error))?;
     let status = wait(&mut child, limit).map_err(ProgramProblem::Wait)?;
     match status {
         Some(status) if status.success() => Ok(()),

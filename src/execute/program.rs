@@ -106,13 +106,7 @@ impl ProgramCall<'_> {
         command.args(&self.words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // its own group: a Ctrl-C is for this program, and it can be killed with its children
         let mut child = command.process_group(0).spawn().map_err(ProgramProblem::Start)?;
-        if let Some(mut stream) = child.stdin.take() {
-            let input = self.input.to_owned();
-            // who does not read it to the end says why
-            thread::spawn(move || stream.write_all(input.as_bytes()));
-        }
-        let text = child.stdout.take().map(|stream| listen(stream, self.most + 1));
-        let words = child.stderr.take().map(|stream| listen(stream, KEPT));
+        let (text, words) = self.converse(&mut child).map_err(|error| give_up(&mut child, error))?;
         let status = wait(&mut child, self.limit).map_err(ProgramProblem::Wait)?;
         let last_words = last_line(&heard(words));
         let Some(status) = status else {
@@ -128,20 +122,50 @@ impl ProgramCall<'_> {
     }
 }
 
+/// What a program says on a stream; it comes in one piece, at the end.
+pub(super) type Speech = Receiver<Vec<u8>>;
+
+impl ProgramCall<'_> {
+    /// Tells a program its input, and listens to what it says on both streams.
+    ///
+    /// # Errors
+    /// A thread cannot begin.
+    fn converse(&self, child: &mut Child) -> io::Result<(Option<Speech>, Option<Speech>)> {
+        if let Some(mut stream) = child.stdin.take() {
+            let input = self.input.to_owned();
+            // who does not read it to the end says why
+            thread::Builder::new().spawn(move || stream.write_all(input.as_bytes()))?;
+        }
+        let text = child.stdout.take().map(|stream| listen(stream, self.most + 1)).transpose()?;
+        let words = child.stderr.take().map(|stream| listen(stream, KEPT)).transpose()?;
+        Ok((text, words))
+    }
+}
+
+/// Ends a program that nobody can listen to.
+pub(super) fn give_up(child: &mut Child, error: io::Error) -> ProgramProblem {
+    let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+    let _ = child.wait();
+    ProgramProblem::Start(error)
+}
+
 /// Reads what a program says on a thread, as it may say more than a pipe holds.
-pub(super) fn listen(mut stream: impl Read + Send + 'static, most: u64) -> Receiver<Vec<u8>> {
+///
+/// # Errors
+/// The thread cannot begin.
+pub(super) fn listen(mut stream: impl Read + Send + 'static, most: u64) -> io::Result<Speech> {
     let (sender, receiver) = channel();
-    thread::spawn(move || {
+    thread::Builder::new().spawn(move || {
         let mut text = Vec::new();
         let _ = (&mut stream).take(most).read_to_end(&mut text);
         let _ = sender.send(text);
         let _ = io::copy(&mut stream, &mut io::sink());
-    });
-    receiver
+    })?;
+    Ok(receiver)
 }
 
 /// What a program that has ended said on a stream.
-pub(super) fn heard(stream: Option<Receiver<Vec<u8>>>) -> Vec<u8> {
+pub(super) fn heard(stream: Option<Speech>) -> Vec<u8> {
     stream.and_then(|stream| stream.recv_timeout(WORDS).ok()).unwrap_or_default()
 }
 

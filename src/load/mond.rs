@@ -67,18 +67,23 @@ pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
     let kept = AtomicUsize::new(KEPT);
     if let Ok(client) = &client {
         thread::scope(|scope| {
+            let ask_on = || {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(node) = nodes.get(at) else { break };
+                    let told = get(client, node, collector, patience, end).map(|bytes| {
+                        // read at once: what is kept is less than what was said
+                        keep(read_answer(collector, &bytes), &kept)
+                    });
+                    answers.lock().unwrap_or_else(PoisonError::into_inner)[at] = told;
+                }
+            };
             for _ in 0..nodes.len().min(AT_ONCE) {
-                scope.spawn(|| {
-                    loop {
-                        let at = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(node) = nodes.get(at) else { break };
-                        let told = get(client, node, collector, patience, end).map(|bytes| {
-                            // read at once: what is kept is less than what was said
-                            keep(read_answer(collector, &bytes), &kept)
-                        });
-                        answers.lock().unwrap_or_else(PoisonError::into_inner)[at] = told;
-                    }
-                });
+                if thread::Builder::new().spawn_scoped(scope, ask_on).is_err() {
+                    // with those that could begin, and this one
+                    ask_on();
+                    break;
+                }
             }
         });
     }

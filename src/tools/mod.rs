@@ -41,17 +41,16 @@ pub mod plans;
 mod progress;
 mod reporting;
 mod save;
+mod scarcity;
 mod source;
 mod summing_up;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use cli::{Spec, Stop};
 use options::Options;
 use output::Output;
-use signal_hook::consts::SIGXFSZ;
 
 use crate::search::health::Severity;
 
@@ -136,9 +135,7 @@ fn start(
 
 /// Plays the tool that the environment and the command line ask for.
 pub fn main() -> ExitCode {
-    // a file that may not grow any more is an error like a full disk, which leaves no half-written files behind; should this
-    // fail, the system's way stays
-    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    scarcity::prepare();
     let mut words = std::env::args_os();
     let invoked_as = words.next().unwrap_or_default();
     let args: Vec<OsString> = words.collect();

@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use crate::report::deep::gap;
 use crate::report::number::counted;
 use crate::search::balance::deep::headway::Headway;
+use crate::tools::scarcity;
 
 /// Searches show nothing in their first moments, and most are over then.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -42,7 +43,9 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{late}{msg}") {
             bar.set_style(style.with_key("late", late));
         }
-        bar.enable_steady_tick(Duration::from_millis(500));
+        if scarcity::has_threads() {
+            bar.enable_steady_tick(Duration::from_millis(500));
+        }
         Progress { bar }
     }
 

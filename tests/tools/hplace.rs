@@ -259,3 +259,15 @@ fn ganeti_clusters_by_any_strategy() {
         run(words).code(1).stdout("").stderr(contains(problem));
     }
 }
+
+/// Forms for programs do not tell what has no place, but the status does: standard error says why.
+#[test]
+fn forms_for_programs_say_what_has_no_place() {
+    let nothing = r#"<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.7" have-quorum="1"><configuration>
+        <crm_config><cluster_property_set id="o"><nvpair id="s" name="stonith-enabled" value="false"/></cluster_property_set></crm_config>
+        <nodes/><resources><primitive id="vm1" class="ocf" provider="pacemaker" type="Dummy"/></resources><constraints/>
+        </configuration><status/></cib>"#;
+    for form in ["--crm-simulate-format", "--dot", "--transition-xml"] {
+        hplace(&[form], nothing).code(2).stderr("Not placed: vm1 (there is no node)\n");
+    }
+}

@@ -1,7 +1,7 @@
 //! Where resources go and what hosts have left, for people.
 
 use crate::model::shown::shown_name;
-use crate::placement::why::Grounds;
+use crate::placement::why::{Grounds, PlaceReasons};
 use crate::placement::{
     AllPlaced, HostIdx, PlacingError, ResourceChanges, ResourceIdx, Strategy, Transition, WorkingSet,
     by_shown_name,
@@ -32,15 +32,11 @@ pub fn lines(
     lines.extend(resources(set, &changes(set, placed, plan)));
     lines.push(String::new());
     lines.extend(hosts(set, placed));
-    let unplaced: Vec<ResourceIdx> = placed.unplaced(set).collect();
+    let unplaced = unplaced(set, strategy, placed)?;
     if !unplaced.is_empty() {
         lines.push(String::new());
-        let grounds = Grounds::of(set, strategy, placed)?;
-        for reasons in unplaced.into_iter().filter_map(|resource| grounds.why(resource)) {
-            let name = shown_name(&set.resource(reasons.resource).id);
-            lines.push(format!("Not placed: {name} ({})", why::short(set, &reasons)));
-        }
     }
+    lines.extend(unplaced);
     let over = overcommitted(set, placed);
     if !over.is_empty() {
         lines.push(String::new());
@@ -51,6 +47,30 @@ pub fn lines(
         lines.extend(optimum::lines(set, optimum));
     }
     Ok(lines)
+}
+
+/// What should run and has no place, and why: a line each.
+///
+/// # Errors
+/// As of [`lines`].
+pub fn unplaced(
+    set: &WorkingSet,
+    strategy: Strategy,
+    placed: &AllPlaced,
+) -> Result<Vec<String>, PlacingError> {
+    let unplaced: Vec<ResourceIdx> = placed.unplaced(set).collect();
+    if unplaced.is_empty() {
+        return Ok(Vec::new());
+    }
+    let grounds = Grounds::of(set, strategy, placed)?;
+    let line = |reasons: PlaceReasons| {
+        let name = shown_name(&set.resource(reasons.resource).id);
+        match set.hosts.is_empty() {
+            true => format!("Not placed: {name} (there is no node)"),
+            false => format!("Not placed: {name} ({})", why::short(set, &reasons)),
+        }
+    };
+    Ok(unplaced.into_iter().filter_map(|resource| grounds.why(resource)).map(line).collect())
 }
 
 fn resources(set: &WorkingSet, changes: &ResourceChanges) -> Vec<String> {

@@ -26,6 +26,7 @@ use crate::report::file::open_stream;
 use crate::report::number::counted;
 use crate::tools::interrupts;
 use crate::tools::output::Output;
+use crate::tools::scarcity;
 
 /// Status after SIGTERM or a second SIGINT.
 const LEFT: i32 = 2;
@@ -289,7 +290,7 @@ fn bar(steps: usize, shown: bool) -> ProgressBar {
         bar.set_style(style.progress_chars("=> "));
     }
     bar.set_message(counts(0, steps, 0));
-    if shown {
+    if shown && scarcity::has_threads() {
         bar.enable_steady_tick(Duration::from_millis(500));
     }
     bar

@@ -58,6 +58,10 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
         }
     }
     output.flush()?;
+    if options.crm_simulate_format || options.dot || options.transition_xml {
+        // these forms do not tell what the status is about
+        text::unplaced(set, strategy, &placed)?.iter().try_for_each(|line| output.error_line(line))?;
+    }
     Ok(status(set, &placed))
 }
 

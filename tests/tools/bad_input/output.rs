@@ -125,3 +125,43 @@ fn standard_output_on_a_full_disk() {
         command.assert().code(1).stderr(message);
     }
 }
+
+/// Threads that cannot begin, as their stacks find no memory: one thread does all the work.
+#[test]
+fn without_threads_the_answer_is_the_same() {
+    let place = Place::new();
+    let words = ["hspace", "-t", &sample("unbalanced-drbd.data"), "-l", "2"];
+    let usual = place.run(&words);
+    let limited = |stack: &str| {
+        let mut command = Command::new("sh");
+        let script = "ulimit -v 3000000 && exec \"$@\"";
+        command.args(["-c", script, "sh", PROGRAM]).args(words);
+        command.env_remove("HTOOLS").env("RUST_MIN_STACK", stack).current_dir(place.directory.path());
+        Run::of(command, &words)
+    };
+    for stack in ["2000000", "4000000000"] {
+        let run = limited(stack);
+        assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{stack}");
+        assert_eq!(run.stdout, usual.stdout);
+    }
+}
+
+/// No memory is an error that Rust tells, and no signal.
+#[test]
+fn without_memory_a_run_fails() {
+    let place = Place::new();
+    let line = sample("balanced.data");
+    let text = fs::read_to_string(line).unwrap();
+    let instance = text.lines().find(|line| line.contains("|running|")).unwrap().to_owned() + "\n";
+    let (name, rest) = instance.split_once('|').unwrap();
+    let many: String = (0..300_000).map(|at| format!("{name}-{at}|{rest}")).collect();
+    place.write("many.data", text.replacen(&instance, &many, 1));
+    let words = ["hinfo", "-t", "many.data"];
+    let mut command = Command::new("sh");
+    let script = "ulimit -v 200000 && exec \"$@\"";
+    command.args(["-c", script, "sh", PROGRAM]).args(words);
+    command.env_remove("HTOOLS").env_remove("RUST_BACKTRACE").current_dir(place.directory.path());
+    let run = Run::of(command, &words);
+    assert_eq!(run.status, Some(1), "{}", run.stderr);
+    assert!(run.stderr.starts_with("memory allocation of "), "{}", run.stderr);
+}
