@@ -66,11 +66,11 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_clone(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
         let metas = self.properties(node, "meta_attributes").or(defaults);
         let mut reasons = beyond(&metas);
-        let parts = self.clone_parts(node, &metas, &mut reasons)?;
-        let runs_on = |host: &HostIdx| parts.primitives.iter().any(|part| part.condition_on(*host).is_some());
-        let hosts: Vec<HostIdx> = self.set.status_order.iter().copied().filter(runs_on).collect();
         let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());
         let count = count.unwrap_or(self.set.hosts.len().max(1));
+        let parts = self.clone_parts(node, (&metas, count), &mut reasons)?;
+        let runs_on = |host: &HostIdx| parts.primitives.iter().any(|part| part.condition_on(*host).is_some());
+        let hosts: Vec<HostIdx> = self.set.status_order.iter().copied().filter(runs_on).collect();
         let resources = count.max(hosts.len()).saturating_mul(parts.primitives.len() + 1);
         if resources > MOST.saturating_sub(self.set.resources.len()) {
             reasons.push("more instances than can be followed");
@@ -123,11 +123,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.frozen || hosts.iter().any(in_maintenance) || parts.primitives.iter().any(is_alone)
     }
 
-    /// The primitives in a clone, and the group that they are in.
+    /// The primitives in a clone of so many instances, and the group that they are in.
     fn clone_parts(
         &mut self,
         node: Node<'a, 'i>,
-        metas: &Properties<'a>,
+        (metas, count): (&Properties<'a>, usize),
         reasons: &mut Vec<&'static str>,
     ) -> Result<CloneParts<'a, 'i>> {
         let group = children(node, "group").next();
@@ -143,7 +143,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             reasons.append(&mut draft.reasons);
             let names = self.copies(id(inner));
             let (mut active, mut unstopped, mut forgiven) = (Vec::new(), Vec::new(), 0);
-            let mut revisions = Vec::new();
+            let (mut revisions, mut changed_since) = (Vec::new(), Vec::new());
             for name in &names {
                 // for instances the maintenance of their host does not count here
                 let places = self.whereabouts(name, &draft.rules, |_| draft.resource.managed, reasons);
@@ -158,17 +158,22 @@ impl<'a, 'i> Reader<'a, 'i> {
                 active.extend(places.active);
                 unstopped.extend(places.unstopped);
                 forgiven += places.forgiven.len();
+                changed_since.extend(self.changed_since_failure(&draft.sources, name));
                 stopped |= places.stopped;
             }
             active.sort_unstable_by_key(|(host, _)| *host);
             if active.windows(2).any(|pair| pair[0].0 == pair[1].0) {
                 add_reason(reasons, TWICE);
             }
+            // one instance to which a failure still means something is enough for it to count, and that is any but the one that failed
+            let is_only = count == 1 && active.len() < 2;
+            let is_over = |host: HostIdx| is_only && changed_since.contains(&host);
             // one instance that ignores no failure is enough for failures to count, whether it runs or not
             let counts = forgiven < self.set.hosts.len();
             let failures =
                 names.iter().filter(|_| counts).flat_map(|name| self.failures_of(name, &draft.rules));
-            let mut failures: Vec<(HostIdx, AllocationScore)> = failures.collect();
+            let mut failures: Vec<(HostIdx, AllocationScore)> =
+                failures.filter(|(host, _)| !is_over(*host)).collect();
             failures.sort_unstable();
             failures.dedup_by(|later, first| {
                 let is_same = later.0 == first.0;

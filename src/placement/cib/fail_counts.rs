@@ -4,11 +4,9 @@ use super::super::index::HostIdx;
 use super::super::number::leading;
 use super::super::score::AllocationScore;
 use super::Reader;
+use super::feature_set::FeatureSet;
 use super::on_fail::FailureRules;
 use super::whereabouts::RunPlaces;
-
-/// The first set of features in which failures are counted by operation.
-const BY_OPERATION: [u64; 3] = [3, 0, 13];
 
 /// How often a resource failed on a host.
 pub(super) struct FailCount {
@@ -20,9 +18,10 @@ pub(super) struct FailCount {
 
 impl Reader<'_, '_> {
     /// Counts the failures that the attributes of some hosts tell of: `fail-count-NAME#OPERATION`, and when the last of them was:
-    /// `last-failure-NAME#OPERATION`. Clusters of before [`BY_OPERATION`] name no operation.
+    /// `last-failure-NAME#OPERATION`. Clusters of before
+    /// [`FeatureSet::COUNTS_BY_OPERATION`] name no operation.
     pub(super) fn count_failures(&mut self, hosts: impl IntoIterator<Item = HostIdx>) {
-        let by_operation = feature_set(self.root.attribute("crm_feature_set")) >= BY_OPERATION;
+        let by_operation = self.feature_set() >= FeatureSet::COUNTS_BY_OPERATION;
         for host in hosts {
             for (attribute, value) in &self.set.host(host).attributes {
                 let counts = attribute.strip_prefix("fail-count-");
@@ -68,8 +67,9 @@ impl Reader<'_, '_> {
         rules: &FailureRules<'_>,
         place: &RunPlaces,
     ) -> Vec<(HostIdx, AllocationScore)> {
+        let counted = self.failures_of(name, rules).filter(|(host, _)| !place.changed_since.contains(host));
         let mut banned = match place.forgiven.is_empty() {
-            true => failed_on(self.failures_of(name, rules), threshold),
+            true => failed_on(counted, threshold),
             false => Vec::new(),
         };
         let everywhere = place.stopped.then(|| self.set.host_indices()).into_iter().flatten();
@@ -85,12 +85,6 @@ pub(super) fn failed_on(
     threshold: AllocationScore,
 ) -> Vec<(HostIdx, AllocationScore)> {
     failures.filter(|(_, count)| threshold > AllocationScore::ZERO && *count >= threshold).collect()
-}
-
-/// The numbers of a set of features, which a cluster has from the release of its oldest member; 0 where there is none.
-fn feature_set(text: Option<&str>) -> [u64; 3] {
-    let mut numbers = text.unwrap_or_default().split('.').map(|number| number.parse().unwrap_or(0));
-    [(); 3].map(|()| numbers.next().unwrap_or(0))
 }
 
 /// Whether a text is the name of an operation with its interval: `monitor_10000`.

@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use roxmltree::Node;
 
 use super::document::{child, children, id};
+use super::feature_set::FeatureSet;
 
 /// What the operations of a resource on one host say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +89,8 @@ pub(super) struct ResourceHistory {
     pub(super) agent: String,
     /// What was noted of its parameters by the operations since it came to this host.
     pub(super) noted: Vec<NotedParameters>,
+    /// What was noted by starts and monitors that are kept as the last failure.
+    pub(super) noted_at_failure: Vec<NotedParameters>,
 }
 
 impl ResourceHistory {
@@ -97,10 +100,23 @@ impl ResourceHistory {
         let ran = ran(operations);
         match trace {
             // of these there are most
-            Trace::Inactive(_) => ResourceHistory { trace, ran, agent: String::new(), noted: Vec::new() },
+            Trace::Inactive(_) => ResourceHistory {
+                trace,
+                ran,
+                agent: String::new(),
+                noted: Vec::new(),
+                noted_at_failure: Vec::new(),
+            },
             trace => {
-                let noted = since_it_came(operations).map(NotedParameters::of).collect();
-                ResourceHistory { trace, ran, agent: past.agent(), noted }
+                let note = |of| NotedParameters::of(of, past.fences());
+                let is_failure = |of: &&PastOperation<'_>| of.is_last_failure();
+                ResourceHistory {
+                    trace,
+                    ran,
+                    agent: past.agent(),
+                    noted: since_it_came(operations).map(note).collect(),
+                    noted_at_failure: operations.iter().filter(is_failure).map(note).collect(),
+                }
             }
         }
     }
@@ -111,6 +127,10 @@ impl ResourceHistory {
 pub(super) struct NotedParameters {
     /// The name of the operation.
     pub(super) operation: String,
+    /// How often it is repeated, in milliseconds; 0: it is not.
+    pub(super) interval: u64,
+    /// Whether what only the cluster reads of a fence device is left out, as older releases did.
+    pub(super) without_fencing: bool,
     /// Of all parameters.
     pub(super) all: String,
     /// Of those for which the agent has to be restarted, which are named with blanks around them.
@@ -122,10 +142,19 @@ pub(super) struct NotedParameters {
 }
 
 impl NotedParameters {
-    fn of(operation: &PastOperation<'_>) -> NotedParameters {
+    /// The name of the operation, and its interval in milliseconds.
+    pub(super) fn operation(&self) -> (&str, u64) {
+        (&self.operation, self.interval)
+    }
+
+    fn of(operation: &PastOperation<'_>, fences: bool) -> NotedParameters {
         let text = |at: usize| String::from_utf8_lossy(operation.0[at]).into_owned();
+        let features = text(15);
+        let is_older = FeatureSet::of(&features) < FeatureSet::NOTES_FENCING_PARAMETERS;
         NotedParameters {
             operation: text(0),
+            interval: operation.interval(),
+            without_fencing: fences && !features.is_empty() && is_older,
             all: text(9),
             restart: text(10),
             restarting: text(11),
@@ -167,7 +196,7 @@ impl<'a> PastResource<'a> {
 }
 
 /// The attributes of an operation that tell what it left.
-pub(super) const OPERATION: [&str; 14] = [
+pub(super) const OPERATION: [&str; 16] = [
     "operation",
     "call-id",
     "op-status",
@@ -182,6 +211,8 @@ pub(super) const OPERATION: [&str; 14] = [
     "op-force-restart",
     "op-secure-digest",
     "op-secure-params",
+    "id",
+    "crm_feature_set",
 ];
 
 /// An operation of a resource on a host: the values of its attributes, empty ones where it has none.
@@ -206,7 +237,17 @@ impl PastOperation<'_> {
     }
 
     fn is_recurring(&self) -> bool {
-        number(self.0[4]).unwrap_or(0) > 0
+        self.interval() > 0
+    }
+
+    /// How often it is repeated, in milliseconds; 0: it is not.
+    fn interval(&self) -> u64 {
+        number(self.0[4]).and_then(|every| u64::try_from(every).ok()).unwrap_or(0)
+    }
+
+    /// Whether it is a start or a monitor that is kept as the last failure.
+    fn is_last_failure(&self) -> bool {
+        self.0[14].ends_with(b"_last_failure_0") && matches!(self.name(), b"start" | b"monitor")
     }
 
     /// The exit code that it was meant to have: the third number of its key.
@@ -222,7 +263,7 @@ impl PastOperation<'_> {
         let peer = self.0[if self.name() == b"migrate_from" { 8 } else { 6 }];
         KeptOperation {
             name: String::from_utf8_lossy(self.name()).into_owned(),
-            interval: number(self.0[4]).and_then(|every| u64::try_from(every).ok()).unwrap_or(0),
+            interval: self.interval(),
             status: self.status(),
             code: self.code(),
             expected: self.expected(),
@@ -347,10 +388,16 @@ pub(super) fn list<'a, 'i>(state: Node<'a, 'i>) -> Option<Node<'a, 'i>> {
     child(state, "lrm").and_then(|lrm| child(lrm, "lrm_resources"))
 }
 
+/// All that is known of operations, as more is needed to tell what they came to.
+fn troubled(operations: &[PastOperation<'_>]) -> Trace {
+    Trace::Troubled(operations.iter().map(PastOperation::keep).collect())
+}
+
 /// What the operations of a resource come to, in the order of their calls.
 fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
     if let [only] = operations
         && only.found_nothing()
+        && !only.is_last_failure()
     {
         return Trace::Inactive(only.changed());
     }
@@ -361,6 +408,8 @@ fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
             newest = newest.max(of.changed());
         }
         match (of.name(), of.status(), of.code()) {
+            // whatever it came to, it may be forgotten
+            _ if of.is_last_failure() => return troubled(operations),
             // cancelled, and what tells nothing about where it runs
             (_, 1, _)
             | (b"notify" | b"meta-data" | b"reload" | b"reload-agent" | b"cancel" | b"delete", 0, 0) => {}
@@ -368,7 +417,7 @@ fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
             (b"monitor", 0, 0) if !of.is_recurring() || of.expected() == Some(0) => active = true,
             (b"monitor", 0, 7) if !of.is_recurring() || of.expected() == Some(7) => active = false,
             (b"stop", 0, 0) => active = false,
-            _ => return Trace::Troubled(operations.iter().map(PastOperation::keep).collect()),
+            _ => return troubled(operations),
         }
     }
     if active { Trace::Active(newest) } else { Trace::Inactive(newest) }

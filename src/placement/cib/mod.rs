@@ -9,6 +9,7 @@ pub(super) mod document;
 mod elements;
 mod fail_counts;
 mod failures;
+mod feature_set;
 mod guests;
 mod health;
 mod history;
@@ -50,6 +51,7 @@ use dates::ClusterTime;
 pub use dates::parse_date;
 use document::{child, id};
 use fail_counts::FailCount;
+use feature_set::FeatureSet;
 use guests::GuestDraft;
 pub use guests::GuestReading;
 use health::HealthScores;
@@ -237,6 +239,11 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// What is known about a resource, by what the status calls it, on the hosts on which it runs, or may.
     fn records_of(&self, name: &str) -> &[HostRecord<'a>] {
         self.records.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The features that the cluster has, by its oldest member.
+    fn feature_set(&self) -> FeatureSet {
+        FeatureSet::of(self.root.attribute("crm_feature_set").unwrap_or_default())
     }
 
     /// A part of the configuration.

@@ -1,5 +1,6 @@
 //! Parameters of resources, and the check sums by which Pacemaker notes them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use md5::{Digest, Md5};
@@ -9,16 +10,24 @@ const LEFT_OUT: [&str; 6] =
     ["id", "crm_feature_set", "op-digest", "on_node", "on_node_uuid", "pcmk_external_ip"];
 const ADDED: &str = "CRM_meta_";
 
+/// The name under which it is noted how long an operation may take, of those that are repeated.
+const TIME_LIMIT: &str = "CRM_meta_timeout";
+
 /// Names and values of parameters, in byte-wise order of the names.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Parameters<'a>(BTreeMap<&'a str, &'a str>);
+pub(super) struct Parameters<'a>(BTreeMap<&'a str, Cow<'a, str>>);
 
 impl<'a> Parameters<'a> {
     /// Adds a parameter, unless there is one of this name, or none is noted.
     pub(super) fn add(&mut self, name: &'a str, value: &'a str) {
         if !LEFT_OUT.contains(&name) && !name.starts_with(ADDED) {
-            self.0.entry(name).or_insert(value);
+            self.0.entry(name).or_insert(Cow::Borrowed(value));
         }
+    }
+
+    /// Makes them those of an operation that is repeated, and may take so many milliseconds.
+    pub(super) fn repeated_within(&mut self, milliseconds: u64) {
+        self.0.insert(TIME_LIMIT, Cow::Owned(milliseconds.to_string()));
     }
 
     /// The check sum of those whose names are wanted.
@@ -61,6 +70,23 @@ fn push_escaped(text: &mut String, letter: char) {
     }
 }
 
+/// Whether a parameter of a fence device is for the cluster, and never comes to the device's agent.
+pub(super) fn is_read_by_cluster_only(name: &str) -> bool {
+    const NAMES: [&str; 9] = [
+        "provides",
+        "stonith-timeout",
+        "pcmk_host_map",
+        "pcmk_host_list",
+        "pcmk_host_check",
+        "pcmk_host_argument",
+        "pcmk_delay_max",
+        "pcmk_delay_base",
+        "pcmk_action_limit",
+    ];
+    let of_action = name.strip_prefix("pcmk_").and_then(|rest| rest.split_once('_'));
+    NAMES.contains(&name) || of_action.is_some_and(|(_, what)| matches!(what, "action" | "timeout" | "retries"))
+}
+
 /// Whether a list, in which names have blanks around them, has a name.
 pub(super) fn lists(list: &str, name: &str) -> bool {
     list.match_indices(name)
@@ -101,6 +127,16 @@ mod tests {
             assert!(check_sum(&[("k", &format!("a{letter}b"))]).is(sum), "{letter:?}");
         }
         assert!(check_sum(&[("on_node", "1"), ("CRM_meta_timeout", "1"), ("id", "1")]).is(none));
+    }
+
+    #[test]
+    fn fence_devices_have_parameters_for_the_cluster() {
+        for name in ["pcmk_host_map", "provides", "pcmk_reboot_action", "pcmk_list-status_retries"] {
+            assert!(is_read_by_cluster_only(name), "{name}");
+        }
+        for name in ["port", "pcmk_action", "pcmk_validate_all_timeout", "PCMK_on_action", "pcmk_hosts"] {
+            assert!(!is_read_by_cluster_only(name), "{name}");
+        }
     }
 
     #[test]

@@ -200,7 +200,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         let PrimitiveDraft { mut resource, mut reasons, threshold, rules, metas, sources } = draft;
         let name = resource.id.clone();
         let managed_on = |blocked: bool| resource.managed && !blocked;
-        let place = self.whereabouts(&name, &rules, managed_on, &mut reasons);
+        let mut place = self.whereabouts(&name, &rules, managed_on, &mut reasons);
+        if !sources.is_empty() {
+            place.changed_since = self.changed_since_failure(&sources, &name);
+        }
         resource.failed_on = self.banned_from((&name, threshold), &rules, &place);
         self.settle_on(&mut resource, &place, metas.get("multiple-active"));
         resource.last_host = self.last_host(&name);

@@ -7,9 +7,12 @@ use super::super::score::AllocationScore;
 use super::super::working_set::{Host, Revision};
 use super::document::{child, children};
 use super::history::NotedParameters;
-use super::parameters::{Parameters, lists};
-use super::spans::milliseconds;
+use super::parameters::{Parameters, is_read_by_cluster_only, lists};
+use super::spans::{milliseconds, milliseconds_with_unit};
 use super::{HostRecord, Reader, rules};
+
+/// How long an operation may take of which nothing is said, in milliseconds.
+const USUAL_TIME_LIMIT: u64 = 20_000;
 
 impl<'a, 'i> Reader<'a, 'i> {
     /// What was changed of a primitive since it was started on a host, where the status calls it `name`. Its parameters are in
@@ -25,19 +28,39 @@ impl<'a, 'i> Reader<'a, 'i> {
             if history.agent != agent {
                 return Revision::Agent;
             }
-            let of = |noted: &NotedParameters| {
-                judged(noted, &self.parameters(sources, &noted.operation, self.set.host(host)))
-            };
+            let of =
+                |noted: &NotedParameters| judged(noted, &self.parameters(sources, noted.operation(), self.set.host(host)));
             history.noted.iter().map(of).max().unwrap_or_default()
         });
         revisions.max().unwrap_or_default()
     }
 
-    /// The parameters of an operation that is not repeated, on a host.
+    /// The hosts on which the last failure of a primitive was before its parameters were changed. A failure that noted nothing of
+    /// them tells of no change.
+    pub(super) fn changed_since_failure(&self, sources: &[Vec<Node<'a, 'i>>], name: &str) -> Vec<HostIdx> {
+        let is_known = |host: HostIdx| {
+            let state = self.set.host(host).state;
+            state.online || state.unclean || self.set.fencing
+        };
+        let changed = |record: &&HostRecord<'a>| {
+            record.history.noted_at_failure.iter().any(|noted| {
+                let now = self.parameters(sources, noted.operation(), self.set.host(record.host));
+                match (difference(noted, &now), noted.all.is_empty()) {
+                    (Revision::None, _) => false,
+                    (_, false) => true,
+                    (revision, true) => revision == Revision::Parameters && !noted.restart.is_empty(),
+                }
+            })
+        };
+        let records = self.records_of(name).iter().filter(|record| is_known(record.host));
+        records.filter(changed).map(|record| record.host).collect()
+    }
+
+    /// The parameters of an operation on a host, by its name and its interval in milliseconds.
     pub(super) fn parameters(
         &self,
         sources: &[Vec<Node<'a, 'i>>],
-        operation: &str,
+        (name, interval): (&str, u64),
         host: &Host,
     ) -> Parameters<'a> {
         let mut parameters = Parameters::default();
@@ -45,12 +68,30 @@ impl<'a, 'i> Reader<'a, 'i> {
         let operations = sources.first().into_iter().flatten().filter_map(|of| child(*of, "operations"));
         let operations = operations.filter_map(|list| self.meant(list));
         let is_it = |of: &Node<'a, 'i>| {
-            of.attribute("name") == Some(operation) && of.attribute("interval").map_or(0, milliseconds) == 0
+            of.attribute("name") == Some(name)
+                && of.attribute("interval").map_or(0, milliseconds) == interval
         };
-        if let Some(operation) = operations.flat_map(|list| children(list, "op")).find(is_it) {
+        let operation = operations.flat_map(|list| children(list, "op")).find(is_it);
+        if let Some(operation) = operation {
             self.add_parameters(&mut parameters, &[operation], host);
         }
+        if interval > 0 {
+            parameters.repeated_within(self.time_limit(operation));
+        }
         parameters
+    }
+
+    /// How long an operation may take, in milliseconds.
+    fn time_limit(&self, operation: Option<Node<'a, 'i>>) -> u64 {
+        let own = operation.and_then(|of| of.attribute("timeout"));
+        let meta = |of: Node<'a, 'i>| {
+            let sets = children(of, "meta_attributes").filter_map(|set| self.meant(set));
+            let mut pairs = sets.flat_map(|set| children(set, "nvpair")).filter_map(|pair| self.meant(pair));
+            pairs.find(|pair| pair.attribute("name") == Some("timeout")).and_then(|pair| pair.attribute("value"))
+        };
+        let metas = || operation.and_then(meta).or_else(|| self.section("op_defaults").and_then(meta));
+        let text = own.or_else(metas);
+        text.and_then(milliseconds_with_unit).unwrap_or(USUAL_TIME_LIMIT)
     }
 
     /// Adds what the sets of some elements say on a host, those with higher scores first.
@@ -75,13 +116,19 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
-/// What the difference between what was noted and what is now asks for. A check sum that is missing is a difference, as
-/// Pacemaker has it; a change of secrets alone is none.
+/// What the difference between what was noted and what is now asks for; a change of secrets alone is none.
 fn judged(noted: &NotedParameters, now: &Parameters<'_>) -> Revision {
-    let is_open = |name: &str| !lists(&noted.secret, name);
-    if !noted.open.is_empty() && now.check_sum(is_open).is(&noted.open) {
-        return Revision::None;
+    let is_open = |name: &str| {
+        !lists(&noted.secret, name) && !(noted.without_fencing && is_read_by_cluster_only(name))
+    };
+    match !noted.open.is_empty() && now.check_sum(is_open).is(&noted.open) {
+        true => Revision::None,
+        false => difference(noted, now),
     }
+}
+
+/// The same, secrets being parameters like others. A check sum that is missing is a difference, as Pacemaker has it.
+fn difference(noted: &NotedParameters, now: &Parameters<'_>) -> Revision {
     let has_list = !noted.restarting.is_empty();
     let restarts = |name: &str| !has_list || lists(&noted.restarting, name);
     let can_reload = !noted.restart.is_empty();

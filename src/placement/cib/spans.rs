@@ -10,13 +10,13 @@ const DAY: u128 = 86_400;
 pub(super) fn milliseconds(text: &str) -> u64 {
     let span = match text.strip_prefix('P') {
         Some(duration) => iso_seconds(duration).map(|seconds| seconds.saturating_mul(1000)),
-        None => with_unit(text),
+        None => milliseconds_with_unit(text),
     };
     span.unwrap_or(0).min(LONGEST)
 }
 
-/// A number, whose fraction does not count, with a unit, of which the beginning tells enough.
-fn with_unit(text: &str) -> Option<u64> {
+/// A number, whose fraction does not count, with a unit, of which the beginning tells enough, in milliseconds.
+pub(super) fn milliseconds_with_unit(text: &str) -> Option<u64> {
     let text = text.trim_ascii_start();
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
     let whole = text[..end].split('.').next().filter(|digits| !digits.is_empty())?;

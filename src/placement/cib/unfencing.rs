@@ -92,7 +92,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let Some(noted) = of.attribute(NOTED) else { return false };
         let noted_open = of.attribute(NOTED_OPEN).unwrap_or_default();
         self.unfencers.iter().any(|device| {
-            let parameters = self.parameters(&device.sources, "start", of);
+            let parameters = self.parameters(&device.sources, ("start", 0), of);
             let has = |list: &str, is_wanted: &dyn Fn(&str) -> bool| {
                 let begin = format!("{}:{}:", device.id, device.kind);
                 let sum = parameters.check_sum(is_wanted);

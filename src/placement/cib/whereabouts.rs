@@ -32,6 +32,8 @@ pub(super) struct RunPlaces {
     pub(super) left: Vec<HostIdx>,
     /// Where a failure is ignored, so that it does not count how often it failed.
     pub(super) forgiven: Vec<HostIdx>,
+    /// Where its parameters were changed since its last failure, so that failures there do not count any more.
+    pub(super) changed_since: Vec<HostIdx>,
 }
 
 impl RunPlaces {
