@@ -176,6 +176,8 @@ impl PastOutcome {
 
     /// What an operation left that failed.
     fn fail(&mut self, of: &KeptOperation, on_fail: OnFail, fencing: bool) {
+        // that the agent is not there is no failure that can be ignored
+        let on_fail = if of.lacks_agent() { on_fail.max(OnFail::Restart) } else { on_fail };
         let stops = of.name == "stop";
         let fatal = of.status == 6 || of.is_judged() && of.code == 6;
         if !matches!(
@@ -227,7 +229,7 @@ impl PastOutcome {
 
 /// Whether a stop failed in a way that leaves nothing to be done but by a person. That is never forgotten.
 fn cannot_be_stopped(of: &KeptOperation, fencing: bool) -> bool {
-    of.name == "stop" && of.is_hard() && !fencing
+    of.name == "stop" && of.is_judged() && of.is_hard() && !fencing
 }
 
 #[cfg(test)]

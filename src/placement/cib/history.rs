@@ -68,11 +68,17 @@ impl KeptOperation {
         self.status != 1 && !matches!(self.code, 0 | 8 | 9 | 190 | 191) && !is_absent
     }
 
+    /// Whether it never came to the agent, as that is not installed.
+    pub(super) fn lacks_agent(&self) -> bool {
+        self.status == 7
+    }
+
     /// Whether the agent, not the attempt, is at fault: trying again here makes no sense.
     pub(super) fn is_hard(&self) -> bool {
         let starts_or_stops =
             self.probes() || matches!(self.name.as_str(), "start" | "stop" | "migrate_to" | "migrate_from");
-        matches!(self.status, 5 | 7)
+        self.status == 5
+            || self.lacks_agent()
             || self.is_judged() && (matches!(self.code, 2 | 4 | 5) || self.code == 3 && starts_or_stops)
     }
 }
@@ -228,6 +234,18 @@ impl PastOperation<'_> {
         number(self.0[1]).unwrap_or(-1)
     }
 
+    /// Whether the node's agent was called for it, as far as is known.
+    fn has_call(&self) -> bool {
+        self.call() != -1
+    }
+
+    /// Whether the same coordinator asked for it in an earlier transition than for another operation.
+    fn was_asked_before(&self, other: &PastOperation<'_>) -> bool {
+        let transition = |of: &PastOperation<'_>| of.key_part(1).and_then(number);
+        let is_earlier = transition(self).zip(transition(other)).is_some_and(|(own, others)| own < others);
+        is_earlier && self.key_part(3) == other.key_part(3)
+    }
+
     fn status(&self) -> i64 {
         number(self.0[2]).unwrap_or(0)
     }
@@ -250,9 +268,14 @@ impl PastOperation<'_> {
         self.0[14].ends_with(b"_last_failure_0") && matches!(self.name(), b"start" | b"monitor")
     }
 
-    /// The exit code that it was meant to have: the third number of its key.
+    /// The exit code that it was meant to have.
     fn expected(&self) -> Option<i64> {
-        number(self.0[5].split(|byte| *byte == b':').nth(2)?)
+        self.key_part(2).and_then(number)
+    }
+
+    /// A part of its key: action, transition, expected exit code, coordinator.
+    fn key_part(&self, at: usize) -> Option<&[u8]> {
+        self.0[5].split(|byte| *byte == b':').nth(at)
     }
 
     fn changed(&self) -> Option<i64> {
@@ -388,6 +411,23 @@ pub(super) fn list<'a, 'i>(state: Node<'a, 'i>) -> Option<Node<'a, 'i>> {
     child(state, "lrm").and_then(|lrm| child(lrm, "lrm_resources"))
 }
 
+/// Sorts operations by when they were: by their calls; of the same call, by when their results changed, where all tell it, and
+/// otherwise, as Pacemaker has it, the later in the document is the earlier. What has no call yet is last, unless what ended last was
+/// asked for after it.
+fn sort_by_time(operations: &mut [PastOperation<'_>]) {
+    operations.reverse();
+    operations.sort_by_key(|of| (!of.has_call(), of.call()));
+    let ended = operations.partition_point(PastOperation::has_call);
+    for same in operations[..ended].chunk_by_mut(|one, other| one.call() == other.call()) {
+        if same.len() > 1 && same.iter().all(|of| of.changed().is_some()) {
+            same.sort_by_key(PastOperation::changed);
+        }
+    }
+    if let Some(last) = operations[..ended].last().copied() {
+        operations.sort_by_key(|of| of.has_call() || !of.was_asked_before(&last));
+    }
+}
+
 /// All that is known of operations, as more is needed to tell what they came to.
 fn troubled(operations: &[PastOperation<'_>]) -> Trace {
     Trace::Troubled(operations.iter().map(PastOperation::keep).collect())
@@ -401,7 +441,7 @@ fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
     {
         return Trace::Inactive(only.changed());
     }
-    operations.sort_by_key(|operation| operation.call());
+    sort_by_time(operations);
     let (mut active, mut newest) = (false, None);
     for of in operations.iter() {
         if tells_most(of.name(), of.code()) {
