@@ -1,7 +1,40 @@
-//! Integers as Pacemaker reads them: the digits at the beginning of a text.
+//! Numbers as Pacemaker reads them: what is at the beginning of a text.
 
-/// The number at the beginning of a text; one that is too large counts as the largest.
+/// The integer at the beginning of a text; one that is too large counts as the largest.
 pub(super) fn leading(text: &str) -> Option<i64> {
+    let (sign, digits) = leading_digits(text)?;
+    Some(parse_digits(digits).map_or(if sign < 0 { i64::MIN } else { i64::MAX }, |number| sign * number))
+}
+
+/// The integer at the beginning of a text, unless it is too large.
+pub(super) fn integer(text: &str) -> Option<i64> {
+    let (sign, digits) = leading_digits(text)?;
+    parse_digits(digits).map(|number| sign * number)
+}
+
+/// The number at the beginning of a text, unless it is too large: with a point or an exponent, too, infinity ("inf"), or none ("nan").
+pub(super) fn real(text: &str) -> Option<f64> {
+    let text = text.trim_ascii_start();
+    let digits = |from: usize| text.as_bytes()[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let signed = |from: usize| from + usize::from(text[from..].starts_with(['-', '+']));
+    let first = signed(0);
+    let is = |word: &str| text.get(first..first + 3).is_some_and(|begin| begin.eq_ignore_ascii_case(word));
+    if is("inf") || is("nan") {
+        return text[..first + 3].parse().ok();
+    }
+    let mut end = first + digits(first);
+    if text[end..].starts_with('.') {
+        end += 1 + digits(end + 1);
+    }
+    if text[end..].starts_with(['e', 'E']) {
+        let exponent = signed(end + 1);
+        end = if digits(exponent) > 0 { exponent + digits(exponent) } else { end };
+    }
+    text[..end].parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// The sign of the integer at the beginning of a text, and its digits.
+fn leading_digits(text: &str) -> Option<(i64, &str)> {
     let text = text.trim_start();
     let (sign, digits) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),
@@ -9,13 +42,12 @@ pub(super) fn leading(text: &str) -> Option<i64> {
         _ => (1, text),
     };
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    if end == 0 {
-        return None;
-    }
-    let number = digits[..end]
-        .bytes()
-        .try_fold(0i64, |sum, digit| sum.checked_mul(10)?.checked_add(i64::from(digit - b'0')));
-    Some(number.map_or(if sign < 0 { i64::MIN } else { i64::MAX }, |number| sign * number))
+    (end > 0).then(|| (sign, &digits[..end]))
+}
+
+/// The number that digits are, unless it is too large.
+fn parse_digits(digits: &str) -> Option<i64> {
+    digits.bytes().try_fold(0i64, |sum, digit| sum.checked_mul(10)?.checked_add(i64::from(digit - b'0')))
 }
 
 /// Whether a text is one of Pacemaker's words for true.
@@ -35,5 +67,26 @@ mod tests {
         assert_eq!(leading("x"), None);
         assert_eq!(leading(""), None);
         assert_eq!(leading("-99999999999999999999"), Some(i64::MIN));
+        assert_eq!((integer("-4x"), integer("99999999999999999999")), (Some(-4), None));
+    }
+
+    #[test]
+    fn numbers_with_points_and_exponents() {
+        for (text, number) in [
+            ("2.5x", Some(2.5)),
+            (" -.5", Some(-0.5)),
+            ("2.", Some(2.0)),
+            ("1e3", Some(1000.0)),
+            ("1e", Some(1.0)),
+            ("1e-", Some(1.0)),
+            ("INFINITY", Some(f64::INFINITY)),
+            ("as2.0", None),
+            (".", None),
+            ("", None),
+            ("1e400", None),
+        ] {
+            assert_eq!(real(text), number, "{text}");
+        }
+        assert!(real("nan").is_some_and(f64::is_nan));
     }
 }

@@ -16,6 +16,19 @@ use super::properties::{Properties, amount};
 use super::{HostRecord, Reader};
 use crate::input::error::Result;
 
+/// How a host stands to the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Membership {
+    /// It is a member.
+    Joined,
+    /// It is about to become one.
+    Joining,
+    /// It is none, and nobody expects it.
+    Gone,
+    /// It should be one, and has to be fenced.
+    Lost,
+}
+
 impl<'a, 'i> Reader<'a, 'i> {
     /// The hosts in byte-wise order of their names, and their elements in the status.
     pub(super) fn read_hosts(&mut self) -> Result<()> {
@@ -109,7 +122,9 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn states(&mut self, guests: &[GuestDraft<'a, 'i>]) -> Result<HashMap<&'a str, Node<'a, 'i>>> {
         let mut states = HashMap::new();
         let status = child(self.root, "status");
-        for state in status.into_iter().flat_map(|status| children(status, "node_state")) {
+        // Pacemaker knows states by the names of nodes
+        let states_of = |status: Node<'a, 'i>| children(status, "node_state").filter(|of| of.has_attribute("uname"));
+        for state in status.into_iter().flat_map(states_of) {
             let is_guest = |guest: &GuestDraft<'_, '_>| state.attribute("id") == Some(guest.id);
             if state.attribute("remote_node").is_some_and(is_true) && !guests.iter().any(is_guest) {
                 self.outside(state, "a remote or guest node");
@@ -178,41 +193,39 @@ impl<'a, 'i> Reader<'a, 'i> {
         let holds = |text: &str| is_true(text) || leading(text).is_some_and(|since| since > 1);
         let in_ccm = holds(word("in_ccm"));
         let crmd = word("crmd") == "online" || holds(word("crmd"));
-        let online = in_ccm && crmd && word("join") == "member";
-        let is_set = |name| transient.get(name).or_else(|| own.get(name)).is_some_and(is_true);
         let shutdown = transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0);
-        if let Some(reason) = self.unclear_state(state, in_ccm, crmd, transient) {
-            self.outside(node, reason);
-        }
         // of a host without a state it may be said that it is not fenced for that; of others not
         let never_seen = match state {
             Some(state) => !state.has_attribute("in_ccm"),
             None => self.startup_fencing,
         };
-        let lost = !online && word("expected") == "member";
+        let is_joined = in_ccm && crmd && word("join") == "member";
+        let is_expected = word("expected") == "member";
+        let is_joining = in_ccm && crmd && matches!(word("join"), "pending" | "down");
+        let membership = match (self.set.fencing, shutdown && state.is_some()) {
+            (false, _) if is_joined => Membership::Joined,
+            (false, _) => Membership::Gone,
+            // it is seen off, not fenced
+            (true, true) if crmd => Membership::Joined,
+            (true, true) => Membership::Gone,
+            _ if never_seen => Membership::Lost,
+            _ if is_joined && is_expected => Membership::Joined,
+            _ if is_expected && !is_joining => Membership::Lost,
+            _ if in_ccm || crmd => Membership::Joining,
+            _ => Membership::Gone,
+        };
+        let is_set = |name| transient.get(name).or_else(|| own.get(name)).is_some_and(is_true);
+        if transient.get("terminate").is_some() {
+            self.outside(node, "its fencing is asked for (terminate)");
+        } else if membership == Membership::Joining {
+            self.outside(node, "a node that is about to join");
+        }
         HostState {
-            online,
+            online: membership == Membership::Joined,
             standby: is_set("standby"),
             maintenance: is_set("maintenance"),
             shutting_down: shutdown,
-            unclean: self.set.fencing && (lost || never_seen),
+            unclean: membership == Membership::Lost,
         }
-    }
-
-    /// What the state of a node says that is outside.
-    fn unclear_state(
-        &self,
-        state: Option<Node<'_, '_>>,
-        in_ccm: bool,
-        crmd: bool,
-        transient: &Properties<'_>,
-    ) -> Option<&'static str> {
-        let word = |name| state.and_then(|state| state.attribute(name)).unwrap_or_default();
-        if transient.get("terminate").is_some() {
-            return Some("its fencing is asked for (terminate)");
-        }
-        let joins =
-            if crmd { word("join") != "member" } else { self.set.fencing && word("expected") == "down" };
-        (in_ccm && joins).then_some("a node that is about to join")
     }
 }

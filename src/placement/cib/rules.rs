@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use roxmltree::Node;
 
-use super::super::number::leading;
+use super::super::number::{integer, real};
 use super::super::working_set::Host;
 use super::dates::{self, ClusterTime};
 
@@ -113,7 +113,7 @@ fn expression_holds(expression: Node<'_, '_>, host: &Host, coordinator: bool) ->
         _ => host.attribute(name),
     };
     let operation = expression.attribute("operation").unwrap_or_default();
-    let wanted = expression.attribute("value");
+    let wanted = expression.attribute("value").filter(|value| !value.is_empty());
     match operation {
         "defined" => return actual.is_some(),
         "not_defined" => return actual.is_none(),
@@ -138,21 +138,21 @@ fn expression_holds(expression: Node<'_, '_>, host: &Host, coordinator: bool) ->
     }
 }
 
-/// How two values compare: as texts in any case of their letters, or as numbers. Greater and less are about
-/// numbers where nothing else is said.
+/// How two values compare: as texts in any case of their letters, or as numbers, if both are. Greater and less are about numbers
+/// where nothing else is said.
 fn compare(actual: &str, wanted: &str, kind: Option<&str>, operation: &str) -> Ordering {
-    let texts = || actual.to_ascii_lowercase().cmp(&wanted.to_ascii_lowercase());
     let kind = kind.unwrap_or(match operation {
         "eq" | "ne" => "string",
         _ if actual.contains('.') || wanted.contains('.') => "number",
         _ => "integer",
     });
-    match kind {
-        "integer" => leading(actual).unwrap_or(0).cmp(&leading(wanted).unwrap_or(0)),
-        "number" => {
-            let number = |text: &str| text.trim().parse::<f64>().unwrap_or(0.0);
-            number(actual).total_cmp(&number(wanted))
-        }
-        _ => texts(),
-    }
+    let as_numbers = match kind {
+        "integer" => integer(actual).zip(integer(wanted)).map(|(one, other)| one.cmp(&other)),
+        // what is not a number at all ("nan") is neither greater nor less
+        "number" => real(actual)
+            .zip(real(wanted))
+            .map(|(one, other)| one.partial_cmp(&other).unwrap_or(Ordering::Equal)),
+        _ => None,
+    };
+    as_numbers.unwrap_or_else(|| actual.to_ascii_lowercase().cmp(&wanted.to_ascii_lowercase()))
 }
