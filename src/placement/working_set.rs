@@ -204,6 +204,27 @@ pub struct Outside {
     pub reason: String,
 }
 
+/// What fencing does to a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FenceAction {
+    /// It is switched off, and on again.
+    #[default]
+    Reboot,
+    /// It is switched off, and stays so.
+    Off,
+}
+
+impl FenceAction {
+    /// Pacemaker's word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            FenceAction::Reboot => "reboot",
+            FenceAction::Off => "off",
+        }
+    }
+}
+
 /// All that the placement of a cluster's resources hangs on.
 #[derive(Debug, Clone, Default)]
 pub struct WorkingSet {
@@ -213,6 +234,8 @@ pub struct WorkingSet {
     pub stop_all: bool,
     /// Whether lost hosts are fenced.
     pub fencing: bool,
+    /// What fencing does to them.
+    pub fence_action: FenceAction,
     /// Whether nothing is started, stopped or moved, as hosts should be fenced and nothing is there to do it.
     pub frozen: bool,
     /// What is done as there is no quorum; none, if there is, or it does not matter.

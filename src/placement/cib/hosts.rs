@@ -208,7 +208,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             // it is seen off, not fenced
             (true, true) if crmd => Membership::Joined,
             (true, true) => Membership::Gone,
-            _ if never_seen => Membership::Lost,
+            _ if never_seen || word("join") == "banned" => Membership::Lost,
             _ if is_joined && is_expected => Membership::Joined,
             _ if is_expected && !is_joining => Membership::Lost,
             _ if in_ccm || crmd => Membership::Joining,

@@ -43,7 +43,7 @@ use roxmltree::Node;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::number::is_true;
 use super::score::ScoreTable;
-use super::working_set::{Colocation, Outside, QuorumPolicy, Strategy, WorkingSet};
+use super::working_set::{Colocation, FenceAction, Outside, QuorumPolicy, Strategy, WorkingSet};
 use crate::input::encoding::decode;
 use crate::input::error::{LoadError, Result};
 use crate::model::shown::shown_source;
@@ -61,6 +61,19 @@ use plain::{PlainHistories, TakenHistory};
 use properties::Properties;
 pub(super) use properties::amount;
 use unfencing::UnfencingDevice;
+
+/// Names that properties have since Pacemaker 3, and those of before, by which they are read.
+const RENAMED: [(&str, &str); 3] = [
+    ("fencing-enabled", "stonith-enabled"),
+    ("fencing-action", "stonith-action"),
+    ("stop-removed-resources", "stop-orphan-resources"),
+];
+
+/// The value of a property of the cluster, by the name of before Pacemaker 3; the newer name comes first.
+fn property<'a>(options: &Properties<'a>, name: &str) -> Option<&'a str> {
+    let newer = RENAMED.iter().find(|(_, older)| *older == name).map(|(newer, _)| *newer);
+    newer.and_then(|newer| options.get(newer)).or_else(|| options.get(name))
+}
 
 /// Reads a CIB. Errors name `source`.
 ///
@@ -276,13 +289,15 @@ impl<'a, 'i> Reader<'a, 'i> {
             .unwrap_or_default();
         self.set.strategy = options.get("placement-strategy").and_then(|word| word.parse::<Strategy>().ok());
         self.set.symmetric = options.flag("symmetric-cluster", true);
-        // newer versions of Pacemaker than 2.1 have another name for it
-        self.set.fencing = options.flag("fencing-enabled", options.flag("stonith-enabled", true));
+        self.set.fencing = property(&options, "stonith-enabled").is_none_or(is_true);
+        if let Some("off" | "poweroff") = property(&options, "stonith-action") {
+            self.set.fence_action = FenceAction::Off;
+        }
         self.set.concurrent_fencing = options.flag("concurrent-fencing", false);
         self.set.stop_all = options.flag("stop-all-resources", false);
         self.maintenance_mode = options.flag("maintenance-mode", false);
         self.startup_fencing = options.flag("startup-fencing", true);
-        self.keeps_orphans = !options.flag("stop-orphan-resources", true);
+        self.keeps_orphans = !property(&options, "stop-orphan-resources").is_none_or(is_true);
         self.cluster_name = options.get("cluster-name");
         self.watchdog = options.flag("have-watchdog", false);
         if !self.root.attribute("have-quorum").is_some_and(is_true) {

@@ -18,7 +18,7 @@ use crate::placement::{HostIdx, WorkingSet};
 fn key(set: &WorkingSet, action: &TransitionAction) -> String {
     let host = action.host.map_or("", |host| set.host(host).name.as_str());
     match (action.task, action.resource) {
-        (ActionTask::Fence, _) => "stonith 'reboot'".to_owned(),
+        (ActionTask::Fence, _) => format!("stonith '{}'", set.fence_action.word()),
         (ActionTask::Unfence, _) => "stonith 'on'".to_owned(),
         (ActionTask::LoadStopped, _) => format!("load_stopped_{host}"),
         (task, Some(resource)) => format!("{}_{task}_0", set.resource(resource).id),

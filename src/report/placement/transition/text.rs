@@ -6,6 +6,7 @@ use super::{reason, shown_host};
 use crate::model::shown::shown_name;
 use crate::placement::transition::checker::excesses;
 use crate::placement::transition::{ActionTask, ResourceChange, Transition, TransitionAction, WaitReason};
+use crate::placement::working_set::FenceAction;
 use crate::placement::{ResourceIdx, WorkingSet};
 use crate::plan::graph::{Precedence, StepIdx, Strength};
 use crate::report::number::counted;
@@ -92,7 +93,10 @@ impl TransitionPage<'_> {
         let host = action.host.map(|host| shown_host(self.set, host)).unwrap_or_default();
         let peer = action.peer.map(|host| shown_host(self.set, host)).unwrap_or_default();
         match action.task {
-            ActionTask::Fence => format!("fence {host}"),
+            ActionTask::Fence => match self.set.fence_action {
+                FenceAction::Reboot => format!("fence {host}"),
+                FenceAction::Off => format!("fence {host}, which stays off"),
+            },
             ActionTask::Unfence => format!("unfence {host}"),
             ActionTask::Shutdown => format!("let {host} leave the cluster"),
             ActionTask::MigrateTo => format!("migrate {name} from {host} to {peer}"),

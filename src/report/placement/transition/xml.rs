@@ -50,7 +50,10 @@ fn head(set: &WorkingSet, action: &TransitionAction, step: StepIdx) -> (&'static
     let host = action.host.map(|host| set.host(host));
     let name = host.map_or("", |host| host.name.as_str());
     let (element, operation, key) = match action.task {
-        ActionTask::Fence => ("crm_event", "stonith".to_owned(), format!("stonith-{name}-reboot")),
+        ActionTask::Fence => {
+            let key = format!("stonith-{name}-{}", set.fence_action.word());
+            ("crm_event", "stonith".to_owned(), key)
+        }
         ActionTask::Unfence => ("crm_event", "stonith".to_owned(), format!("stonith-{name}-on")),
         ActionTask::Shutdown => ("crm_event", "do_shutdown".to_owned(), format!("do_shutdown-{name}")),
         ActionTask::LoadStopped | ActionTask::EnoughStarted => {
