@@ -53,6 +53,8 @@ pub(super) fn outcome(
     let mut now = PastOutcome::default();
     let mut failed = None;
     for (at, of) in operations.iter().enumerate() {
+        // that is never forgotten
+        now.untouchable |= of.cannot_be_stopped() && !here.can_be_fenced;
         // what is not managed was stopped by somebody
         if !managed && of.code == 7 && of.is_judged() {
             (now.active, now.starting, now.on_fail) = (false, false, OnFail::Ignore);
@@ -78,11 +80,10 @@ impl PastOutcome {
             return;
         }
         if of.forgotten {
-            self.untouchable |= cannot_be_stopped(of, fencing);
             return;
         }
         if matches!(key.0, "migrate_to" | "migrate_from") {
-            return self.migrate(of, rules.of(key.0, key.1, fencing), fencing, passage);
+            return self.migrate(of, rules.of(key.0, key.1, fencing), passage);
         }
         match of.status {
             // cancelled, and what tells nothing about where it runs
@@ -140,11 +141,11 @@ impl PastOutcome {
             return;
         }
         *last_failed = Some(key);
-        self.fail(of, rules.of(key.0, key.1, fencing), fencing);
+        self.fail(of, rules.of(key.0, key.1, fencing));
     }
 
     /// What a live migration left on one of its two hosts.
-    fn migrate(&mut self, of: &KeptOperation, on_fail: OnFail, fencing: bool, passage: &dyn Fn() -> Passage) {
+    fn migrate(&mut self, of: &KeptOperation, on_fail: OnFail, passage: &dyn Fn() -> Passage) {
         if of.status == 1 {
             return;
         }
@@ -169,13 +170,13 @@ impl PastOutcome {
             }
             Passage::FailedHere(other) => {
                 self.elsewhere.extend(other);
-                self.fail(of, on_fail, fencing);
+                self.fail(of, on_fail);
             }
         }
     }
 
     /// What an operation left that failed.
-    fn fail(&mut self, of: &KeptOperation, on_fail: OnFail, fencing: bool) {
+    fn fail(&mut self, of: &KeptOperation, on_fail: OnFail) {
         // that the agent is not there is no failure that can be ignored
         let on_fail = if of.lacks_agent() { on_fail.max(OnFail::Restart) } else { on_fail };
         let stops = of.name == "stop";
@@ -186,7 +187,6 @@ impl PastOutcome {
         ) {
             self.leave_beyond("a failed operation that is not known");
         }
-        self.untouchable |= cannot_be_stopped(of, fencing);
         if on_fail == OnFail::Ignore {
             self.ignored = true;
             self.starting = false;
@@ -225,11 +225,6 @@ impl PastOutcome {
             (false, false) => RunCondition::Sound,
         }
     }
-}
-
-/// Whether a stop failed in a way that leaves nothing to be done but by a person. That is never forgotten.
-fn cannot_be_stopped(of: &KeptOperation, fencing: bool) -> bool {
-    of.name == "stop" && of.is_judged() && of.is_hard() && !fencing
 }
 
 #[cfg(test)]

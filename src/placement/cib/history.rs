@@ -68,6 +68,11 @@ impl KeptOperation {
         self.status != 1 && !matches!(self.code, 0 | 8 | 9 | 190 | 191) && !is_absent
     }
 
+    /// Whether it is a stop that failed in a way that leaves nothing to be done here but by a person.
+    pub(super) fn cannot_be_stopped(&self) -> bool {
+        self.name == "stop" && self.is_judged() && self.is_hard()
+    }
+
     /// Whether it never came to the agent, as that is not installed.
     pub(super) fn lacks_agent(&self) -> bool {
         self.status == 7

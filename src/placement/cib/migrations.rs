@@ -20,6 +20,8 @@ pub(super) struct OtherEnd<'o> {
 pub(super) struct HistoryPlace<'o> {
     /// The name of the host.
     pub(super) name: &'o str,
+    /// Whether the host can be fenced.
+    pub(super) can_be_fenced: bool,
     /// The host of a name.
     pub(super) other: &'o dyn Fn(&str) -> Option<OtherEnd<'o>>,
 }

@@ -364,7 +364,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let is_instance = |known: &str| {
                 known == name || known.strip_prefix(name).is_some_and(|end| end.starts_with(':'))
             };
-            let nowhere = HistoryPlace { name: "", other: &|_| None };
+            let nowhere = HistoryPlace { name: "", can_be_fenced: self.set.fencing, other: &|_| None };
             let runs = |trace: &Trace| match trace {
                 Trace::Inactive(_) => false,
                 Trace::Active(_) => true,

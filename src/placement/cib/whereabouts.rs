@@ -114,6 +114,7 @@ impl Reader<'_, '_> {
                 Trace::Troubled(operations) if is_known || self.set.fencing => {
                     let here = HistoryPlace {
                         name: &self.set.host(*host).name,
+                        can_be_fenced: self.set.can_fence(*host),
                         other: &|other| self.other_end(name, &traces, other),
                     };
                     let past = outcome(operations, rules, self.set.fencing, managed, &here);
