@@ -118,6 +118,8 @@ pub struct Resource {
     pub stopped: bool,
     /// Whether the cluster may start, stop and move it, where it runs on no host in maintenance.
     pub managed: bool,
+    /// Whether it is in maintenance, alone or with the whole cluster.
+    pub maintenance: bool,
     /// Whether its wishes count for where those go that it wants to be with.
     pub critical: bool,
     /// Whether hosts that are not healthy are no worse for it.
@@ -212,6 +214,8 @@ impl Resource {
             exclusive: None,
             requires: None,
             unsure_on: Vec::new(),
+            requires_nothing: false,
+            maintenance: false,
             outside: false,
             key_attributes: Vec::new(),
         }

@@ -234,6 +234,8 @@ pub struct WorkingSet {
     pub stop_all: bool,
     /// Whether lost hosts are fenced.
     pub fencing: bool,
+    /// The names of the hosts of which the status says utilization that the cluster is too old to read.
+    pub ignored_utilization: Vec<String>,
     /// What fencing does to them.
     pub fence_action: FenceAction,
     /// Whether nothing is started, stopped or moved, as hosts should be fenced and nothing is there to do it.

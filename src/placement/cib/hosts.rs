@@ -10,6 +10,7 @@ use super::super::number::{is_true, leading};
 use super::super::score::AllocationScore;
 use super::super::working_set::{Host, HostState};
 use super::document::{child, children, required, wrong};
+use super::feature_set::FeatureSet;
 use super::guests::GuestDraft;
 use super::history::{self, IdleMarks, NameMark, Trace};
 use super::properties::{Properties, amount};
@@ -139,12 +140,30 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     fn host(&mut self, node: Node<'a, 'i>, id: &str, name: &str, state: Option<Node<'a, 'i>>) -> Host {
         let own = self.properties(node, "instance_attributes");
-        let transient = state.and_then(|state| child(state, "transient_attributes"));
+        let attributes = state.and_then(|state| child(state, "transient_attributes"));
         let transient =
-            transient.map(|parent| self.properties(parent, "instance_attributes")).unwrap_or_default();
+            attributes.map(|parent| self.properties(parent, "instance_attributes")).unwrap_or_default();
         let state = self.host_state(node, state, &own, &transient);
         let host = Host { id: id.to_owned(), name: name.to_owned(), state, ..Host::default() };
-        self.described(host, Some(node), &own, &transient)
+        let mut host = self.described(host, Some(node), &own, &transient);
+        if let Some(attributes) = attributes {
+            self.add_transient_utilization(&mut host, attributes);
+        }
+        host
+    }
+
+    /// Adds the utilization that the status says of a host, and which holds, where the cluster is new enough to read it.
+    fn add_transient_utilization(&mut self, host: &mut Host, attributes: Node<'a, 'i>) {
+        if children(attributes, "utilization").next().is_none() {
+            return;
+        }
+        if self.feature_set() <= FeatureSet::LAST_WITHOUT_TRANSIENT_UTILIZATION {
+            return self.set.ignored_utilization.push(host.name.clone());
+        }
+        for (kind, value) in self.properties(attributes, "utilization").iter() {
+            let kind = self.kind_of_capacity(kind);
+            host.capacity.set(kind, amount(value));
+        }
     }
 
     /// A host with what its element says, of which `own` are the attributes, and with the attributes of its status.

@@ -69,9 +69,11 @@ impl ResourceChange {
                 RunCondition::Sound if of.runs_too_often() && set.may_manage(resource) => {
                     ResourceChange::Restart(to)
                 }
-                RunCondition::Sound | RunCondition::Starting
-                    if of.revision.restarts() && set.is_managed(resource) =>
-                {
+                RunCondition::Sound if of.revision.restarts() && set.is_managed(resource) => {
+                    ResourceChange::Restart(to)
+                }
+                // what is being started cannot be told to read its parameters again
+                RunCondition::Starting if of.revision != Revision::None && set.is_managed(resource) => {
                     ResourceChange::Restart(to)
                 }
                 RunCondition::Sound | RunCondition::Blocked => ResourceChange::Stay(to),

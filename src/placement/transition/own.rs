@@ -205,9 +205,11 @@ fn shut_down(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Actions
     // who is held there keeps it
     let holds = |host: HostIdx| {
         let held = |resource: &ResourceIdx| changes[resource.get()] == ResourceChange::Held(host);
+        // in maintenance, what is blocked is nobody's matter
         let stays = |resource: ResourceIdx| {
             let of = set.resource(resource);
-            of.active_hosts().any(|other| other == host) && of.condition == RunCondition::Blocked
+            let is_blocked = of.condition == RunCondition::Blocked && !of.maintenance;
+            is_blocked && of.active_hosts().any(|other| other == host) && !set.host(host).state.maintenance
         };
         set.resource_indices().filter(held).any(|resource| set.is_managed(resource))
             || set.resource_indices().any(stays)

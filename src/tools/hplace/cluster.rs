@@ -182,6 +182,16 @@ fn accept(set: &WorkingSet, options: &PlacementOptions, output: &mut Output) -> 
         set.outside.is_empty() || options.skip_unsupported,
         "the cluster has what this tool does not know; --skip-unsupported leaves it as it is"
     );
+    if let Some(host) = set.ignored_utilization.first() {
+        let more = match set.ignored_utilization.len() {
+            1 => String::new(),
+            count => format!(" and {} other nodes", count - 1),
+        };
+        output.error_line(&format!(
+            "Warning: the utilization that the status gives {}{more} does not count: Pacemaker reads it since 2.1.6, and this cluster has an older member",
+            printable(host, 60)
+        ))?;
+    }
     if let Some(policy) = set.without_quorum {
         let what = match policy {
             QuorumPolicy::Stop => "Pacemaker stops what runs, and starts nothing",
