@@ -15,7 +15,8 @@ pub(super) fn integer(text: &str) -> Option<i64> {
 /// The number at the beginning of a text, unless it is too large: with a point or an exponent, too, infinity ("inf"), or none ("nan").
 pub(super) fn real(text: &str) -> Option<f64> {
     let text = text.trim_ascii_start();
-    let digits = |from: usize| text.as_bytes()[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits =
+        |from: usize| text.as_bytes()[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let signed = |from: usize| from + usize::from(text[from..].starts_with(['-', '+']));
     let first = signed(0);
     let is = |word: &str| text.get(first..first + 3).is_some_and(|begin| begin.eq_ignore_ascii_case(word));

@@ -214,7 +214,6 @@ impl Resource {
             exclusive: None,
             requires: None,
             unsure_on: Vec::new(),
-            requires_nothing: false,
             maintenance: false,
             outside: false,
             key_attributes: Vec::new(),

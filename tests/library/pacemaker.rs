@@ -11,14 +11,14 @@ use htools::report::placement::crm_simulate;
 /// The clusters, by the paths of their documents: whole ones, and one for each rule.
 pub(crate) fn clusters() -> Vec<PathBuf> {
     let (whole, rules) = (documents("tests/fixtures/pacemaker"), documents("tests/fixtures/pacemaker/rules"));
-    assert_eq!((whole.len(), rules.len()), (40, 40));
+    assert_eq!((whole.len(), rules.len()), (40, 44));
     whole.into_iter().chain(rules).collect()
 }
 
 /// Clusters in which operations failed, or had not ended.
 pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/failures");
-    assert_eq!(clusters.len(), 45);
+    assert_eq!(clusters.len(), 48);
     clusters
 }
 
@@ -46,14 +46,14 @@ pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
 /// Clusters whose documents say things by reference, in other units, or for several at once.
 pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/notation");
-    assert_eq!(clusters.len(), 6);
+    assert_eq!(clusters.len(), 7);
     clusters
 }
 
 /// Clusters whose configuration has changed since their resources were started.
 pub(crate) fn changed() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/changed");
-    assert_eq!(clusters.len(), 36);
+    assert_eq!(clusters.len(), 39);
     clusters
 }
 
@@ -110,19 +110,45 @@ fn same_scores_same_places_same_order() {
     }
 }
 
-/// What Pacemaker's newer versions call `fencing-enabled`, 2.1 calls `stonith-enabled`.
+/// Properties have other names since Pacemaker 3.
 #[test]
 fn newer_names_of_options_mean_the_same() {
-    let mut renamed = 0;
-    for file in clusters().into_iter().chain(with_failures()) {
+    let names = [
+        ("stonith-enabled", "fencing-enabled"),
+        ("stonith-action", "fencing-action"),
+        ("stop-orphan-resources", "stop-removed-resources"),
+    ];
+    let mut renamed = [0; 3];
+    for file in clusters().into_iter().chain(with_failures()).chain(changed()) {
         let name = file.display().to_string();
         let text = fs::read_to_string(&file).unwrap();
-        let newer = text.replace(r#"name="stonith-enabled""#, r#"name="fencing-enabled""#);
+        let mut newer = text.clone();
+        for (count, (older, new)) in renamed.iter_mut().zip(names) {
+            newer = newer.replace(&format!(r#"name="{older}""#), &format!(r#"name="{new}""#));
+            *count += usize::from(newer.contains(&format!(r#"name="{new}""#)));
+        }
         let [older, newer] = [&text, &newer].map(|text| format!("{:?}", cib::parse(text, &name).unwrap()));
         assert_eq!(older, newer, "{name}");
-        renamed += usize::from(text.contains(r#"name="stonith-enabled""#));
     }
-    assert!(renamed > 20, "{renamed}");
+    assert!(renamed[0] > 20 && renamed[1..].iter().all(|count| *count > 0), "{renamed:?}");
+}
+
+/// Pacemaker reads the utilization of nodes in the status since 2.1.6.
+#[test]
+fn utilization_in_the_status_counts_in_newer_clusters() {
+    let utilization = |of: &str, cpu: usize| {
+        format!(r#"<utilization id="{of}"><nvpair id="{of}1" name="cpu" value="{cpu}"/></utilization>"#)
+    };
+    for (features, cpu, ignored) in [("3.16.1", 1, 1), ("3.17.0", 8, 0)] {
+        let document = format!(
+            r#"<cib have-quorum="1" crm_feature_set="{features}"><configuration><crm_config/><nodes><node id="1" uname="n">{}</node></nodes><resources/></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><transient_attributes id="1">{}</transient_attributes></node_state></status></cib>"#,
+            utilization("u", 1),
+            utilization("t", 8)
+        );
+        let set = cib::parse(&document, "t").unwrap();
+        let capacity = set.hosts[0].capacity.iter().map(|(_, amount)| amount).collect::<Vec<_>>();
+        assert_eq!((capacity, set.ignored_utilization.len()), (vec![cpu], ignored), "{features}");
+    }
 }
 
 /// What becomes of a resource in a cluster with guest nodes, in words, and the machine that made it so.

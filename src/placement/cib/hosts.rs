@@ -124,7 +124,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         let mut states = HashMap::new();
         let status = child(self.root, "status");
         // Pacemaker knows states by the names of nodes
-        let states_of = |status: Node<'a, 'i>| children(status, "node_state").filter(|of| of.has_attribute("uname"));
+        let states_of =
+            |status: Node<'a, 'i>| children(status, "node_state").filter(|of| of.has_attribute("uname"));
         for state in status.into_iter().flat_map(states_of) {
             let is_guest = |guest: &GuestDraft<'_, '_>| state.attribute("id") == Some(guest.id);
             if state.attribute("remote_node").is_some_and(is_true) && !guests.iter().any(is_guest) {

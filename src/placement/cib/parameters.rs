@@ -84,7 +84,8 @@ pub(super) fn is_read_by_cluster_only(name: &str) -> bool {
         "pcmk_action_limit",
     ];
     let of_action = name.strip_prefix("pcmk_").and_then(|rest| rest.split_once('_'));
-    NAMES.contains(&name) || of_action.is_some_and(|(_, what)| matches!(what, "action" | "timeout" | "retries"))
+    NAMES.contains(&name)
+        || of_action.is_some_and(|(_, what)| matches!(what, "action" | "timeout" | "retries"))
 }
 
 /// Whether a list, in which names have blanks around them, has a name.

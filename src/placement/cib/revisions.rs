@@ -87,7 +87,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         let meta = |of: Node<'a, 'i>| {
             let sets = children(of, "meta_attributes").filter_map(|set| self.meant(set));
             let mut pairs = sets.flat_map(|set| children(set, "nvpair")).filter_map(|pair| self.meant(pair));
-            pairs.find(|pair| pair.attribute("name") == Some("timeout")).and_then(|pair| pair.attribute("value"))
+            pairs
+                .find(|pair| pair.attribute("name") == Some("timeout"))
+                .and_then(|pair| pair.attribute("value"))
         };
         let metas = || operation.and_then(meta).or_else(|| self.section("op_defaults").and_then(meta));
         let text = own.or_else(metas);
@@ -118,9 +120,8 @@ impl<'a, 'i> Reader<'a, 'i> {
 
 /// What the difference between what was noted and what is now asks for; a change of secrets alone is none.
 fn judged(noted: &NotedParameters, now: &Parameters<'_>) -> Revision {
-    let is_open = |name: &str| {
-        !lists(&noted.secret, name) && !(noted.without_fencing && is_read_by_cluster_only(name))
-    };
+    let is_open =
+        |name: &str| !lists(&noted.secret, name) && !(noted.without_fencing && is_read_by_cluster_only(name));
     match !noted.open.is_empty() && now.check_sum(is_open).is(&noted.open) {
         true => Revision::None,
         false => difference(noted, now),
