@@ -28,8 +28,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             if history.agent != agent {
                 return Revision::Agent;
             }
-            let of =
-                |noted: &NotedParameters| judged(noted, &self.parameters(sources, noted.operation(), self.set.host(host)));
+            let of = |noted: &NotedParameters| {
+                judged(noted, &self.parameters(sources, noted.operation(), self.set.host(host)))
+            };
             history.noted.iter().map(of).max().unwrap_or_default()
         });
         revisions.max().unwrap_or_default()
@@ -68,8 +69,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let operations = sources.first().into_iter().flatten().filter_map(|of| child(*of, "operations"));
         let operations = operations.filter_map(|list| self.meant(list));
         let is_it = |of: &Node<'a, 'i>| {
-            of.attribute("name") == Some(name)
-                && of.attribute("interval").map_or(0, milliseconds) == interval
+            of.attribute("name") == Some(name) && of.attribute("interval").map_or(0, milliseconds) == interval
         };
         let operation = operations.flat_map(|list| children(list, "op")).find(is_it);
         if let Some(operation) = operation {
