@@ -271,7 +271,7 @@ fn what_contradicts_itself_is_refused() {
         (&["--allow-overcommit-during-migration"], "-during-migration means nothing without --deep, "),
         (&["--pareto", "-X"], "options --pareto and --exec exclude each other"),
         (&["--svg"], "option --svg means nothing without --pareto"),
-        (&["--evacuate=nobody"], "--evacuate: 'nobody' is not the name, or the unique beginning, of a node"),
+        (&["--evacuate=nobody"], "--evacuate: there is no node 'nobody'"),
     ] {
         let (out, err) = ends(&[&["-t", UNBALANCED], words].concat(), 1, 1);
         assert!(err.contains(why), "{words:?}: {out}{err}");

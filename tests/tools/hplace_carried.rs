@@ -229,7 +229,7 @@ fn a_node_in_standby() {
     file(&["evacuate", "node2", "--commands=pcs"]).code(2).stdout(starts_with("pcs node standby node2\n"));
     file(&["evacuate", "node9"])
         .code(1)
-        .stderr("Error: data/pacemaker-small.xml: there is no node 'node9'\n");
+        .stderr("Error: data/pacemaker-small.xml: there is no node 'node9', did you mean 'node1'?\n");
     file(&["evacuate", "--undo", "node2"]).code(1).stderr("Error: node2 is not in standby\n");
     for (words, problem) in [
         (&["-X"][..], "--exec needs the cluster itself: --live"),
