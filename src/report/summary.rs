@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use self::moment::MEASURES;
 pub(super) use self::moment::gib;
 pub use self::moment::{Moment, Scores};
-use super::check::entries;
+use super::check::of_counts;
 use super::components::score;
 use super::table::{Align, Table};
 use super::timetable::{Timetable, duration};
@@ -142,8 +142,8 @@ fn problem_table(before: &Moment, after: &Moment) -> Vec<TonedLine> {
     }
     let columns = [("what is wrong", Align::Left), ("before", Align::Right), ("after", Align::Right)];
     let (mut table, mut tones) = (Table::new(columns), vec![Tone::Plain]);
-    let (before, after) = (entries(before, None), entries(after, None));
-    let counts = before.iter().zip(&after).take(before.len() - 1);
+    let (before, after) = (of_counts(before), of_counts(after));
+    let counts = before.iter().zip(&after);
     for (before, after) in counts.filter(|(before, after)| before.text() != "0" || after.text() != "0") {
         table.push(vec![before.label.to_owned(), before.text(), after.text()]);
         tones.push(if after.text() == "0" { Tone::Good } else { Tone::Bad });

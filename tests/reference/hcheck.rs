@@ -124,7 +124,7 @@ fn own(raw: &RawCluster, split: bool, facts: &mut Facts, random: &mut Random) ->
 }
 
 /// Keys of a block, with their labels.
-const VALUES: [(&str, &str); 7] = [
+const VALUES: [(&str, &str); 8] = [
     ("N1_FAIL", "Nodes not N+1 happy"),
     ("CONFLICT_TAGS", "Nodes with conflicting instances"),
     ("OFFLINE_PRI", "Instances having the primary node offline"),
@@ -132,7 +132,11 @@ const VALUES: [(&str, &str); 7] = [
     ("GN1_FAIL", "Nodes not directly evacuateable"),
     ("SCORE", "Group score"),
     ("NEED_REBALANCE", "Cluster is not healthy"),
+    // ours only, for shells only
+    PROBLEMS_LEFT,
 ];
+
+const PROBLEMS_LEFT: (&str, &str) = ("PROBLEMS_LEFT", "Problems left");
 
 /// An answer: what comes first, the blocks of statistics, and whether it is for shells.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -240,7 +244,7 @@ pub fn asked_again(case: &Case) -> Asked {
     let restated = |rule: Rule| rule.applies(case);
     match () {
         () if restated(Rule::SplitInstanceCheck) => Asked::WithoutCapacity,
-        () if !is_silent(case) && restated(Rule::OfflineRescue) => Asked::AtFirst,
+        () if restated(Rule::OfflineRescue) => Asked::AtFirst,
         () => Asked::Alike,
     }
 }
@@ -259,9 +263,10 @@ pub fn expect(case: &Case, asked: Asked, theirs: &mut [String; 2], ours: &[Strin
         used = Some(Rule::LabelsWithoutNodes);
     }
     if is_silent(case) {
-        let status = silent_status(case, &answer).map_or_else(|| ours[0].clone(), |s| format!("Some({s})"));
+        let status = silent_status(case, asked, &mut answer)?;
+        let status = status.map_or_else(|| ours[0].clone(), |s| format!("Some({s})"));
         *theirs = [status, String::new()];
-        return used.or(Some(Rule::FinalVerdict));
+        return used.or(Some(Rule::OfflineSecondaries));
     }
     let mine = parsed(&ours[1])?;
     let simulated = match answer.shell {
@@ -278,7 +283,7 @@ pub fn expect(case: &Case, asked: Asked, theirs: &mut [String; 2], ours: &[Strin
         used = used.or(Some(Rule::OfflineSecondaries));
     }
     used = score_offline_groups(case, &mut answer, &mine).or(used);
-    let initially = judge(&mut answer.initial);
+    let initially = judged(&mut answer.initial);
     if !answer.shell && !case.facts.no_simulation {
         let heads = ["No need to rebalance cluster, no problems found.", "Cluster needs rebalancing."];
         answer.head = vec![heads[usize::from(initially)].to_owned()];
@@ -293,30 +298,23 @@ pub fn expect(case: &Case, asked: Asked, theirs: &mut [String; 2], ours: &[Strin
     } else if !simulates {
         answer.last = if answer.shell { as_last(&answer.initial) } else { Vec::new() };
     }
-    let finally = if answer.last.is_empty() { initially } else { judge(&mut answer.last) };
-    let status = i32::from(finally && !case.facts.no_simulation);
-    let expected = [format!("Some({status})"), answer.text()];
-    if expected != *theirs {
-        used = used.or(Some(Rule::FinalVerdict));
+    judge(&mut answer.last, initially);
+    if answer.shell {
+        used = used.or(Some(Rule::ProblemsLeft));
+        say_what_is_left(&mut answer.last);
     }
-    *theirs = expected;
+    let status = i32::from(initially && !case.facts.no_simulation);
+    *theirs = [format!("Some({status})"), answer.text()];
     used
 }
 
-/// Our status where only the reference prints anything, if that tells.
-fn silent_status(case: &Case, answer: &Answer) -> Option<i32> {
-    let (Some(initial), Some(last)) = (answer.initial.last(), answer.last.last()) else { return None };
-    let bad = |block: &Block| {
-        ["N1_FAIL", "CONFLICT_TAGS", "OFFLINE_PRI", "GN1_FAIL"].iter().any(|k| block.number(k) > 0)
-    };
-    let raw = &case.cluster.raw;
-    let unknown = (0..raw.nodes.len()).any(|i| is_offline(case, i)) || !split_instances(raw).is_empty();
-    match (bad(initial), bad(last)) {
-        _ if case.facts.no_simulation => Some(0),
-        (true, true) => Some(1),
-        _ if unknown => None,
-        _ => Some(0),
-    }
+/// Our status where only the reference prints anything, if that tells: it does not where the reference did not look at
+/// nodes that could not be emptied.
+fn silent_status(case: &Case, asked: Asked, answer: &mut Answer) -> Option<Option<i32>> {
+    count_instances_initially(case, answer)?;
+    let wrong = judged(&mut answer.initial) && !case.facts.no_simulation;
+    let known = wrong || case.facts.no_simulation || asked != Asked::WithoutCapacity;
+    Some(known.then_some(i32::from(wrong)))
 }
 
 fn needed(blocks: &[Block]) -> bool {
@@ -324,12 +322,26 @@ fn needed(blocks: &[Block]) -> bool {
 }
 
 /// Sets the flag of the cluster's block by its counts.
-fn judge(blocks: &mut [Block]) -> bool {
-    let Some(cluster) = blocks.last_mut() else { return false };
-    let bad = cluster.bad();
+fn judged(blocks: &mut [Block]) -> bool {
+    let bad = blocks.last().is_some_and(Block::bad);
+    judge(blocks, bad);
+    bad
+}
+
+/// Sets the flag of the cluster's block, if there is one.
+fn judge(blocks: &mut [Block], bad: bool) {
+    let Some(cluster) = blocks.last_mut() else { return };
     let words = if cluster.title.starts_with("HCHECK") { ["0", "1"] } else { ["False", "True"] };
     cluster.set("NEED_REBALANCE", words[usize::from(bad)]);
-    bad
+}
+
+/// Adds to the cluster's block, for shells, whether its counts leave anything to mend.
+fn say_what_is_left(blocks: &mut [Block]) {
+    let Some(cluster) = blocks.last_mut() else { return };
+    let left = u8::from(cluster.bad()).to_string();
+    let at = VALUES.iter().position(|value| *value == PROBLEMS_LEFT).expect("it is in the table");
+    cluster.values.retain(|value| value.0 != at);
+    cluster.values.push((at, left));
 }
 
 fn as_last(initial: &[Block]) -> Vec<Block> {
@@ -347,8 +359,13 @@ fn without_nodes(case: &Case, answer: &mut Answer) {
     answer.initial.iter_mut().chain(&mut answer.last).for_each(zero);
 }
 
-/// Puts the number of instances for that of nodes, after checking that.
-fn count_instances(case: &Case, answer: &mut Answer, mine: &Answer) -> Option<bool> {
+/// By group and, last, in the cluster: what the reference counts under that name, and what ours does.
+struct SecondaryCounts {
+    offline_nodes: Vec<i64>,
+    instances: Vec<i64>,
+}
+
+fn count_secondaries(case: &Case) -> SecondaryCounts {
     let raw = &case.cluster.raw;
     let count = |what: &dyn Fn(usize) -> i64| -> Vec<i64> {
         let groups = 0..raw.groups.len();
@@ -366,7 +383,12 @@ fn count_instances(case: &Case, answer: &mut Answer, mine: &Answer) -> Option<bo
         let mirrored = here.filter(|x| x.template.mirroring() == Mirroring::Internal);
         mirrored.filter(|x| x.secondary.is_some_and(|s| is_offline(case, s.get()))).count() as i64
     });
-    let simulated = !case.facts.no_simulation;
+    SecondaryCounts { offline_nodes, instances }
+}
+
+/// Puts the number of instances for that of nodes in the state before, after checking that.
+fn count_instances_initially(case: &Case, answer: &mut Answer) -> Option<bool> {
+    let SecondaryCounts { offline_nodes, instances } = count_secondaries(case);
     let mut changed = false;
     for (at, block) in answer.initial.iter_mut().enumerate() {
         if block.number("OFFLINE_SEC") != *offline_nodes.get(at)? {
@@ -375,6 +397,14 @@ fn count_instances(case: &Case, answer: &mut Answer, mine: &Answer) -> Option<bo
         changed |= offline_nodes[at] != instances[at];
         block.set("OFFLINE_SEC", &instances[at].to_string());
     }
+    Some(changed)
+}
+
+/// The same in both states.
+fn count_instances(case: &Case, answer: &mut Answer, mine: &Answer) -> Option<bool> {
+    let changed = count_instances_initially(case, answer)?;
+    let SecondaryCounts { offline_nodes, instances } = count_secondaries(case);
+    let simulated = !case.facts.no_simulation;
     for (at, block) in answer.last.iter_mut().enumerate() {
         if block.number("OFFLINE_SEC") != offline_nodes[at] {
             return None;
@@ -483,12 +513,17 @@ pub fn restate(case: &Case) -> Option<(Rule, Case)> {
     match again {
         Asked::WithoutCapacity => Some((Rule::SplitInstanceCheck, other)),
         Asked::AtFirst => Some((Rule::OfflineRescue, other)),
-        _ => is_silent(case).then_some((Rule::FinalVerdict, other)),
+        // an offline node counts there, which the status shows
+        _ => (is_silent(case) && Rule::OfflineSecondaries.applies(case))
+            .then_some((Rule::OfflineSecondaries, other)),
     }
 }
 
 /// Whether ours says the same but for nodes that cannot be emptied, of which it may know more.
 pub fn same_but_capacity(case: &Case, theirs: &[String; 2], ours: &[String; 2]) -> bool {
+    if is_silent(case) {
+        return true;
+    }
     let mut expected = theirs.clone();
     expect(case, Asked::Hopefully, &mut expected, ours);
     expected == *ours

@@ -107,10 +107,9 @@ pub enum Rule {
     /// hcheck counts instances that have their secondary on an offline node; the
     /// reference counts offline nodes. Compared exactly, after counting both.
     OfflineSecondaries,
-    /// The last flag of hcheck and its exit status are about the state after
-    /// balancing; the reference's about the one before. Compared exactly, after
-    /// working them out from the reference's counts.
-    FinalVerdict,
+    /// hcheck for shells has a key more, which tells whether balancing leaves problems. Compared exactly, after
+    /// working it out from the reference's counts.
+    ProblemsLeft,
     /// Without nodes, hcheck shows all values under their names; the reference the
     /// flag under the first one. Compared exactly.
     LabelsWithoutNodes,
@@ -199,7 +198,7 @@ impl Rule {
         Rule::LimitZero,
         Rule::ForthcomingCount,
         Rule::OfflineSecondaries,
-        Rule::FinalVerdict,
+        Rule::ProblemsLeft,
         Rule::LabelsWithoutNodes,
         Rule::UnselectedNodes,
         Rule::KvmNodeMemory,
@@ -257,7 +256,7 @@ impl Rule {
             Rule::LimitZero => "limit-zero",
             Rule::ForthcomingCount => "forthcoming-count",
             Rule::OfflineSecondaries => "offline-secondaries",
-            Rule::FinalVerdict => "final-verdict",
+            Rule::ProblemsLeft => "problems-left",
             Rule::LabelsWithoutNodes => "labels-without-nodes",
             Rule::UnselectedNodes => "unselected-nodes",
             Rule::KvmNodeMemory => "kvm-node-memory",
@@ -348,7 +347,7 @@ impl Rule {
                 theirs != ours && !is_offline(case, i)
             }),
             Rule::OfflineSecondaries => hcheck && (0..raw.nodes.len()).any(|i| is_offline(case, i)),
-            Rule::FinalVerdict => hcheck && !case.facts.no_simulation,
+            Rule::ProblemsLeft => hcheck && case.facts.machine_readable,
             Rule::LabelsWithoutNodes => hcheck && raw.nodes.is_empty(),
             Rule::OfflineRescue | Rule::SplitInstanceCheck if hcheck && case.facts.no_capacity_checks => {
                 false

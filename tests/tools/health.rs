@@ -51,21 +51,52 @@ fn offline_nodes_rescue_nobody() {
 }
 
 #[test]
-fn the_status_is_that_after_the_simulation() {
+fn the_status_is_about_what_is_wrong_now() {
     let sample = "tests/recorded/hcheck.in/exclusion.data";
     let (status, text) = hcheck(&["-t", sample, "--exclusion-tags", "test", "--machine-readable"]);
-    assert_eq!(status, 0);
+    assert_eq!(status, 1);
     assert_eq!(value(&text, "INIT_CLUSTER_CONFLICT_TAGS"), "2");
     assert_eq!(value(&text, "INIT_CLUSTER_NEED_REBALANCE"), "1");
-    assert_eq!(value(&text, "FINAL_CLUSTER_NEED_REBALANCE"), "0");
+    assert_eq!(value(&text, "FINAL_CLUSTER_NEED_REBALANCE"), "1");
+    // what balancing would make of that has a key of its own
+    assert_eq!(value(&text, "FINAL_CLUSTER_PROBLEMS_LEFT"), "0");
+    let stays = ["-t", sample, "--no-instance-moves", "--no-disk-moves"];
+    let (status, text) = hcheck(&[&stays, SHELL].concat());
+    assert_eq!((status, value(&text, "FINAL_CLUSTER_PROBLEMS_LEFT")), (1, "1"));
     let (status, text) = hcheck(&["-t", sample, "--exclusion-tags", "test"]);
-    assert_eq!(status, 0);
+    assert_eq!(status, 1);
     assert!(
         text.starts_with("Cluster needs rebalancing.\n")
-            && text.ends_with("    Cluster is not healthy: False\n")
+            && text.ends_with("    Cluster is not healthy: True\n")
     );
-    assert_eq!(hcheck(&["-t", sample, "--no-instance-moves", "--no-disk-moves", "-q"]), (1, String::new()));
+    assert_eq!(hcheck(&["-t", sample, "--exclusion-tags", "test", "-q"]), (1, String::new()));
     assert_eq!(hcheck(&["-t", sample, "--no-simulation"]).0, 0);
+    let (status, text) = hcheck(&["-t", sample, "--no-simulation", "--machine-readable"]);
+    assert_eq!((status, value(&text, "FINAL_CLUSTER_PROBLEMS_LEFT")), (0, "1"));
+}
+
+/// A node that fails N+1 now is an alarm, even if one move would mend it.
+#[test]
+fn n1_that_balancing_mends_is_an_alarm() {
+    let mendable = [
+        "a|4000|0|1000|9000|7000|9|M|u b|4000|0|1000|9000|7000|9|N|u c|4000|0|4000|9000|9000|9|N|u",
+        "i|1500|1000|1|running|Y|a|b|drbd| j|1500|1000|1|running|Y|a|b|drbd| \
+         k|1500|1000|1|running|Y|b|a|drbd| l|1500|1000|1|running|Y|b|a|drbd|",
+        "",
+    ];
+    let (status, text) = with(mendable, SHELL);
+    let values = ["INIT_CLUSTER_N1_FAIL", "FINAL_CLUSTER_N1_FAIL", "FINAL_CLUSTER_PROBLEMS_LEFT"];
+    assert_eq!((status, values.map(|key| value(&text, key))), (1, ["2", "0", "0"]));
+    assert_eq!(value(&text, "FINAL_CLUSTER_NEED_REBALANCE"), "1");
+    let (status, text) = with(mendable, &["--json"]);
+    let document: Value = serde_json::from_str(&text).unwrap();
+    let healthy = [&document["healthy"], &document["check"]["rebalanced"]["healthy"]];
+    assert_eq!((status, healthy), (1, [&json!(false), &json!(true)]));
+    let directory = tempfile::tempdir().unwrap();
+    let page = directory.path().join("page.html");
+    assert_eq!(with(mendable, &["-q", "--report", page.to_str().unwrap()]).0, 1);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("<span>balancing fixes it</span>") && !page.contains("mended"), "{page}");
 }
 
 #[test]
@@ -75,7 +106,7 @@ fn a_deep_simulation_tells_what_a_deep_plan_leaves() {
     let keys = |text: &str| text.lines().map(|l| l.split('=').next().unwrap().to_owned()).collect::<Vec<_>>();
     let (_, by_steps) = hcheck(&words);
     let (status, deep) = hcheck(&[&words[..], &["--deep", "--effort=20000"]].concat());
-    assert_eq!((status, value(&deep, "FINAL_CLUSTER_NEED_REBALANCE")), (0, "0"));
+    assert_eq!((status, value(&deep, "FINAL_CLUSTER_PROBLEMS_LEFT")), (1, "0"));
     assert_eq!(keys(&deep), keys(&by_steps));
     // nothing may move: everything stays as it is
     let (status, still) = hcheck(&[&words[..], &["--deep", "-l0"]].concat());
@@ -86,10 +117,12 @@ fn a_deep_simulation_tells_what_a_deep_plan_leaves() {
 fn without_nodes_all_values_have_their_names() {
     let (status, text) = with(["", "", ""], SHELL);
     let lines = ["N1_FAIL", "CONFLICT_TAGS", "OFFLINE_PRI", "OFFLINE_SEC", "GN1_FAIL", "NEED_REBALANCE"];
-    let block = |when: &str| -> String {
-        lines.iter().map(|key| format!("HCHECK_{when}_CLUSTER_{key}=0\n")).collect()
+    let block = |when: &str, keys: &[&str]| -> String {
+        keys.iter().map(|key| format!("HCHECK_{when}_CLUSTER_{key}=0\n")).collect()
     };
-    let wanted = format!("HCHECK_GROUP_UUID_0=u\n{}{}HCHECK_OK=1\n", block("INIT"), block("FINAL"));
+    let last = [&lines[..], &["PROBLEMS_LEFT"]].concat();
+    let wanted =
+        format!("HCHECK_GROUP_UUID_0=u\n{}{}HCHECK_OK=1\n", block("INIT", &lines), block("FINAL", &last));
     assert_eq!((status, text), (0, wanted));
     let (_, text) = with(["", "", ""], &["--no-capacity-checks"]);
     assert!(
@@ -199,6 +232,7 @@ fn the_document_says_what_the_lines_say() {
             assert_eq!(check["needs_rebalance"] == true, value(&shell, "INIT_CLUSTER_NEED_REBALANCE") == "1");
             assert_eq!(document["healthy"] == true, value(&shell, "FINAL_CLUSTER_NEED_REBALANCE") == "0");
             let last = if check["rebalanced"].is_null() { &check["initial"] } else { &check["rebalanced"] };
+            assert_eq!(last["healthy"] == true, value(&shell, "FINAL_CLUSTER_PROBLEMS_LEFT") == "0");
             for (when, state) in [("INIT", &check["initial"]), ("FINAL", last)] {
                 for (key, name) in [
                     ("N1_FAIL", "n1_failing"),

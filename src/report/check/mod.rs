@@ -7,7 +7,8 @@ pub(crate) mod problems;
 mod statistics;
 pub(crate) mod survival;
 
-pub use statistics::{StatisticsEntry, entries};
+pub use statistics::{StatisticsEntry, of_counts};
+use statistics::{of_cluster, of_group};
 
 use super::shell::Assignments;
 use crate::load::tag_review::IdleTag;
@@ -66,9 +67,14 @@ impl CheckResult {
         self.rebalanced.as_ref().unwrap_or(&self.initial)
     }
 
-    /// Whether the answer is that something is wrong that balancing does not mend.
+    /// Whether the exit status reports problems: whatever is wrong now, even if balancing would mend it.
     pub fn is_unhealthy(&self) -> bool {
-        !self.without_simulation && self.last().needs_rebalance()
+        !self.without_simulation && self.initial.needs_rebalance()
+    }
+
+    /// Whether balancing leaves problems; those of now if nothing was balanced.
+    pub fn leaves_problems(&self) -> bool {
+        self.last().needs_rebalance()
     }
 }
 
@@ -113,9 +119,9 @@ pub fn text(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
         };
         for group in &state.groups {
             let title = format!("Statistics for group {}", cluster.group(group.group).name);
-            block(title, entries(group.counts(), Some(group.score)));
+            block(title, of_group(group));
         }
-        block("Cluster statistics".to_owned(), entries(state.counts, None));
+        block("Cluster statistics".to_owned(), of_cluster(state.counts, check.initial.needs_rebalance()));
     }
     lines
 }
@@ -133,10 +139,11 @@ pub fn assignments(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
             }
         };
         for group in &state.groups {
-            block(format!("GROUP_{}", group.group.get()), entries(group.counts(), Some(group.score)));
+            block(format!("GROUP_{}", group.group.get()), of_group(group));
         }
-        block("CLUSTER".to_owned(), entries(state.counts, None));
+        block("CLUSTER".to_owned(), of_cluster(state.counts, check.initial.needs_rebalance()));
     }
+    lines.push("FINAL_CLUSTER_PROBLEMS_LEFT", u8::from(check.leaves_problems()));
     lines.push("OK", 1);
     lines.lines()
 }

@@ -1,7 +1,7 @@
 //! The values of a block of statistics, with their labels and keys.
 
 use crate::report::components::score;
-use crate::search::health::ProblemCounts;
+use crate::search::health::{GroupHealth, ProblemCounts};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatisticsEntry {
@@ -37,9 +37,26 @@ impl StatisticsEntry {
     }
 }
 
-/// The values of a group, which has a score, or of the cluster, which has none but is
-/// healthy or not.
-pub fn entries(counts: ProblemCounts, group_score: Option<f64>) -> Vec<StatisticsEntry> {
+/// The values of a group.
+pub fn of_group(group: &GroupHealth) -> Vec<StatisticsEntry> {
+    let mut entries = of_counts(group.counts());
+    entries.push(StatisticsEntry { key: "SCORE", label: "Group score", value: Value::Score(group.score) });
+    entries
+}
+
+/// The values of the cluster with the verdict on it.
+pub fn of_cluster(counts: ProblemCounts, needs_rebalance: bool) -> Vec<StatisticsEntry> {
+    let mut entries = of_counts(counts);
+    entries.push(StatisticsEntry {
+        key: "NEED_REBALANCE",
+        label: "Cluster is not healthy",
+        value: Value::Flag(needs_rebalance),
+    });
+    entries
+}
+
+/// How many of each problem there are.
+pub fn of_counts(counts: ProblemCounts) -> Vec<StatisticsEntry> {
     let count = |key, label, count| StatisticsEntry { key, label, value: Value::Count(count) };
     let mut entries = vec![
         count("N1_FAIL", "Nodes not N+1 happy", counts.n1_failing),
@@ -48,13 +65,5 @@ pub fn entries(counts: ProblemCounts, group_score: Option<f64>) -> Vec<Statistic
         count("OFFLINE_SEC", "Instances having a secondary node offline", counts.offline_secondary),
     ];
     entries.extend(counts.at_risk.map(|nodes| count("GN1_FAIL", "Nodes not directly evacuateable", nodes)));
-    entries.push(match group_score {
-        Some(score) => StatisticsEntry { key: "SCORE", label: "Group score", value: Value::Score(score) },
-        None => StatisticsEntry {
-            key: "NEED_REBALANCE",
-            label: "Cluster is not healthy",
-            value: Value::Flag(counts.any()),
-        },
-    });
     entries
 }

@@ -4,6 +4,7 @@ use maud::html;
 
 use super::grid::{Grid, GridCell, GridRow};
 use super::nodes::NodeRows;
+use super::problems::LeftProblems;
 use super::{PageAnswer, ReportPage, Section, problems};
 use crate::model::{Cluster, InstanceIdx};
 use crate::placement::affinity::UnmetKey;
@@ -26,8 +27,11 @@ pub fn check(found: &CheckResult, cluster: &Cluster) -> ReportPage {
     );
     let before = problems::list(&found.initial.groups, cluster, When::Initially);
     let after = found.rebalanced.as_ref();
-    let after = after.map(|after| problems::list(&after.groups, cluster, When::Rebalanced));
-    let outcome = match (found.without_simulation, found.initial.needs_rebalance(), found.is_unhealthy()) {
+    let after = after.map(|after| LeftProblems {
+        problems: problems::list(&after.groups, cluster, When::Rebalanced),
+        fixer: "balancing",
+    });
+    let outcome = match (found.without_simulation, found.initial.needs_rebalance(), found.leaves_problems()) {
         (true, ..) => "Looked at as it is, without balancing it on trial.",
         (_, false, _) => "All is well.",
         (_, _, false) => "Balancing would mend all that is wrong.",

@@ -2,6 +2,7 @@
 
 use super::nodes::NodeRows;
 use super::steps::{PlannedMove, StepRows};
+use super::problems::LeftProblems;
 use super::{PageAnswer, ReportPage, Section, problems, scores, timing};
 use crate::model::{Cluster, NodeIdx};
 use crate::report::check::When;
@@ -40,6 +41,7 @@ impl PlanReport<'_> {
         let changes = self.changes();
         let before = problems::list(&self.before.1.health, self.before.0, When::Initially);
         let after = problems::list(&self.after.1.health, self.after.0, When::Initially);
+        let left = LeftProblems { problems: after, fixer: "the plan" };
         let nodes = NodeRows {
             before: self.before.0,
             after: Some(self.after.0).filter(|_| changes),
@@ -47,7 +49,7 @@ impl PlanReport<'_> {
         };
         let steps = StepRows { cluster: self.before.0, moves: self.moves, table: self.table };
         let mut sections = Vec::new();
-        sections.extend(problems::section(self.before.0, before, Some(after)));
+        sections.extend(problems::section(self.before.0, before, Some(left)));
         sections.extend(more);
         sections.extend(nodes.section());
         sections.extend(steps.section());

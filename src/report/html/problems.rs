@@ -36,8 +36,16 @@ pub fn list(health: &[GroupHealth], cluster: &Cluster, when: When) -> Vec<Proble
     health.iter().flat_map(|group| of_group(group, cluster, when)).collect()
 }
 
-/// All problems by name: those that are mended, that stay, and that are new.
-pub fn section(cluster: &Cluster, before: Vec<Problem>, after: Option<Vec<Problem>>) -> Option<Section> {
+/// Problems that something leaves, which would fix all others.
+pub struct LeftProblems {
+    /// Those of the state after it, by name.
+    pub problems: Vec<Problem>,
+    /// What would fix the others: the subject of a sentence.
+    pub fixer: &'static str,
+}
+
+/// All problems by name: those that would be fixed, that stay, and that are new.
+pub fn section(cluster: &Cluster, before: Vec<Problem>, after: Option<LeftProblems>) -> Option<Section> {
     let is_in = |problem: &Problem, list: &[Problem]| list.contains(problem);
     let mut rows = Vec::new();
     let mut push = |problem: &Problem, tone: Tone, state: &str| {
@@ -49,18 +57,20 @@ pub fn section(cluster: &Cluster, before: Vec<Problem>, after: Option<Vec<Proble
                 GridCell::text(&problem.text),
                 GridCell::of(state),
             ],
-            changes: tone == Tone::Good,
+            changes: tone != Tone::Bad,
         });
     };
     match &after {
         None => before.iter().for_each(|problem| push(problem, Tone::Bad, "there")),
-        Some(after) => {
-            let (stays, mended): (Vec<&Problem>, Vec<&Problem>) =
+        Some(LeftProblems { problems: after, fixer }) => {
+            let (stays, fixed): (Vec<&Problem>, Vec<&Problem>) =
                 before.iter().partition(|p| is_in(p, after));
             let new = after.iter().filter(|problem| !is_in(problem, &before));
+            // they are there until it is done: not green
+            let fixes = format!("{fixer} fixes it");
             new.for_each(|problem| push(problem, Tone::Bad, "there afterwards"));
             stays.into_iter().for_each(|problem| push(problem, Tone::Bad, "stays"));
-            mended.into_iter().for_each(|problem| push(problem, Tone::Good, "mended"));
+            fixed.into_iter().for_each(|problem| push(problem, Tone::Plain, &fixes));
         }
     }
     let grid = Grid {

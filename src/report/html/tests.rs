@@ -66,7 +66,7 @@ fn the_policy_names_the_style_and_the_script() {
     assert_eq!(inline.count(), 0);
 }
 
-/// A plan: what was wrong and is mended, what each step brings, and what they cost together.
+/// A plan: what is wrong and the plan fixes, what each step brings, and what they cost together.
 #[test]
 fn a_plan_tells_what_changes() {
     let before = cluster(
@@ -98,7 +98,7 @@ fn a_plan_tells_what_changes() {
     let ids: Vec<&str> = sections.filter_map(|node| node.attribute("id")).collect();
     assert_eq!(ids, ["problems", "nodes", "plan", "time", "score"]);
     let words: Vec<&str> = document.descendants().filter_map(|node| node.text()).map(str::trim).collect();
-    for wanted in ["1 problem", "✓ mended", "leaves an offline node", "its secondary node c is offline"] {
+    for wanted in ["1 problem", "the plan fixes it", "leaves an offline node", "its secondary node c is offline"] {
         assert!(words.iter().any(|text| text.contains(wanted)), "{wanted}: {words:?}");
     }
     let rows = document.descendants().find(|node| node.attribute("id") == Some("step-table")).unwrap();

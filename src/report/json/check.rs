@@ -150,7 +150,7 @@ pub fn of_check(check: &CheckResult, cluster: &Cluster) -> CheckDocument {
     let rebalanced = check.rebalanced.as_ref();
     document(
         cluster,
-        !check.last().needs_rebalance(),
+        !check.initial.needs_rebalance(),
         Some(Checked {
             simulation: !check.without_simulation,
             needs_rebalance: check.initial.needs_rebalance(),

@@ -8,7 +8,7 @@ use crate::search::health::{Loss, ProblemCounts};
 /// Tells what a check found.
 pub fn tell(sheet: &mut Sheet, check: &CheckResult, cluster: &Cluster) {
     let groups = GroupLabels::of(cluster);
-    sheet.flag(Family::CheckHealthy, &[], !check.last().needs_rebalance());
+    sheet.flag(Family::CheckHealthy, &[], !check.initial.needs_rebalance());
     tell_problems(sheet, &check.initial, &groups, "now");
     if !check.without_simulation {
         tell_problems(sheet, check.last(), &groups, "balanced");

@@ -111,7 +111,7 @@ families! {
         "Virtual CPUs in use on the node, its own included.";
 
     CheckHealthy Gauge "check_healthy" ["cluster"] "hcheck"
-        "Whether nothing is wrong, or balancing would mend it: the exit status of hcheck.";
+        "1 if nothing is wrong now, 0 if anything is, even if balancing would mend it.";
     CheckProblems Gauge "check_problems" ["cluster", "group", "problem", "when"] "hcheck"
         "Nodes or instances with a problem, now, and after balancing on trial.";
     CheckMoves Gauge "check_moves" ["cluster", "group"] "hcheck"

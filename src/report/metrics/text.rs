@@ -98,7 +98,7 @@ mod tests {
 # TYPE htools_group_score gauge
 htools_group_score{cluster="one\n\"1\"",group="g\\"} 0.5
 htools_group_score{cluster="two",group="g"} NaN
-# HELP htools_check_healthy Whether nothing is wrong, or balancing would mend it: the exit status of hcheck.
+# HELP htools_check_healthy 1 if nothing is wrong now, 0 if anything is, even if balancing would mend it.
 # TYPE htools_check_healthy gauge
 htools_check_healthy{cluster="one\n\"1\""} 1
 "#;
