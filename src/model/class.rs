@@ -17,8 +17,7 @@ pub enum Class {
 
 impl Class {
     /// The class of a disk template, as in Ganeti: block devices count as lost
-    /// although balancing moves them, diskless instances as relocatable although
-    /// it does not.
+    /// although balancing moves them.
     pub fn of(template: DiskTemplate) -> Class {
         match template {
             DiskTemplate::Drbd => Class::Failover,

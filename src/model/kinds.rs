@@ -104,10 +104,9 @@ impl DiskTemplate {
         matches!(self, DiskTemplate::Plain | DiskTemplate::Drbd)
     }
 
-    /// Whether balancing may move such instances. `diskless` may not, although
-    /// nothing ties it to its node: the reference leaves it alone.
+    /// Whether instances can move to another node: no disk is on their own node only.
     pub fn is_movable(self) -> bool {
-        !matches!(self, DiskTemplate::Diskless | DiskTemplate::File | DiskTemplate::Plain)
+        self.mirroring() != Mirroring::None
     }
 
     /// Whether the disks are outside the nodes. Without disks there is nothing to reach.

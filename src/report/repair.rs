@@ -60,7 +60,7 @@ impl RepairEntry {
             Some(Attended::NeverBegun(_)) if self.case.damage.is_some() => RepairStatus::NeedsRepair,
             Some(Attended::NeverBegun(_)) => RepairStatus::Healthy,
             Some(Attended::Nothing) | None => match &self.case.decision {
-                D::Well | D::NotPermitted(_) => RepairStatus::Healthy,
+                D::Well | D::NotPermitted { .. } => RepairStatus::Healthy,
                 D::UnderWay(_) => RepairStatus::PendingRepair,
                 D::Repair(..)
                 | D::Later(..)
@@ -199,7 +199,7 @@ fn decision_lines(cluster: &Cluster, entry: &RepairEntry, style: RepairStyle) ->
             );
             only(i32::from(*noted), vec![line])
         }
-        RepairDecision::NotPermitted(refused) => {
+        RepairDecision::NotPermitted { refused, .. } => {
             only(if is_known { 1 } else { 2 }, not(format!("it's in state {}", permission_word(*refused))))
         }
         RepairDecision::Later(_, limit) => only(1, not(limit_words(cluster, *limit))),

@@ -307,6 +307,10 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
     Rule::ALL.into_iter().filter(|rule| rule.applies(case)).find(|rule| match rule {
         Rule::SplitInstanceOutput | Rule::ForthcomingCount => broke_off(),
         Rule::LimitZero => gave_up(),
+        Rule::NoGroupLeft => {
+            let nothing = ["HTS_ALLOC_FAIL_REASON=FAILN1\n", "  - most likely failure reason: FailN1\n"];
+            broke_off() && nothing.iter().any(|reason| b[1].1.contains(reason))
+        }
         Rule::ImpossibleNames => {
             let refused = String::from_utf8_lossy(&ours.stderr).contains(": Ganeti can have no such name, ");
             refused && ours.status == Some(1) && a[1].1.starts_with(&b[1].1)

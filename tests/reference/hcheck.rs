@@ -8,7 +8,7 @@ use super::cases::{self, Case, Facts};
 use super::clusters::{OddCluster, odd_cluster};
 use super::oddities::Purpose;
 use super::options::{self, Opt, flag, optional, short_or_full, valued};
-use super::rules::{Rule, is_offline, split_instances};
+use super::rules::{Rule, is_offline};
 use super::tools::Tool;
 use super::{loads, mistakes, restate};
 
@@ -402,7 +402,7 @@ fn count_instances_initially(case: &Case, answer: &mut Answer) -> Option<bool> {
 
 /// The same in both states.
 fn count_instances(case: &Case, answer: &mut Answer, mine: &Answer) -> Option<bool> {
-    let changed = count_instances_initially(case, answer)?;
+    let mut changed = count_instances_initially(case, answer)?;
     let SecondaryCounts { offline_nodes, instances } = count_secondaries(case);
     let simulated = !case.facts.no_simulation;
     for (at, block) in answer.last.iter_mut().enumerate() {
@@ -419,6 +419,7 @@ fn count_instances(case: &Case, answer: &mut Answer, mine: &Answer) -> Option<bo
             }
             _ => instances[at],
         };
+        changed |= offline_nodes[at] != found;
         block.set("OFFLINE_SEC", &found.to_string());
     }
     Some(changed)
@@ -514,6 +515,7 @@ pub fn restate(case: &Case) -> Option<(Rule, Case)> {
         Asked::WithoutCapacity => Some((Rule::SplitInstanceCheck, other)),
         Asked::AtFirst => Some((Rule::OfflineRescue, other)),
         // an offline node counts there, which the status shows
+        _ if Rule::DisklessMoves.applies(case) => Some((Rule::DisklessMoves, other)),
         _ => (is_silent(case) && Rule::OfflineSecondaries.applies(case))
             .then_some((Rule::OfflineSecondaries, other)),
     }

@@ -80,7 +80,7 @@ fn tame(odd: &mut OddCluster, random: &mut Random) {
     for instance in &mut raw.instances {
         instance.forthcoming = false;
         instance.secondary = instance.secondary.filter(|s| *s != instance.primary);
-        // balancing never moves the one, and the other cannot
+        // balancing moves neither there; ours moves the diskless ones
         if matches!(instance.template, DiskTemplate::File | DiskTemplate::Diskless) {
             instance.template = DiskTemplate::Ext;
         }

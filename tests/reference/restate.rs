@@ -2,7 +2,7 @@
 //! is asked again such that it does not, and has to give our answer.
 
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
-use htools::model::{AllocPolicy, DiskParameters, GroupIdx, InstancePolicy, Mib, NodeIdx};
+use htools::model::{AllocPolicy, DiskParameters, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx};
 use serde_json::{Value, json};
 
 use super::cases::{Case, REQUEST, Source, TEXT};
@@ -55,14 +55,20 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
         nodes.1 = rapi::marked_offline(&nodes.1)?;
         return Some((Rule::SilentNode, restated));
     }
-    let rule = applying(&[Rule::SilentNodes, Rule::OfflineRescue])?;
+    let rule = applying(&[Rule::SilentNodes, Rule::OfflineRescue, Rule::DisklessMoves])?;
     let mut restated = case.clone();
-    if rule == Rule::SilentNodes && !Rule::OfflineRescue.applies(case) {
+    let in_text = [Rule::OfflineRescue, Rule::DisklessMoves].iter().any(|rule| rule.applies(case));
+    if rule == Rule::SilentNodes && !in_text {
         let marked = case.files.iter().find(|(name, _)| *name == luxi::MARKED)?.1.clone();
         replace(&mut restated, luxi::FILES[0], marked);
         return Some((rule, restated));
     }
-    disarm(case, &mut restated.cluster.raw);
+    if Rule::OfflineRescue.applies(case) {
+        disarm(case, &mut restated.cluster.raw);
+    }
+    if Rule::DisklessMoves.applies(case) {
+        share_storage(&mut restated.cluster.raw);
+    }
     if case.source == Source::Request {
         forget_spindles(&mut restated.cluster.raw);
     }
@@ -81,10 +87,15 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
 
 /// The cluster as text, if it is not or has to change: with nodes out of use that have no memory.
 pub fn as_text(case: &Case, other: &mut Case, without_rescue: bool) {
-    match (without_rescue, case.source) {
-        (true, _) => disarm(case, &mut other.cluster.raw),
-        (false, Source::Request) => {}
-        (false, _) => return,
+    let diskless = Rule::DisklessMoves.applies(case);
+    if without_rescue {
+        disarm(case, &mut other.cluster.raw);
+    }
+    if diskless {
+        share_storage(&mut other.cluster.raw);
+    }
+    if !without_rescue && !diskless && case.source != Source::Request {
+        return;
     }
     if case.source == Source::Luxi {
         other.source = Source::Text;
@@ -122,6 +133,13 @@ fn replace(case: &mut Case, name: &'static str, content: String) {
 fn forget_spindles(raw: &mut RawCluster) {
     let dead = |node: &&mut RawNode| node.offline && node.exclusive_storage && node.mem_total == 0.0;
     raw.nodes.iter_mut().filter(dead).for_each(|node| node.spindle_total = 0);
+}
+
+/// Diskless instances get storage that all nodes share: the reference moves them then.
+fn share_storage(raw: &mut RawCluster) {
+    for instance in raw.instances.iter_mut().filter(|i| i.template == DiskTemplate::Diskless) {
+        instance.template = DiskTemplate::SharedFile;
+    }
 }
 
 /// Nodes out of use get no memory: nothing can be put on them.

@@ -3,7 +3,7 @@
 //! still be compared is compared.
 
 use htools::load::raw::RawCluster;
-use htools::model::{Mib, Mirroring, NodeIdx};
+use htools::model::{DiskTemplate, Mib, Mirroring, NodeIdx};
 use htools::plan::names::{Name, NameOf};
 
 use super::cases::Case;
@@ -40,6 +40,9 @@ pub enum Rule {
     /// hbal leaves a movable DRBD instance without secondary node alone; the
     /// reference breaks off. What it printed until then is compared.
     DrbdWithoutSecondary,
+    /// Diskless instances move like those on shared storage; the reference leaves them where they are. Compared
+    /// exactly, after giving them storage that all nodes share.
+    DisklessMoves,
     /// An instance whose source names its primary as its secondary as well
     /// counts as a primary; the reference loses it as one.
     OwnSecondary,
@@ -101,6 +104,9 @@ pub enum Rule {
     /// hspace with a limit below one prints its whole result; the reference
     /// breaks off in the middle. What it printed until then is compared.
     LimitZero,
+    /// hspace allocates nothing if `--independent-groups` leaves out all groups with places; the reference breaks
+    /// off. What it printed until then is compared.
+    NoGroupLeft,
     /// hspace for programs goes on where instances are forthcoming; the
     /// reference breaks off. What it printed until then is compared.
     ForthcomingCount,
@@ -169,7 +175,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 40] = [
+    pub const ALL: [Rule; 42] = [
         Rule::SilentNodes,
         Rule::FullNamesInCommands,
         Rule::ForthcomingFailsOver,
@@ -179,6 +185,7 @@ impl Rule {
         Rule::SplitInstanceNames,
         Rule::SplitInstanceOutput,
         Rule::DrbdWithoutSecondary,
+        Rule::DisklessMoves,
         Rule::OwnSecondary,
         Rule::RepeatedInstance,
         Rule::RepeatedTarget,
@@ -196,6 +203,7 @@ impl Rule {
         Rule::DrbdOnOneNode,
         Rule::ChangeGroupDump,
         Rule::LimitZero,
+        Rule::NoGroupLeft,
         Rule::ForthcomingCount,
         Rule::OfflineSecondaries,
         Rule::ProblemsLeft,
@@ -235,6 +243,7 @@ impl Rule {
             Rule::SplitInstanceNames => "split-instance-names",
             Rule::SplitInstanceOutput => "split-instance-output",
             Rule::DrbdWithoutSecondary => "drbd-without-secondary",
+            Rule::DisklessMoves => "diskless-moves",
             Rule::OwnSecondary => "own-secondary",
             Rule::AllOffline => "all-offline",
             Rule::InitialN1 => "initial-n1",
@@ -254,6 +263,7 @@ impl Rule {
             Rule::DrbdOnOneNode => "drbd-on-one-node",
             Rule::ChangeGroupDump => "change-group-dump",
             Rule::LimitZero => "limit-zero",
+            Rule::NoGroupLeft => "no-group-left",
             Rule::ForthcomingCount => "forthcoming-count",
             Rule::OfflineSecondaries => "offline-secondaries",
             Rule::ProblemsLeft => "problems-left",
@@ -331,8 +341,13 @@ impl Rule {
                     && raw.instances.iter().any(|instance| {
                         instance.template.mirroring() == Mirroring::Internal
                             && instance.secondary.is_none()
-                            && instance.auto_balance
+                            // hcheck looks what would become of all
+                            && (instance.auto_balance || hcheck && !case.facts.no_capacity_checks)
                     })
+            }
+            Rule::DisklessMoves => {
+                let moves = hbal || hcheck && !case.facts.no_simulation;
+                moves && raw.instances.iter().any(|i| i.template == DiskTemplate::Diskless && i.auto_balance)
             }
             Rule::OwnSecondary => raw.instances.iter().any(|i| i.secondary == Some(i.primary)),
             Rule::AllOffline => match case.tool {
@@ -365,6 +380,7 @@ impl Rule {
                     && !case.facts.machine_readable
                     && case.facts.limit.is_some_and(|limit| limit < 1 && limit != -1)
             }
+            Rule::NoGroupLeft => hspace && case.words.iter().any(|word| word.starts_with("--ind")),
             Rule::ForthcomingCount => {
                 hspace && case.facts.machine_readable && raw.instances.iter().any(|i| i.forthcoming)
             }

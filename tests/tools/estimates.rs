@@ -109,6 +109,23 @@ fn split_instances() {
     assert!(hspace(&words).contains("There are 14 initial instances on the cluster.\n"));
 }
 
+/// Where all groups are left out because they could not lose a node, nothing is placed, and the answer is whole.
+#[test]
+fn no_group_left() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("c.data");
+    // without b, nobody has the room for its instance
+    let rows = "a|4000|0|1000|9000|9000|9|M|u\nb|4000|0|1000|9000|9000|9|N|u\n\n\
+                i|3000|0|1|running|Y|a||ext|\nj|3000|0|1|running|Y|b||ext|\n\n";
+    fs::write(&file, format!("g|u|preferred||\n\n{rows}\n\n")).unwrap();
+    let words = ["-t", file.to_str().unwrap(), "--disk-template", "ext", "--independent-groups"];
+    let values = values(&words);
+    let value = |key: &str| values[key].as_str();
+    assert_eq!((value("ALLOC_INSTANCES"), value("ALLOC_FAIL_REASON")), ("0", "FAILN1"));
+    assert_eq!((value("FIN_INST_CNT"), value("TSPEC")), ("2", ""));
+    assert!(hspace(&words).contains("  - no instances allocated\n"));
+}
+
 /// What is saved after an allocation is what the allocation says. (Not the score: the
 /// reported free memory stays as it is, and with it what forthcoming instances could
 /// have.)

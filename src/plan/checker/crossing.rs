@@ -8,7 +8,7 @@ use super::rules::{SecondaryTerms, arrive_primary, arrive_secondary, migrates};
 use super::state::ReplayedCluster;
 use super::{Fault, Replay, Violation, violation};
 use crate::model::{
-    AllocPolicy, Cluster, DiskTemplate, GroupIdx, InstanceIdx, Leg, NodeIdx, Placement, Step, StorageMap,
+    AllocPolicy, Cluster, GroupIdx, InstanceIdx, Leg, NodeIdx, Placement, Step, StorageMap,
 };
 
 /// Replays moves between groups that start from `cluster`.
@@ -38,8 +38,7 @@ impl CrossingChecker<'_> {
                 return Err(Fault::NoNode(node.get()));
             }
         }
-        let may_move = instance.is_movable() || instance.template == DiskTemplate::Diskless;
-        if !may_move || !instance.auto_balance || instance.forthcoming {
+        if !instance.is_movable() || !instance.auto_balance || instance.forthcoming {
             return Err(Fault::Immovable);
         }
         let mirrored = instance.template.has_secondary();

@@ -8,6 +8,7 @@ use crate::report::number::{counted, fixed};
 use crate::report::table::{Align, Table};
 use crate::report::why::{group_words, no_time, stay_words, unfit_text};
 use crate::search::groups::balance::Balance;
+use crate::search::groups::health::Health;
 use crate::search::groups::compress::{Compression, GroupCandidate};
 use crate::search::groups::load::{KINDS, Loads};
 use crate::search::groups::redistribute::{Redistribution, Repair};
@@ -67,15 +68,29 @@ pub fn redistribution(
 
 /// The plan in one line.
 pub fn redistribution_summary(plan: &Redistribution) -> String {
-    let repaired = |r: &&Repair| matches!(r.outcome, redistribute::Healing::Repaired(_));
+    let repaired = |r: &&Repair| match &r.outcome {
+        redistribute::Healing::Repaired(_) => true,
+        redistribute::Healing::ButForthcoming { steps, .. } => !steps.is_empty(),
+        _ => false,
+    };
     let moves = counted(plan.steps().count(), "move");
-    match (plan.repairs.iter().filter(repaired).count(), plan.repairs.len()) {
+    let mut summary = match (plan.repairs.iter().filter(repaired).count(), plan.repairs.len()) {
         (_, 0) => "All groups are healthy, nothing to do.".to_owned(),
         (0, 1) => "The group cannot be repaired.".to_owned(),
         (1, 1) => format!("The group can be repaired, with {moves}."),
         (0, all) => format!("None of {all} groups can be repaired."),
         (count, all) => format!("{count} of {all} groups can be repaired, with {moves}."),
+    };
+    let left = plan.repairs.iter().map(|repair| match &repair.outcome {
+        redistribute::Healing::ButForthcoming { left, .. } => left.len(),
+        _ => 0,
+    });
+    let left: usize = left.sum();
+    if left > 0 {
+        let verb = if left == 1 { "is" } else { "are" };
+        summary += &format!(" {} {verb} planned on offline nodes.", counted(left, "forthcoming instance"));
     }
+    summary
 }
 
 fn repair_lines(
@@ -86,13 +101,25 @@ fn repair_lines(
     first: &mut usize,
 ) -> Vec<String> {
     let name = &cluster.group(repair.group).name;
-    let health = repair.before.health().as_str();
+    let health = match repair.before.health() {
+        Health::Healthy => "healthy, but",
+        health => health.as_str(),
+    };
     let mut lines = vec![format!("Group {name} is {health}: {}", condition_text(&repair.before))];
     match &repair.outcome {
         redistribute::Healing::Repaired(steps) => {
             lines.push(format!("  It is healthy after {}:", counted(steps.len(), "move")));
             lines.extend(moves(cluster, steps, *first).iter().map(|line| format!("  {line}")));
             *first += steps.len();
+        }
+        redistribute::Healing::ButForthcoming { steps, left } => {
+            if !steps.is_empty() {
+                lines.push(format!("  After {} all that exists is well:", counted(steps.len(), "move")));
+                lines.extend(moves(cluster, steps, *first).iter().map(|line| format!("  {line}")));
+                *first += steps.len();
+            }
+            lines.push("  Nothing moves what is only planned:".to_owned());
+            lines.extend(blocked_lines(left, cluster, storage, level));
         }
         redistribute::Healing::TooLong(needed) => {
             lines

@@ -17,9 +17,11 @@ pub fn condition_text(condition: &Condition) -> String {
     let stranded = counted(condition.stranded.len(), "instance");
     let failing = condition.n1_failing.len();
     let verb = if failing == 1 { "fails" } else { "fail" };
+    let planned = condition.planned_offline.len();
     let parts = [
         (!condition.stranded.is_empty()).then(|| format!("{stranded} on offline nodes")),
         (failing > 0).then(|| format!("{} {verb} N+1", counted(failing, "node"))),
+        (planned > 0).then(|| format!("{} planned on offline nodes", counted(planned, "forthcoming instance"))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -34,6 +36,13 @@ pub fn text(status: &GroupsStatus, cluster: &Cluster, level: i32) -> Vec<String>
     )];
     lines.push("Groups (memory in MiB, disk in GiB):".to_owned());
     lines.extend(group_table(status, cluster));
+    for group in status.groups.iter().filter(|g| !g.condition.planned_offline.is_empty()) {
+        let names: Vec<&str> =
+            group.condition.planned_offline.iter().map(|i| cluster.instance(*i).name.as_str()).collect();
+        let group = &cluster.group(group.group).name;
+        let line = format!("Forthcoming instances planned on offline nodes of group {group}: {}", names.join(", "));
+        lines.push(printable(&line, LINE));
+    }
     if !status.partitions.is_empty() {
         lines.push("Partitions:".to_owned());
         lines.extend(partition_table(status, cluster));

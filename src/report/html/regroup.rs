@@ -31,7 +31,7 @@ pub fn groups(before: &Cluster, after: &Cluster, changes: bool, knows_pools: boo
 /// The moves that heal groups.
 pub fn healing_moves(found: &Redistribution, cluster: &Cluster) -> Vec<PlannedMove> {
     let healed = found.repairs.iter().filter_map(|repair| match &repair.outcome {
-        Healing::Repaired(steps) => Some((repair.group, steps)),
+        Healing::Repaired(steps) | Healing::ButForthcoming { steps, .. } => Some((repair.group, steps)),
         Healing::Stuck(_) | Healing::TooLong(_) | Healing::NoTime(_) => None,
     });
     let moves = healed.flat_map(|(group, steps)| {
@@ -69,6 +69,10 @@ pub fn repairs(found: &Redistribution, cluster: &Cluster) -> Option<Section> {
         let (tone, text, details) = match &repair.outcome {
             Healing::Repaired(steps) => {
                 (Tone::Good, format!("healthy after {}", counted(steps.len(), "move")), Vec::new())
+            }
+            Healing::ButForthcoming { steps, left } => {
+                let text = format!("{}, but not for what is only planned", counted(steps.len(), "move"));
+                (Tone::Bad, text, stuck_lines(left, cluster, &storage))
             }
             Healing::Stuck(instances) => {
                 (Tone::Bad, "cannot be repaired".to_owned(), stuck_lines(instances, cluster, &storage))

@@ -71,6 +71,8 @@ struct StatusGroup {
     capacity: SizesView,
     n1_failing: Vec<String>,
     stranded: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    planned_offline: Vec<String>,
     pools: Vec<String>,
 }
 
@@ -125,6 +127,7 @@ fn group(group: &GroupStatus, status: &GroupsStatus, cluster: &Cluster) -> Statu
         capacity: (&group.capacity).into(),
         n1_failing: group.condition.n1_failing.iter().map(node).collect(),
         stranded: group.condition.stranded.iter().map(instance).collect(),
+        planned_offline: group.condition.planned_offline.iter().map(instance).collect(),
         pools: group.pools.iter().map(|p| status.storage.pool(*p).to_string()).collect(),
     }
 }

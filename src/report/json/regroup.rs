@@ -18,7 +18,7 @@ use crate::search::groups::balance::Balance;
 use crate::search::groups::compress::{Compression, GroupCandidate};
 use crate::search::groups::load::{LoadSource, Loads};
 use crate::search::groups::redistribute::Redistribution;
-use crate::search::groups::{compress, redistribute};
+use crate::search::groups::{Blocked, compress, redistribute};
 
 /// The name of the schema.
 pub const SCHEMA: &str = "htools.regroup/1";
@@ -171,14 +171,14 @@ pub fn redistribution(
     let frame = Frame { cluster, steps, jobsets: sets };
     let node = |n: &NodeIdx| cluster.node(*n).spec.name.clone();
     let instance = |i: &InstanceIdx| cluster.instance(*i).name.clone();
+    let rows = |all: &[Blocked]| all.iter().map(|b| BlockedRow::of(cluster, storage, b)).collect();
     let row = |repair: &redistribute::Repair| {
         let (moves, blocked) = match &repair.outcome {
             redistribute::Healing::Repaired(steps) => (steps.len(), Vec::new()),
             redistribute::Healing::TooLong(moves) => (*moves, Vec::new()),
             redistribute::Healing::NoTime(_) => (0, Vec::new()),
-            redistribute::Healing::Stuck(all) => {
-                (0, all.iter().map(|b| BlockedRow::of(cluster, storage, b)).collect())
-            }
+            redistribute::Healing::Stuck(all) => (0, rows(all)),
+            redistribute::Healing::ButForthcoming { steps, left } => (steps.len(), rows(left)),
         };
         RepairRow {
             group: cluster.group(repair.group).name.clone(),

@@ -97,17 +97,15 @@ fn repaired<'a>(cluster: &'a Cluster, entry: &'a RepairEntry) -> RepairedInstanc
         RepairDecision::Repair(kind, ..)
         | RepairDecision::Later(kind, _)
         | RepairDecision::Changed(kind)
-        | RepairDecision::NoRoom(kind, _) => (Some(*kind), None),
+        | RepairDecision::NoRoom(kind, _)
+        | RepairDecision::NotPermitted { needed: kind, .. } => (Some(*kind), None),
         RepairDecision::BeyondPermission { needed, permitted, .. } => (Some(*needed), Some(*permitted)),
         RepairDecision::UnderWay(tag)
         | RepairDecision::InVain(tag)
         | RepairDecision::BackOff(tag, _)
         | RepairDecision::GiveUp(tag)
         | RepairDecision::Failed(tag) => (Some(tag.kind), None),
-        RepairDecision::Well
-        | RepairDecision::NotPermitted(_)
-        | RepairDecision::ForPeople
-        | RepairDecision::Unclear(_) => (None, None),
+        RepairDecision::Well | RepairDecision::ForPeople | RepairDecision::Unclear(_) => (None, None),
     };
     let way = match decision {
         RepairDecision::Repair(_, way, _) => Some(way),
@@ -147,7 +145,7 @@ fn repaired<'a>(cluster: &'a Cluster, entry: &'a RepairEntry) -> RepairedInstanc
         permitted: permitted.map(|kind| kind.as_str()),
         until: match decision {
             RepairDecision::BackOff(_, until) => Some(*until),
-            RepairDecision::NotPermitted(RepairPermission::Suspended(until)) => *until,
+            RepairDecision::NotPermitted { refused: RepairPermission::Suspended(until), .. } => *until,
             _ => None,
         },
         attempt: tag.map(RepairTag::attempt),
@@ -198,8 +196,8 @@ fn decision_word(decision: &RepairDecision) -> &'static str {
         RepairDecision::Changed(_) => "changed",
         RepairDecision::NoRoom(..) => "no-room",
         RepairDecision::BeyondPermission { .. } => "beyond-permission",
-        RepairDecision::NotPermitted(RepairPermission::Suspended(_)) => "suspended",
-        RepairDecision::NotPermitted(_) => "not-enabled",
+        RepairDecision::NotPermitted { refused: RepairPermission::Suspended(_), .. } => "suspended",
+        RepairDecision::NotPermitted { .. } => "not-enabled",
         RepairDecision::ForPeople => "for-people",
         RepairDecision::UnderWay(_) => "under-way",
         RepairDecision::InVain(_) => "in-vain",

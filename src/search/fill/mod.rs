@@ -64,7 +64,7 @@ pub struct FillGround {
     pub bad_groups: Vec<GroupIdx>,
     /// The places that are tried.
     pub targets: Result<Targets, NoTargets>,
-    /// Nothing is tried: existing trouble has to be mended first.
+    /// Nothing is tried: existing trouble, which leaves no group with a place, has to be mended first.
     pub hopeless: bool,
 }
 
@@ -88,8 +88,9 @@ impl FillGround {
         let bad_nodes = Failures::of(cluster, &cluster.all_nodes()).nodes;
         let scope = Scope { online_only: settings.accept_existing_errors, exempt: Vec::new() };
         let bad_groups = groups_at_risk(cluster, &scope);
-        let mut unusable: Vec<bool> =
+        let unallocable: Vec<bool> =
             cluster.groups.iter().map(|g| g.alloc_policy == AllocPolicy::Unallocable).collect();
+        let mut unusable = unallocable.clone();
         if !settings.accept_existing_errors {
             bad_nodes.iter().for_each(|n| unusable[cluster.node(*n).spec.group.get()] = true);
         }
@@ -97,14 +98,15 @@ impl FillGround {
             bad_groups.iter().for_each(|g| unusable[g.get()] = true);
         }
         let some_group_left = settings.independent_groups && unusable.contains(&false);
-        let hopeless = !settings.accept_existing_errors && !bad_nodes.is_empty() && !some_group_left;
-        let usable: Vec<NodeIdx> = cluster
-            .nodes
-            .iter()
-            .filter(|n| !n.spec.offline && !unusable[n.spec.group.get()])
-            .map(|n| n.spec.idx)
-            .collect();
-        let targets = Targets::of(cluster, &usable, settings.required_nodes());
+        let online_outside = |left_out: &[bool]| {
+            let nodes = cluster.nodes.iter().filter(|n| !n.spec.offline && !left_out[n.spec.group.get()]);
+            let nodes: Vec<NodeIdx> = nodes.map(|n| n.spec.idx).collect();
+            Targets::of(cluster, &nodes, settings.required_nodes())
+        };
+        let targets = online_outside(&unusable);
+        let kept_by_trouble = || targets.is_err() && online_outside(&unallocable).is_ok();
+        let hopeless =
+            !settings.accept_existing_errors && !bad_nodes.is_empty() && !some_group_left || kept_by_trouble();
         FillGround { settings, bad_nodes, bad_groups, targets, hopeless }
     }
 

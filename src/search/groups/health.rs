@@ -23,6 +23,9 @@ pub struct Condition {
     pub n1_failing: Vec<NodeIdx>,
     /// Instances with a node of the group that is offline; in order.
     pub stranded: Vec<InstanceIdx>,
+    /// Forthcoming instances with such a node; in order. They make no group unhealthy, as nothing of them is there
+    /// yet, but cannot be created as planned.
+    pub planned_offline: Vec<InstanceIdx>,
 }
 
 impl Condition {
@@ -38,7 +41,22 @@ impl Condition {
         let mut stranded: Vec<InstanceIdx> = offline.flat_map(on_node).collect();
         stranded.sort_unstable();
         stranded.dedup();
-        Condition { n1_failing: Failures::of(cluster, &nodes).nodes, stranded }
+        let is_here = |node: NodeIdx| {
+            let spec = &cluster.node(node).spec;
+            spec.offline && spec.group == group
+        };
+        let planned = cluster.instances.iter().filter(|i| i.forthcoming);
+        let planned_offline = planned.filter(|i| [Some(i.primary), i.mirror()].into_iter().flatten().any(is_here));
+        Condition {
+            n1_failing: Failures::of(cluster, &nodes).nodes,
+            stranded,
+            planned_offline: planned_offline.map(|i| i.idx).collect(),
+        }
+    }
+
+    /// Whether nothing is wrong, not even with what does not exist yet.
+    pub fn is_fine(&self) -> bool {
+        self.health() == Health::Healthy && self.planned_offline.is_empty()
     }
 
     /// In one word.

@@ -3,7 +3,7 @@
 use super::Setting;
 use super::health::Health;
 use crate::model::{
-    AllocPolicy, Cluster, DiskTemplate, GroupIdx, Immobile, Instance, NodeIdx, Rule, Strictness, TagArrival,
+    AllocPolicy, Cluster, GroupIdx, Instance, NodeIdx, Rule, Strictness, TagArrival,
 };
 use crate::search::moves::{MoveRules, Trial};
 use crate::search::why::{GroupBar, Hold};
@@ -14,9 +14,7 @@ pub fn hold(cluster: &Cluster, instance: &Instance) -> Option<Hold> {
     if cluster.denies_moves_between_groups() || group.denies_moves_between_groups() {
         return Some(Hold::Denied);
     }
-    // diskless instances have nothing that ties them
-    let tied = |why: &Immobile| *why != Immobile::Template || instance.template != DiskTemplate::Diskless;
-    if let Some(why) = instance.immobile.filter(tied) {
+    if let Some(why) = instance.immobile {
         return Some(Hold::Immobile(why));
     }
     if instance.forthcoming {

@@ -8,10 +8,10 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use super::health::{Condition, Health};
+use super::health::Condition;
 use super::{Blocked, Placing, RegroupOptions, Setting, Why};
 use crate::model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, Mib, NodeIdx, Step};
-use crate::search::why::{GroupBar, GroupWhy};
+use crate::search::why::{GroupBar, GroupWhy, Hold};
 use crate::search::{Deadline, Stopped};
 
 /// What can be done for a group.
@@ -19,6 +19,14 @@ use crate::search::{Deadline, Stopped};
 pub enum Healing {
     /// It is healthy after these moves.
     Repaired(Vec<Step>),
+    /// All that exists is well after these moves, but forthcoming instances keep offline nodes: there is nothing yet
+    /// that could move.
+    ButForthcoming {
+        /// The moves.
+        steps: Vec<Step>,
+        /// The forthcoming instances.
+        left: Vec<Blocked>,
+    },
     /// It stays as it is: these instances find no place.
     Stuck(Vec<Blocked>),
     /// It stays as it is: the moves would be more than are wanted.
@@ -27,7 +35,7 @@ pub enum Healing {
     NoTime(Stopped),
 }
 
-/// A group that is not healthy.
+/// A group in which something is wrong.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repair {
     /// The group.
@@ -41,7 +49,7 @@ pub struct Repair {
 /// A plan that heals groups.
 #[derive(Debug, Clone)]
 pub struct Redistribution {
-    /// The groups that are not healthy: first those that can be healed, in the order in which
+    /// The groups in which something is wrong: first those that can be healed, in the order in which
     /// they are, then the others, worst first.
     pub repairs: Vec<Repair>,
     /// The cluster afterwards.
@@ -54,7 +62,7 @@ impl Redistribution {
     /// All moves, in order.
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
         self.repairs.iter().flat_map(|repair| match &repair.outcome {
-            Healing::Repaired(steps) => &steps[..],
+            Healing::Repaired(steps) | Healing::ButForthcoming { steps, .. } => &steps[..],
             Healing::Stuck(_) | Healing::TooLong(_) | Healing::NoTime(_) => &[],
         })
     }
@@ -97,13 +105,13 @@ pub fn redistribute_until(
                 Ok(steps) => {
                     left -= steps.len();
                     placing.refresh(&after, group);
-                    Healing::Repaired(steps)
+                    outcome_of(steps, &after, group)
                 }
                 Err(outcome) => outcome,
             };
             let repair = Repair { group, before, outcome };
             match repair.outcome {
-                Healing::Repaired(_) => repaired.push(repair),
+                Healing::Repaired(_) | Healing::ButForthcoming { .. } => repaired.push(repair),
                 Healing::Stuck(_) => waiting.push(repair),
                 Healing::TooLong(_) | Healing::NoTime(_) => others.push(repair),
             }
@@ -124,6 +132,14 @@ pub fn redistribute_until(
     Redistribution { repairs: repaired, after: after.into_cluster(), stopped }
 }
 
+/// What moves that heal a group make of it.
+fn outcome_of(steps: Vec<Step>, after: &Cluster, group: GroupIdx) -> Healing {
+    let left = Condition::of(after, group).planned_offline.into_iter();
+    let left: Vec<Blocked> =
+        left.map(|instance| Blocked { instance, why: Why::Held(Hold::Forthcoming) }).collect();
+    if left.is_empty() { Healing::Repaired(steps) } else { Healing::ButForthcoming { steps, left } }
+}
+
 /// Whether an instance might find a place once other groups are healthy.
 fn waits_for_others(repair: &Repair) -> bool {
     let Healing::Stuck(blocked) = &repair.outcome else { return false };
@@ -131,11 +147,11 @@ fn waits_for_others(repair: &Repair) -> bool {
     blocked.iter().any(|b| matches!(&b.why, Why::NoPlace(groups) if groups.iter().any(waits)))
 }
 
-/// The groups that are not healthy: by what is wrong, then by how many instances are on
+/// The groups in which something is wrong: by what that is, then by how many instances are on
 /// offline nodes, then by how many nodes fail N+1.
 fn worst_first(cluster: &Cluster) -> Vec<(GroupIdx, Condition)> {
     let groups = cluster.groups.iter().map(|g| (g.idx, Condition::of(cluster, g.idx)));
-    let mut broken: Vec<_> = groups.filter(|(_, found)| found.health() != Health::Healthy).collect();
+    let mut broken: Vec<_> = groups.filter(|(_, found)| !found.is_fine()).collect();
     broken.sort_by_key(|(_, found)| Reverse((found.health(), found.stranded.len(), found.n1_failing.len())));
     broken
 }

@@ -65,7 +65,12 @@ pub enum RepairDecision {
         noted: bool,
     },
     /// Nothing is permitted.
-    NotPermitted(RepairPermission),
+    NotPermitted {
+        /// The repair that it needs.
+        needed: RepairKind,
+        /// What forbids it.
+        refused: RepairPermission,
+    },
     /// Nothing that this program does would mend it; somebody has to look.
     ForPeople,
     /// A repair is under way.
@@ -226,7 +231,7 @@ fn intention(
             let noted = |tag: RepairTag| tag.kind == needed && tag.result == Some(RepairResult::NoPermission);
             Intention::Is(D::BeyondPermission { needed, permitted, noted: last.is_some_and(noted) })
         }
-        refused => Intention::Is(D::NotPermitted(refused)),
+        refused => Intention::Is(D::NotPermitted { needed, refused }),
     }
 }
 

@@ -35,8 +35,10 @@ fn words(cluster: &Cluster, case: &RepairCase) -> String {
         RepairDecision::BeyondPermission { needed, permitted, noted } => {
             format!("{needed} beyond {permitted}{}", if *noted { ", noted" } else { "" })
         }
-        RepairDecision::NotPermitted(RepairPermission::Suspended(until)) => format!("suspended {until:?}"),
-        RepairDecision::NotPermitted(_) => "not enabled".to_owned(),
+        RepairDecision::NotPermitted { refused: RepairPermission::Suspended(until), .. } => {
+            format!("suspended {until:?}")
+        }
+        RepairDecision::NotPermitted { .. } => "not enabled".to_owned(),
         RepairDecision::ForPeople => format!("for people: {:?}", case.damage),
         RepairDecision::UnderWay(_) => "under way".to_owned(),
         RepairDecision::InVain(_) => "in vain".to_owned(),

@@ -220,7 +220,7 @@ impl<'a> RepairRun<'a> {
             entry.case.decision,
             RepairDecision::Later(..)
                 | RepairDecision::NoRoom(..)
-                | RepairDecision::NotPermitted(_)
+                | RepairDecision::NotPermitted { .. }
                 | RepairDecision::ForPeople
                 | RepairDecision::BackOff(..)
                 | RepairDecision::Failed(_)

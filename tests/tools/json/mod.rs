@@ -607,6 +607,27 @@ fn repairs_say_what_the_text_says() {
     }
 }
 
+/// An instance whose repair nobody has permitted, or somebody has suspended, has the repair in the document that it needs.
+#[test]
+fn repairs_that_are_not_permitted_are_in_the_document() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("c.data");
+    let nodes = "a|9000|0|9000|9000|9000|8|M|u\nb|9000|0|9000|9000|9000|8|Y|u";
+    let enabled = "ganeti:watcher:autorepair:reinstall";
+    let instances = format!(
+        "i|500|1000|1|ERROR_nodeoffline|Y|b|a|drbd|{enabled},ganeti:watcher:autorepair:suspend|1|-\n\
+         j|500|1000|1|ERROR_nodeoffline|Y|b||ext||1|-\n"
+    );
+    fs::write(&file, format!("g|u|preferred||\n\n{nodes}\n\n{instances}\n\n")).unwrap();
+    let words = ["harep", "-t", file.to_str().unwrap(), "--dry-run", "--json"];
+    let run = Command::new(PROGRAM).env_remove("HTOOLS").args(words).assert().code(0);
+    let found: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    assert!(validator("htools.repair-1.json").is_valid(&found));
+    let told = array(&found, "instances").iter().map(|i| [&i["name"], &i["decision"], &i["repair"]]);
+    let told: Vec<String> = told.map(|words| words.map(|word| word.as_str().unwrap()).join(" ")).collect();
+    assert_eq!(told, ["i suspended failover", "j not-enabled failover"]);
+}
+
 /// The status is an error's; the document is there, and tells of all other instances.
 #[test]
 fn contradictions_are_in_the_document_of_repairs() {
