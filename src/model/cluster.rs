@@ -9,6 +9,7 @@ use super::policy::InstancePolicy;
 use super::step::Placement;
 use super::storage::DiskParameters;
 use super::tags::TagTable;
+use super::utilisation::Utilisation;
 use super::weights::Weights;
 
 /// A node group.
@@ -82,6 +83,11 @@ pub struct Members {
 }
 
 impl Cluster {
+    /// Whether anything is known of how busy instances are; if not, each counts 1.
+    pub fn is_load_measured(&self) -> bool {
+        self.instances.iter().any(|instance| instance.util != Utilisation::default())
+    }
+
     /// A node by index.
     pub fn node(&self, idx: NodeIdx) -> &Node {
         &self.nodes[idx.get()]

@@ -75,13 +75,15 @@ pub fn gap(score: f64, bound: f64) -> f64 {
 
 fn gain(found: &Deep, plan: &DeepPlan) -> Vec<String> {
     let reached = plan.last.score();
-    let bound = match (found.is_optimal(reached), found.floor.is_finite()) {
+    let least = found.bound();
+    let bound = match (found.is_optimal(reached), least.is_finite()) {
         (true, _) => format!("Score {}: no placement has a better one, it is optimal", score(reached)),
         (false, true) => format!(
-            "Score {}; no placement is below {} (gap {} %)",
+            "Score {}; no placement{} is below {} (gap {} %)",
             score(reached),
-            score(found.floor),
-            fixed(gap(reached, found.floor), 1)
+            found.allowed.map_or_else(String::new, |most| format!(" after {}", counted(most, "move"))),
+            score(least),
+            fixed(gap(reached, least), 1)
         ),
         (false, false) => format!("Score {}; there is no bound", score(reached)),
     };

@@ -82,21 +82,25 @@ fn word(count: usize, one: &'static str, more: &'static str) -> &'static str {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlanTime {
     by_jobsets: f64,
-    as_stream: f64,
+    /// Nothing where the plan cannot be carried out so.
+    as_stream: Option<f64>,
 }
 
 impl PlanTime {
     /// What a time table comes to.
     pub fn of(table: &Timetable<'_>) -> PlanTime {
-        PlanTime { by_jobsets: table.by_jobsets.total(), as_stream: table.stream.total() }
+        PlanTime {
+            by_jobsets: table.by_jobsets.total(),
+            as_stream: table.is_streamable.then(|| table.stream.total()),
+        }
     }
 
     /// In words.
     pub fn text(self) -> String {
-        let [by_jobsets, as_stream] = [self.by_jobsets, self.as_stream].map(duration);
-        match by_jobsets == as_stream {
-            true => format!("takes about {by_jobsets}"),
-            false => format!("takes about {by_jobsets}, or {as_stream} with --stream"),
+        let by_jobsets = duration(self.by_jobsets);
+        match self.as_stream.map(duration).filter(|as_stream| *as_stream != by_jobsets) {
+            Some(as_stream) => format!("takes about {by_jobsets}, or {as_stream} with --stream"),
+            None => format!("takes about {by_jobsets}"),
         }
     }
 }
@@ -287,7 +291,8 @@ mod tests {
     #[test]
     fn how_long_it_takes() {
         let time = |by_jobsets, as_stream| PlanTime { by_jobsets, as_stream }.text();
-        assert_eq!(time(3725.0, 65.0), "takes about 1 h 2 min, or 1 min 5 s with --stream");
-        assert_eq!(time(5.0, 5.2), "takes about 5 s");
+        assert_eq!(time(3725.0, Some(65.0)), "takes about 1 h 2 min, or 1 min 5 s with --stream");
+        assert_eq!(time(5.0, Some(5.2)), "takes about 5 s");
+        assert_eq!(time(3725.0, None), "takes about 1 h 2 min");
     }
 }

@@ -1,8 +1,9 @@
 //! What a plan costs and brings (`--summary`, and on terminals), as several tools print it.
 
 use super::execution::rates;
-use super::options::{ExecutionOptions, LoadOptions};
+use super::options::{LoadOptions, Options};
 use super::output::Output;
+use super::pacemaker;
 use crate::model::{Cluster, Step};
 use crate::plan::checker::CheckOptions;
 use crate::plan::jobset::Jobset;
@@ -26,9 +27,12 @@ pub fn work_of(before: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Option<W
 /// A journal that speeds are to be taken from.
 pub fn times_of<'w>(
     work: Option<&'w Work>,
-    execution: &ExecutionOptions,
+    options: &Options,
 ) -> anyhow::Result<Option<Timetable<'w>>> {
-    work.map(|work| Ok(Timetable::of(work, rates(execution)?, execution.limits))).transpose()
+    let execution = &options.execution;
+    let is_streamable = !pacemaker::is_named(options);
+    let table = |work| Ok(Timetable { is_streamable, ..Timetable::of(work, rates(execution)?, execution.limits) });
+    work.map(table).transpose()
 }
 
 /// Prints it of a plan for a whole cluster, nothing of none.

@@ -11,6 +11,7 @@ mod command_line;
 mod config;
 mod deep;
 mod diskless;
+mod documents;
 mod early_end;
 mod estimates;
 mod forthcoming;

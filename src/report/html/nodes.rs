@@ -113,6 +113,7 @@ impl NodeRows<'_> {
                 }
                 span { span class="key r" {} "memory reserved for failovers (N+1)" }
                 span { "CPUs: of the virtual ones that the policy allows; load: of processors, beside the heaviest" }
+                @if !self.before.is_load_measured() { span { "load not measured: every instance counts 1" } }
             }
         }
     }

@@ -21,7 +21,9 @@ pub fn section(table: &Timetable<'_>) -> Option<Section> {
     let body = html! {
         dl class="figures" {
             div { dt { "Jobset by jobset" } dd { (by_jobsets) } }
-            div { dt { "As a stream (--stream)" (limits(&table.limits)) } dd { (stream) } }
+            @if table.is_streamable {
+                div { dt { "As a stream (--stream)" (limits(&table.limits)) } dd { (stream) } }
+            }
             div { dt { "Longest chain of steps that wait for each other" } dd { (duration(table.critical_seconds)) } }
         }
         @if bars(table) <= DRAWN {
@@ -31,7 +33,7 @@ pub fn section(table: &Timetable<'_>) -> Option<Section> {
             p class="legend" {
                 span { span class="key critical" {} "step of the longest chain (thick edge)" }
                 span { span class="key step" {} "other step" }
-                span { "A row a node, as a stream; the number is that of the step." }
+                span { "A row a node, each step as early as it can begin; the number is that of the step." }
             }
         } @else {
             p {

@@ -99,8 +99,8 @@ impl DeepView {
                     share: found.share(point),
                     chosen: at == found.chosen,
                 };
-                view.bound = Some(found.floor);
-                view.gap = Some(gap(reached, found.floor));
+                view.bound = Some(found.bound());
+                view.gap = Some(gap(reached, found.bound()));
                 view.optimal = Some(found.is_optimal(reached));
                 view.line = found.line.iter().enumerate().map(point).collect();
             }

@@ -36,10 +36,10 @@ pub fn tell<'f>(sheet: &mut Sheet, found: impl IntoIterator<Item = BalanceFigure
         sheet.bytes(Family::BalanceCopied, &labels, copied(cluster, steps));
         sheet.flag(Family::BalanceComplete, &labels, complete);
         if let Some(DeepFound::Best(best)) = deep.map(|deep| &deep.found)
-            && best.floor.is_finite()
+            && best.bound().is_finite()
         {
-            sheet.put(Family::BalanceBound, &labels, best.floor);
-            sheet.put(Family::BalanceGap, &labels, gap(after, best.floor) / 100.0);
+            sheet.put(Family::BalanceBound, &labels, best.bound());
+            sheet.put(Family::BalanceGap, &labels, gap(after, best.bound()) / 100.0);
         }
     }
 }

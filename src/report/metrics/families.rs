@@ -136,7 +136,7 @@ families! {
     BalanceCopied Gauge "balance_copied_bytes" ["cluster", "group"] "hbal"
         "Disk space that these moves copy.";
     BalanceBound Gauge "balance_score_bound" ["cluster", "group"] "hbal"
-        "No placement has a smaller score, by a proof (hbal --deep).";
+        "No placement has a smaller score, by a proof (hbal --deep); with --max-moves none after so many moves.";
     BalanceGap Gauge "balance_gap_ratio" ["cluster", "group"] "hbal"
         "How far the score after the moves is above that bound, as a share of it: 0 is the best possible (hbal --deep).";
     BalanceComplete Gauge "balance_search_complete" ["cluster", "group"] "hbal"

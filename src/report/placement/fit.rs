@@ -38,21 +38,22 @@ impl FitResult<'_> {
             self.question.size.iter().map(|(of, amount)| format!("{}={amount}", kind(of))).collect();
         let least = if more.count == MOST { "at least " } else { "" };
         let lost = match self.question.survive {
-            0 => String::new(),
-            1 => ", and after the loss of any node all still run".to_owned(),
-            count => format!(", and after the loss of any {count} nodes all still run"),
+            1 => "node".to_owned(),
+            count => format!("{count} nodes"),
+        };
+        let survival = match (self.question.survive, more.survives) {
+            (0, _) => String::new(),
+            (_, true) => format!(", and after the loss of any {lost} all still run"),
+            (_, false) => {
+                format!(": even now the loss of a {lost} leaves something down (hplace survive tells which)")
+            }
         };
         let mut lines = vec![format!(
-            "Strategy {}: {least}{} more with {} fit{lost}",
+            "Strategy {}: {least}{} more with {} fit{survival}",
             self.strategy,
             more.count,
             size.join(", ")
         )];
-        if !more.survives {
-            lines.push(
-                "The cluster does not survive that even now (hplace survive tells which loss)".to_owned(),
-            );
-        }
         lines.push(String::new());
         let kinds: Vec<_> = self.question.size.iter().map(|(kind, _)| kind).collect();
         let first = [("Node".to_owned(), Align::Left), ("More".to_owned(), Align::Right)];

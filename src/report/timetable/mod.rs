@@ -28,6 +28,8 @@ pub struct Timetable<'w> {
     pub by_jobsets: PlanSchedule,
     /// When they do as a stream.
     pub stream: PlanSchedule,
+    /// Whether the tool can carry the plan out as a stream: not on a Pacemaker cluster.
+    pub is_streamable: bool,
     /// A longest chain of steps that wait for each other.
     pub critical: Vec<StepIdx>,
     /// How long that takes, in seconds.
@@ -46,6 +48,7 @@ impl<'w> Timetable<'w> {
             limits,
             by_jobsets: PlanSchedule::by_jobsets(work, &seconds),
             stream: PlanSchedule::stream(work, &seconds, limits),
+            is_streamable: true,
             critical,
             critical_seconds,
             data: data(work),

@@ -157,7 +157,7 @@ fn conclude(
     text: &mut Text<'_>,
 ) -> anyhow::Result<()> {
     let work = summing_up::work_of(before, &found.steps, &found.jobsets);
-    let table = summing_up::times_of(work.as_ref(), &options.execution)?;
+    let table = summing_up::times_of(work.as_ref(), options)?;
     if is_summed_up && !found.steps.is_empty() {
         let course = [found.initial.score()].into_iter().chain(found.steps.iter().map(|step| step.score));
         let course: Vec<f64> = course.collect();

@@ -148,7 +148,7 @@ impl GroupsRun<'_> {
         if let Some((moment, before)) = moment.zip(before.as_ref()) {
             let after = Moment::of_groups(cluster);
             let work = summing_up::work_of(before, &steps, &jobsets);
-            let table = summing_up::times_of(work.as_ref(), &options.execution)?;
+            let table = summing_up::times_of(work.as_ref(), options)?;
             if is_summed_up && !steps.is_empty() {
                 summarize(before, &steps, table.as_ref(), [&moment, &after], &[], &mut text)?;
             }

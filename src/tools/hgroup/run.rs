@@ -223,7 +223,7 @@ fn finish(
     let is_summed_up = summing_up::is_wanted(options.summary, options.json, &options.load, output);
     if is_summed_up || plan.page.is_some() {
         let work = summing_up::work_of(cluster, plan.steps, &plan.jobsets);
-        let table = summing_up::times_of(work.as_ref(), &options.execution)?;
+        let table = summing_up::times_of(work.as_ref(), options)?;
         if is_summed_up {
             summing_up::of_moves(cluster, plan.after, plan.steps, table.as_ref(), output)?;
         }

@@ -99,7 +99,7 @@ pub fn run(
     let is_summed_up = summing_up::is_wanted(options.summary, options.json, &options.load, output);
     if is_summed_up || options.report.is_some() {
         let work = approved::whole(planning, cluster, &found).ok();
-        let table = summing_up::times_of(work.as_ref(), &options.execution)?;
+        let table = summing_up::times_of(work.as_ref(), options)?;
         if is_summed_up {
             let steps: Vec<Step> = found.plans.iter().flat_map(|plan| &plan.steps).copied().collect();
             summing_up::of_moves(cluster, &found.after, &steps, table.as_ref(), output)?;

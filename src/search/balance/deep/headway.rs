@@ -24,7 +24,7 @@ struct HeadwayNews {
 }
 
 impl Headway {
-    /// A search begins that will try so many changes; no placement is below `floor`.
+    /// A search begins that will try so many changes; no placement that it may find is below `floor`.
     pub fn begin(&self, effort: u64, floor: f64) {
         let floor = floor.is_finite().then_some(floor);
         *self.news() = HeadwayNews { effort, floor, ..HeadwayNews::default() };
@@ -50,7 +50,7 @@ impl Headway {
         self.news().best
     }
 
-    /// The score below which no placement is, if there is such a bound.
+    /// The score below which nothing can be found, if there is such a bound.
     pub fn floor(&self) -> Option<f64> {
         self.news().floor
     }

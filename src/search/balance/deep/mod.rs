@@ -99,6 +99,8 @@ pub struct Deep {
     pub chosen: usize,
     /// No placement at all has a smaller score.
     pub floor: f64,
+    /// How many instances may move, where that is not all of them.
+    pub allowed: Option<usize>,
     /// The bounds by number of moved instances.
     pub bounds: MoveLine,
     /// What a moved instance had to be worth.
@@ -113,6 +115,11 @@ impl Deep {
     /// The chosen placement.
     pub fn best(&self) -> &LinePoint {
         &self.line[self.chosen]
+    }
+
+    /// No placement with as many moved instances as are allowed has a smaller score.
+    pub fn bound(&self) -> f64 {
+        self.allowed.map_or(self.floor, |most| self.bounds.after(most))
     }
 
     /// What a point of the line is worth, less being better: its score, and what its moves cost.
@@ -152,9 +159,11 @@ pub fn search(
     archive.offer(&at);
     let sane = at.now().score.is_finite() && !terrain.online.is_empty() && !terrain.mobiles.is_empty();
     let floor = if sane { bounds::floor(&terrain) } else { f64::NEG_INFINITY };
+    let allowed = usize::try_from(limits.moves).ok().filter(|most| *most < terrain.mobiles.len());
+    let limited = allowed.filter(|_| sane).map(|most| bounds::line(&terrain, floor, most));
     let deviations = at.deviations();
     let mut evaluations = 0;
-    headway.begin(deep.effort, floor);
+    headway.begin(deep.effort, limited.as_ref().zip(allowed).map_or(floor, |(line, most)| line.after(most)));
     if sane && limits.moves > 0 {
         let scale = Scale::of(&mut at);
         evaluations =
@@ -169,13 +178,18 @@ pub fn search(
     }
     let move_cost = move_cost(deep, deviations, &archive);
     let most = line.last().map_or(0, |last| last.moves);
-    let bounds = if sane { bounds::line(&terrain, floor, most) } else { MoveLine::unknown() };
+    let bounds = match limited {
+        Some(line) => line,
+        None if sane => bounds::line(&terrain, floor, most),
+        None => MoveLine::unknown(),
+    };
     for point in &mut line {
         // a bound is never above what was found, or rounding says so
         point.bound = bounds.after(point.moves).min(point.score);
     }
     let stopped = deadline.reached();
-    let mut found = Deep { initial, line, chosen: 0, floor, bounds, move_cost, evaluations, stopped };
+    let mut found =
+        Deep { initial, line, chosen: 0, floor, allowed, bounds, move_cost, evaluations, stopped };
     let worth = |at: &usize| found.worth(*at);
     found.chosen = (0..found.line.len()).min_by(|a, b| worth(a).total_cmp(&worth(b))).unwrap_or_default();
     found
