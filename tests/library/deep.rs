@@ -195,6 +195,8 @@ fn limits_hold() {
                 found.line.iter().all(|p| p.moves as u64 <= most && p.data <= Mib(30_000)),
                 "seed {seed}"
             );
+            // more moves may do more, but not get below what holds for any number
+            assert!(found.bound() >= found.floor && found.bound() <= found.best().score, "seed {seed}");
         }
     }
 }

@@ -78,6 +78,11 @@ fn limits_hold() {
     assert!(count(&free) > 2);
     let few = document(&["-t", UNBALANCED, "--deep", "--move-cost=0", "--max-moves=2"]);
     assert!(count(&few) <= 2);
+    // the bound is that of two moves
+    let bound = |document: &Value| document["deep"]["bound"].as_f64().unwrap();
+    assert!(bound(&few) > bound(&free) + 1.0, "{} {}", bound(&few), bound(&free));
+    let text = stdout(&["-t", UNBALANCED, "--deep", "--move-cost=0", "--max-moves=2"]);
+    assert!(text.contains("; no placement after 2 moves is below "), "{text}");
     assert_eq!(count(&document(&["-t", UNBALANCED, "--deep", "--max-moves=0"])), 0);
     assert_eq!(count(&document(&["-t", UNBALANCED, "--deep", "--max-data=0m"])), 0);
     assert_eq!(count(&document(&["-t", UNBALANCED, "--deep", "--move-cost=1e9"])), 0);

@@ -108,6 +108,15 @@ fn hspace_agrees_with_hplace_fit() {
     }
 }
 
+/// Where a loss is not survived as it is, nothing more fits, in one line.
+#[test]
+fn what_does_not_survive_takes_no_more() {
+    let fit = run("hplace", &["fit", "-x", "data/pacemaker-small.xml", "cpu=1", "--survive", "1"]);
+    fit.stdout(starts_with(
+        "Strategy balanced: 0 more with cpu=1 fit: even now the loss of a node leaves something down (hplace survive tells which)\n\n",
+    ));
+}
+
 #[test]
 fn hsqueeze_puts_nodes_in_standby_and_takes_them_out() {
     let vms = fs::read_to_string("data/pacemaker-vms.xml").unwrap();

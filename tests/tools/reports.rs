@@ -83,6 +83,25 @@ fn every_tool_writes_its_page() {
     }
 }
 
+/// A page says whether the load of nodes was measured, and offers streams only where there are any.
+#[test]
+fn pages_say_what_holds() {
+    let directory = TempDir::new().unwrap();
+    let [page, loads] = ["page.html", "loads"].map(|name| directory.path().join(name));
+    fs::write(&loads, "cache1.example.com 2 1 1 1\n").unwrap();
+    let of = |words: &[&str]| {
+        run(&[&["hbal", "--report", page.to_str().unwrap()], words].concat());
+        fs::read_to_string(&page).unwrap()
+    };
+    let unmeasured = "load not measured: every instance counts 1";
+    let ganeti = of(&["-t", "data/unbalanced-drbd.data"]);
+    assert!(ganeti.contains(unmeasured) && ganeti.contains("As a stream (--stream)"));
+    let measured = of(&["-t", "data/unbalanced-drbd.data", "-U", loads.to_str().unwrap()]);
+    assert!(!measured.contains(unmeasured));
+    let pacemaker = of(&["-x", "data/pacemaker-vms.xml"]);
+    assert!(!pacemaker.contains("--stream"));
+}
+
 /// A document on standard output and a page do not exclude each other.
 #[test]
 fn pages_and_documents() {
