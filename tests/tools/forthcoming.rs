@@ -18,8 +18,8 @@ fn hgroup(instances: &str, words: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8(output.stdout.clone()).unwrap())
 }
 
-const THERE: &str = "i|500|1000|1|running|Y|a1|a2|drbd||1|-|N";
-const SOON: &str = "soon|500|1000|1|running|Y|a1|a2|drbd||1|-|Y";
+const THERE: &str = "i|500|2048|1|running|Y|a1|a2|drbd||1|-|N";
+const SOON: &str = "soon|500|2048|1|running|Y|a1|a2|drbd||1|-|Y";
 
 #[test]
 fn what_is_planned_on_offline_nodes_is_named() {
@@ -29,7 +29,7 @@ fn what_is_planned_on_offline_nodes_is_named() {
     for line in [
         "Group a is unhealthy: 1 instance on offline nodes, 1 forthcoming instance planned on offline nodes\n",
         "  After 1 move all that exists is well:\n",
-        "    soon (drbd, 500 MiB memory, 1000 MiB disk, 1 vcpus): it does not exist yet\n",
+        "    soon (drbd, 500 MiB memory, 2048 MiB disk, 1 vcpus): it does not exist yet\n",
         "The group can be repaired, with 1 move. 1 forthcoming instance is planned on offline nodes.\n",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
@@ -45,7 +45,7 @@ fn what_is_planned_on_offline_nodes_is_named() {
     let (status, text) = hgroup(SOON, &["redistribute"]);
     let wanted = "Group a is healthy, but: 1 forthcoming instance planned on offline nodes\n  \
                   Nothing moves what is only planned:\n    \
-                  soon (drbd, 500 MiB memory, 1000 MiB disk, 1 vcpus): it does not exist yet\n\
+                  soon (drbd, 500 MiB memory, 2048 MiB disk, 1 vcpus): it does not exist yet\n\
                   The group cannot be repaired. 1 forthcoming instance is planned on offline nodes.\n";
     assert_eq!((status, text.as_str()), (1, wanted));
     let (status, text) = hgroup(THERE, &["redistribute"]);
