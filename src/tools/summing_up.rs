@@ -25,13 +25,11 @@ pub fn work_of(before: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Option<W
 ///
 /// # Errors
 /// A journal that speeds are to be taken from.
-pub fn times_of<'w>(
-    work: Option<&'w Work>,
-    options: &Options,
-) -> anyhow::Result<Option<Timetable<'w>>> {
+pub fn times_of<'w>(work: Option<&'w Work>, options: &Options) -> anyhow::Result<Option<Timetable<'w>>> {
     let execution = &options.execution;
     let is_streamable = !pacemaker::is_named(options);
-    let table = |work| Ok(Timetable { is_streamable, ..Timetable::of(work, rates(execution)?, execution.limits) });
+    let table =
+        |work| Ok(Timetable { is_streamable, ..Timetable::of(work, rates(execution)?, execution.limits) });
     work.map(table).transpose()
 }
 

@@ -14,7 +14,8 @@ fn stdout(words: &[&str], status: i32) -> String {
 /// Three nodes, of which the first runs four instances of a template.
 fn cluster(directory: &Path, template: &str) -> String {
     let file = directory.join(format!("{template}.data"));
-    let nodes = "a|16384|0|8192|9000|9000|8|M|u\nb|16384|0|16384|9000|9000|8|N|u\nc|16384|0|16384|9000|9000|8|N|u";
+    let nodes =
+        "a|16384|0|8192|9000|9000|8|M|u\nb|16384|0|16384|9000|9000|8|N|u\nc|16384|0|16384|9000|9000|8|N|u";
     let instances: String =
         (1..=4).map(|i| format!("d{i}|2048|0|1|running|Y|a||{template}||1|-\n")).collect();
     fs::write(&file, format!("g|u|preferred||\n\n{nodes}\n\n{instances}\n\n")).unwrap();

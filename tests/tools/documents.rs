@@ -106,7 +106,8 @@ fn examples_are_answered_as_shown() {
 
 #[test]
 fn statuses_are_below_commands_for_trycmd_and_below_answers_for_readers() {
-    let document = "```console\n$ a\nx\n$ echo $?\n2\n\n```\n<!-- exit status 1 -->\n```console\n$ b\ny\n\n```\n";
+    let document =
+        "```console\n$ a\nx\n$ echo $?\n2\n\n```\n<!-- exit status 1 -->\n```console\n$ b\ny\n\n```\n";
     let text = "```console\n$ a\n? 2\nx\n\n```\n<!-- exit status 1 -->\n```console\n$ b\n? 1\ny\n\n```\n";
     assert_eq!(as_trycmd(document), text);
     assert_eq!(as_document(text), document);

@@ -7,9 +7,7 @@
 use super::rules::{SecondaryTerms, arrive_primary, arrive_secondary, migrates};
 use super::state::ReplayedCluster;
 use super::{Fault, Replay, Violation, violation};
-use crate::model::{
-    AllocPolicy, Cluster, GroupIdx, InstanceIdx, Leg, NodeIdx, Placement, Step, StorageMap,
-};
+use crate::model::{AllocPolicy, Cluster, GroupIdx, InstanceIdx, Leg, NodeIdx, Placement, Step, StorageMap};
 
 /// Replays moves between groups that start from `cluster`.
 ///

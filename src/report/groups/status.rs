@@ -21,7 +21,8 @@ pub fn condition_text(condition: &Condition) -> String {
     let parts = [
         (!condition.stranded.is_empty()).then(|| format!("{stranded} on offline nodes")),
         (failing > 0).then(|| format!("{} {verb} N+1", counted(failing, "node"))),
-        (planned > 0).then(|| format!("{} planned on offline nodes", counted(planned, "forthcoming instance"))),
+        (planned > 0)
+            .then(|| format!("{} planned on offline nodes", counted(planned, "forthcoming instance"))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -40,7 +41,8 @@ pub fn text(status: &GroupsStatus, cluster: &Cluster, level: i32) -> Vec<String>
         let names: Vec<&str> =
             group.condition.planned_offline.iter().map(|i| cluster.instance(*i).name.as_str()).collect();
         let group = &cluster.group(group.group).name;
-        let line = format!("Forthcoming instances planned on offline nodes of group {group}: {}", names.join(", "));
+        let line =
+            format!("Forthcoming instances planned on offline nodes of group {group}: {}", names.join(", "));
         lines.push(printable(&line, LINE));
     }
     if !status.partitions.is_empty() {

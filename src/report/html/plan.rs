@@ -1,8 +1,8 @@
 //! The page of a plan: what was wrong, what changes, what that costs, what stays wrong.
 
 use super::nodes::NodeRows;
-use super::steps::{PlannedMove, StepRows};
 use super::problems::LeftProblems;
+use super::steps::{PlannedMove, StepRows};
 use super::{PageAnswer, ReportPage, Section, problems, scores, timing};
 use crate::model::{Cluster, NodeIdx};
 use crate::report::check::When;

@@ -63,8 +63,7 @@ pub fn section(cluster: &Cluster, before: Vec<Problem>, after: Option<LeftProble
     match &after {
         None => before.iter().for_each(|problem| push(problem, Tone::Bad, "there")),
         Some(LeftProblems { problems: after, fixer }) => {
-            let (stays, fixed): (Vec<&Problem>, Vec<&Problem>) =
-                before.iter().partition(|p| is_in(p, after));
+            let (stays, fixed): (Vec<&Problem>, Vec<&Problem>) = before.iter().partition(|p| is_in(p, after));
             let new = after.iter().filter(|problem| !is_in(problem, &before));
             // they are there until it is done: not green
             let fixes = format!("{fixer} fixes it");

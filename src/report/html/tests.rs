@@ -98,7 +98,9 @@ fn a_plan_tells_what_changes() {
     let ids: Vec<&str> = sections.filter_map(|node| node.attribute("id")).collect();
     assert_eq!(ids, ["problems", "nodes", "plan", "time", "score"]);
     let words: Vec<&str> = document.descendants().filter_map(|node| node.text()).map(str::trim).collect();
-    for wanted in ["1 problem", "the plan fixes it", "leaves an offline node", "its secondary node c is offline"] {
+    for wanted in
+        ["1 problem", "the plan fixes it", "leaves an offline node", "its secondary node c is offline"]
+    {
         assert!(words.iter().any(|text| text.contains(wanted)), "{wanted}: {words:?}");
     }
     let rows = document.descendants().find(|node| node.attribute("id") == Some("step-table")).unwrap();

@@ -105,8 +105,8 @@ impl FillGround {
         };
         let targets = online_outside(&unusable);
         let kept_by_trouble = || targets.is_err() && online_outside(&unallocable).is_ok();
-        let hopeless =
-            !settings.accept_existing_errors && !bad_nodes.is_empty() && !some_group_left || kept_by_trouble();
+        let hopeless = !settings.accept_existing_errors && !bad_nodes.is_empty() && !some_group_left
+            || kept_by_trouble();
         FillGround { settings, bad_nodes, bad_groups, targets, hopeless }
     }
 

@@ -46,7 +46,8 @@ impl Condition {
             spec.offline && spec.group == group
         };
         let planned = cluster.instances.iter().filter(|i| i.forthcoming);
-        let planned_offline = planned.filter(|i| [Some(i.primary), i.mirror()].into_iter().flatten().any(is_here));
+        let planned_offline =
+            planned.filter(|i| [Some(i.primary), i.mirror()].into_iter().flatten().any(is_here));
         Condition {
             n1_failing: Failures::of(cluster, &nodes).nodes,
             stranded,

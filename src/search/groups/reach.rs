@@ -2,9 +2,7 @@
 
 use super::Setting;
 use super::health::Health;
-use crate::model::{
-    AllocPolicy, Cluster, GroupIdx, Instance, NodeIdx, Rule, Strictness, TagArrival,
-};
+use crate::model::{AllocPolicy, Cluster, GroupIdx, Instance, NodeIdx, Rule, Strictness, TagArrival};
 use crate::search::moves::{MoveRules, Trial};
 use crate::search::why::{GroupBar, Hold};
 
