@@ -99,7 +99,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         for seed in 1..=3 {
             let set = cluster(nodes, resources, full, seed);
             let placed = place(&set, Strategy::Utilization)?;
-            let running = set.settled(&placed);
+            let running = set.settled(Strategy::Utilization, &placed);
             let began = Instant::now();
             let limit = Some(Duration::from_secs(30));
             let limits = PlacingLimits {

@@ -104,7 +104,7 @@ impl FitQuestion {
         if self.survive == 0 {
             return Ok(true);
         }
-        let lost = losses(&set.settled(placed), strategy, self.survive)?;
+        let lost = losses(&set.settled(strategy, placed), strategy, self.survive)?;
         Ok(lost.first().is_none_or(|worst| worst.down.is_empty()))
     }
 

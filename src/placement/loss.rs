@@ -29,19 +29,16 @@ impl HostLoss {
     /// What comes of the loss of hosts in a cluster that is [settled](WorkingSet::settled).
     fn of(settled: &WorkingSet, strategy: Strategy, hosts: Vec<HostIdx>) -> Result<HostLoss, PlacingError> {
         let (left, placed) = aftermath(settled, strategy, &hosts)?;
-        let changes = ResourceChanges::of(&left, &placed).by_resource;
-        let unplaced: Vec<ResourceIdx> = match left.clones().next() {
-            Some(_) => placed.unplaced(&left).collect(),
-            None => Vec::new(),
-        };
+        let changes = ResourceChanges::of(&left, strategy, &placed);
+        let spare = placed.spare(&left);
         let (mut down, mut restarted, mut moved) = (Vec::new(), Vec::new(), Vec::new());
         for resource in
             settled.resource_indices().filter(|resource| settled.resource(*resource).is_primitive())
         {
             let Some(was) = settled.resource(resource).active else { continue };
-            match changes[resource.get()].runs_on() {
+            match changes.get(resource).runs_on() {
                 // an instance that has no host left to go to is gone with its own
-                None if left.clone_of(resource).is_some() && !unplaced.contains(&resource) => {}
+                None if spare.contains(&resource) => {}
                 None => down.push(resource),
                 Some(_) if hosts.contains(&was) => restarted.push(resource),
                 Some(now) if now != was => moved.push(resource),
@@ -108,12 +105,12 @@ pub fn losses(
 impl WorkingSet {
     /// The cluster once it has done what it is about to do, as far as nothing hinders it.
     #[must_use]
-    pub fn settled(&self, placed: &AllPlaced) -> WorkingSet {
+    pub fn settled(&self, strategy: Strategy, placed: &AllPlaced) -> WorkingSet {
         let mut after = self.clone();
         if self.frozen {
             return after;
         }
-        let changes = ResourceChanges::of(self, placed);
+        let changes = ResourceChanges::of(self, strategy, placed);
         for host in changes.unfenced {
             after.hosts[host.get()].unfencing = Unfencing::Done;
         }

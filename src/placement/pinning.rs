@@ -10,7 +10,7 @@ use super::cib::parse;
 use super::index::{HostIdx, ResourceIdx};
 use super::place::{PlacingError, place};
 use super::placing::AllPlaced;
-use super::transition::{ResourceChange, ResourceChanges};
+use super::transition::{ResourceChange, ResourceChanges, WaitCircle, transition};
 use super::working_set::WorkingSet;
 use crate::input::error::LoadError;
 use crate::model::shown::shown_name;
@@ -39,6 +39,8 @@ pub struct Foresight {
     pub next: Vec<Option<HostIdx>>,
     /// By resource, where it runs in the end. None: the cluster never comes to rest.
     pub end: Option<Vec<Option<HostIdx>>>,
+    /// The circles in which what is done first waits for itself.
+    pub circles: Vec<WaitCircle>,
     /// The cluster then.
     settled: WorkingSet,
 }
@@ -87,7 +89,7 @@ impl Foresight {
     pub fn from(set: WorkingSet) -> Result<Foresight, PinError> {
         let placed = place(&set, set.strategy())?;
         let next = runs_on(&set, &placed);
-        let mut settled = set.settled(&placed);
+        let mut settled = set.settled(set.strategy(), &placed);
         let (mut before, mut end) = (next.clone(), None);
         for _ in 0..ROUNDS {
             let again = place(&settled, settled.strategy())?;
@@ -96,10 +98,11 @@ impl Foresight {
                 end = Some(after);
                 break;
             }
-            settled = settled.settled(&again);
+            settled = settled.settled(settled.strategy(), &again);
             before = after;
         }
-        Ok(Foresight { set, placed, next, end, settled })
+        let circles = transition(&set, set.strategy(), &placed).circles;
+        Ok(Foresight { set, placed, next, end, circles, settled })
     }
 
     /// Where every primitive runs in the end, in names; none if the cluster never comes to rest.
@@ -257,7 +260,8 @@ fn runs_on(set: &WorkingSet, placed: &AllPlaced) -> Vec<Option<HostIdx>> {
     if set.frozen {
         return set.resources.iter().map(|of| of.active).collect();
     }
-    ResourceChanges::of(set, placed).by_resource.into_iter().map(ResourceChange::runs_on).collect()
+    let changes = ResourceChanges::of(set, set.strategy(), placed).by_resource;
+    changes.into_iter().map(ResourceChange::runs_on).collect()
 }
 
 fn primitives(set: &WorkingSet) -> impl Iterator<Item = ResourceIdx> + '_ {

@@ -1,6 +1,7 @@
 //! What placing comes to: who goes where, in which order, by which scores.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
 
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
@@ -109,9 +110,17 @@ impl AllPlaced {
         }
     }
 
-    /// The primitives that should run and do not. A clone that is on every available host on which constraints let it be has no more
-    /// to run.
+    /// The primitives that should run and have no place.
     pub fn unplaced<'a>(&'a self, set: &'a WorkingSet) -> impl Iterator<Item = ResourceIdx> + 'a {
+        let spare = self.spare(set);
+        let records = self.records.iter().filter(|record| record.host.is_none());
+        let unplaced = records.map(|record| record.resource);
+        unplaced.filter(move |resource| set.should_run(*resource) && !spare.contains(resource))
+    }
+
+    /// The parts of instances that nobody misses: no part of them has a place, and their clone is on every available host on which
+    /// constraints let it be.
+    pub(super) fn spare(&self, set: &WorkingSet) -> HashSet<ResourceIdx> {
         let available: Vec<HostIdx> =
             set.host_indices().filter(|host| self.is_available(set, *host)).collect();
         let is_everywhere = |clone: ResourceIdx| {
@@ -125,13 +134,11 @@ impl AllPlaced {
             let occupied: BTreeSet<HostIdx> = parts.filter_map(|part| self.host(part)).collect();
             available.iter().all(|host| occupied.contains(host) || !may_be(*host))
         };
-        let everywhere: Vec<ResourceIdx> = set.clones().filter(|clone| is_everywhere(*clone)).collect();
-        let should_run = move |resource: ResourceIdx| {
-            let is_spare = set.clone_of(resource).is_some_and(|clone| everywhere.contains(&clone));
-            set.should_run(resource) && !is_spare
-        };
-        let records = self.records.iter().filter(|record| record.host.is_none());
-        records.map(|record| record.resource).filter(move |resource| should_run(*resource))
+        let everywhere = set.clones().filter(|clone| is_everywhere(*clone));
+        let instances = everywhere.flat_map(|clone| &set.resource(clone).members);
+        let parts = instances.map(|instance| set.primitives(instance));
+        let is_nowhere = |parts: &Cow<'_, [ResourceIdx]>| parts.iter().all(|part| self.host(*part).is_none());
+        parts.filter(is_nowhere).flat_map(Cow::into_owned).collect()
     }
 }
 

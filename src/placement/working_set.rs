@@ -230,6 +230,8 @@ impl FenceAction {
 pub struct WorkingSet {
     /// How much capacities count; none: the cluster names no strategy that is known, which is the default.
     pub strategy: Option<Strategy>,
+    /// The strategy that the cluster names, if there is none of this name.
+    pub unknown_strategy: Option<String>,
     /// Whether nothing is to run.
     pub stop_all: bool,
     /// Whether lost hosts are fenced.
@@ -324,8 +326,19 @@ impl WorkingSet {
 
     /// Whether a resource is to run, as far as the cluster decides about it.
     pub fn should_run(&self, resource: ResourceIdx) -> bool {
+        self.is_wanted(resource) && !self.frozen
+    }
+
+    /// The same, whether or not the whole cluster is frozen.
+    pub(super) fn is_wanted(&self, resource: ResourceIdx) -> bool {
         let of = self.resource(resource);
-        !of.stopped && !of.surplus && !self.stop_all && self.is_managed(resource)
+        !of.stopped && !of.surplus && !self.stop_all && self.may_manage(resource)
+    }
+
+    /// Whether nobody knows what runs on a host.
+    pub fn is_lost(&self, host: HostIdx) -> bool {
+        let state = self.host(host).state;
+        state.unclean && !state.online
     }
 
     /// What each host has for the resources of the cluster: its capacity without what is charged there.

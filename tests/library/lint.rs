@@ -22,13 +22,20 @@ fn found(text: &str) -> Vec<LintFinding> {
 }
 
 /// By rule: what is changed into what, whose element is named, and a part of what is said.
-const WRONG: [(&str, &str, &str, &str, &str); 18] = [
+const WRONG: [(&str, &str, &str, &str, &str); 24] = [
     (
         "no-fencing",
         r#"name="stonith-enabled" value="false""#,
         r#"name="stonith-enabled" value="true""#,
         "",
         "nothing is started",
+    ),
+    (
+        "unknown-strategy",
+        r#"name="placement-strategy" value="balanced""#,
+        r#"name="placement-strategy" value="balance""#,
+        "",
+        "there is no placement-strategy 'balance'",
     ),
     (
         "utilization-ignored",
@@ -77,14 +84,14 @@ const WRONG: [(&str, &str, &str, &str, &str); 18] = [
         r#"<constraints>"#,
         r#"<constraints><rsc_order id="x" first="web" then="dbb"/>"#,
         "x",
-        "no resource 'dbb'",
+        "no resource 'dbb': Pacemaker refuses the whole document",
     ),
     (
         "absent",
         r#"<constraints>"#,
         r#"<constraints><rsc_location id="x" rsc="web" node="gamma" score="1"/>"#,
         "x",
-        "no node 'gamma'",
+        "no node 'gamma': the constraint is ignored",
     ),
     (
         "absent",
@@ -131,6 +138,42 @@ const WRONG: [(&str, &str, &str, &str, &str); 18] = [
         "in a circle: ",
     ),
     (
+        "order-circle",
+        r#"<constraints>"#,
+        r#"<constraints><rsc_order id="x" first="db" then="web"/><rsc_order id="y" first="web" then="db"/>"#,
+        "x",
+        "in a circle through web, db",
+    ),
+    (
+        "order-circle",
+        r#"<constraints>"#,
+        r#"<constraints><rsc_order id="x" first="db" then="web" kind="Optional"/><rsc_order id="y" first="web" then="db" kind="Serialize"/>"#,
+        "x",
+        "never gets to it",
+    ),
+    (
+        "order-circle",
+        r#"</resources><constraints>"#,
+        r#"<group id="g"><primitive id="in" type="Dummy"/><primitive id="last" type="Dummy"/></group></resources><constraints>
+<rsc_order id="x" first="g" then="db"/><rsc_order id="y" first="db" then="last"/>"#,
+        "x",
+        "through db, g, last",
+    ),
+    (
+        "leftover",
+        r#"<constraints>"#,
+        r#"<constraints><rsc_location id="cli-ban-web-on-beta" rsc="web" node="beta" score="-INFINITY"/>"#,
+        "cli-ban-web-on-beta",
+        "keeps it from a node",
+    ),
+    (
+        "leftover",
+        r#"<constraints>"#,
+        r#"<constraints><rsc_location id="cli-prefer-db" rsc="db" node="beta" score="INFINITY"/>"#,
+        "cli-prefer-db",
+        "holds it on a node",
+    ),
+    (
         "contradiction",
         r#"<constraints>"#,
         r#"<constraints><rsc_colocation id="x" rsc="db" with-rsc="web" score="-INFINITY"/>"#,
@@ -174,6 +217,22 @@ fn names_that_may_be_meant_are_said() {
     let findings = found(&WELL.replacen(r#"id="w1" name="host_memory""#, r#"id="w1" name="hv_memory""#, 1));
     let finding = findings.iter().find(|finding| finding.rule == "unknown-capacity").unwrap();
     assert!(finding.advice.ends_with("(known: host_memory)"), "{finding:?}");
+}
+
+#[test]
+fn what_only_looks_like_it_is_no_matter() {
+    let fine = [
+        // it ends by itself
+        r##"<rsc_location id="cli-ban-web-on-beta" rsc="web"><rule id="r" score="-INFINITY"><expression id="e" attribute="#uname" operation="eq" value="beta"/><date_expression id="d" operation="lt" end="2000-01-01"/></rule></rsc_location>"##,
+        r#"<rsc_order id="x" first="db" then="web"/>"#,
+    ];
+    for constraint in fine {
+        assert_eq!(found(&WELL.replacen("<constraints>", &format!("<constraints>{constraint}"), 1)), []);
+    }
+    // a member of a group beside its next one
+    let group = r#"<group id="g"><primitive id="in" type="Dummy"/><primitive id="last" type="Dummy"/></group></resources><constraints>
+<rsc_order id="x" first="in" then="db"/><rsc_order id="y" first="db" then="last"/>"#;
+    assert_eq!(found(&WELL.replacen("</resources><constraints>", group, 1)), []);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use htools::generate::random::Random;
 use htools::placement::optimal::{PlacingLimits, PlacingStage, ThenGoal};
 use htools::placement::working_set::Colocation;
 use htools::placement::{
-    AllPlaced, AllocationScore, HostIdx, ResourceChanges, ResourceIdx, Strategy, WorkingSet, cib, optimal,
+    AllPlaced, AllocationScore, HostIdx, ResourceChanges, ResourceIdx, Strategy, WaitReason, WorkingSet, cib, optimal,
     place, transition,
 };
 use htools::search::Deadline;
@@ -99,7 +99,7 @@ fn case(name: &str) -> WorkingSet {
 
 /// What runs in the end, and how many running ones are moved.
 fn outcome(set: &WorkingSet, placed: &AllPlaced) -> (Vec<String>, usize) {
-    let changes = ResourceChanges::of(set, placed);
+    let changes = ResourceChanges::of(set, set.strategy(), placed);
     let row = |one: ResourceIdx| {
         let host = changes.get(one).runs_on()?;
         Some(format!("{} {}", set.resource(one).id, set.host(host).name))
@@ -148,11 +148,13 @@ fn the_optimum_of_known_clusters() {
 
 /// How many run of each priority, and how many hosts hold more than they have.
 fn running(set: &WorkingSet, placed: &AllPlaced) -> (Vec<(Reverse<AllocationScore>, usize)>, usize) {
-    let changes = ResourceChanges::of(set, placed);
+    let changes = ResourceChanges::of(set, set.strategy(), placed);
     let mut counts: BTreeMap<Reverse<AllocationScore>, usize> = BTreeMap::new();
     for one in primitives(set).filter(|one| is_placed_by_us(set, *one)) {
         let count = counts.entry(Reverse(set.resource(one).priority)).or_default();
-        *count += usize::from(placed.host(one).is_some() && changes.get(one).runs_on().is_some());
+        // what waits in a circle of orders does so wherever it goes
+        let waits = changes.causes[one.get()] == Some(WaitReason::Circle);
+        *count += usize::from(placed.host(one).is_some() && (waits || changes.get(one).runs_on().is_some()));
     }
     let over = |host: &HostIdx| placed.remaining[host.get()].iter().any(|(_, left)| left < 0);
     (counts.into_iter().collect(), set.host_indices().filter(over).count())

@@ -155,7 +155,7 @@ fn utilization_in_the_status_counts_in_newer_clusters() {
 fn change(name: &str, resource: &str) -> (String, Option<String>) {
     let set = with_guests_read(name);
     let placed = place(&set, set.strategy()).unwrap();
-    let changes = ResourceChanges::of(&set, &placed);
+    let changes = ResourceChanges::of(&set, set.strategy(), &placed);
     let at = set.resource_indices().find(|one| set.resource(*one).id == resource).unwrap();
     let host = |host| set.host(host).name.clone();
     let text = match changes.get(at) {

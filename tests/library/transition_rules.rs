@@ -109,7 +109,7 @@ fn is_asked_for(set: &WorkingSet, plan: &Transition, edge: &Edge<WaitReason>) ->
         // graphs of clusters with guest nodes are not made
         WaitReason::Machine(_) => false,
         // nothing waits for that: it is not done
-        WaitReason::Quorum => false,
+        WaitReason::Circle | WaitReason::Quorum => false,
         WaitReason::OneByOne => (before.task, after.task) == (Fence, Fence),
         WaitReason::Shutdown(host) => {
             let leaves = after.task == Shutdown && after.host == Some(host);

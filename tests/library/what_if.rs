@@ -73,11 +73,11 @@ fn nothing_is_forgotten() {
     for file in clusters() {
         let set = read(&fs::read_to_string(&file).unwrap());
         let strategy = set.strategy();
-        let settled = set.settled(&place(&set, strategy).unwrap());
+        let settled = set.settled(strategy, &place(&set, strategy).unwrap());
         for loss in [1, 2].into_iter().flat_map(|at_once| losses(&settled, strategy, at_once).unwrap()) {
             let left = settled.without_hosts(&loss.hosts);
             let after = place(&left, strategy).unwrap();
-            let changes = ResourceChanges::of(&left, &after);
+            let changes = ResourceChanges::of(&left, strategy, &after);
             for resource in settled.resource_indices().filter(|one| !settled.resource(*one).is_group()) {
                 let Some(was) = settled.resource(resource).active else { continue };
                 let lists = [&loss.down, &loss.restarted, &loss.moved].map(|list| list.contains(&resource));
@@ -182,7 +182,7 @@ fn more_that_survive() {
     // where something stays down after a loss even now, nothing more is promised
     let text = fs::read_to_string("data/pacemaker-six-nodes.xml").unwrap();
     let set = read(&text);
-    let settled = set.settled(&place(&set, Strategy::Balanced).unwrap());
+    let settled = set.settled(Strategy::Balanced, &place(&set, Strategy::Balanced).unwrap());
     let mut size = Capacities::default();
     set.attribute_indices().for_each(|kind| size.set(kind, 1));
     let more = FitQuestion { size, survive: 1 }.answer(&settled, Strategy::Balanced).unwrap();

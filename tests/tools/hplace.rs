@@ -158,7 +158,7 @@ fn what_others_make_of_a_resource() {
         .stdout(contains("app      -   -     not started (order o1)\n"));
     hplace(&["--json"], case("order-restart")).code(0).stdout(contains(r#""action": "restart""#));
     hplace(&["--json"], case("order-blocked")).code(2).stdout(contains(r#""action": "blocked""#));
-    let held = hplace(&[], case("rules/held-member")).code(0);
+    let held = hplace(&[], case("rules/held-member")).code(2);
     held.stdout(contains("a        n1  n1  cannot be stopped (group g)\n"));
 }
 
@@ -192,7 +192,7 @@ fn a_form_that_is_printed_alone_is_the_only_one() {
 fn without_quorum_nothing_is_started_or_planned() {
     let document = fs::read_to_string("tests/fixtures/pacemaker/rules/no-quorum.xml").unwrap();
     let warned = "Warning: the cluster has no quorum: Pacemaker stops what runs, and starts nothing (no-quorum-policy=stop)\n";
-    let table = hplace(&[], document.as_str()).code(0).stderr(warned);
+    let table = hplace(&[], document.as_str()).code(2).stderr(warned);
     table.stdout(
         contains("d        n2  -   stop (there is no quorum)\n")
             .and(contains("b        n3  n3  cannot be stopped (there is no quorum)\n")),

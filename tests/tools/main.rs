@@ -19,6 +19,7 @@ mod hail;
 mod health;
 mod hplace;
 mod hplace_carried;
+mod hplace_down;
 mod hplace_why;
 mod install;
 mod json;

@@ -287,7 +287,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         let options = options
             .map(|config| self.properties_first(config, "cluster_property_set", first))
             .unwrap_or_default();
-        self.set.strategy = options.get("placement-strategy").and_then(|word| word.parse::<Strategy>().ok());
+        if let Some(word) = options.get("placement-strategy") {
+            match word.to_ascii_lowercase().parse::<Strategy>() {
+                Ok(strategy) => self.set.strategy = Some(strategy),
+                Err(_) => self.set.unknown_strategy = Some(word.to_owned()),
+            }
+        }
         self.set.symmetric = options.flag("symmetric-cluster", true);
         self.set.fencing = property(&options, "stonith-enabled").is_none_or(is_true);
         if let Some("off" | "poweroff") = property(&options, "stonith-action") {

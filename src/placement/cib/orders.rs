@@ -7,7 +7,7 @@ use super::super::number::is_true;
 use super::super::score::AllocationScore;
 use super::super::working_set::{ChoiceOrder, OrderStrength, StartOrder};
 use super::Reader;
-use super::document::{children, id, required};
+use super::document::{children, id, required, wrong};
 use super::sets::is_sequential;
 use crate::input::error::Result;
 
@@ -24,6 +24,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             if sets.is_empty() {
                 let name = |attribute| required(self.source, constraint, attribute);
                 let (first, then) = (name("first")?, name("then")?);
+                if first == then {
+                    return Err(wrong(self.source, constraint, "a resource after itself"));
+                }
                 let (first, then) = (self.named(constraint, first)?, self.named(constraint, then)?);
                 for first in &first.all {
                     then.all.iter().for_each(|then| self.order(constraint, *first, *then));

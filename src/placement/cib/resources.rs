@@ -90,6 +90,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let defaults = defaults.unwrap_or_default();
         self.defaults = defaults.clone();
         let Some(section) = self.section("resources") else { return Ok(()) };
+        self.check_utilization(section)?;
         self.templates = children(section, "template").map(|template| (id(template), template)).collect();
         let has_fencing = section
             .descendants()
@@ -115,6 +116,21 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         self.add_connections();
         Ok(())
+    }
+
+    /// Refuses utilization of what does not run by itself, as Pacemaker refuses such documents.
+    fn check_utilization(&self, section: Node<'a, 'i>) -> Result<()> {
+        let is_misplaced = |node: &Node<'_, '_>| {
+            let kind = node.tag_name().name();
+            !["primitive", "template"].contains(&kind) && children(*node, "utilization").next().is_some()
+        };
+        match section.descendants().find(is_misplaced) {
+            Some(node) => {
+                let problem = "only primitives have a utilization: Pacemaker refuses the whole document; give it to those in there";
+                Err(wrong(self.source, node, problem))
+            }
+            None => Ok(()),
+        }
     }
 
     fn read_group(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {

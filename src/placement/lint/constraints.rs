@@ -8,6 +8,8 @@ use roxmltree::{Document, Node};
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::place::PlacingError;
 use super::super::score::AllocationScore;
+use super::super::transition::circles::latent;
+use super::super::transition::{WaitCircle, WaitReason};
 use super::{Complaint, LintedCib, elements};
 use crate::model::shown::shown_name;
 use crate::placement::cib::document::id;
@@ -43,7 +45,7 @@ pub(super) fn about_nothing(document: &Document<'_>) -> Vec<Range<usize>> {
     constraints(document).filter(is_lost).map(|constraint| constraint.range()).collect()
 }
 
-/// A constraint names a resource or a node that is not there: it is ignored.
+/// A constraint names a resource that is not there, for which Pacemaker refuses the whole document; or a node, and is ignored.
 pub(super) fn absent(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let resources = resources(cib.document);
     let known: HashSet<&str> = resources.iter().copied().collect();
@@ -51,7 +53,11 @@ pub(super) fn absent(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingE
     let mut complaints = Vec::new();
     for constraint in constraints(cib.document) {
         let mut missing = |what: &str, name: &str, known: &[&str]| {
-            let problem = format!("there is no {what} '{}': the constraint is ignored", shown_name(name));
+            let follows = match what {
+                "node" => "the constraint is ignored",
+                _ => "Pacemaker refuses the whole document",
+            };
+            let problem = format!("there is no {what} '{}': {follows}", shown_name(name));
             let advice = format!("name one that is there, or take it away{}", (cib.suggest)(name, known));
             complaints.push(Complaint::about(constraint, problem, advice));
         };
@@ -63,6 +69,44 @@ pub(super) fn absent(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingE
         }
     }
     Ok(complaints)
+}
+
+/// What `crm_resource --ban` and `--move` (and `pcs`, and `crm`) set, and nobody has taken away. What ends by itself is meant to stay.
+pub(super) fn leftovers(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
+    let ends = |node: &Node<'_, '_>| node.descendants().any(|inner| inner.has_tag_name("date_expression"));
+    let complaint = |location: Node<'_, '_>| {
+        let does = match id(location) {
+            name if name.starts_with("cli-ban-") => "keeps it from a node",
+            name if name.starts_with("cli-prefer-") => "holds it on a node",
+            _ => return None,
+        };
+        let resource = shown_name(location.attribute("rsc")?);
+        let problem = format!("a command has left this constraint on {resource}: it {does} until somebody takes it away");
+        let advice = format!("if that is no longer meant: crm_resource --clear --resource {resource}");
+        Some(Complaint::about(location, problem, advice))
+    };
+    Ok(cib.elements("rsc_location").filter(|node| !ends(node)).filter_map(complaint).collect())
+}
+
+/// Orders that run in a circle: what is started or stopped together waits for itself, and Pacemaker never gets to it.
+pub(super) fn order_circles(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
+    let set = cib.set;
+    let complaint = |circle: &WaitCircle| {
+        let order = circle.reasons.iter().find_map(|why| match why {
+            WaitReason::Order(at) => Some(set.orders[*at].id.as_str()),
+            WaitReason::Choice(at) => Some(set.choices[*at].id.as_str()),
+            _ => None,
+        })?;
+        let names: Vec<String> =
+            circle.resources.iter().map(|one| shown_name(&set.resource(*one).id)).collect();
+        let problem = format!(
+            "orders run in a circle through {}: what is started or stopped together waits for itself, and Pacemaker never gets to it",
+            names.join(", ")
+        );
+        let advice = "take one of the orders away, be they Optional".to_owned();
+        Some(Complaint::of("rsc_order", order, problem, advice))
+    };
+    Ok(latent(set).iter().filter_map(complaint).collect())
 }
 
 /// A constraint that is ignored for what a tag or template stands for: outside of sets, something that is no resource, be it a tag;

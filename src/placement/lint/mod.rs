@@ -88,8 +88,9 @@ const fn rule(
 }
 
 /// All rules, in the order in which findings are shown.
-const RULES: [LintRule; 13] = [
+const RULES: [LintRule; 16] = [
     rule("no-fencing", LintSeverity::Error, options::no_fencing),
+    rule("unknown-strategy", LintSeverity::Error, options::unknown_strategy),
     rule("utilization-ignored", LintSeverity::Warning, options::utilization_ignored),
     rule("needless-moves", LintSeverity::Warning, options::needless_moves),
     rule("no-priorities", LintSeverity::Warning, options::no_priorities),
@@ -101,6 +102,8 @@ const RULES: [LintRule; 13] = [
     rule("exclusive-nowhere", LintSeverity::Error, constraints::exclusive_nowhere),
     rule("exclusive-ignored", LintSeverity::Error, constraints::exclusive_ignored),
     rule("circle", LintSeverity::Warning, constraints::circles),
+    rule("order-circle", LintSeverity::Error, constraints::order_circles),
+    rule("leftover", LintSeverity::Warning, constraints::leftovers),
     rule("contradiction", LintSeverity::Error, constraints::contradictions),
 ];
 
@@ -127,7 +130,7 @@ pub enum LintError {
 /// The text is no CIB, or its colocations cannot be followed.
 pub fn lint(text: &str, source: &str, suggest: NameSuggestion<'_>) -> Result<Vec<LintFinding>, LintError> {
     let document = document::parse(text, source)?;
-    // the rest can be read without constraints about what is not there, which Pacemaker ignores
+    // the rest can be read without constraints about what is not there, for which it is refused
     let mut rest = text.to_owned();
     for range in constraints::about_nothing(&document) {
         let lines = text[range.clone()].matches('\n').count();

@@ -23,6 +23,18 @@ pub(super) fn no_fencing(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, Plac
     Ok(cib.set.frozen.then(complaint).into_iter().collect())
 }
 
+/// The strategy is none that Pacemaker knows.
+pub(super) fn unknown_strategy(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
+    let complaint = |word: &String| {
+        let meant = (cib.suggest)(word, Strategy::WORDS);
+        let known = Strategy::WORDS.join(", ");
+        let problem =
+            format!("there is no placement-strategy '{}': Pacemaker takes 'default'", shown_name(word));
+        Complaint::of(PROPERTY, "", problem, format!("name one of {known}{meant}"))
+    };
+    Ok(cib.set.unknown_strategy.iter().map(complaint).collect())
+}
+
 /// Utilization is given, and the strategy does not look at it.
 pub(super) fn utilization_ignored(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let is_given = cib.set.resources.iter().any(|of| !of.utilization.is_empty());

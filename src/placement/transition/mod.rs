@@ -6,6 +6,7 @@ mod actions;
 pub mod change;
 pub mod checker;
 mod choices;
+pub(super) mod circles;
 mod constraints;
 mod fallout;
 pub(super) mod induced;
@@ -16,6 +17,7 @@ pub mod wait;
 
 pub use self::action::{ActionTask, ChoiceMark, TransitionAction};
 pub use self::change::ResourceChange;
+pub use self::circles::WaitCircle;
 pub use self::fallout::StepFate;
 pub use self::wait::WaitReason;
 
@@ -37,9 +39,36 @@ pub struct ResourceChanges {
 }
 
 impl ResourceChanges {
-    /// What becomes of the resources of a cluster that have their places.
-    pub fn of(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
-        induced::changes(set, placed)
+    /// What becomes of the resources of a cluster that were placed by a strategy.
+    pub fn of(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> ResourceChanges {
+        transition(set, strategy, placed).changes
+    }
+
+    /// Takes away what a step would do that is never carried out.
+    fn without(&mut self, step: &TransitionAction) {
+        let Some(resource) = step.resource else { return };
+        let change = &mut self.by_resource[resource.get()];
+        let left = match (step.task, *change) {
+            // it has arrived
+            (ActionTask::Start | ActionTask::Stop, ResourceChange::Migrate { .. }) => return,
+            (ActionTask::Start, change) => change.not_started(),
+            (ActionTask::Stop | ActionTask::MigrateTo | ActionTask::MigrateFrom, change) => {
+                change.leaves().map_or(change, ResourceChange::Held)
+            }
+            _ => return,
+        };
+        if *change != left {
+            (*change, self.causes[resource.get()]) = (left, Some(WaitReason::Circle));
+        }
+    }
+
+    /// The primitives that should run, and in the end do not, or only on a lost host that nothing fences; nor are they spare instances.
+    pub fn down(&self, set: &WorkingSet, placed: &AllPlaced) -> Vec<ResourceIdx> {
+        let spare = placed.spare(set);
+        let runs = |one: &ResourceIdx| self.get(*one).runs_on().is_some_and(|host| !set.is_lost(host));
+        let is_missed = |one: &ResourceIdx| set.resource(*one).is_primitive() && set.is_wanted(*one);
+        let down = set.resource_indices().filter(|one| is_missed(one) && !runs(one) && !spare.contains(one));
+        down.collect()
     }
 
     /// What becomes of one.
@@ -51,7 +80,7 @@ impl ResourceChanges {
 /// All that is done to bring resources to where they go, as a graph of what waits for what.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transition {
-    /// What becomes of the resources.
+    /// What becomes of the resources in the end, with the steps that can be carried out.
     pub changes: ResourceChanges,
     /// The steps in an order in which they can be carried out; behind them those that never can be.
     pub steps: Vec<TransitionAction>,
@@ -62,11 +91,13 @@ pub struct Transition {
     /// Where a migration does not wait for its room, as it would wait for itself: its target may hold more than it
     /// has for a while.
     pub dropped: Vec<Edge<WaitReason>>,
+    /// The circles in which steps wait for each other.
+    pub circles: Vec<WaitCircle>,
 }
 
 /// The transition of a cluster whose resources were placed by a strategy.
 pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> Transition {
-    let changes = ResourceChanges::of(set, placed);
+    let mut changes = induced::changes(set, placed);
     let mut actions = Actions::default();
     own::add(set, &changes.unfenced, &changes.by_resource, &mut actions);
     constraints::add(set, &changes.by_resource, &mut actions);
@@ -76,6 +107,13 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
         room::break_circles(set, placed, &mut actions);
     }
     let (sequence, possible) = sequence::sequence(set, &actions);
+    let circles = match &sequence[possible..] {
+        [] => Vec::new(),
+        stuck => {
+            stuck.iter().for_each(|step| changes.without(&actions.all[step.get()]));
+            circles::circles(&actions)
+        }
+    };
     let mut places = vec![StepIdx::new(0); sequence.len()];
     sequence.iter().enumerate().for_each(|(at, step)| places[step.get()] = StepIdx::new(at));
     let in_sequence = |edges: Vec<Edge<WaitReason>>| {
@@ -95,6 +133,7 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
         possible,
         edges: in_sequence(actions.edges),
         dropped: in_sequence(actions.dropped),
+        circles,
     }
 }
 

@@ -1,11 +1,9 @@
 //! What becomes of each resource.
 
-use std::borrow::Cow;
-
 use super::transition::reason;
 use crate::model::kinds::words;
 use crate::placement::working_set::RunCondition;
-use crate::placement::{AllPlaced, ResourceChange, ResourceChanges, ResourceIdx, Transition, WorkingSet};
+use crate::placement::{ResourceChange, ResourceChanges, ResourceIdx, WorkingSet};
 
 words!(
     /// What is done with a resource, in a word.
@@ -68,18 +66,6 @@ pub(super) fn remarks(set: &WorkingSet, changes: &ResourceChanges, resource: Res
     let changed = changed.map(|what| format!(" ({what} changed)")).unwrap_or_default();
     let orphaned = if of.orphaned { " (no longer configured)" } else { "" };
     cause + &changed + orphaned
-}
-
-/// What becomes of the resources, as the plan has it if there is one.
-pub(super) fn changes<'a>(
-    set: &WorkingSet,
-    placed: &AllPlaced,
-    plan: Option<&'a Transition>,
-) -> Cow<'a, ResourceChanges> {
-    match plan {
-        Some(plan) => Cow::Borrowed(&plan.changes),
-        None => Cow::Owned(ResourceChanges::of(set, placed)),
-    }
 }
 
 /// The primitives in the order of the document.

@@ -12,7 +12,7 @@ use crate::placement::{
 };
 use crate::report::json::Generator;
 
-use super::changes::{ResourceAction, changes, primitives};
+use super::changes::{ResourceAction, primitives};
 use super::optimum::OptimumView;
 use super::parts::{self, PartView};
 use super::transition::{self, TransitionDocument};
@@ -51,6 +51,7 @@ pub struct PlacementDocument<'a> {
     order: Vec<String>,
     placed: usize,
     unplaced: Vec<String>,
+    down: Vec<String>,
     moves: usize,
     unsupported: Vec<UnsupportedView>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,19 +105,32 @@ struct UnsupportedView {
     reason: String,
 }
 
-/// The document about a placed cluster, and what is done there if that is wanted.
+/// The document about a placed cluster, and what is done there.
 ///
 /// # Errors
 /// Those of placing the resources once more, to take their scores apart.
-pub fn document<'a>(
+pub fn document_with_plan<'a>(
     set: &'a WorkingSet,
     strategy: Strategy,
     placed: &AllPlaced,
-    plan: Option<&'a Transition>,
+    plan: &'a Transition,
+) -> Result<PlacementDocument<'a>, PlacingError> {
+    let transition = Some(transition::document(set, plan));
+    Ok(PlacementDocument { transition, ..document(set, strategy, placed, &plan.changes)? })
+}
+
+/// The document about a placed cluster, and what becomes of its resources.
+///
+/// # Errors
+/// The same.
+pub fn document<'a>(
+    set: &WorkingSet,
+    strategy: Strategy,
+    placed: &AllPlaced,
+    changes: &ResourceChanges,
 ) -> Result<PlacementDocument<'a>, PlacingError> {
     let id = |resource: ResourceIdx| set.resource(resource).id.clone();
-    let changes = changes(set, placed, plan);
-    let actions = || primitives(set).map(|resource| ResourceAction::of(set, &changes, resource));
+    let actions = || primitives(set).map(|resource| ResourceAction::of(set, changes, resource));
     let is_move = |action: &ResourceAction| matches!(action, ResourceAction::Move | ResourceAction::Migrate);
     let grounds = Grounds::of(set, strategy, placed)?;
     Ok(PlacementDocument {
@@ -124,14 +138,15 @@ pub fn document<'a>(
         generator: Generator::this(),
         strategy: placed.method(strategy).as_str(),
         nodes: set.host_indices().map(|host| node(set, placed, host)).collect(),
-        resources: primitives(set).filter_map(|one| resource(&grounds, placed, &changes, one)).collect(),
+        resources: primitives(set).filter_map(|one| resource(&grounds, placed, changes, one)).collect(),
         order: placed.records.iter().map(|record| id(record.resource)).collect(),
         placed: placed.records.iter().filter(|record| record.host.is_some()).count(),
         unplaced: placed.unplaced(set).map(id).collect(),
+        down: changes.down(set, placed).into_iter().map(id).collect(),
         moves: actions().filter(is_move).count(),
         unsupported: unsupported(set),
         optimum: placed.optimum.as_ref().map(|optimum| OptimumView::of(set, optimum)),
-        transition: plan.map(|plan| transition::document(set, plan)),
+        transition: None,
     })
 }
 

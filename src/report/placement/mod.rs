@@ -15,4 +15,19 @@ pub mod simulation;
 pub mod survive;
 pub(crate) mod text;
 pub mod transition;
+pub(crate) mod warnings;
 pub(crate) mod why;
+
+/// The most names that are listed one by one.
+const NAMES: usize = 5;
+
+/// The first few of some names.
+fn first_few(names: impl Iterator<Item = String>) -> String {
+    let mut names: Vec<String> = names.collect();
+    if names.len() > NAMES {
+        let more = format!("and {} more", names.len() - NAMES);
+        names.truncate(NAMES);
+        names.push(more);
+    }
+    names.join(", ")
+}

@@ -5,12 +5,14 @@ use serde::Serialize;
 use crate::model::shown::shown_name;
 use crate::placement::loss::{HostLoss, aftermath};
 use crate::placement::why::Grounds;
-use crate::placement::{AllocationScore, PlacingError, ResourceIdx, Strategy, WorkingSet};
+use crate::placement::{AllocationScore, PlacingError, ResourceChanges, ResourceIdx, Strategy, WorkingSet};
 use crate::report::json::Generator;
 use crate::report::table::{Align, Table};
 
+use super::first_few;
 use super::json::ScoreView;
 use super::text::trimmed;
+use super::transition::reason as cause;
 use super::why as words;
 
 /// The name of the schema.
@@ -83,8 +85,9 @@ impl SurvivalResult<'_> {
     fn reasons(&self, loss: &HostLoss) -> Result<Vec<String>, PlacingError> {
         let (left, placed) = aftermath(self.settled, self.strategy, &loss.hosts)?;
         let grounds = Grounds::of(&left, self.strategy, &placed)?;
+        let changes = ResourceChanges::of(&left, self.strategy, &placed);
         let reason = |resource: &ResourceIdx| match placed.host(*resource) {
-            Some(_) => "what it needs does not run".to_owned(),
+            Some(_) => changes.causes[resource.get()].map_or_else(String::new, |why| cause(&left, why)),
             None => grounds.why(*resource).map_or_else(String::new, |reasons| words::short(&left, &reasons)),
         };
         let line = |resource: &ResourceIdx| {
@@ -102,13 +105,10 @@ impl SurvivalResult<'_> {
 
     /// The first few names.
     fn names(&self, resources: &[ResourceIdx]) -> String {
-        const SHOWN: usize = 5;
-        let names = resources.iter().take(SHOWN).map(|one| shown_name(&self.settled.resource(*one).id));
-        let mut names: Vec<String> = names.collect();
-        if resources.len() > SHOWN {
-            names.push(format!("and {} more", resources.len() - SHOWN));
+        match resources {
+            [] => "-".to_owned(),
+            _ => first_few(resources.iter().map(|one| shown_name(&self.settled.resource(*one).id))),
         }
-        if names.is_empty() { "-".to_owned() } else { names.join(", ") }
     }
 
     /// The document.

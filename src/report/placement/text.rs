@@ -8,11 +8,11 @@ use crate::placement::{
 };
 use crate::report::table::{Align, Table};
 
-use super::changes::{ResourceAction, changes, primitives, remarks};
+use super::changes::{ResourceAction, primitives, remarks};
 use super::optimum;
-use super::why;
+use super::{warnings, why};
 
-/// The lines about a whole cluster, with what a plan does there if there is one already.
+/// The lines about a whole cluster, and what is done there.
 ///
 /// # Errors
 /// Those of placing the resources once more, to find out why some have no place.
@@ -20,7 +20,7 @@ pub fn lines(
     set: &WorkingSet,
     strategy: Strategy,
     placed: &AllPlaced,
-    plan: Option<&Transition>,
+    plan: &Transition,
 ) -> Result<Vec<String>, PlacingError> {
     let mut lines = vec![format!(
         "Strategy {}: {} nodes, {} resources",
@@ -29,7 +29,7 @@ pub fn lines(
         primitives(set).count()
     )];
     lines.push(String::new());
-    lines.extend(resources(set, &changes(set, placed, plan)));
+    lines.extend(resources(set, &plan.changes));
     lines.push(String::new());
     lines.extend(hosts(set, placed));
     let unplaced = unplaced(set, strategy, placed)?;
@@ -41,6 +41,11 @@ pub fn lines(
     if !over.is_empty() {
         lines.push(String::new());
         lines.push(format!("Warning: more is placed there than fits: {}", over.join(", ")));
+    }
+    let warnings = warnings::lines(set, placed, plan);
+    if !warnings.is_empty() {
+        lines.push(String::new());
+        lines.extend(warnings);
     }
     if let Some(optimum) = &placed.optimum {
         lines.push(String::new());

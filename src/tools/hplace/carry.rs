@@ -14,6 +14,7 @@ use crate::placement::pinning::{ExpectedPlace, Foresight, Pinning, current, pin}
 use crate::placement::{AllPlaced, Strategy, cib, transition};
 use crate::report::json;
 use crate::report::number::counted;
+use crate::report::placement::warnings::in_a_circle;
 use crate::report::placement::{carried, commands, json as documents, text, transition as graphs};
 use crate::tools::ExitStatus;
 use crate::tools::options::Options;
@@ -63,11 +64,12 @@ pub(super) fn bring(
     ensure_quorum(&cib.set)?;
     let pinning = pin(&cib.text, &cib.source, placed)?;
     let change = CibChange::Pin(pinning.pins);
-    let status = status(&cib.set, placed);
+    let plan = transition(&cib.set, strategy, placed);
+    let status = status(&cib.set, placed, &plan);
     if let Some(form) = options.placement.commands {
         return print(&commands::lines(form, &change)?, status, output);
     }
-    print(&text::lines(&cib.set, strategy, placed, None)?, status, output)?;
+    print(&text::lines(&cib.set, strategy, placed, &plan)?, status, output)?;
     let CibChange::Pin(pins) = &change else { return Ok(status) };
     print(&carried::pins(pins), status, output)?;
     if pins.is_empty() {
@@ -171,17 +173,17 @@ fn propose(
     let made = change.made_in(&cib.text, &cib.source)?;
     let outlook = Foresight::of(&made, &cib.source)?;
     let (set, placed, strategy) = (&outlook.set, &outlook.placed, outlook.set.strategy());
-    let status = status(set, placed);
+    let plan = transition(set, strategy, placed);
+    let status = status(set, placed, &plan);
     if let Some(form) = options.placement.commands {
         return print(&commands::lines(form, &change)?, status, output);
     }
-    let plan = transition(set, strategy, placed);
     if options.json {
-        output.write(&json::text(&documents::document(set, strategy, placed, Some(&plan))?)?)?;
+        output.write(&json::text(&documents::document_with_plan(set, strategy, placed, &plan)?)?)?;
         output.flush()?;
         return Ok(status);
     }
-    let mut lines = text::lines(set, strategy, placed, Some(&plan))?;
+    let mut lines = text::lines(set, strategy, placed, &plan)?;
     lines.push(String::new());
     lines.extend(graphs::lines(set, &plan));
     lines.extend(carried::later(&outlook));
@@ -206,6 +208,10 @@ impl ProposedChange<'_> {
             set.outside.is_empty(),
             "the cluster has what this tool does not know, so that nobody can tell what it would do: nothing is changed"
         );
+        if let Some(circle) = self.outlook.circles.first() {
+            let circle = in_a_circle(&self.outlook.set, circle);
+            bail!("{circle}, so that Pacemaker never gets to the end, and nothing is changed: take one of these constraints away");
+        }
         let wanted = self.outlook.first();
         match simulate(&self.change.made_in(text, source)?)? {
             Simulation::Absent => {

@@ -192,6 +192,12 @@ fn accept(set: &WorkingSet, options: &PlacementOptions, output: &mut Output) -> 
             printable(host, 60)
         ))?;
     }
+    if let Some(word) = &set.unknown_strategy {
+        let word = printable(word, 60);
+        output.error_line(&format!(
+            "Warning: there is no placement-strategy '{word}': Pacemaker takes 'default', which does not look at capacities"
+        ))?;
+    }
     if let Some(policy) = set.without_quorum {
         let what = match policy {
             QuorumPolicy::Stop => "Pacemaker stops what runs, and starts nothing",

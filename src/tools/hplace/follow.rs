@@ -18,7 +18,7 @@ use crate::execute::{ClusterId, Ending};
 use crate::model::shown::shown_name;
 use crate::placement::cib::change::CibChange;
 use crate::placement::pinning::ExpectedPlace;
-use crate::placement::{WorkingSet, cib, place};
+use crate::placement::{WorkingSet, cib, place, transition};
 use crate::report::placement::carried;
 use crate::tools::ExitStatus;
 use crate::tools::execution::{Consent, JournalName, Lock, ask, journal_path, tell_cut_off, unwritable};
@@ -106,7 +106,8 @@ pub(super) fn resume(options: &Options, path: &Path, output: &mut Output) -> any
 /// Whether anything that should run does not, now that all is done.
 fn end_status() -> anyhow::Result<ExitStatus> {
     let set = cib::parse(&Suite.document()?, "cibadmin")?;
-    Ok(status(&set, &place(&set, set.strategy())?))
+    let placed = place(&set, set.strategy())?;
+    Ok(status(&set, &placed, &transition(&set, set.strategy(), &placed)))
 }
 
 fn lock(header: &CibHeader) -> anyhow::Result<Lock> {

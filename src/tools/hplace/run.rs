@@ -37,22 +37,24 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
     }
     let asked = asked(set, options)?;
     let (strategy, placed) = best::placed(set, all)?;
-    let wanted = options.transition || options.dot || options.transition_xml;
-    let plan = wanted.then(|| transition(set, strategy, &placed));
-    match &plan {
-        _ if as_json => {
-            output.write(&json::text(&documents::document(set, strategy, &placed, plan.as_ref())?)?)?;
+    let plan = transition(set, strategy, &placed);
+    match () {
+        () if as_json && options.transition => {
+            output.write(&json::text(&documents::document_with_plan(set, strategy, &placed, &plan)?)?)?;
         }
-        _ if options.crm_simulate_format => {
+        () if as_json => {
+            output.write(&json::text(&documents::document(set, strategy, &placed, &plan.changes)?)?)?;
+        }
+        () if options.crm_simulate_format => {
             crm_simulate::each_line(set, &placed, |line| output.line(line))?;
         }
-        Some(plan) if options.dot => output.write(&graphs::dot(set, plan))?,
-        Some(plan) if options.transition_xml => output.write(&graphs::xml(set, plan))?,
-        _ => {
-            let mut lines = lines(set, strategy, &placed, plan.as_ref(), options, &asked)?;
-            if let Some(plan) = &plan {
+        () if options.dot => output.write(&graphs::dot(set, &plan))?,
+        () if options.transition_xml => output.write(&graphs::xml(set, &plan))?,
+        () => {
+            let mut lines = lines(set, strategy, &placed, &plan, options, &asked)?;
+            if options.transition {
                 lines.push(String::new());
-                lines.extend(graphs::lines(set, plan));
+                lines.extend(graphs::lines(set, &plan));
             }
             lines.iter().try_for_each(|line| output.line(line))?;
         }
@@ -62,7 +64,7 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
         // these forms do not tell what the status is about
         text::unplaced(set, strategy, &placed)?.iter().try_for_each(|line| output.error_line(line))?;
     }
-    Ok(status(set, &placed))
+    Ok(status(set, &placed, &plan))
 }
 
 /// What becomes of guest nodes: placing them and what runs there is known, what is done then, and in which order, is not.
@@ -76,11 +78,12 @@ fn guests(options: &PlacementOptions) -> GuestReading {
     }
 }
 
-/// Whether anything that should run has no place.
-pub(super) fn status(set: &WorkingSet, placed: &AllPlaced) -> ExitStatus {
-    match placed.unplaced(set).next() {
-        Some(_) => ExitStatus::Unplaced,
-        None => ExitStatus::Success,
+/// Whether anything that should run has no place, or does not run in the end, or Pacemaker never gets there.
+pub(super) fn status(set: &WorkingSet, placed: &AllPlaced, plan: &Transition) -> ExitStatus {
+    let are_placed = placed.unplaced(set).next().is_none();
+    match are_placed && plan.circles.is_empty() && plan.changes.down(set, placed).is_empty() {
+        true => ExitStatus::Success,
+        false => ExitStatus::Unplaced,
     }
 }
 
@@ -155,17 +158,13 @@ fn lines(
     set: &WorkingSet,
     strategy: Strategy,
     placed: &AllPlaced,
-    plan: Option<&Transition>,
+    plan: &Transition,
     options: &PlacementOptions,
     asked: &[ResourceIdx],
 ) -> anyhow::Result<Vec<String>> {
     let explained = |resources: &mut dyn Iterator<Item = ResourceIdx>| -> anyhow::Result<Vec<String>> {
-        let changes = match plan {
-            Some(plan) => plan.changes.clone(),
-            None => ResourceChanges::of(set, placed),
-        };
         let grounds = Grounds::of(set, strategy, placed)?;
-        Ok(resources.flat_map(|resource| words::lines(&grounds, &changes, resource)).collect())
+        Ok(resources.flat_map(|resource| words::lines(&grounds, &plan.changes, resource)).collect())
     };
     if !asked.is_empty() {
         return explained(&mut asked.iter().copied());

@@ -72,7 +72,7 @@ fn settled(all: &Options, output: &mut Output) -> anyhow::Result<(WorkingSet, St
     let strategy = method.strategy().context(
         "what would be is up to Pacemaker, which does not place as --strategy optimal does: name one of its strategies",
     )?;
-    Ok((set.settled(&place(&set, strategy)?), strategy))
+    Ok((set.settled(strategy, &place(&set, strategy)?), strategy))
 }
 
 /// The size that words such as `cpu=2,memory=4096` name.

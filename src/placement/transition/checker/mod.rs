@@ -8,7 +8,7 @@ use super::action::ActionTask::{
     EnoughStarted, Fence, LoadStopped, MigrateFrom, MigrateTo, Reload, Running, Shutdown, Start, Stop,
     Stopped, Unfence,
 };
-use super::{ActionTask, ResourceChange, Transition};
+use super::{ActionTask, ResourceChange, Transition, WaitReason};
 use crate::placement::index::{AttributeIdx, HostIdx, ResourceIdx};
 use crate::placement::placing::AllPlaced;
 use crate::placement::working_set::{
@@ -108,6 +108,12 @@ impl TransitionChecker<'_> {
         self.transition.changes.get(resource)
     }
 
+    /// Whether a primitive runs in the end, or would if it did not wait in a circle: Pacemaker goes by what it wants to do.
+    fn comes_or_waits(&self, resource: ResourceIdx) -> bool {
+        let waits = self.transition.changes.causes[resource.get()] == Some(WaitReason::Circle);
+        waits || self.change(resource).runs_on().is_some()
+    }
+
     /// Where a primitive is at first, and where else it is to be stopped.
     fn beginning(&self, resource: ResourceIdx) -> (PrimitivePlace, Vec<HostIdx>) {
         let (of, change) = (self.set.resource(resource), self.change(resource));
@@ -158,12 +164,10 @@ impl TransitionChecker<'_> {
                 None => self.faults.push(TransitionFault::Misplaced(step)),
             }
         }
-        let stuck: HashSet<ResourceIdx> =
-            self.transition.stuck().filter_map(|step| self.transition.step(step).resource).collect();
         for resource in self.set.resource_indices() {
             let end = PrimitivePlace { runs: self.change(resource).runs_on(), under_way: None, left: None };
             let is_primitive = self.set.resource(resource).is_primitive();
-            if is_primitive && !stuck.contains(&resource) && now[resource.get()] != end {
+            if is_primitive && now[resource.get()] != end {
                 self.faults.push(TransitionFault::WrongEnd(resource));
             }
         }
@@ -218,7 +222,7 @@ impl TransitionChecker<'_> {
     /// Of a clone that is needed, one instance is enough; all that start or stop are waited for.
     fn after_a_clone(&mut self, order: &StartOrder) {
         let firsts = self.set.primitives(&order.first).into_owned();
-        let runs = firsts.iter().any(|first| self.change(*first).runs_on().is_some());
+        let runs = firsts.iter().any(|first| self.comes_or_waits(*first));
         for then in self.set.primitives(&order.then).iter() {
             let change = self.change(*then);
             let held = matches!(change, ResourceChange::Held(_)) || !self.set.is_managed(*then);
@@ -240,7 +244,7 @@ impl TransitionChecker<'_> {
     fn choice(&mut self, choice: &ChoiceOrder) {
         let set = self.set;
         let runs = |first: &&ResourceIdx| {
-            let runs = |part: &ResourceIdx| self.change(*part).runs_on().is_some();
+            let runs = |part: &ResourceIdx| self.comes_or_waits(*part);
             set.resource(**first).is_group() || set.primitives(first).iter().any(runs)
         };
         let are_enough = choice.firsts.iter().filter(runs).count() >= choice.enough;
@@ -272,7 +276,7 @@ impl TransitionChecker<'_> {
         let (one, other) = (self.change(first), self.change(then));
         let bound = symmetrical || matches!(other, ResourceChange::Start(_));
         let held = matches!(other, ResourceChange::Held(_)) || !self.set.is_managed(then);
-        if bound && !held && one.runs_on().is_none() && other.runs_on().is_some() {
+        if bound && !held && !self.comes_or_waits(first) && other.runs_on().is_some() {
             self.faults.push(TransitionFault::WithoutNeeded(first, then));
         }
         let goes_on = of_group && other.migrates();

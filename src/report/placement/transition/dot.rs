@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::key;
-use crate::placement::transition::{ResourceChange, Transition, TransitionAction};
+use crate::placement::transition::{ResourceChange, ResourceChanges, Transition, TransitionAction, WaitReason};
 use crate::placement::{HostIdx, WorkingSet};
 use crate::plan::graph::StepIdx;
 
@@ -22,7 +22,10 @@ pub fn dot(set: &WorkingSet, transition: &Transition) -> String {
         let name = quoted(format!("{id}_{task}_0 {}", set.host(host).name));
         let _ = writeln!(out, "\"{name}\" [ style=dashed color=\"red\" fontcolor=\"black\"]");
     };
-    for (of, change) in set.resources.iter().zip(&transition.changes.by_resource) {
+    let ResourceChanges { by_resource, causes } = &transition.changes;
+    let changed = by_resource.iter().zip(causes).zip(&set.resources);
+    // what only waits in a circle is among the steps
+    for ((change, _), of) in changed.filter(|((_, cause), _)| **cause != Some(WaitReason::Circle)) {
         match change {
             ResourceChange::Blocked(host) => not_done(&of.id, "start", *host),
             ResourceChange::Held(host) => not_done(&of.id, "stop", *host),
