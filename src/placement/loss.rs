@@ -7,8 +7,9 @@ use rayon::prelude::*;
 use super::index::{HostIdx, ResourceIdx};
 use super::place::{PlacingError, place};
 use super::placing::AllPlaced;
+use super::score::AllocationScore;
 use super::transition::{ResourceChange, ResourceChanges};
-use super::working_set::{HostState, RunCondition, Strategy, Unfencing, WorkingSet};
+use super::working_set::{HostState, LocationScore, RunCondition, Strategy, Unfencing, WorkingSet};
 
 /// What the loss of some hosts at once means.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +40,7 @@ impl HostLoss {
             match changes.get(resource).runs_on() {
                 // an instance that has no host left to go to is gone with its own
                 None if spare.contains(&resource) => {}
+                None if left.fences_only_what_is_left(resource) => {}
                 None => down.push(resource),
                 Some(_) if hosts.contains(&was) => restarted.push(resource),
                 Some(now) if now != was => moved.push(resource),
@@ -137,6 +139,18 @@ impl WorkingSet {
         let mut after = self.clone();
         after.lose(lost);
         after
+    }
+
+    /// Whether a resource is a fencing device that locations keep from all hosts that are left: these are what it fences, so that
+    /// nobody misses it.
+    fn fences_only_what_is_left(&self, resource: ResourceIdx) -> bool {
+        let is_banned = |host: &HostIdx| {
+            let is_it = |of: &LocationScore| of.resource == resource && of.host == *host;
+            let of_it = self.locations.iter().filter(|of| is_it(of));
+            of_it.map(|of| of.score).any(|score| score == AllocationScore::MINUS_INFINITY)
+        };
+        let mut left = self.host_indices().filter(|host| self.host(*host).state.available());
+        self.resource(resource).fences() && left.all(|host| is_banned(&host))
     }
 
     fn lose(&mut self, lost: &[HostIdx]) {

@@ -12,11 +12,14 @@ use super::index::{HostIdx, ResourceIdx};
 use super::score::{AllocationScore, ScoreTable};
 use super::shift::TableShift;
 use super::wishes::{Share, Towards, Wishes};
+use super::working_set::WorkingSet;
 
 /// Most resources of a chain in which each hangs on the next.
 const DEEPEST: usize = 1000;
-/// Most scores that are looked at, on all paths that are followed: seconds.
-const MOST_WORK: usize = 3_000_000_000;
+/// Most work on colocations that are followed again and again, of all paths together, in scores that are looked at: three seconds.
+const MOST_WORK: usize = 100_000_000;
+/// The work of a step beside its scores.
+const STEP_WORK: usize = 16;
 /// Most hosts of all shifts that are kept for other resources of the sequence.
 const KEPT: usize = 4_000_000;
 /// Most hosts of all wishes of others that are taken apart for one resource.
@@ -73,7 +76,9 @@ pub(super) struct HeardWish {
 pub(super) struct MergeState {
     marked: Vec<bool>,
     depth: usize,
-    /// Scores that were looked at.
+    /// The steps since the first resource whose paths are followed.
+    steps: usize,
+    /// The work of all steps so far, but for as many from each first resource as there are colocations.
     work: usize,
     /// Why paths were not followed to their end.
     pub(super) given_up: Option<GivenUp>,
@@ -92,6 +97,14 @@ pub(super) struct MergeState {
 impl MergeState {
     pub(super) fn new(resources: usize) -> MergeState {
         MergeState { marked: vec![false; resources], ..MergeState::default() }
+    }
+
+    /// Counts a step. With more of them than there are colocations, some are followed again.
+    fn count_step(&mut self, set: &WorkingSet) {
+        self.steps = if self.depth == 0 { 0 } else { self.steps + 1 };
+        if self.steps > set.colocations.len() {
+            self.work += set.hosts.len() + STEP_WORK;
+        }
     }
 
     /// Forgets what hangs on tables and lists that have changed.
@@ -184,7 +197,7 @@ impl<'a> Wishes<'a> {
         }
         // a listener's patience ends first
         if self.merging.heard.is_none() {
-            self.merging.work += self.set.hosts.len();
+            self.merging.count_step(self.set);
         }
         self.merging.given_up = match () {
             () if self.merging.depth == DEEPEST => Some(GivenUp::TooDeep),

@@ -102,6 +102,25 @@ fn what_waits_for_one_that_is_stopped_on_purpose() {
     hplace(&[], &both.replace(order, "")).code(0);
 }
 
+#[test]
+fn a_device_that_fences_the_last_node_is_not_missed() {
+    let ban = |name: &str, node: &str| {
+        format!(r#"<rsc_location id="l-{name}" rsc="{name}" node="{node}" score="-INFINITY"/>"#)
+    };
+    let device = r#"class="stonith" type="fence_x""#;
+    // fb, which is kept from beta, runs on alpha
+    let with = |kind: &str| {
+        let resources = format!(r#"<primitive id="fa" {device}/><primitive id="fb" {kind}/>"#);
+        let constraints = format!("<constraints>{}{}", ban("fa", "alpha"), ban("fb", "beta"));
+        let text = TwoNodes { options: "", on_alpha: &["fb"], ..TWO }.text();
+        text.replace(TWO.resources, &resources)
+            .replace("<constraints>", &constraints)
+            .replace(r#"id="fb" type="Dummy""#, &format!(r#"id="fb" {kind}"#))
+    };
+    hplace(&["survive"], &with(device)).code(0).stdout(contains("something stays down after 0 of them"));
+    hplace(&["survive"], &with(r#"type="Dummy""#)).code(2);
+}
+
 /// A clone of a group of which each member needs 2 cpu.
 const CLONE: &str = r#"<clone id="c"><group id="g">
     <primitive id="g1" type="Dummy"><utilization id="gu1"><nvpair id="gc1" name="cpu" value="2"/></utilization></primitive>

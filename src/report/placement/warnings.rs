@@ -12,7 +12,7 @@ pub(super) fn lines(set: &WorkingSet, placed: &AllPlaced, plan: &Transition) -> 
     let circles = plan.circles.iter().map(|circle| {
         format!("Warning: {}: Pacemaker never gets to these, nor to what waits for them", in_a_circle(set, circle))
     });
-    circles.chain(nothing_fences(set)).chain(lost(set, placed, plan)).collect()
+    circles.chain(nothing_fences(set)).chain(lost(set, placed, plan)).chain(by_chance(set, placed)).collect()
 }
 
 /// Who waits for whom, and why.
@@ -20,6 +20,17 @@ pub(crate) fn in_a_circle(set: &WorkingSet, circle: &WaitCircle) -> String {
     let names = circle.resources.iter().map(|one| shown_name(&set.resource(*one).id));
     let reasons: Vec<String> = circle.reasons.iter().map(|why| reason(set, *why)).collect();
     format!("{} wait for each other in a circle ({})", first_few(names), reasons.join(", "))
+}
+
+/// The resources for which Pacemaker's own answer hangs on the order in which it keeps nodes in memory.
+fn by_chance(set: &WorkingSet, placed: &AllPlaced) -> Option<String> {
+    let by_chance = placed.records.iter().filter(|record| record.order_dependent && record.host.is_some());
+    let names: Vec<String> = by_chance.map(|record| shown_name(&set.resource(record.resource).id)).collect();
+    let names = Some(names).filter(|names| !names.is_empty())?;
+    Some(format!(
+        "Warning: Pacemaker can place these elsewhere, and what comes after them, as nodes are equally free and the order in its memory decides: {}",
+        first_few(names.into_iter())
+    ))
 }
 
 fn nothing_fences(set: &WorkingSet) -> Option<String> {
