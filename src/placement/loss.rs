@@ -149,8 +149,9 @@ impl WorkingSet {
             let of_it = self.locations.iter().filter(|of| is_it(of));
             of_it.map(|of| of.score).any(|score| score == AllocationScore::MINUS_INFINITY)
         };
-        let mut left = self.host_indices().filter(|host| self.host(*host).state.available());
-        self.resource(resource).fences() && left.all(|host| is_banned(&host))
+        let left: Vec<HostIdx> =
+            self.host_indices().filter(|host| self.host(*host).state.available()).collect();
+        self.resource(resource).fences() && !left.is_empty() && left.iter().all(is_banned)
     }
 
     fn lose(&mut self, lost: &[HostIdx]) {

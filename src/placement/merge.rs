@@ -5,7 +5,7 @@
 //! table on which no step is given up for want of hosts; where that is not certain, and in circles, paths are followed as
 //! Pacemaker does.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::index::{HostIdx, ResourceIdx};
@@ -17,7 +17,7 @@ use super::working_set::WorkingSet;
 /// Most resources of a chain in which each hangs on the next.
 const DEEPEST: usize = 1000;
 /// Most work on colocations that are followed again and again, of all paths together, in scores that are looked at: three seconds.
-const MOST_WORK: usize = 100_000_000;
+const MOST_WORK: usize = 150_000_000;
 /// The work of a step beside its scores.
 const STEP_WORK: usize = 16;
 /// Most hosts of all shifts that are kept for other resources of the sequence.
@@ -242,6 +242,10 @@ impl<'a> Wishes<'a> {
         if !self.some_host_is_left(&merged) {
             return table.is_none().then_some(merged);
         }
+        // looked at once, where paths begin
+        if self.merging.depth == 1 && self.is_quiet(resource, how) {
+            return Some(merged);
+        }
         for (other, next) in self.next(resource, how.towards, share.factor < 0.0) {
             let share = Share { sparing: share.sparing, ..next };
             if let Some(more) = self.merge(other, WishMerge { table: Some(&merged), share, ..how }) {
@@ -249,6 +253,31 @@ impl<'a> Wishes<'a> {
             }
         }
         Some(merged)
+    }
+
+    /// Whether none of the primitives behind a resource has a score other than 0 anywhere, so that none of them adds anything.
+    fn is_quiet(&self, resource: ResourceIdx, how: WishMerge<'_>) -> bool {
+        #[cfg(test)]
+        if self.merging.by_paths {
+            return false;
+        }
+        if self.merging.heard.is_some() || !self.set.host_indices().all(|host| self.available(host)) {
+            return false;
+        }
+        let adds_nothing = |of: ResourceIdx| {
+            let scores = &how.tables[of.get()];
+            let is_zero = |host| scores.get(host) == Some(AllocationScore::ZERO);
+            self.set.resource(of).is_primitive() && self.set.host_indices().all(is_zero)
+        };
+        let (mut seen, mut left) = (HashSet::from([resource]), vec![resource]);
+        while let Some(of) = left.pop() {
+            if !adds_nothing(of) {
+                return false;
+            }
+            let next = self.next(of, how.towards, false).into_iter().map(|(other, _)| other);
+            left.extend(next.filter(|other| seen.insert(*other)));
+        }
+        true
     }
 
     /// The same without following paths, if some host is left on all of them for certain.
@@ -414,6 +443,34 @@ mod tests {
             table
         });
         prop::collection::vec(table, RESOURCES + 1)
+    }
+
+    /// Where all keep away from each other, those that add nothing are not followed, and nobody misses them.
+    #[test]
+    fn paths_that_add_nothing_need_not_be_followed() {
+        let mutual: Vec<(usize, usize, usize)> =
+            (0..3).flat_map(|one| (0..3).map(move |other| (one, other, 3))).collect();
+        let set = set(&mutual);
+        let mut zero = ScoreTable::empty(HOSTS);
+        set.host_indices().for_each(|host| zero.set(host, AllocationScore::ZERO));
+        let mut other = zero.clone();
+        other.set(HostIdx::new(0), AllocationScore::of(-72));
+        for third in [&zero, &other] {
+            let mut tables = vec![zero.clone(); RESOURCES + 1];
+            tables[2] = third.clone();
+            let share = Share { colocation: 0, attribute: None, factor: -0.5, sparing: false };
+            let added = |by_paths: bool| {
+                let mut wishes = Wishes::of(&set);
+                wishes.merging.by_paths = by_paths;
+                (0..HOSTS).for_each(|host| wishes.settle_guest(HostIdx::new(host), true));
+                let all = set.resource_indices().take(3);
+                let all = all.map(|of| wishes.added(&tables, of, zero.clone(), share));
+                (all.collect::<Vec<_>>(), wishes.merging.steps)
+            };
+            let ((quick, few), (slow, many)) = (added(false), added(true));
+            assert_eq!(quick, slow);
+            assert_eq!(few < many, third == &zero);
+        }
     }
 
     proptest! {
