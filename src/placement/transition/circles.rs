@@ -64,7 +64,7 @@ fn all_at_once(set: &WorkingSet, change: ResourceChange) -> Actions {
     };
     let changes: Vec<ResourceChange> = set.resource_indices().map(of).collect();
     let mut actions = Actions::default();
-    own::add(set, &changes, &mut actions);
+    own::add(set, &[], &changes, &mut actions);
     constraints::add(set, &changes, &mut actions);
     choices::add(set, &changes, &mut actions);
     actions

@@ -22,7 +22,7 @@ pub fn dot(set: &WorkingSet, transition: &Transition) -> String {
         let name = quoted(format!("{id}_{task}_0 {}", set.host(host).name));
         let _ = writeln!(out, "\"{name}\" [ style=dashed color=\"red\" fontcolor=\"black\"]");
     };
-    let ResourceChanges { by_resource, causes } = &transition.changes;
+    let ResourceChanges { by_resource, causes, .. } = &transition.changes;
     let changed = by_resource.iter().zip(causes).zip(&set.resources);
     // what only waits in a circle is among the steps
     for ((change, _), of) in changed.filter(|((_, cause), _)| **cause != Some(WaitReason::Circle)) {
