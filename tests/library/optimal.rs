@@ -13,8 +13,8 @@ use htools::generate::random::Random;
 use htools::placement::optimal::{PlacingLimits, PlacingStage, ThenGoal};
 use htools::placement::working_set::Colocation;
 use htools::placement::{
-    AllPlaced, AllocationScore, HostIdx, ResourceChanges, ResourceIdx, Strategy, WaitReason, WorkingSet, cib, optimal,
-    place, transition,
+    AllPlaced, AllocationScore, HostIdx, ResourceChanges, ResourceIdx, Strategy, WaitReason, WorkingSet, cib,
+    optimal, place, transition,
 };
 use htools::search::Deadline;
 

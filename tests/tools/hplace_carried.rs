@@ -249,7 +249,9 @@ fn a_circle_of_orders_is_not_walked_into() {
     let cluster = PaperCluster::new();
     let orders = r#"<constraints><rsc_order id="a" first="rsc-small" then="rsc-medium"/><rsc_order id="b" first="rsc-medium" then="rsc-small"/></constraints>"#;
     cluster.write("now", &fs::read_to_string(SMALL).unwrap().replace("<constraints/>", orders));
-    let refused = contains("wait for each other in a circle (order a, order b), so that Pacemaker never gets to the end, and nothing is changed");
+    let refused = contains(
+        "wait for each other in a circle (order a, order b), so that Pacemaker never gets to the end, and nothing is changed",
+    );
     cluster.run(&["--live", "evacuate", "node2", "-X", "--yes"]).code(1).stderr(refused);
     assert_eq!(cluster.calls(), "");
 }

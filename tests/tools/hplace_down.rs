@@ -67,11 +67,12 @@ fn orders_in_a_circle() {
     for words in [&["--transition"][..], &["--dot"], &["--json"]] {
         hplace(words, &circle).code(2);
     }
-    hplace(&["--json"], &circle).stdout(contains(r#""action": "blocked""#).and(contains(
-        "\"down\": [\n    \"db\",\n    \"web\"\n  ]",
-    )));
+    hplace(&["--json"], &circle).stdout(
+        contains(r#""action": "blocked""#).and(contains("\"down\": [\n    \"db\",\n    \"web\"\n  ]")),
+    );
     // Pacemaker's own graph has them all the same
-    hplace(&["--dot"], &circle).stdout(contains("\"db_start_0 alpha\" [ style=bold").and(contains("dashed").not()));
+    hplace(&["--dot"], &circle)
+        .stdout(contains("\"db_start_0 alpha\" [ style=bold").and(contains("dashed").not()));
     // one that does not bind, or not for stops, is a circle, too
     for word in [r#"kind="Optional""#, r#"kind="Serialize""#, r#"symmetrical="false""#] {
         let soft = circle.replace(r#"then="db""#, &format!(r#"then="db" {word}"#));
@@ -84,7 +85,8 @@ fn orders_in_a_circle() {
     let together = r#"<constraints><rsc_colocation id="c" rsc="web" with-rsc="db" score="INFINITY"/>"#;
     let running = running.replace("<constraints>", together);
     hplace(&[], &running).code(0).stdout(contains("Warning").not());
-    let without_alpha = "Without alpha:\n  db, priority 0: it waits in a circle\n  web, priority 0: it waits in a circle\n";
+    let without_alpha =
+        "Without alpha:\n  db, priority 0: it waits in a circle\n  web, priority 0: it waits in a circle\n";
     hplace(&["survive"], &running).code(2).stdout(contains(without_alpha));
     hplace(&["evacuate", "alpha"], &running).code(2).stdout(contains(warned));
     let itself = circle.replace(r#"then="db""#, r#"then="web""#);
@@ -131,9 +133,14 @@ const CLONE: &str = r#"<clone id="c"><group id="g">
 fn a_part_of_an_instance_is_missed() {
     let options = r#"<nvpair id="o1" name="stonith-enabled" value="false"/><nvpair id="o2" name="placement-strategy" value="utilization"/>"#;
     let cloned = TwoNodes { options, resources: CLONE, ..TWO }.text();
-    hplace(&[], &cloned).code(2).stdout(contains("Not placed: g2:1 (alpha: g1:0 is there; beta: no room: cpu lacks 2)"));
+    hplace(&[], &cloned)
+        .code(2)
+        .stdout(contains("Not placed: g2:1 (alpha: g1:0 is there; beta: no room: cpu lacks 2)"));
     // where both have room, all is well, also when one is lost
-    let roomy = cloned.replace(r#"name="cpu" value="2"/></utilization></node>"#, r#"name="cpu" value="4"/></utilization></node>"#);
+    let roomy = cloned.replace(
+        r#"name="cpu" value="2"/></utilization></node>"#,
+        r#"name="cpu" value="4"/></utilization></node>"#,
+    );
     assert_ne!(roomy, cloned);
     hplace(&[], &roomy).code(0);
     hplace(&["survive"], &roomy).code(0);
@@ -141,7 +148,9 @@ fn a_part_of_an_instance_is_missed() {
     let vm = r#"<primitive id="vm" type="Dummy"><meta_attributes id="vm-m"><nvpair id="vm-m1" name="priority" value="9"/></meta_attributes>
         <utilization id="vm-u"><nvpair id="vm-c" name="cpu" value="1"/></utilization></primitive><clone id="c"><meta_attributes id="cm"><nvpair id="cm1" name="priority" value="5"/></meta_attributes>"#;
     let crowded = roomy.replace(r#"<clone id="c">"#, vm).replacen(r#"value="4""#, r#"value="5""#, 1);
-    hplace(&["survive"], &crowded).code(2).stdout(contains(", priority 5: alpha: offline; beta: no room: cpu lacks 1"));
+    hplace(&["survive"], &crowded)
+        .code(2)
+        .stdout(contains(", priority 5: alpha: offline; beta: no room: cpu lacks 1"));
 }
 
 #[test]
@@ -167,7 +176,9 @@ fn what_pacemaker_refuses_or_replaces() {
         (format!(r#"<clone id="c"><group id="g">{util}{inner}</group></clone>"#), "group 'g'"),
     ] {
         let wrong = TWO.text().replace(TWO.resources, &text);
-        hplace(&[], &wrong).code(1).stderr(contains(named).and(contains("only primitives have a utilization")));
+        hplace(&[], &wrong)
+            .code(1)
+            .stderr(contains(named).and(contains("only primitives have a utilization")));
     }
     let strategy = |word: &str| {
         let options = format!(r#"{}<nvpair id="o2" name="placement-strategy" value="{word}"/>"#, TWO.options);

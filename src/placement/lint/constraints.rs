@@ -81,7 +81,9 @@ pub(super) fn leftovers(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, Placi
             _ => return None,
         };
         let resource = shown_name(location.attribute("rsc")?);
-        let problem = format!("a command has left this constraint on {resource}: it {does} until somebody takes it away");
+        let problem = format!(
+            "a command has left this constraint on {resource}: it {does} until somebody takes it away"
+        );
         let advice = format!("if that is no longer meant: crm_resource --clear --resource {resource}");
         Some(Complaint::about(location, problem, advice))
     };

@@ -10,7 +10,10 @@ use super::transition::reason;
 /// The warnings about a placed cluster and what is done there.
 pub(super) fn lines(set: &WorkingSet, placed: &AllPlaced, plan: &Transition) -> Vec<String> {
     let circles = plan.circles.iter().map(|circle| {
-        format!("Warning: {}: Pacemaker never gets to these, nor to what waits for them", in_a_circle(set, circle))
+        format!(
+            "Warning: {}: Pacemaker never gets to these, nor to what waits for them",
+            in_a_circle(set, circle)
+        )
     });
     circles.chain(nothing_fences(set)).chain(lost(set, placed, plan)).chain(by_chance(set, placed)).collect()
 }

@@ -210,7 +210,9 @@ impl ProposedChange<'_> {
         );
         if let Some(circle) = self.outlook.circles.first() {
             let circle = in_a_circle(&self.outlook.set, circle);
-            bail!("{circle}, so that Pacemaker never gets to the end, and nothing is changed: take one of these constraints away");
+            bail!(
+                "{circle}, so that Pacemaker never gets to the end, and nothing is changed: take one of these constraints away"
+            );
         }
         let wanted = self.outlook.first();
         match simulate(&self.change.made_in(text, source)?)? {

@@ -10,7 +10,7 @@ use crate::model::shown::shown_name;
 use crate::placement::cib::GuestReading;
 use crate::placement::why::Grounds;
 use crate::placement::{
-    AllPlaced, PlacementMethod, ResourceChanges, ResourceIdx, Strategy, Transition, WorkingSet, transition,
+    AllPlaced, PlacementMethod, ResourceIdx, Strategy, Transition, WorkingSet, transition,
 };
 use crate::report::json;
 use crate::report::placement::{crm_simulate, json as documents, text, transition as graphs, why as words};

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use super::key;
-use crate::placement::transition::{ResourceChange, ResourceChanges, Transition, TransitionAction, WaitReason};
+use crate::placement::transition::{
+    ResourceChange, ResourceChanges, Transition, TransitionAction, WaitReason,
+};
 use crate::placement::{HostIdx, WorkingSet};
 use crate::plan::graph::StepIdx;
 
