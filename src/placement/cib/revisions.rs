@@ -121,7 +121,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 /// What the difference between what was noted and what is now asks for; a change of secrets alone is none.
 fn judged(noted: &NotedParameters, now: &Parameters<'_>) -> Revision {
     let is_open =
-        |name: &str| !lists(&noted.secret, name) && !(noted.without_fencing && is_read_by_cluster_only(name));
+        |name: &str| !(lists(&noted.secret, name) || noted.without_fencing && is_read_by_cluster_only(name));
     match !noted.open.is_empty() && now.check_sum(is_open).is(&noted.open) {
         true => Revision::None,
         false => difference(noted, now),
