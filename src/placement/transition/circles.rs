@@ -1,5 +1,6 @@
 //! Steps that wait for each other in a circle: Pacemaker never gets to them, nor to those behind them.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use super::super::index::ResourceIdx;
@@ -108,8 +109,8 @@ impl Knots<'_> {
         let mut left = VecDeque::from([step]);
         while let Some(next) = left.pop_front() {
             for edge in self.before[next.get()].iter().filter(|edge| self.knot[edge.before.get()] == knot) {
-                if !reached.contains_key(&edge.before) {
-                    reached.insert(edge.before, edge);
+                if let Entry::Vacant(new) = reached.entry(edge.before) {
+                    new.insert(edge);
                     left.push_back(edge.before);
                 }
             }
