@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use htools::generate::random::Random;
 use htools::placement::optimal::{PlacingLimits, ThenGoal};
-use htools::placement::working_set::{Host, HostState, Resource, ResourceForm, RunCondition};
+use htools::placement::working_set::{Host, HostState, Resource};
 use htools::placement::{
     AllocationScore, AttributeIdx, Capacities, HostIdx, ScoreTable, Strategy, WorkingSet, optimal, place,
 };
@@ -49,37 +49,12 @@ fn cluster(nodes: usize, resources: usize, full: i64, seed: u64) -> WorkingSet {
         ..Host::default()
     };
     let resource = |(at, size): (usize, &Vec<i64>)| Resource {
-        id: format!("vm{at}"),
         agent: "ocf:heartbeat:VirtualDomain".to_owned(),
-        members: Vec::new(),
-        form: ResourceForm::Primitive,
-        group: None,
-        instance_of: None,
-        priority: AllocationScore::ZERO,
         stickiness: AllocationScore::of(100),
-        stopped: false,
-        managed: true,
-        critical: true,
-        allows_unhealthy: false,
         allow_migrate: true,
         utilization: amounts(size),
         scores: scores.clone(),
-        active: None,
-        also_on: Vec::new(),
-        spares_expected: false,
-        sent_to: None,
-        left_on: Vec::new(),
-        kept_on: Vec::new(),
-        known_by: None,
-        condition: RunCondition::Sound,
-        failed_on: Vec::new(),
-        surplus: false,
-        orphaned: false,
-        revision: Default::default(),
-        exclusive: None,
-        requires_nothing: false,
-        outside: false,
-        key_attributes: Vec::new(),
+        ..Resource::plain(format!("vm{at}"))
     };
     WorkingSet {
         strategy: Some(Strategy::Utilization),

@@ -179,7 +179,7 @@ pub struct Resource {
 
 impl Resource {
     /// A primitive that needs nothing and may run anywhere.
-    pub(super) fn plain(id: String) -> Resource {
+    pub fn plain(id: String) -> Resource {
         Resource {
             id,
             agent: String::new(),
