@@ -143,7 +143,10 @@ pub fn same_beginning(case: &Case, theirs: (&Output, &Path), ours: (&Output, &Pa
     let beginning = |(output, directory): (&Output, &Path)| {
         let later = ["Final cluster", "Bad groups: ", "Allocatable nodes: ", "Tiered allocation"];
         let parts = parts(case, output, directory);
-        let is_later = |line: &&str| later.iter().any(|start| line.starts_with(start));
+        let moved = Rule::DisklessMoves.applies(case);
+        let is_later = |line: &&str| {
+            later.iter().any(|start| line.starts_with(start)) || moved && line.starts_with("Final instance")
+        };
         let tables: Vec<String> =
             parts[2].1.lines().take_while(|line| !is_later(line)).map(str::to_owned).collect();
         (tables, (case.tool == Tool::Hail).then(|| parts[3].1.clone()))
