@@ -414,7 +414,10 @@ mod tests {
             .collect();
         let standby = r#"<instance_attributes id="s"><nvpair id="s1" name="standby" value="on"/></instance_attributes>"#;
         let states: String = (1..=HOSTS)
-            .map(|at| format!(r#"<node_state id="{at}" in_ccm="true" crmd="online" join="member"/>"#))
+            .zip(["x", "y", "z"])
+            .map(|(at, name)| {
+                format!(r#"<node_state id="{at}" uname="{name}" in_ccm="true" crmd="online" join="member"/>"#)
+            })
             .collect();
         let text = format!(
             r#"<cib have-quorum="1"><configuration>

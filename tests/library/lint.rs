@@ -13,8 +13,8 @@ const WELL: &str = r#"<cib have-quorum="1"><configuration><crm_config><cluster_p
 <primitive id="db" class="ocf" type="Dummy"><utilization id="d"><nvpair id="d1" name="host_memory" value="4"/></utilization></primitive>
 </resources><constraints><rsc_colocation id="c" rsc="web" with-rsc="db" score="INFINITY"/></constraints>
 <rsc_defaults><meta_attributes id="r"><nvpair id="r1" name="resource-stickiness" value="1"/></meta_attributes></rsc_defaults>
-</configuration><status><node_state id="1" in_ccm="true" crmd="online" join="member"/>
-<node_state id="2" in_ccm="true" crmd="online" join="member"/></status></cib>"#;
+</configuration><status><node_state id="1" uname="alpha" in_ccm="true" crmd="online" join="member"/>
+<node_state id="2" uname="beta" in_ccm="true" crmd="online" join="member"/></status></cib>"#;
 
 fn found(text: &str) -> Vec<LintFinding> {
     let suggest = |_: &str, known: &[&str]| format!(" (known: {})", known.join(" "));

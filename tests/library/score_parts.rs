@@ -135,7 +135,7 @@ fn too_many_paths_are_one_part() {
         <crm_config><cluster_property_set id="o"><nvpair id="o1" name="stonith-enabled" value="false"/></cluster_property_set></crm_config>
         <nodes><node id="1" uname="x"/><node id="2" uname="y"/></nodes><resources>{primitives}</resources>
         <constraints>{colocations}<rsc_location id="l" rsc="p19" node="x" score="50"/></constraints></configuration>
-        <status><node_state id="1" in_ccm="true" crmd="online" join="member"/><node_state id="2" in_ccm="true" crmd="online" join="member"/></status></cib>"#
+        <status><node_state id="1" uname="x" in_ccm="true" crmd="online" join="member"/><node_state id="2" uname="y" in_ccm="true" crmd="online" join="member"/></status></cib>"#
     );
     let set = cib::parse(&text, "apart").unwrap();
     let placed = place(&set, set.strategy()).unwrap();

@@ -20,10 +20,11 @@ fn without(text: &str, lost: &[&str]) -> String {
     let mut text = text.to_owned();
     for state in lost {
         let id = state.attribute("id").unwrap();
+        let name = state.attribute("uname").unwrap_or_default();
         let attributes = state.children().find(|child| child.has_tag_name("transient_attributes"));
         let attributes = attributes.map_or(String::new(), |kept| text[kept.range()].to_owned());
         let offline = format!(
-            r#"<node_state id="{id}" in_ccm="false" crmd="offline" join="down" expected="down">{attributes}</node_state>"#
+            r#"<node_state id="{id}" uname="{name}" in_ccm="false" crmd="offline" join="down" expected="down">{attributes}</node_state>"#
         );
         text.replace_range(state.range(), &offline);
     }
@@ -160,7 +161,8 @@ fn three() -> WorkingSet {
         let cpu = format!(r#"<nvpair id="n{id}-c" name="cpu" value="4"/>"#);
         nodes +=
             &format!(r#"<node id="{id}" uname="n{id}"><utilization id="n{id}-u">{cpu}</utilization></node>"#);
-        states += &format!(r#"<node_state id="{id}" in_ccm="true" crmd="online" join="member"/>"#);
+        states +=
+            &format!(r#"<node_state id="{id}" uname="n{id}" in_ccm="true" crmd="online" join="member"/>"#);
     }
     read(&format!(
         r#"<cib have-quorum="1"><configuration>

@@ -66,7 +66,7 @@ fn apart(resources: usize, nodes: usize) -> String {
                 format!(r#"<lrm_resource id="p{resource}" type="x"><lrm_rsc_op operation="start" call-id="1" rc-code="0" op-digest="f2317cad3d54cec5d7d7aa7d0bf35cf8"/></lrm_resource>"#)
             });
             let runs: String = runs.collect();
-            format!(r#"<node_state id="{at}" in_ccm="true" crmd="online" join="member"><lrm><lrm_resources>{runs}</lrm_resources></lrm></node_state>"#)
+            format!(r#"<node_state id="{at}" uname="n{at}" in_ccm="true" crmd="online" join="member"><lrm><lrm_resources>{runs}</lrm_resources></lrm></node_state>"#)
         })
         .collect();
     let primitives: String =

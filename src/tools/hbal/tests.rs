@@ -89,7 +89,7 @@ fn a_path_need_not_be_text() {
 #[test]
 fn values_are_checked_and_named() {
     assert_eq!(refused(&["-l", "abc"]), "option --max-length: 'abc' is not a whole number");
-    assert_eq!(refused(&["-e", "1e"]), "option --min-score: leftover characters when parsing '1e': 'e'");
+    assert_eq!(refused(&["-e", "1e"]), "option --min-score: '1e' is not a number");
     assert_eq!(refused(&["--max-cpu=0"]), "option --max-cpu: '0' is not a ratio above 0");
     assert_eq!(
         refused(&["--priority=x"]),
