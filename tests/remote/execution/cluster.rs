@@ -170,7 +170,7 @@ impl Cluster {
     /// Does what an opcode says: its result, or why it fails.
     pub fn carry_out(&mut self, opcode: &Value) -> Result<Value, String> {
         match opcode["OP_ID"].as_str().unwrap() {
-            "OP_INSTANCE_MIGRATE" | "OP_INSTANCE_REPLACE_DISKS" => self.relocate(opcode),
+            "OP_INSTANCE_MIGRATE" | "OP_INSTANCE_FAILOVER" | "OP_INSTANCE_REPLACE_DISKS" => self.relocate(opcode),
             "OP_NODE_SET_PARAMS" => self.set_params(opcode),
             "OP_TAGS_SET" | "OP_TAGS_DEL" => self.change_tags(opcode),
             "OP_OOB_COMMAND" => Ok(self.switch(opcode)),
@@ -187,7 +187,7 @@ impl Cluster {
         }
         let row = self.row(INSTANCE, &instance);
         let (primary, secondary) = (text(&row[5][1]), text(&row[6][1][0]));
-        if opcode["OP_ID"] == "OP_INSTANCE_MIGRATE" {
+        if opcode["OP_ID"] != "OP_INSTANCE_REPLACE_DISKS" {
             self.place(&instance, &secondary, &primary);
         } else {
             let new = text(&opcode["remote_node"]);

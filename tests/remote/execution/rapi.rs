@@ -167,6 +167,7 @@ fn submit(world: &Arc<World>, request: &Request, parts: &[&str]) -> Vec<Act> {
     let mut opcode = request.body.clone();
     let (wanted, name) = match parts[4] {
         "migrate" => ("PUT", "OP_INSTANCE_MIGRATE"),
+        "failover" => ("PUT", "OP_INSTANCE_FAILOVER"),
         "replace-disks" => ("POST", "OP_INSTANCE_REPLACE_DISKS"),
         "modify" => ("POST", "OP_NODE_SET_PARAMS"),
         "tags" if request.method == "PUT" => ("PUT", "OP_TAGS_SET"),
