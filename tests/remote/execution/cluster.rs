@@ -170,7 +170,9 @@ impl Cluster {
     /// Does what an opcode says: its result, or why it fails.
     pub fn carry_out(&mut self, opcode: &Value) -> Result<Value, String> {
         match opcode["OP_ID"].as_str().unwrap() {
-            "OP_INSTANCE_MIGRATE" | "OP_INSTANCE_FAILOVER" | "OP_INSTANCE_REPLACE_DISKS" => self.relocate(opcode),
+            "OP_INSTANCE_MIGRATE" | "OP_INSTANCE_FAILOVER" | "OP_INSTANCE_REPLACE_DISKS" => {
+                self.relocate(opcode)
+            }
             "OP_NODE_SET_PARAMS" => self.set_params(opcode),
             "OP_TAGS_SET" | "OP_TAGS_DEL" => self.change_tags(opcode),
             "OP_OOB_COMMAND" => Ok(self.switch(opcode)),
