@@ -249,7 +249,10 @@ proptest! {
         prop_assert_eq!(status, 0, "{}", stdout);
         let options = ["-v", "-v", "--print-instances", "-p+amem,ptags,peermap,plist,slist,spindle_count"];
         let direct = run("hinfo", &[&["-m", "file://c"], &options[..]].concat(), dir.path());
-        let saved = run("hinfo", &[&["-t", "file:__c.data"], &options[..]].concat(), dir.path());
+        let mut saved = run("hinfo", &[&["-t", "file:__c.data"], &options[..]].concat(), dir.path());
+        // only text files are looked at for values that cannot be true
+        let is_doubt = |line: &str| line.starts_with("Warning: file:__c.data, line ");
+        saved.2 = saved.2.split_inclusive('\n').filter(|line| !is_doubt(line)).collect();
         prop_assert_eq!(&direct, &saved);
         let score = direct.1.rsplit(' ').next().unwrap_or_default();
         prop_assert!(stdout.ends_with(score), "{}", stdout);

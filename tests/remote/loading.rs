@@ -276,9 +276,9 @@ proptest! {
     #[test]
     fn text_and_allocator_message(raw in clusters()) {
         let raw = as_messages_have_it(raw);
-        let by_text = from_text(&to_text(&raw));
-        let by_message = from_allocator(&message(&raw));
-        let mut by_message = by_message;
+        // only text files are looked at for values that cannot be true
+        let by_text = RawCluster { doubts: Vec::new(), ..from_text(&to_text(&raw)) };
+        let mut by_message = from_allocator(&message(&raw));
         // only messages tell drained nodes from those that are offline
         for node in &mut by_message.nodes {
             node.outage = Outage::default();

@@ -84,14 +84,14 @@ fn a_night() {
         stdout.starts_with("'Nodes to offline'\nnode6.vc.test\nnode4.vc.test\nGot job IDs 25,26\n"),
         "{stdout}"
     );
-    has(&stderr, "\nhsqueeze: powered down 2 nodes (node6.vc.test, node4.vc.test) with 9 moves\n");
+    has(&stderr, "\nhsqueeze: powered down 2 nodes (node6.vc.test, node4.vc.test) with 12 moves\n");
     off(&place, &["node4", "node6"]);
     let jobs = jobs(&place);
     assert_eq!(jobs[..2], ["drain node6", "drain node4"]);
-    assert!(jobs[2..11].iter().all(|job| job.starts_with("move ")), "{jobs:?}");
+    assert!(jobs[2..14].iter().all(|job| job.starts_with("move ")), "{jobs:?}");
     let last =
         ["tag node6", "tag node4", "offline node6", "offline node4", "power-off node6", "power-off node4"];
-    assert_eq!(jobs[11..], last);
+    assert_eq!(jobs[14..], last);
     let world = place.world.lock();
     let drain = &world.jobs[&FIRST].ops[0];
     has(drain["comment"].as_str().unwrap(), "condensing by 2 nodes (htools) version ");
@@ -113,7 +113,7 @@ fn a_night_that_was_approved() {
     let (stdout, stderr) = apply().ends(0);
     has(&stdout, "'Nodes to offline'\nnode6.vc.test\nnode4.vc.test\n");
     has(&stderr, "The plan fits the cluster: ");
-    has(&stderr, "\nhsqueeze: powered down 2 nodes (node6.vc.test, node4.vc.test) with 9 moves\n");
+    has(&stderr, "\nhsqueeze: powered down 2 nodes (node6.vc.test, node4.vc.test) with 12 moves\n");
     off(&place, &["node4", "node6"]);
     let count = jobs(&place).len();
     let (_, stderr) = apply().ends(1);
@@ -163,7 +163,7 @@ fn nothing_on_a_node_loses_its_power() {
         let (stdout, stderr) = execute(&place, NIGHT, &["-q"]).ends(1);
         has(&stderr, "the node holds instance inst04.vc.test");
         has(&stderr, &format!("; taken back: {undone}"));
-        assert_eq!(stdout, "hsqueeze: powered down no node, with 9 moves\n");
+        assert_eq!(stdout, "hsqueeze: powered down no node, with 12 moves\n");
         all_in_use(&place);
         let world = place.world.lock();
         assert!(!world.submissions.iter().any(|text| text.contains("power-off")));
@@ -299,7 +299,7 @@ fn over_the_remote_api() {
     );
     assert_eq!(place.world.lock().submissions.len(), 0);
     let (stdout, stderr) = run(&[NIGHT, &["-q", "--power-command=./switch -s north"]].concat()).ends(0);
-    assert_eq!(stdout, "hsqueeze: powered down 2 nodes (node6.vc.test, node4.vc.test) with 9 moves\n");
+    assert_eq!(stdout, "hsqueeze: powered down 2 nodes (node6.vc.test, node4.vc.test) with 12 moves\n");
     assert!(!stderr.contains("s3cr3t"), "{stderr}");
     assert_eq!(place.read("record"), "-s north off node6.vc.test\n-s north off node4.vc.test\n");
     assert_eq!(idle(&place), [&["node4", "node6"][..], &[], &[]]);
