@@ -165,7 +165,10 @@ impl WorkingSet {
             of.sent_to = of.sent_to.filter(|host| !lost.contains(host));
             if of.active.is_some_and(|host| lost.contains(&host)) {
                 match of.also_on.is_empty() {
-                    true => of.run_on(None),
+                    true => {
+                        of.run_on(None);
+                        of.managed |= std::mem::take(&mut of.blocked_by_failure);
+                    }
                     false => of.active = Some(of.also_on.remove(0)),
                 }
             }

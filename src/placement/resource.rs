@@ -118,6 +118,8 @@ pub struct Resource {
     pub stopped: bool,
     /// Whether the cluster may start, stop and move it, where it runs on no host in maintenance.
     pub managed: bool,
+    /// Whether only a failure where it runs keeps it from being managed: once that host is lost, it is managed again.
+    pub blocked_by_failure: bool,
     /// Whether it is in maintenance, alone or with the whole cluster.
     pub maintenance: bool,
     /// Whether its wishes count for where those go that it wants to be with.
@@ -191,6 +193,7 @@ impl Resource {
             stickiness: AllocationScore::ZERO,
             stopped: false,
             managed: true,
+            blocked_by_failure: false,
             critical: true,
             allows_unhealthy: false,
             allow_migrate: false,

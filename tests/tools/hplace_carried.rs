@@ -252,6 +252,6 @@ fn a_circle_of_orders_is_not_walked_into() {
     let refused = contains(
         "wait for each other in a circle (order a, order b), so that Pacemaker never gets to the end, and nothing is changed",
     );
-    cluster.run(&["--live", "evacuate", "node2", "-X", "--yes"]).code(1).stderr(refused);
+    cluster.run(&["--live", "evacuate", "node1", "-X", "--yes"]).code(1).stderr(refused);
     assert_eq!(cluster.calls(), "");
 }

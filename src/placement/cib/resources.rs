@@ -223,6 +223,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         resource.failed_on = self.banned_from((&name, threshold), &rules, &place);
         self.settle_on(&mut resource, &place, metas.get("multiple-active"));
         resource.last_host = self.last_host(&name);
+        resource.blocked_by_failure = resource.managed && place.blocked;
         resource.managed &= !place.blocked;
         if !sources.is_empty() {
             let revision = |host: HostIdx| self.revision(&sources, &resource.agent, (&name, host));
