@@ -87,9 +87,8 @@ fn look(link: &Path, program: &Path) -> io::Result<LinkFound> {
 /// Makes one link. What is there is replaced in one step, so that the name
 /// works at every moment.
 pub fn make(link: &Path, program: &Path) -> io::Result<()> {
-    let mut name = link.as_os_str().to_owned();
-    name.push(format!(".new-{}", std::process::id()));
-    let fresh = PathBuf::from(name);
+    // named as every file of ours that is not finished
+    let fresh = link.with_file_name(format!(".htools-link-{}", std::process::id()));
     symlink(program, &fresh)?;
     fs::rename(&fresh, link).inspect_err(|_| {
         // the first error is the one to report

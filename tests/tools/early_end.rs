@@ -147,8 +147,9 @@ fn other_tools_end_early_with_what_they_have() {
     let (whole, notes) = told(&broken, &["hcheck"]);
     assert_eq!(
         (&whole["check"]["stopped"], &whole["healthy"], notes.as_str()),
-        (&Value::Null, &true.into(), "")
+        (&Value::Null, &false.into(), "")
     );
+    assert_eq!(whole["check"]["rebalanced"]["healthy"], true);
     let (limited, notes) = told(&broken, &["hcheck", "--time-limit=1e-12"]);
     assert_eq!((&limited["check"]["stopped"], &limited["healthy"]), (&"time-limit".into(), &false.into()));
     assert_eq!(notes, "The time limit ended the simulation\n");

@@ -51,7 +51,7 @@ impl TwoNodes {
             r#"<cib have-quorum="1"><configuration><crm_config><cluster_property_set id="o">{options}</cluster_property_set></crm_config>
             <nodes>{nodes}</nodes><resources>{resources}</resources><constraints>{constraints}</constraints></configuration>
             <status><node_state id="1" uname="alpha" {alpha}><lrm id="1"><lrm_resources>{started}</lrm_resources></lrm></node_state>
-            <node_state id="2" uname="beta" in_ccm="true" crmd="online" join="member"/></status></cib>"#
+            <node_state id="2" uname="beta" in_ccm="true" crmd="online" join="member" expected="member"/></status></cib>"#
         )
     }
 }

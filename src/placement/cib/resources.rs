@@ -317,6 +317,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             stickiness: metas.score("resource-stickiness"),
             stopped: metas.get("target-role").is_some_and(|role| role.eq_ignore_ascii_case("stopped")),
             managed: true,
+            blocked_by_failure: false,
             maintenance: self.maintenance_mode || metas.flag("maintenance", false),
             critical: metas.flag("critical", true),
             allows_unhealthy: metas.flag("allow-unhealthy-nodes", false),
