@@ -76,7 +76,7 @@ fn against_brute_force(
         if !best[0].is_finite() {
             continue;
         }
-        let deep = DeepOptions { effort: 24_000, streams: 4, ..DeepOptions::of(cluster, &nodes) };
+        let deep = DeepOptions { effort: 32_000, streams: 4, ..DeepOptions::of(cluster, &nodes) };
         let found = search(cluster, &nodes, options, &deep, (&Deadline::never(), &Headway::default()));
         plans_hold(cluster, &nodes, options, &found)?;
         for (moves, best) in best.iter().enumerate() {
