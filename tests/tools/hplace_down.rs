@@ -44,7 +44,7 @@ impl TwoNodes {
         let started: String = started.collect();
         let alpha = match self.lost {
             true => r#"in_ccm="false" crmd="offline" join="down" expected="member""#,
-            false => r#"in_ccm="true" crmd="online" join="member""#,
+            false => r#"in_ccm="true" crmd="online" join="member" expected="member""#,
         };
         let TwoNodes { options, resources, constraints, .. } = self;
         format!(
