@@ -5,7 +5,7 @@ use crate::model::Cluster;
 use crate::plan::command::plan_lines;
 use crate::plan::names::Impossible;
 use crate::plan::shell::Line;
-use crate::search::squeeze::{GroupPlan, Squeeze};
+use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 
 /// The lines of all groups in which something is done; of several groups each is named.
 ///
@@ -50,8 +50,13 @@ fn group_lines(
     plan: &GroupPlan,
 ) -> Result<Vec<Line>, Impossible> {
     let power = planning.options.execution.handling.power_command.as_ref().map(|text| text.to_string_lossy());
-    match planning.work(cluster, plan)? {
-        Some(work) => plan_lines(&work, power.as_deref()),
-        None => Ok(Vec::new()),
+    let mut lines = Vec::new();
+    if plan.decision == Decision::Expand && plan.nodes.is_empty() {
+        // scripts know the heading also where no node is left to power up
+        lines.push(Line::heading("Power Commands"));
     }
+    if let Some(work) = planning.work(cluster, plan)? {
+        lines.extend(plan_lines(&work, power.as_deref())?);
+    }
+    Ok(lines)
 }
