@@ -109,6 +109,8 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
     let (sequence, possible) = sequence::sequence(set, &actions);
     let circles = match &sequence[possible..] {
         [] => Vec::new(),
+        // the machines of guest nodes, and their connections, are not among what waits: what is stuck here need not be so there
+        _ if set.has_guests() => Vec::new(),
         stuck => {
             stuck.iter().for_each(|step| changes.without(&actions.all[step.get()]));
             circles::circles(&actions)
