@@ -1,5 +1,7 @@
 //! What is known to fail is told before a cluster is asked and searched.
 
+use std::io::{IsTerminal, stderr};
+
 use anyhow::bail;
 
 use super::execution::{check_journal, takes_jobs};
@@ -32,10 +34,9 @@ pub fn execution(tool: &str, execution: &ExecutionOptions, source: &SourceOption
         return Ok(());
     }
     if !takes_jobs(source) {
-        // the first half is in the words of Ganeti's own tools
-        bail!(
-            "{tool}: Execution of commands possible only on LUXI or RAPI: name a live cluster with -L or -m"
-        );
+        // the words of Ganeti's own tools, which scripts know; RAPI does, too
+        let way_out = if stderr().is_terminal() { ": name a live cluster with -L or -m" } else { "" };
+        bail!("{tool}: Execution of commands possible only on LUXI{way_out}");
     }
     if let Some(path) = &execution.json_events {
         check_stream(path)?;
