@@ -140,19 +140,13 @@ pub fn refused_journals(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A journal without its last bytes, without a line, and with a changed one.
+/// A journal without a line, with a changed one, and an empty one. A last line that is cut off is none: the run goes on.
 fn damaged(hbal: &Hbal<'_>, cluster: &Cluster) -> anyhow::Result<()> {
     let whole = std::fs::read_to_string(hbal.journal())?;
     let lines: Vec<&str> = whole.split_inclusive('\n').collect();
     ensure!(lines.len() >= 3, "a short journal:\n{whole}");
-    let last = lines.len();
     let changed = [lines[0], &lines[1].replacen('0', "1", 1), &lines[2..].concat()].concat();
-    for (text, line) in [
-        (whole[..whole.len() - 5].to_owned(), last),
-        ([lines[0], &lines[2..].concat()].concat(), 2),
-        (changed, 2),
-        (String::new(), 1),
-    ] {
+    for (text, line) in [([lines[0], &lines[2..].concat()].concat(), 2), (changed, 2), (String::new(), 1)] {
         std::fs::write(hbal.journal(), &text)?;
         let path = hbal.journal();
         let place = format!("{}, line {line}:", Path::new(&path).display());
