@@ -28,7 +28,7 @@ pub struct Paper {
     pub bytes: Rc<RefCell<Vec<u8>>>,
     /// The bytes that fit on the disk.
     pub room: usize,
-    /// Whether what was written in part can be cut off again.
+    /// True if a line written in part can be cut off again.
     pub can_be_cut: bool,
 }
 
@@ -39,7 +39,7 @@ impl Default for Paper {
 }
 
 impl Paper {
-    /// What a run finds that goes on with it, on a disk with room.
+    /// The journal that a resumed run reads, on a disk with room.
     pub fn go_on<F: JournalForm>(&self) -> (F, Journal) {
         let bytes = self.bytes.borrow().clone();
         let store = Box::new(Paper { bytes: Rc::clone(&self.bytes), ..Paper::default() });

@@ -44,7 +44,7 @@ pub struct LineFile {
     store: Box<dyn Store>,
     /// The bytes that are whole lines.
     whole: u64,
-    /// Whether a part of a line may be behind them.
+    /// True if a part of a line may follow the whole lines.
     has_rest: bool,
 }
 
@@ -68,7 +68,7 @@ impl LineFile {
         LineFile { store, whole, has_rest }
     }
 
-    /// Whether a part of a line is behind the whole ones.
+    /// Tells if a part of a line follows the whole lines.
     pub(super) fn has_rest(&self) -> bool {
         self.has_rest
     }

@@ -1,4 +1,5 @@
-//! What scores are made of. Whoever adds to a table of scores notes it here if anybody has asked; placing alone does not.
+//! The parts of scores. The code that adds to a table of scores notes each part here, if a caller asked for them;
+//! placing alone notes nothing.
 
 use super::index::{HostIdx, ResourceIdx};
 use super::optimal;
@@ -7,7 +8,7 @@ use super::placing::AllPlaced;
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Strategy, WorkingSet};
 
-/// Where a part of a score comes from. Constraints are named by their positions in the working set.
+/// Source of a part of a score. Constraints are named by their positions in the working set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScoreSource {
     /// The score of the host itself.
@@ -55,7 +56,7 @@ pub struct HostScore {
     pub score: AllocationScore,
 }
 
-/// What was added to the scores of a resource for one reason.
+/// Additions to the scores of a resource for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoreAddition {
     /// Where it comes from.
@@ -66,7 +67,7 @@ pub struct ScoreAddition {
     pub scores: Vec<HostScore>,
 }
 
-/// What the scores of all primitives are made of, by which they were placed: resources are placed once more for it.
+/// The parts of the scores by which all primitives were placed. Resources are placed once more for it.
 ///
 /// # Errors
 /// Those of placing them.

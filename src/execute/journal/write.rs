@@ -43,7 +43,7 @@ impl Journal {
         Journal { lines, chain }
     }
 
-    /// Whether the last line of a journal that was read is cut off. It counts as not written.
+    /// True if the last line of the journal is cut off. It counts as not written.
     pub fn is_cut_off(&self) -> bool {
         self.lines.has_rest()
     }

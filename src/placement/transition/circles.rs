@@ -57,7 +57,7 @@ pub(in crate::placement) fn latent(set: &WorkingSet) -> Vec<WaitCircle> {
     all.filter(|circle| seen.insert(circle.reasons.clone())).collect()
 }
 
-/// What is done if the same becomes of every primitive.
+/// Actions if every primitive changes in the same way.
 fn all_at_once(set: &WorkingSet, change: ResourceChange) -> Actions {
     let of = |resource| match set.resource(resource).is_primitive() {
         true => change,
@@ -71,7 +71,7 @@ fn all_at_once(set: &WorkingSet, change: ResourceChange) -> Actions {
     actions
 }
 
-/// What steps wait for, and which of them all wait for each other.
+/// The steps that each step waits for, and the groups of steps that wait for each other.
 struct Knots<'a> {
     /// By step, the edges to what it waits for.
     before: Vec<Vec<&'a Edge<WaitReason>>>,
