@@ -50,7 +50,7 @@ fn plan(start: &Cluster) -> Result<(), Box<dyn Error>> {
     let mut draft = Draft::of(start);
     for (group, found) in balance::all(&mut draft, BalanceOptions::default()) {
         // by the plain rules, without the search
-        check(start, &start.nodes_of(group), &found.steps, CheckOptions::default())?;
+        check(start, start.nodes_of(group), &found.steps, CheckOptions::default())?;
         println!("{}: score {:.4} at the end", start.group(group).name, found.last.score());
         for (number, jobset) in (1..).zip(jobsets(start, &found.steps)) {
             for step in jobset.iter().map(|at| &found.steps[at.get()]) {

@@ -107,7 +107,7 @@ impl Workshop {
             match status {
                 Some(status) if status.success() => return Ok(Some(time)),
                 // the negative answer of a tool that checks something
-                Some(status) if status.code() == Some(1) && !self.printed()?.is_empty() => {
+                Some(status) if matches!(status.code(), Some(1 | 2)) && !self.printed()?.is_empty() => {
                     return Ok(Some(time));
                 }
                 Some(status) => return Err(io::Error::other(format!("{command:?} failed: {status}"))),

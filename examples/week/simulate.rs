@@ -88,7 +88,7 @@ pub fn simulate(raw: RawCluster, profile: &Profile, settings: &Settings) -> anyh
         }
         let cluster = world.cluster()?;
         let minimal = Reserve::of(&cluster.policy, settings.minimal);
-        let is_short = |g: &&GroupIdx| minimal.first_lack(&cluster, &cluster.nodes_of(**g)).is_some();
+        let is_short = |g: &&GroupIdx| minimal.first_lack(&cluster, cluster.nodes_of(**g)).is_some();
         moment.short = cluster.groups_with_nodes().iter().filter(is_short).count();
         if settings.at.is_empty() || settings.at.iter().any(|hour| tick.is_hour(*hour)) {
             let recently = |at: &Option<u32>| at.is_some_and(|at| tick.time < at + settings.cooldown);
@@ -138,7 +138,7 @@ fn run(
     };
     let found = squeeze(cluster, &cluster.groups_with_nodes(), &options);
     for plan in &found.plans {
-        let nodes = cluster.nodes_of(plan.group);
+        let nodes = cluster.nodes_of(plan.group).to_vec();
         let mut switched = Draft::of(cluster);
         plan.switch(&mut switched);
         check(&switched, &nodes, &plan.steps, CheckOptions::default()).context("a step is forbidden")?;
@@ -165,7 +165,7 @@ fn keeps_its_promises(
         let off = off.into_iter().flatten().any(|n| after.node(n).spec.offline);
         ensure!(!off, "{} is on a node that is off", instance.name);
     }
-    let nodes = after.nodes_of(plan.group);
+    let nodes = after.nodes_of(plan.group).to_vec();
     let lacks = |factor| Reserve::of(&after.policy, factor).first_lack(after, &nodes).is_some();
     match plan.decision {
         Decision::Condense => ensure!(!lacks(settings.target), "the target reserve is missing"),

@@ -49,13 +49,14 @@ pub fn merge(raw: RawCluster, options: &MergeOptions) -> Result<Cluster> {
     let utilisation = utilisation_by_instance(&raw.instances, options);
 
     let mut table = TagTable::default();
-    let groups: Vec<Group> = raw.groups.into_iter().enumerate().map(|(at, g)| group(at, g)).collect();
+    let mut groups: Vec<Group> = raw.groups.into_iter().enumerate().map(|(at, g)| group(at, g)).collect();
     let nodes: Vec<Node> = raw
         .nodes
         .into_iter()
         .enumerate()
         .map(|(at, n)| node(NodeIdx::new(at), n, &groups, &rules, suffix.len(), &mut table))
         .collect();
+    nodes.iter().for_each(|node| groups[node.spec.group.get()].nodes.push(node.spec.idx));
     let mut instances: Vec<Instance> = Vec::with_capacity(raw.instances.len());
     for (at, (raw_instance, util)) in raw.instances.into_iter().zip(utilisation).enumerate() {
         let mut new = instance(InstanceIdx::new(at), raw_instance, util, &rules, suffix.len(), &mut table);
@@ -179,6 +180,7 @@ fn group(at: usize, raw: RawGroup) -> Group {
         policy: raw.policy,
         disk_parameters: raw.disk_parameters,
         tags: raw.tags,
+        nodes: Vec::new(),
     }
 }
 
@@ -245,6 +247,7 @@ fn node(
         ledger,
         primaries: Vec::new(),
         secondaries: Vec::new(),
+        planned: Vec::new(),
         peers: Default::default(),
         tag_count: Occurrences::default(),
         key_count: Occurrences::default(),
@@ -328,13 +331,16 @@ fn attach_instances(cluster: &mut Cluster) {
         let arrival = TagArrival::of(state, instance);
         state.ledger.attach_primary(spec, instance, arrival);
         state.tag_count.add_tags(&instance.exclusion_tags, 1);
-        if !instance.forthcoming {
-            state.primaries.push(instance.idx);
+        match instance.forthcoming {
+            true => state.planned.push(instance.idx),
+            false => state.primaries.push(instance.idx),
         }
         if let Some(secondary) = instance.secondary {
             let Node { spec, state } = &mut nodes[secondary.get()];
             state.ledger.attach_secondary(spec, instance);
-            if !instance.forthcoming {
+            if instance.forthcoming {
+                state.planned.push(instance.idx);
+            } else {
                 state.secondaries.push(instance.idx);
                 let held = state.peers.get(instance.primary);
                 state.peers.set(instance.primary, held + instance.mem_reserved());

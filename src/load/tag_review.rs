@@ -1,13 +1,15 @@
 //! Tags that begin with `htools:` and do nothing: misspelt ones, and rules that no tag
 //! of a node or an instance meets.
 
+use std::collections::HashSet;
+
 use super::tag_rules::TagRules;
+use crate::model::Cluster;
 use crate::model::key_tags::{KeyTagFault, KeyTags};
 use crate::model::known_tags::{
     ALLOW_MIGRATION, Bearer, DENY, DESIRED_LOCATION, EXCLUSION, KEY, LOCATION, MIGRATION, PREFIX,
     means_something,
 };
-use crate::model::{Cluster, TagTable};
 
 /// A tag that does nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,14 +50,15 @@ pub enum Reason {
 pub fn idle_tags(cluster: &Cluster) -> Vec<IdleTag> {
     let mut idle: Vec<IdleTag> = Vec::new();
     let keys = KeyTags::of(&cluster.tags, Bearer::Cluster);
+    let review = RuleReview::of(cluster);
     for tag in ours(&cluster.tags) {
         let reason = match tag.starts_with(KEY) {
             true => keys.fault(tag).map(Reason::Key),
-            false => fault(cluster, tag),
+            false => review.fault(tag),
         };
         idle.extend(reason.map(|reason| IdleTag { owner: Owner::Cluster, tag: tag.clone(), reason }));
     }
-    let rules = TagRules::new(&cluster.tags, &[]);
+    let rules = &review.rules;
     let mut unknown = |owner: Owner, tags: &[String], bearer: Bearer, used: &dyn Fn(&str) -> bool| {
         let keys = KeyTags::of(tags, bearer);
         for tag in ours(tags).filter(|tag| !used(tag)) {
@@ -69,16 +72,16 @@ pub fn idle_tags(cluster: &Cluster) -> Vec<IdleTag> {
     for group in &cluster.groups {
         unknown(Owner::Group(group.name.clone()), &group.tags, Bearer::Group, &|_| false);
     }
-    let begins = |tag: &str, with: &[String]| with.iter().any(|start| tag.starts_with(start.as_str()));
     for node in &cluster.nodes {
         unknown(Owner::Node(node.spec.name.clone()), &node.spec.tags, Bearer::Node, &|tag| {
-            [&rules.location, &rules.migration].iter().any(|with| begins(tag, with))
+            [&rules.location, &rules.migration].iter().any(|prefixes| prefixes.begin(tag))
         });
     }
     for instance in &cluster.instances {
-        let used: Vec<&str> = instance.exclusion_tags.iter().map(|t| cluster.tag_table.name(*t)).collect();
+        let used: HashSet<&str> =
+            instance.exclusion_tags.iter().map(|t| cluster.tag_table.name(*t)).collect();
         unknown(Owner::Instance(instance.name.clone()), &instance.tags, Bearer::Instance, &|tag| {
-            used.contains(&tag) || begins(tag, &rules.desired_location)
+            used.contains(tag) || rules.desired_location.begin(tag)
         });
     }
     idle
@@ -88,43 +91,67 @@ fn ours(tags: &[String]) -> impl Iterator<Item = &String> {
     tags.iter().filter(|tag| tag.starts_with(PREFIX))
 }
 
-/// Why a tag of the cluster does nothing, if so.
-fn fault(cluster: &Cluster, tag: &str) -> Option<Reason> {
-    let one = [tag.to_owned()];
-    let rule = TagRules::new(&one, &[]);
-    let mut table = TagTable::default();
-    let by_instances = cluster.instances.iter().map(|i| &i.tags);
-    let by_nodes = cluster.nodes.iter().map(|n| &n.spec.tags);
-    let (value, used) = if let Some(value) = tag.strip_prefix(EXCLUSION) {
-        (value, by_instances.clone().any(|tags| !rule.exclusion_tags(tags, &mut table).is_empty()))
-    } else if let Some(value) = tag.strip_prefix(DESIRED_LOCATION) {
-        (value, by_instances.clone().any(|tags| !rule.desired_locations(tags, &mut table).is_empty()))
-    } else if let Some(value) = tag.strip_prefix(LOCATION) {
-        (value, by_nodes.clone().any(|tags| !rule.locations(tags, &mut table).is_empty()))
-    } else if let Some(value) = tag.strip_prefix(MIGRATION) {
-        (value, by_nodes.clone().any(|tags| !rule.migrations(tags, &mut table).0.is_empty()))
-    } else if tag.starts_with(ALLOW_MIGRATION) {
-        let [(from, to)] = &rule.allowed_migrations[..] else { return Some(Reason::Malformed) };
-        // both have to be migration tags of nodes
-        let all = TagRules::new(&cluster.tags, &[]);
-        let mut known = |wanted: &String| {
-            let has = |tags: &Vec<String>| {
-                tags.contains(wanted)
-                    && !all.migrations(std::slice::from_ref(wanted), &mut table).0.is_empty()
-            };
-            by_nodes.clone().any(has)
+/// The rules of a cluster, and the tags that may meet them.
+struct RuleReview<'c> {
+    rules: TagRules,
+    /// All tags of instances, ascending.
+    of_instances: Vec<&'c str>,
+    /// All tags of nodes, ascending.
+    of_nodes: Vec<&'c str>,
+}
+
+impl<'c> RuleReview<'c> {
+    fn of(cluster: &'c Cluster) -> RuleReview<'c> {
+        let sorted = |tags: &mut dyn Iterator<Item = &'c String>| {
+            let mut tags: Vec<&str> = tags.map(String::as_str).collect();
+            tags.sort_unstable();
+            tags
         };
-        (from.as_str(), known(from) && known(to))
-    } else if tag == DENY {
-        return None;
-    } else {
-        return Some(Reason::Unknown);
-    };
-    match (value.is_empty(), used) {
-        (true, _) => Some(Reason::Malformed),
-        (false, false) => Some(Reason::Unused),
-        (false, true) => None,
+        RuleReview {
+            rules: TagRules::new(&cluster.tags, &[]),
+            of_instances: sorted(&mut cluster.instances.iter().flat_map(|i| &i.tags)),
+            of_nodes: sorted(&mut cluster.nodes.iter().flat_map(|n| &n.spec.tags)),
+        }
     }
+
+    /// Why a tag of the cluster does nothing, if so.
+    fn fault(&self, tag: &str) -> Option<Reason> {
+        let (value, used) = if let Some(value) = tag.strip_prefix(EXCLUSION) {
+            (value, begins_any(&self.of_instances, value))
+        } else if let Some(value) = tag.strip_prefix(DESIRED_LOCATION) {
+            (value, begins_any(&self.of_instances, value))
+        } else if let Some(value) = tag.strip_prefix(LOCATION) {
+            (value, begins_any(&self.of_nodes, &format!("{value}:")))
+        } else if let Some(value) = tag.strip_prefix(MIGRATION) {
+            (value, begins_any(&self.of_nodes, &format!("{value}:")))
+        } else if tag.starts_with(ALLOW_MIGRATION) {
+            let rule = TagRules::new(&[tag.to_owned()], &[]);
+            let Some((from, to)) = rule.permission() else { return Some(Reason::Malformed) };
+            // both have to be migration tags of nodes
+            let known = |wanted: &str| {
+                self.of_nodes.binary_search(&wanted).is_ok() && self.rules.migration.begin(wanted)
+            };
+            return match (from.is_empty(), known(from) && known(to)) {
+                (true, _) => Some(Reason::Malformed),
+                (false, used) => (!used).then_some(Reason::Unused),
+            };
+        } else if tag == DENY {
+            return None;
+        } else {
+            return Some(Reason::Unknown);
+        };
+        match (value.is_empty(), used) {
+            (true, _) => Some(Reason::Malformed),
+            (false, false) => Some(Reason::Unused),
+            (false, true) => None,
+        }
+    }
+}
+
+/// Whether some tag (ascending) begins so.
+fn begins_any(tags: &[&str], prefix: &str) -> bool {
+    let at = tags.partition_point(|tag| *tag < prefix);
+    tags.get(at).is_some_and(|tag| tag.starts_with(prefix))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The meaning that cluster tags give to the tags of nodes and instances.
 
+use std::collections::{BTreeSet, HashMap};
+
 use crate::model::known_tags::{ALLOW_MIGRATION, DESIRED_LOCATION, EXCLUSION, LOCATION, MIGRATION};
 use crate::model::{ExclusionTags, TagId, TagSet, TagTable};
 
@@ -7,16 +9,44 @@ use crate::model::{ExclusionTags, TagId, TagSet, TagTable};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TagRules {
     /// Beginnings of the instance tags that keep instances apart.
-    pub exclusion: Vec<String>,
+    pub exclusion: TagPrefixes,
     /// Beginnings of the instance tags that name desired locations.
-    pub desired_location: Vec<String>,
+    pub desired_location: TagPrefixes,
     /// Beginnings of the node tags that are locations.
-    pub location: Vec<String>,
+    pub location: TagPrefixes,
     /// Beginnings of the node tags that restrict migration.
-    pub migration: Vec<String>,
+    pub migration: TagPrefixes,
     /// Extra permissions: from nodes tagged with the first to nodes tagged with
     /// the second.
-    pub allowed_migrations: Vec<(String, String)>,
+    allowed_migrations: Vec<(String, String)>,
+    /// Positions among these by the second tag.
+    allowed_by_target: HashMap<String, Vec<usize>>,
+}
+
+/// Beginnings of tags. Asking about a tag takes about as long whether there are few or many.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TagPrefixes {
+    /// Ascending; none begins with another one.
+    prefixes: Vec<String>,
+}
+
+impl FromIterator<String> for TagPrefixes {
+    fn from_iter<I: IntoIterator<Item = String>>(all: I) -> TagPrefixes {
+        let mut prefixes: Vec<String> = all.into_iter().collect();
+        prefixes.sort_unstable();
+        // what begins with another one follows it, or others that do
+        prefixes.dedup_by(|next, kept| next.starts_with(kept.as_str()));
+        TagPrefixes { prefixes }
+    }
+}
+
+impl TagPrefixes {
+    /// Whether a tag begins with one of them.
+    pub fn begin(&self, tag: &str) -> bool {
+        // if one of them does, no other one lies between it and the tag
+        let behind = self.prefixes.partition_point(|prefix| prefix.as_str() <= tag);
+        behind > 0 && tag.starts_with(self.prefixes[behind - 1].as_str())
+    }
 }
 
 impl TagRules {
@@ -29,18 +59,29 @@ impl TagRules {
         let with_colon = |prefix: &'static str| remainders(prefix).map(|r| r + ":").collect();
         let non_empty = |r: &String| !r.is_empty();
         let options = exclusion_options.iter().map(|tag| format!("{tag}:"));
+        let permission = |r: String| {
+            let (from, to) = r.split_once("::")?;
+            (!to.contains("::")).then(|| (from.to_owned(), to.to_owned()))
+        };
+        let allowed_migrations: Vec<(String, String)> =
+            remainders(ALLOW_MIGRATION).filter_map(permission).collect();
+        let mut allowed_by_target: HashMap<String, Vec<usize>> = HashMap::new();
+        for (at, (_, to)) in allowed_migrations.iter().enumerate() {
+            allowed_by_target.entry(to.clone()).or_default().push(at);
+        }
         TagRules {
             exclusion: options.chain(remainders(EXCLUSION).filter(non_empty)).collect(),
             desired_location: remainders(DESIRED_LOCATION).filter(non_empty).collect(),
             location: with_colon(LOCATION),
             migration: with_colon(MIGRATION),
-            allowed_migrations: remainders(ALLOW_MIGRATION)
-                .filter_map(|r| {
-                    let (from, to) = r.split_once("::")?;
-                    (!to.contains("::")).then(|| (from.to_owned(), to.to_owned()))
-                })
-                .collect(),
+            allowed_migrations,
+            allowed_by_target,
         }
+    }
+
+    /// The one permission of a rule that has one.
+    pub fn permission(&self) -> Option<&(String, String)> {
+        self.allowed_migrations.first()
     }
 
     /// The exclusion tags among an instance's tags.
@@ -62,19 +103,21 @@ impl TagRules {
     /// its own and the ones allowed to come to one of them.
     pub fn migrations(&self, tags: &[String], table: &mut TagTable) -> (TagSet, TagSet) {
         let own: Vec<&str> = matching(tags, &self.migration).collect();
-        let allowed = self.allowed_migrations.iter().filter(|(_, to)| own.contains(&to.as_str()));
+        // in the order of the permissions
+        let allowed: BTreeSet<usize> =
+            own.iter().filter_map(|tag| self.allowed_by_target.get(*tag)).flatten().copied().collect();
         let received: Vec<TagId> = own
             .iter()
             .copied()
-            .chain(allowed.map(|(from, _)| from.as_str()))
+            .chain(allowed.into_iter().map(|at| self.allowed_migrations[at].0.as_str()))
             .map(|tag| table.intern(tag))
             .collect();
         (own.iter().map(|tag| table.intern(tag)).collect(), received.into_iter().collect())
     }
 }
 
-fn matching<'a>(tags: &'a [String], prefixes: &'a [String]) -> impl Iterator<Item = &'a str> {
-    tags.iter().map(String::as_str).filter(|tag| prefixes.iter().any(|p| tag.starts_with(p.as_str())))
+fn matching<'a>(tags: &'a [String], prefixes: &'a TagPrefixes) -> impl Iterator<Item = &'a str> {
+    tags.iter().map(String::as_str).filter(|tag| prefixes.begin(tag))
 }
 
 #[cfg(test)]
@@ -93,6 +136,18 @@ mod tests {
         assert_eq!(by_tag.exclusion_tags(&tags, &mut table).len(), 3);
         let by_option = TagRules::new(&[], &strings(&["service"]));
         assert_eq!(by_option.exclusion_tags(&tags, &mut table).len(), 1);
+    }
+
+    #[test]
+    fn a_tag_begins_with_any_of_many_prefixes() {
+        let prefixes = strings(&["a", "ab", "abc:", "b:", "ba", "b:x", "z"]);
+        let sorted: TagPrefixes = prefixes.iter().cloned().collect();
+        for tag in ["", "a", "aa", "ab", "abd", "b", "b:", "b:y", "b;", "ba", "bb", "c", "z", "zz", "{"] {
+            let expected = prefixes.iter().any(|prefix| tag.starts_with(prefix.as_str()));
+            assert_eq!(sorted.begin(tag), expected, "{tag}");
+        }
+        assert!(!TagPrefixes::default().begin("a"));
+        assert!([String::new()].into_iter().collect::<TagPrefixes>().begin("a"));
     }
 
     #[test]

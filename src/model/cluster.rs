@@ -31,6 +31,8 @@ pub struct Group {
     pub disk_parameters: DiskParameters,
     /// Its tags.
     pub tags: Vec<String>,
+    /// Its nodes, in order.
+    pub nodes: Vec<NodeIdx>,
 }
 
 /// A cluster: what the sources said, checked, tagged and indexed.
@@ -119,23 +121,29 @@ impl Cluster {
     }
 
     /// The nodes of a group, in order.
-    pub fn nodes_of(&self, group: GroupIdx) -> Vec<NodeIdx> {
-        self.nodes.iter().filter(|n| n.spec.group == group).map(|n| n.spec.idx).collect()
+    pub fn nodes_of(&self, group: GroupIdx) -> &[NodeIdx] {
+        &self.group(group).nodes
     }
 
     /// The instances of a group: those whose primary node is in it, in order.
     pub fn instances_of(&self, group: GroupIdx) -> Vec<InstanceIdx> {
-        let in_group = |i: &&Instance| self.node(i.primary).spec.group == group;
-        self.instances.iter().filter(in_group).map(|i| i.idx).collect()
+        let nodes = || self.nodes_of(group).iter().map(|node| self.node(*node));
+        let planned = nodes().flat_map(|node| {
+            let is_primary = |i: &&InstanceIdx| self.instance(**i).primary == node.spec.idx;
+            node.state.planned.iter().filter(is_primary)
+        });
+        let mut instances: Vec<InstanceIdx> =
+            nodes().flat_map(|node| &node.state.primaries).chain(planned).copied().collect();
+        instances.sort_unstable();
+        instances.dedup();
+        instances
     }
 
     /// The nodes and instances of every group: what [`nodes_of`](Self::nodes_of) and
     /// [`instances_of`](Self::instances_of) say of each, in one pass.
     pub fn members(&self) -> Vec<Members> {
-        let mut members = vec![Members::default(); self.groups.len()];
-        for node in &self.nodes {
-            members[node.spec.group.get()].nodes.push(node.spec.idx);
-        }
+        let mut members: Vec<Members> =
+            self.groups.iter().map(|g| Members { nodes: g.nodes.clone(), instances: Vec::new() }).collect();
         for instance in &self.instances {
             members[self.node(instance.primary).spec.group.get()].instances.push(instance.idx);
         }
@@ -144,11 +152,7 @@ impl Cluster {
 
     /// Groups that have nodes, in order.
     pub fn groups_with_nodes(&self) -> Vec<GroupIdx> {
-        let mut used = vec![false; self.groups.len()];
-        for node in &self.nodes {
-            used[node.spec.group.get()] = true;
-        }
-        self.groups.iter().map(|g| g.idx).filter(|g| used[g.get()]).collect()
+        self.groups.iter().filter(|g| !g.nodes.is_empty()).map(|g| g.idx).collect()
     }
 
     /// By node, whether it is one of these.
@@ -172,5 +176,55 @@ impl Cluster {
     /// Location tags that two nodes have in common.
     pub fn common_locations(&self, a: NodeIdx, b: NodeIdx) -> i64 {
         self.node(a).spec.location_tags.common(&self.node(b).spec.location_tags)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Draft;
+    use crate::testing::groups;
+
+    /// The instances of a group, by a look at each.
+    fn looked_up(cluster: &Cluster, group: GroupIdx) -> Vec<InstanceIdx> {
+        let is_there = |i: &&Instance| cluster.node(i.primary).spec.group == group;
+        cluster.instances.iter().filter(is_there).map(|i| i.idx).collect()
+    }
+
+    #[test]
+    fn groups_know_their_members_while_instances_move() {
+        let node = |at: usize| format!("n{at}|9000|0|9000|9000|9000|9|N|{}|1", ["u", "v", "w"][at % 3]);
+        let instance = |at: usize| {
+            let (secondary, template) =
+                if at % 2 == 0 { (format!("n{}", at % 4 + 1), "drbd") } else { (String::new(), "ext") };
+            let planned = if at % 3 == 0 { 'Y' } else { 'N' };
+            format!("i{at}|1|1|1|running|Y|n{}|{secondary}|{template}||1|-|{planned}", at % 4)
+        };
+        let (nodes, instances): (Vec<String>, Vec<String>) =
+            ((0..6).map(node).collect(), (0..24).map(instance).collect());
+        let mut draft: Draft = groups(&["u", "v", "w", "x"], &nodes, &instances, &[]).into();
+        let check = |draft: &Draft| {
+            for group in draft.groups.iter().map(|g| g.idx) {
+                assert_eq!(draft.instances_of(group), looked_up(draft, group));
+                assert_eq!(draft.members()[group.get()].instances, looked_up(draft, group));
+                let nodes = draft.nodes.iter().filter(|n| n.spec.group == group).map(|n| n.spec.idx);
+                assert_eq!(draft.nodes_of(group), nodes.collect::<Vec<_>>());
+            }
+        };
+        check(&draft);
+        let start = draft.mark();
+        for moved in draft.all_instances() {
+            let Placement { primary, secondary } = draft.instance(moved).placement();
+            let next = |node: NodeIdx| NodeIdx::new((node.get() + 1) % 6);
+            draft.relocate(
+                moved,
+                Placement { primary: next(primary), secondary: secondary.map(next) },
+                0,
+                &[],
+            );
+            check(&draft);
+        }
+        draft.back_to(start);
+        check(&draft);
     }
 }

@@ -204,6 +204,10 @@ impl Draft {
             }
             old_mirror.into_iter().chain(new_mirror).for_each(|node| nodes[node.get()].update_joint());
         }
+        if moved.forthcoming {
+            from.nodes().for_each(|node| nodes[node.get()].state.planned.retain(|i| *i != instance));
+            to.nodes().for_each(|node| nodes[node.get()].state.planned.push(instance));
+        }
         (moved.primary, moved.secondary) = (to.primary, to.secondary);
         moved.location_score = location_score;
     }
@@ -220,6 +224,7 @@ impl Draft {
         state.tag_count.add_tags(&tags, -1);
         state.key_count.add_keys(&keys, -1);
         state.primaries.retain(|i| *i != instance);
+        state.planned.retain(|i| *i != instance);
     }
 
     /// Enters a new instance, which gets the next index.
@@ -250,7 +255,9 @@ impl Draft {
         let state = &mut nodes[at.primary.get()].state;
         state.tag_count.add_tags(&new.exclusion_tags, 1);
         state.key_count.add_keys(&new.keys, 1);
-        if !new.forthcoming {
+        if new.forthcoming {
+            at.nodes().for_each(|node| nodes[node.get()].state.planned.push(idx));
+        } else {
             state.primaries.push(idx);
             if let Some(node) = new.mirror() {
                 nodes[node.get()].state.back(at.primary, idx, new.mem_reserved());

@@ -198,6 +198,8 @@ pub struct NodeState {
     pub primaries: Vec<InstanceIdx>,
     /// Existing secondary instances, oldest first.
     pub secondaries: Vec<InstanceIdx>,
+    /// Forthcoming instances that are to have it as primary or secondary node.
+    pub planned: Vec<InstanceIdx>,
     /// Memory reserved here by primary node.
     pub peers: PeerMap,
     /// Primaries by exclusion tag, forthcoming ones included.

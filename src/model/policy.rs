@@ -6,7 +6,7 @@ use super::kinds::DiskTemplate;
 use super::units::Mib;
 
 /// The size of one instance, as policies state it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InstanceSpec {
     /// Memory.
     pub memory: Mib,
@@ -23,7 +23,7 @@ pub struct InstanceSpec {
 }
 
 /// A range of instance sizes: at least `min`, at most `max`, in every dimension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SpecRange {
     /// Lower bounds.
     pub min: InstanceSpec,

@@ -268,17 +268,18 @@ impl StorageMap {
 
     /// The groups of each pool.
     pub fn partitions(&self) -> Vec<Partition> {
-        let partition = |at: usize| {
+        let empty = |at: usize| {
             let pool = PoolIdx::new(at);
-            let groups = (0..self.groups.len()).map(GroupIdx::new);
-            Partition {
-                pool,
-                groups: groups.filter(|g| self.of_group(*g).contains(&pool)).collect(),
-                instances: self.instances.iter().filter(|pools| pools.contains(&pool)).count(),
-                named: self.named.contains(&pool),
-            }
+            Partition { pool, groups: Vec::new(), instances: 0, named: self.named.contains(&pool) }
         };
-        (0..self.pools.len()).map(partition).collect()
+        let mut partitions: Vec<Partition> = (0..self.pools.len()).map(empty).collect();
+        for (group, pools) in self.groups.iter().enumerate() {
+            pools.iter().for_each(|pool| partitions[pool.get()].groups.push(GroupIdx::new(group)));
+        }
+        for pool in self.instances.iter().flatten() {
+            partitions[pool.get()].instances += 1;
+        }
+        partitions
     }
 }
 

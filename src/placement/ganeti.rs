@@ -141,7 +141,7 @@ pub(super) fn reachable(cluster: &Cluster, storage: &StorageMap, instance: &Inst
         Mirroring::None => vec![instance.primary],
         Mirroring::Internal => instance.nodes().collect(),
         Mirroring::External => {
-            let mut nodes = cluster.nodes_of(cluster.node(instance.primary).spec.group);
+            let mut nodes = cluster.nodes_of(cluster.node(instance.primary).spec.group).to_vec();
             nodes.retain(|node| *node == instance.primary || storage.reaches(*node, instance.idx));
             nodes
         }

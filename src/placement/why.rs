@@ -2,6 +2,7 @@
 //! left, and for one without a place, who took the room.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 use super::additions::{AdditionLog, ScoreSource, additions};
 use super::capacity::Capacities;
@@ -146,6 +147,8 @@ pub struct Grounds<'a> {
     placed: &'a AllPlaced,
     /// What the scores of the resources are made of.
     pub log: AdditionLog,
+    /// The state in which the resource asked about last was placed: the next one was placed little later.
+    earlier: RefCell<EarlierPlaced>,
 }
 
 impl<'a> Grounds<'a> {
@@ -158,14 +161,17 @@ impl<'a> Grounds<'a> {
         strategy: Strategy,
         placed: &'a AllPlaced,
     ) -> Result<Grounds<'a>, PlacingError> {
-        Ok(Grounds { set, strategy, placed, log: additions(set, strategy, placed)? })
+        let earlier = RefCell::new(EarlierPlaced::none(set));
+        Ok(Grounds { set, strategy, placed, log: additions(set, strategy, placed)?, earlier })
     }
 
     /// Why a primitive is where it is; nothing for what is made of primitives.
     pub fn why(&self, resource: ResourceIdx) -> Option<PlaceReasons> {
-        let Grounds { set, strategy, placed, ref log } = *self;
+        let Grounds { set, strategy, placed, ref log, .. } = *self;
         let at = placed.by_resource[resource.get()]?;
-        let before = ClusterBefore::of(set, placed, log, at);
+        let mut earlier = self.earlier.borrow_mut();
+        earlier.become_before(set, placed, at);
+        let before = ClusterBefore { set, placed, log, earlier: &earlier };
         let record = &placed.records[at];
         let finding = |host| HostFinding {
             host,
@@ -194,25 +200,51 @@ struct ClusterBefore<'a> {
     set: &'a WorkingSet,
     placed: &'a AllPlaced,
     log: &'a AdditionLog,
-    /// Those that had their places before; in the best placement, all others.
-    earlier: Vec<&'a Assignment>,
+    earlier: &'a EarlierPlaced,
+}
+
+/// Those that had their places before; in the best placement, all others.
+#[derive(Debug, Clone)]
+struct EarlierPlaced {
+    /// How many records it has, from the first one on; nothing in the best placement.
+    records: Option<usize>,
+    /// By host: those that are there, in order.
+    on: Vec<Vec<ResourceIdx>>,
+    /// By host: what they leave free.
     free: Vec<Capacities>,
 }
 
-impl<'a> ClusterBefore<'a> {
-    fn of(set: &'a WorkingSet, placed: &'a AllPlaced, log: &'a AdditionLog, at: usize) -> ClusterBefore<'a> {
-        let mut free = set.room();
-        let before = if placed.optimum.is_some() { placed.records.len() } else { at };
-        let others = placed.records[..before].iter().enumerate().filter(|(other, _)| *other != at);
-        let earlier: Vec<&Assignment> = others.map(|(_, record)| record).collect();
-        for record in &earlier {
-            if let Some(host) = record.host {
-                free[host.get()].charge(&set.resource(record.resource).utilization);
-            }
-        }
-        ClusterBefore { set, placed, log, earlier, free }
+impl EarlierPlaced {
+    /// The cluster before anything is placed.
+    fn none(set: &WorkingSet) -> EarlierPlaced {
+        EarlierPlaced { records: Some(0), on: vec![Vec::new(); set.hosts.len()], free: set.room() }
     }
 
+    fn add(&mut self, set: &WorkingSet, record: &Assignment) {
+        if let Some(host) = record.host {
+            self.on[host.get()].push(record.resource);
+            self.free[host.get()].charge(&set.resource(record.resource).utilization);
+        }
+    }
+
+    /// Becomes what there was before the record at a position.
+    fn become_before(&mut self, set: &WorkingSet, placed: &AllPlaced, at: usize) {
+        if placed.optimum.is_some() {
+            *self = EarlierPlaced { records: None, ..EarlierPlaced::none(set) };
+            let others = placed.records.iter().enumerate().filter(|(other, _)| *other != at);
+            others.for_each(|(_, record)| self.add(set, record));
+            return;
+        }
+        let known = self.records.filter(|known| *known <= at).unwrap_or_else(|| {
+            *self = EarlierPlaced::none(set);
+            0
+        });
+        placed.records[known..at].iter().for_each(|record| self.add(set, record));
+        self.records = Some(at);
+    }
+}
+
+impl ClusterBefore<'_> {
     /// The first thing that forbids a host.
     fn hindrance(&self, record: &Assignment, host: HostIdx) -> Option<HostHindrance> {
         let of = self.set.resource(record.resource);
@@ -252,7 +284,7 @@ impl<'a> ClusterBefore<'a> {
             return Some(HostHindrance::Unwanted(score));
         }
         let needed = record.needed.as_ref()?;
-        let missing: Vec<(AttributeIdx, i64)> = self.free[host.get()].missing_for(needed).collect();
+        let missing: Vec<(AttributeIdx, i64)> = self.earlier.free[host.get()].missing_for(needed).collect();
         (!missing.is_empty()).then_some(HostHindrance::Room(missing))
     }
 
@@ -371,8 +403,8 @@ impl<'a> ClusterBefore<'a> {
         let Some(next) = left.max_by_key(|finding| finding.score) else { return (Advantage::Only, None) };
         let (score, other) =
             (record.scores.or_never(host), next.score.unwrap_or(AllocationScore::MINUS_INFINITY));
-        let count = |host: HostIdx| self.earlier.iter().filter(|record| record.host == Some(host)).count();
-        let room = |host: HostIdx| &self.free[host.get()];
+        let count = |host: HostIdx| self.earlier.on[host.get()].len();
+        let room = |host: HostIdx| &self.earlier.free[host.get()];
         let advantage = if score > other {
             Advantage::Score(score, other)
         } else if record.decided_by == DecidedBy::Active {
@@ -395,8 +427,7 @@ impl<'a> ClusterBefore<'a> {
         let lacks_room = |finding: &&HostFinding| matches!(finding.hindrance, Some(HostHindrance::Room(_)));
         let taken = hosts.iter().filter(lacks_room).map(|finding| {
             let host = finding.host;
-            let there = self.earlier.iter().filter(|earlier| earlier.host == Some(host));
-            let by: Vec<ResourceIdx> = there.map(|earlier| earlier.resource).collect();
+            let by = self.earlier.on[host.get()].clone();
             RoomTaken { host, give_way: self.give_way(needed, host, &by), by }
         });
         taken.collect()
@@ -405,7 +436,7 @@ impl<'a> ClusterBefore<'a> {
     /// The last placed one without which there would be room, or the last placed ones.
     fn give_way(&self, needed: &Capacities, host: HostIdx, by: &[ResourceIdx]) -> Vec<ResourceIdx> {
         let without = |gone: &[ResourceIdx]| {
-            let mut free = self.free[host.get()].clone();
+            let mut free = self.earlier.free[host.get()].clone();
             gone.iter().for_each(|resource| free.add(&self.set.resource(*resource).utilization));
             free.hold(needed)
         };

@@ -26,7 +26,7 @@ pub fn differences(before: &Cluster, group: GroupIdx, now: &Cluster) -> Vec<Stri
         };
         nodes.iter().map(state).collect()
     };
-    compare("node", &is_offline(before, &nodes.0), &is_offline(now, &nodes.1), &mut found);
+    compare("node", &is_offline(before, nodes.0), &is_offline(now, nodes.1), &mut found);
     let placed = |cluster: &Cluster, group: GroupIdx| -> Vec<(String, String)> {
         let instances = cluster.instances_of(group).into_iter();
         let instances = instances.map(|instance| cluster.instance(instance));
@@ -42,7 +42,7 @@ pub fn fingerprint(cluster: &Cluster, groups: &[GroupIdx]) -> String {
     let mut lines = Vec::new();
     for group in groups {
         lines.push(format!("group {}", cluster.group(*group).uuid));
-        let nodes = cluster.nodes_of(*group).into_iter().map(|node| &cluster.node(node).spec);
+        let nodes = cluster.nodes_of(*group).iter().map(|node| &cluster.node(*node).spec);
         lines.extend(nodes.map(|spec| format!("node {} {}", spec.name, spec.offline)));
         let instances = cluster.instances_of(*group).into_iter().map(|instance| cluster.instance(instance));
         lines.extend(

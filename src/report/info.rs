@@ -41,8 +41,8 @@ impl Information {
                 group,
                 nodes: nodes.len(),
                 instances: cluster.instances_of(group).len(),
-                failures: Failures::of(cluster, &nodes),
-                components: Board::new(cluster, &nodes).components(),
+                failures: Failures::of(cluster, nodes),
+                components: Board::new(cluster, nodes).components(),
             }
         };
         Information {

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::metrics::{Aggregate, Counted, LANES, Lanes, METRICS, Metric, PADDED_LANES, TABLE, lanes};
 use super::spread::Spread;
 use crate::model::metrics::AFFINITY;
-use crate::model::{Cluster, Instance, Ledger, NodeIdx, NodeSpec, Weights};
+use crate::model::{Cluster, Instance, Ledger, NodeIdx, NodeSet, NodeSpec, Weights};
 
 /// The values of all metrics.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,17 +53,15 @@ pub struct Touched<'a> {
     pub after: Ledger,
 }
 
-/// Marks nodes outside the set.
-const OUTSIDE: u32 = u32::MAX;
 /// Marks offline nodes of the set.
-const OFFLINE: u32 = u32::MAX - 1;
+const OFFLINE: u32 = u32::MAX;
 
 /// A set of nodes with everything that its score needs.
 #[derive(Debug, Clone)]
 pub struct Board {
     weights: Weights,
-    nodes: Vec<NodeIdx>,
-    /// For each node of the cluster, its row, [`OFFLINE`] or [`OUTSIDE`].
+    nodes: NodeSet,
+    /// For each node of the set, its row, or [`OFFLINE`].
     row_of: Vec<u32>,
     /// The values of the online nodes of the set, in order.
     rows: Vec<Lanes>,
@@ -78,15 +76,15 @@ pub struct Board {
 impl Board {
     /// The board of the set `nodes` (ascending) of a cluster.
     pub fn new(cluster: &Cluster, nodes: &[NodeIdx]) -> Board {
-        let mut row_of = vec![OUTSIDE; cluster.nodes.len()];
+        let mut row_of = Vec::with_capacity(nodes.len());
         let mut rows = Vec::with_capacity(nodes.len());
         let mut counted = Counted::default();
         for node in nodes.iter().map(|n| cluster.node(*n)) {
             counted = counted + Counted::of_node(node);
             if node.spec.offline {
-                row_of[node.spec.idx.get()] = OFFLINE;
+                row_of.push(OFFLINE);
             } else {
-                row_of[node.spec.idx.get()] = rows.len() as u32;
+                row_of.push(rows.len() as u32);
                 rows.push(lanes(&node.spec, &node.state.ledger));
             }
         }
@@ -95,7 +93,7 @@ impl Board {
         let twins = std::array::from_fn(|k| (0..k).find(|j| equal(*j, k)).unwrap_or(k));
         Board {
             weights: cluster.weights,
-            nodes: nodes.to_vec(),
+            nodes: NodeSet::of(cluster.nodes.len(), nodes),
             row_of,
             rows,
             columns,
@@ -134,7 +132,7 @@ impl Board {
 
     /// The set of nodes.
     pub fn nodes(&self) -> &[NodeIdx] {
-        &self.nodes
+        self.nodes.nodes()
     }
 
     /// The values of the online nodes, in order.
@@ -144,13 +142,13 @@ impl Board {
 
     /// The row of a node, if it is online and in the set.
     pub fn row(&self, node: NodeIdx) -> Option<usize> {
-        let row = self.row_of[node.get()];
-        (row < OFFLINE).then_some(row as usize)
+        let row = self.row_of[self.nodes.position(node)?];
+        (row != OFFLINE).then_some(row as usize)
     }
 
     /// Whether a node is in the set.
     pub fn contains(&self, node: NodeIdx) -> bool {
-        self.row_of[node.get()] != OUTSIDE
+        self.nodes.position(node).is_some()
     }
 
     /// The counts of the set.
@@ -165,7 +163,7 @@ impl Board {
 
     /// All metrics of the current state.
     pub fn components(&self) -> Components {
-        let values = if self.nodes.is_empty() { Vec::new() } else { self.values(&[], 0).to_vec() };
+        let values = if self.nodes().is_empty() { Vec::new() } else { self.values(&[], 0).to_vec() };
         Components { values, weights: self.weights }
     }
 

@@ -33,7 +33,7 @@ pub fn best_pair(cluster: &Cluster, idx: InstanceIdx, destination: &Destination)
             match failed {
                 Some(reason) => stuck = reason,
                 None => {
-                    let score = Board::new(&state, &state.nodes_of(destination.group)).score();
+                    let score = Board::new(&state, state.nodes_of(destination.group)).score();
                     if !best.is_some_and(|b| score > b.0) {
                         best = Some((score, Placement { primary: a, secondary: Some(b) }));
                     }

@@ -1,6 +1,8 @@
 //! Properties of redundancy, allocation, evacuation and filling on random clusters.
 //! `PROPTEST_CASES` (256 by default) scales the number of cases.
 
+use std::collections::BTreeSet;
+
 use crate::common::plain_evacuate;
 
 use crate::common::clusters::{Dice, Recipe, Style, cases, recipes};
@@ -53,7 +55,7 @@ fn newcomer(cluster: &Cluster, seed: u64) -> Instance {
 
 fn conditions(seed: u64) -> Conditions {
     let mut dice = Dice::new(seed ^ 77);
-    let scope = Scope { online_only: dice.chance(30), exempt: Vec::new() };
+    let scope = Scope { online_only: dice.chance(30), exempt: BTreeSet::new() };
     Conditions { ignore_soft_errors: dice.chance(15), redundancy: dice.chance(60).then_some(scope) }
 }
 
@@ -153,7 +155,8 @@ fn check_fill(cluster: &Cluster, seed: u64) -> Result<(), TestCaseError> {
     let disk = dice.of(&[1024, 1024, 2048, 20_000]);
     let wanted = size(memory, disk, dice.of(&[1, 1, 2, 8]), dice.of(&[1, 2]));
     let limit = dice.of(&[Some(40), Some(3), Some(12), Some(0)]);
-    let exempt = if settings.independent_groups { ground.bad_groups.clone() } else { Vec::new() };
+    let bad = ground.bad_groups.iter().copied().filter(|_| settings.independent_groups);
+    let exempt = bad.collect();
     let scope = Scope { online_only: settings.accept_existing_errors, exempt };
     let plainly = || Plain {
         cluster: Draft::of(cluster),
@@ -200,7 +203,7 @@ fn check_evacuation(recipe: &Recipe) -> Result<(), TestCaseError> {
             let own = *n == instance.primary || Some(*n) == instance.secondary && !stays(*n);
             !cluster.node(*n).spec.offline && !own
         };
-        let targets = cluster.nodes_of(group).into_iter().filter(usable).collect();
+        let targets = cluster.nodes_of(group).iter().copied().filter(usable).collect();
         let destination = Destination { group, targets, ignore_soft_errors: dice.chance(20) };
         let expected = plain_evacuate::best_pair(&cluster, instance.idx, &destination);
         let found = evacuate(&mut Draft::of(&cluster), instance.idx, EvacMode::All, &destination)

@@ -88,7 +88,7 @@ fn single_moves(cluster: &Cluster, rules: &MoveRules) -> Vec<Cluster> {
         let repertoire = Repertoire::of(cluster, instance, mirror_usable, rules);
         let own: Vec<NodeIdx> = instance.nodes().collect();
         let targets: Vec<NodeIdx> =
-            cluster.nodes_of(group).into_iter().filter(|n| online(n) && !own.contains(n)).collect();
+            cluster.nodes_of(group).iter().copied().filter(|n| online(n) && !own.contains(n)).collect();
         let to = targets.iter().flat_map(|t| repertoire.to_target.iter().map(|kind| kind(*t)));
         let swap = repertoire.failover.then_some(Move::Failover);
         states.extend(swap.into_iter().chain(to).filter_map(|mv| moved(cluster, instance.idx, mv, rules)));
@@ -105,7 +105,7 @@ fn holds(
     prop_assert!((1..=MOST_MOVES).contains(&plan.steps.len()));
     let soft = settings.ignore_soft_errors;
     let replay =
-        check(cluster, &cluster.nodes_of(plan.group), &plan.steps, CheckOptions { ignore_soft_errors: soft });
+        check(cluster, cluster.nodes_of(plan.group), &plan.steps, CheckOptions { ignore_soft_errors: soft });
     let replay = replay.map_err(|violation| TestCaseError::fail(violation.to_string()))?;
     let rules = MoveRules { ignore_soft_errors: soft, ..MoveRules::default() };
     let after = all_moved(cluster, &plan.steps, &rules).expect("the checker found nothing");

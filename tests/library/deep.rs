@@ -71,7 +71,7 @@ fn against_brute_force(
     hits: &mut Hits,
 ) -> Result<(), TestCaseError> {
     for group in &cluster.groups {
-        let nodes = cluster.nodes_of(group.idx);
+        let nodes = cluster.nodes_of(group.idx).to_vec();
         let Some(best) = optimum(cluster, &nodes, options) else { continue };
         if !best[0].is_finite() {
             continue;
@@ -182,7 +182,7 @@ fn the_number_of_threads_changes_nothing() {
 fn limits_hold() {
     for seed in 1..60 {
         let (cluster, options) = case(seed);
-        let nodes = cluster.nodes_of(cluster.groups[0].idx);
+        let nodes = cluster.nodes_of(cluster.groups[0].idx).to_vec();
         for most in [0, 1, 3] {
             let deep = DeepOptions {
                 effort: 8_000,

@@ -15,7 +15,7 @@ fn any_move(cluster: &Cluster, instance: &Instance, dice: &mut Dice) -> Option<M
     let group = cluster.node(instance.primary).spec.group;
     let own = |n: &NodeIdx| *n == instance.primary || Some(*n) == instance.secondary;
     let offline = |n: NodeIdx| cluster.node(n).spec.offline;
-    let mut targets = cluster.nodes_of(group);
+    let mut targets = cluster.nodes_of(group).to_vec();
     targets.retain(|n| !own(n) && !offline(*n));
     if !instance.is_movable() || !instance.auto_balance || targets.len() < 2 {
         return None;
@@ -84,7 +84,7 @@ proptest! {
             }
             let instance = draft.instances[dice.below(draft.instances.len())].clone();
             let Some(mv) = any_move(&draft, &instance, &mut dice) else { continue };
-            let nodes = draft.nodes_of(draft.node(instance.primary).spec.group);
+            let nodes = draft.nodes_of(draft.node(instance.primary).spec.group).to_vec();
             let Some(step) = promised(&draft, &Board::new(&draft, &nodes), &instance, mv) else { continue };
             prop_assert!(perform(&mut draft, step.instance, mv, &MoveRules::default()).is_ok());
             let score = Board::new(&draft, &nodes).score();

@@ -153,7 +153,7 @@ fn ranked(
 ) -> Vec<NodeIdx> {
     let needed = (instance.mem + options.overhead).as_f64();
     let mut found: Vec<(u32, f64, &str, NodeIdx)> = Vec::new();
-    for idx in cluster.nodes_of(group) {
+    for &idx in cluster.nodes_of(group) {
         let node = cluster.node(idx);
         let here = || running(cluster, node);
         let ram: f64 = here().map(|of| of.mem.as_f64()).sum();
@@ -206,7 +206,7 @@ fn placed(
     required: i64,
     ranked: &[NodeIdx],
 ) -> Option<Vec<NodeIdx>> {
-    let nodes = cluster.nodes_of(group);
+    let nodes = cluster.nodes_of(group).to_vec();
     let online: Vec<NodeIdx> =
         nodes.iter().copied().filter(|node| !cluster.node(*node).spec.offline).collect();
     let conditions = Conditions { redundancy: Some(Scope::default()), ..Conditions::default() };

@@ -161,7 +161,7 @@ fn repair_mends_what_can_be_mended_in_few_moves_and_no_more() {
         }
         let (cluster, options) = case(seed);
         for group in &cluster.groups {
-            let nodes = cluster.nodes_of(group.idx);
+            let nodes = cluster.nodes_of(group.idx).to_vec();
             let (mending, plan) = planned(&cluster, &nodes, &options, &DeepGoal::Repair);
             let of = |cluster: &Cluster| wrong(cluster, &nodes);
             hold_to_all(&cluster, &nodes, &options, (&mending, &plan), &of, &mut tally);
@@ -180,7 +180,7 @@ fn evacuated_nodes_are_empty_or_it_is_said_what_stays() {
         }
         let (cluster, options) = case(seed);
         let options = BalanceOptions { evacuate: false, ..options };
-        let nodes = cluster.nodes_of(cluster.groups[0].idx);
+        let nodes = cluster.nodes_of(cluster.groups[0].idx).to_vec();
         let emptied: Vec<NodeIdx> = nodes.iter().copied().take(1 + usize::from(seed % 5 == 0)).collect();
         let goal = DeepGoal::Evacuate(emptied.clone());
         let (mending, plan) = planned(&cluster, &nodes, &options, &goal);

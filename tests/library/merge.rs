@@ -16,7 +16,7 @@ fn merged_plans_lead_to_the_same_end_with_fewer_steps() {
         let (cluster, options) = case(seed);
         let options = BalanceOptions { min_gain: 0.0, min_gain_limit: 0.0, ..options };
         for group in &cluster.groups {
-            let nodes = cluster.nodes_of(group.idx);
+            let nodes = cluster.nodes_of(group.idx).to_vec();
             let mut end = Draft::of(&cluster);
             let mut balancer = Balancer::new(&mut end, &nodes, options);
             let steps: Vec<_> = std::iter::from_fn(|| balancer.next_step()).take(60).collect();

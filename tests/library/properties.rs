@@ -23,7 +23,7 @@ const ANY: &[Style] =
     &[Style::Mixed, Style::Mixed, Style::Tight, Style::Symmetric, Style::Stranded, Style::Weird];
 
 fn groups(cluster: &Cluster) -> Vec<Vec<NodeIdx>> {
-    cluster.groups.iter().map(|g| cluster.nodes_of(g.idx)).collect()
+    cluster.groups.iter().map(|g| cluster.nodes_of(g.idx).to_vec()).collect()
 }
 
 /// Balances a group; returns the steps and the cluster at the end.

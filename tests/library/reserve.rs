@@ -73,7 +73,7 @@ fn lack(cluster: &Cluster, node: &Node, losses: usize) -> i64 {
 /// What the group of a node has by the definition, whichever nodes are lost, for its instances on shared storage, the largest of
 /// so much memory; nothing without any.
 fn margin(cluster: &Cluster, node: NodeIdx, losses: usize) -> Option<i64> {
-    let of_group = cluster.nodes_of(cluster.node(node).spec.group);
+    let of_group = cluster.nodes_of(cluster.node(node).spec.group).to_vec();
     let online: Vec<NodeIdx> = of_group.into_iter().filter(|n| !cluster.node(*n).spec.offline).collect();
     let on = |n: NodeIdx| cluster.node(n).state.primaries.iter().map(|i| cluster.instance(*i));
     let shared = online.iter().flat_map(|n| on(*n)).filter(|i| Class::of(i.template) == Class::Relocate);
@@ -118,7 +118,7 @@ proptest! {
         };
         let (well, proved) = (failing(&cluster, losses) == 0, is_proved(&cluster, losses));
         for group in cluster.groups_with_nodes() {
-            let nodes = cluster.nodes_of(group);
+            let nodes = cluster.nodes_of(group).to_vec();
             let mut draft = Draft::of(&cluster);
             let found = balance::run(&mut draft, &nodes, options);
             // of each node no more is missing than before, if anything is

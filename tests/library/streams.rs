@@ -92,7 +92,7 @@ fn edges_are_enough_and_none_is_too_many() {
         let (cluster, soft, mut dice) = case(seed);
         let options = CheckOptions { ignore_soft_errors: soft };
         for group in &cluster.groups {
-            let nodes = cluster.nodes_of(group.idx);
+            let nodes = cluster.nodes_of(group.idx).to_vec();
             let most = if dice.chance(10) { 7 } else { 5 };
             let steps = wanderings(&cluster, &nodes, most, &mut dice, soft);
             let edges = edges(&cluster, &steps, options);
@@ -135,7 +135,7 @@ fn streams_of_long_plans_are_legal() {
         let (cluster, soft, mut dice) = case(seed);
         let options = CheckOptions { ignore_soft_errors: soft };
         for group in &cluster.groups {
-            let nodes = cluster.nodes_of(group.idx);
+            let nodes = cluster.nodes_of(group.idx).to_vec();
             let steps = wanderings(&cluster, &nodes, 40, &mut dice, soft);
             let edges = edges(&cluster, &steps, options);
             let precedence = Precedence::of(steps.len(), &edges);

@@ -49,7 +49,7 @@ fn agrees(recipe: &Recipe, most: usize) -> Result<(), TestCaseError> {
     prop_assert!(found.is_settled() && found.stopped.is_none());
     let mut groups = found.groups.iter();
     for group in &cluster.groups {
-        let nodes = cluster.nodes_of(group.idx);
+        let nodes = cluster.nodes_of(group.idx).to_vec();
         let online: Vec<NodeIdx> =
             nodes.into_iter().filter(|n| !cluster.nodes[n.get()].spec.offline).collect();
         if online.is_empty() {

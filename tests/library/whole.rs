@@ -25,14 +25,14 @@ proptest! {
         let (mut together, mut alone) = (Draft::of(&start), Draft::of(&start));
         let found = all(&mut together, options);
         for (group, found) in &found {
-            let single = run(&mut alone, &start.nodes_of(*group), options);
+            let single = run(&mut alone, start.nodes_of(*group), options);
             prop_assert_eq!(format!("{:?}", single.steps), format!("{:?}", found.steps));
         }
         prop_assert_eq!(shown(together), shown(alone));
         let mut one = Draft::of(&start);
         let chosen = worst(&mut one, options).map(|(group, _)| group);
         let improved = found.iter().filter(|(_, found)| !found.steps.is_empty());
-        let outset = |group| Outset::of(&start, &start.nodes_of(group));
+        let outset = |group| Outset::of(&start, start.nodes_of(group));
         let expected = improved.map(|(group, _)| *group).min_by(|a, b| outset(*a).worst_first(&outset(*b)));
         prop_assert_eq!(chosen, expected);
     }

@@ -53,7 +53,7 @@ fn state(c: &Cluster) -> Vec<String> {
         format!("{:?} {:?} {:?} {}", c.tags, c.policy, c.common_suffix, c.first_node_number),
         format!("{:?}", Board::new(c, &c.all_nodes()).components()),
     ];
-    parts.extend(c.groups.iter().map(|g| format!("{g:?} {:?}", Board::new(c, &c.nodes_of(g.idx)).score())));
+    parts.extend(c.groups.iter().map(|g| format!("{g:?} {:?}", Board::new(c, c.nodes_of(g.idx)).score())));
     parts.extend(c.nodes.iter().map(|n| format!("{n:?}")));
     parts.extend(c.instances.iter().map(|i| format!("{i:?}")));
     parts
@@ -249,7 +249,7 @@ proptest! {
             raw.nodes.iter_mut().for_each(|node| node.exclusive_storage = false);
         }
         let mut end = Draft::from(model(raw));
-        for nodes in end.groups.iter().map(|g| end.nodes_of(g.idx)).collect::<Vec<_>>() {
+        for nodes in end.groups.iter().map(|g| end.nodes_of(g.idx).to_vec()).collect::<Vec<_>>() {
             let mut balancer = Balancer::new(&mut end, &nodes, BalanceOptions::default());
             while balancer.next_step().is_some() {}
         }
@@ -266,7 +266,7 @@ proptest! {
             prop_assert_eq!(end.spec.mem_unaccounted, loaded.spec.mem_unaccounted);
         }
         let scores = |c: &Cluster| -> Vec<u64> {
-            c.groups.iter().map(|g| Board::new(c, &c.nodes_of(g.idx)).score().to_bits()).collect()
+            c.groups.iter().map(|g| Board::new(c, c.nodes_of(g.idx)).score().to_bits()).collect()
         };
         prop_assert_eq!(scores(&end), scores(&loaded));
         prop_assert_eq!(written(&loaded), saved);

@@ -9,6 +9,7 @@ mod affinity;
 mod bad_input;
 mod command_line;
 mod config;
+mod corners;
 mod deep;
 mod diskless;
 mod documents;

@@ -1,12 +1,11 @@
 //! Constraints about who runs where another one does.
 
-use std::collections::HashSet;
-
 use roxmltree::Node;
 
 use super::super::index::ResourceIdx;
 use super::super::number::is_true;
 use super::super::score::AllocationScore;
+use super::super::transition::circles::knots;
 use super::super::working_set::{Colocation, Outside};
 use super::Reader;
 use super::document::{children, id, required, wrong};
@@ -70,16 +69,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         let whole = |of: ResourceIdx| set.resource(of).group.unwrap_or(of);
         let ends: Vec<(ResourceIdx, ResourceIdx)> =
             set.colocations.iter().map(|of| (whole(of.dependent), whole(of.primary))).collect();
+        let mut primaries = vec![Vec::new(); set.resources.len()];
+        ends.iter().for_each(|(dependent, primary)| primaries[dependent.get()].push(primary.get()));
+        let knot = knots(&primaries);
         let is_circle = |(dependent, primary): &(ResourceIdx, ResourceIdx)| {
-            if !set.resource(*dependent).is_clone() {
-                return false;
-            }
-            let (mut seen, mut left) = (HashSet::from([*primary]), vec![*primary]);
-            while let Some(next) = left.pop() {
-                let further = ends.iter().filter(|(from, _)| *from == next).map(|(_, to)| *to);
-                left.extend(further.filter(|to| seen.insert(*to)));
-            }
-            seen.contains(dependent)
+            set.resource(*dependent).is_clone() && knot[dependent.get()] == knot[primary.get()]
         };
         let circles: Vec<bool> = ends.iter().map(is_circle).collect();
         let (mut at, mut left_out) = (0, Vec::new());

@@ -156,8 +156,11 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Whether a name is that of a clone or bundle, or of something in it.
     pub(super) fn is_inside_outsider(&self, name: &str) -> bool {
-        let section = self.section("resources");
-        section.is_some_and(|section| section.descendants().any(|node| id(node) == name && node.is_element()))
+        let all = || {
+            let inside = self.section("resources").into_iter().flat_map(|section| section.descendants());
+            inside.filter(|node| node.is_element()).map(id).collect()
+        };
+        self.inside.get_or_init(all).contains(name)
     }
 }
 

@@ -177,6 +177,8 @@ struct Reader<'a, 'i> {
     clock: ClusterTime,
     /// The elements to which others refer, by id.
     by_id: OnceCell<HashMap<&'a str, Node<'a, 'i>>>,
+    /// The ids of all that is among the resources.
+    inside: OnceCell<HashSet<&'a str>>,
     /// The table without any score.
     unscored: ScoreTable,
     /// Whether machines with guest nodes are hosts.
@@ -225,6 +227,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             unsought: HashSet::new(),
             clock: ClusterTime::of(root),
             by_id: OnceCell::new(),
+            inside: OnceCell::new(),
             unscored: ScoreTable::default(),
             follows_guests,
             guests: Vec::new(),

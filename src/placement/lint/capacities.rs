@@ -1,6 +1,6 @@
 //! Capacities that mean nothing, or not what was meant.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::super::index::AttributeIdx;
 use super::super::place::PlacingError;
@@ -13,18 +13,16 @@ use crate::placement::cib::document::{children, id};
 pub(super) fn unknown(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
     let name = |kind: AttributeIdx| set.attributes[kind.get()].as_str();
-    let has =
-        |kind: AttributeIdx| set.hosts.iter().any(|host| host.capacity.iter().any(|(one, _)| one == kind));
-    let (known, unknown): (Vec<_>, Vec<_>) = set.attribute_indices().partition(|kind| has(*kind));
-    let known: Vec<&str> = known.into_iter().map(name).collect();
+    let there: HashSet<AttributeIdx> =
+        set.hosts.iter().flat_map(|host| host.capacity.iter().map(|(kind, _)| kind)).collect();
+    let known: Vec<&str> = set.attribute_indices().filter(|kind| there.contains(kind)).map(name).collect();
     let never = match set.strategy() {
         Strategy::Default => "it would run nowhere under another strategy than 'default'",
         _ => "Pacemaker stops it everywhere, without a word",
     };
     let mut complaints = Vec::new();
     for of in &set.resources {
-        for (kind, _) in of.utilization.iter().filter(|(kind, amount)| *amount > 0 && unknown.contains(kind))
-        {
+        for (kind, _) in of.utilization.iter().filter(|(kind, amount)| *amount > 0 && !there.contains(kind)) {
             let problem = format!("it needs '{}', which no node has: {never}", shown_name(name(kind)));
             let meant = (cib.suggest)(name(kind), &known);
             let advice = format!("use a name that nodes have{meant}");
@@ -37,10 +35,12 @@ pub(super) fn unknown(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, Placing
 /// Nodes have what no resource needs, which counts for balance all the same.
 pub(super) fn unused(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
-    let is_used = |kind: AttributeIdx| set.resources.iter().any(|of| of.utilization.get(kind) != 0);
+    let amounts = set.resources.iter().flat_map(|of| of.utilization.iter());
+    let used: HashSet<AttributeIdx> =
+        amounts.filter(|(_, amount)| *amount != 0).map(|(kind, _)| kind).collect();
     let names: BTreeSet<&str> = set
         .attribute_indices()
-        .filter(|kind| !is_used(*kind))
+        .filter(|kind| !used.contains(kind))
         .map(|kind| set.attributes[kind.get()].as_str())
         .collect();
     if set.strategy() != Strategy::Balanced {

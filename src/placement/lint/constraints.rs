@@ -1,6 +1,7 @@
 //! Constraints that cannot do what they say.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
 use roxmltree::{Document, Node};
@@ -8,8 +9,9 @@ use roxmltree::{Document, Node};
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::place::PlacingError;
 use super::super::score::AllocationScore;
-use super::super::transition::circles::latent;
+use super::super::transition::circles::{knots, latent};
 use super::super::transition::{WaitCircle, WaitReason};
+use super::super::working_set::{Colocation, WorkingSet};
 use super::{Complaint, LintedCib, elements};
 use crate::model::shown::shown_name;
 use crate::placement::cib::document::id;
@@ -50,6 +52,7 @@ pub(super) fn absent(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingE
     let resources = resources(cib.document);
     let known: HashSet<&str> = resources.iter().copied().collect();
     let nodes: Vec<&str> = cib.set.hosts.iter().map(|host| host.name.as_str()).collect();
+    let known_nodes: HashSet<&str> = nodes.iter().copied().collect();
     let mut complaints = Vec::new();
     for constraint in constraints(cib.document) {
         let mut missing = |what: &str, name: &str, known: &[&str]| {
@@ -64,7 +67,7 @@ pub(super) fn absent(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingE
         for name in named(constraint).filter(|name| !known.contains(name)) {
             missing("resource", name, &resources);
         }
-        if let Some(node) = constraint.attribute("node").filter(|node| !nodes.contains(node)) {
+        if let Some(node) = constraint.attribute("node").filter(|node| !known_nodes.contains(node)) {
             missing("node", node, &nodes);
         }
     }
@@ -116,20 +119,27 @@ pub(super) fn order_circles(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, P
 pub(super) fn tags(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let ids = |kinds: &'static [&'static str]| kinds.iter().flat_map(|kind| cib.elements(kind)).map(id);
     let (known, shared) = (ids(&RESOURCES).collect::<HashSet<_>>(), ids(&SHARED).collect::<HashSet<_>>());
+    // by id, the tags with something that is no resource: position, id, and that
+    let mut strangers: HashMap<&str, Vec<(usize, &str, &str)>> = HashMap::new();
+    for (at, tag) in cib.elements("tag").enumerate() {
+        let mut members = tag.children().filter(|inner| inner.has_tag_name("obj_ref")).map(id);
+        let stranger = members.find(|name| !known.contains(name));
+        strangers.entry(id(tag)).or_default().extend(stranger.map(|stranger| (at, id(tag), stranger)));
+    }
     let mut complaints = Vec::new();
     for constraint in constraints(cib.document) {
         let mut complain = |problem: String, advice: &str| {
             complaints.push(Complaint::about(constraint, problem, advice.to_owned()));
         };
         let names: Vec<&str> = PLACES.iter().filter_map(|place| constraint.attribute(*place)).collect();
-        for tag in cib.elements("tag").filter(|tag| names.contains(&id(*tag))) {
-            let strangers = tag.children().filter(|inner| inner.has_tag_name("obj_ref")).map(id);
-            if let Some(stranger) = strangers.into_iter().find(|name| !known.contains(name)) {
-                let (tag, stranger) = (shown_name(id(tag)), shown_name(stranger));
-                let problem =
-                    format!("tag '{tag}' has '{stranger}', which is no resource: the constraint is ignored");
-                complain(problem, "name the tag in a resource_set, or have only resources in it");
-            }
+        // in the order of the document, each tag once
+        let found: BTreeSet<&(usize, &str, &str)> =
+            names.iter().filter_map(|name| strangers.get(name)).flatten().collect();
+        for (_, tag, stranger) in found {
+            let (tag, stranger) = (shown_name(tag), shown_name(stranger));
+            let problem =
+                format!("tag '{tag}' has '{stranger}', which is no resource: the constraint is ignored");
+            complain(problem, "name the tag in a resource_set, or have only resources in it");
         }
         let is_colocation = constraint.has_tag_name("rsc_colocation") && names.len() == 2;
         if is_colocation && names.iter().all(|name| shared.contains(name)) {
@@ -179,38 +189,62 @@ pub(super) fn exclusive_ignored(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint
     Ok(set.resource_indices().filter_map(complaint).collect())
 }
 
+/// The colocations without which resources must not run.
+fn musts(set: &WorkingSet) -> impl Iterator<Item = &Colocation> {
+    set.colocations.iter().filter(|one| one.score == AllocationScore::INFINITY)
+}
+
+/// Which resources must be with which.
+struct Musts {
+    /// By resource, the primaries of its colocations, in order.
+    primaries: Vec<Vec<usize>>,
+    /// By resource, the number of those with which it is in circles; its own if there are none.
+    knot: Vec<usize>,
+}
+
+impl Musts {
+    fn of(set: &WorkingSet) -> Musts {
+        let mut primaries = vec![Vec::new(); set.resources.len()];
+        musts(set).for_each(|one| primaries[one.dependent.get()].push(one.primary.get()));
+        let knot = knots(&primaries);
+        Musts { primaries, knot }
+    }
+
+    /// The shortest circle through a colocation, from the dependent backwards, if there is one.
+    fn circle(&self, dependent: ResourceIdx, primary: ResourceIdx) -> Option<Vec<ResourceIdx>> {
+        let (end, first) = (dependent.get(), primary.get());
+        if self.knot[end] != self.knot[first] {
+            return None;
+        }
+        // breadth first from the primary back to the dependent, which is reached from the resource before it
+        let mut before: HashMap<usize, usize> = HashMap::from([(first, first)]);
+        let mut left = VecDeque::from([first]);
+        while let Some(here) = left.pop_front().filter(|_| !before.contains_key(&end)) {
+            let of_knot = self.primaries[here].iter().filter(|next| self.knot[**next] == self.knot[end]);
+            for next in of_knot {
+                if let Entry::Vacant(new) = before.entry(*next) {
+                    new.insert(here);
+                    left.push_back(*next);
+                }
+            }
+        }
+        let way =
+            std::iter::successors(Some(end), |here| before.get(here).copied().filter(|next| next != here));
+        before.contains_key(&end).then(|| way.map(ResourceIdx::new).collect())
+    }
+}
+
 /// Must-be-with constraints that run in a circle: who is placed first decides, and Pacemaker follows none of them back.
 pub(super) fn circles(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
-    let musts = || set.colocations.iter().filter(|one| one.score == AllocationScore::INFINITY);
+    let must = Musts::of(set);
     let mut complaints = Vec::new();
     let mut told: BTreeSet<ResourceIdx> = BTreeSet::new();
-    for start in musts() {
+    for start in musts(set) {
         if told.contains(&start.dependent) {
             continue;
         }
-        // breadth first from the primary back to the dependent
-        let mut reached = vec![(start.primary, None)];
-        let mut at = 0;
-        let mut end = None;
-        while let Some((here, _)) = reached.get(at).copied() {
-            if here == start.dependent {
-                end = Some(at);
-                break;
-            }
-            for next in musts().filter(|one| one.dependent == here).map(|one| one.primary) {
-                if reached.iter().all(|(other, _)| *other != next) {
-                    reached.push((next, Some(at)));
-                }
-            }
-            at += 1;
-        }
-        let Some(mut at) = end else { continue };
-        let mut circle = vec![start.dependent];
-        while let Some(before) = reached[at].1 {
-            at = before;
-            circle.push(reached[at].0);
-        }
+        let Some(circle) = must.circle(start.dependent, start.primary) else { continue };
         told.extend(&circle);
         let names: Vec<String> = circle.iter().rev().map(|one| shown_name(&set.resource(*one).id)).collect();
         let problem = format!(
@@ -229,19 +263,20 @@ pub(super) fn contradictions(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, 
     let allowed = |one: ResourceIdx, host: HostIdx| {
         set.resource(one).scores.or_never(host) > AllocationScore::MINUS_INFINITY
     };
-    let pair = |one: &super::super::working_set::Colocation| {
+    let pair = |one: &'_ Colocation| {
         let (dependent, primary) = (one.dependent.min(one.primary), one.dependent.max(one.primary));
         (dependent, primary, one.attribute.clone())
     };
+    // of several that keep a pair apart, the first
+    let mut apart = HashMap::new();
+    for one in set.colocations.iter().filter(|one| one.score == AllocationScore::MINUS_INFINITY) {
+        apart.entry(pair(one)).or_insert(one);
+    }
     let mut complaints = Vec::new();
-    for must in set.colocations.iter().filter(|one| one.score == AllocationScore::INFINITY) {
+    for must in musts(set) {
         let (one, other) =
             (shown_name(&set.resource(must.dependent).id), shown_name(&set.resource(must.primary).id));
-        let apart = set
-            .colocations
-            .iter()
-            .find(|apart| apart.score == AllocationScore::MINUS_INFINITY && pair(apart) == pair(must));
-        if let Some(apart) = apart {
+        if let Some(apart) = apart.get(&pair(must)) {
             let problem = format!(
                 "{one} must be with {other}, and by {} must not: {one} runs nowhere",
                 shown_name(&apart.id)

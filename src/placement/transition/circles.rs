@@ -81,24 +81,13 @@ struct Knots<'a> {
 
 impl Knots<'_> {
     fn of(actions: &Actions) -> Knots<'_> {
-        let count = actions.all.len();
-        let (mut before, mut following) = (vec![Vec::new(); count], vec![Vec::new(); count]);
+        let mut before = vec![Vec::new(); actions.all.len()];
         for edge in &actions.edges {
             before[edge.after.get()].push(edge);
-            following[edge.before.get()].push(edge.after.get());
         }
-        // who is reached both ways from the last one of a walk that is left is in circles with it
-        let ends = walked(&following);
-        let mut knot = vec![usize::MAX; count];
-        for start in ends.into_iter().rev() {
-            let mut left = vec![start];
-            while let Some(step) = left.pop() {
-                if knot[step] == usize::MAX {
-                    knot[step] = start;
-                    left.extend(before[step].iter().map(|edge| edge.before.get()));
-                }
-            }
-        }
+        let steps_before =
+            |edges: &Vec<&Edge<WaitReason>>| edges.iter().map(|edge| edge.before.get()).collect();
+        let knot = knots(&before.iter().map(steps_before).collect::<Vec<_>>());
         Knots { before, knot }
     }
 
@@ -123,6 +112,28 @@ impl Knots<'_> {
         }
         None
     }
+}
+
+/// By what each of some is behind: for each one, the number of those with which it is in circles; its own if there
+/// are none.
+pub(in crate::placement) fn knots(before: &[Vec<usize>]) -> Vec<usize> {
+    let mut following = vec![Vec::new(); before.len()];
+    for (after, of) in before.iter().enumerate() {
+        of.iter().for_each(|one| following[*one].push(after));
+    }
+    // who is reached both ways from the last one of a walk that is left is in circles with it
+    let ends = walked(&following);
+    let mut knot = vec![usize::MAX; before.len()];
+    for start in ends.into_iter().rev() {
+        let mut left = vec![start];
+        while let Some(one) = left.pop() {
+            if knot[one] == usize::MAX {
+                knot[one] = start;
+                left.extend(&before[one]);
+            }
+        }
+    }
+    knot
 }
 
 /// All steps in the order in which walks along what follows end with them.

@@ -156,7 +156,7 @@ impl CrossingChecker<'_> {
             }
             false => self.state.figures(node).n1_fail,
         };
-        match cluster.nodes_of(group).into_iter().any(wrong) {
+        match cluster.nodes_of(group).iter().copied().any(wrong) {
             true => Err(Fault::Health(cluster.group(group).name.clone())),
             false => Ok(()),
         }

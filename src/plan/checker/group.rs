@@ -15,7 +15,7 @@ pub(super) struct GroupMemory {
 impl GroupMemory {
     /// Adds it up; nothing where `--keep-reserve` asks for no more than N+1, or nobody in the group is on shared storage.
     pub fn of(state: &ReplayedCluster<'_>, group: GroupIdx) -> Option<GroupMemory> {
-        let nodes: Vec<NodeIdx> = state.cluster.nodes_of(group);
+        let nodes = state.cluster.nodes_of(group);
         let losses = nodes.iter().map(|n| state.spec(*n).joint_losses).max().filter(|losses| *losses > 1)?;
         let online = || nodes.iter().copied().filter(|n| !state.spec(*n).offline);
         let in_use = |mem: Mib, uses: bool| if uses { i128::from(mem.0) } else { 0 };

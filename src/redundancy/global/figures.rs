@@ -1,10 +1,12 @@
 //! What decides whether a node can be emptied, as plain numbers.
 
+use std::collections::HashMap;
+
 use super::quick;
 use super::relocation::MemoryLoad;
 use super::rooms::{ChangedAmounts, Sorted};
 use super::simulate;
-use crate::model::{Class, Cluster, Instance, Ledger, Mib, NodeIdx, NodeSpec};
+use crate::model::{Class, Cluster, GroupIdx, Instance, Ledger, Mib, NodeIdx, NodeSet, NodeSpec};
 
 /// Sizes from here on are absurd, and could overflow when summed up.
 pub(super) const PLAUSIBLE: Mib = Mib(1 << 45);
@@ -18,6 +20,8 @@ pub(super) struct Free {
 }
 
 impl Free {
+    const NONE: Free = Free { mem: Mib::ZERO, disk: Mib::ZERO, spindles: 0 };
+
     pub fn of(spec: &NodeSpec, ledger: &Ledger) -> Free {
         Free { mem: ledger.mem_unallocated(spec), disk: ledger.disk_free, spindles: ledger.spindles_free }
     }
@@ -157,19 +161,27 @@ impl Burden {
     }
 }
 
-/// A set of nodes in numbers.
+/// The online nodes of one group of a set.
+#[derive(Debug, Clone)]
+struct EscapeGroup {
+    group: GroupIdx,
+    nodes: Vec<NodeIdx>,
+    /// Their unallocated memory.
+    rooms: Sorted,
+}
+
+/// A set of nodes in numbers. They take memory by the size of the set, not of the cluster.
 #[derive(Debug, Clone)]
 pub(super) struct Figures {
-    /// The set, ascending.
-    pub nodes: Vec<NodeIdx>,
-    /// By node of the cluster; meaningless outside the set.
-    pub free: Vec<Free>,
-    /// By node of the cluster; nothing outside the set.
-    pub burdens: Vec<Option<Burden>>,
-    /// The online nodes of the set, by group.
-    pub escapes: Vec<Vec<NodeIdx>>,
-    /// The unallocated memory of these, by group.
-    rooms: Vec<Sorted>,
+    set: NodeSet,
+    /// By position in the set.
+    free: Vec<Free>,
+    /// The same of nodes outside the set that back some of its nodes.
+    free_outside: HashMap<NodeIdx, Free>,
+    /// By position in the set.
+    burdens: Vec<Burden>,
+    /// By group of the set, ascending.
+    groups: Vec<EscapeGroup>,
     /// Some amounts are absurd: every verdict is left to the simulation.
     pub absurd: bool,
 }
@@ -177,33 +189,68 @@ pub(super) struct Figures {
 impl Figures {
     /// The figures of `nodes` (ascending).
     pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> Figures {
-        let free: Vec<Free> = cluster.nodes.iter().map(|n| Free::of(&n.spec, &n.state.ledger)).collect();
-        let absurd = free.iter().any(|f| !f.is_plausible());
-        let mut burdens = vec![None; cluster.nodes.len()];
-        let mut escapes = vec![Vec::new(); cluster.groups.len()];
-        for &node in nodes {
-            burdens[node.get()] = Some(Burden::of(cluster, node));
-            let spec = &cluster.node(node).spec;
-            if !spec.offline {
-                escapes[spec.group.get()].push(node);
-            }
+        let set = NodeSet::of(cluster.nodes.len(), nodes);
+        let free_of = |node: NodeIdx| {
+            let node = cluster.node(node);
+            Free::of(&node.spec, &node.state.ledger)
+        };
+        let free: Vec<Free> = nodes.iter().map(|n| free_of(*n)).collect();
+        let burdens: Vec<Burden> = nodes.iter().map(|n| Burden::of(cluster, *n)).collect();
+        let mirrors = burdens.iter().flat_map(|burden| &burden.failover).map(|backed| backed.mirror);
+        let outside = mirrors.filter(|mirror| set.position(*mirror).is_none());
+        let free_outside: HashMap<NodeIdx, Free> = outside.map(|node| (node, free_of(node))).collect();
+        let absurd = free.iter().chain(free_outside.values()).any(|f| !f.is_plausible());
+        let groups = escape_groups(cluster, nodes, &free);
+        Figures { set, free, free_outside, burdens, groups, absurd }
+    }
+
+    /// The set, ascending.
+    pub fn nodes(&self) -> &[NodeIdx] {
+        self.set.nodes()
+    }
+
+    /// The amounts that a node has free. It is one of the set, backs one, or was told to have so much.
+    pub fn free(&self, node: NodeIdx) -> Free {
+        match self.set.position(node) {
+            Some(at) => self.free[at],
+            None => self.free_outside.get(&node).copied().unwrap_or(Free::NONE),
         }
-        let room = |n: &NodeIdx| free[n.get()].mem;
-        let rooms = escapes.iter().map(|nodes| Sorted::of(nodes.iter().map(room))).collect();
-        Figures { nodes: nodes.to_vec(), free, burdens, escapes, rooms, absurd }
     }
 
     /// A node has other amounts free.
     pub fn set_free(&mut self, spec: &NodeSpec, free: Free) {
-        let before = std::mem::replace(&mut self.free[spec.idx.get()], free);
-        if self.is_escape(spec) {
-            self.rooms[spec.group.get()].replace(before.mem, free.mem);
+        let Some(at) = self.set.position(spec.idx) else {
+            self.free_outside.insert(spec.idx, free);
+            return;
+        };
+        let before = std::mem::replace(&mut self.free[at], free);
+        if let Some(group) = self.group_at(spec.group).filter(|_| !spec.offline) {
+            self.groups[group].rooms.replace(before.mem, free.mem);
         }
+    }
+
+    /// The burden of a node of the set.
+    pub fn burden(&self, node: NodeIdx) -> Option<&Burden> {
+        self.set.position(node).map(|at| &self.burdens[at])
+    }
+
+    /// The burden of a node of the set, to be changed.
+    pub fn burden_mut(&mut self, node: NodeIdx) -> Option<&mut Burden> {
+        self.set.position(node).map(|at| &mut self.burdens[at])
+    }
+
+    /// The online nodes of the set in a group.
+    pub fn escapes(&self, group: GroupIdx) -> &[NodeIdx] {
+        self.group_at(group).map_or(&[], |at| &self.groups[at].nodes)
+    }
+
+    fn group_at(&self, group: GroupIdx) -> Option<usize> {
+        self.groups.binary_search_by_key(&group, |g| g.group).ok()
     }
 
     /// Whether a node is an online one of the set.
     fn is_escape(&self, spec: &NodeSpec) -> bool {
-        !spec.offline && self.burdens[spec.idx.get()].is_some()
+        !spec.offline && self.set.position(spec.idx).is_some()
     }
 
     /// The memory that the other nodes of a node's group have once its DRBD primaries have
@@ -212,26 +259,42 @@ impl Figures {
         let spec = &cluster.node(node).spec;
         let (mut gone, mut added) = (Vec::new(), Vec::new());
         if self.is_escape(spec) {
-            gone.push(self.free[node.get()].mem);
+            gone.push(self.free(node).mem);
         }
         for backed in burden.failover.iter().filter(|b| b.mirror != node) {
             let mirror = &cluster.node(backed.mirror).spec;
             if mirror.group == spec.group && self.is_escape(mirror) {
-                let room = self.free[backed.mirror.get()].mem;
+                let room = self.free(backed.mirror).mem;
                 gone.push(room);
                 added.push(room - backed.mem);
             }
         }
-        self.rooms[spec.group.get()].changed(gone, added)
+        static NOWHERE: Sorted = Sorted::NONE;
+        let rooms = self.group_at(spec.group).map_or(&NOWHERE, |at| &self.groups[at].rooms);
+        rooms.changed(gone, added)
     }
 
     /// What sums say about whether a node of the set could be emptied.
     pub fn verdict(&self, cluster: &Cluster, node: NodeIdx) -> Option<bool> {
-        self.burdens[node.get()].as_ref().and_then(|burden| quick::verdict(cluster, self, node, burden))
+        self.burden(node).and_then(|burden| quick::verdict(cluster, self, node, burden))
     }
 
     /// Whether a node of the set could be emptied.
     pub fn survives_loss_of(&self, cluster: &Cluster, node: NodeIdx) -> bool {
-        self.verdict(cluster, node).unwrap_or_else(|| simulate::evacuates(cluster, &self.nodes, node))
+        self.verdict(cluster, node).unwrap_or_else(|| simulate::evacuates(cluster, self.nodes(), node))
     }
+}
+
+/// The online ones of `nodes` (ascending), which have so much free, by group.
+fn escape_groups(cluster: &Cluster, nodes: &[NodeIdx], free: &[Free]) -> Vec<EscapeGroup> {
+    let online = nodes.iter().zip(free).filter(|(node, _)| !cluster.node(**node).spec.offline);
+    let mut online: Vec<(GroupIdx, NodeIdx, Mib)> =
+        online.map(|(node, free)| (cluster.node(*node).spec.group, *node, free.mem)).collect();
+    online.sort_unstable_by_key(|(group, node, _)| (*group, *node));
+    let of_one = |members: &[(GroupIdx, NodeIdx, Mib)]| EscapeGroup {
+        group: members[0].0,
+        nodes: members.iter().map(|member| member.1).collect(),
+        rooms: Sorted::of(members.iter().map(|member| member.2)),
+    };
+    online.chunk_by(|a, b| a.0 == b.0).map(of_one).collect()
 }

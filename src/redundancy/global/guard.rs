@@ -1,6 +1,7 @@
 //! Which arrivals leave a redundant set of nodes redundant.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use super::figures::{Figures, Free};
 use super::rooms::Rooms;
@@ -19,8 +20,8 @@ pub struct Guard<'c> {
     /// Nodes whose burden goes to whatever node has room, with the memory beyond
     /// what is certainly enough (nothing where that is not what decides).
     seekers: Vec<(NodeIdx, Option<Mib>)>,
-    /// By node: the nodes whose DRBD primaries it backs.
-    backs: Vec<Vec<NodeIdx>>,
+    /// By node, if it backs any: the nodes whose DRBD primaries it backs.
+    backs: HashMap<NodeIdx, Vec<NodeIdx>>,
     /// The node that an arrival left without a way out when one did so last. The next arrival is likely
     /// to do the same to it, so it is looked at first.
     suspect: Option<NodeIdx>,
@@ -37,7 +38,7 @@ impl<'c> Guard<'c> {
             figures,
             sound: true,
             seekers: Vec::new(),
-            backs: vec![Vec::new(); cluster.nodes.len()],
+            backs: HashMap::new(),
             suspect: None,
         };
         for &node in nodes.iter().filter(|n| scope.includes(cluster, **n)) {
@@ -58,12 +59,12 @@ impl<'c> Guard<'c> {
     }
 
     fn enlist(&mut self, node: NodeIdx) {
-        let Some(burden) = &self.figures.burdens[node.get()] else { return };
+        let Some(burden) = self.figures.burden(node) else { return };
         if quick::verdict(self.cluster, &self.figures, node, burden) == Some(false) {
             self.sound = false;
         }
         for backed in &burden.failover {
-            self.backs[backed.mirror.get()].push(node);
+            self.backs.entry(backed.mirror).or_default().push(node);
         }
         if burden.odd || self.figures.absurd || burden.needs_escapes() {
             self.seekers.push((node, self.slack(node)));
@@ -73,7 +74,7 @@ impl<'c> Guard<'c> {
     /// What the nodes that can take the relocatable instances of `node` have beyond
     /// what is certainly enough, if nothing else decides.
     fn slack(&self, node: NodeIdx) -> Option<Mib> {
-        let burden = self.figures.burdens[node.get()].as_ref()?;
+        let burden = self.figures.burden(node)?;
         if burden.odd || self.figures.absurd || burden.recreate.count > 0 {
             return None;
         }
@@ -82,10 +83,10 @@ impl<'c> Guard<'c> {
         let sure = match spec.migration_tags.is_empty() {
             true => self.figures.rooms_for(self.cluster, node, burden).beyond(load.most),
             false => {
-                let escapes = self.figures.escapes[spec.group.get()].iter().filter(|t| **t != node);
+                let escapes = self.figures.escapes(spec.group).iter().filter(|t| **t != node);
                 let reachable = escapes.filter(|t| spec.can_migrate_to(&self.cluster.node(**t).spec));
                 let rooms: Vec<(Mib, i64)> =
-                    reachable.map(|t| (self.figures.free[t.get()].mem - burden.backed_by(*t), 1)).collect();
+                    reachable.map(|t| (self.figures.free(*t).mem - burden.backed_by(*t), 1)).collect();
                 rooms[..].beyond(load.most)
             }
         };
@@ -100,12 +101,14 @@ impl<'c> Guard<'c> {
             return false;
         }
         let Placement { primary, secondary } = place.placement;
-        let before = (self.figures.free[primary.get()], self.figures.burdens[primary.get()].clone());
-        let backing = secondary.map(|s| (s, self.figures.free[s.get()]));
+        let before = (self.figures.free(primary), self.figures.burden(primary).cloned());
+        let backing = secondary.map(|s| (s, self.figures.free(s)));
         self.enter(instance, place);
         let verdict = self.verdict(instance, place);
         self.set_free(primary, before.0);
-        self.figures.burdens[primary.get()] = before.1;
+        if let (Some(burden), Some(before)) = (self.figures.burden_mut(primary), before.1) {
+            *burden = before;
+        }
         if let Some((node, free)) = backing {
             self.set_free(node, free);
         }
@@ -125,7 +128,7 @@ impl<'c> Guard<'c> {
         if instance.forthcoming {
             return;
         }
-        if let Some(burden) = &mut self.figures.burdens[primary.get()] {
+        if let Some(burden) = self.figures.burden_mut(primary) {
             let mirror = secondary.filter(|_| instance.template.has_secondary());
             burden.add(self.cluster, &self.cluster.node(primary).spec, instance, mirror);
         }
@@ -145,7 +148,7 @@ impl<'c> Guard<'c> {
         let primary = place.placement.primary;
         let mut undecided = Vec::new();
         let mut survives = |node: NodeIdx| {
-            let Some(burden) = &self.figures.burdens[node.get()] else { return true };
+            let Some(burden) = self.figures.burden(node) else { return true };
             let verdict = quick::verdict(self.cluster, &self.figures, node, burden);
             if verdict.is_none() {
                 undecided.push(node);
@@ -156,9 +159,9 @@ impl<'c> Guard<'c> {
             return Some(primary);
         }
         // the node takes over from others, with less memory
-        let backed = self.backs[primary.get()].iter().filter(|n| **n != primary);
+        let backed = self.backs.get(&primary).into_iter().flatten().filter(|n| **n != primary);
         for &node in backed {
-            let Some(burden) = &self.figures.burdens[node.get()] else { continue };
+            let Some(burden) = self.figures.burden(node) else { continue };
             if !burden.odd
                 && !self.figures.absurd
                 && !quick::failovers(self.cluster, &self.figures, node, burden)
@@ -180,7 +183,7 @@ impl<'c> Guard<'c> {
         undecided.sort_by_key(|n| Some(*n) != self.suspect);
         let arrival = (instance, place);
         let stuck =
-            |node: &NodeIdx| !simulate::evacuates_with(self.cluster, arrival, &self.figures.nodes, *node);
+            |node: &NodeIdx| !simulate::evacuates_with(self.cluster, arrival, self.figures.nodes(), *node);
         undecided.into_iter().find(stuck)
     }
 }

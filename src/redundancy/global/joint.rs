@@ -7,7 +7,7 @@
 use super::figures::PLAUSIBLE;
 use super::simulate;
 use crate::model::{
-    Class, Cluster, GroupReserve, Instance, InstanceIdx, Mib, Node, NodeIdx, NodeStake, loses_data,
+    Class, Cluster, GroupReserve, Instance, InstanceIdx, Mib, Node, NodeIdx, NodeSet, NodeStake, loses_data,
 };
 
 /// Instances that lose their disks: how many, and their memory.
@@ -55,34 +55,59 @@ pub struct JointLoss<'c> {
     cluster: &'c Cluster,
     /// All nodes of the group, ascending.
     nodes: Vec<NodeIdx>,
-    /// By node of the cluster.
+    /// These, and the nodes of other groups that back them.
+    concerned: NodeSet,
+    /// By position among the concerned; nothing leaves nodes of other groups.
     outflows: Vec<Outflow>,
-    /// By node of the cluster: memory that no instance has.
+    /// By position among the concerned: memory that no instance has.
     rooms: Vec<i64>,
 }
 
 /// What is added up for one combination; to be used again for the next one.
 #[derive(Debug, Clone, Default)]
 pub struct Tray {
-    /// By node of the cluster: what fails over to it.
+    /// By position among the concerned nodes: what fails over to it.
     inflows: Vec<i64>,
-    touched: Vec<NodeIdx>,
+    touched: Vec<usize>,
 }
 
 impl<'c> JointLoss<'c> {
     /// The group that `nodes` (ascending) are all nodes of.
     pub fn of(cluster: &'c Cluster, nodes: &[NodeIdx]) -> JointLoss<'c> {
-        let rooms = cluster.nodes.iter().map(|n| n.state.ledger.mem_unallocated(&n.spec).0).collect();
+        let primaries = nodes.iter().flat_map(|n| &cluster.node(*n).state.primaries);
+        let mirrors = primaries.filter_map(|i| cluster.instance(*i).mirror());
+        let mut concerned: Vec<NodeIdx> = nodes.iter().copied().chain(mirrors).collect();
+        concerned.sort_unstable();
+        concerned.dedup();
+        let room = |n: &NodeIdx| {
+            let node = cluster.node(*n);
+            node.state.ledger.mem_unallocated(&node.spec).0
+        };
         let mut joint = JointLoss {
             cluster,
             nodes: nodes.to_vec(),
-            outflows: vec![Outflow::default(); cluster.nodes.len()],
-            rooms,
+            outflows: vec![Outflow::default(); concerned.len()],
+            rooms: concerned.iter().map(room).collect(),
+            concerned: NodeSet::of(cluster.nodes.len(), &concerned),
         };
         for node in nodes {
-            joint.outflows[node.get()] = joint.outflow(*node);
+            let at = joint.position(*node);
+            joint.outflows[at] = joint.outflow(*node);
         }
         joint
+    }
+
+    /// The position of a node among the concerned, of which it is one.
+    fn position(&self, node: NodeIdx) -> usize {
+        self.concerned.position(node).expect("nodes of the group and those that back them are concerned")
+    }
+
+    fn outflow_of(&self, node: NodeIdx) -> &Outflow {
+        &self.outflows[self.position(node)]
+    }
+
+    fn room(&self, node: NodeIdx) -> i64 {
+        self.rooms[self.position(node)]
     }
 
     fn outflow(&self, node: NodeIdx) -> Outflow {
@@ -122,7 +147,7 @@ impl<'c> JointLoss<'c> {
             && from.spec.can_migrate_to(&to.spec)
             && has_disk(from)
             && has_disk(to)
-            && (-PLAUSIBLE..PLAUSIBLE).contains(&Mib(self.rooms[mirror.get()]))
+            && (-PLAUSIBLE..PLAUSIBLE).contains(&Mib(self.room(mirror)))
     }
 
     fn escapes(&self) -> impl Iterator<Item = NodeIdx> + '_ {
@@ -132,7 +157,7 @@ impl<'c> JointLoss<'c> {
     /// The instances that lose their disks with the nodes `lost` (ascending).
     pub fn data_loss(&self, lost: &[NodeIdx]) -> DataLoss {
         let mut data_loss = DataLoss::default();
-        for out in lost.iter().map(|n| &self.outflows[n.get()]) {
+        for out in lost.iter().map(|n| self.outflow_of(*n)) {
             data_loss.join(out.local);
             let pairs = out.paired.iter().filter(|(mirror, _)| lost.binary_search(mirror).is_ok());
             pairs.for_each(|(_, pair)| data_loss.join(*pair));
@@ -142,7 +167,7 @@ impl<'c> JointLoss<'c> {
 
     /// Whether sums say that everything that has its disks finds a place without the nodes `lost` (ascending, online).
     pub fn surely_fits(&self, lost: &[NodeIdx], tray: &mut Tray) -> bool {
-        let outflows = || lost.iter().map(|n| &self.outflows[n.get()]);
+        let outflows = || lost.iter().map(|n| self.outflow_of(*n));
         if outflows().any(|out| out.is_odd) {
             return false;
         }
@@ -151,15 +176,16 @@ impl<'c> JointLoss<'c> {
             if lost.binary_search(mirror).is_ok() {
                 continue;
             }
-            let sum = &mut tray.inflows[mirror.get()];
+            let at = self.position(*mirror);
+            let sum = &mut tray.inflows[at];
             if *sum < 0 {
                 *sum = 0;
-                tray.touched.push(*mirror);
+                tray.touched.push(at);
             }
             *sum += mem;
         }
         // at every arrival something has to be left over
-        let fails_over = tray.touched.iter().all(|m| tray.inflows[m.get()] < self.rooms[m.get()]);
+        let fails_over = tray.touched.iter().all(|at| tray.inflows[*at] < self.rooms[*at]);
         let fits = fails_over
             && match outflows().filter_map(|out| out.largest).max() {
                 None => true,
@@ -167,8 +193,8 @@ impl<'c> JointLoss<'c> {
                     self.has_room_for(outflows().map(|out| out.shared).sum(), largest, lost, tray)
                 }
             };
-        for mirror in tray.touched.drain(..) {
-            tray.inflows[mirror.get()] = -1;
+        for at in tray.touched.drain(..) {
+            tray.inflows[at] = -1;
         }
         fits
     }
@@ -179,11 +205,12 @@ impl<'c> JointLoss<'c> {
     fn has_room_for(&self, sum: i64, largest: i64, lost: &[NodeIdx], tray: &Tray) -> bool {
         let mut beyond = 0_i64;
         for node in self.escapes().filter(|n| lost.binary_search(n).is_err()) {
-            let room = self.rooms[node.get()];
+            let at = self.position(node);
+            let room = self.rooms[at];
             if !(-PLAUSIBLE..PLAUSIBLE).contains(&Mib(room)) {
                 return false;
             }
-            beyond += (room - tray.inflows[node.get()].max(0) - largest).max(0);
+            beyond += (room - tray.inflows[at].max(0) - largest).max(0);
             if beyond > sum {
                 return true;
             }
@@ -199,27 +226,27 @@ impl<'c> JointLoss<'c> {
     }
 
     fn stake(&self, node: NodeIdx) -> NodeStake {
-        let out = &self.outflows[node.get()];
+        let out = self.outflow_of(node);
         let leaving = Mib(out.by_mirror.iter().map(|(_, mem)| mem).sum::<i64>() + out.shared);
-        NodeStake { node, unallocated: Mib(self.rooms[node.get()]), leaving }
+        NodeStake { node, unallocated: Mib(self.room(node)), leaving }
     }
 
     /// Whether sums say so of all combinations of `size` nodes of `online` at once.
     pub fn all_surely_fit(&self, online: &[NodeIdx], size: usize) -> bool {
-        let outflows = || online.iter().map(|n| &self.outflows[n.get()]);
+        let outflows = || online.iter().map(|n| self.outflow_of(*n));
         if outflows().any(|out| out.is_odd) {
             return false;
         }
         let mut arriving: Vec<Vec<i64>> = vec![Vec::new(); self.outflows.len()];
         for (mirror, mem) in outflows().flat_map(|out| &out.by_mirror) {
-            arriving[mirror.get()].push(*mem);
+            arriving[self.position(*mirror)].push(*mem);
         }
         let fails_over = arriving
             .into_iter()
             .zip(&self.rooms)
             .all(|(sums, room)| sums.is_empty() || largest_sum(sums, size) < *room);
         let Some(largest) = outflows().filter_map(|out| out.largest).max() else { return fails_over };
-        let plausible = |n: &NodeIdx| (-PLAUSIBLE..PLAUSIBLE).contains(&Mib(self.rooms[n.get()]));
+        let plausible = |n: &NodeIdx| (-PLAUSIBLE..PLAUSIBLE).contains(&Mib(self.room(*n)));
         if !fails_over || !online.iter().all(plausible) {
             return false;
         }

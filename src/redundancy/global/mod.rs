@@ -23,6 +23,8 @@ pub use joint::{DataLoss, JointLoss, Tray};
 pub use pool::{Before, NodePool};
 pub use simulate::{Casualty, Obstacle, casualties, evacuates};
 
+use std::collections::BTreeSet;
+
 use crate::model::{Cluster, GroupIdx, NodeIdx};
 use figures::Figures;
 
@@ -32,7 +34,7 @@ pub struct Scope {
     /// Offline nodes need not be (`--accept-existing-errors`).
     pub online_only: bool,
     /// Groups whose nodes need not be (`--independent-groups`).
-    pub exempt: Vec<GroupIdx>,
+    pub exempt: BTreeSet<GroupIdx>,
 }
 
 impl Scope {
@@ -62,8 +64,18 @@ pub fn is_surely_lost(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope) -> bo
 /// Groups that could not lose each of their nodes, one at a time: every group
 /// is looked at for itself.
 pub fn groups_at_risk(cluster: &Cluster, scope: &Scope) -> Vec<GroupIdx> {
-    let at_risk = |group: &GroupIdx| !is_redundant(cluster, &cluster.nodes_of(*group), scope);
-    cluster.groups_with_nodes().into_iter().filter(at_risk).collect()
+    groups_at_risk_until(cluster, scope, &|| false)
+}
+
+/// The same, without the groups that are left when it is `over`.
+pub fn groups_at_risk_until(cluster: &Cluster, scope: &Scope, over: &dyn Fn() -> bool) -> Vec<GroupIdx> {
+    let at_risk = |group: &GroupIdx| {
+        let nodes = cluster.nodes_of(*group);
+        let figures = Figures::of(cluster, nodes);
+        let mut included = nodes.iter().filter(|n| scope.includes(cluster, **n));
+        included.any(|node| !over() && !figures.survives_loss_of(cluster, *node))
+    };
+    cluster.groups_with_nodes().into_iter().filter(|group| !over() && at_risk(group)).collect()
 }
 
 /// Whether one node of `nodes` (ascending) could be emptied.

@@ -26,8 +26,15 @@ pub struct NodePool {
     groups: Vec<BTreeMap<AlikeNodes, i64>>,
     /// By node of the cluster: the memory of its instances, those that leave it last first.
     sizes: Vec<Vec<Mib>>,
+    /// By group: its nodes.
+    members: Vec<Vec<NodeIdx>>,
     /// What is known about each group.
     standings: Vec<Option<GroupSums>>,
+    /// The groups of which nothing is known any more, those of which a node cannot be emptied, and those for which
+    /// that has to be simulated: nobody has to ask all groups about every instance.
+    unjudged: BTreeSet<usize>,
+    lost: BTreeSet<usize>,
+    open: BTreeSet<usize>,
     /// By group: the node that could not be emptied when one was found last. It is the first that
     /// is looked at, for it is likely to stand in the way of the next instance, too.
     suspects: Vec<Option<NodeIdx>>,
@@ -54,7 +61,11 @@ impl NodePool {
         let mut pool = NodePool {
             nodes: vec![None; cluster.nodes.len()],
             sizes: vec![Vec::new(); cluster.nodes.len()],
+            members: vec![Vec::new(); groups.len()],
             standings: vec![None; groups.len()],
+            unjudged: (0..groups.len()).collect(),
+            lost: BTreeSet::new(),
+            open: BTreeSet::new(),
             suspects: vec![None; groups.len()],
             groups,
         };
@@ -80,6 +91,7 @@ impl NodePool {
             };
             pool.nodes[node.spec.idx.get()] = Some((node.spec.group, alike));
             *pool.groups[node.spec.group.get()].entry(alike).or_insert(0) += 1;
+            pool.members[node.spec.group.get()].push(node.spec.idx);
         }
         Some(pool)
     }
@@ -97,6 +109,9 @@ impl NodePool {
         *members.entry(to).or_insert(0) += 1;
         self.nodes[node.get()] = Some((GroupIdx::new(group), to));
         self.standings[group] = None;
+        self.lost.remove(&group);
+        self.open.remove(&group);
+        self.unjudged.insert(group);
         Some(Before(alike))
     }
 
@@ -118,35 +133,35 @@ impl NodePool {
     /// Whether every node could be emptied; nothing if that has to be simulated. If not, it
     /// will not be after more arrivals either: they take room and give none.
     pub fn holds(&mut self) -> Option<bool> {
-        let mut all = Some(true);
-        for group in 0..self.groups.len() {
-            match self.standing(group) {
-                GroupSums::Lost => return Some(false),
+        while self.lost.is_empty() {
+            let Some(group) = self.unjudged.pop_first() else { break };
+            let standing = self.judge(group);
+            match &standing {
+                GroupSums::Lost => drop(self.lost.insert(group)),
                 GroupSums::Open(nodes) if nodes.is_empty() => {}
-                GroupSums::Open(_) => all = None,
+                GroupSums::Open(_) => drop(self.open.insert(group)),
             }
+            self.standings[group] = Some(standing);
         }
-        all
-    }
-
-    fn standing(&mut self, group: usize) -> &GroupSums {
-        let known = self.standings[group].take();
-        let standing = known.unwrap_or_else(|| self.judge(group));
-        self.standings[group].insert(standing)
+        match () {
+            () if !self.lost.is_empty() => Some(false),
+            () if !self.open.is_empty() => None,
+            () => Some(true),
+        }
     }
 
     /// The nodes whose verdict has to be simulated, by group in order, and how many of the instances of
     /// each: those that go first, to the last one that perhaps finds no place. Nothing if there is
     /// no need, because another node cannot be emptied.
     pub fn undecided(&mut self) -> Option<Vec<(NodeIdx, usize)>> {
+        if self.holds() == Some(false) {
+            return None;
+        }
         let mut open = Vec::new();
-        for group in 0..self.groups.len() {
-            let nodes = match self.standing(group) {
-                GroupSums::Lost => return None,
-                GroupSums::Open(nodes) => nodes.clone(),
-            };
-            let rooms = rooms(&self.groups[group]);
-            open.extend(nodes.into_iter().map(|node| (node, self.in_doubt(node, &rooms))));
+        for group in &self.open {
+            let Some(GroupSums::Open(nodes)) = &self.standings[*group] else { continue };
+            let rooms = rooms(&self.groups[*group]);
+            open.extend(nodes.iter().map(|node| (*node, self.in_doubt(*node, &rooms))));
         }
         Some(open)
     }
@@ -174,12 +189,10 @@ impl NodePool {
         if doubtful.is_empty() {
             return GroupSums::Open(open);
         }
-        for (at, node) in self.nodes.iter().enumerate() {
-            let Some((of, alike)) = node else { continue };
-            if of.get() != group || !doubtful.contains(alike) {
+        for &node in &self.members[group] {
+            if self.nodes[node.get()].is_none_or(|(_, alike)| !doubtful.contains(&alike)) {
                 continue;
             }
-            let node = NodeIdx::new(at);
             match self.verdict(node, &rooms) {
                 Some(true) => {}
                 Some(false) => {

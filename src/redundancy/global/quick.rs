@@ -29,7 +29,7 @@ pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burde
     }
     let spec = &cluster.node(node).spec;
     let escapes = || -> Vec<Escape> {
-        let others = figures.escapes[spec.group.get()].iter().filter(|t| **t != node);
+        let others = figures.escapes(spec.group).iter().filter(|t| **t != node);
         others.map(|t| Escape::of(cluster, figures, node, burden, *t)).collect()
     };
     let relocated = match spec.migration_tags.is_empty() {
@@ -69,7 +69,7 @@ struct Escape {
 impl Escape {
     fn of(cluster: &Cluster, figures: &Figures, node: NodeIdx, burden: &Burden, target: NodeIdx) -> Escape {
         let spec = &cluster.node(target).spec;
-        let free = figures.free[target.get()];
+        let free = figures.free(target);
         Escape {
             mem: free.mem - burden.backed_by(target),
             disk: free.disk,
@@ -82,10 +82,10 @@ impl Escape {
 /// Whether all DRBD primaries can fail over.
 pub(super) fn failovers(cluster: &Cluster, figures: &Figures, node: NodeIdx, burden: &Burden) -> bool {
     let from = &cluster.node(node).spec;
-    let here = figures.free[node.get()];
+    let here = figures.free(node);
     burden.failover.iter().all(|backed| {
         let to = &cluster.node(backed.mirror).spec;
-        let there = figures.free[backed.mirror.get()];
+        let there = figures.free(backed.mirror);
         let spindles = |exclusive: bool, free: i64| !exclusive || (backed.spindles_known && free >= 0);
         !to.offline
             && from.can_migrate_to(to)

@@ -54,23 +54,31 @@ impl Rooms for [(Mib, i64)] {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sorted {
     ascending: Vec<Mib>,
-    /// At each position, the sum from there to the end.
+    /// At each position, the sum from there to the end; behind the last one it is 0.
     sums: Vec<i128>,
 }
 
 impl Sorted {
+    /// No amounts.
+    pub const NONE: Sorted = Sorted { ascending: Vec::new(), sums: Vec::new() };
+
     pub fn of(rooms: impl Iterator<Item = Mib>) -> Sorted {
         let mut ascending: Vec<Mib> = rooms.collect();
         ascending.sort_unstable();
-        let mut sorted = Sorted { sums: vec![0; ascending.len() + 1], ascending };
+        let mut sorted = Sorted { sums: vec![0; ascending.len()], ascending };
         sorted.add_up(sorted.ascending.len());
         sorted
+    }
+
+    /// The sum from a position to the end.
+    fn sum_from(&self, at: usize) -> i128 {
+        self.sums.get(at).copied().unwrap_or(0)
     }
 
     /// The sums of the first so many positions, from those behind.
     fn add_up(&mut self, until: usize) {
         for at in (0..until).rev() {
-            self.sums[at] = self.sums[at + 1] + i128::from(self.ascending[at].0);
+            self.sums[at] = self.sum_from(at + 1) + i128::from(self.ascending[at].0);
         }
     }
 
@@ -105,7 +113,7 @@ impl Rooms for Sorted {
     }
 
     fn beyond(&self, size: Mib) -> i128 {
-        self.sums[self.position(size)] - i128::from(self.above(size)) * i128::from(size.0)
+        self.sum_from(self.position(size)) - i128::from(self.above(size)) * i128::from(size.0)
     }
 
     fn places(&self, size: Mib) -> i128 {

@@ -63,7 +63,7 @@ fn tell_group(sheet: &mut Sheet, info: &GroupInfo, cluster: &Cluster, group: &st
     }
     sheet.count(Family::GroupFailingNodes, &[group], info.failures.nodes.len());
     sheet.count(Family::GroupFailingInstances, &[group], info.failures.instances);
-    let Capacity { memory, disk, vcpus, .. } = Capacity::of(cluster, &nodes);
+    let Capacity { memory, disk, vcpus, .. } = Capacity::of(cluster, nodes);
     sheet.bytes(Family::GroupMemorySize, &[group], memory.total as f64);
     sheet.bytes(Family::GroupMemoryUsed, &[group], memory.used as f64);
     sheet.bytes(Family::GroupDiskSize, &[group], disk.total as f64);

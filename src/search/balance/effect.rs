@@ -26,7 +26,7 @@ pub fn effects(cluster: &mut Draft, steps: &[Step]) -> Vec<Option<StepEffect>> {
     for step in steps {
         let group = cluster.node(step.from.primary).spec.group;
         let (nodes, before) = known.entry(group).or_insert_with(|| {
-            let nodes = cluster.nodes_of(group);
+            let nodes = cluster.nodes_of(group).to_vec();
             let parts = Board::new(cluster, &nodes).components();
             (nodes, parts)
         });

@@ -37,7 +37,9 @@ impl Known {
         let mut numbers = HashMap::new();
         let fixed = cluster.nodes.iter().map(|node| {
             let next = numbers.len() as u32;
-            *numbers.entry(Fixed::of(&node.spec, board.contains(node.spec.idx), false)).or_insert(next)
+            *numbers
+                .entry(Fixed::of(&node.spec, node.spec.group.get(), board.contains(node.spec.idx), false))
+                .or_insert(next)
         });
         let fixed: Vec<u32> = fixed.collect();
         let of = vec![0; fixed.len()];

@@ -110,7 +110,7 @@ pub fn run_watched<E>(
 pub fn worst(draft: &mut Draft, options: BalanceOptions) -> Option<(GroupIdx, Balancing)> {
     let group = |group: GroupIdx| {
         let nodes = draft.nodes_of(group);
-        (group, Outset::of(draft, &nodes), nodes)
+        (group, Outset::of(draft, nodes), nodes.to_vec())
     };
     let mut groups: Vec<_> = draft.groups_with_nodes().into_iter().map(group).collect();
     groups.retain(|(_, outset, _)| !outset.is_balanced(options.min_score));
@@ -137,7 +137,7 @@ pub fn all_until(
     let one = |own: &mut Option<Draft>, group: &GroupIdx| {
         let own = own.get_or_insert_with(|| Draft::of(start));
         let nobody = |_: &Balancer<'_>, _: &[Step]| Ok::<(), Infallible>(());
-        let Ok(found) = run_watched(own, &start.nodes_of(*group), options, (deadline, 0), nobody);
+        let Ok(found) = run_watched(own, start.nodes_of(*group), options, (deadline, 0), nobody);
         (*group, found)
     };
     let found: Vec<(GroupIdx, Balancing)> =

@@ -1,6 +1,7 @@
 //! A cluster while it is being filled.
 
 use std::cell::{Cell, OnceCell};
+use std::sync::Arc;
 
 use super::emptying::Shelves;
 use super::loss::{FloorArrival, Pooled, is_simple, losses_are_borne};
@@ -32,7 +33,7 @@ pub(super) struct Filling<'a> {
     settings: FillSettings,
     targets: &'a Targets,
     /// What has to stay redundant, if anything.
-    scope: Option<Scope>,
+    scope: Option<Arc<Scope>>,
     floor: Floor<'a>,
     placed: Vec<Placed>,
     /// Follows redundancy, if all instances are on shared storage.
@@ -72,7 +73,7 @@ impl<'a> Filling<'a> {
             simple,
             shelves: Shelves::default(),
             targets,
-            scope,
+            scope: scope.map(Arc::new),
             floor,
             placed: Vec::new(),
             pool,
@@ -129,7 +130,7 @@ impl<'a> Filling<'a> {
     pub fn attempt(&mut self, size: Size) -> PlaceSearch {
         let instance = size.instance(&self.settings, 0);
         let scope = self.scope.clone();
-        self.find(&mut offers(&instance), scope.as_ref())
+        self.find(&mut offers(&instance), scope.as_deref())
     }
 
     /// Places instances one by one until no more fits or `limit` are placed; says
@@ -145,11 +146,11 @@ impl<'a> Filling<'a> {
         loop {
             let mut found = None;
             if limit != Some(0) && self.stopped().is_none() {
-                found = self.best(&mut offers, &mut shelf, scope.as_ref());
+                found = self.best(&mut offers, &mut shelf, scope.as_deref());
             }
             // what was found while the search ended was not judged
             let found = found.filter(|_| self.stopped().is_none());
-            let Some(place) = found else { return self.find(&mut offers, scope.as_ref()).failures };
+            let Some(place) = found else { return self.find(&mut offers, scope.as_deref()).failures };
             self.place(size, &instance, place);
             limit = limit.map(|n| n - 1);
             let count = self.placed.len() - first;

@@ -2,8 +2,10 @@
 //! is one group: as [`evacuates`](crate::redundancy::global::evacuates), with the best
 //! nodes found by kind.
 
+use std::collections::HashMap;
+
 use super::emptying::{self, Shelves};
-use crate::model::{Cluster, Instance, Ledger, NodeIdx, Place, TagArrival};
+use crate::model::{Cluster, GroupIdx, Instance, Ledger, NodeIdx, Place, TagArrival};
 use crate::redundancy::global::NodePool;
 use crate::search::Deadline;
 use crate::search::place::best_elsewhere;
@@ -115,7 +117,8 @@ pub(super) struct Pooled<'p, 'f, 'c> {
     simple: bool,
     shelves: &'p mut Shelves,
     /// Verdicts on nodes, and whether they hold only for nodes of the same kind.
-    known: Vec<(NodeIdx, bool, bool)>,
+    /// By group, as only nodes of one group are alike.
+    known: HashMap<GroupIdx, Vec<(NodeIdx, bool, bool)>>,
 }
 
 impl<'p, 'f, 'c> Pooled<'p, 'f, 'c> {
@@ -126,7 +129,7 @@ impl<'p, 'f, 'c> Pooled<'p, 'f, 'c> {
         instance: &'f Instance,
         simple: bool,
     ) -> Pooled<'p, 'f, 'c> {
-        Pooled { pool, shelves, floor, instance, simple, known: Vec::new() }
+        Pooled { pool, shelves, floor, instance, simple, known: HashMap::new() }
     }
 
     /// Whether every node could be emptied with the instance in a place; nothing if
@@ -138,21 +141,22 @@ impl<'p, 'f, 'c> Pooled<'p, 'f, 'c> {
         deadline: &Deadline,
     ) -> Option<bool> {
         let node = place.placement.primary;
+        let group = self.floor.cluster.node(node).spec.group;
         let kind = |n: NodeIdx| self.floor.kinds.of_node(n);
         let same =
             |k: &&(NodeIdx, bool, bool)| self.pool.are_alike(k.0, node) && (!k.2 || kind(k.0) == kind(node));
-        if let Some((_, verdict, _)) = self.known.iter().find(same) {
+        if let Some((_, verdict, _)) = self.known.get(&group).into_iter().flatten().find(same) {
             return Some(*verdict);
         }
         let before = self.pool.arrive(node, self.instance.mem_in_use())?;
         let mut verdict = self.pool.holds();
         if let Some(verdict) = verdict {
-            self.known.push((node, verdict, false));
+            self.known.entry(group).or_default().push((node, verdict, false));
         } else if self.simple {
             let arrival = FloorArrival { floor: self.floor, arrived: Some((self.instance, place)) };
             let followed = losses_are_borne(self.pool, &arrival, self.shelves, present, deadline);
             if followed.of_kind {
-                self.known.push((node, followed.survives, true));
+                self.known.entry(group).or_default().push((node, followed.survives, true));
             }
             verdict = Some(followed.survives);
         }

@@ -11,12 +11,14 @@ mod tiered;
 
 pub use size::Size;
 
+use std::collections::BTreeSet;
+
 use super::place::{NoTargets, Targets};
 use super::{Deadline, Stopped};
 use crate::model::{
     AllocPolicy, Cluster, DiskTemplate, FailCounts, FailKind, GroupIdx, InstanceIdx, NodeIdx,
 };
-use crate::redundancy::global::{Scope, groups_at_risk};
+use crate::redundancy::global::{Scope, groups_at_risk_until};
 use crate::redundancy::n_plus_one::Failures;
 use filling::Filling;
 use iterate::iterate;
@@ -85,9 +87,14 @@ pub struct Filled {
 impl FillGround {
     /// Surveys a cluster.
     pub fn of(cluster: &Cluster, settings: FillSettings) -> FillGround {
+        FillGround::of_until(cluster, settings, &Deadline::never())
+    }
+
+    /// The same, without a look at the groups that are left when the time is over; nothing is placed then either.
+    pub fn of_until(cluster: &Cluster, settings: FillSettings, deadline: &Deadline) -> FillGround {
         let bad_nodes = Failures::of(cluster, &cluster.all_nodes()).nodes;
-        let scope = Scope { online_only: settings.accept_existing_errors, exempt: Vec::new() };
-        let bad_groups = groups_at_risk(cluster, &scope);
+        let scope = Scope { online_only: settings.accept_existing_errors, exempt: BTreeSet::new() };
+        let bad_groups = groups_at_risk_until(cluster, &scope, &|| deadline.reached().is_some());
         let unallocable: Vec<bool> =
             cluster.groups.iter().map(|g| g.alloc_policy == AllocPolicy::Unallocable).collect();
         let mut unusable = unallocable.clone();
@@ -113,7 +120,8 @@ impl FillGround {
     /// What has to stay redundant.
     fn scope(&self) -> Option<Scope> {
         let s = &self.settings;
-        let exempt = if s.independent_groups { self.bad_groups.clone() } else { Vec::new() };
+        let exempt =
+            if s.independent_groups { self.bad_groups.iter().copied().collect() } else { BTreeSet::new() };
         s.capacity_checks.then_some(Scope { online_only: s.accept_existing_errors, exempt })
     }
 
@@ -224,4 +232,37 @@ impl FillGround {
 /// Nobody looks on.
 fn unwatched(deadline: &Deadline) -> FillWatch<'_> {
     FillWatch { deadline, placed: &|_| () }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::testing::cluster;
+
+    #[test]
+    fn preparations_end_with_the_time() {
+        let cluster = cluster(
+            &["a|9000|0|1000|9000|9000|9|N|u|1", "b|9000|0|9000|9000|9000|9|Y|u|1"],
+            &["i|8000|0|1|running|Y|a||ext|"],
+            &[],
+        );
+        let settings = FillSettings {
+            template: DiskTemplate::Ext,
+            spindle_use: 1,
+            accept_existing_errors: false,
+            independent_groups: true,
+            capacity_checks: true,
+        };
+        assert_eq!(FillGround::of(&cluster, settings).bad_groups, [GroupIdx::new(0)]);
+        let over = Deadline::new(Some(Duration::ZERO), Arc::default());
+        let ground = FillGround::of_until(&cluster, settings, &over);
+        assert!(ground.bad_groups.is_empty(), "no group is looked at any more");
+        let size = Size { memory: crate::model::Mib(1), disk: crate::model::Mib(1), vcpus: 1, spindles: 1 };
+        let watch = FillWatch { deadline: &over, placed: &|_| () };
+        let filled = ground.standard_until(&cluster, size, None, &watch).unwrap();
+        assert!(filled.stopped.is_some() && filled.added.is_empty());
+    }
 }

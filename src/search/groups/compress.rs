@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::stage::{PlaceStage, Sites};
 use super::status::{Amounts, Capacity};
 use super::{Blocked, Placing, RegroupOptions, Setting, Why};
-use crate::model::{AllocPolicy, Cluster, Draft, GroupIdx, Instance, InstanceIdx, Node, Step};
+use crate::model::{AllocPolicy, Cluster, Draft, GroupIdx, Instance, InstanceIdx, NodeIdx, Step};
 use crate::search::{Deadline, Stopped};
 
 /// Why a group is not even tried.
@@ -158,8 +158,15 @@ fn tried<'c>(
 
 /// The instances with a node in a group.
 fn residents(cluster: &Cluster, group: GroupIdx) -> Vec<InstanceIdx> {
-    let there = |n| cluster.node(n).spec.group == group;
-    cluster.instances.iter().filter(|i| i.nodes().any(there)).map(|i| i.idx).collect()
+    let of_node = |node: &NodeIdx| -> Vec<InstanceIdx> {
+        let state = &cluster.node(*node).state;
+        let all = state.primaries.iter().chain(&state.secondaries).chain(&state.planned);
+        all.copied().filter(|i| cluster.instance(*i).nodes().any(|n| n == *node)).collect()
+    };
+    let mut residents: Vec<InstanceIdx> = cluster.nodes_of(group).iter().flat_map(of_node).collect();
+    residents.sort_unstable();
+    residents.dedup();
+    residents
 }
 
 /// Why a group need not be tried.
@@ -198,8 +205,8 @@ fn unfit(
         ("disk", used(&|i| i.local_disk().0.wrapping_mul(copies(i))), free(|c| c.disk)),
         ("vCPUs", used(&|i| i.vcpus_in_use()), free(|c| c.vcpus)),
     ];
-    let in_peers = |node: &&Node| peers.contains(&node.spec.group);
-    let unlimited = cluster.nodes.iter().filter(in_peers).any(|node| node.spec.vcpu_ratio < 0.0);
+    let of_peers = peers.iter().flat_map(|group| cluster.nodes_of(*group));
+    let unlimited = of_peers.into_iter().any(|node| cluster.node(*node).spec.vcpu_ratio < 0.0);
     let limited = if unlimited { &checks[..2] } else { &checks[..] };
     let exceeding = limited.iter().copied().find(|(_, used, free)| used > free);
     exceeding.map(|(resource, used, free)| Unfit::Exceeds { resource, used, free })

@@ -92,7 +92,7 @@ impl<'s> Choices<'s> {
     fn of(cluster: &Cluster, setting: &Setting, shapes: &'s [usize]) -> Choices<'s> {
         let groups: Vec<_> = (cluster.groups.iter())
             .filter(|g| g.alloc_policy == AllocPolicy::Preferred)
-            .map(|g| (g.idx, cluster.nodes_of(g.idx)))
+            .map(|g| (g.idx, cluster.nodes_of(g.idx).to_vec()))
             .collect();
         let mobile = |instance: &Instance| {
             if reach::hold(cluster, instance).is_some() {

@@ -32,27 +32,23 @@ impl Condition {
     /// Looks at a group.
     pub fn of(cluster: &Cluster, group: GroupIdx) -> Condition {
         let nodes = cluster.nodes_of(group);
-        let offline = nodes.iter().map(|n| cluster.node(*n)).filter(|node| node.spec.offline);
+        let offline = || nodes.iter().map(|n| cluster.node(*n)).filter(|node| node.spec.offline);
         let on_node = |node: &crate::model::Node| -> Vec<InstanceIdx> {
             let mirrored = |i: &&InstanceIdx| cluster.instance(**i).mirror() == Some(node.spec.idx);
             let secondaries = node.state.secondaries.iter().filter(mirrored);
             node.state.primaries.iter().chain(secondaries).copied().collect()
         };
-        let mut stranded: Vec<InstanceIdx> = offline.flat_map(on_node).collect();
+        let mut stranded: Vec<InstanceIdx> = offline().flat_map(on_node).collect();
         stranded.sort_unstable();
         stranded.dedup();
-        let is_here = |node: NodeIdx| {
-            let spec = &cluster.node(node).spec;
-            spec.offline && spec.group == group
+        let to_be_on = |node: &crate::model::Node| -> Vec<InstanceIdx> {
+            let is_node_of = |i: &&InstanceIdx| cluster.instance(**i).nodes().any(|n| n == node.spec.idx);
+            node.state.planned.iter().filter(is_node_of).copied().collect()
         };
-        let planned = cluster.instances.iter().filter(|i| i.forthcoming);
-        let planned_offline =
-            planned.filter(|i| [Some(i.primary), i.mirror()].into_iter().flatten().any(is_here));
-        Condition {
-            n1_failing: Failures::of(cluster, &nodes).nodes,
-            stranded,
-            planned_offline: planned_offline.map(|i| i.idx).collect(),
-        }
+        let mut planned_offline: Vec<InstanceIdx> = offline().flat_map(to_be_on).collect();
+        planned_offline.sort_unstable();
+        planned_offline.dedup();
+        Condition { n1_failing: Failures::of(cluster, nodes).nodes, stranded, planned_offline }
     }
 
     /// Whether nothing is wrong, not even with what does not exist yet.

@@ -55,7 +55,7 @@ fn demand(instance: &Instance, source: LoadSource) -> Shares {
 }
 
 fn capacity(cluster: &Cluster, group: GroupIdx) -> Shares {
-    let nodes = cluster.nodes_of(group).into_iter().map(|n| cluster.node(n));
+    let nodes = cluster.nodes_of(group).iter().map(|n| cluster.node(*n));
     let online = nodes.filter(|node| !node.spec.offline);
     online.fold(Shares::default(), |sum, node| {
         let spec = &node.spec;

@@ -23,19 +23,16 @@ use crate::search::why::{GroupBar, GroupWhy, Hurdle, Nearest, places};
 pub struct Placing<'s> {
     setting: &'s Setting,
     nodes: Vec<NodeIdx>,
-    members: Vec<Vec<NodeIdx>>,
     health: Vec<Health>,
 }
 
 impl<'s> Placing<'s> {
     /// Prepares to move instances on a cluster.
     pub fn new(cluster: &Cluster, setting: &'s Setting) -> Placing<'s> {
-        let groups = || cluster.groups.iter().map(|g| g.idx);
         Placing {
             setting,
             nodes: cluster.all_nodes(),
-            members: groups().map(|g| cluster.nodes_of(g)).collect(),
-            health: groups().map(|g| health(cluster, g)).collect(),
+            health: cluster.groups.iter().map(|g| health(cluster, g.idx)).collect(),
         }
     }
 
@@ -79,7 +76,7 @@ impl<'s> Placing<'s> {
         let mut bars = Vec::new();
         let mut usable = Vec::new();
         for group in cluster.groups.iter().map(|g| g.idx).filter(|g| *g != source && among(*g)) {
-            let (nodes, health) = (&self.members[group.get()], self.health[group.get()]);
+            let (nodes, health) = (cluster.nodes_of(group), self.health[group.get()]);
             match reach::targets(cluster, self.setting, &instance, group, nodes, health) {
                 Ok(nodes) => usable.push((group, nodes)),
                 Err(bar) => bars.push(GroupWhy::barred(group, bar)),
@@ -119,7 +116,7 @@ impl<'s> Placing<'s> {
         if target == group(instance.primary) || reach::hold(cluster, &instance).is_some() {
             return None;
         }
-        let (members, health) = (&self.members[target.get()], self.health[target.get()]);
+        let (members, health) = (cluster.nodes_of(target), self.health[target.get()]);
         let usable = reach::targets(cluster, self.setting, &instance, target, members, health).ok()?;
         if ![Some(to.primary), to.secondary].into_iter().flatten().all(|n| usable.contains(&n)) {
             return None;
@@ -130,6 +127,7 @@ impl<'s> Placing<'s> {
         let place = fit.at(to).ok();
         let holds = |place: &Place| {
             let scope = self.setting.redundancy.as_ref();
+            let members = cluster.nodes_of(target);
             scope.is_none_or(|scope| Guard::new(cluster, members, scope).holds_with(&instance, place))
         };
         let Some(place) = place.filter(holds) else {
@@ -174,7 +172,7 @@ impl<'s> Placing<'s> {
         let best = place::best_on(floor, &mut Offers::new(instance, &Conditions::default()));
         let holds = |(_, place): &(f64, Place)| {
             let group = cluster.node(place.placement.primary).spec.group;
-            let guard = |scope| Guard::new(cluster, &self.members[group.get()], scope);
+            let guard = |scope| Guard::new(cluster, cluster.nodes_of(group), scope);
             self.setting.redundancy.as_ref().is_none_or(|scope| guard(scope).holds_with(instance, place))
         };
         best.as_ref().is_none_or(holds).then(|| best.map(|(score, place)| (PlaceMetric::Score(score), place)))
@@ -188,7 +186,9 @@ impl<'s> Placing<'s> {
         if has_no_order(&floor) {
             let mut redundancy = self.setting.redundancy.clone();
             let source = cluster.node(instance.primary).spec.group;
-            redundancy.iter_mut().for_each(|scope| scope.exempt.push(source));
+            redundancy.iter_mut().for_each(|scope| {
+                scope.exempt.insert(source);
+            });
             let conditions = Conditions { redundancy, ..conditions };
             return place::find(cluster, &self.nodes, instance.into(), targets, &conditions);
         }
@@ -200,7 +200,7 @@ impl<'s> Placing<'s> {
         let mut holds = |place: &Place| {
             let group = cluster.node(place.placement.primary).spec.group;
             let guard = guards.entry(group);
-            let guard = guard.or_insert_with(|| Guard::new(cluster, &self.members[group.get()], scope));
+            let guard = guard.or_insert_with(|| Guard::new(cluster, cluster.nodes_of(group), scope));
             guard.holds_with(instance, place)
         };
         // asking about one place is far cheaper than asking about the best of every node

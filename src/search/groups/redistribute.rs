@@ -6,7 +6,7 @@
 //! group is healed as a whole or left alone.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::health::Condition;
 use super::{Blocked, Placing, RegroupOptions, Setting, Why};
@@ -122,8 +122,9 @@ pub fn redistribute_until(
         others.extend(stuck);
         pending = again.into_iter().map(|repair| (repair.group, repair.before)).collect();
     }
-    let order = worst_first(cluster);
-    others.sort_by_key(|repair| order.iter().position(|(group, _)| *group == repair.group));
+    let order: HashMap<GroupIdx, usize> =
+        worst_first(cluster).iter().enumerate().map(|(at, (group, _))| (*group, at)).collect();
+    others.sort_by_key(|repair| order.get(&repair.group).copied());
     let stopped = others.iter().find_map(|repair| match repair.outcome {
         Healing::NoTime(stopped) => Some(stopped),
         _ => None,

@@ -33,7 +33,7 @@ impl<'c> PlaceStage<'c> {
         let floor = |targets, two: bool| {
             let mut like = cluster.instances.iter().filter(|i| i.template.has_secondary() == two);
             let plain = like.find(|i| is_plain(i))?;
-            Some(Floor::new(cluster, &sites.nodes, targets, plain))
+            Some(Floor::of_groups(cluster, &sites.nodes, targets, plain))
         };
         PlaceStage { singles: floor(&sites.singles, false), pairs: floor(&sites.pairs, true) }
     }

@@ -118,12 +118,12 @@ impl GroupsStatus {
         }
         let group = |group: GroupIdx| {
             let nodes = cluster.nodes_of(group);
-            let shown = |pool: &PoolIdx| partitions.iter().any(|p| p.pool == *pool);
+            let shown = |pool: &PoolIdx| partitions.binary_search_by_key(pool, |p| p.pool).is_ok();
             GroupStatus {
                 group,
-                capacity: Capacity::of(cluster, &nodes),
+                capacity: Capacity::of(cluster, nodes),
                 instances: instances[group.get()],
-                score: Board::new(cluster, &nodes).score(),
+                score: Board::new(cluster, nodes).score(),
                 condition: Condition::of(cluster, group),
                 pools: storage.of_group(group).iter().copied().filter(shown).collect(),
             }

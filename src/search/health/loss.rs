@@ -34,7 +34,7 @@ pub fn loss(cluster: &Cluster, nodes: &[NodeIdx]) -> Loss {
     nodes.dedup();
     let mut stranded = Vec::new();
     for group in cluster.groups_with_nodes() {
-        let casualties = global::casualties(cluster, &cluster.nodes_of(group), &nodes);
+        let casualties = global::casualties(cluster, cluster.nodes_of(group), &nodes);
         stranded.extend(casualties.into_iter().map(|casualty| explained(cluster, casualty)));
     }
     stranded.sort_by_key(|s: &Stranded| s.instance);

@@ -14,7 +14,7 @@ pub use survival::{Survival, survival};
 use std::iter::Sum;
 use std::ops::Add;
 
-use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, TagId};
+use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, NodeIdx, TagId};
 use crate::redundancy::{global, n_plus_one};
 use crate::score::Board;
 
@@ -56,21 +56,22 @@ impl GroupHealth {
     /// emptied.
     pub fn of(cluster: &Cluster, group: GroupIdx, capacity_checks: bool) -> GroupHealth {
         let nodes = cluster.nodes_of(group);
-        let instances = || cluster.instances.iter().filter(|i| cluster.node(i.primary).spec.group == group);
         let offline = |node: NodeIdx| cluster.node(node).spec.offline;
-        // what is only planned is on no node yet
-        let real = || instances().filter(|i| !i.forthcoming);
+        let real = primaries(cluster, nodes);
+        let among = |is: &dyn Fn(&Instance) -> bool| -> Vec<InstanceIdx> {
+            real.iter().copied().filter(|i| is(cluster.instance(*i))).collect()
+        };
         let conflicting: Vec<NodeIdx> =
             nodes.iter().copied().filter(|n| cluster.node(*n).state.ledger.tag_conflicts > 0).collect();
         GroupHealth {
             group,
-            n1_failing: n_plus_one::Failures::of(cluster, &nodes).nodes,
+            n1_failing: n_plus_one::Failures::of(cluster, nodes).nodes,
             conflicts: conflicting.iter().flat_map(|n| conflicts_on(cluster, *n)).collect(),
             conflicting,
-            offline_primary: real().filter(|i| offline(i.primary)).map(|i| i.idx).collect(),
-            offline_secondary: real().filter(|i| i.mirror().is_some_and(offline)).map(|i| i.idx).collect(),
-            at_risk: capacity_checks.then(|| global::nodes_at_risk(cluster, &nodes)),
-            score: Board::new(cluster, &nodes).score(),
+            offline_primary: among(&|i| offline(i.primary)),
+            offline_secondary: among(&|i| i.mirror().is_some_and(offline)),
+            at_risk: capacity_checks.then(|| global::nodes_at_risk(cluster, nodes)),
+            score: Board::new(cluster, nodes).score(),
         }
     }
 
@@ -86,11 +87,23 @@ impl GroupHealth {
     }
 }
 
+/// The instances on some nodes by their lists, in order. Planned ones are on no node yet.
+fn primaries(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<InstanceIdx> {
+    let mut primaries: Vec<InstanceIdx> =
+        nodes.iter().flat_map(|n| cluster.node(*n).state.primaries.iter().copied()).collect();
+    primaries.sort_unstable();
+    primaries
+}
+
 fn conflicts_on(cluster: &Cluster, node: NodeIdx) -> Vec<Conflict> {
     let shared = cluster.node(node).state.tag_count.iter().filter(|(_, count)| *count > 1);
     let mut conflicts: Vec<Conflict> =
         shared.map(|(tag, _)| Conflict { node, tag, instances: Vec::new() }).collect();
-    for instance in cluster.instances.iter().filter(|i| i.primary == node) {
+    let state = &cluster.node(node).state;
+    let mut all: Vec<InstanceIdx> = state.primaries.iter().chain(&state.planned).copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    for instance in all.into_iter().map(|i| cluster.instance(i)).filter(|i| i.primary == node) {
         for (tag, _) in instance.exclusion_tags.counts().iter() {
             if let Ok(at) = conflicts.binary_search_by_key(&tag, |conflict| conflict.tag) {
                 conflicts[at].instances.push(instance.idx);

@@ -72,7 +72,7 @@ pub fn rebalance(
         // instances of two groups do not move, so that no group changes another one
         let copy = copy.get_or_insert_with(|| Draft::of(cluster));
         let nodes = cluster.nodes_of(*group);
-        let (steps, stopped) = how.run(copy, &nodes, deadline);
+        let (steps, stopped) = how.run(copy, nodes, deadline);
         let health = GroupHealth::of(copy, *group, capacity_checks);
         Rebalanced { steps, stopped, health }
     };

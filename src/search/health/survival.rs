@@ -137,7 +137,7 @@ fn of_group(
     stopped: &mut Option<Stopped>,
 ) -> GroupSurvival {
     let nodes = cluster.nodes_of(group);
-    let joint = JointLoss::of(cluster, &nodes);
+    let joint = JointLoss::of(cluster, nodes);
     let mut online: Vec<NodeIdx> = nodes.iter().copied().filter(|n| !cluster.node(*n).spec.offline).collect();
     online.sort_by_key(|n| (Reverse(cluster.node(*n).state.ledger.mem_instances), *n));
     let mut survival = GroupSurvival { group, online: online.len(), sizes: Vec::new(), worst: Vec::new() };

@@ -1,7 +1,7 @@
 //! The nodes while instances are being placed: their numbers, kinds and score.
 
 use super::Targets;
-use super::kinds::{KindIdx, Kinds};
+use super::kinds::{AcrossGroups, KindIdx, Kinds};
 use super::rows::Rows;
 use crate::model::{Cluster, Instance, Ledger, Mib, NodeIdx, Place, Placement};
 use crate::score::interval::Running;
@@ -29,12 +29,36 @@ pub(crate) struct Floor<'c> {
 }
 
 impl<'c> Floor<'c> {
-    /// The floor of `nodes` (ascending), whose score counts, for an instance.
+    /// The floor of `nodes` (ascending), whose score counts, for an instance. Which nodes are tried stays as
+    /// it is.
     pub fn new(
         cluster: &'c Cluster,
         nodes: &[NodeIdx],
         targets: &'c Targets,
         instance: &Instance,
+    ) -> Floor<'c> {
+        // two nodes of an instance are of one group
+        let singles = matches!(targets, Targets::Singles(_));
+        let across = if singles { AcrossGroups::ByPolicy } else { AcrossGroups::Never };
+        Floor::with_kinds(cluster, nodes, targets, instance, across)
+    }
+
+    /// The same, if nodes of some groups may be tried later, and those of others not.
+    pub fn of_groups(
+        cluster: &'c Cluster,
+        nodes: &[NodeIdx],
+        targets: &'c Targets,
+        instance: &Instance,
+    ) -> Floor<'c> {
+        Floor::with_kinds(cluster, nodes, targets, instance, AcrossGroups::Never)
+    }
+
+    fn with_kinds(
+        cluster: &'c Cluster,
+        nodes: &[NodeIdx],
+        targets: &'c Targets,
+        instance: &Instance,
+        across: AcrossGroups,
     ) -> Floor<'c> {
         let board = Board::new(cluster, nodes);
         let mut usable = vec![false; cluster.nodes.len()];
@@ -51,7 +75,7 @@ impl<'c> Floor<'c> {
         let alone = !instance.exclusion_tags.is_empty()
             || !instance.keys.is_empty()
             || !instance.desired_locations.is_empty();
-        let kinds = Kinds::of(cluster, nodes, &usable, alone);
+        let kinds = Kinds::of(cluster, nodes, &usable, alone, across);
         Floor {
             cluster,
             targets,

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Cluster, Ledger, NodeIdx, NodeSpec, TagSet};
+use crate::model::{Cluster, Group, Ledger, NodeIdx, NodeSpec, TagSet};
 use crate::score::metrics::{Lanes, lanes};
 
 /// A kind of node, by its position in [`Kinds`].
@@ -29,7 +29,8 @@ pub(crate) struct NodeKind {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Fixed {
     numbers: [u64; 10],
-    group: usize,
+    /// The class of its group.
+    class: usize,
     flags: [bool; 3],
     locations: TagSet,
     /// Set if the node is like no other.
@@ -37,8 +38,8 @@ pub(crate) struct Fixed {
 }
 
 impl Fixed {
-    /// Of one node. If `alone`, it is like no other.
-    pub fn of(spec: &NodeSpec, usable: bool, alone: bool) -> Fixed {
+    /// Of one node. Nodes of groups of different classes are not alike. If `alone`, it is like no other.
+    pub fn of(spec: &NodeSpec, class: usize, usable: bool, alone: bool) -> Fixed {
         Fixed {
             numbers: [
                 spec.mem_total.to_bits(),
@@ -52,11 +53,35 @@ impl Fixed {
                 spec.spindle_total as u64,
                 spec.spindle_limit.to_bits(),
             ],
-            group: spec.group.get(),
+            class,
             flags: [spec.exclusive_storage, spec.offline, usable],
             locations: spec.location_tags.clone(),
             alone: alone.then_some(spec.idx),
         }
+    }
+}
+
+/// Which nodes of different groups are alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AcrossGroups {
+    /// None: the group matters.
+    Never,
+    /// Those of groups whose policies accept the same. A cluster of many groups then has few kinds.
+    ByPolicy,
+}
+
+impl AcrossGroups {
+    /// The class of each group.
+    fn classes(self, cluster: &Cluster) -> Vec<usize> {
+        if self == AcrossGroups::Never {
+            return (0..cluster.groups.len()).collect();
+        }
+        let mut known = HashMap::new();
+        let mut classes = Vec::with_capacity(cluster.groups.len());
+        for (at, Group { policy, .. }) in cluster.groups.iter().enumerate() {
+            classes.push(*known.entry((&policy.ranges[..], &policy.disk_templates[..])).or_insert(at));
+        }
+        classes
     }
 }
 
@@ -113,7 +138,14 @@ pub(crate) struct Kinds {
 impl Kinds {
     /// The kinds of `nodes` (ascending), of which those in `usable` are places that
     /// are tried. If `alone`, every node is a kind of its own.
-    pub fn of(cluster: &Cluster, nodes: &[NodeIdx], usable: &[bool], alone: bool) -> Kinds {
+    pub fn of(
+        cluster: &Cluster,
+        nodes: &[NodeIdx],
+        usable: &[bool],
+        alone: bool,
+        across: AcrossGroups,
+    ) -> Kinds {
+        let classes = across.classes(cluster);
         let mut numbers: HashMap<Fixed, u32> = HashMap::new();
         let mut kinds = Kinds {
             kinds: Vec::new(),
@@ -126,7 +158,8 @@ impl Kinds {
         };
         for &node in nodes {
             let at = node.get();
-            let fixed = Fixed::of(&cluster.node(node).spec, usable[at], alone);
+            let spec = &cluster.node(node).spec;
+            let fixed = Fixed::of(spec, classes[spec.group.get()], usable[at], alone);
             let next = numbers.len() as u32;
             kinds.fixed[at] = Some(*numbers.entry(fixed).or_insert(next));
             kinds.enter(cluster, node, &cluster.node(node).state.ledger);

@@ -1,5 +1,8 @@
 //! Instances that need one node.
 
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
 use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::offers::{Arrived, Offers};
@@ -30,13 +33,41 @@ struct KnownScores {
     trimmed: bool,
 }
 
+/// The best is the greatest. Where scores are not numbers, the first node in order is.
+impl Ord for KnownScores {
+    fn cmp(&self, other: &KnownScores) -> Ordering {
+        match (self.score.is_nan(), other.score.is_nan()) {
+            (true, true) => other.from.cmp(&self.from),
+            (false, false) => {
+                let by_score = other.score.partial_cmp(&self.score).unwrap_or(Ordering::Equal);
+                by_score.then(self.to.cmp(&other.to))
+            }
+            (is_nan, _) => (!is_nan).cmp(&is_nan),
+        }
+    }
+}
+
+impl PartialOrd for KnownScores {
+    fn partial_cmp(&self, other: &KnownScores) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for KnownScores {
+    fn eq(&self, other: &KnownScores) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for KnownScores {}
+
 /// The possible nodes from the best to the worst; of equals the later one first.
 pub(super) struct Ranking<'f, 'c> {
     floor: &'f Floor<'c>,
     /// By descending bound.
     closed: Vec<usize>,
     candidates: Vec<KindCandidate>,
-    open: Vec<KnownScores>,
+    open: BinaryHeap<KnownScores>,
     surplus: Vec<i64>,
 }
 
@@ -79,7 +110,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
         }
         let mut closed: Vec<usize> = (0..candidates.len()).collect();
         closed.sort_by(|a, b| candidates[*b].least.total_cmp(&candidates[*a].least));
-        Ranking { floor, closed, candidates, open: Vec::new(), surplus }
+        Ranking { floor, closed, candidates, open: BinaryHeap::new(), surplus }
     }
 
     /// Works out the scores on the nodes of a kind.
@@ -107,16 +138,17 @@ impl<'f, 'c> Ranking<'f, 'c> {
     pub fn next(&mut self) -> Option<(f64, Place)> {
         while let Some(&at) = self.closed.last() {
             let bound = self.candidates[at].least;
-            if self.best().is_some_and(|best| self.open[best].score < bound) {
+            if self.best().is_some_and(|best| best.score < bound) {
                 break;
             }
             self.closed.pop();
             self.open(at);
         }
-        let best = self.best()?;
-        let KnownScores { score, from, to, candidate, .. } = self.open[best];
+        self.best()?;
+        let known = self.open.pop()?;
+        let KnownScores { score, from, to, candidate, .. } = known;
         let row = if score.is_nan() { from } else { to - 1 };
-        self.trim(best, if score.is_nan() { (from + 1, to) } else { (from, to - 1) });
+        self.keep(known, if score.is_nan() { (from + 1, to) } else { (from, to - 1) });
         let node = self.floor.rows.node(row);
         let primary = self.candidates[candidate].arrived.ledger;
         let placement = Placement { primary: node, secondary: None };
@@ -124,23 +156,18 @@ impl<'f, 'c> Ranking<'f, 'c> {
     }
 
     /// The best of the known ones, trimmed.
-    fn best(&mut self) -> Option<usize> {
-        loop {
-            let best = self.best_open()?;
-            if self.open[best].trimmed {
-                return Some(best);
-            }
-            let KnownScores { from, to, .. } = self.open[best];
-            self.trim(best, (from, to));
+    fn best(&mut self) -> Option<&KnownScores> {
+        while self.open.peek().is_some_and(|known| !known.trimmed) {
+            let known = self.open.pop()?;
+            self.keep(known, (known.from, known.to));
         }
+        self.open.peek()
     }
 
-    /// Leaves those of some rows whose nodes are of the kind, from the first to the last one.
-    fn trim(&mut self, at: usize, rows: (usize, usize)) {
-        match self.within(self.open[at].candidate, rows) {
-            Some((from, to)) => self.open[at] = KnownScores { from, to, trimmed: true, ..self.open[at] },
-            None => drop(self.open.swap_remove(at)),
-        }
+    /// Keeps of some rows those whose nodes are of the kind, from the first to the last one.
+    fn keep(&mut self, known: KnownScores, rows: (usize, usize)) {
+        let within = self.within(known.candidate, rows);
+        self.open.extend(within.map(|(from, to)| KnownScores { from, to, trimmed: true, ..known }));
     }
 
     /// The same rows, without those at both ends that are of another kind.
@@ -158,23 +185,6 @@ impl<'f, 'c> Ranking<'f, 'c> {
         }
         let row = |at: usize| self.floor.board.row(members[at]);
         Some((row(low)?, row(high - 1)? + 1))
-    }
-
-    /// The best of the known ones. Where scores are not numbers, the first node in
-    /// order is.
-    fn best_open(&self) -> Option<usize> {
-        let precedes = |a: &KnownScores, b: &KnownScores| match (a.score.is_nan(), b.score.is_nan()) {
-            (true, true) => a.from < b.from,
-            (a_nan, b_nan) if a_nan || b_nan => b_nan,
-            _ => a.score < b.score || (a.score == b.score && a.to > b.to),
-        };
-        let mut best: Option<usize> = None;
-        for (at, known) in self.open.iter().enumerate() {
-            if best.is_none_or(|b| precedes(known, &self.open[b])) {
-                best = Some(at);
-            }
-        }
-        best
     }
 }
 

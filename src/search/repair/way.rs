@@ -72,7 +72,7 @@ pub fn find(
 /// The nodes of the group of an instance that are in use.
 fn in_use(cluster: &Cluster, instance: InstanceIdx) -> Vec<NodeIdx> {
     let group = cluster.node(cluster.instance(instance).primary).spec.group;
-    cluster.nodes_of(group).into_iter().filter(|node| !cluster.node(*node).spec.offline).collect()
+    cluster.nodes_of(group).iter().copied().filter(|node| !cluster.node(*node).spec.offline).collect()
 }
 
 /// The best move of one side of an instance. What is only advised against is done where nothing else is left: without

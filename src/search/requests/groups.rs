@@ -87,7 +87,7 @@ impl GroupChoice {
 /// The places in a group for an instance.
 pub(super) fn targets(cluster: &Cluster, group: GroupIdx, wanted: &Wanted<'_>) -> Result<Targets, NoTargets> {
     let usable = |node: &NodeIdx| wanted.admits(&cluster.node(*node).spec);
-    let nodes: Vec<NodeIdx> = cluster.nodes_of(group).into_iter().filter(usable).collect();
+    let nodes: Vec<NodeIdx> = cluster.nodes_of(group).iter().copied().filter(usable).collect();
     Targets::of(cluster, &nodes, wanted.required)
 }
 

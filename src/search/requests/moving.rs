@@ -25,7 +25,7 @@ pub(super) fn node_evacuate(
         }
         let group = cluster.node(cluster.instance(idx).primary).spec.group;
         let usable = |n: &NodeIdx| !cluster.node(*n).spec.offline && !avoided.contains(n);
-        let targets = cluster.nodes_of(group).into_iter().filter(usable).collect();
+        let targets = cluster.nodes_of(group).iter().copied().filter(usable).collect();
         let destination = Destination { group, targets, ignore_soft_errors: settings.ignore_soft_errors };
         let found = match evacuate(cluster, idx, mode, &destination) {
             Ok(done) => Ok(done),
@@ -74,7 +74,7 @@ fn elsewhere(
     let mut conditions = settings.conditions();
     if let Some(scope) = &mut conditions.redundancy {
         // it has no room for the instance, which is why the instance leaves
-        scope.exempt.push(own);
+        scope.exempt.insert(own);
     }
     let found = if groups.is_empty() {
         Err(Failure::NoTargetGroups(Vec::new()))
@@ -206,7 +206,7 @@ fn to_another_group(
     };
     let group = choice.trials[selected].group;
     let usable = |n: &NodeIdx| wanted.admits(&cluster.node(*n).spec);
-    let targets = cluster.nodes_of(group).into_iter().filter(usable).collect();
+    let targets = cluster.nodes_of(group).iter().copied().filter(usable).collect();
     let destination = Destination { group, targets, ignore_soft_errors: false };
     evacuate(cluster, idx, EvacMode::All, &destination).map(|moved| (moved, group)).map_err(|stuck| {
         if settings.explain {

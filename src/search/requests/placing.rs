@@ -43,7 +43,7 @@ fn choose(cluster: &Cluster, group: Option<GroupIdx>, wanted: &Wanted<'_>) -> Re
     };
     let name = &wanted.instance.name;
     let search = GroupBar::networks(cluster, group, wanted.instance)
-        .and_then(|()| groups::search(cluster, group, &cluster.nodes_of(group), wanted))
+        .and_then(|()| groups::search(cluster, group, cluster.nodes_of(group), wanted))
         .map_err(|bar| Failure::Barred(group, name.clone(), bar))?;
     let selected = search.best.is_some().then_some(0);
     let trials = vec![GroupTrial { group, result: Ok(search) }];
@@ -198,7 +198,7 @@ pub(super) fn allocate_secondary(
     let left = ledger.remove_primary(&node.spec, &before, before.location_score, tags);
     cluster.take_off(idx, left);
     let group = cluster.node(primary).spec.group;
-    let others: Vec<NodeIdx> = cluster.nodes_of(group).into_iter().filter(|n| *n != primary).collect();
+    let others: Vec<NodeIdx> = cluster.nodes_of(group).iter().copied().filter(|n| *n != primary).collect();
     let targets = Targets::Partners(primary, others);
     let conditions: Conditions = settings.conditions();
     // the reference looks at redundancy as if the instance had not changed

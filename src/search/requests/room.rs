@@ -74,7 +74,7 @@ pub(super) fn make(
         if !cluster.group(group).connects(wanted.instance) {
             continue;
         }
-        let scored = if named { cluster.nodes_of(group) } else { cluster.all_nodes() };
+        let scored = if named { cluster.nodes_of(group).to_vec() } else { cluster.all_nodes() };
         let task = PlaceTask { group, scored: &scored, wanted, rules };
         let most = best.as_ref().map_or(MOST_MOVES, |b| b.steps.len());
         let Some(plan) = in_group(cluster, task, most) else { continue };
@@ -176,8 +176,8 @@ fn next_round(beam: &[AfterMoves], promises: &[Promise], task: PlaceTask<'_>) ->
 fn promises(state: &AfterMoves, at: usize, task: PlaceTask<'_>) -> Vec<Promise> {
     let cluster: &Cluster = &state.cluster;
     let nodes = cluster.nodes_of(task.group);
-    let lacks = Lacks::of(cluster, &nodes, task.wanted, task.rules);
-    let board = Board::new(cluster, &nodes);
+    let lacks = Lacks::of(cluster, nodes, task.wanted, task.rules);
+    let board = Board::new(cluster, nodes);
     // an instance that was moved stays where it is
     let moved = |idx: InstanceIdx| state.steps.iter().any(|s| s.instance == idx);
     let mut instances = cluster.instances_of(task.group);
@@ -186,7 +186,7 @@ fn promises(state: &AfterMoves, at: usize, task: PlaceTask<'_>) -> Vec<Promise> 
         let trial = || Trial::new(cluster, instance, task.rules);
         !moved(idx) && is_movable(instance) && lacks.may_gain(instance, &trial())
     });
-    let targets = targets(cluster, nodes, instances.len());
+    let targets = targets(cluster, nodes.to_vec(), instances.len());
     let mut found = Vec::new();
     for idx in instances {
         let instance = cluster.instance(idx);

@@ -29,7 +29,7 @@ type ClearedNodes<'f> = dyn FnMut(&[NodeIdx], &mut Layout<'_>) -> Result<(), NoP
 impl<'a> ClearGround<'a> {
     pub fn of(cluster: &'a Cluster, options: RollingOptions) -> ClearGround<'a> {
         let online = |group: GroupIdx| {
-            cluster.nodes_of(group).into_iter().filter(|n| !cluster.node(*n).spec.offline).collect()
+            cluster.nodes_of(group).iter().copied().filter(|n| !cluster.node(*n).spec.offline).collect()
         };
         let online = cluster.groups.iter().map(|g| online(g.idx)).collect();
         ClearGround { cluster, options, online }

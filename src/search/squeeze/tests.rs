@@ -274,7 +274,7 @@ fn assert_kept(before: &Cluster, after: &Cluster, plan: &GroupPlan, options: &Sq
         assert!(!instance.nodes().any(|n| plan.nodes.contains(&n)), "{} is left", instance.name);
     }
     let target = Reserve::of(&before.policy, options.target);
-    let nodes = before.nodes_of(plan.group);
+    let nodes = before.nodes_of(plan.group).to_vec();
     assert_eq!(target.first_lack(after, &nodes), None);
     let online = |n: &NodeIdx| !before.node(*n).spec.offline;
     let at_risk = || crate::redundancy::global::nodes_at_risk(before, &nodes);
@@ -296,7 +296,7 @@ proptest! {
         let plan = &plans[0];
         let mut switched = Draft::of(&cluster);
         plan.switch(&mut switched);
-        let nodes = cluster.nodes_of(group());
+        let nodes = cluster.nodes_of(group()).to_vec();
         let replay = crate::plan::checker::check(&switched, &nodes, &plan.steps, Default::default());
         prop_assert!(replay.map(|r| r.leads_to(&after)).unwrap_or(false));
         match plan.decision {

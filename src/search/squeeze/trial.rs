@@ -55,20 +55,20 @@ impl<'c> GroupScope<'c> {
         let nodes = cluster.nodes_of(group);
         let minimal = Reserve::of(&cluster.policy, options.minimal);
         let at_risk: HashSet<NodeIdx> = match options.capacity_checks {
-            true => global::nodes_at_risk(cluster, &nodes).into_iter().collect(),
+            true => global::nodes_at_risk(cluster, nodes).into_iter().collect(),
             false => HashSet::new(),
         };
         let mut scope = GroupScope {
-            missing: minimal.first_lack(cluster, &nodes),
+            missing: minimal.first_lack(cluster, nodes),
             exposed: None,
             target: Reserve::of(&cluster.policy, options.target),
-            standby: online_candidates(cluster, &nodes, options),
-            candidates: offline_candidates(cluster, &nodes, options),
-            standing: Standing::of(cluster, &nodes),
+            standby: online_candidates(cluster, nodes, options),
+            candidates: offline_candidates(cluster, nodes, options),
+            standing: Standing::of(cluster, nodes),
             cluster,
             options,
             group,
-            nodes,
+            nodes: nodes.to_vec(),
             minimal,
             at_risk,
             watch,

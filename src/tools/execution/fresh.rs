@@ -55,7 +55,7 @@ pub fn violation(
     let options = CheckOptions { ignore_soft_errors };
     let first = |(group, moves): (GroupIdx, Vec<(StepIdx, Step)>)| {
         let (at, moves): (Vec<StepIdx>, Vec<Step>) = moves.into_iter().unzip();
-        let mut found = check(now, &now.nodes_of(group), &moves, options).err()?;
+        let mut found = check(now, now.nodes_of(group), &moves, options).err()?;
         // its number among these steps
         found.step = at.get(found.step.wrapping_sub(1)).map_or(found.step, |at| at.number());
         Some(found)

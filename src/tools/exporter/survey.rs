@@ -57,7 +57,7 @@ fn moves(read: &Cluster, limit: Duration, sheet: &mut Sheet) {
 }
 
 fn figures<'f>(read: &Cluster, group: GroupIdx, found: &'f Balancing) -> BalanceFigures<'f> {
-    let outset = Outset::of(read, &read.nodes_of(group));
+    let outset = Outset::of(read, read.nodes_of(group));
     BalanceFigures {
         group,
         before: outset.initial.score(),
@@ -75,11 +75,11 @@ fn room(read: &Cluster, limit: Duration, sheet: &mut Sheet) -> anyhow::Result<()
         return Ok(());
     }
     let request = FillRequest::of(&Options::default(), read)?;
-    let ground = FillGround::of(read, request.settings);
+    let deadline = deadline(limit);
+    let ground = FillGround::of_until(read, request.settings, &deadline);
     let run = |kind, sizes: &[_], filled: Result<Filled, NoTargets>| {
         filled.ok().map(|filled| AllocationRun::of(kind, sizes, filled, ground.hopeless))
     };
-    let deadline = deadline(limit);
     let watch = FillWatch { deadline: &deadline, placed: &|_| () };
     let (tiered, standard) = rayon::join(
         || {

@@ -24,7 +24,7 @@ pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyh
     let mut documents = Vec::new();
     for idx in instances {
         let group = cluster.node(cluster.instance(idx).primary).spec.group;
-        let nodes = cluster.nodes_of(group);
+        let nodes = cluster.nodes_of(group).to_vec();
         let balancer = Balancer::new(cluster, &nodes, options.balance);
         let explained = explain(&balancer, idx);
         drop(balancer);

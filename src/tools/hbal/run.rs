@@ -106,7 +106,7 @@ fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Re
     });
     let is_summed_up = wants_summary(options, &text);
     let is_shown = is_summed_up || options.report.is_some();
-    let moment = is_shown.then(|| Moment::of(cluster, &cluster.nodes_of(group)));
+    let moment = is_shown.then(|| Moment::of(cluster, cluster.nodes_of(group)));
     let before = (options.execution.wants_work() || moment.is_some()).then(|| Cluster::clone(cluster));
     let found = {
         // after the search an interrupt ends the program

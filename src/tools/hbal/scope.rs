@@ -23,7 +23,8 @@ pub struct BalancedScope {
 impl BalancedScope {
     /// The group in its present state.
     pub fn of(cluster: &Cluster, group: GroupIdx) -> BalancedScope {
-        let members = Members { nodes: cluster.nodes_of(group), instances: cluster.instances_of(group) };
+        let members =
+            Members { nodes: cluster.nodes_of(group).to_vec(), instances: cluster.instances_of(group) };
         BalancedScope::with(cluster, group, members)
     }
 

@@ -14,6 +14,7 @@ use crate::report::space::map::allocation_map;
 use crate::report::space::{AllocationKind, AllocationRun, FillStart, Form};
 use crate::report::{debug, json, metrics};
 use crate::score::Board;
+use crate::search::Deadline;
 use crate::search::fill::{FillGround, FillWatch, Filled};
 use crate::search::place::NoTargets;
 use crate::tools::interrupts::Interruptible;
@@ -51,7 +52,8 @@ pub fn run(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow:
     let start = FillStart::of(cluster, request.settings);
     let mut estimate = Estimate { options, cluster, form, start, output };
     estimate.introduce()?;
-    let ground = FillGround::of(cluster, request.settings);
+    let deadline = Interruptible::begin(options.time_limit)?;
+    let ground = FillGround::of_until(cluster, request.settings, &deadline);
     estimate.describe(&ground)?;
     request.check_sizes()?;
     if !ground.hopeless && ground.template_is_nowhere_allowed(cluster) {
@@ -59,7 +61,8 @@ pub fn run(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow:
         estimate.output.error_line(&format!("Note: {why}"))?;
     }
 
-    let [tiered, standard] = fill(&ground, cluster, &request, options)?;
+    let [tiered, standard] = fill(&ground, cluster, &request, &deadline);
+    drop(deadline);
     let tiered =
         AllocationRun::of(AllocationKind::Tiered, &request.tiered, tiered.map_err(nowhere)?, ground.hopeless);
     estimate.report(&tiered)?;
@@ -76,13 +79,7 @@ pub fn run(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow:
 type Outcomes = [Result<Filled, NoTargets>; 2];
 
 /// Makes both allocations, until they are complete or have to end.
-fn fill(
-    ground: &FillGround,
-    cluster: &Cluster,
-    request: &FillRequest,
-    options: &Options,
-) -> anyhow::Result<Outcomes> {
-    let deadline = Interruptible::begin(options.time_limit)?;
+fn fill(ground: &FillGround, cluster: &Cluster, request: &FillRequest, deadline: &Deadline) -> Outcomes {
     let progress = Progress::start();
     let counts = [AtomicUsize::new(0), AtomicUsize::new(0)];
     let placed = |which: usize, count: usize| {
@@ -93,15 +90,15 @@ fn fill(
     let (in_tiers, standard) = (|count| placed(0, count), |count| placed(1, count));
     let (in_tiers, standard) = rayon::join(
         || {
-            let watch = FillWatch { deadline: &deadline, placed: &in_tiers };
+            let watch = FillWatch { deadline, placed: &in_tiers };
             ground.tiered_until(cluster, &request.tiered, request.tiered_limit, &watch)
         },
         || {
-            let watch = FillWatch { deadline: &deadline, placed: &standard };
+            let watch = FillWatch { deadline, placed: &standard };
             ground.standard_until(cluster, request.standard, request.standard_limit, &watch)
         },
     );
-    Ok([in_tiers, standard])
+    [in_tiers, standard]
 }
 
 /// The error that there is no place to try.

@@ -69,7 +69,7 @@ fn disks_outside_are_nowhere_in_use() {
         assert_eq!(status.groups[0].score, {
             let mut without = cluster.clone();
             without.instances[0].disk = Mib::ZERO;
-            Board::new(&without, &without.nodes_of(group(&without, "a"))).score()
+            Board::new(&without, without.nodes_of(group(&without, "a"))).score()
         });
         // nor in the load: nobody uses a disk of a node
         let loads = Loads::of(&cluster, LoadSource::InUse);
@@ -101,7 +101,7 @@ fn nodes_without_disks_are_balanced() {
     let rows = [vast("v", "a1", "ext"), vast("w", "a2", "ext")];
     let cluster = groups(&["a||drbd,ext", "b||drbd,ext"], &diskless(&names), &rows, &[]);
     // as a node with all of its disk free: the share is 1 on both, and deviates by nothing
-    let a = cluster.nodes_of(group(&cluster, "a"));
+    let a = cluster.nodes_of(group(&cluster, "a")).to_vec();
     let share = |n: &crate::model::NodeIdx| {
         let node = cluster.node(*n);
         node.state.ledger.free_disk_ratio(&node.spec)

@@ -120,7 +120,7 @@ fn best(
     kind: fn(NodeIdx) -> Move,
 ) -> Result<Move, Stuck> {
     let trial = Trial::new(cluster, instance, &rules(destination));
-    let board = Board::new(cluster, &cluster.nodes_of(destination.group));
+    let board = Board::new(cluster, cluster.nodes_of(destination.group));
     let mut failures = Vec::new();
     let mut best: Option<(f64, Move)> = None;
     for &target in destination.targets.iter().filter(|t| **t != instance.primary) {

@@ -154,7 +154,7 @@ impl<'a> Leaving<'a> {
 
     /// The board of a group once the instance has left its nodes.
     fn board(&self, destination: &Destination) -> Board {
-        let mut board = Board::new(self.cluster, &self.cluster.nodes_of(destination.group));
+        let mut board = Board::new(self.cluster, self.cluster.nodes_of(destination.group));
         for (node, after) in [(self.instance.primary, self.primary_left), (self.mirror, self.mirror_left)] {
             if board.contains(node) {
                 let node = self.cluster.node(node);

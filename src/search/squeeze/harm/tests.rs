@@ -265,7 +265,7 @@ proptest! {
         let mut switched = Draft::of(&cluster);
         plans[0].switch(&mut switched);
         let nodes = cluster.nodes_of(group());
-        let replay = crate::plan::checker::check(&switched, &nodes, &plans[0].steps, Default::default());
+        let replay = crate::plan::checker::check(&switched, nodes, &plans[0].steps, Default::default());
         prop_assert!(replay.map(|r| r.leads_to(&after)).unwrap_or(false));
     }
 }
