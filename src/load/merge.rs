@@ -12,11 +12,12 @@ use super::names::common_domain;
 use super::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use super::tag_rules::TagRules;
 use crate::input::error::{LoadError, Result};
+use crate::model::storage::named_pools;
 use crate::model::units::{floor_to_i64, trunc_to_i64};
 use crate::model::{
-    CarriedKeys, Cluster, Disk, Draft, ExclusionTags, Group, GroupIdx, GroupReserves, Hypervisor, Immobile,
-    Instance, InstanceIdx, JointReserve, Ledger, Mib, Node, NodeIdx, NodeSpec, NodeState, Occurrences,
-    Outage, TagArrival, TagSet, TagTable, Utilisation, Weights,
+    CarriedKeys, Cluster, Disk, Draft, ExclusionTags, Group, GroupIdx, GroupPools, GroupReserves, Hypervisor,
+    Immobile, Instance, InstanceIdx, JointReserve, Ledger, Mib, Node, NodeIdx, NodeSpec, NodeState,
+    Occurrences, Outage, TagArrival, TagSet, TagTable, Utilisation, Weights,
 };
 
 /// What the command line adds to the data of a source.
@@ -78,6 +79,7 @@ pub fn merge(raw: RawCluster, options: &MergeOptions) -> Result<Cluster> {
         group_reserves: GroupReserves::default(),
         doubts: raw.doubts,
     };
+    cluster.enter_pools();
     mark_immobile(&mut cluster, &selection);
     keep_out(&mut cluster, &raw.kept_out);
     attach_instances(&mut cluster);
@@ -181,6 +183,7 @@ fn group(at: usize, raw: RawGroup) -> Group {
         disk_parameters: raw.disk_parameters,
         tags: raw.tags,
         nodes: Vec::new(),
+        pools: GroupPools::default(),
     }
 }
 
@@ -221,6 +224,8 @@ fn node(
         hypervisor: raw.hypervisor,
         migration_tags,
         receivable_tags,
+        pools: TagSet::default(),
+        derived_pools: Vec::new(),
     };
     let ledger = Ledger {
         mem_instances: Mib::ZERO,
@@ -281,6 +286,7 @@ fn instance(
         desired_locations,
         keys: CarriedKeys::default(),
         tags: raw.tags,
+        pools: TagSet::default(),
         networks: raw.networks.into_iter().flatten().collect(),
         forthcoming: raw.forthcoming,
         immobile: None,
@@ -298,7 +304,12 @@ pub fn new_instance(draft: &mut Draft, description: Description) -> Instance {
     let tags = draft.tags.clone();
     let rules = TagRules::new(&tags, &[]);
     let idx = InstanceIdx::new(draft.instances.len());
-    instance(idx, raw, Utilisation::default(), &rules, 0, draft.tag_table())
+    let names_pools = draft.has_pools();
+    let mut new = instance(idx, raw, Utilisation::default(), &rules, 0, draft.tag_table());
+    if names_pools {
+        new.pools = named_pools(new.template, &new.tags, draft.tag_table());
+    }
+    new
 }
 
 /// The spindles of all disks together; nothing if any is unknown.

@@ -7,7 +7,7 @@ use super::kinds::AllocPolicy;
 use super::node::{Ledger, Node};
 use super::policy::InstancePolicy;
 use super::step::Placement;
-use super::storage::DiskParameters;
+use super::storage::{DiskParameters, GroupPools};
 use super::tags::TagTable;
 use super::utilisation::Utilisation;
 use super::weights::Weights;
@@ -33,6 +33,8 @@ pub struct Group {
     pub tags: Vec<String>,
     /// Its nodes, in order.
     pub nodes: Vec<NodeIdx>,
+    /// What its nodes offer of the storage pools that tags name.
+    pub pools: GroupPools,
 }
 
 /// A cluster: what the sources said, checked, tagged and indexed.

@@ -250,6 +250,7 @@ impl Draft {
             primary: at.primary,
             secondary: at.secondary,
             location_score: place.location_score,
+            pools: nodes[at.primary.get()].spec.pools_for(instance),
             ..instance.clone()
         };
         let state = &mut nodes[at.primary.get()].state;

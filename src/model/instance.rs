@@ -68,6 +68,8 @@ pub struct Instance {
     pub desired_locations: TagSet,
     /// The customer's affinity keys, where they count in the score and it runs.
     pub keys: CarriedKeys,
+    /// Storage pools that its nodes must offer; none where no tags name any.
+    pub pools: TagSet,
     /// UUIDs of the networks of its interfaces, where known.
     pub networks: Vec<String>,
     /// Planned, not yet created: counts in the planned view of nodes only.
@@ -105,6 +107,7 @@ impl Instance {
             exclusion_tags: ExclusionTags::default(),
             desired_locations: TagSet::default(),
             keys: CarriedKeys::default(),
+            pools: TagSet::default(),
             networks: Vec::new(),
             forthcoming: false,
             immobile: None,

@@ -110,13 +110,13 @@ pub const KNOWN: [KnownTag; 15] = [
         POOL,
         "NAME",
         &[Bearer::Group, Bearer::Node, Bearer::Instance],
-        "The group or the node reaches the external storage pool NAME, and no others but those of further such tags; the disks of the instance are there.",
+        "The group or the node reaches the external storage pool NAME, and no others but those of further such tags; the disks of the instance are there. Every tool runs instances only on nodes that reach their disks, and counts what survives the loss of nodes by pool.",
     ),
     known(
         DENY,
         "",
         &[Bearer::Cluster, Bearer::Group],
-        "No instance leaves its group, or this group, and none enters it.",
+        "No instance leaves its group, or this group, and none enters it: hgroup, hail --other-groups and change-group requests heed it.",
     ),
     known(
         STANDBY_AUTO,

@@ -51,7 +51,9 @@ pub use node_set::NodeSet;
 pub use placement::{DiskCheck, Rule, Strictness, TagArrival};
 pub use policy::{InstancePolicy, InstanceSpec, PolicyBreach, SpecRange};
 pub use step::{Concession, Leg, Move, MovedMeanwhile, Placement, Step};
-pub use storage::{DiskParameters, GlusterVolume, Partition, Pool, StorageMap, StorageType};
+pub use storage::{
+    DerivedPools, DiskParameters, GlusterVolume, GroupPools, Partition, Pool, StorageMap, StorageType,
+};
 pub use tags::{ExclusionTags, Occurrences, TagId, TagSet, TagTable};
 pub use units::Mib;
 pub use utilisation::Utilisation;

@@ -7,6 +7,7 @@ use super::instance::Instance;
 use super::kinds::Hypervisor;
 use super::node_reserve::JointReserve;
 use super::peers::PeerMap;
+use super::storage::DerivedPools;
 use super::tags::{Occurrences, TagId, TagSet};
 use super::units::{Mib, trunc_to_i64};
 use super::utilisation::Utilisation;
@@ -80,6 +81,10 @@ pub struct NodeSpec {
     pub receivable_tags: TagSet,
     /// Location tags (power feeds, racks, ...).
     pub location_tags: TagSet,
+    /// Storage pools that it offers; none where no tags name any.
+    pub pools: TagSet,
+    /// Where the disks of instances that name no pool are if they run here.
+    pub derived_pools: DerivedPools,
 }
 
 impl NodeSpec {

@@ -54,6 +54,8 @@ pub enum Rule {
     NotMirrored,
     /// Migration tags.
     MigrationTags,
+    /// The node must reach the storage pools that hold the instance's disks.
+    Pool,
 }
 
 impl Rule {
@@ -71,7 +73,8 @@ impl Rule {
             | Rule::PlannedDisk
             | Rule::PlannedDiskReserve
             | Rule::PlannedSpindleRatio
-            | Rule::NotMirrored => FailKind::Disk,
+            | Rule::NotMirrored
+            | Rule::Pool => FailKind::Disk,
             Rule::Spindles | Rule::PlannedSpindles => FailKind::Spindles,
             Rule::CpuRatio | Rule::PlannedCpuRatio => FailKind::Cpu,
             Rule::ExclusionTag => FailKind::Tags,
@@ -231,7 +234,7 @@ impl Ledger {
     /// forbids it.
     ///
     /// # Errors
-    /// In the order of [`Rule`]: the impossible first, then (strict only) the
+    /// In this order: a pool that the node does not reach, what else is impossible, then (strict only) the
     /// ratios, redundancy, tags and the planned view.
     pub fn add_primary(
         self,
@@ -246,6 +249,9 @@ impl Ledger {
         new.tag_conflicts += tags.conflicts;
         new.key_cost += tags.key_cost;
         new.change_planned_primary(spec, instance, Direction::Add);
+        if !spec.reaches(instance) {
+            return Err(Rule::Pool);
+        }
         if instance.forthcoming {
             if strict {
                 new.check_planned_primary(spec, instance, memory)?;

@@ -4,12 +4,14 @@
 //! docs/groups.md explains the rules with examples.
 
 mod parameters;
+mod reach;
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 pub use super::known_tags::{DENY, POOL};
 pub use parameters::{DiskParameters, GlusterVolume};
+pub use reach::{DerivedPools, GroupPools, named_pools};
 
 use super::cluster::{Cluster, Group};
 use super::index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};

@@ -78,6 +78,12 @@ impl TagSet {
         few.iter().filter(|&tag| ahead.find(tag, |t| *t).is_some()).count() as i64
     }
 
+    /// The tags that both sets have.
+    #[must_use]
+    pub fn in_both(&self, other: &TagSet) -> TagSet {
+        TagSet(self.iter().filter(|tag| other.contains(*tag)).collect())
+    }
+
     /// How many tags of this set are not in `other`.
     pub fn missing_in(&self, other: &TagSet) -> i64 {
         self.len() as i64 - self.common(other)

@@ -202,6 +202,7 @@ pub fn rule_name(rule: Rule) -> &'static str {
         Rule::PlannedCpuRatio => "planned-vcpu-ratio",
         Rule::NotMirrored => "not-mirrored",
         Rule::MigrationTags => "migration-tags",
+        Rule::Pool => "pool",
     }
 }
 
@@ -245,6 +246,7 @@ fn shortfall_text(shortfall: &Shortfall) -> String {
         }
         Shortfall::Tags(tags) => format!("exclusion tags already there: {}", tags.join(", ")),
         Shortfall::Migration(tags) => format!("migration tags not received there: {}", tags.join(", ")),
+        Shortfall::Pools(pools) => format!("storage pools not reached from there: {}", pools.join(", ")),
         Shortfall::NoSecondary => "the instance has no secondary node".to_owned(),
         Shortfall::Range { resource, unit, found, accepted: (min, max) } => {
             let found = found.map_or_else(|| "unknown".to_owned(), |n| n.to_string());

@@ -2,6 +2,7 @@
 
 use htools::load::merge::{MergeOptions, NodeOptions, apply_node_options, finish, merge};
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
+use htools::model::known_tags::POOL;
 use htools::model::metrics::AFFINITY;
 use htools::model::{
     AffinityKey, AllocPolicy, CarriedKey, Cluster, Disk, DiskParameters, DiskTemplate, GroupIdx,
@@ -152,7 +153,36 @@ impl Recipe {
 
     /// The raw data.
     pub fn raw(&self) -> RawCluster {
-        self.kitchen().raw()
+        let mut raw = self.kitchen().raw();
+        self.name_pools(&mut raw, &mut Dice::new(self.seed ^ 4));
+        raw
+    }
+
+    /// Has tags say in some clusters which nodes reach which storage, and where disks are.
+    fn name_pools(&self, raw: &mut RawCluster, dice: &mut Dice) {
+        if !dice.chance(if self.symmetric() { 15 } else { 30 }) {
+            return;
+        }
+        let [of_groups, of_nodes, of_instances] = [25, 60, 40].map(|percent| dice.of(&[0, percent]));
+        let pool = |dice: &mut Dice| format!("{POOL}{}", dice.of(&["ssd", "ssd", "hdd", "ext"]));
+        for group in &mut raw.groups {
+            if !dice.chance(of_groups) {
+                continue;
+            }
+            group.tags.push(pool(dice));
+        }
+        for node in &mut raw.nodes {
+            if !dice.chance(of_nodes) {
+                continue;
+            }
+            node.tags.extend((0..=dice.below(2)).map(|_| pool(dice)));
+        }
+        for instance in &mut raw.instances {
+            if !dice.chance(of_instances) {
+                continue;
+            }
+            instance.tags.push(pool(dice));
+        }
     }
 
     /// The finished cluster.

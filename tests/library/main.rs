@@ -24,6 +24,7 @@ mod metrics;
 mod optimal;
 mod pacemaker;
 mod placements;
+mod pools;
 mod properties;
 mod reserve;
 mod rolling;

@@ -28,6 +28,7 @@ mod manual;
 mod metrics;
 mod pacemaker;
 mod plans;
+mod pools;
 mod recorded;
 mod regroup;
 mod reports;

@@ -104,7 +104,8 @@ const SPELLING: Spelling = Spelling {
 };
 
 fn read_instance(name: &str, object: &Object<'_, '_>, nodes: &HashMap<&str, NodeIdx>) -> Result<RawInstance> {
-    let description = read_description(name, object)?;
+    let count = object.list("nodes").map_or(1, <[Json]>::len);
+    let description = read_description(name, object, count)?;
     let node = |value: &Json| {
         let node = value.string().map_err(|problem| object.key_error("nodes", &problem))?;
         nodes.get(node).copied().ok_or_else(|| object.key_error("nodes", unknown_node(node, name)))

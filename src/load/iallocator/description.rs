@@ -54,8 +54,14 @@ impl Description {
     }
 }
 
-/// Reads the description of the instance `name`.
-pub(super) fn read_description(name: &str, object: &Object<'_, '_>) -> Result<Description> {
+/// Reads the description of the instance `name` on so many nodes. An instance of which nothing says how its disks are
+/// stored has them in the volume groups of its nodes (the pool `internal/lvm`).
+pub(super) fn read_description(name: &str, object: &Object<'_, '_>, nodes: usize) -> Result<Description> {
+    let template = match (object.get("disk_template"), nodes) {
+        (Some(_), _) => object.enumeration("disk_template")?,
+        (None, 0 | 1) => DiskTemplate::Plain,
+        (None, _) => DiskTemplate::Drbd,
+    };
     Ok(Description {
         name: name.to_owned(),
         disk: Mib(object.int("disk_space_total")?),
@@ -65,7 +71,7 @@ pub(super) fn read_description(name: &str, object: &Object<'_, '_>) -> Result<De
         mem: Mib(object.int("memory")?),
         vcpus: object.int("vcpus")?,
         tags: object.strings("tags")?,
-        template: object.enumeration("disk_template")?,
+        template,
         spindle_use: object.int("spindle_use")?,
         networks: object.each_object("nics", read_nic)?,
         status: match object.get("admin_state") {

@@ -97,7 +97,8 @@ pub(super) fn read_request(request: &Object<'_, '_>, cluster: &RawCluster) -> Re
 fn read_allocation(object: &Object<'_, '_>) -> Result<Allocation> {
     let name = object.string("name")?;
     let required_nodes = object.int("required_nodes")?;
-    Ok(Allocation { description: read_description(name, object)?, required_nodes })
+    let nodes = usize::try_from(required_nodes).unwrap_or(1);
+    Ok(Allocation { description: read_description(name, object, nodes)?, required_nodes })
 }
 
 fn read_allocate(request: &Object<'_, '_>) -> Result<Request> {

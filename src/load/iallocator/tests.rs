@@ -30,6 +30,20 @@ const NEW: &str = r#""name":"new","required_nodes":2,"disk_space_total":1152,"di
     "nics":[{"network":"net1","mode":"routed"},{}]"#;
 
 #[test]
+fn without_a_template_the_disks_are_in_the_volume_groups() {
+    let without = |text: &str| text.replace("\"disk_template\":\"drbd\",", "");
+    let message = read(&without(EXAMPLE)).unwrap();
+    let mirrored = message.cluster.instances.iter().filter(|i| i.template == DiskTemplate::Drbd);
+    assert!(mirrored.clone().count() > 0 && mirrored.clone().all(|i| i.secondary.is_some()));
+    for (nodes, template) in [(1, DiskTemplate::Plain), (2, DiskTemplate::Drbd)] {
+        let new = without(NEW).replace("\"required_nodes\":2", &format!("\"required_nodes\":{nodes}"));
+        let request = asking(&format!("{{\"type\":\"allocate\",{new}}}")).unwrap();
+        let Request::Allocate { instance, .. } = request else { panic!("a new instance") };
+        assert_eq!(instance.description.template, template);
+    }
+}
+
+#[test]
 fn the_cluster_is_read() {
     let cluster = read(EXAMPLE).unwrap().cluster;
     let [group] = &*cluster.groups else { panic!("one group") };

@@ -170,6 +170,7 @@ fn subject(rule: Rule) -> &'static str {
         Rule::PlannedCpuRatio => "vCPUs per CPU with forthcoming instances",
         Rule::NotMirrored => "mirrored templates",
         Rule::MigrationTags => "migration tags",
+        Rule::Pool => "storage pools that the node reaches",
     }
 }
 

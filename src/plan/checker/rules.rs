@@ -51,6 +51,12 @@ pub(super) fn migrates(state: &ReplayedCluster<'_>, from: NodeIdx, to: NodeIdx) 
     verdict(to, vec![Check { broken: there < needed, rule: Rule::MigrationTags, needed, there }])
 }
 
+/// The disks of the instance must be within reach of the node.
+fn unreached(state: &ReplayedCluster<'_>, idx: InstanceIdx, node: NodeIdx) -> Check {
+    let reaches = state.reaches(node, idx);
+    Check { broken: !reaches, rule: Rule::Pool, needed: 1.0, there: f64::from(u8::from(reaches)) }
+}
+
 /// Brings the instance to `node` as a primary, which must be allowed.
 pub(super) fn arrive_primary(
     state: &mut ReplayedCluster<'_>,
@@ -65,7 +71,7 @@ pub(super) fn arrive_primary(
     state.enter_primary(idx, node);
     let (f, spare) = (state.figures(node), state.conceded);
 
-    let mut checks = Vec::new();
+    let mut checks = vec![unreached(state, idx, node)];
     if !instance.forthcoming {
         checks.push(more(Rule::Memory, (f.mem_unallocated + spare).0, 0));
         if local {

@@ -6,7 +6,9 @@ use super::quick;
 use super::relocation::MemoryLoad;
 use super::rooms::{ChangedAmounts, Sorted};
 use super::simulate;
-use crate::model::{Class, Cluster, GroupIdx, Instance, Ledger, Mib, NodeIdx, NodeSet, NodeSpec};
+use crate::model::{
+    Class, Cluster, GroupIdx, GroupPools, Instance, Ledger, Mib, NodeIdx, NodeSet, NodeSpec, TagSet,
+};
 
 /// Sizes from here on are absurd, and could overflow when summed up.
 pub(super) const PLAUSIBLE: Mib = Mib(1 << 45);
@@ -100,6 +102,9 @@ pub(super) struct Burden {
     /// DRBD primaries by secondary.
     pub failover: Vec<Backed>,
     pub relocate: Bundle,
+    /// The different pools that these need, of those that only some nodes of the group reach: one set for all that need
+    /// the same.
+    pub needs: Vec<TagSet>,
     /// The memory in use of what is relocated; what leaves first is last.
     pub relocated: Vec<Mib>,
     pub recreate: Bundle,
@@ -113,29 +118,44 @@ impl Burden {
         let mut burden = Burden {
             failover: Vec::new(),
             relocate: Bundle::NONE,
+            needs: Vec::new(),
             relocated: Vec::new(),
             recreate: Bundle::NONE,
             odd: false,
         };
         let node = cluster.node(node);
         for instance in node.state.primaries.iter().map(|i| cluster.instance(*i)) {
-            burden.add(cluster, &node.spec, instance, instance.mirror());
+            burden.add(cluster, &node.spec, instance, (&instance.pools, instance.mirror()));
         }
         burden
     }
 
-    /// Adds one instance of the node `spec`.
-    pub fn add(&mut self, cluster: &Cluster, spec: &NodeSpec, instance: &Instance, mirror: Option<NodeIdx>) {
+    /// Adds one instance of the node `spec`, with the pools that it needs and its secondary node there.
+    pub fn add(
+        &mut self,
+        cluster: &Cluster,
+        spec: &NodeSpec,
+        instance: &Instance,
+        (pools, mirror): (&TagSet, Option<NodeIdx>),
+    ) {
         let plausible = Mib::ZERO..PLAUSIBLE;
         self.odd |= [instance.mem, instance.disk].iter().any(|size| !plausible.contains(size));
         match (Class::of(instance.template), mirror) {
             (Class::Relocate, _) => {
                 self.relocate.add(instance);
+                self.need(&cluster.group(spec.group).pools, pools);
                 self.relocated.push(instance.mem_in_use());
             }
             (Class::Recreate, _) => self.recreate.add_anew(cluster, spec, instance),
             (Class::Failover, None) => self.odd = true,
             (Class::Failover, Some(mirror)) => self.back(instance, mirror),
+        }
+    }
+
+    fn need(&mut self, there: &GroupPools, pools: &TagSet) {
+        let known = if there.tells_apart(pools) { pools } else { &TagSet::default() };
+        if !self.needs.contains(known) {
+            self.needs.push(known.clone());
         }
     }
 
@@ -153,6 +173,11 @@ impl Burden {
     /// Memory that DRBD primaries take on a node when they fail over to it.
     pub fn backed_by(&self, node: NodeIdx) -> Mib {
         self.failover.iter().find(|b| b.mirror == node).map_or(Mib::ZERO, |b| b.mem)
+    }
+
+    /// Whether only some nodes come into question for what is relocated from the node `spec`.
+    pub fn is_restricted(&self, spec: &NodeSpec) -> bool {
+        !spec.migration_tags.is_empty() || self.needs.iter().any(|need| !need.is_empty())
     }
 
     /// Whether it matters where there is room, not only on the secondaries.

@@ -80,15 +80,11 @@ impl<'c> Guard<'c> {
         }
         let spec = &self.cluster.node(node).spec;
         let load = burden.relocate.load();
-        let sure = match spec.migration_tags.is_empty() {
-            true => self.figures.rooms_for(self.cluster, node, burden).beyond(load.most),
-            false => {
-                let escapes = self.figures.escapes(spec.group).iter().filter(|t| **t != node);
-                let reachable = escapes.filter(|t| spec.can_migrate_to(&self.cluster.node(**t).spec));
-                let rooms: Vec<(Mib, i64)> =
-                    reachable.map(|t| (self.figures.free(*t).mem - burden.backed_by(*t), 1)).collect();
-                rooms[..].beyond(load.most)
-            }
+        let sure = if burden.is_restricted(spec) {
+            let rooms = |need| quick::rooms_reaching(self.cluster, &self.figures, node, burden, need);
+            burden.needs.iter().map(|need| rooms(need)[..].beyond(load.most)).min()?
+        } else {
+            self.figures.rooms_for(self.cluster, node, burden).beyond(load.most)
         };
         let slack = sure - i128::from(relocation::demand(&load).0);
         Some(Mib(i64::try_from(slack).unwrap_or(i64::MAX)))
@@ -130,7 +126,8 @@ impl<'c> Guard<'c> {
         }
         if let Some(burden) = self.figures.burden_mut(primary) {
             let mirror = secondary.filter(|_| instance.template.has_secondary());
-            burden.add(self.cluster, &self.cluster.node(primary).spec, instance, mirror);
+            let spec = &self.cluster.node(primary).spec;
+            burden.add(self.cluster, spec, instance, (&spec.pools_for(instance), mirror));
         }
     }
 

@@ -129,7 +129,8 @@ impl<'c> JointLoss<'c> {
                     entry(&mut out.paired, mirror, |data_loss| data_loss.add(instance));
                 }
                 _ => {
-                    out.is_odd |= !here.spec.migration_tags.is_empty();
+                    let group = self.cluster.group(here.spec.group);
+                    out.is_odd |= !here.spec.migration_tags.is_empty() || group.pools_matter(instance);
                     out.shared += mem;
                     out.largest = out.largest.max(Some(mem));
                 }

@@ -55,7 +55,7 @@ pub struct Before(AlikeNodes);
 
 impl NodePool {
     /// The pool of `nodes` (ascending), unless it is none: other instances are there,
-    /// or migration is restricted.
+    /// migration is restricted, or nodes of a group reach different storage.
     pub fn of(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope) -> Option<NodePool> {
         let groups = vec![BTreeMap::new(); cluster.groups.len()];
         let mut pool = NodePool {
@@ -80,7 +80,9 @@ impl NodePool {
                 pool.sizes[node.spec.idx.get()].push(instance.mem_in_use());
             }
             let free = Free::of(&node.spec, &node.state.ledger);
-            if !node.spec.migration_tags.is_empty() || !free.is_plausible() {
+            let restricted =
+                !node.spec.migration_tags.is_empty() || cluster.group(node.spec.group).pools.differ;
+            if restricted || !free.is_plausible() {
                 return None;
             }
             let alike = AlikeNodes {

@@ -13,7 +13,7 @@
 use super::figures::{Burden, Figures};
 use super::relocation;
 use super::rooms::Rooms;
-use crate::model::{Cluster, Mib, NodeIdx};
+use crate::model::{Cluster, Mib, NodeIdx, TagSet};
 
 /// Whether `node`, which carries `burden`, could be emptied; nothing if that has
 /// to be simulated.
@@ -32,13 +32,16 @@ pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burde
         let others = figures.escapes(spec.group).iter().filter(|t| **t != node);
         others.map(|t| Escape::of(cluster, figures, node, burden, *t)).collect()
     };
-    let relocated = match spec.migration_tags.is_empty() {
-        true => relocations(burden, &figures.rooms_for(cluster, node, burden)),
-        false => {
-            let reachable = escapes().into_iter().filter(|t| t.reachable);
-            let mut rooms: Vec<(Mib, i64)> = reachable.map(|t| (t.mem, 1)).collect();
-            rooms.sort_unstable_by(|a, b| b.cmp(a));
-            relocations(burden, &rooms[..])
+    let relocated = match (burden.is_restricted(spec), &burden.needs[..]) {
+        (false, _) => relocations(burden, &figures.rooms_for(cluster, node, burden)),
+        (true, [need]) => relocations(burden, &rooms_reaching(cluster, figures, node, burden, need)[..]),
+        (true, needs) => {
+            // one that is stuck has found every node full that reaches its pools, by whatever is relocated
+            let fit = |need| {
+                let rooms = rooms_reaching(cluster, figures, node, burden, need);
+                relocation::verdict(&burden.relocate.load(), &rooms[..]) == Some(true)
+            };
+            needs.iter().all(fit).then_some(true)
         }
     };
     if relocated == Some(false) || burden.recreate.count == 0 {
@@ -46,6 +49,23 @@ pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burde
     }
     let created = creations(burden, &escapes());
     if created == Some(false) { created } else { relocated.and(created) }
+}
+
+/// The memory, largest first, of the nodes that can take instances from `node` that need these pools, after the failovers.
+pub(super) fn rooms_reaching(
+    cluster: &Cluster,
+    figures: &Figures,
+    node: NodeIdx,
+    burden: &Burden,
+    need: &TagSet,
+) -> Vec<(Mib, i64)> {
+    let spec = &cluster.node(node).spec;
+    let others = figures.escapes(spec.group).iter().filter(|t| **t != node);
+    let offers = |t: &&NodeIdx| need.is_subset(&cluster.node(**t).spec.pools);
+    let escapes = others.filter(offers).map(|t| Escape::of(cluster, figures, node, burden, *t));
+    let mut rooms: Vec<(Mib, i64)> = escapes.filter(|t| t.reachable).map(|t| (t.mem, 1)).collect();
+    rooms.sort_unstable_by(|a, b| b.cmp(a));
+    rooms
 }
 
 /// Whether all instances on shared storage find one of these rooms.

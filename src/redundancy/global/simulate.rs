@@ -57,6 +57,7 @@ pub(super) fn evacuates_with(
         primary: place.placement.primary,
         secondary: place.placement.secondary,
         location_score: place.location_score,
+        pools: cluster.node(place.placement.primary).spec.pools_for(instance),
         ..instance.clone()
     };
     lose(cluster, Some((&arrived, place)), nodes, &[node], Question::WhetherAll).is_empty()
@@ -281,6 +282,11 @@ impl<'c> Emptying<'c> {
 
     /// What is to be said about these instances of `node` before they leave it.
     fn outlook(&self, node: NodeIdx, relocate: &[&Instance], escapes: &[NodeIdx]) -> Option<Outlook> {
+        // sums know nothing of pools that only some nodes reach
+        let group = self.cluster.group(self.spec(node).group);
+        if relocate.iter().any(|instance| group.pools_matter(instance)) {
+            return None;
+        }
         let sizes = relocate.iter().map(|i| i.mem_in_use()).collect();
         let reachable = escapes.iter().filter(|t| self.spec(node).can_migrate_to(self.spec(**t)));
         Outlook::of(sizes, reachable.map(|t| self.room(*t)))

@@ -2,7 +2,7 @@
 
 use crate::model::{Cluster, GroupIdx, NodeIdx, Placement};
 use crate::report::components::score;
-use crate::report::why::{no_time, untried_words};
+use crate::report::why::{hold_words, no_time, untried_words};
 use crate::search::place::evacuation::{PairStep, Stuck};
 use crate::search::place::{PlaceMetric, PlaceSearch};
 use crate::search::requests::{Failure, GroupChoice, GroupTrial};
@@ -111,6 +111,7 @@ pub fn failure_text(cluster: &Cluster, failure: &Failure) -> String {
         }
         Failure::NoTime(stopped) => no_time("not looked at", *stopped),
         Failure::HasSecondary => "Instance already has a secondary".to_owned(),
+        Failure::Held(hold) => hold_words(*hold, cluster).text,
         Failure::Stuck(stuck) => stuck_text(cluster, stuck),
         Failure::NowhereElse(here, elsewhere) => {
             format!("{}, other groups: {}", stuck_text(cluster, here), failure_text(cluster, elsewhere))

@@ -1,6 +1,6 @@
 //! Plans of moves between groups as text.
 
-use super::status::{LINE, condition_text};
+use super::status::{LINE, condition_text, denials};
 use crate::model::shown::printable;
 use crate::model::{Cluster, GroupIdx, Mib, NodeIdx, Placement, Step, StorageMap};
 use crate::report::components::score;
@@ -283,6 +283,7 @@ pub fn balance(plan: &Balance, cluster: &Cluster) -> Vec<String> {
     if !plan.steps.is_empty() {
         lines.extend(loads("Loads afterwards", &plan.loads, cluster));
     }
+    lines.extend(denials(cluster));
     lines.push(balance_summary(plan));
     lines
 }

@@ -49,16 +49,21 @@ pub fn text(status: &GroupsStatus, cluster: &Cluster, level: i32) -> Vec<String>
         lines.push("Partitions:".to_owned());
         lines.extend(partition_table(status, cluster));
     }
-    if status.denied {
-        lines.push("Moves between groups are denied (tag of the cluster).".to_owned());
-    }
-    for group in cluster.groups.iter().filter(|g| g.denies_moves_between_groups()) {
-        lines.push(format!("Moves from and to group {} are denied (tag of the group).", group.name));
-    }
+    lines.extend(denials(cluster));
     if level > 1 {
         lines.extend(status.groups.iter().flat_map(|g| details(g, status, cluster)));
     }
     lines
+}
+
+/// The moves between groups that tags deny.
+pub(super) fn denials(cluster: &Cluster) -> Vec<String> {
+    let of_all = cluster.denies_moves_between_groups();
+    let of_all = of_all.then(|| "Moves between groups are denied (tag of the cluster).".to_owned());
+    let of_one = cluster.groups.iter().filter(|group| group.denies_moves_between_groups());
+    let of_one =
+        of_one.map(|group| format!("Moves from and to group {} are denied (tag of the group).", group.name));
+    of_all.into_iter().chain(of_one).collect()
 }
 
 fn group_table(status: &GroupsStatus, cluster: &Cluster) -> Vec<String> {

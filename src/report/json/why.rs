@@ -32,7 +32,9 @@ impl AmountsView {
             &Shortfall::Range { resource, unit, found, accepted: (min, max) } => {
                 AmountsView::Outside { resource, unit, found, min, max }
             }
-            Shortfall::Tags(tags) | Shortfall::Migration(tags) => AmountsView::Tags { tags: tags.clone() },
+            Shortfall::Tags(tags) | Shortfall::Migration(tags) | Shortfall::Pools(tags) => {
+                AmountsView::Tags { tags: tags.clone() }
+            }
             Shortfall::Template(template) => AmountsView::Template { template: template.as_str() },
             Shortfall::NoSecondary => return None,
         })
@@ -76,7 +78,9 @@ impl RefusalView {
             &Some(Shortfall::Amount { unit, needed, available, .. }) => {
                 (Some((needed, available, unit)), Vec::new())
             }
-            Some(Shortfall::Tags(tags) | Shortfall::Migration(tags)) => (None, tags.clone()),
+            Some(Shortfall::Tags(tags) | Shortfall::Migration(tags) | Shortfall::Pools(tags)) => {
+                (None, tags.clone())
+            }
             _ => (None, Vec::new()),
         };
         RefusalView {

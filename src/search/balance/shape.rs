@@ -19,6 +19,7 @@ struct Shape {
     util: [u64; 4],
     exclusion_tags: ExclusionTags,
     desired_locations: TagSet,
+    pools: TagSet,
     keys: Vec<KeyIdx>,
     forthcoming: bool,
 }
@@ -37,6 +38,7 @@ impl Shape {
             util: [i.util.cpu, i.util.mem, i.util.disk, i.util.net].map(f64::to_bits),
             exclusion_tags: i.exclusion_tags.clone(),
             desired_locations: i.desired_locations.clone(),
+            pools: i.pools.clone(),
             keys: i.keys.keys().to_vec(),
             forthcoming: i.forthcoming,
         }

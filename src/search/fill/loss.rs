@@ -13,7 +13,7 @@ use crate::search::place::floor::Floor;
 use crate::search::place::offers::Offers;
 
 /// Whether nodes can be emptied on a floor: one group, every online node is a place,
-/// and neither tags nor locations count.
+/// and neither tags, locations nor storage pools count.
 pub(super) fn is_simple(cluster: &Cluster, floor: &Floor<'_>) -> bool {
     let one_group = cluster.groups_with_nodes().len() == 1;
     let usable = cluster.nodes.iter().all(|n| n.spec.offline || floor.usable[n.spec.idx.get()]);
@@ -21,7 +21,8 @@ pub(super) fn is_simple(cluster: &Cluster, floor: &Floor<'_>) -> bool {
         let known = i.exclusion_tags.is_empty() && i.keys.is_empty();
         known && i.desired_locations.is_empty() && i.location_score == 0
     };
-    one_group && usable && cluster.instances.iter().all(untagged)
+    let same_pools = cluster.groups.iter().all(|group| !group.pools.differ);
+    one_group && usable && same_pools && cluster.instances.iter().all(untagged)
 }
 
 /// Whether a node can be emptied.

@@ -33,6 +33,7 @@ pub(crate) struct Fixed {
     class: usize,
     flags: [bool; 3],
     locations: TagSet,
+    pools: TagSet,
     /// Set if the node is like no other.
     alone: Option<NodeIdx>,
 }
@@ -56,6 +57,7 @@ impl Fixed {
             class,
             flags: [spec.exclusive_storage, spec.offline, usable],
             locations: spec.location_tags.clone(),
+            pools: spec.pools.clone(),
             alone: alone.then_some(spec.idx),
         }
     }

@@ -16,6 +16,8 @@ pub(super) struct Wanted<'a> {
     pub restrict_to: Option<&'a [String]>,
     /// Nodes that must not be used.
     pub avoided: &'a [NodeIdx],
+    /// The instance comes from another group, and denials of such moves count.
+    pub heeds_denials: bool,
     /// By lost allocations, not by score.
     pub dedicated: bool,
     pub conditions: &'a Conditions,
@@ -164,6 +166,9 @@ pub(super) fn choose(cluster: &Cluster, groups: &[GroupIdx], wanted: &Wanted<'_>
     let nodes = cluster.all_nodes();
     let mut searched = 0;
     let mut result = |group: GroupIdx| {
+        if wanted.heeds_denials && cluster.group(group).denies_moves_between_groups() {
+            return Err(GroupBar::Denied);
+        }
         GroupBar::networks(cluster, group, wanted.instance)?;
         if let Some(stopped) = wanted.deadline.reached_before(searched) {
             return Err(GroupBar::NoTime(stopped));

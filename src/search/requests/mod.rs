@@ -3,7 +3,6 @@
 mod groups;
 mod moving;
 mod placing;
-mod pools;
 pub mod room;
 pub(crate) mod why;
 
@@ -16,7 +15,7 @@ use self::why::InTheWay;
 use super::moves::MoveRules;
 use super::place::evacuation::{Moved, Stuck};
 use super::place::{Conditions, PlaceSearch};
-use super::why::GroupBar;
+use super::why::{GroupBar, Hold};
 use super::{Deadline, Stopped};
 use crate::load::iallocator::Request;
 use crate::model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, NodeIdx};
@@ -180,6 +179,8 @@ pub enum Failure {
     HasSecondary,
     /// The search ended before anything was tried.
     NoTime(Stopped),
+    /// It may not leave its group.
+    Held(Hold),
     /// It cannot be moved.
     Stuck(Stuck),
     /// It cannot be moved in its group, and not to another one.

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 
 use super::groups::Wanted;
-use super::{Answer, Failure, Notes, Settings, groups, pools, why};
+use super::{Answer, Failure, Notes, Settings, groups, why};
 use crate::model::{Cluster, Draft, EvacMode, GroupIdx, InstanceIdx, Mirroring, NodeIdx};
 use crate::search::place::Conditions;
 use crate::search::place::evacuation::{Destination, Moved, Stuck, evacuate};
+use crate::search::why::Hold;
 
 /// Other nodes for instances, in their group.
 pub(super) fn node_evacuate(
@@ -48,8 +49,7 @@ pub(super) fn node_evacuate(
     Answer::Evacuated { moved, failed }
 }
 
-/// Another group for an instance that is stuck in its own, if that is wanted and its
-/// disks can go there.
+/// Another group for an instance that is stuck in its own, if that is wanted.
 fn elsewhere(
     cluster: &mut Draft,
     notes: &mut Notes,
@@ -70,7 +70,7 @@ fn elsewhere(
     }
     let own = cluster.node(instance.primary).spec.group;
     let mut groups = cluster.groups_with_nodes();
-    groups.retain(|g| *g != own && pools::shared(cluster, own, *g, instance.template));
+    groups.retain(|g| *g != own);
     let mut conditions = settings.conditions();
     if let Some(scope) = &mut conditions.redundancy {
         // it has no room for the instance, which is why the instance leaves
@@ -79,7 +79,13 @@ fn elsewhere(
     let found = if groups.is_empty() {
         Err(Failure::NoTargetGroups(Vec::new()))
     } else {
-        to_another_group(cluster, notes, idx, &Others { groups, avoided, conditions }, settings)
+        to_another_group(
+            cluster,
+            notes,
+            idx,
+            &Others { groups, avoided, heeds_denials: true, conditions },
+            settings,
+        )
     };
     found.map(|(moved, _)| moved).map_err(|failure| Failure::NowhereElse(stuck, Box::new(failure)))
 }
@@ -152,7 +158,9 @@ pub(super) fn change_group(
         instances.iter().map(|i| cluster.node(cluster.instance(*i).primary).spec.group).collect();
     let wanted = |g: &GroupIdx| (targets.is_empty() || targets.contains(g)) && !sources.contains(g);
     let groups: Vec<GroupIdx> = cluster.groups_with_nodes().into_iter().filter(wanted).collect();
-    let others = Others { groups, avoided: &[], conditions: settings.conditions() };
+    // whoever names the groups may insist
+    let heeds_denials = targets.is_empty() || !settings.ignore_soft_errors;
+    let others = Others { groups, avoided: &[], heeds_denials, conditions: settings.conditions() };
     let (mut moved, mut failed) = (Vec::new(), Vec::new());
     for (tried, idx) in each_once(instances).enumerate() {
         if others.groups.is_empty() {
@@ -176,6 +184,8 @@ struct Others<'a> {
     groups: Vec<GroupIdx>,
     /// Nodes that are to be freed themselves.
     avoided: &'a [NodeIdx],
+    /// Tags that deny moves between groups count.
+    heeds_denials: bool,
     conditions: Conditions,
 }
 
@@ -187,11 +197,17 @@ fn to_another_group(
     settings: &Settings,
 ) -> Result<(Moved, GroupIdx), Failure> {
     let instance = cluster.instance(idx).clone();
+    let own = cluster.node(instance.primary).spec.group;
+    let denied = cluster.denies_moves_between_groups() || cluster.group(own).denies_moves_between_groups();
+    if others.heeds_denials && denied {
+        return Err(Failure::Held(Hold::Denied));
+    }
     let wanted = Wanted {
         instance: &instance,
         required: if instance.template.has_secondary() { 2 } else { 1 },
         restrict_to: settings.restrict_to.as_deref(),
         avoided: others.avoided,
+        heeds_denials: others.heeds_denials,
         dedicated: false,
         conditions: &others.conditions,
         rule: None,

@@ -23,6 +23,8 @@ pub enum Shortfall {
     Tags(Vec<String>),
     /// Migration tags that the node cannot receive.
     Migration(Vec<String>),
+    /// Storage pools of the instance that the node does not reach.
+    Pools(Vec<String>),
     /// The instance has no secondary.
     NoSecondary,
     /// A size that the policy does not accept.
@@ -188,6 +190,10 @@ pub fn missing(
         }
         Rule::MigrationTags => Shortfall::migration(cluster, instance.primary, node),
         Rule::NotMirrored => Shortfall::NoSecondary,
+        Rule::Pool => {
+            let missing = instance.pools.without(&spec.pools);
+            Shortfall::Pools(missing.map(|tag| cluster.tag_table.pool_name(tag).to_owned()).collect())
+        }
     })
 }
 

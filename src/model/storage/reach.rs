@@ -1,0 +1,156 @@
+//! Storage pools as a rule of placement: the pools that an instance needs, and those that a node offers.
+//!
+//! Both are sets of tags, so that one comparison decides ([`NodeSpec::reaches`]). An instance that names its pools needs
+//! these. The pools of any other instance follow from its disk template and its node; it can only go where the same pools
+//! follow, or nobody could tell any more where its disks are. The tags of such pools carry the template.
+//!
+//! All sets stay empty in clusters where no tag names a pool, and for disks in the nodes: disk rules decide there.
+
+use super::{DiskTemplate, Pool, StorageMap, named};
+use crate::model::cluster::{Cluster, Group};
+use crate::model::index::{NodeIdx, PoolIdx};
+use crate::model::instance::Instance;
+use crate::model::known_tags::POOL;
+use crate::model::node::NodeSpec;
+use crate::model::tags::{TagId, TagSet, TagTable};
+
+/// The pools that the nodes of a group offer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GroupPools {
+    /// Those that every node offers.
+    pub common: TagSet,
+    /// Whether some node offers more.
+    pub differ: bool,
+}
+
+/// The pools of an instance that names none, by its disk template, if it runs on a certain node.
+pub type DerivedPools = Vec<(DiskTemplate, TagSet)>;
+
+/// The tag of a pool that instances name.
+fn named_tag(pool: &Pool) -> String {
+    format!("{POOL}{}", pool.name)
+}
+
+/// The tag of a pool that follows from a disk template.
+fn derived_tag(template: DiskTemplate, pool: &Pool) -> String {
+    format!("{template} in {}", named_tag(pool))
+}
+
+impl TagTable {
+    /// The name of a pool by one of its tags.
+    pub fn pool_name(&self, tag: TagId) -> &str {
+        self.name(tag).split_once(POOL).map_or("", |(_, name)| name)
+    }
+}
+
+impl NodeSpec {
+    /// Whether the node reaches the external storage of an instance.
+    pub fn reaches(&self, instance: &Instance) -> bool {
+        instance.pools.is_empty() || instance.pools.is_subset(&self.pools)
+    }
+
+    /// Where the disks of an instance are if it is created on the node.
+    pub fn pools_for(&self, instance: &Instance) -> TagSet {
+        let derived = || self.derived_pools.iter().find(|(template, _)| *template == instance.template);
+        match instance.pools.is_empty() {
+            true => derived().map(|(_, pools)| pools.clone()).unwrap_or_default(),
+            false => instance.pools.clone(),
+        }
+    }
+}
+
+impl GroupPools {
+    /// Whether only some nodes of the group can offer all of these pools.
+    pub fn tells_apart(&self, pools: &TagSet) -> bool {
+        self.differ && !pools.is_subset(&self.common)
+    }
+}
+
+impl Group {
+    /// Whether pools tell the nodes of the group apart as places for an instance.
+    pub fn pools_matter(&self, instance: &Instance) -> bool {
+        self.pools.tells_apart(&instance.pools)
+    }
+}
+
+impl Cluster {
+    /// Whether any tag names a storage pool.
+    pub fn has_pools(&self) -> bool {
+        let any = |tags: &[String]| named(tags).next().is_some();
+        self.groups.iter().any(|group| any(&group.tags))
+            || self.nodes.iter().any(|node| any(&node.spec.tags))
+            || self.instances.iter().any(|instance| any(&instance.tags))
+    }
+
+    /// Enters the pools that instances need and nodes offer, if tags name any.
+    pub fn enter_pools(&mut self) {
+        if !self.has_pools() {
+            return;
+        }
+        let map = StorageMap::of(self);
+        let mut table = std::mem::take(&mut self.tag_table);
+        for node in &mut self.nodes {
+            let (pools, derived) = map.offers(node.spec.idx, &mut table);
+            (node.spec.pools, node.spec.derived_pools) = (pools, derived);
+        }
+        for instance in &mut self.instances {
+            instance.pools = map.needs(instance, &mut table);
+        }
+        self.tag_table = table;
+        for (group, members) in self.groups.iter_mut().zip(map.members()) {
+            let mut offers = members.iter().map(|node| &self.nodes[node.get()].spec.pools);
+            let Some(first) = offers.next() else { continue };
+            let common = offers.clone().fold(first.clone(), |common, more| common.in_both(more));
+            let differ = offers.any(|more| more != first);
+            group.pools = GroupPools { common, differ };
+        }
+    }
+}
+
+/// The pools that a new instance with such tags needs.
+pub fn named_pools(template: DiskTemplate, tags: &[String], table: &mut TagTable) -> TagSet {
+    let pools = named(tags).filter(|_| template.uses_external_storage());
+    pools.map(|name| table.intern(&named_tag(&Pool::external(name)))).collect()
+}
+
+impl StorageMap {
+    /// What a node offers, and where the disks of instances that name no pool are there.
+    fn offers(&self, node: NodeIdx, table: &mut TagTable) -> (TagSet, DerivedPools) {
+        let offered = self.of_node(node);
+        let named = offered.iter().map(|pool| table.intern(&named_tag(self.pool(*pool))));
+        let mut all: Vec<TagId> = named.collect();
+        let mut derived = DerivedPools::new();
+        for template in DiskTemplate::ALL.iter().copied().filter(|t| t.uses_external_storage()) {
+            let declared = &self.declared[node.get()];
+            let usual = self.usual(node, template).filter(|pool| offered.contains(pool));
+            let pools: Vec<PoolIdx> =
+                if declared.is_empty() { usual.into_iter().collect() } else { declared.clone() };
+            let tags: TagSet =
+                pools.iter().map(|pool| table.intern(&derived_tag(template, self.pool(*pool)))).collect();
+            all.extend(tags.iter());
+            derived.push((template, tags));
+        }
+        (all.into_iter().collect(), derived)
+    }
+
+    fn needs(&self, instance: &Instance, table: &mut TagTable) -> TagSet {
+        if !instance.template.uses_external_storage() {
+            return TagSet::default();
+        }
+        let derived = self.concluded[instance.idx.get()];
+        let tag = |pool: &PoolIdx| {
+            let pool = self.pool(*pool);
+            derived.map_or_else(|| named_tag(pool), |template| derived_tag(template, pool))
+        };
+        self.of_instance(instance.idx).iter().map(|pool| table.intern(&tag(pool))).collect()
+    }
+
+    /// The nodes of each group.
+    fn members(&self) -> Vec<Vec<NodeIdx>> {
+        let mut members = vec![Vec::new(); self.groups.len()];
+        for (at, group) in self.home.iter().enumerate() {
+            members[group.get()].push(NodeIdx::new(at));
+        }
+        members
+    }
+}

@@ -1,0 +1,37 @@
+//! Storage pools as a rule of placement.
+
+use crate::common::clusters::{Style, cases, recipes};
+use htools::model::StorageMap;
+use proptest::prelude::*;
+
+const STYLES: &[Style] = &[Style::Mixed, Style::Tight, Style::Symmetric];
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    /// The sets of tags by which placements are refused say the same as the map of storage.
+    #[test]
+    fn nodes_offer_what_the_map_says(recipe in recipes(STYLES, 1..=8, 1..=20)) {
+        let cluster = recipe.cluster();
+        let map = StorageMap::of(&cluster);
+        for instance in cluster.instances.iter().filter(|i| i.template.uses_external_storage()) {
+            for node in &cluster.nodes {
+                let known = !cluster.has_pools() || map.reaches(node.spec.idx, instance.idx);
+                prop_assert_eq!(node.spec.reaches(instance), known, "{} on {}", instance.name, node.spec.name);
+            }
+        }
+    }
+
+    /// A new instance that names no pool needs what those of its template on the node need.
+    #[test]
+    fn newcomers_need_what_follows_from_their_node(recipe in recipes(STYLES, 1..=6, 1..=12)) {
+        let cluster = recipe.cluster();
+        for instance in cluster.instances.iter().filter(|i| i.template.uses_external_storage()) {
+            let spec = &cluster.node(instance.primary).spec;
+            let named = instance.tags.iter().any(|tag| tag.starts_with(htools::model::known_tags::POOL));
+            let mut newcomer = instance.clone();
+            newcomer.pools = Default::default();
+            prop_assert!(named || spec.pools_for(&newcomer) == instance.pools);
+        }
+    }
+}
