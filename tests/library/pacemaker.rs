@@ -32,14 +32,14 @@ pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
 /// Clusters in which lost nodes are fenced, and not everything waits for that, or nodes are unfenced.
 pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/fencing");
-    assert_eq!(clusters.len(), 7);
+    assert_eq!(clusters.len(), 10);
     clusters
 }
 
 /// Clusters with clones.
 pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
     let clones = documents("tests/fixtures/pacemaker/clones");
-    assert_eq!(clones.len(), 30);
+    assert_eq!(clones.len(), 34);
     clones
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn changed() -> BTreeSet<PathBuf> {
 /// Clusters with guest nodes. Only what follows for places and changes is known of them.
 pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/guests");
-    assert_eq!(clusters.len(), 61);
+    assert_eq!(clusters.len(), 64);
     clusters
 }
 

@@ -45,6 +45,8 @@ pub(super) struct GuestDraft<'a, 'i> {
     pub(super) machine: Node<'a, 'i>,
     /// The group that it is in.
     group: Option<Node<'a, 'i>>,
+    /// Whether the connection may migrate with its machine, if the machine itself says so.
+    may_migrate: Option<bool>,
     /// What the list of nodes says of it.
     element: Option<Node<'a, 'i>>,
     /// What the status says of it.
@@ -100,6 +102,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 name,
                 machine,
                 group,
+                may_migrate: metas.get("remote-allow-migrate").map(is_true),
                 element,
                 state: None,
                 connection: None,
@@ -141,12 +144,14 @@ impl<'a, 'i> Reader<'a, 'i> {
         let draft = self.draft_machine(guest, defaults)?;
         let managed = draft.resource.managed;
         let (name, rules) = (&draft.resource.id, &draft.rules);
+        let bare = self.bare(guest.name, defaults);
         let machine = self.whereabouts(name, rules, |blocked| managed && !blocked, &mut Vec::new());
         let connection = Resource {
             agent: CONNECTION.to_owned(),
             // a machine that is in maintenance is nothing to the connection
             managed: self.is_managed(defaults) && draft.metas.flag("is-managed", true),
-            ..self.bare(guest.name, defaults)
+            allow_migrate: guest.may_migrate.unwrap_or(bare.allow_migrate),
+            ..bare
         };
         let PrimitiveDraft { resource: mut connection, threshold, rules, .. } =
             PrimitiveDraft::new(connection, Vec::new(), defaults.clone(), FailureRules::of_connection());

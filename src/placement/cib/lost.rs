@@ -42,15 +42,37 @@ impl Reader<'_, '_> {
         let lost = self.set.host_indices().filter(|host| self.set.host(*host).state.unclean);
         for host in lost.collect::<Vec<HostIdx>>() {
             let known = self.known_on(host);
-            let is_unsure = |name: &str| !known.contains(&NameMark::of(common(name).as_bytes()));
+            let is_known = |name: &str| known.contains(&NameMark::of(common(name).as_bytes()));
             let waits = self.set.resource_indices().filter(|resource| {
                 let of = self.set.resource(*resource);
                 let waits = self.set.requirement(*resource) == Requirement::Quorum;
-                of.is_primitive() && waits && is_unsure(&of.id)
+                let is_unsure = !is_known(&of.id) || self.is_of_another_instance(*resource, host);
+                of.is_primitive() && waits && is_unsure
             });
             for resource in waits.collect::<Vec<_>>() {
                 self.set.resources[resource.get()].unsure_on.push(host);
             }
         }
+    }
+
+    /// Whether a host tells of another instance of a cloned group: of the one that runs there, or if none does, of the first that runs
+    /// nowhere.
+    fn is_of_another_instance(&self, member: ResourceIdx, host: HostIdx) -> bool {
+        let of = self.set.resource(member);
+        let Some(group) = of.group else { return false };
+        let Some(clone) = self.set.resource(group).instance_of else { return false };
+        let instances = &self.set.resource(clone).members;
+        let name = common(&of.id);
+        let runs_there = |one: &ResourceIdx| self.set.resource(*one).active_hosts().any(|on| on == host);
+        let is_same = |one: &ResourceIdx| common(&self.set.resource(*one).id) == name;
+        let all = self.set.primitives(&clone);
+        if all.iter().any(|one| is_same(one) && runs_there(one)) {
+            return !runs_there(&member);
+        }
+        let is_idle = |instance: &&ResourceIdx| {
+            let parts = self.set.primitives(instance);
+            parts.iter().all(|part| self.set.resource(*part).active_hosts().next().is_none())
+        };
+        instances.iter().find(is_idle) != Some(&group)
     }
 }

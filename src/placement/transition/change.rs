@@ -192,6 +192,11 @@ impl ResourceChange {
         self.stops_on().is_some() && !self.migrates()
     }
 
+    /// Whether a resource should run by its own place, and does not.
+    pub(super) fn falls_short_of(self, by_place: ResourceChange) -> bool {
+        by_place.runs_on().is_some() && self.runs_on().is_none()
+    }
+
     /// The same, where something that it needs does not run. What stays goes on if the order says nothing about stops
     /// (`symmetrical`).
     pub(super) fn without_needed(self, symmetrical: bool) -> ResourceChange {

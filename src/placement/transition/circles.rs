@@ -8,7 +8,7 @@ use super::super::working_set::WorkingSet;
 use super::actions::Actions;
 use super::change::ResourceChange;
 use super::wait::WaitReason;
-use super::{choices, constraints, own};
+use super::{ResourceChanges, choices, constraints, own};
 use crate::plan::graph::{Edge, StepIdx};
 
 /// Resources that wait for each other in a circle.
@@ -63,11 +63,14 @@ fn all_at_once(set: &WorkingSet, change: ResourceChange) -> Actions {
         true => change,
         false => ResourceChange::Idle,
     };
-    let changes: Vec<ResourceChange> = set.resource_indices().map(of).collect();
+    let by_resource: Vec<ResourceChange> = set.resource_indices().map(of).collect();
+    let causes = vec![None; by_resource.len()];
+    let by_place = by_resource.clone();
+    let changes = ResourceChanges { by_resource, by_place, causes, unfenced: Vec::new() };
     let mut actions = Actions::default();
-    own::add(set, &[], &changes, &mut actions);
+    own::add(set, &changes, &mut actions);
     constraints::add(set, &changes, &mut actions);
-    choices::add(set, &changes, &mut actions);
+    choices::add(set, &changes.by_resource, &mut actions);
     actions
 }
 

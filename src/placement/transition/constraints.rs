@@ -5,17 +5,17 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::score::AllocationScore;
 use super::super::working_set::{OrderStrength, Requirement, ResourceForm, StartOrder, WorkingSet};
+use super::ResourceChanges;
 use super::action::ActionTask;
 use super::action::ActionTask::{
     Fence, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped, Unfence,
 };
 use super::actions::Actions;
-use super::change::ResourceChange;
 use super::wait::WaitReason;
 use crate::plan::graph::{StepIdx, Strength};
 
 /// Adds the edges of all constraints.
-pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Actions) {
+pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     let mut constraints = Constraints { set, changes, actions };
     // of several orders of the same two resources, the first counts, and the first that says something about stops
     let (mut started, mut stopped) = (HashSet::new(), HashSet::new());
@@ -58,13 +58,13 @@ fn strength(order: OrderStrength) -> Strength {
 
 struct Constraints<'a> {
     set: &'a WorkingSet,
-    changes: &'a [ResourceChange],
+    changes: &'a ResourceChanges,
     actions: &'a mut Actions,
 }
 
 impl Constraints<'_> {
     fn migrates(&self, resource: ResourceIdx) -> bool {
-        self.changes[resource.get()].migrates()
+        self.changes.get(resource).migrates()
     }
 
     /// The one that is started later waits. Where a resource arrives by a live migration, the others wait for the end
@@ -100,9 +100,11 @@ impl Constraints<'_> {
     }
 
     /// Lets a step wait until a primitive is looked for on all hosts, on some after they are unfenced: so before what is ordered with
-    /// it is stopped.
+    /// it is stopped. Of the instances of a clone, each is looked for where it comes.
     fn look_for(&mut self, sought: ResourceIdx, step: Option<StepIdx>) {
-        for host in &self.set.resource(sought).unsure_on {
+        let of = self.set.resource(sought);
+        let comes_to = self.changes.get(sought).comes_to();
+        for host in of.unsure_on.iter().filter(|host| of.instance_of.is_none() || comes_to == Some(**host)) {
             let unfence = self.actions.to(Unfence, *host);
             self.actions.edge(unfence, step, Strength::Must, WaitReason::Unfencing(*host));
         }
@@ -153,8 +155,7 @@ impl Constraints<'_> {
     /// Those with which something is done that had not begun yet, and their positions.
     fn acting(&self, resources: &[ResourceIdx], task: ActionTask) -> Vec<(usize, ResourceIdx)> {
         let all = resources.iter().copied().enumerate();
-        let goes_on =
-            |resource: ResourceIdx| self.changes[resource.get()].goes_on(self.set.resource(resource));
+        let goes_on = |resource: ResourceIdx| self.changes.get(resource).goes_on(self.set.resource(resource));
         all.filter(|(_, resource)| self.actions.with(task, *resource).is_some() && !goes_on(*resource))
             .collect()
     }
@@ -163,6 +164,7 @@ impl Constraints<'_> {
     fn clone_instances(&mut self, clone: ResourceIdx) {
         let why = WaitReason::Clone(clone);
         for instance in &self.set.resource(clone).members {
+            self.look_for(*instance, self.actions.with(Stopped, clone));
             for (task, mark) in [(Start, Running), (Stop, Stopped)] {
                 let own = self.actions.with(task, *instance);
                 self.actions.edge(self.actions.with(task, clone), own, Strength::Must, why);
@@ -176,7 +178,7 @@ impl Constraints<'_> {
     }
 
     /// The instances of a clone start in order, and stop in the opposite order. Primitives that do neither do not part the
-    /// others, of which then only starts and stops count.
+    /// others, of which then only those starts and stops count that their own places ask for.
     fn one_by_one(&mut self, clone: ResourceIdx) {
         let why = WaitReason::Clone(clone);
         let instances = &self.set.resource(clone).members;
@@ -189,6 +191,10 @@ impl Constraints<'_> {
         }
         for task in [Start, Stop] {
             let mut acting = self.acting(instances, task);
+            acting.retain(|(_, instance)| {
+                let by_place = self.changes.by_place[instance.get()];
+                if task == Start { by_place.starts_on() } else { by_place.stops_on() }.is_some()
+            });
             if task == Stop {
                 acting.reverse();
             }
@@ -221,7 +227,7 @@ impl Constraints<'_> {
     /// Where parts of an instance run in the end, or stop.
     fn hosts(&self, instance: ResourceIdx) -> BTreeSet<HostIdx> {
         let parts = self.set.primitives(&instance);
-        let changes = parts.iter().map(|part| self.changes[part.get()]);
+        let changes = parts.iter().map(|part| self.changes.get(*part));
         changes.flat_map(|change| [change.runs_on(), change.stops_on()]).flatten().collect()
     }
 
@@ -234,7 +240,7 @@ impl Constraints<'_> {
             let (one, other) = (colocation.dependent, colocation.primary);
             for (leaves, comes) in [(one, other), (other, one)] {
                 let is_whole = |resource| !self.set.resource(resource).is_primitive();
-                let to = self.changes[comes.get()].starts_on();
+                let to = self.changes.get(comes).starts_on();
                 let meets = to.and_then(|host| self.actions.stop_on(leaves, host));
                 let start = self.actions.with(Start, comes);
                 self.actions.edge_alone(meets, start, Strength::Must, WaitReason::Colocation(at));

@@ -1,6 +1,7 @@
 //! What the change of one resource does to others, until nothing changes any more. Every turn takes something
 //! away from a resource (its peace, its live migration, its start), so that there is an end.
 
+mod instances;
 mod partial;
 mod unfencing;
 
@@ -12,7 +13,7 @@ use std::collections::HashSet;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
 use super::super::score::AllocationScore;
-use super::super::working_set::{OrderStrength, ResourceForm, Revision, RunCondition, WorkingSet};
+use super::super::working_set::{OrderStrength, Revision, RunCondition, WorkingSet};
 use super::ResourceChanges;
 use super::change::ResourceChange;
 use super::wait::WaitReason;
@@ -29,8 +30,10 @@ pub(in crate::placement) struct Need {
 /// What becomes of every resource in the end, and what made that another thing than its own place says.
 pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     let unfenced = unfenced_hosts(set, placed);
-    let own_and_allowed = |resource| {
-        let own = ResourceChange::of(set, placed, resource);
+    let by_place = set.resource_indices().map(|resource| ResourceChange::of(set, placed, resource));
+    let by_place: Vec<ResourceChange> = by_place.collect();
+    let own_and_allowed = |resource: ResourceIdx| {
+        let own = by_place[resource.get()];
         let allowed = own.allowed(set, resource);
         let change = allowed.with_unfenced(set, &unfenced, resource);
         let unfencing = change.stops_on().filter(|_| change != allowed).map(WaitReason::Unfencing);
@@ -41,10 +44,12 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     let mut induced = InducedChanges {
         set,
         placed,
+        by_place,
         changes,
         causes,
         held: vec![false; count],
         unheard: vec![false; count],
+        unmatched: Vec::new(),
         waits: vec![false; count],
         awaited: vec![false; count],
         again: true,
@@ -64,6 +69,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     awaited.for_each(|first| induced.awaited[first.get()] = true);
     let (mut needs, stops) = (needs(set), only_stops(set));
     needs.extend(in_machines(set, placed));
+    induced.unmatched = instances::unmatched(set, placed, &needs);
     while std::mem::take(&mut induced.again) {
         needs.iter().for_each(|need| induced.follow_need(need));
         set.choices.iter().enumerate().for_each(|(at, choice)| induced.follow_choice(at, choice));
@@ -74,7 +80,8 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     induced.hold_groups();
     induced.leave_unmanaged();
     induced.reload();
-    ResourceChanges { by_resource: induced.changes, causes: induced.causes, unfenced }
+    let InducedChanges { changes, by_place, causes, .. } = induced;
+    ResourceChanges { by_resource: changes, by_place, causes, unfenced }
 }
 
 /// All mandatory orders, those in groups too. Of several orders of the same two resources, the first counts.
@@ -115,12 +122,15 @@ fn in_machines(set: &WorkingSet, placed: &AllPlaced) -> Vec<Need> {
 struct InducedChanges<'a> {
     set: &'a WorkingSet,
     placed: &'a AllPlaced,
+    by_place: Vec<ResourceChange>,
     changes: Vec<ResourceChange>,
     causes: Vec<Option<WaitReason>>,
     /// By resource, whether it should be stopped and cannot be, or is behind such a one.
     held: Vec<bool>,
     /// By resource, whether it restarts only because its group does, as the first of it.
     unheard: Vec<bool>,
+    /// By resource, whether its host has no instance of a clone that it needs, and with which it interleaves.
+    unmatched: Vec<bool>,
     /// By group, whether it starts behind others that start.
     waits: Vec<bool>,
     /// By resource, whether an order puts it before another one.
@@ -205,45 +215,6 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// The same where a clone is needed: one of its instances is enough, unless the clones go by the instance on their own
-    /// host; who runs beside an instance that starts anew, does so, too.
-    fn needing_clone(&self, need: &Need, resource: ResourceIdx) -> ResourceChange {
-        let now = self.of(resource);
-        let then = self.set.resource(need.then);
-        let interleaves = matches!(then.form, ResourceForm::Clone { interleave: true, .. });
-        let goes_by_all = then.is_clone() && !interleaves;
-        let here = now.comes_to().or(now.runs_on());
-        let instances = || self.set.resource(need.first).members.iter();
-        let parts = |instance: &ResourceIdx| self.set.primitives(instance).into_owned();
-        let is_here = |part: &ResourceIdx| here.is_some() && self.of(*part).runs_on() == here;
-        let runs = |instance: &ResourceIdx| {
-            let all = parts(instance);
-            let wanted = all.iter().all(|part| !self.is_missing(need, *part));
-            wanted && (!interleaves || all.iter().any(is_here))
-        };
-        if !instances().any(runs) {
-            return now.without_needed(need.symmetrical);
-        }
-        let interrupts = |part: ResourceIdx| self.interrupts(need, part) && (goes_by_all || is_here(&part));
-        match now {
-            ResourceChange::Stay(host) | ResourceChange::Start(host)
-                if need.symmetrical
-                    && self.has_begun(resource)
-                    && instances().flat_map(parts).any(interrupts) =>
-            {
-                ResourceChange::Restart(host)
-            }
-            ResourceChange::Migrate { from, to }
-                if need.symmetrical
-                    && then.is_primitive()
-                    && instances().flat_map(parts).any(|part| self.restarts_by_itself(part)) =>
-            {
-                ResourceChange::Move { from, to }
-            }
-            _ => now,
-        }
-    }
-
     /// Whether a resource runs and stays, or was being started where it is started: such a start is given up for others.
     fn has_begun(&self, resource: ResourceIdx) -> bool {
         match self.of(resource) {
@@ -251,12 +222,6 @@ impl InducedChanges<'_> {
             ResourceChange::Start(_) => self.set.resource(resource).condition == RunCondition::Starting,
             _ => false,
         }
-    }
-
-    /// Whether a resource is down for a while for a reason of its own, not for others.
-    fn restarts_by_itself(&self, resource: ResourceIdx) -> bool {
-        let change = self.of(resource);
-        self.causes[resource.get()].is_none() && change.goes_down() && change.comes_up()
     }
 
     /// Whether a resource runs, and nobody touches it.

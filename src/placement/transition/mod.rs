@@ -32,6 +32,8 @@ use crate::plan::graph::{Edge, Precedence, StepIdx};
 pub struct ResourceChanges {
     /// By resource; groups are idle.
     pub by_resource: Vec<ResourceChange>,
+    /// By resource, what its own place asks for, whatever becomes of others.
+    pub by_place: Vec<ResourceChange>,
     /// By resource, what made it so, if it was not its own place.
     pub causes: Vec<Option<WaitReason>>,
     /// The hosts that are unfenced.
@@ -71,6 +73,11 @@ impl ResourceChanges {
         down.collect()
     }
 
+    /// Whether a resource has a place and does not run there, as something that it needs is missing.
+    fn lacks_its_place(&self, resource: ResourceIdx) -> bool {
+        self.get(resource).falls_short_of(self.by_place[resource.get()])
+    }
+
     /// What becomes of one.
     pub fn get(&self, resource: ResourceIdx) -> ResourceChange {
         self.by_resource[resource.get()]
@@ -99,8 +106,8 @@ pub struct Transition {
 pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> Transition {
     let mut changes = induced::changes(set, placed);
     let mut actions = Actions::default();
-    own::add(set, &changes.unfenced, &changes.by_resource, &mut actions);
-    constraints::add(set, &changes.by_resource, &mut actions);
+    own::add(set, &changes, &mut actions);
+    constraints::add(set, &changes, &mut actions);
     choices::add(set, &changes.by_resource, &mut actions);
     if strategy != Strategy::Default {
         room::add(set, &mut actions);

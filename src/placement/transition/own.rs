@@ -3,6 +3,7 @@
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::shown_order::by_shown_name;
 use super::super::working_set::{Requirement, Resource, ResourceForm, RunCondition, WorkingSet};
+use super::ResourceChanges;
 use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
 use super::change::ResourceChange;
@@ -10,15 +11,15 @@ use super::wait::WaitReason;
 use crate::plan::graph::{StepIdx, Strength};
 
 /// Adds the actions of all hosts, primitives and groups.
-pub(super) fn add(set: &WorkingSet, unfenced: &[HostIdx], changes: &[ResourceChange], actions: &mut Actions) {
+pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     fence(set, actions);
-    for host in unfenced {
+    for host in &changes.unfenced {
         actions.add(TransitionAction::to_host(ActionTask::Unfence, *host));
     }
     for resource in set.resource_indices() {
         match set.resource(resource).form {
             ResourceForm::Group { .. } => group(set, changes, resource, actions),
-            ResourceForm::Primitive => primitive(set, changes[resource.get()], resource, actions),
+            ResourceForm::Primitive => primitive(set, changes.get(resource), resource, actions),
             ResourceForm::Clone { .. } => clone(set, changes, resource, actions),
         }
     }
@@ -114,8 +115,8 @@ fn starts_in_name(set: &WorkingSet, change: ResourceChange, resource: ResourceId
 
 /// The marks between which the members of a group stop and start. The last mark is never reached if a member is
 /// not stopped, or not started.
-fn group(set: &WorkingSet, changes: &[ResourceChange], group: ResourceIdx, actions: &mut Actions) {
-    let members = || set.resource(group).members.iter().map(|member| changes[member.get()]);
+fn group(set: &WorkingSet, changes: &ResourceChanges, group: ResourceIdx, actions: &mut Actions) {
+    let members = || set.resource(group).members.iter().map(|member| changes.get(*member));
     let why = WaitReason::Group(group);
     let mut stopped = None;
     if members().any(|change| change.stops_on().is_some()) {
@@ -137,10 +138,10 @@ fn group(set: &WorkingSet, changes: &[ResourceChange], group: ResourceIdx, actio
     let is_instance = of.instance_of.is_some();
     let begins = |member: &ResourceIdx| match is_instance {
         true => begins(set, changes, *member),
-        false => changes[member.get()].starts_on().is_some(),
+        false => changes.get(*member).starts_on().is_some(),
     };
     let would_begin = |member: &ResourceIdx| {
-        !set.is_managed(*member) && matches!(changes[member.get()], ResourceChange::Held(_))
+        !set.is_managed(*member) && matches!(changes.get(*member), ResourceChange::Held(_))
     };
     if of.members.iter().any(|member| begins(member) || would_begin(member)) {
         let start = actions.add(TransitionAction::mark(ActionTask::Start, group));
@@ -152,16 +153,18 @@ fn group(set: &WorkingSet, changes: &[ResourceChange], group: ResourceIdx, actio
     }
 }
 
-/// The mark at which what a group or a clone is made of begins to stop: when the lost hosts among those where it does are fenced.
+/// Adds the mark at which what a group or a clone is made of begins to stop. It waits until the lost hosts are fenced where parts
+/// stop that require fencing.
 fn begin_stops(
     set: &WorkingSet,
     whole: ResourceIdx,
-    changes: &[ResourceChange],
+    changes: &ResourceChanges,
     actions: &mut Actions,
 ) -> StepIdx {
     let stop = actions.add(TransitionAction::mark(ActionTask::Stop, whole));
     let parts = set.primitives(&whole);
-    for host in parts.iter().flat_map(|part| stops_on(set, changes[part.get()], *part)) {
+    let waiting = parts.iter().filter(|part| set.requirement(**part) >= Requirement::Fencing);
+    for host in waiting.flat_map(|part| stops_on(set, changes.get(*part), *part)) {
         let fence = actions.to(ActionTask::Fence, host);
         actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(host));
     }
@@ -169,9 +172,9 @@ fn begin_stops(
 }
 
 /// The marks between which the instances of a clone stop and start.
-fn clone(set: &WorkingSet, changes: &[ResourceChange], clone: ResourceIdx, actions: &mut Actions) {
+fn clone(set: &WorkingSet, changes: &ResourceChanges, clone: ResourceIdx, actions: &mut Actions) {
     let parts = set.primitives(&clone);
-    let of_parts = || parts.iter().map(|part| changes[part.get()]);
+    let of_parts = || parts.iter().map(|part| changes.get(*part));
     let why = WaitReason::Clone(clone);
     let mut stopped = None;
     if of_parts().any(|change| change.stops_on().is_some()) {
@@ -179,7 +182,8 @@ fn clone(set: &WorkingSet, changes: &[ResourceChange], clone: ResourceIdx, actio
         stopped = Some(actions.add(TransitionAction::mark(ActionTask::Stopped, clone)));
         actions.edge(stop, stopped, Strength::Must, why);
     }
-    if parts.iter().any(|part| begins(set, changes, *part)) {
+    let runs = of_parts().any(|change| change.runs_on().is_some());
+    if runs && parts.iter().any(|part| begins(set, changes, *part)) {
         let start = actions.add(TransitionAction::mark(ActionTask::Start, clone));
         actions.edge(stopped, start, Strength::Must, why);
         let running = actions.add(TransitionAction::mark(ActionTask::Running, clone));
@@ -187,24 +191,24 @@ fn clone(set: &WorkingSet, changes: &[ResourceChange], clone: ResourceIdx, actio
     }
 }
 
-/// Whether part of an instance starts anew. A start that had begun and goes on does not count, one that is given up does.
-fn begins(set: &WorkingSet, changes: &[ResourceChange], part: ResourceIdx) -> bool {
-    let (of, change) = (set.resource(part), changes[part.get()]);
-    match change.starts_on() {
-        Some(_) => !change.goes_on(of),
-        None => of.condition == RunCondition::Starting && change.stops_on().is_some(),
-    }
+/// Whether part of an instance starts anew, or would if what it needs ran: Pacemaker goes through the marks all the same. A start that
+/// had begun and goes on does not count, one that is given up does.
+fn begins(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx) -> bool {
+    let (of, change) = (set.resource(part), changes.get(part));
+    let is_given_up = of.condition == RunCondition::Starting && change.stops_on().is_some();
+    let is_new = change.starts_on().is_some() && !change.goes_on(of);
+    is_given_up || is_new || changes.lacks_its_place(part)
 }
 
 /// Hosts that want to leave do so when all is stopped there, the coordinator last.
-fn shut_down(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Actions) {
+fn shut_down(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     let leaves = |host: &HostIdx| {
         let state = set.host(*host).state;
         state.shutting_down && state.online && !state.unclean
     };
     // who is held there keeps it
     let holds = |host: HostIdx| {
-        let held = |resource: &ResourceIdx| changes[resource.get()] == ResourceChange::Held(host);
+        let held = |resource: &ResourceIdx| changes.get(*resource) == ResourceChange::Held(host);
         // in maintenance, what is blocked is nobody's matter
         let stays = |resource: ResourceIdx| {
             let of = set.resource(resource);

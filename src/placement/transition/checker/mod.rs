@@ -12,7 +12,7 @@ use super::{ActionTask, ResourceChange, Transition, WaitReason};
 use crate::placement::index::{AttributeIdx, HostIdx, ResourceIdx};
 use crate::placement::placing::AllPlaced;
 use crate::placement::working_set::{
-    ChoiceOrder, OrderStrength, RunCondition, StartOrder, Strategy, WorkingSet,
+    ChoiceOrder, OrderStrength, ResourceForm, RunCondition, StartOrder, Strategy, WorkingSet,
 };
 use crate::plan::graph::{Precedence, StepIdx};
 use std::collections::{HashMap, HashSet};
@@ -73,7 +73,7 @@ pub fn check(
     }
     checker.walk();
     checker.ends(placed);
-    checker.orders();
+    checker.orders(placed);
     set.choices.iter().for_each(|choice| checker.choice(choice));
     if strategy != Strategy::Default {
         checker.room();
@@ -191,7 +191,7 @@ impl TransitionChecker<'_> {
     }
 
     /// What mandatory orders promise, in the end and on the way.
-    fn orders(&mut self) {
+    fn orders(&mut self, placed: &AllPlaced) {
         let mut seen = HashSet::new();
         for order in &self.set.orders {
             if !seen.insert((order.first, order.then)) || order.strength != OrderStrength::Mandatory {
@@ -203,7 +203,7 @@ impl TransitionChecker<'_> {
                 continue;
             }
             if sides[0].is_clone() {
-                self.after_a_clone(order);
+                self.after_a_clone(order, placed);
                 continue;
             }
             for first in self.set.primitives(&order.first).iter() {
@@ -219,14 +219,19 @@ impl TransitionChecker<'_> {
         }
     }
 
-    /// Of a clone that is needed, one instance is enough; all that start or stop are waited for.
-    fn after_a_clone(&mut self, order: &StartOrder) {
+    /// Of a clone that is needed, one instance is enough; all that start or stop are waited for. An order about starts alone does not
+    /// bind instances that interleave where the clone has none.
+    fn after_a_clone(&mut self, order: &StartOrder, placed: &AllPlaced) {
+        let interleaves =
+            matches!(self.set.resource(order.then).form, ResourceForm::Clone { interleave: true, .. });
         let firsts = self.set.primitives(&order.first).into_owned();
         let runs = firsts.iter().any(|first| self.comes_or_waits(*first));
         for then in self.set.primitives(&order.then).iter() {
             let change = self.change(*then);
             let held = matches!(change, ResourceChange::Held(_)) || !self.set.is_managed(*then);
-            let bound = order.symmetrical || matches!(change, ResourceChange::Start(_));
+            let meets = |first: &ResourceIdx| placed.host(*first) == placed.host(*then);
+            let starts = matches!(change, ResourceChange::Start(_));
+            let bound = order.symmetrical || starts && (!interleaves || firsts.iter().any(meets));
             if bound && !held && !runs && change.runs_on().is_some() {
                 self.faults.extend(firsts.first().map(|first| TransitionFault::WithoutNeeded(*first, *then)));
             }
