@@ -1,4 +1,4 @@
-//! What Ganeti's answers about jobs mean, whichever way they come.
+//! Meaning of Ganeti's answers about jobs, whichever way they come.
 
 use serde_json::Value;
 
@@ -12,10 +12,10 @@ use crate::remote::CallError;
 /// Most characters of what Ganeti says about a failure.
 const SHOWN: usize = 400;
 
-/// What is read of the cluster itself.
+/// Fields of the cluster itself that are read.
 pub const CLUSTER: WantedParts =
     WantedParts::Keys(&[("name", WantedParts::Whole), ("uuid", WantedParts::Whole)]);
-/// What is read of a job's opcodes: what tells whose it is.
+/// Fields of a job's opcodes that are read: those that tell whose it is.
 pub const OPCODES: WantedParts = WantedParts::Items(&[WantedParts::Keys(&[
     ("comment", WantedParts::Whole),
     ("reason", WantedParts::Whole),
@@ -76,16 +76,32 @@ pub fn state(status: &Value, results: &Value, log: &Value) -> Result<JobState, C
     let status = known.ok_or_else(|| nonsense("status of a job", status))?;
     if status == JobStatus::Success && results.as_array().is_some_and(|r| r.iter().any(is_power_failure)) {
         let message = last_message(log).unwrap_or_else(|| "the power helper of the node failed".to_owned());
-        return Ok(JobState { status: Some(JobStatus::Error), message: Some(message), is_passing: false });
+        return Ok(JobState {
+            status: Some(JobStatus::Error),
+            message: Some(message),
+            ..JobState::default()
+        });
     }
     let failed = matches!(status, JobStatus::Error | JobStatus::Canceled);
     let results = results.as_array().filter(|_| failed).map_or(&[][..], Vec::as_slice);
     let message = results.iter().find_map(failure);
-    let is_passing = status == JobStatus::Error && results.first().is_some_and(will_pass);
-    Ok(JobState { status: Some(status), message, is_passing })
+    let is_error = status == JobStatus::Error;
+    let is_passing = is_error && results.first().is_some_and(will_pass);
+    // those behind it have errors, too, and were never begun
+    let first = results.iter().position(|result| failure(result).is_some()).filter(|_| is_error);
+    let failed_opcode = first.filter(|at| !is_harmless(&results[*at]));
+    Ok(JobState { status: Some(status), message, failed_opcode, is_passing })
 }
 
-/// Whether an error will pass by itself, by its class, or its code where the class tells too little.
+/// Classes of errors with which Ganeti ends an opcode before it has done anything.
+const HARMLESS: [&str; 5] = ["OpPrereqError", "HooksAbort", "LockError", "TimeoutError", "JobQueueFull"];
+
+/// Tells if an opcode failed before it had done anything, by the class of its error.
+fn is_harmless(result: &Value) -> bool {
+    result.get(0).and_then(Value::as_str).is_some_and(|class| HARMLESS.contains(&class))
+}
+
+/// Tells if an error will pass by itself, by its class, or its code where the class tells too little.
 fn will_pass(result: &Value) -> bool {
     let Some([Value::String(class), Value::Array(args)]) = result.as_array().map(Vec::as_slice) else {
         return false;
@@ -98,7 +114,7 @@ fn will_pass(result: &Value) -> bool {
     }
 }
 
-/// Whether this is the result of switching the power of nodes, and it failed for one: by
+/// Tells if this is the result of switching the power of nodes, and it failed for one: by
 /// node, pairs of a status and a value, the name first; zero is well.
 fn is_power_failure(result: &Value) -> bool {
     let cell = |cell: &Value| match cell.as_array().map(Vec::as_slice) {
@@ -129,7 +145,7 @@ pub fn held(lists: [Option<&Value>; 2]) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// What is said of an instance: tags, primary node, other nodes, and how an administrator wants it.
+/// Facts about an instance in an answer: tags, primary node, other nodes, and how an administrator wants it.
 pub fn instance_now(values: [Option<&Value>; 4]) -> Option<InstanceNow> {
     let texts = |value: &Value| -> Option<Vec<String>> {
         value.as_array()?.iter().map(|text| Some(text.as_str()?.to_owned())).collect()
@@ -139,7 +155,7 @@ pub fn instance_now(values: [Option<&Value>; 4]) -> Option<InstanceNow> {
     Some(InstanceNow { tags: texts(tags?)?, nodes, should_run: wanted?.as_str()? == "up" })
 }
 
-/// What a failed opcode said: its result is the name of an error and its arguments, or a text.
+/// Words of a failed opcode: its result is the name of an error and its arguments, or a text.
 fn failure(result: &Value) -> Option<String> {
     match result {
         Value::Array(parts) => match parts.as_slice() {
@@ -160,7 +176,7 @@ fn reason(value: &Value) -> String {
     }
 }
 
-/// What the answer to a wait says: the fields of the job and its new messages.
+/// Change in the answer to a wait: the fields of the job and its new messages.
 pub fn change(fields: &Value, messages: &Value) -> Result<JobChange, CallError> {
     let wrong = || nonsense("wait for a job", fields);
     let status = fields.as_array().and_then(|fields| fields.first()).ok_or_else(wrong)?;
@@ -221,13 +237,34 @@ mod tests {
         let message = Some("Instance 'x' not known".to_owned());
         assert_eq!(
             state(&json!("error"), &results, &json!(null)),
-            Ok(JobState { status: Some(JobStatus::Error), message, is_passing: false })
+            Ok(JobState { status: Some(JobStatus::Error), message, ..JobState::default() })
         );
         let running = JobState { status: Some(JobStatus::Running), ..JobState::default() };
         assert_eq!(state(&json!("running"), &results, &json!(null)), Ok(running));
         assert_eq!(state(&json!(null), &json!(null), &json!(null)), Ok(JobState::default()));
         assert!(state(&json!("foo"), &json!([]), &json!([])).is_err());
         assert!(state(&json!(3), &json!([]), &json!([])).is_err());
+    }
+
+    #[test]
+    fn only_the_first_opcode_that_fails_was_begun() {
+        let failed = |status: &str, results: Value| {
+            state(&json!(status), &results, &json!(null)).unwrap().failed_opcode
+        };
+        let error = |class: &str, text: &str| json!([class, [text]]);
+        // as a real master ends what comes behind
+        let behind = || error("OpExecError", "Preceding opcode failed");
+        let broke = || error("OpExecError", "Could not migrate instance: Domain not found");
+        assert_eq!(failed("error", json!([null, broke(), behind()])), Some(1));
+        assert_eq!(failed("error", json!([broke(), behind()])), Some(0));
+        assert_eq!(failed("error", json!([null, "it died"])), Some(1));
+        // nothing was done yet
+        for class in HARMLESS {
+            assert_eq!(failed("error", json!([null, error(class, "no"), behind()])), None, "{class}");
+        }
+        assert_eq!(failed("canceled", json!([null, "Job canceled by request"])), None);
+        assert_eq!(failed("running", json!([broke()])), None);
+        assert_eq!(failed("error", json!(null)), None);
     }
 
     #[test]
@@ -239,7 +276,7 @@ mod tests {
         let good = JobState { status: Some(JobStatus::Success), ..JobState::default() };
         assert_eq!(state(&json!("success"), &result(0), &log), Ok(good.clone()));
         let message = Some("Out-of-band RPC failed on node 'node4.vc.test': no power".to_owned());
-        let bad = JobState { status: Some(JobStatus::Error), message, is_passing: false };
+        let bad = JobState { status: Some(JobStatus::Error), message, ..JobState::default() };
         assert_eq!(state(&json!("success"), &result(2), &log), Ok(bad));
         let unexplained = state(&json!("success"), &result(2), &json!([[]])).unwrap();
         assert_eq!(unexplained.message.unwrap(), "the power helper of the node failed");

@@ -1,4 +1,4 @@
-//! What carrying out a plan needs of a cluster.
+//! The part of a cluster that carrying out a plan needs.
 
 use std::time::Duration;
 
@@ -20,14 +20,14 @@ pub struct ClusterId {
     pub uuid: String,
 }
 
-/// What the cluster says now of an instance.
+/// State of an instance, as the cluster has it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstanceNow {
     /// All its tags.
     pub tags: Vec<String>,
-    /// Where it is, by the full names of nodes: the primary one, then others.
+    /// Full names of its nodes: the primary one, then others.
     pub nodes: Vec<String>,
-    /// Whether it should run.
+    /// True if it should run.
     pub should_run: bool,
 }
 
@@ -37,7 +37,7 @@ pub trait JobClient {
     /// Which cluster this is.
     fn cluster(&mut self) -> Result<ClusterId, CallError>;
 
-    /// Whether a job can have several opcodes; otherwise a step becomes a chain of jobs.
+    /// Tells if a job can have several opcodes; otherwise a step becomes a chain of jobs.
     fn joins_opcodes(&self) -> bool;
 
     /// Submits jobs in one call; a result for each of them, in order.
@@ -50,7 +50,7 @@ pub trait JobClient {
     /// The newest job that there is: those of a run that begins now come after it.
     fn newest(&mut self) -> Result<JobId, CallError>;
 
-    /// How far jobs are, in order.
+    /// States of jobs, in order.
     fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError>;
 
     /// Waits until one of the jobs is no longer as it was, at most so long. What it
@@ -71,11 +71,14 @@ pub trait JobClient {
     /// The flags of a node, by what the cluster says now.
     fn node_flags(&mut self, node: &str) -> Result<NodeFlags, CallError>;
 
-    /// What there is to know of an instance before it is changed, by what the cluster says now.
+    /// Facts about an instance that count before it is changed, as the cluster has them now.
     fn instance_now(&mut self, instance: &str) -> Result<InstanceNow, CallError>;
 
-    /// What the opcodes of a job that ended well have found out; none if Ganeti does not know the job (any more).
+    /// Results of the opcodes of a job that ended well; none if Ganeti does not know the job (any more).
     fn results(&mut self, id: JobId) -> Result<Vec<Value>, CallError>;
+
+    /// An opcode of a job, by its position there; null if there is none.
+    fn opcode(&mut self, id: JobId, position: usize) -> Result<Value, CallError>;
 
     /// Takes a job back that has not begun. It may have begun all the same.
     fn cancel(&mut self, id: JobId) -> Result<(), CallError>;

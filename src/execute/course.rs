@@ -1,4 +1,4 @@
-//! Where a run is besides what its journal tells: what may begin, what is waited for.
+//! The part of the state of a run that its journal does not tell: steps that may begin, nodes that are waited for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -13,14 +13,14 @@ use crate::plan::work::Work;
 /// The first pause before a job is submitted again; each is twice the one before.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(5);
 
-/// What a run has to know that is not a part of its plan.
+/// Terms of a run that are not a part of its plan.
 #[derive(Debug, Clone)]
 pub struct RunTerms {
     /// By step, how long it takes, in seconds; nothing if nobody asked.
     pub seconds: Vec<f64>,
     /// When the last step has to have ended.
     pub deadline: Option<SystemTime>,
-    /// How long a node may take to answer after it was powered on.
+    /// Longest time for a node to answer after it was powered on.
     pub boot: Duration,
 }
 
@@ -30,10 +30,10 @@ impl Default for RunTerms {
     }
 }
 
-/// Where a stream is.
+/// State of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Streaming {
-    /// What may begin; none if the walk is by jobsets.
+    /// Steps that may begin; none if the walk is by jobsets.
     pub(super) dispatch: Option<Dispatch>,
     /// Those that were let begin, and have not ended.
     pub(super) admitted: BTreeSet<StepIdx>,
@@ -43,9 +43,9 @@ pub(super) struct Streaming {
     pub(super) dropped: BTreeMap<StepIdx, StepIdx>,
     /// Those that are to be submitted again: when, and how often they were.
     pub(super) again: BTreeMap<StepIdx, (SystemTime, u32)>,
-    /// Whether a step was not begun because it would end too late.
+    /// True if a step was not begun because it would end too late.
     pub(super) is_late: bool,
-    /// Whether it was said that new jobs have to wait.
+    /// True if it was said that new jobs have to wait.
     pub(super) is_paused: bool,
 }
 
@@ -57,7 +57,7 @@ impl Streaming {
         Streaming { dispatch, ..Streaming::default() }
     }
 
-    /// How long to wait for jobs while something else may happen.
+    /// Longest wait for jobs while something else may happen.
     pub(super) fn patience(&self, usual: Duration) -> Duration {
         let is_waiting = self.again.keys().any(|step| self.admitted.contains(step));
         if is_waiting || self.is_paused { FIRST_PAUSE } else { usual }

@@ -15,15 +15,15 @@ use crate::remote::CallError;
 
 /// Most instances that one job asks about: it waits for whoever changes one of them.
 const MOST_IN_JOB: usize = 25;
-/// What Ganeti says of a copy that cannot be used.
+/// Ganeti's number for a copy that cannot be used.
 const FAULTY: u64 = 4;
 /// And of one that is being made.
 const SYNCING: u64 = 2;
 
-/// What was found out about disks.
+/// State of disks, as far as it was found out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DiskSurvey {
-    /// What is wrong, by the full names of instances.
+    /// Faults, by the full names of instances.
     pub faults: HashMap<String, DiskFault>,
     /// Of which nothing was heard.
     pub unknown: Vec<String>,
@@ -81,7 +81,7 @@ pub fn survey(
     Ok(found)
 }
 
-/// What a job says, by instance.
+/// Answers of a job, by instance.
 fn told(client: &mut dyn JobClient, id: JobId) -> Result<Value, CallError> {
     Ok(client.results(id)?.into_iter().next().unwrap_or_default())
 }

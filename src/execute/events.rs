@@ -1,4 +1,4 @@
-//! What happens while a plan is carried out, for people and programs that look on.
+//! Events while a plan is carried out, for people and programs that look on.
 
 use std::time::Duration;
 
@@ -25,32 +25,35 @@ pub enum Event {
     Status {
         /// The step.
         step: usize,
-        /// What it is about, in words: the name of an instance for a move.
+        /// Its subject, in words: the name of an instance for a move.
         title: String,
         /// The job.
         job: JobId,
-        /// How far.
+        /// Its state.
         status: JobStatus,
     },
     /// A step came to its end.
     StepEnded {
         /// The step.
         step: usize,
-        /// What it is about, in words: the name of an instance for a move.
+        /// Its subject, in words: the name of an instance for a move.
         title: String,
         /// How.
         state: StepState,
-        /// What went wrong.
+        /// The problem.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+        /// Commands that tidy up after live migrations that may be half done.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        cleanup: Vec<String>,
     },
     /// The connection does not work; after a pause there will be another attempt.
     ConnectionLost {
-        /// What is wrong.
+        /// The problem.
         problem: String,
         /// The number of attempts that failed.
         attempt: u32,
-        /// How long the pause is, in seconds.
+        /// Length of the pause, in seconds.
         #[serde(serialize_with = "seconds")]
         pause: Duration,
     },
@@ -67,11 +70,11 @@ pub enum Event {
     Again {
         /// The step.
         step: usize,
-        /// What it is about, in words: the name of an instance for a move.
+        /// Its subject, in words: the name of an instance for a move.
         title: String,
-        /// What the job said.
+        /// Words of the job.
         problem: String,
-        /// How long the pause is, in seconds.
+        /// Length of the pause, in seconds.
         #[serde(serialize_with = "seconds")]
         pause: Duration,
     },

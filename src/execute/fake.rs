@@ -64,7 +64,7 @@ impl Store for Paper {
     }
 }
 
-/// What goes wrong with a call.
+/// Fault of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallFault {
     /// Nothing.
@@ -87,7 +87,7 @@ pub enum CallFault {
     KilledAfter,
 }
 
-/// How a job goes.
+/// Fate of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Success,
@@ -103,6 +103,7 @@ pub enum Fate {
 #[derive(Debug, Clone)]
 pub struct FakeJob {
     pub id: JobId,
+    pub opcodes: Vec<Opcode>,
     pub comment: String,
     pub mark: JobMark,
     pub depends: Option<JobId>,
@@ -115,27 +116,27 @@ pub struct FakeJob {
 pub struct FakeCluster {
     pub joins: bool,
     pub jobs: Vec<FakeJob>,
-    /// What goes wrong with the next calls, whatever they are.
+    /// Faults of the next calls, whatever they are.
     pub faults: VecDeque<CallFault>,
-    /// How jobs go, by their marks; well if nothing is said.
+    /// Fates of jobs, by their marks; well if nothing is said.
     pub fates: Vec<(JobMark, Fate)>,
     /// Jobs that will be entered later: when, and what.
     late: Vec<(u64, FakeJob)>,
     /// In seconds; the surroundings share it.
     clock: Rc<Cell<u64>>,
     next: u64,
-    /// What the jobs of each step wait for: these steps must be done before.
+    /// Steps that must be done before the jobs of each step.
     pub needs: Vec<Vec<usize>>,
-    /// What must not be under way when the jobs of each step come.
+    /// Steps that must not be under way when the jobs of each step come.
     pub follows: Vec<Vec<usize>>,
-    /// How many may be under way at the same time, and what each step counts as.
+    /// Limits of what is under way at the same time, and what each step counts as.
     pub limits: StreamLimits,
     pub counted: Vec<BTreeSet<LimitKey>>,
     /// By step, for how many more looks its jobs run.
     pub lasts: Vec<u64>,
     /// The number of jobs of each step.
     pub parts: Vec<usize>,
-    /// What was submitted too early, or twice.
+    /// Jobs that were submitted too early, or twice.
     pub broken: Vec<String>,
     /// The instances on every node.
     pub held: Vec<String>,
@@ -145,7 +146,7 @@ pub struct FakeCluster {
     trials: Vec<(JobId, bool)>,
 }
 
-/// How the program that runs the test is killed.
+/// Sign that the program that runs the test was killed.
 pub struct Killed;
 
 impl FakeCluster {
@@ -177,7 +178,7 @@ impl FakeCluster {
         (0..self.parts[step]).all(|part| done(JobMark { step: StepIdx::new(step), part }))
     }
 
-    /// What goes wrong with this call, if the program survives it.
+    /// Fault of this call, if the program survives it.
     fn fault(&mut self) -> CallFault {
         self.catch_up();
         match self.faults.pop_front().unwrap_or(CallFault::None) {
@@ -206,6 +207,7 @@ impl FakeCluster {
         let looks = self.lasts.get(job.mark.step.get()).copied().unwrap_or(0);
         FakeJob {
             id: JobId(self.next),
+            opcodes: job.opcodes.to_vec(),
             comment: run.comment(job.mark),
             mark: job.mark,
             depends: job.depends,
@@ -241,7 +243,7 @@ impl FakeCluster {
         self.broken.extend(exceeded);
     }
 
-    /// Whether a step has begun, and has jobs that are not over, or are still to come.
+    /// Tells if a step has begun, and has jobs that are not over, or are still to come.
     fn is_under_way(&self, step: usize) -> bool {
         let mut jobs = self.jobs.iter().filter(|job| job.mark.step.get() == step).peekable();
         let failed = |job: &FakeJob| {
@@ -289,7 +291,7 @@ impl FakeCluster {
             return JobState {
                 status: Some(status),
                 message: (!good).then(|| "it broke".to_owned()),
-                is_passing: false,
+                ..JobState::default()
             };
         }
         let job = self.jobs.iter().find(|job| job.id == id);
@@ -297,7 +299,9 @@ impl FakeCluster {
         let status = there.map(|job| job.status);
         let message = (status == Some(JobStatus::Error)).then(|| "it broke".to_owned());
         let is_passing = message.is_some() && job.is_some_and(|job| job.fate == Fate::Passing);
-        JobState { status, message, is_passing }
+        // Ganeti says so of jobs that waited for a failed one, too
+        let failed_opcode = (message.is_some() && !is_passing).then_some(0);
+        JobState { status, message, failed_opcode, is_passing }
     }
 }
 
@@ -380,6 +384,14 @@ impl JobClient for FakeCluster {
         self.answer(|_| Vec::new())
     }
 
+    fn opcode(&mut self, id: JobId, position: usize) -> Result<Value, CallError> {
+        self.answer(|cluster| {
+            let job = cluster.jobs.iter().find(|job| job.id == id);
+            let opcode = job.and_then(|job| job.opcodes.get(position));
+            opcode.map(|opcode| serde_json::to_value(opcode).unwrap()).unwrap_or_default()
+        })
+    }
+
     fn cancel(&mut self, _: JobId) -> Result<(), CallError> {
         self.answer(|_| ())
     }
@@ -404,7 +416,7 @@ pub struct FakeHost {
     pub paused: Option<(u64, u64)>,
     /// In seconds.
     pub clock: Rc<Cell<u64>>,
-    /// What Ganeti had no job for.
+    /// Steps that Ganeti had no job for.
     pub performed: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a run needs besides the cluster: somebody who is told, and a clock.
+//! Surroundings of a run besides the cluster: somebody who is told, and a clock.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,13 +9,13 @@ use super::power::PowerError;
 use crate::plan::work::WorkStep;
 use crate::remote::CallError;
 
-/// What a run needs besides the cluster.
+/// Surroundings of a run besides the cluster.
 pub trait RunHost {
     /// Something happened.
     fn event(&mut self, event: &Event);
-    /// Whether no new jobs should be submitted.
+    /// Tells if no new jobs should be submitted.
     fn wants_to_stop(&self) -> bool;
-    /// Whether new jobs should wait.
+    /// Tells if new jobs should wait.
     fn is_paused(&self) -> bool {
         false
     }
@@ -31,7 +31,7 @@ pub trait RunHost {
     ) -> Result<(), NodeTaskError>;
     /// Lets time pass.
     fn pause(&mut self, time: Duration);
-    /// What time it is.
+    /// The present time.
     fn now(&self) -> SystemTime;
 }
 
@@ -52,7 +52,7 @@ pub enum NodeTaskError {
     NoAnswer {
         /// The time.
         seconds: u64,
-        /// What came of the last attempt.
+        /// Problem of the last attempt.
         last: TrialError,
     },
     /// The command for it did not work.

@@ -41,7 +41,7 @@ impl Interruption {
 }
 
 impl Runner<'_> {
-    /// Where nothing else begins any more: goes on with what somebody is stopped for, and has those started that are still
+    /// Goes on, when nothing else begins any more, with what somebody is stopped for, and has those started that are still
     /// stopped when there is nothing left of it that can be done. False if nobody is.
     pub(super) fn start_again(&mut self) -> MayEnd<bool> {
         let mut marks: BTreeSet<JobMark> = BTreeSet::new();
@@ -75,14 +75,14 @@ impl Runner<'_> {
         Ok(true)
     }
 
-    /// Whether all is done that a step must not come before.
+    /// Tells if all is done that a step must not come before.
     fn is_ready(&self, step: StepIdx) -> bool {
         let waits = self.header.work.edges.iter().filter(|edge| edge.after == step);
         let mut hard = waits.filter(|edge| edge.strength != Strength::Should);
         hard.all(|edge| self.state.is_done(edge.before))
     }
 
-    /// How long an instance is stopped that a step stops, in seconds; nothing for other steps.
+    /// Time for which an instance is stopped that a step stops, in seconds; none for other steps.
     pub(super) fn interrupts_for(&self, step: StepIdx) -> Option<f64> {
         let found = Interruption::all(&self.header.work).find(|of| of.stop == step)?;
         let seconds = |step: StepIdx| self.terms.seconds.get(step.get()).copied().unwrap_or(0.0);

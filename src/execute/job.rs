@@ -8,7 +8,7 @@ use crate::plan::graph::StepIdx;
 use crate::plan::opcode::Opcode;
 
 words!(
-    /// How far a job is.
+    /// State of a job.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub JobStatus, "status of a job" {
@@ -30,30 +30,32 @@ words!(
 );
 
 impl JobStatus {
-    /// Whether nothing will change any more.
+    /// Tells if nothing will change any more.
     pub fn is_final(self) -> bool {
         matches!(self, JobStatus::Canceled | JobStatus::Success | JobStatus::Error)
     }
 }
 
-/// What Ganeti says about a job.
+/// Ganeti's answer about a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobState {
-    /// How far it is; none if Ganeti does not know the job (any more).
+    /// Its state; none if Ganeti does not know the job (any more).
     pub status: Option<JobStatus>,
-    /// What its failed opcode said.
+    /// The words of its failed opcode.
     pub message: Option<String>,
-    /// Whether it failed before it had done anything, for a reason that passes: locks that somebody else holds, something
+    /// Position of the opcode that failed while it was carried out; none if it failed before it had done anything.
+    pub failed_opcode: Option<usize>,
+    /// True if it failed before it had done anything, for a reason that passes: locks that somebody else holds, something
     /// of which there is too little at this moment.
     pub is_passing: bool,
 }
 
-/// What is known of a job that is waited for.
+/// Last state of a job that is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watched {
     /// Its number.
     pub id: JobId,
-    /// How far it was.
+    /// Its state then.
     pub status: JobStatus,
 }
 
@@ -67,7 +69,7 @@ pub struct JobMark {
     pub part: usize,
 }
 
-/// What all jobs of a run have in common.
+/// The part that all jobs of a run have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunInfo {
@@ -75,7 +77,7 @@ pub struct RunInfo {
     pub tool: String,
     /// When the run began, in nanoseconds since 1970: its name, too.
     pub began: u64,
-    /// What the comments of the opcodes begin with.
+    /// Beginning of the comments of the opcodes.
     pub comment: String,
     /// Why: free text in Ganeti's trail of reasons.
     pub reason: String,
@@ -109,7 +111,7 @@ impl RunInfo {
 /// A job to submit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Job<'a> {
-    /// What it does.
+    /// Its opcodes.
     pub opcodes: &'a [Opcode],
     /// Which one it is.
     pub mark: JobMark,

@@ -18,12 +18,12 @@ use crate::plan::opcode::Opcode;
 use crate::remote::CallError;
 use crate::remote::luxi::{Connection, Timeouts};
 
-/// How long the daemon waits for a change before it says that there is none, in seconds.
+/// Time that the daemon waits for a change before it says that there is none, in seconds.
 const WAIT: u64 = 60;
 
 /// A field of a row, with its status.
 const FIELD: WantedParts = WantedParts::Items(&[WantedParts::Whole, WantedParts::Whole]);
-/// What is read of the rows of jobs: their numbers and whose they are.
+/// Fields of the rows of jobs that are read: their numbers, and whose they are.
 const JOBS: WantedParts = WantedParts::Keys(&[(
     "data",
     WantedParts::Each(&WantedParts::Items(&[FIELD, WantedParts::Items(&[WantedParts::Whole, OPCODES])])),
@@ -166,6 +166,16 @@ impl JobClient for LuxiClient {
             },
             _ => Err(nonsense("results of a job", &rows.into())),
         }
+    }
+
+    fn opcode(&mut self, id: JobId, position: usize) -> Result<Value, CallError> {
+        let mut rows = self.rows("QueryJobs", json!([[id], ["ops"]]))?;
+        // a row has a field
+        Ok(rows
+            .get_mut(0)
+            .and_then(|row| row.get_mut(0)?.get_mut(position))
+            .map(Value::take)
+            .unwrap_or_default())
     }
 
     fn cancel(&mut self, id: JobId) -> Result<(), CallError> {

@@ -11,6 +11,7 @@
 mod answers;
 pub mod autorepair;
 mod awaiting;
+mod cleanup;
 mod client;
 mod course;
 pub mod disks;

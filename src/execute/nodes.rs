@@ -1,4 +1,4 @@
-//! What happens to nodes besides Ganeti's jobs: finding out whether one is empty, whether
+//! Work on nodes besides Ganeti's jobs: finding out whether one is empty, whether
 //! one answers, and switching the power where Ganeti has no call for it.
 
 use std::ffi::OsString;
@@ -20,25 +20,25 @@ const QUESTIONS: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(2);
 /// The time between two attempts to reach a node that starts.
 pub(super) const RETRY: Duration = Duration::from_secs(10);
-/// How often such an attempt may change.
+/// Most changes of such an attempt.
 const MOST_CHANGES: usize = 20;
-/// How long one such attempt may take.
+/// Longest time for one such attempt.
 const TRIAL: Duration = Duration::from_secs(180);
-/// How long the command that switches the power may take: as long as Ganeti gives its own
+/// Longest time for the command that switches the power: as long as Ganeti gives its own
 /// helper programs.
 const SWITCHING: Duration = Duration::from_secs(60);
 /// Most instances that an error names.
 const SHOWN: usize = 3;
 
-/// How long nodes may take to start unless something else is said.
+/// Longest time for nodes to start unless something else is said.
 pub const BOOT: Duration = Duration::from_secs(600);
 
-/// How nodes are handled.
+/// Handling of nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handling {
     /// The command that switches the power, instead of Ganeti.
     pub power_command: Option<OsString>,
-    /// How long a node may take to answer after it was powered on.
+    /// Longest time for a node to answer after it was powered on.
     pub boot: Duration,
 }
 
@@ -72,7 +72,7 @@ pub fn perform(
 /// Makes sure that a node holds no instance, by the cluster's word.
 ///
 /// # Errors
-/// What it holds, or why that is not known.
+/// The instances that it holds, or why they are not known.
 pub fn confirm_empty(
     around: &mut dyn RunHost,
     client: &mut dyn JobClient,
@@ -126,7 +126,7 @@ fn wait_for(
     }
 }
 
-/// Whether a job could be done.
+/// Tries out a job.
 fn try_out(client: &mut dyn JobClient, run: &RunInfo, opcode: &Opcode) -> Result<(), TrialError> {
     let id = client.try_out(run, opcode)?;
     await_job(client, id, TRIAL, MOST_CHANGES)

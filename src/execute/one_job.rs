@@ -6,7 +6,7 @@ use super::client::JobClient;
 use super::host::TrialError;
 use super::job::{JobId, JobState, JobStatus, Watched};
 
-/// How often a call may end before the job does, or before it changes: each of them is a change, or takes `at_most`.
+/// Most calls that may end before the job does, or before it changes: each of them is a change, or takes `at_most`.
 pub const MOST_CALLS: usize = 300;
 
 /// Waits until a job has ended well, in so many calls; for its next change at most so long in one of them.

@@ -15,17 +15,17 @@ use crate::remote::rapi::VARIABLES;
 pub struct PowerError {
     /// The command with its arguments, as it is shown.
     pub command: String,
-    /// What went wrong.
+    /// The problem.
     pub problem: PowerProblem,
 }
 
-/// What can go wrong with such a command; the last thing that it said comes with it.
+/// Problem of such a command, with the last thing that it said.
 #[derive(Debug, thiserror::Error)]
 pub enum PowerProblem {
     /// It was not run.
     #[error(": the name of the node would be taken for an option")]
     Name,
-    /// What can go wrong with any program.
+    /// A problem that any program can have.
     #[error(transparent)]
     Program(#[from] ProgramProblem),
 }
@@ -34,7 +34,7 @@ pub enum PowerProblem {
 /// exit status 0 within the time; later it is killed, with all that it started.
 ///
 /// # Errors
-/// What went wrong, with the last thing that the command said.
+/// The problem, with the last thing that the command said.
 pub fn switch(command: &OsStr, word: &str, node: &str, limit: Duration) -> Result<(), PowerError> {
     run(command, word, node, limit).map_err(|problem| {
         let shown = format!("'{} {word} {node}'", command.to_string_lossy());

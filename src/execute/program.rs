@@ -11,9 +11,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::model::shown::printable;
 
-/// How often to look whether a program has ended.
+/// Time between two looks whether a program has ended.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long to wait for what it said, once it has ended: its children may keep the
+/// Longest wait for its last words, once it has ended: its children may keep the
 /// streams open.
 const WORDS: Duration = Duration::from_secs(1);
 /// Most characters of what it says that an error quotes.
@@ -27,11 +27,11 @@ pub(super) const KEPT: u64 = 64 << 10;
 pub struct ProgramError {
     /// Its name, with the words that tell what for.
     pub program: String,
-    /// What went wrong.
+    /// The problem.
     pub problem: ProgramProblem,
 }
 
-/// What can go wrong with a program; the last thing that it said comes with it.
+/// Problem of a program, with the last thing that it said.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramProblem {
     /// It could not be started.
@@ -51,12 +51,12 @@ pub enum ProgramProblem {
     Nonsense(String),
 }
 
-/// What a program gave that ended in time.
+/// Answer of a program that ended in time.
 #[derive(Debug)]
 pub struct ProgramAnswer {
     /// Its exit status.
     pub status: ExitStatus,
-    /// What it said on standard output.
+    /// Its standard output.
     pub text: String,
     /// The last line that it said on standard error, behind a colon; nothing if there is none.
     pub last_words: String,
@@ -122,7 +122,7 @@ impl ProgramCall<'_> {
     }
 }
 
-/// What a program says on a stream; it comes in one piece, at the end.
+/// Words of a program on a stream; they come in one piece, at the end.
 pub(super) type Speech = Receiver<Vec<u8>>;
 
 impl ProgramCall<'_> {
@@ -164,7 +164,7 @@ pub(super) fn listen(mut stream: impl Read + Send + 'static, most: u64) -> io::R
     Ok(receiver)
 }
 
-/// What a program that has ended said on a stream.
+/// Words of a program that has ended, on a stream.
 pub(super) fn heard(stream: Option<Speech>) -> Vec<u8> {
     stream.and_then(|stream| stream.recv_timeout(WORDS).ok()).unwrap_or_default()
 }

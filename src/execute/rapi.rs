@@ -19,29 +19,31 @@ use crate::plan::opcode::{Opcode, TagKind};
 use crate::remote::CallError;
 use crate::remote::rapi::{Session, Verb};
 
-/// How long Ganeti may take to enter a job into its queue, or to list its jobs.
+/// Longest time for Ganeti to enter a job into its queue, or to list its jobs.
 const ENTER: Duration = Duration::from_secs(180);
 /// Most jobs that are looked at one by one, as they are archived and in no list.
 const ARCHIVED: usize = 10_000;
 
-/// How long Ganeti may take to say something about one thing.
+/// Longest time for Ganeti to answer a question about one thing.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// What is read of a job.
+/// Fields of a job that are read.
 const JOB: WantedParts = WantedParts::Keys(&[
     ("status", WantedParts::Whole),
     ("opresult", WantedParts::Whole),
     ("oplog", WantedParts::Whole),
     ("ops", OPCODES),
 ]);
-/// What is read of a list of jobs: their numbers.
+/// Fields of a list of jobs that are read: the numbers.
 const NUMBERS: WantedParts = WantedParts::Each(&WantedParts::Keys(&[("id", WantedParts::Whole)]));
-/// What is read of a list of jobs with all about them.
+/// Fields of a list of whole jobs that are read.
 const JOBS: WantedParts =
     WantedParts::Each(&WantedParts::Keys(&[("id", WantedParts::Whole), ("ops", OPCODES)]));
-/// What is read of what a job has found out.
+/// Fields of a job with its results.
 const RESULTS: WantedParts = WantedParts::Keys(&[("opresult", WantedParts::Whole)]);
-/// What is read of an instance.
+/// The part of a job that says what it does.
+const WHOLE_OPCODES: WantedParts = WantedParts::Keys(&[("ops", WantedParts::Whole)]);
+/// Fields of an instance that are read.
 const INSTANCE: WantedParts = WantedParts::Keys(&[
     ("name", WantedParts::Whole),
     ("tags", WantedParts::Whole),
@@ -49,7 +51,7 @@ const INSTANCE: WantedParts = WantedParts::Keys(&[
     ("snodes", WantedParts::Whole),
     ("admin_state", WantedParts::Whole),
 ]);
-/// What is read of a node.
+/// Fields of a node that are read.
 const NODE: WantedParts = WantedParts::Keys(&[
     ("name", WantedParts::Whole),
     ("pinst_list", WantedParts::Whole),
@@ -294,6 +296,11 @@ impl JobClient for RapiClient {
             Some(Value::Array(results)) => Ok(results),
             _ => Ok(Vec::new()),
         }
+    }
+
+    fn opcode(&mut self, id: JobId, position: usize) -> Result<Value, CallError> {
+        let mut job = self.session.look(&format!("jobs/{id}"), &[], WHOLE_OPCODES, LOOK)?;
+        Ok(job.get_mut("ops").and_then(|ops| ops.get_mut(position)).map(Value::take).unwrap_or_default())
     }
 
     fn cancel(&mut self, id: JobId) -> Result<(), CallError> {

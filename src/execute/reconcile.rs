@@ -1,4 +1,4 @@
-//! What happened to a submission whose answer did not come: Ganeti's queue knows.
+//! Fate of a submission whose answer did not come: Ganeti's queue knows.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::runner::{MayEnd, Runner};
 use super::state::JobPart;
 use crate::remote::CallError;
 
-/// How long a daemon may take to enter jobs into the queue that it was given before
+/// Longest time for a daemon to enter jobs into the queue that it was given before
 /// it, or the connection to it, went away.
 const SETTLE: Duration = Duration::from_secs(5);
-/// How often to look for jobs while the daemon may still be about to enter them, and
+/// Number of looks for jobs while the daemon may still be about to enter them, and
 /// how long to wait in between: ten minutes in all.
 const LATE_LOOKS: u32 = 20;
 const LATE_PAUSE: Duration = Duration::from_secs(30);
@@ -47,6 +47,7 @@ impl Runner<'_> {
     pub(super) fn reconcile(&mut self) -> MayEnd<()> {
         let at = self.millis();
         self.record(Record::Resumed { at })?;
+        self.inherited = self.state.under_way().map(|job| job.id).collect();
         self.adopt()?;
         if self.submitting().is_empty() {
             return Ok(());

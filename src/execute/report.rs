@@ -1,14 +1,16 @@
-//! What became of each step.
+//! Report on each step of a run.
 
 use serde::Serialize;
 
+use super::cleanup;
 use super::job::{JobId, JobStatus};
 use super::state::{JobPart, State};
 use crate::model::kinds::words;
 use crate::plan::graph::StepIdx;
-use crate::plan::work::Work;
+use crate::plan::shell::Command;
+use crate::plan::work::{Work, WorkStep};
 
-/// How a run ended.
+/// Ending of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "how", content = "why", rename_all = "snake_case")]
 pub enum Ending {
@@ -18,7 +20,7 @@ pub enum Ending {
     Failed,
     /// It was asked to stop, and did.
     Interrupted,
-    /// What is left would not end in time.
+    /// The steps that are left would not end in time.
     OutOfTime,
     /// Ganeti could not be reached any more, or its answers made no sense.
     Lost(String),
@@ -51,7 +53,7 @@ impl Ending {
 }
 
 words!(
-    /// What became of a step.
+    /// State of a step at the end of a run.
     #[derive(Serialize)]
     #[serde(rename_all = "snake_case")]
     pub StepState, "state of a step" {
@@ -73,12 +75,12 @@ words!(
 );
 
 impl StepState {
-    /// What became of a step, by its jobs.
+    /// State of a step, by its jobs.
     pub fn of(parts: &[JobPart]) -> StepState {
         let any = |test: fn(&JobPart) -> bool| parts.iter().any(test);
         if parts.iter().all(JobPart::is_done) {
             StepState::Done
-        } else if any(|part| matches!(part, JobPart::Submitting | JobPart::Gone(_))) {
+        } else if any(|part| matches!(part, JobPart::Submitting | JobPart::Gone { .. })) {
             StepState::Unknown
         } else if any(|part| matches!(part, JobPart::Submitted(..))) {
             StepState::Running
@@ -92,23 +94,25 @@ impl StepState {
     }
 }
 
-/// What became of one step.
+/// Report on one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepReport {
     /// In a word.
     pub state: StepState,
-    /// Whether some of it was begun, or perhaps. A job that Ganeti did not take was not.
+    /// True if some of it was begun, or perhaps. A job that Ganeti did not take was not.
     pub began: bool,
     /// Its jobs in Ganeti's queue.
     pub jobs: Vec<JobId>,
-    /// What went wrong.
+    /// The problem.
     pub message: Option<String>,
+    /// Commands that tidy up after its live migrations, of which one may be half done.
+    pub cleanup: Vec<Command>,
 }
 
-/// What became of a run.
+/// Report on a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// How it ended.
+    /// Its ending.
     pub ending: Ending,
     /// By step.
     pub steps: Vec<StepReport>,
@@ -116,8 +120,14 @@ pub struct Report {
 
 impl Report {
     /// The report on a run.
-    pub fn of(ending: Ending, state: &State) -> Report {
-        Report { ending, steps: state.steps().map(|step| StepReport::of(state.step(step))).collect() }
+    pub fn of(ending: Ending, work: &Work, state: &State) -> Report {
+        let step = |step: StepIdx| StepReport::of(work.step(step), state.step(step));
+        Report { ending, steps: state.steps().map(step).collect() }
+    }
+
+    /// Commands that tidy up after all live migrations that may be half done.
+    pub fn cleanup(&self) -> Vec<&Command> {
+        self.steps.iter().flat_map(|step| &step.cleanup).collect()
     }
 
     /// The number of steps in one of these states.
@@ -142,26 +152,27 @@ impl StepReport {
         StepReport { state: StepState::Dropped, message, ..self }
     }
 
-    /// What became of a step, by its jobs.
-    pub fn of(parts: &[JobPart]) -> StepReport {
+    /// State of a step, by its jobs.
+    pub fn of(step: &WorkStep, parts: &[JobPart]) -> StepReport {
         StepReport {
             state: StepState::of(parts),
             began: parts.iter().any(|part| !matches!(part, JobPart::NotStarted | JobPart::Refused(_))),
             jobs: parts.iter().filter_map(JobPart::job).collect(),
             message: parts.iter().find_map(message),
+            cleanup: cleanup::commands(step, parts),
         }
     }
 }
 
-/// What went wrong with a job.
+/// Problem of a job.
 fn message(part: &JobPart) -> Option<String> {
     match part {
         JobPart::Refused(why) => Some(format!("not submitted: {why}")),
         JobPart::Failed(why) => Some(why.clone()),
-        JobPart::Gone(job) => Some(format!("job {job} is not in Ganeti's queue any more")),
-        JobPart::Ended(job, JobStatus::Canceled, _) => Some(format!("job {job} was cancelled")),
-        JobPart::Ended(job, JobStatus::Error, why) => {
-            let why = why.as_deref().unwrap_or("Ganeti gives no reason");
+        JobPart::Gone { job, .. } => Some(format!("job {job} is not in Ganeti's queue any more")),
+        JobPart::Ended { job, status: JobStatus::Canceled, .. } => Some(format!("job {job} was cancelled")),
+        JobPart::Ended { job, status: JobStatus::Error, message, .. } => {
+            let why = message.as_deref().unwrap_or("Ganeti gives no reason");
             Some(format!("job {job} failed: {why}"))
         }
         JobPart::Submitting => Some("it is unknown whether its job was submitted".to_owned()),

@@ -1,7 +1,7 @@
 //! The walk over a plan: jobset by jobset, never a step before those that it
 //! depends on, never a step twice.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::client::JobClient;
@@ -21,7 +21,7 @@ use crate::remote::CallError;
 pub(super) const ATTEMPTS: u32 = 12;
 /// Attempts to submit the same jobs, where Ganeti surely did not get them.
 const SUBMISSIONS: u32 = 5;
-/// How long to wait for a change before asking anyway.
+/// Longest wait for a change before Ganeti is asked anyway.
 const CHANGE: Duration = Duration::from_secs(60);
 /// The shortest wait.
 const TICK: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ pub struct Runner<'a> {
     pub(super) header: &'a Header,
     journal: Journal,
     pub(super) state: State,
-    /// Whether no new step is begun.
+    /// True if no new step is begun.
     pub(super) stopping: bool,
     pub(super) terms: RunTerms,
     pub(super) streaming: Streaming,
@@ -41,6 +41,8 @@ pub struct Runner<'a> {
     pub(super) awaited: Vec<AwaitedNode>,
     /// When jobs were seen running first, in milliseconds since 1970.
     running_since: HashMap<JobId, u64>,
+    /// Jobs of an earlier program at whose state this one has not looked yet.
+    pub(super) inherited: HashSet<JobId>,
     /// Attempts to submit that came to nothing, since the last one that did not.
     vain: u32,
     /// Attempts to wait that failed, since the last one that did not.
@@ -74,6 +76,7 @@ impl<'a> Runner<'a> {
             streaming,
             awaited: Vec::new(),
             running_since: HashMap::new(),
+            inherited: HashSet::new(),
             vain: 0,
             deaf: 0,
             got: Vec::new(),
@@ -211,7 +214,7 @@ impl<'a> Runner<'a> {
         &self.header.work.step(mark.step).task
     }
 
-    /// Whether a node may lose its power: only if the cluster says at this moment that it
+    /// Tells if a node may lose its power: only if the cluster says at this moment that it
     /// holds no instance. Otherwise the step has failed.
     fn may_power_off(&mut self, mark: JobMark) -> MayEnd<bool> {
         let node = &self.header.work.step(mark.step).subject;
@@ -303,16 +306,9 @@ impl<'a> Runner<'a> {
 
     /// Waits until a job is further than before; false if none is under way.
     fn follow(&mut self) -> MayEnd<bool> {
-        let watched: Vec<Watched> = self
-            .state
-            .parts()
-            .filter_map(|(_, part)| match part {
-                JobPart::Submitted(id, status) => Some(Watched { id: *id, status: *status }),
-                _ => None,
-            })
-            .collect();
+        let mut watched: Vec<Watched> = self.state.under_way().collect();
         self.try_nodes()?;
-        let watched: Vec<Watched> = watched.into_iter().chain(self.trials()).collect();
+        watched.extend(self.trials());
         let due = self.next_trial();
         if watched.is_empty() {
             due.into_iter().for_each(|time| self.around.pause(time.max(TICK)));
@@ -355,12 +351,18 @@ impl<'a> Runner<'a> {
         let Some(JobPart::Submitted(_, before)) = self.state.part(mark) else { return Ok(()) };
         let before = *before;
         let state = self.verified(mark, id, state)?;
+        if state.status.is_some() {
+            self.inherited.remove(&id);
+        }
         match state.status {
-            None => self.record(Record::Gone { mark, job: id })?,
+            None => {
+                let begun = before == JobStatus::Running || self.inherited.contains(&id);
+                self.record(Record::Gone { mark, job: id, begun })?;
+            }
             Some(status) if status.is_final() => {
                 let took = self.running_since.remove(&id).map(|since| self.millis().saturating_sub(since));
-                let message = state.message.clone();
-                self.record(Record::Ended { mark, job: id, status, message, took })?;
+                let JobState { message, failed_opcode, .. } = state.clone();
+                self.record(Record::Ended { mark, job: id, status, message, took, failed_opcode })?;
                 if self.submit_again(mark, &state)? {
                     return Ok(());
                 }
@@ -397,15 +399,16 @@ impl<'a> Runner<'a> {
 
     /// Tells of a step that came to its end, if it did.
     pub(super) fn tell_of_end(&mut self, step: StepIdx) {
-        let StepReport { state, message, .. } = self.report_on(step);
+        let StepReport { state, message, cleanup, .. } = self.report_on(step);
         if matches!(state, StepState::Done | StepState::Failed | StepState::Unknown | StepState::Dropped) {
             let title = self.header.work.step(step).title();
-            self.around.event(&Event::StepEnded { step: step.number(), title, state, message });
+            let cleanup = cleanup.iter().map(ToString::to_string).collect();
+            self.around.event(&Event::StepEnded { step: step.number(), title, state, message, cleanup });
         }
     }
 
     fn report_on(&self, step: StepIdx) -> StepReport {
-        let report = StepReport::of(self.state.step(step));
+        let report = StepReport::of(self.header.work.step(step), self.state.step(step));
         match self.streaming.dropped.get(&step) {
             Some(cause) => report.dropped(*cause),
             None => report,

@@ -33,22 +33,22 @@ pub struct SavedPlan {
     /// The cluster, where that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterId>,
-    /// What the groups were like that it touches: see [`crate::plan::fresh::fingerprint`].
+    /// Fingerprint of the groups that it touches: see [`crate::plan::fresh::fingerprint`].
     pub fingerprint: String,
     /// The options that it was made with, but for those that say where the cluster is and what becomes of the plan.
     pub options: Vec<String>,
-    /// What the comments of the opcodes begin with, before the version.
+    /// Beginning of the comments of the opcodes, before the version.
     pub purpose: String,
     /// UUID of the group that it is for; empty if there are several.
     pub group: String,
     /// UUIDs of the groups that it touches.
     pub groups: Vec<String>,
-    /// Whether it was made with `--ignore-soft-errors`.
+    /// True if it was made with `--ignore-soft-errors`.
     pub ignore_soft_errors: bool,
     /// `--keep-reserve` of whoever made it, if that was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_reserve: Option<usize>,
-    /// What is to be done.
+    /// The steps that are to be done.
     pub work: Work,
     /// Check sum over all the rest.
     pub sum: String,
@@ -70,7 +70,7 @@ impl SavedPlan {
         half_digest(text)
     }
 
-    /// What is wrong with a plan that was read.
+    /// Fault of a plan that was read.
     fn fault(&self) -> Option<String> {
         if self.sum != self.expected_sum() {
             return Some("the check sum is wrong: the plan was changed since it was saved".to_owned());
@@ -81,7 +81,7 @@ impl SavedPlan {
     /// Reads the content of a file.
     ///
     /// # Errors
-    /// What is wrong with it, in one line.
+    /// Its fault, in one line.
     pub fn parse(bytes: &[u8]) -> Result<SavedPlan, String> {
         #[derive(Deserialize)]
         struct Form {
@@ -100,7 +100,7 @@ impl SavedPlan {
     /// Reads a file, to look at the plan.
     ///
     /// # Errors
-    /// What is wrong with the file or its content.
+    /// Faults of the file or its content.
     pub fn read(path: &Path) -> Result<SavedPlan, LoadError> {
         SavedPlan::read_of(path, Readers::Anyone)
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals as Incoming;
 
-/// What a signal asks for.
+/// Wish that a signal stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignalWish {
     /// No new jobs; wait for those under way (the first SIGINT).
@@ -57,12 +57,12 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Whether no new jobs should be submitted.
+    /// Tells if no new jobs should be submitted.
     pub fn wants_to_stop(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// Whether new jobs should wait: SIGUSR1 says so, and the next one that they should not.
+    /// Tells if new jobs should wait: SIGUSR1 says so, and the next one that they should not.
     pub fn is_paused(&self) -> bool {
         self.paused.load(Ordering::SeqCst)
     }

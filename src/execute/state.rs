@@ -1,13 +1,13 @@
-//! How far a run is. The journal's records are the only way in which it changes, so
+//! State of a run. The journal's records are the only way in which it changes, so
 //! that reading a journal gives the state that the run was in.
 
 use std::collections::HashSet;
 
-use super::job::{JobId, JobMark, JobStatus};
+use super::job::{JobId, JobMark, JobStatus, Watched};
 use super::journal::Record;
 use crate::plan::graph::StepIdx;
 
-/// How far one job of a step is.
+/// State of one job of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobPart {
     /// Nothing was done about it.
@@ -19,9 +19,23 @@ pub enum JobPart {
     /// Ganeti refused it, and says why.
     Refused(String),
     /// It came to its end.
-    Ended(JobId, JobStatus, Option<String>),
+    Ended {
+        /// Its number.
+        job: JobId,
+        /// How.
+        status: JobStatus,
+        /// The words of its failed opcode.
+        message: Option<String>,
+        /// Position of the opcode that failed while it was carried out.
+        failed_opcode: Option<usize>,
+    },
     /// It was submitted and is not in Ganeti's queue any more.
-    Gone(JobId),
+    Gone {
+        /// Its number.
+        job: JobId,
+        /// True unless it was last seen before it began.
+        begun: bool,
+    },
     /// This program has done it itself.
     Performed,
     /// This program was to do it itself, and could not.
@@ -32,7 +46,9 @@ impl JobPart {
     /// Its number in Ganeti's queue, if it got there.
     pub fn job(&self) -> Option<JobId> {
         match self {
-            JobPart::Submitted(id, _) | JobPart::Ended(id, ..) | JobPart::Gone(id) => Some(*id),
+            JobPart::Submitted(id, _) | JobPart::Ended { job: id, .. } | JobPart::Gone { job: id, .. } => {
+                Some(*id)
+            }
             JobPart::NotStarted
             | JobPart::Submitting
             | JobPart::Refused(_)
@@ -41,16 +57,16 @@ impl JobPart {
         }
     }
 
-    /// Whether it ended well.
+    /// Tells if it ended well.
     pub fn is_done(&self) -> bool {
-        matches!(self, JobPart::Ended(_, JobStatus::Success, _) | JobPart::Performed)
+        matches!(self, JobPart::Ended { status: JobStatus::Success, .. } | JobPart::Performed)
     }
 
-    /// Whether it ended otherwise.
+    /// Tells if it ended otherwise.
     pub fn has_failed(&self) -> bool {
         match self {
-            JobPart::Refused(_) | JobPart::Gone(_) | JobPart::Failed(_) => true,
-            JobPart::Ended(_, status, _) => *status != JobStatus::Success,
+            JobPart::Refused(_) | JobPart::Gone { .. } | JobPart::Failed(_) => true,
+            JobPart::Ended { status, .. } => *status != JobStatus::Success,
             JobPart::NotStarted | JobPart::Submitting | JobPart::Submitted(..) | JobPart::Performed => false,
         }
     }
@@ -67,7 +83,7 @@ pub enum RecordError {
     NotFinal {
         /// Its number.
         job: JobId,
-        /// How it would have ended.
+        /// The ending that it cannot have.
         status: JobStatus,
     },
     /// The plan has no such job.
@@ -78,12 +94,12 @@ pub enum RecordError {
     OutOfTurn {
         /// The job.
         mark: JobMark,
-        /// What it would become.
+        /// The state that it would get.
         what: &'static str,
     },
 }
 
-/// How far all jobs of a run are.
+/// States of all jobs of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     /// By step and part.
@@ -121,6 +137,14 @@ impl State {
         self.steps.iter().enumerate().flat_map(of_step)
     }
 
+    /// Jobs in Ganeti's queue that have not ended.
+    pub fn under_way(&self) -> impl Iterator<Item = Watched> {
+        self.parts().filter_map(|(_, part)| match part {
+            JobPart::Submitted(id, status) => Some(Watched { id: *id, status: *status }),
+            _ => None,
+        })
+    }
+
     /// One job.
     pub fn part(&self, mark: JobMark) -> Option<&JobPart> {
         self.steps.get(mark.step.get())?.get(mark.part)
@@ -131,22 +155,22 @@ impl State {
         self.parts().find(|(_, part)| part.job() == Some(id)).map(|(mark, _)| mark)
     }
 
-    /// Whether a number is in use, or was.
+    /// Tells if a number is in use, or was.
     pub fn knows(&self, id: JobId) -> bool {
         self.jobs.contains(&id)
     }
 
-    /// Whether all jobs of a step ended well.
+    /// Tells if all jobs of a step ended well.
     pub fn is_done(&self, step: StepIdx) -> bool {
         self.steps[step.get()].iter().all(JobPart::is_done)
     }
 
-    /// Whether some job of a step failed.
+    /// Tells if some job of a step failed.
     pub fn has_failed(&self, step: StepIdx) -> bool {
         self.steps[step.get()].iter().any(JobPart::has_failed)
     }
 
-    /// Whether something was done about a step.
+    /// Tells if something was done about a step.
     pub fn has_begun(&self, step: StepIdx) -> bool {
         self.steps[step.get()].iter().any(|part| *part != JobPart::NotStarted)
     }
@@ -187,15 +211,16 @@ impl State {
                 self.change(*mark, "refused", submitting, JobPart::Refused(why.clone()))
             }),
             Record::Again { mark } => {
-                let failed = |part: &JobPart| matches!(part, JobPart::Ended(_, JobStatus::Error, _));
+                let failed = |part: &JobPart| matches!(part, JobPart::Ended { status: JobStatus::Error, .. });
                 self.change(*mark, "submitted again", failed, JobPart::NotStarted)
             }
-            Record::Ended { mark, job, status, message, .. } => {
+            Record::Ended { mark, job, status, message, failed_opcode, .. } => {
                 if !status.is_final() {
                     return Err(RecordError::NotFinal { job: *job, status: *status });
                 }
                 let known = |part: &JobPart| matches!(part, JobPart::Submitted(id, _) if id == job);
-                self.change(*mark, "ended", known, JobPart::Ended(*job, *status, message.clone()))
+                let (job, status, message, failed_opcode) = (*job, *status, message.clone(), *failed_opcode);
+                self.change(*mark, "ended", known, JobPart::Ended { job, status, message, failed_opcode })
             }
             Record::Failed { mark, why } => {
                 let known = |part: &JobPart| *part == JobPart::Submitting;
@@ -204,9 +229,9 @@ impl State {
             Record::Performed { mark } => {
                 self.change(*mark, "done", |part| *part == JobPart::Submitting, JobPart::Performed)
             }
-            Record::Gone { mark, job } => {
+            Record::Gone { mark, job, begun } => {
                 let known = |part: &JobPart| matches!(part, JobPart::Submitted(id, _) if id == job);
-                self.change(*mark, "gone", known, JobPart::Gone(*job))
+                self.change(*mark, "gone", known, JobPart::Gone { job: *job, begun: *begun })
             }
             Record::Resumed { .. } | Record::Closed { .. } => Ok(()),
         }

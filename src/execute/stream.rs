@@ -11,13 +11,13 @@ use super::state::JobPart;
 use crate::plan::graph::StepIdx;
 use crate::plan::work::Task;
 
-/// How often a job is submitted again that failed for a reason that passes.
+/// Most times that a job is submitted again that failed for a reason that passes.
 const RETRIES: u32 = 6;
-/// How often to look whether new jobs may be submitted again.
+/// Time between two looks whether new jobs may be submitted again.
 const PAUSED: Duration = Duration::from_secs(1);
 
 impl Runner<'_> {
-    /// What is done about failures of this run.
+    /// Fate of the other steps after a failure in this run.
     pub(super) fn on_failure(&self) -> OnFailure {
         self.header.stream.as_ref().map_or(OnFailure::Stop, |pace| pace.on_failure)
     }
@@ -66,7 +66,7 @@ impl Runner<'_> {
         self.tell_of_end(step);
     }
 
-    /// Whether a step that begins now will have ended in time.
+    /// Tells if a step that begins now will have ended in time.
     fn is_in_time(&self, step: StepIdx) -> bool {
         let Some(deadline) = self.terms.deadline else { return true };
         let own = || self.terms.seconds.get(step.get()).copied().unwrap_or(0.0);
@@ -81,7 +81,7 @@ impl Runner<'_> {
         self.streaming.again.get(&step).is_none_or(|(at, _)| *at <= self.around.now())
     }
 
-    /// Whether new steps have to wait at the wish of whoever looks on; says so when that changes.
+    /// Tells if new steps have to wait at the wish of whoever looks on; says so when that changes.
     pub(super) fn look_for_a_pause(&mut self) {
         let is_paused = self.around.is_paused() && !self.stopping;
         if is_paused != self.streaming.is_paused {
@@ -90,7 +90,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Whether a step that has not begun may do so as far as that is about the whole run.
+    /// Tells if a step that has not begun may do so as far as that is about the whole run.
     pub(super) fn may_begin(&self) -> bool {
         !self.stopping && !self.streaming.is_paused
     }

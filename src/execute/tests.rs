@@ -19,15 +19,7 @@ use crate::plan::work::{Relocation, Task, Work, WorkStep};
 
 fn step(number: usize, opcodes: usize) -> WorkStep {
     let instance = format!("i{number}");
-    let opcode = |_| Opcode::Migrate {
-        instance_name: instance.clone(),
-        target_node: None,
-        allow_runtime_changes: false,
-        ignore_ipolicy: false,
-        cleanup: false,
-        allow_failover: true,
-        ignore_hvversions: true,
-    };
+    let opcode = |_| Opcode::migrate(&instance, None);
     let place = |primary: &str| Placement { primary: primary.to_owned(), secondary: None };
     WorkStep {
         freight: None,
@@ -89,7 +81,7 @@ fn state(header: &Header) -> state::State {
     state::State::new(header.parts())
 }
 
-/// Whether what a journal says is so: a job that it calls absent or knows nothing about
+/// Checks that a journal is true: a job that it calls absent or knows nothing about
 /// is not in the queue, others are known by their numbers.
 fn check_journal(paper: &Paper, cluster: &FakeCluster) {
     let read = journal::parse::<journal::Read>(&paper.bytes.borrow()).map_err(|e| format!("{e:?}")).unwrap();
@@ -144,6 +136,67 @@ fn chains_wait_for_each_other_in_the_queue() {
     let job = |id| Some(JobId(id));
     // one step has one job, the next two, the last three
     assert_eq!(depends, [None, None, job(102), None, job(104), job(105)]);
+}
+
+/// The command that tidies up after a step, as the report has it.
+fn way_out(report: &Report, step: usize) -> Vec<String> {
+    report.steps[step].cleanup.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn migrations_that_may_be_half_done_are_told_with_the_way_out() {
+    let mark = |part| JobMark { step: StepIdx::new(2), part };
+    let command = "gnt-instance migrate --cleanup -f i2";
+    for joins in [true, false] {
+        // the step is one job with three migrations, or three jobs
+        for (fate, told) in [
+            (Fate::Error, true),
+            // last seen when it ran
+            (Fate::Gone, true),
+            (Fate::Canceled, false),
+            (Fate::Success, false),
+        ] {
+            let (report, _) = run_with(&[3], joins, vec![(mark(0), fate)]);
+            assert_eq!(way_out(&report, 2), if told { vec![command] } else { Vec::new() }, "{fate:?}");
+            assert_eq!(report.cleanup().len(), usize::from(told));
+        }
+    }
+}
+
+#[test]
+fn the_journal_keeps_what_may_be_half_done() {
+    let header = header(&[2], true);
+    let mut around = FakeHost::default();
+    let mut cluster = cluster(&header, &around.clock);
+    let mark = |step| JobMark { step: StepIdx::new(step), part: 0 };
+    cluster.fates = vec![(mark(0), Fate::Error), (mark(1), Fate::Gone)];
+    let (report, paper) = run(&header, &mut cluster, &mut around);
+    let (read, _) = paper.go_on::<journal::Read>();
+    let again = Report::of(Ending::Failed, &read.header.work, &read.state);
+    assert_eq!(again, report);
+    assert_eq!(way_out(&again, 0), ["gnt-instance migrate --cleanup -f i0"]);
+    assert_eq!(way_out(&again, 1), ["gnt-instance migrate --cleanup -f i1"]);
+}
+
+#[test]
+fn jobs_that_left_the_queue_after_a_program_was_killed_may_be_half_done() {
+    let header = header(&[1], true);
+    let paper = Paper::default();
+    let journal = Journal::begin(Box::new(paper.clone()), &header).unwrap();
+    let mut around = FakeHost::default();
+    let mut cluster = cluster(&header, &around.clock);
+    cluster.fates = vec![(JobMark { step: StepIdx::new(0), part: 0 }, Fate::Gone)];
+    cluster.faults = vec![CallFault::None, CallFault::KilledBefore].into();
+    let killed = catch_unwind(AssertUnwindSafe(|| {
+        Runner::new(&mut cluster, &mut around, &header, journal, state(&header)).walk()
+    }));
+    assert!(killed.unwrap_err().is::<Killed>());
+    // nobody has seen how far it was
+    (0..9).for_each(|_| drop(cluster.next_change(&[], std::time::Duration::ZERO)));
+    let (read, journal): (journal::Read, _) = paper.go_on();
+    let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, read.state);
+    let report = runner.settle().expect("it is over");
+    assert_eq!(way_out(&report, 0), ["gnt-instance migrate --cleanup -f i0"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a run that failed half-way leaves behind, taken back where that is safe.
+//! Traces of a run that failed half-way, taken back where that is safe.
 
 use super::report::{Report, StepState};
 use crate::plan::names::Impossible;
@@ -39,12 +39,12 @@ fn find<'w>(work: &'w Work, node: &str, task: &Task) -> impl Iterator<Item = (us
     work.steps.iter().enumerate().filter(is_it)
 }
 
-/// Whether nothing was done about the power of a node.
+/// Tells if nothing was done about the power of a node.
 fn keeps_power(work: &Work, report: &Report, node: &str) -> bool {
     find(work, node, &Task::PowerOff).all(|(at, _)| !report.steps[at].began)
 }
 
-/// Whether a step was done to a node, or perhaps.
+/// Tells if a step was done to a node, or perhaps.
 fn is_so(work: &Work, report: &Report, node: &str, task: &Task) -> bool {
     let is_so = |state| !matches!(state, StepState::NotStarted | StepState::Failed);
     find(work, node, task).any(|(at, _)| is_so(report.steps[at].state))
@@ -80,7 +80,7 @@ mod tests {
         work.finish().unwrap()
     }
 
-    /// What is undone if the first steps were done and the next went like this.
+    /// Titles of the steps that undo the first steps, if these were done and the next went like this.
     fn undone(done: usize, next: StepState, began: bool) -> Vec<String> {
         let work = work();
         let step = |at: usize| {
@@ -89,7 +89,13 @@ mod tests {
                 std::cmp::Ordering::Equal => next,
                 std::cmp::Ordering::Greater => StepState::NotStarted,
             };
-            StepReport { state, began: began && at == done || at < done, jobs: Vec::new(), message: None }
+            StepReport {
+                state,
+                began: began && at == done || at < done,
+                jobs: Vec::new(),
+                message: None,
+                cleanup: Vec::new(),
+            }
         };
         let report = Report { ending: Ending::Failed, steps: (0..work.steps.len()).map(step).collect() };
         let undoing = undo(&work, &report).unwrap();

@@ -12,7 +12,7 @@ use crate::remote::CallError;
 /// Most jobs that are waited for at once; the others have their turn when one of these ends.
 const MOST: usize = 16;
 
-/// How long Ganeti may take to say that nothing has changed.
+/// Longest time for Ganeti to say that nothing has changed.
 pub const ANSWER: Duration = Duration::from_secs(120);
 
 /// A wait that took so long was one: the next may begin at once.
@@ -26,10 +26,10 @@ const NEWS_PAUSE: Duration = Duration::from_secs(2);
 /// The longest pause where there was nothing new.
 const IDLE_PAUSE: Duration = Duration::from_secs(8);
 
-/// What Ganeti said about a job that was waited for.
+/// Answer about a job that was waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JobChange {
-    /// How far it is now; none if nothing has changed.
+    /// Its state now; none if nothing has changed.
     pub status: Option<JobStatus>,
     /// The number of its newest message.
     pub serial: Option<u64>,
@@ -48,20 +48,20 @@ pub struct Watchers {
     /// The newest message of each job: Ganeti answers at once if there is one that it
     /// has not told of.
     serials: HashMap<JobId, u64>,
-    /// How fast the answers about each job come.
+    /// Speed of the answers about each job.
     paces: HashMap<JobId, Pace>,
 }
 
 /// The end of a wait: for which job, how long it took, and what it gave.
 type WaitEnd = (JobId, Duration, Result<JobChange, CallError>);
 
-/// How fast the answers about a job come. Ganeti answers when something happens, or after half a
+/// Speed of the answers about a job. Ganeti answers when something happens, or after half a
 /// minute; a daemon that answers at once every time must not be asked a thousand times a second.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pace {
-    /// How many answers in a row came at once.
+    /// Number of answers in a row that came at once.
     quick: u32,
-    /// Whether the last one told something new.
+    /// True if the last one told something new.
     news: bool,
 }
 
@@ -71,7 +71,7 @@ impl Pace {
         Pace { quick: if took < PATIENT { self.quick.saturating_add(1) } else { 0 }, news }
     }
 
-    /// How long to wait before asking again.
+    /// Pause before the next question.
     fn pause(self) -> Duration {
         let Some(doublings) = self.quick.checked_sub(FREE + 1) else { return Duration::ZERO };
         let longest = if self.news { NEWS_PAUSE } else { IDLE_PAUSE };
@@ -91,7 +91,7 @@ impl Watchers {
     /// of which this is known. `wait` makes a wait.
     ///
     /// # Errors
-    /// What is wrong with a connection.
+    /// Problems of a connection.
     pub fn next(
         &mut self,
         jobs: &[Watched],

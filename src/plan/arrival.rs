@@ -1,4 +1,4 @@
-//! Where the work of a plan leads, and whether a cluster is like that.
+//! End of the work of a plan, and whether a cluster is like that.
 //!
 //! Jobs can end in success without having done what they were for. So what the work has done to
 //! instances and nodes is compared with the cluster afterwards. What it has not touched is not
@@ -15,21 +15,21 @@ use crate::model::{Cluster, Instance, Placement};
 /// The flags of a node that work sets; what is not known, or not set, is not compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NodeFlags {
-    /// Whether it is out of use.
+    /// True if it is out of use.
     pub offline: Option<bool>,
-    /// Whether it takes no more instances.
+    /// True if it takes no more instances.
     pub drained: Option<bool>,
-    /// Whether it has power, by what Ganeti knows.
+    /// True if it has power, by what Ganeti knows.
     pub powered: Option<bool>,
 }
 
-/// What the work did that the cluster does not show.
+/// Effect of the work that the cluster does not show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missed {
     /// The full name of the instance or the node.
     pub subject: String,
     pub is_node: bool,
-    /// What it is like and what it should be like, in one line.
+    /// Its state and the state that it should have, in one line.
     pub text: String,
 }
 
@@ -49,7 +49,7 @@ pub struct End<'w> {
 }
 
 impl<'w> End<'w> {
-    /// Where the steps of some work lead, if all are done.
+    /// End that the steps of some work lead to, if all are done.
     pub fn of(work: &'w Work) -> End<'w> {
         let mut end = End::default();
         for step in &work.steps {
@@ -72,7 +72,7 @@ impl<'w> End<'w> {
         asked.map(|(name, _)| *name)
     }
 
-    /// What is different on a cluster; `flags` are those of its nodes, by name.
+    /// Differences on a cluster; `flags` are those of its nodes, by name.
     pub fn missed(&self, now: &Cluster, flags: &HashMap<String, NodeFlags>) -> Vec<Missed> {
         let mut by_name: HashMap<&str, Vec<&Instance>> = HashMap::new();
         for instance in now.instances.iter().filter(|i| self.instances.contains_key(i.name.as_str())) {

@@ -14,7 +14,7 @@ pub enum NoWayBack {
     Node {
         /// Number of the step, from 1.
         number: usize,
-        /// What it did.
+        /// The step in words.
         title: String,
     },
     /// The cluster has no such instance or node any more.
@@ -34,9 +34,9 @@ pub enum NoWayBack {
         number: usize,
         /// The instance.
         instance: String,
-        /// Where it is.
+        /// Its place now.
         is: String,
-        /// Where the step left it.
+        /// Its place after the step.
         was: String,
     },
     /// It does not come back by one move.

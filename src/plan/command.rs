@@ -17,7 +17,7 @@ pub fn commands(cluster: &Cluster, step: &Step) -> Result<Vec<Command>, Impossib
     let mut commands = Vec::new();
     for part in WorkStep::of_move(cluster, step) {
         for opcode in &part.opcodes {
-            commands.extend(command(&part, opcode)?);
+            commands.extend(command(opcode, way(&part, opcode))?);
         }
     }
     Ok(commands)
@@ -30,7 +30,7 @@ pub fn commands(cluster: &Cluster, step: &Step) -> Result<Vec<Command>, Impossib
 pub fn lines(step: &WorkStep, power: Option<&str>) -> Result<Vec<Line>, Impossible> {
     let mut lines = Vec::new();
     for opcode in &step.opcodes {
-        lines.extend(command(step, opcode)?.map(Line::Run));
+        lines.extend(command(opcode, way(step, opcode))?.map(Line::Run));
     }
     let switched = |word, name: &Name| match power {
         Some(command) => Command::given(command).word(word).operand(name),
@@ -62,6 +62,14 @@ pub fn lines(step: &WorkStep, power: Option<&str>) -> Result<Vec<Line>, Impossib
     Ok(lines)
 }
 
+/// The command that tidies up after an opcode that may have failed half-way; none if Ganeti has none.
+///
+/// # Errors
+/// A name that Ganeti cannot have.
+pub fn cleanup_command(opcode: &Opcode) -> Result<Option<Command>, Impossible> {
+    opcode.cleanup().map_or(Ok(None), |tidying| command(&tidying, Some(LegKind::Migrates)))
+}
+
 /// Fails unless a node holds no instance.
 fn is_empty(node: &Name) -> Line {
     let fields = ["gnt-node", "list", "--no-headers", "--separator=:", "-o", "pinst_cnt,sinst_cnt"];
@@ -69,11 +77,11 @@ fn is_empty(node: &Name) -> Line {
     Line::Expect { command, answer: "0:0", otherwise: format!("{} is not empty", node.as_str()) }
 }
 
-/// The command line of an opcode of a step; nothing if plans have no such opcode.
+/// The command line of an opcode that moves its instance in this way; nothing if plans have no such opcode.
 ///
 /// # Errors
 /// A name that Ganeti cannot have.
-fn command(step: &WorkStep, opcode: &Opcode) -> Result<Option<Command>, Impossible> {
+fn command(opcode: &Opcode, way: Option<LegKind>) -> Result<Option<Command>, Impossible> {
     let instance = |name: &String| Name::of(NameOf::Instance, name);
     let node = |name: &String| Name::of(NameOf::Node, name);
     let of_instance = |words: &[&'static str]| Command::new(&[&["gnt-instance"], words].concat());
@@ -82,9 +90,12 @@ fn command(step: &WorkStep, opcode: &Opcode) -> Result<Option<Command>, Impossib
         None => Ok(command),
     };
     Ok(Some(match opcode {
+        Opcode::Migrate { instance_name, target_node, cleanup: true, .. } => {
+            to(of_instance(&["migrate", "--cleanup", "-f"]), target_node)?.operand(&instance(instance_name)?)
+        }
         Opcode::Migrate { instance_name, target_node, .. }
         | Opcode::Failover { instance_name, target_node, .. } => {
-            let verb = if way(step, opcode) == Some(LegKind::Migrates) { "migrate" } else { "failover" };
+            let verb = if way == Some(LegKind::Migrates) { "migrate" } else { "failover" };
             to(of_instance(&[verb, "-f"]), target_node)?.operand(&instance(instance_name)?)
         }
         Opcode::MoveDisks { instance_name, target_node, .. } => {
@@ -178,7 +189,7 @@ impl ListPart {
         }
     }
 
-    /// What begins; jobsets of moves have headings of their own.
+    /// Heading of the part; jobsets of moves have headings of their own.
     fn title(self) -> Option<&'static str> {
         match self {
             ListPart::Moves => None,
@@ -221,7 +232,7 @@ pub fn plan_lines(work: &Work, power: Option<&str>) -> Result<Vec<Line>, Impossi
     Ok(listed)
 }
 
-/// What stands before the commands of a script.
+/// Beginning of a script.
 pub const BALANCE_TITLE: &str = "\
 # Carries out the moves that hbal planned, in order. Jobs of one jobset touch
 # different nodes; they may also be started side by side.
@@ -239,7 +250,7 @@ pub const SQUEEZE_TITLE: &str = "\
 # or after that.
 ";
 
-/// How a move is written in step lines: `f` for a change of the primary to the
+/// A move as step lines have it: `f` for a change of the primary to the
 /// secondary, `r:NODE` for a new secondary, `fa:NODE` for any other node.
 pub fn notation(cluster: &Cluster, mv: Move) -> String {
     let alias = |n: NodeIdx| cluster.node(n).spec.alias();

@@ -1,4 +1,4 @@
-//! How long steps take: by how much they move, and how fast that goes.
+//! Times of steps: by how much they move, and how fast that goes.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::opcode::Opcode;
 use super::work::{Freight, Relocation, Task, Work, WorkStep};
 use crate::model::{Leg, Mib};
 
-/// What a leg of a move does.
+/// Kind of a leg of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LegKind {
     /// Its memory is copied while it runs.
@@ -26,18 +26,18 @@ impl LegKind {
     }
 }
 
-/// How fast things go. Bandwidths in MiB a second, times in seconds; all above 0, or 0 for times.
+/// Speeds. Bandwidths in MiB a second, times in seconds; all above 0, or 0 for times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
     /// Memory of a live migration.
     pub bandwidth: f64,
     /// Disks being copied.
     pub sync_rate: f64,
-    /// What a migration takes however small the instance is.
+    /// Time of a migration, however small the instance is.
     pub migration: f64,
     /// A failover: the instance stops and starts.
     pub failover: f64,
-    /// What replacing a secondary takes however small the disks are.
+    /// Time to replace a secondary, however small the disks are.
     pub replace: f64,
     /// A change of a node's flags or tags.
     pub change: f64,
@@ -76,7 +76,7 @@ pub struct Measured<'w> {
 }
 
 impl Rates {
-    /// How long a step takes, in seconds.
+    /// Time of a step, in seconds.
     pub fn seconds(&self, step: &WorkStep) -> f64 {
         match &step.task {
             Task::Move(_) | Task::Cross(_) => self.of_ways(step, &ways(step)),
@@ -92,7 +92,7 @@ impl Rates {
         }
     }
 
-    /// How long each step of a plan takes, in seconds.
+    /// Time of each step of a plan, in seconds.
     pub fn of(&self, work: &Work) -> Vec<f64> {
         work.steps.iter().map(|step| self.seconds(step)).collect()
     }
@@ -151,12 +151,12 @@ fn speed(copied: f64, took: f64, otherwise: f64) -> f64 {
     if copied > 0.0 && took > 0.0 { copied / took } else { otherwise }
 }
 
-/// What a step does, leg by leg, by its opcodes.
+/// Kinds of the legs of a step, by its opcodes.
 pub fn ways(step: &WorkStep) -> Vec<LegKind> {
     step.opcodes.iter().filter_map(|opcode| way(step, opcode)).collect()
 }
 
-/// How an opcode moves the instance of a step; nothing if it does not.
+/// Way in which an opcode moves the instance of a step; none if it does not.
 pub fn way(step: &WorkStep, opcode: &Opcode) -> Option<LegKind> {
     let runs = step.freight.as_ref().is_some_and(|freight| freight.memory.is_some());
     match opcode {
@@ -168,7 +168,7 @@ pub fn way(step: &WorkStep, opcode: &Opcode) -> Option<LegKind> {
     }
 }
 
-/// Where a step copies something from, and where to: a pair of nodes for each leg.
+/// Source and target of the copies of a step: a pair of nodes for each leg.
 pub(super) fn copies(step: &WorkStep) -> Vec<(String, String)> {
     let of = |relocation: &Relocation| {
         let legs = relocation.mv.clone().legs().scan(relocation.from.clone(), |at, leg| {
@@ -182,12 +182,12 @@ pub(super) fn copies(step: &WorkStep) -> Vec<(String, String)> {
     step.relocations().iter().flat_map(of).collect()
 }
 
-/// Whether a step copies disks.
+/// Tells if a step copies disks.
 pub(super) fn syncs(step: &WorkStep) -> bool {
     step.task == Task::Resync || ways(step).iter().any(LegKind::copies_disks)
 }
 
-/// What a step copies: memory and disks.
+/// Data that a step copies: memory and disks.
 pub fn data_of(step: &WorkStep) -> (Mib, Mib) {
     let ways = ways(step);
     let of = |is_wanted: fn(&LegKind) -> bool, size: fn(&Freight) -> i64| {
@@ -198,7 +198,7 @@ pub fn data_of(step: &WorkStep) -> (Mib, Mib) {
     (memory, of(LegKind::copies_disks, |freight| freight.disk))
 }
 
-/// What a plan copies: memory and disks.
+/// Data that a plan copies: memory and disks.
 pub fn data(work: &Work) -> (Mib, Mib) {
     let each = || work.steps.iter().map(data_of);
     (each().map(|(memory, _)| memory).sum(), each().map(|(_, disk)| disk).sum())

@@ -1,4 +1,4 @@
-//! Whether a plan still fits a cluster that was read again.
+//! Comparison of a plan with a cluster that was read again.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use super::work::Work;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx, Instance, Node, NodeIdx};
 
-/// What has changed in a group since a plan was made: nodes and instances that came, went
+/// Changes in a group since a plan was made: nodes and instances that came, went
 /// or moved, and nodes that went offline or came back; a line each. Names tell what is
 /// the same. Sizes and loads are not compared, as the plan's checker knows what they must be.
 pub fn differences(before: &Cluster, group: GroupIdx, now: &Cluster) -> Vec<String> {
@@ -36,7 +36,7 @@ pub fn differences(before: &Cluster, group: GroupIdx, now: &Cluster) -> Vec<Stri
     found
 }
 
-/// What some groups are like as far as a plan is about them, in a few characters: the names of their nodes and
+/// Fingerprint of some groups as far as a plan is about them, in a few characters: the names of their nodes and
 /// whether these are offline, and where their instances are.
 pub fn fingerprint(cluster: &Cluster, groups: &[GroupIdx]) -> String {
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! What waits for what in a plan. Jobsets are one way to walk it.
+//! Graph of the steps of a plan, by what waits for what. Jobsets are one way to walk it.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -82,7 +82,7 @@ impl<N> EdgeReason<N> {
 }
 
 words!(
-    /// What becomes of the later step if the earlier one fails.
+    /// Fate of the later step if the earlier one fails.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub Strength, "strength of an edge" {
@@ -102,9 +102,9 @@ pub struct Edge<W> {
     pub before: StepIdx,
     /// The one that waits for it.
     pub after: StepIdx,
-    /// What a failure means.
+    /// Meaning of a failure.
     pub strength: Strength,
-    /// What would go wrong otherwise.
+    /// Rule that would be broken otherwise.
     #[serde(flatten)]
     pub why: W,
 }
@@ -150,7 +150,7 @@ impl StepSet {
 }
 
 impl Precedence {
-    /// What edges between so many steps say. Edges that should be there, and need not, count for nothing.
+    /// Order that edges between so many steps give. Edges that should be there, and need not, count for nothing.
     pub fn of<W>(steps: usize, edges: &[Edge<W>]) -> Precedence {
         let mut direct: Vec<Vec<StepIdx>> = vec![Vec::new(); steps];
         for edge in edges.iter().filter(|edge| edge.strength != Strength::Should) {
@@ -176,7 +176,7 @@ impl Precedence {
         self.before.push(self.all_before(direct));
     }
 
-    /// Whether one step comes before another one in every order.
+    /// Tells if one step comes before another one in every order.
     pub fn precedes(&self, before: StepIdx, after: StepIdx) -> bool {
         self.before[after.0].contains(before)
     }
@@ -237,7 +237,7 @@ impl<N: Eq + Hash> Graph<N> {
         step
     }
 
-    /// What is added from now on waits for all that was added before.
+    /// Makes all steps that are added from now on wait for all that were added before.
     pub fn barrier(&mut self) {
         if self.open.is_empty() {
             return;
@@ -252,7 +252,7 @@ impl<N: Eq + Hash> Graph<N> {
         self.before.len()
     }
 
-    /// Whether there is no step.
+    /// Tells if there is no step.
     pub fn is_empty(&self) -> bool {
         self.before.is_empty()
     }
@@ -308,7 +308,7 @@ mod tests {
         sets
     }
 
-    /// Whether a step comes after another one in every order that the graph allows.
+    /// Tells if a step comes after another one in every order that the graph allows.
     fn follows(graph: &Graph<u8>, step: StepIdx, other: StepIdx) -> bool {
         graph.before(step).iter().any(|before| *before == other || follows(graph, *before, other))
     }

@@ -14,7 +14,7 @@ const HOST: usize = 255;
 /// Most characters of a tag.
 const TAG: usize = 128;
 
-/// What a name is of.
+/// Kind of thing that a name is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameOf {
     /// An instance.
@@ -39,7 +39,7 @@ impl fmt::Display for NameOf {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} '{}': Ganeti can have no such name, so there are no commands or jobs with it", shown_name(.name))]
 pub struct Impossible {
-    /// What it is said to be of.
+    /// Kind of thing that it is said to be of.
     pub kind: NameOf,
     /// The name as it was read.
     pub name: String,
@@ -101,7 +101,7 @@ impl Name {
     }
 }
 
-/// Whether it can be the name of a host.
+/// Tells if it can be the name of a host.
 pub(crate) fn is_host(name: &str) -> bool {
     let known = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     (1..=HOST).contains(&name.len())

@@ -22,15 +22,15 @@ pub enum Opcode {
         /// The node, where the storage leaves a choice.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target_node: Option<String>,
-        /// Whether its memory may shrink for it.
+        /// True if its memory may shrink for it.
         allow_runtime_changes: bool,
-        /// Whether the policy may be broken.
+        /// True if the policy may be broken.
         ignore_ipolicy: bool,
-        /// Whether this only tidies up after an earlier attempt.
+        /// True if this only tidies up after an earlier attempt.
         cleanup: bool,
-        /// Whether an instance that does not run fails over.
+        /// True if an instance that does not run fails over.
         allow_failover: bool,
-        /// Whether versions of the hypervisor may differ.
+        /// True if versions of the hypervisor may differ.
         ignore_hvversions: bool,
     },
     /// The instance is stopped and started on another node.
@@ -40,14 +40,14 @@ pub enum Opcode {
         instance_name: String,
         /// Seconds to wait for it to stop.
         shutdown_timeout: u32,
-        /// Whether disks need not be consistent.
+        /// True if disks need not be consistent.
         ignore_consistency: bool,
         /// The node, where the storage leaves a choice.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target_node: Option<String>,
-        /// Whether the policy may be broken.
+        /// True if the policy may be broken.
         ignore_ipolicy: bool,
-        /// Whether this only tidies up after an earlier attempt.
+        /// True if this only tidies up after an earlier attempt.
         cleanup: bool,
     },
     /// The instance is stopped.
@@ -57,7 +57,7 @@ pub enum Opcode {
         instance_name: String,
         /// Seconds to wait for it to stop.
         timeout: u32,
-        /// Whether it counts as stopped if its node is offline.
+        /// True if it counts as stopped if its node is offline.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ignore_offline_nodes: Option<bool>,
     },
@@ -66,7 +66,7 @@ pub enum Opcode {
     Startup {
         /// Full name.
         instance_name: String,
-        /// Whether to do it against advice.
+        /// True if it is done against advice.
         force: bool,
     },
     /// Copies of the disks are made anew: on a new secondary node, or where they are.
@@ -74,9 +74,9 @@ pub enum Opcode {
     ReplaceDisks {
         /// Full name.
         instance_name: String,
-        /// Whether the old secondary is let go before the copy is complete.
+        /// True if the old secondary is let go before the copy is complete.
         early_release: bool,
-        /// Whether the policy may be broken.
+        /// True if the policy may be broken.
         ignore_ipolicy: bool,
         mode: ReplaceMode,
         /// The disks; none for all of them.
@@ -92,11 +92,11 @@ pub enum Opcode {
         instance_name: String,
         /// Seconds to wait for it to stop.
         shutdown_timeout: u32,
-        /// Whether the policy may be broken.
+        /// True if the policy may be broken.
         ignore_ipolicy: bool,
         /// The node.
         target_node: String,
-        /// Whether disks need not be consistent.
+        /// True if disks need not be consistent.
         ignore_consistency: bool,
     },
     /// The copies of the disks are connected with each other.
@@ -104,7 +104,7 @@ pub enum Opcode {
     ActivateDisks {
         /// Full name.
         instance_name: String,
-        /// Whether the job ends only when both copies are the same.
+        /// True if the job ends only when both copies are the same.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         wait_for_sync: bool,
     },
@@ -123,7 +123,7 @@ pub enum Opcode {
     Reinstall {
         /// Full name.
         instance_name: String,
-        /// Whether the variant of the system need not be known.
+        /// True if the variant of the system need not be known.
         force_variant: bool,
     },
     /// Ganeti tells of the state of instances and their disks.
@@ -131,25 +131,25 @@ pub enum Opcode {
     QueryData {
         /// Full names.
         instances: Vec<String>,
-        /// Whether their nodes need not be asked.
+        /// True if their nodes need not be asked.
         r#static: bool,
-        /// Whether nobody may change them meanwhile.
+        /// True if nobody may change them meanwhile.
         use_locking: bool,
     },
     /// Time passes.
     #[serde(rename = "OP_TEST_DELAY")]
     Delay {
-        /// How much, in seconds.
+        /// Its length, in seconds.
         duration: Number,
-        /// Whether on the master.
+        /// True if time passes on the master.
         on_master: bool,
         /// Other nodes where it does.
         on_nodes: Vec<String>,
-        /// How often once more.
+        /// Number of repetitions.
         repeat: u32,
-        /// Whether others may end it.
+        /// True if others may end it.
         interruptible: bool,
-        /// Whether nothing is locked.
+        /// True if nothing is locked.
         no_locks: bool,
     },
     /// Flags of a node change.
@@ -157,15 +157,15 @@ pub enum Opcode {
     NodeSetParams {
         /// Full name.
         node_name: String,
-        /// Whether to do it against advice.
+        /// True if it is done against advice.
         force: bool,
-        /// Whether the node is offline from now on.
+        /// True if the node is offline from now on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         offline: Option<bool>,
-        /// Whether the node is drained from now on.
+        /// True if the node is drained from now on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         drained: Option<bool>,
-        /// Whether another node may become a master candidate for it.
+        /// True if another node may become a master candidate for it.
         auto_promote: bool,
     },
     /// The power of nodes is switched by their helper programs.
@@ -177,7 +177,7 @@ pub enum Opcode {
         command: PowerCommand,
         /// Seconds that the helper may take.
         timeout: u32,
-        /// Whether what is known of the power does not matter.
+        /// True if what is known of the power does not matter.
         ignore_status: bool,
         /// Seconds between two nodes that are powered on.
         power_delay: u32,
@@ -200,7 +200,7 @@ pub enum Opcode {
     },
 }
 
-/// What can be done with the power of a node.
+/// Change of the power of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PowerCommand {
@@ -212,7 +212,7 @@ pub enum PowerCommand {
     PowerCycle,
 }
 
-/// What can have tags.
+/// Kind of things that have tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TagKind {
@@ -238,6 +238,19 @@ impl Opcode {
         }
     }
 
+    /// The instance changes to another node, running if it can.
+    pub fn migrate(instance: &str, target_node: Option<String>) -> Opcode {
+        Opcode::Migrate {
+            instance_name: instance.to_owned(),
+            target_node,
+            allow_runtime_changes: false,
+            ignore_ipolicy: false,
+            cleanup: false,
+            allow_failover: true,
+            ignore_hvversions: true,
+        }
+    }
+
     /// Time passes before what follows in the same job, and takes its locks.
     pub fn delay(seconds: f64) -> Opcode {
         // whole ones are written so
@@ -254,7 +267,7 @@ impl Opcode {
         }
     }
 
-    /// What instances and their disks are like.
+    /// Ganeti tells of the state of instances and their disks.
     pub fn query_data(instances: &[String]) -> Opcode {
         Opcode::QueryData { instances: instances.to_vec(), r#static: false, use_locking: false }
     }
@@ -303,7 +316,17 @@ impl Opcode {
 }
 
 impl Opcode {
-    /// Whether Ganeti can have all names in it.
+    /// The migration that tidies up after this one where it has failed half-way; none for other opcodes.
+    pub fn cleanup(&self) -> Option<Opcode> {
+        let mut tidying = self.clone();
+        match &mut tidying {
+            Opcode::Migrate { cleanup, .. } => *cleanup = true,
+            _ => return None,
+        }
+        Some(tidying)
+    }
+
+    /// Checks that Ganeti can have all names in it.
     ///
     /// # Errors
     /// The first that it cannot have.

@@ -4,18 +4,18 @@ use super::opcode::{Opcode, ReplaceMode, job};
 use crate::model::autorepair::{DiskSide, RepairKind, RepairNote, RepairStep};
 use crate::model::{Cluster, Instance, Move, NodeIdx};
 
-/// What is to be done about an instance that is not well.
+/// Repair of an instance that is not well.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WantedRepair {
-    /// What is done.
+    /// Its kind.
     pub kind: RepairKind,
-    /// How it is done.
+    /// Opcodes that do it.
     pub opcodes: Vec<Opcode>,
-    /// Whether this is another attempt, after one that has failed.
+    /// True if this is another attempt, after one that has failed.
     pub again: bool,
 }
 
-/// What is wished for an instance for which no repair is under way.
+/// Wish for an instance for which no repair is under way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RepairWish<'a> {
     /// Nothing.

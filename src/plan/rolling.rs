@@ -33,7 +33,7 @@ struct DownTogether {
     steps: Range<usize>,
 }
 
-/// What stands before the commands of a script.
+/// Beginning of a script.
 pub const SCRIPT_TITLE: &str = "\
 # Reboots the nodes that hroller planned for, group after group: moves instances
 # away, power-cycles the nodes, waits for them, and moves the instances back.
@@ -108,7 +108,7 @@ struct Maintained<'a> {
     trips: Vec<Trip<'a>>,
 }
 
-/// What happens to an instance that has to do with the group.
+/// Way of an instance that has to do with the group.
 struct Trip<'a> {
     instance: &'a Instance,
     /// It cannot come back before the master node was rebooted.
@@ -194,7 +194,7 @@ impl<'a> Maintained<'a> {
     }
 }
 
-/// How an instance leaves; nothing if it stays.
+/// Step by which an instance leaves; none if it stays.
 fn leaves(instance: &Instance, moved: Option<&MovedMeanwhile>, live: bool) -> Option<Step> {
     let here = Placement { primary: instance.primary, secondary: instance.mirror() };
     let plain = |place: Placement| Placement {

@@ -16,7 +16,7 @@ use crate::model::shown::printable;
 pub struct Command {
     /// The program, and options with their values.
     options: Vec<CommandWord>,
-    /// What it is about.
+    /// Names and words that follow the options.
     operands: Vec<CommandWord>,
 }
 
@@ -167,7 +167,7 @@ impl Line {
         Line::Heading(format!("echo {title}"))
     }
 
-    /// Whether something is done, for a program that walks through the lines.
+    /// Tells if something is done, for a program that walks through the lines.
     pub fn is_command(&self) -> bool {
         matches!(self, Line::Run(_) | Line::Until(_) | Line::Expect { .. })
     }
@@ -247,7 +247,7 @@ mod tests {
         Name::of(NameOf::Instance, name).unwrap()
     }
 
-    /// What a shell says that is given these lines.
+    /// Words of a shell that is given these lines.
     fn said(lines: &str) -> String {
         let output = Process::new("/bin/sh").args(["-c", lines]).output().unwrap();
         assert!(output.stderr.is_empty(), "{output:?}");

@@ -9,7 +9,7 @@ use super::durations::{copies, syncs};
 use super::graph::{StepIdx, Strength};
 use super::work::{Work, WorkStep};
 
-/// How much may be under way at the same time; nothing where there is no limit.
+/// Limits of what is under way at the same time; none where there is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamLimits {
@@ -57,7 +57,7 @@ impl LimitKey {
 }
 
 impl StreamLimits {
-    /// How many there may be.
+    /// Most that there may be.
     pub fn of(&self, counted: &LimitKey) -> Option<usize> {
         match counted {
             LimitKey::All => self.parallel,
@@ -69,14 +69,14 @@ impl StreamLimits {
     }
 }
 
-/// How far a step is.
+/// State of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// It waits for so many others.
     Waiting(usize),
     Running,
     Over,
-    /// What it must follow was not done.
+    /// A step that it must follow was not done.
     Dropped,
 }
 
@@ -89,7 +89,7 @@ pub struct Dispatch {
     followers: Vec<Vec<(StepIdx, Strength)>>,
     /// By step, what it counts as: positions in `counts`, and the limit.
     counted: Vec<Vec<(usize, usize)>>,
-    /// How many are under way.
+    /// Numbers of steps under way.
     counts: Vec<usize>,
     /// Those that wait for nothing, most urgent first: by what is left after them, then by their position.
     free: BTreeSet<(std::cmp::Reverse<u64>, StepIdx)>,
@@ -299,7 +299,7 @@ impl PlanSchedule {
         }
     }
 
-    /// What happens, in order; what ends at a moment does so before anything begins.
+    /// Events in order; steps that end at a moment do so before any begins.
     pub fn moments(&self) -> Vec<PlanMoment> {
         let steps = || self.spans.iter().enumerate();
         let mut moments: Vec<(f64, bool, PlanMoment)> = steps()

@@ -16,7 +16,7 @@ use super::work::{Builder, Task, Work};
 use crate::model::standby::{switched_tag, switched_tags, tags_added, tags_outdated, tags_removed};
 use crate::model::{Cluster, GroupIdx, NodeIdx, Step};
 
-/// Who switches the power.
+/// Program or cluster that switches the power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Switch {
     /// Ganeti, through its out-of-band helpers.
@@ -39,7 +39,7 @@ impl Switch {
 pub struct Switching<'p> {
     /// The group.
     pub group: GroupIdx,
-    /// Whether the nodes get power or lose it.
+    /// True if the nodes get power or lose it.
     pub power: PowerCommand,
     /// The nodes, in the order in which they are switched.
     pub nodes: &'p [NodeIdx],

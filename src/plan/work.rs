@@ -17,23 +17,23 @@ use super::names::{Impossible, Name, NameOf};
 use super::opcode::Opcode;
 use crate::model::{Cluster, Concession, Mib, Move, Placement, Step};
 
-/// How an instance gets from one place to another.
+/// Way of an instance from one place to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relocation {
-    /// How it moves.
+    /// The move.
     #[serde(flatten)]
     pub mv: Move<String>,
-    /// Where it is before.
+    /// Its place before.
     pub from: Placement<String>,
-    /// Where it is afterwards.
+    /// Its place afterwards.
     pub to: Placement<String>,
-    /// What is conceded for it.
+    /// The concession that is made for it.
     #[serde(default, skip_serializing_if = "Concession::is_none")]
     pub concession: Concession<String>,
 }
 
-/// What a step does.
+/// Task of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -74,7 +74,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// Whether it is done to an instance; otherwise to a node.
+    /// Tells if it is done to an instance; otherwise to a node.
     pub fn is_of_instance(&self) -> bool {
         matches!(self, Task::Move(_) | Task::Cross(_) | Task::Stop | Task::Start | Task::Resync)
     }
@@ -110,7 +110,7 @@ impl Task {
     }
 }
 
-/// What a step moves.
+/// Memory and disks that a step moves.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Freight {
@@ -128,11 +128,11 @@ pub struct Freight {
 pub struct WorkStep {
     /// Full name of the instance or node.
     pub subject: String,
-    /// What is done to it.
+    /// The task.
     pub task: Task,
-    /// What Ganeti has to do, in order; nothing if this program does it itself.
+    /// Opcodes for Ganeti, in order; none if this program does the task itself.
     pub opcodes: Vec<Opcode>,
-    /// How much a move moves; older journals do not say.
+    /// Amounts that a move moves; older journals do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub freight: Option<Freight>,
 }
@@ -171,7 +171,7 @@ impl WorkStep {
         self.relocations().iter().map(|relocation| relocation.concession.memory()).sum()
     }
 
-    /// Whether Ganeti can have all names in it.
+    /// Checks that Ganeti can have all names in it.
     ///
     /// # Errors
     /// The first that it cannot have.
@@ -190,7 +190,7 @@ pub struct Work {
     pub steps: Vec<WorkStep>,
     /// The jobsets. A set begins when the one before is done.
     pub jobsets: Vec<Jobset>,
-    /// What waits for what where steps do not go by jobsets: no more than some rule needs. By the step that waits,
+    /// Edges for steps that do not go by jobsets: no more than some rule needs. By the step that waits,
     /// then by the one that it waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edges: Vec<Edge<EdgeReason<String>>>,
@@ -280,7 +280,7 @@ impl Work {
         &self.steps[step.get()]
     }
 
-    /// What is wrong with work that was read: positions that do not exist or come too late,
+    /// Fault of work that was read: positions that do not exist or come too late,
     /// names that Ganeti cannot have.
     pub fn fault(&self) -> Option<String> {
         let count = self.steps.len();

@@ -115,7 +115,8 @@ pub fn lines(cluster: &Cluster, entry: &RepairEntry, style: RepairStyle) -> Vec<
         Some(Attended::Ended(tag)) => {
             let result = if tag.result == Some(RepairResult::Success) { "Healthy" } else { "Failure" };
             let said = visit_message(entry).filter(|_| style.level >= 2).map(|said| format!("  {said}"));
-            iter::once(moving(instance, "Pending repair", result)).chain(said).collect()
+            let way_out = cleanup_message(entry).map(|way_out| format!("  {way_out}"));
+            iter::once(moving(instance, "Pending repair", result)).chain(said).chain(way_out).collect()
         }
         Some(Attended::NeverBegun(_)) => {
             vec![moving(instance, "Pending repair", "Healthy") + ": it was announced, and never begun"]
@@ -139,6 +140,12 @@ pub fn lines(cluster: &Cluster, entry: &RepairEntry, style: RepairStyle) -> Vec<
 pub fn visit_message(entry: &RepairEntry) -> Option<String> {
     let said = entry.visit.as_ref()?.message.as_ref()?;
     Some(format!("the job that failed: {said}"))
+}
+
+/// The way out where a live migration may be half done.
+pub fn cleanup_message(entry: &RepairEntry) -> Option<String> {
+    let command = entry.visit.as_ref()?.cleanup.as_ref()?;
+    Some(format!("it may be half migrated; on the master node, run: {command}"))
 }
 
 fn moving(instance: &Instance, from: &str, to: &str) -> String {

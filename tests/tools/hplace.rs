@@ -188,6 +188,75 @@ fn a_form_that_is_printed_alone_is_the_only_one() {
     hplace(&["--dot", "why", "rsc-large"], small.as_str()).code(1).stderr(contains(problem));
 }
 
+/// A cluster with room for three kinds of things on its nodes: a resource `all` that takes one of each, and a group of two, of
+/// which each needs two of the first kind.
+fn roomy(nodes: [[u32; 3]; 3], resources: &str) -> String {
+    let utilization = |id: &str, [x, y, z]: [u32; 3]| {
+        let pairs = [("x", x), ("y", y), ("z", z)];
+        let pairs =
+            pairs.map(|(name, value)| format!(r#"<nvpair id="{id}-{name}" name="{name}" value="{value}"/>"#));
+        format!(r#"<utilization id="{id}-u">{}</utilization>"#, pairs.concat())
+    };
+    let hosts: String = (1..)
+        .zip(nodes)
+        .map(|(at, room)| {
+            format!(r#"<node id="{at}" uname="n{at}">{}</node>"#, utilization(&format!("n{at}"), room))
+        })
+        .collect();
+    let states: String = (1..=3)
+        .map(|at| {
+            format!(r#"<node_state id="{at}" uname="n{at}" in_ccm="true" crmd="online" join="member"/>"#)
+        })
+        .collect();
+    let primitive =
+        |id: &str, needs| format!(r#"<primitive id="{id}" type="x">{}</primitive>"#, utilization(id, needs));
+    let resources = match resources {
+        "all" => primitive("all", [1, 1, 1]),
+        _ => format!(r#"<group id="g">{}{}</group>"#, primitive("m1", [2, 0, 0]), primitive("m2", [2, 0, 0])),
+    };
+    format!(
+        r#"<cib have-quorum="1"><configuration><crm_config><cluster_property_set id="o"><nvpair id="o1" name="stonith-enabled" value="false"/>
+        <nvpair id="o2" name="placement-strategy" value="balanced"/></cluster_property_set></crm_config><nodes>{hosts}</nodes>
+        <resources>{resources}</resources><constraints/></configuration><status>{states}</status></cib>"#
+    )
+}
+
+/// Two answers of Pacemaker's hang on the order in which it keeps nodes in memory; the table says so, and of no others.
+#[test]
+fn places_that_hang_on_an_order_in_memory_are_told() {
+    let told = |document: &str, words: &[&str]| {
+        let run = hplace(words, document);
+        String::from_utf8(run.get_output().stdout.clone()).unwrap()
+    };
+    let warning = |names: &str| {
+        format!(
+            "Warning: Pacemaker can place these elsewhere, and what comes after them, as nodes are equally free and the order in its memory decides: {names}\n"
+        )
+    };
+    // n1 has more of more kinds than n3, n3 than n2, and n2 than n1
+    let circle = roomy([[3, 2, 1], [1, 3, 2], [2, 1, 3]], "all");
+    assert!(told(&circle, &[]).ends_with(&warning("all")), "{}", told(&circle, &[]));
+    assert!(told(&circle, &["--json"]).contains(r#""order_dependent": true"#));
+    // the group fits on no node as a whole, and its first member goes to the one that is most free
+    let equal = roomy([[3, 0, 0]; 3], "group");
+    assert!(told(&equal, &[]).ends_with(&warning("m1")), "{}", told(&equal, &[]));
+    for document in [
+        // one node has more than each other one, or all have the same
+        roomy([[4, 2, 1], [3, 2, 1], [2, 1, 1]], "all"),
+        roomy([[3, 3, 3]; 3], "all"),
+        roomy([[3, 0, 0], [2, 0, 0], [2, 0, 0]], "group"),
+        // it fits as a whole
+        roomy([[4, 0, 0]; 3], "group"),
+    ] {
+        assert!(!told(&document, &[]).contains("Warning: "), "{}", told(&document, &[]));
+        assert!(!told(&document, &["--json"]).contains(r#""order_dependent": true"#));
+    }
+    // room does not decide
+    for strategy in ["default", "minimal"] {
+        assert!(!told(&circle, &["--strategy", strategy]).contains("Warning: "));
+    }
+}
+
 #[test]
 fn without_quorum_nothing_is_started_or_planned() {
     let document = fs::read_to_string("tests/fixtures/pacemaker/rules/no-quorum.xml").unwrap();

@@ -7,11 +7,13 @@
 //! one begins the same repair, and not another one. So no repair begins while another one of the instance may be under way,
 //! and none is under way for ever.
 
+mod sight;
+
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::client::JobClient;
 use super::host::{RunHost, TrialError};
-use super::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo};
+use super::job::{Job, JobId, JobMark, JobStatus, RunInfo};
 use super::one_job::{MOST_CALLS, await_job};
 use crate::model::autorepair::{
     Attended, Contradiction, RepairHistory, RepairNote, RepairResult, RepairState, RepairTag, Visit,
@@ -22,12 +24,13 @@ use crate::plan::graph::StepIdx;
 use crate::plan::opcode::{Opcode, TagKind};
 use crate::plan::repair::{RepairWish, WantedRepair};
 use crate::remote::CallError;
+use sight::RepairSight;
 
-/// How long after its tag a job may still get into the queue, in seconds.
+/// Longest time after its tag in which a job may still get into the queue, in seconds.
 const LATEST: i64 = 120;
-/// How long to wait for a change of a job in one call.
+/// Longest wait for a change of a job in one call.
 const CHANGE: Duration = Duration::from_secs(10);
-/// How many jobs come between that of a repair and the last one, at most, where it has to be looked for.
+/// Most jobs between that of a repair and the last one, where it has to be looked for.
 const RECENT: u64 = 2000;
 
 /// Why nothing more could be done about an instance. Its tags tell how far it is.
@@ -41,7 +44,7 @@ pub enum AttendError {
     Tags {
         /// The instance.
         instance: String,
-        /// What Ganeti says.
+        /// Ganeti's words.
         problem: String,
     },
     /// Ganeti takes no such job; nothing was done.
@@ -49,7 +52,7 @@ pub enum AttendError {
     Refused {
         /// The instance.
         instance: String,
-        /// What Ganeti says.
+        /// Ganeti's words.
         problem: String,
     },
     /// Ganeti has taken some of the jobs, or perhaps. The next run finds them.
@@ -57,7 +60,7 @@ pub enum AttendError {
     Partial {
         /// The instance.
         instance: String,
-        /// What Ganeti says.
+        /// Ganeti's words.
         problem: String,
     },
     /// The connection is lost, and with it perhaps an answer.
@@ -69,7 +72,7 @@ pub enum AttendError {
 pub struct Repairer<'a> {
     /// The way; without one, nothing is known of jobs.
     pub client: Option<&'a mut dyn JobClient>,
-    /// Whether anything is changed; otherwise it is only told what would be.
+    /// True if anything is changed; otherwise it is only told what would be.
     pub changes: bool,
     /// The clock.
     pub around: &'a mut dyn RunHost,
@@ -99,7 +102,7 @@ impl Repairer<'_> {
     ) -> Result<Visit, AttendError> {
         let RepairHistory { state, outdated } =
             RepairHistory::of(tags).map_err(|why| AttendError::Unclear(instance.to_owned(), why))?;
-        let (mut removed, mut message) = (outdated, None);
+        let (mut removed, mut message, mut cleanup) = (outdated, None, None);
         let attended = match (state, wish) {
             (RepairState::Pending(tag), _) => match self.look(&tag, mended)? {
                 RepairSight::UnderWay => Attended::UnderWay(tag),
@@ -107,8 +110,9 @@ impl Repairer<'_> {
                     removed.push(tag.clone());
                     Attended::NeverBegun(tag)
                 }
-                RepairSight::Over(result, jobs, said) => {
+                RepairSight::Over { result, jobs, said, broken } => {
                     message = said;
+                    cleanup = broken.and_then(|job| self.cleanup(instance, job));
                     let said =
                         self.write(instance, RepairTag { jobs, result: Some(result), ..tag.clone() })?;
                     removed.push(tag);
@@ -127,7 +131,8 @@ impl Repairer<'_> {
             }
             (RepairState::Failure(tag), _) => Attended::Failed(tag),
             (RepairState::Healthy(Some(last)), RepairWish::Repair(_)) if self.says_in_vain(&last)? => {
-                return Ok(Visit { attended: Attended::UnderWay(last), removed: Vec::new(), message: None });
+                let attended = Attended::UnderWay(last);
+                return Ok(Visit { attended, removed: Vec::new(), message: None, cleanup: None });
             }
             (RepairState::Healthy(last), RepairWish::Repair(wanted)) if !wanted.again => {
                 let begun = self.begin(instance, wanted, repair_id(instance, last.as_ref()))?;
@@ -159,7 +164,7 @@ impl Repairer<'_> {
             (RepairState::Healthy(_), _) => Attended::Nothing,
         };
         self.remove(instance, &removed)?;
-        Ok(Visit { attended, removed, message })
+        Ok(Visit { attended, removed, message, cleanup })
     }
 
     /// The job of a repair: time passes before it takes its locks, where the cluster can do that in one job.
@@ -220,44 +225,7 @@ impl Repairer<'_> {
         Ok(())
     }
 
-    /// How far a repair is that has not ended by its tags.
-    fn look(&mut self, tag: &RepairTag, mended: bool) -> Result<RepairSight, AttendError> {
-        let mut jobs = tag.jobs.clone();
-        let mut whole = !jobs.is_empty();
-        if jobs.is_empty() {
-            let run = self.run_of(&tag.id, tag.time);
-            let Some(client) = &mut self.client else { return Ok(RepairSight::UnderWay) };
-            let JobId(newest) = client.newest()?;
-            let found = client.jobs_of(&run, JobId(newest.saturating_sub(RECENT)))?;
-            for (id, mark) in found.into_iter().filter(|(_, mark)| mark.step == StepIdx::new(REPAIR)) {
-                whole |= mark.part == 0;
-                jobs.push(id);
-            }
-            jobs.sort_unstable();
-        }
-        if jobs.is_empty() {
-            let may_come = self.seconds() < tag.time.saturating_add(LATEST);
-            return Ok(if may_come { RepairSight::UnderWay } else { RepairSight::NeverBegun });
-        }
-        let Some(client) = &mut self.client else { return Ok(RepairSight::UnderWay) };
-        let states = client.states(&jobs)?;
-        if states.iter().any(|state| state.status.is_some_and(|status| !status.is_final())) {
-            return Ok(RepairSight::UnderWay);
-        }
-        let is_well = |state: &JobState| match state.status {
-            Some(status) => status == JobStatus::Success,
-            // it has left the queue, and nobody knows how
-            None => mended,
-        };
-        let result = match (whole || mended) && states.iter().all(is_well) {
-            true => RepairResult::Success,
-            false => RepairResult::Failure,
-        };
-        let message = states.into_iter().find_map(|state| state.message);
-        Ok(RepairSight::Over(result, jobs, message))
-    }
-
-    /// What the jobs of a repair have in common; its ID and when it was begun tell them from all others.
+    /// The part that the jobs of a repair have in common; its ID and when it was begun tell them from all others.
     fn run_of(&self, id: &str, time: i64) -> RunInfo {
         RunInfo {
             tool: "harep".to_owned(),
@@ -268,12 +236,12 @@ impl Repairer<'_> {
         }
     }
 
-    /// What the jobs have in common that say that a repair was in vain.
+    /// The part that jobs have in common that say that a repair was in vain.
     fn verdict_on(&self, tag: &RepairTag) -> RunInfo {
         self.run_of(&format!("{} (in vain)", tag.id), tag.time)
     }
 
-    /// Whether a run that was cut off has a job in the queue which will say that a repair was in vain.
+    /// Tells if a run that was cut off has a job in the queue which will say that a repair was in vain.
     fn says_in_vain(&mut self, tag: &RepairTag) -> Result<bool, CallError> {
         let run = self.verdict_on(tag);
         let Some(client) = &mut self.client else { return Ok(false) };
@@ -388,13 +356,7 @@ fn repair_id(instance: &str, last: Option<&RepairTag>) -> String {
     [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
 }
 
-/// What is seen of a repair that has not ended by its tags.
-enum RepairSight {
-    UnderWay,
-    NeverBegun,
-    /// How, by which jobs, and what the failed one said.
-    Over(RepairResult, Vec<JobId>, Option<String>),
-}
-
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod world;

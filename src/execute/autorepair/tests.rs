@@ -1,246 +1,17 @@
 //! Repairs on a cluster that does not exist: any outcome of any job, killed at any call, answers lost on the way.
 
-use std::cell::Cell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
 
 use proptest::prelude::*;
-use serde_json::Value;
 
+use super::world::{Fate, Turn, World, is_pending, suspend, world};
 use super::*;
-use crate::execute::client::{ClusterId, InstanceNow};
 use crate::execute::fake::{FakeHost, Killed};
-use crate::execute::job::Watched;
+use crate::model::autorepair::RepairKind;
 use crate::model::known_tags::AUTOREPAIR;
-use crate::plan::arrival::NodeFlags;
 use crate::search::repair::{RepairDecision, RepairOptions, decide_all};
 use crate::testing::cluster;
-
-/// How a job goes: for how many looks it runs, how it ends, and whether that mends anything.
-type Fate = (usize, JobStatus, bool);
-
-/// What becomes of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    KilledBefore,
-    KilledAfter,
-    /// It is carried out, and the answer is lost.
-    Lost,
-    /// It does not get there.
-    NotSent,
-}
-
-#[derive(Debug, Clone)]
-struct QueuedJob {
-    comment: String,
-    opcodes: Vec<Opcode>,
-    /// For how many more looks it runs.
-    looks: usize,
-    ends: JobStatus,
-    mends: bool,
-    depends: Option<JobId>,
-    status: JobStatus,
-}
-
-/// One broken instance, its tags, and a queue.
-struct World {
-    joins: bool,
-    tags: BTreeSet<String>,
-    broken: bool,
-    jobs: Vec<QueuedJob>,
-    clock: Rc<Cell<u64>>,
-    /// How the jobs of repairs end, one after the other; then well.
-    fates: Vec<Fate>,
-    /// What is permitted, as a tag of the cluster, and how many failures are the last.
-    permits: &'static str,
-    most_failures: u32,
-    /// What becomes of calls, by how many come before.
-    turns: Vec<(usize, Turn)>,
-    calls: usize,
-    /// Rules that were broken.
-    wrong: Vec<String>,
-}
-
-impl World {
-    fn is_repair(job: &QueuedJob) -> bool {
-        !job.opcodes.iter().any(|o| matches!(o, Opcode::TagsSet { .. } | Opcode::TagsDel { .. }))
-    }
-
-    fn advance(&mut self) {
-        self.clock.set(self.clock.get() + 1);
-        for at in 0..self.jobs.len() {
-            let job = self.jobs[at].clone();
-            if job.status.is_final() {
-                continue;
-            }
-            let before = job.depends.map(|JobId(id)| self.jobs[usize::try_from(id).unwrap() - 1].status);
-            match before {
-                Some(JobStatus::Success) | None if job.looks > 0 => self.jobs[at].looks -= 1,
-                Some(JobStatus::Success) | None => {
-                    self.jobs[at].status = job.ends;
-                    if job.ends == JobStatus::Success {
-                        self.carry_out(&job);
-                    }
-                }
-                Some(status) if status.is_final() => self.jobs[at].status = JobStatus::Error,
-                Some(_) => {}
-            }
-        }
-    }
-
-    fn carry_out(&mut self, job: &QueuedJob) {
-        for opcode in &job.opcodes {
-            match opcode {
-                Opcode::TagsSet { tags, .. } => self.tags.extend(tags.iter().cloned()),
-                Opcode::TagsDel { tags, .. } => self.tags.retain(|tag| !tags.contains(tag)),
-                // the last one of a repair mends
-                Opcode::Startup { .. } if job.mends => self.broken = false,
-                _ => {}
-            }
-        }
-    }
-
-    fn call<T>(&mut self, done: impl FnOnce(&mut World) -> T) -> Result<T, CallError> {
-        let turn = self.turns.iter().find(|(at, _)| *at == self.calls).map(|(_, turn)| *turn);
-        self.calls += 1;
-        match turn {
-            Some(Turn::NotSent) => return Err(CallError::NotSent("no".to_owned())),
-            Some(Turn::KilledBefore) => std::panic::resume_unwind(Box::new(Killed)),
-            _ => {}
-        }
-        let answer = done(self);
-        match turn {
-            Some(Turn::KilledAfter) => std::panic::resume_unwind(Box::new(Killed)),
-            Some(Turn::Lost) => Err(CallError::Nonsense("lost".to_owned())),
-            _ => Ok(answer),
-        }
-    }
-
-    fn enter(&mut self, run: &RunInfo, job: &Job<'_>) -> JobId {
-        let comment = run.comment(job.mark);
-        let is_tags = job.mark.step == StepIdx::new(TAGS);
-        let (looks, ends, mends) = match is_tags || self.fates.is_empty() {
-            true => (0, JobStatus::Success, true),
-            false => self.fates.remove(0),
-        };
-        if !is_tags {
-            let id = run.comment.split(' ').nth(2).unwrap();
-            let announced = format!("{AUTOREPAIR}pending:failover:{id}:");
-            if !self.tags.iter().any(|tag| tag.starts_with(&announced)) {
-                self.wrong.push(format!("{comment}: no tag says so"));
-            }
-            if self.tags.contains(&suspend()) {
-                self.wrong.push(format!("{comment}: while that is suspended"));
-            }
-            let run_of = |comment: &str| comment.split(", step").next().unwrap().to_owned();
-            let chained = |other: &QueuedJob| run_of(&other.comment) == run_of(&comment);
-            let open = |other: &&QueuedJob| World::is_repair(other) && !other.status.is_final();
-            if let Some(other) = self.jobs.iter().filter(open).find(|other| !chained(other)) {
-                self.wrong.push(format!("{comment}: while {} is under way", other.comment));
-            }
-        }
-        let (opcodes, depends) = (job.opcodes.to_vec(), job.depends);
-        self.jobs.push(QueuedJob {
-            comment,
-            opcodes,
-            looks,
-            ends,
-            mends,
-            depends,
-            status: JobStatus::Queued,
-        });
-        JobId(self.jobs.len() as u64)
-    }
-
-    fn state(&self, JobId(id): JobId) -> JobState {
-        let job = usize::try_from(id).ok().and_then(|id| self.jobs.get(id.checked_sub(1)?));
-        JobState { status: job.map(|job| job.status), ..JobState::default() }
-    }
-}
-
-impl JobClient for World {
-    fn cluster(&mut self) -> Result<ClusterId, CallError> {
-        Ok(ClusterId { name: "w".into(), uuid: "w".into() })
-    }
-
-    fn joins_opcodes(&self) -> bool {
-        self.joins
-    }
-
-    fn submit(
-        &mut self,
-        run: &RunInfo,
-        jobs: &[Job<'_>],
-    ) -> Result<Vec<Result<JobId, CallError>>, CallError> {
-        self.call(|world| jobs.iter().map(|job| Ok(world.enter(run, job))).collect())
-    }
-
-    fn newest(&mut self) -> Result<JobId, CallError> {
-        Ok(JobId(self.jobs.len() as u64))
-    }
-
-    fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError> {
-        self.advance();
-        self.call(|world| ids.iter().map(|id| world.state(*id)).collect())
-    }
-
-    fn next_change(&mut self, jobs: &[Watched], _: Duration) -> Result<Vec<(JobId, JobState)>, CallError> {
-        self.advance();
-        self.call(|world| jobs.iter().map(|job| (job.id, world.state(job.id))).collect())
-    }
-
-    fn jobs_of(&mut self, run: &RunInfo, _: JobId) -> Result<Vec<(JobId, JobMark)>, CallError> {
-        self.call(|world| {
-            let jobs = (1..).map(JobId).zip(&world.jobs);
-            jobs.filter_map(|(id, job)| Some((id, run.mark(&job.comment)?))).collect()
-        })
-    }
-
-    fn instances_on(&mut self, _: &str) -> Result<Vec<String>, CallError> {
-        Ok(Vec::new())
-    }
-
-    fn node_flags(&mut self, _: &str) -> Result<NodeFlags, CallError> {
-        Ok(NodeFlags::default())
-    }
-
-    fn instance_now(&mut self, _: &str) -> Result<InstanceNow, CallError> {
-        Err(CallError::NotSent("never".to_owned()))
-    }
-
-    fn results(&mut self, _: JobId) -> Result<Vec<Value>, CallError> {
-        Ok(Vec::new())
-    }
-
-    fn cancel(&mut self, _: JobId) -> Result<(), CallError> {
-        Ok(())
-    }
-
-    fn try_out(&mut self, _: &RunInfo, _: &Opcode) -> Result<JobId, CallError> {
-        Err(CallError::NotSent("never".to_owned()))
-    }
-}
-
-fn world(joins: bool, fates: Vec<Fate>, clock: &Rc<Cell<u64>>) -> World {
-    World {
-        joins,
-        tags: BTreeSet::from(["mine".to_owned()]),
-        broken: true,
-        jobs: Vec::new(),
-        clock: Rc::clone(clock),
-        fates,
-        permits: "failover",
-        most_failures: 1,
-        turns: Vec::new(),
-        calls: 0,
-        wrong: Vec::new(),
-    }
-}
-
-fn suspend() -> String {
-    format!("{AUTOREPAIR}suspend")
-}
 
 /// One run of cron, at the present time of the world.
 fn run(world: &mut World, around: &mut FakeHost) -> Result<Attended, AttendError> {
@@ -269,10 +40,6 @@ fn run(world: &mut World, around: &mut FakeHost) -> Result<Attended, AttendError
     Ok(visit.attended)
 }
 
-fn is_pending(tag: &str) -> bool {
-    tag.contains(":pending:")
-}
-
 #[test]
 fn a_repair_from_its_beginning_to_its_end() {
     let mut around = FakeHost::default();
@@ -295,7 +62,58 @@ fn a_repair_from_its_beginning_to_its_end() {
     assert_eq!(world.wrong, [""; 0]);
 }
 
-/// What becomes of a chain of two jobs if the run is killed at this call; nothing if it has no more calls.
+/// The way out that is told when a repair by this job has failed.
+fn way_out(joins: bool, opcodes: Vec<Opcode>) -> Option<String> {
+    let mut around = FakeHost::default();
+    around.clock.set(1000);
+    let mut world = world(joins, vec![(0, JobStatus::Error, false); 2], &around.clock);
+    let wanted = WantedRepair { kind: RepairKind::Migrate, opcodes, again: false };
+    let mut attend = |world: &mut World| {
+        let tags: Vec<String> = world.tags.iter().cloned().collect();
+        let mut repairer = Repairer {
+            client: Some(world),
+            changes: true,
+            around: &mut around,
+            reason: "r".to_owned(),
+            delay: 1.0,
+        };
+        repairer.attend("i", &tags, RepairWish::Repair(&wanted), false).unwrap()
+    };
+    let begun = attend(&mut world);
+    assert!(matches!(begun.attended, Attended::Begun(_)) && begun.cleanup.is_none(), "{begun:?}");
+    (0..9).for_each(|_| world.advance());
+    let ended = attend(&mut world);
+    assert!(matches!(ended.attended, Attended::Ended(_)), "{ended:?}");
+    assert_eq!(ended.message.unwrap(), "it broke");
+    ended.cleanup
+}
+
+#[test]
+fn a_live_migration_that_failed_half_way_is_told_with_the_way_out() {
+    let migrate = |target: Option<&str>, failover: bool| {
+        let mut opcode = Opcode::migrate("i", target.map(str::to_owned));
+        if let Opcode::Migrate { allow_failover, .. } = &mut opcode {
+            *allow_failover = failover;
+        }
+        vec![opcode]
+    };
+    for joins in [true, false] {
+        let told = way_out(joins, migrate(None, false));
+        assert_eq!(told.unwrap(), "gnt-instance migrate --cleanup -f i");
+        let told = way_out(joins, migrate(Some("n2"), false));
+        assert_eq!(told.unwrap(), "gnt-instance migrate --cleanup -f -n n2 i");
+        // it does not run
+        assert_eq!(way_out(joins, migrate(None, true)), None);
+        assert_eq!(way_out(joins, vec![Opcode::failover("i", None)]), None);
+        // a node name that Ganeti cannot have
+        assert_eq!(way_out(joins, migrate(Some("$(touch x)"), false)), None);
+        // over RAPI the second job waits for the first, which has failed in something else
+        let two = [vec![Opcode::startup("i")], migrate(None, false)].concat();
+        assert_eq!(way_out(joins, two).is_some(), joins);
+    }
+}
+
+/// Outcome of a chain of two jobs if the run is killed at this call; none if it has no more calls.
 fn killed_chain(killed_at: usize) -> Option<(usize, Attended)> {
     let mut around = FakeHost::default();
     around.clock.set(1000);

@@ -27,31 +27,31 @@ use crate::plan::work::Work;
 pub const SCHEMA: &str = "htools.journal-1";
 
 words!(
-    /// What becomes of the other steps when one fails.
+    /// Fate of the other steps when one fails.
     #[derive(Serialize, Deserialize, Default)]
     #[serde(rename_all = "lowercase")]
     pub OnFailure, "way to go on after a failure" {
         /// No other step begins.
         #[default]
         Stop = "stop",
-        /// What must follow it is dropped, and the rest goes on.
+        /// Steps that must follow it are dropped, and the rest goes on.
         Continue = "continue",
         /// No other step begins; then another plan is made.
         Replan = "replan",
     }
 );
 
-/// How steps follow each other that do not go by jobsets.
+/// Pace of a run that does not go by jobsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamPace {
-    /// How much may be under way at the same time.
+    /// Limits of what is under way at the same time.
     pub limits: StreamLimits,
-    /// What happens after a failure.
+    /// Fate of the other steps after a failure.
     pub on_failure: OnFailure,
 }
 
-/// What the first line says.
+/// Content of the first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
@@ -59,20 +59,20 @@ pub struct Header {
     pub journal: String,
     /// The cluster that the plan is for.
     pub cluster: ClusterId,
-    /// What all jobs have in common.
+    /// The part that all jobs have in common.
     pub run: RunInfo,
     /// The newest job before the run.
     pub after: JobId,
-    /// Whether a step is one job; otherwise each of its opcodes is one.
+    /// True if a step is one job; otherwise each of its opcodes is one.
     pub joins_opcodes: bool,
     /// UUID of the group that the plan is for.
     pub group: String,
-    /// Whether the plan was made with `--ignore-soft-errors`.
+    /// True if the plan was made with `--ignore-soft-errors`.
     pub ignore_soft_errors: bool,
     /// `--keep-reserve` of whoever made the plan, if that was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_reserve: Option<usize>,
-    /// How steps follow each other; jobset by jobset if nothing is said.
+    /// Pace of the run; jobset by jobset if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamPace>,
     /// The plan.
@@ -85,7 +85,7 @@ impl Header {
         self.work.steps.iter().map(|step| if self.joins_opcodes { 1 } else { step.opcodes.len().max(1) })
     }
 
-    /// What is wrong with a header that was read.
+    /// Fault of a header that was read.
     fn fault(&self) -> Option<String> {
         if self.journal != SCHEMA {
             return Some(format!("it is a '{}', not a '{SCHEMA}'", self.journal));
@@ -94,7 +94,7 @@ impl Header {
     }
 }
 
-/// What the other lines say.
+/// Content of the other lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Record {
@@ -130,24 +130,27 @@ pub enum Record {
         job: JobId,
         /// How.
         status: JobStatus,
-        /// What its failed opcode said.
+        /// The words of its failed opcode.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// How long it ran, in milliseconds, where that was seen.
+        /// Time that it ran, in milliseconds, if that was seen.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         took: Option<u64>,
+        /// Position of the opcode that failed while it was carried out; none if it failed before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed_opcode: Option<usize>,
     },
     /// A job failed for a reason that passes, and will be submitted again.
     Again {
         /// Which.
         mark: JobMark,
     },
-    /// What this program does itself was done.
+    /// This program has done its own part.
     Performed {
         /// Which.
         mark: JobMark,
     },
-    /// What this program does itself failed.
+    /// This program could not do its own part.
     Failed {
         /// Which.
         mark: JobMark,
@@ -160,6 +163,9 @@ pub enum Record {
         mark: JobMark,
         /// Its number.
         job: JobId,
+        /// True unless it was last seen before it began; older journals do not say.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        begun: bool,
     },
     /// The run was taken up again.
     Resumed {
@@ -175,7 +181,7 @@ pub enum Record {
     },
 }
 
-/// What a line's check sum is made of: this line and all before it.
+/// Source of a line's check sum: this line and all before it.
 #[derive(Debug, Clone, Default)]
 struct Chain {
     last: String,

@@ -49,12 +49,12 @@ pub enum JournalError {
         path: String,
         /// Number of the line, from 1.
         line: usize,
-        /// What is wrong there.
+        /// The problem there.
         problem: String,
     },
 }
 
-/// What is wrong with a line of a journal.
+/// Fault of a line of a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
     /// Some byte is no part of a character.
@@ -86,11 +86,11 @@ pub enum LineError {
     OutOfTurn(String),
 }
 
-/// What the lines of a kind of journals come to.
+/// State that the lines of a kind of journals come to.
 pub trait JournalForm: Sized {
-    /// What the first line says.
+    /// Content of the first line.
     type Header: DeserializeOwned;
-    /// What each other line says.
+    /// Content of each other line.
     type Record: DeserializeOwned;
 
     /// Before anything happened.
@@ -106,13 +106,13 @@ pub trait JournalForm: Sized {
     fn take(&mut self, number: usize, record: Self::Record) -> Result<(), LineError>;
 }
 
-/// What a journal says.
+/// Content of a journal.
 pub struct Read {
     /// The plan and what belongs to it.
     pub header: Header,
-    /// How far the run got.
+    /// State of the run.
     pub state: State,
-    /// How long jobs ran, in milliseconds, where that was seen.
+    /// Times that jobs ran, in milliseconds, as far as they were seen.
     pub times: HashMap<JobId, u64>,
     /// The number of lines.
     pub lines: usize,
@@ -134,7 +134,7 @@ impl Read {
 /// Reads a journal to learn from it; another program may be writing it.
 ///
 /// # Errors
-/// What is wrong with the file or its content, and where.
+/// Faults of the file or its content, with their place.
 pub fn read(path: &Path) -> Result<Read, JournalError> {
     read_of(path, Readers::Anyone)
 }
@@ -155,7 +155,7 @@ fn read_of(path: &Path, readers: Readers) -> Result<Read, JournalError> {
 /// Reads a journal, to go on writing it.
 ///
 /// # Errors
-/// What is wrong with the file or its content, and where; others can write to the file, or own it.
+/// Faults of the file or its content, with their place; others can write to the file, or own it.
 pub fn open<F: JournalForm>(path: &Path) -> Result<(F, Journal), JournalError> {
     let shown = shown_source(&path.to_string_lossy());
     let unreadable = |source| JournalError::Unreadable { path: shown.clone(), source };
@@ -251,7 +251,7 @@ impl JournalForm for Read {
     }
 }
 
-/// What a line says, if its check sum is right.
+/// Content of a line, if its check sum is right.
 fn content<T: DeserializeOwned>(line: &str, chain: &mut Chain) -> Result<T, LineError> {
     let line = line.strip_suffix('\n').ok_or(LineError::CutOff)?;
     let (text, sum) = line.rsplit_once(' ').ok_or(LineError::NoSum)?;

@@ -27,6 +27,7 @@ fn records() -> Vec<Record> {
             status: JobStatus::Error,
             message: Some("no \"room\"\nleft".into()),
             took: None,
+            failed_opcode: Some(0),
         },
         Record::Closed { at: 6, ending: "failed".into() },
     ]
@@ -49,7 +50,9 @@ fn what_was_written_is_read() {
     assert_eq!(serde_json::to_string(&read.header).unwrap(), HEADER);
     assert_eq!(read.lines, 8);
     let message = Some("no \"room\"\nleft".to_owned());
-    assert_eq!(read.state.step(StepIdx::new(0)), [JobPart::Ended(JobId(17), JobStatus::Error, message)]);
+    let (job, status) = (JobId(17), JobStatus::Error);
+    let ended = JobPart::Ended { job, status, message, failed_opcode: Some(0) };
+    assert_eq!(read.state.step(StepIdx::new(0)), [ended]);
 }
 
 #[test]
@@ -124,6 +127,7 @@ fn records_that_cannot_follow_are_refused_with_their_line() {
         status: JobStatus::Running,
         message: None,
         took: None,
+        failed_opcode: None,
     };
     assert_eq!(wrong(&[ended]).0, 2);
 }

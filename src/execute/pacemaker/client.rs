@@ -1,4 +1,4 @@
-//! What carrying out needs of a cluster of Pacemaker.
+//! The part of a cluster of Pacemaker that carrying out needs.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub enum CibCallError {
     /// The program that was to ask it.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// What it said, in words.
+    /// Its words.
     #[error("{0}")]
     Nonsense(String),
 }

@@ -17,11 +17,11 @@ use crate::placement::cib::underway::is_busy;
 pub const SIZE: u64 = 100 << 20;
 /// Longest time for an answer.
 const LIMIT: Duration = Duration::from_secs(60);
-/// How often to look whether what has begun has ended.
+/// Time between two looks whether something has ended.
 const LOOK: Duration = Duration::from_millis(300);
 /// The exit status of Pacemaker's programs when the time is up.
 const TIME_IS_UP: i32 = 124;
-/// Where documents are from, for errors.
+/// Source of documents, for errors.
 const SOURCE: &str = "cibadmin";
 
 /// The cluster of this node.
@@ -103,7 +103,7 @@ fn has_nothing_to_begin(at_most: Duration) -> Result<bool, CibCallError> {
     }
 }
 
-/// What makes one document of another, as the cluster takes it in one step; none if they say the same.
+/// Patch that makes one document of another, as the cluster takes it in one step; none if they say the same.
 fn patch(before: &str, after: &str) -> Result<Option<String>, CibCallError> {
     let (before, after) = (written(before)?, written(after)?);
     let (from, to) = (before.path().to_string_lossy(), after.path().to_string_lossy());
@@ -132,7 +132,7 @@ fn problem(error: io::Error) -> CibCallError {
     CibCallError::Nonsense(printable(&error.to_string(), 200))
 }
 
-/// What Pacemaker's own simulation says about a document.
+/// Answer of Pacemaker's own simulation about a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Simulation {
     /// The program is not installed.

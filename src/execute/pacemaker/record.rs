@@ -10,7 +10,7 @@ use crate::placement::pinning::ExpectedPlace;
 /// The form of journals that this version reads and writes.
 pub const SCHEMA: &str = "htools.cib-journal-1";
 
-/// What the first line says.
+/// Content of the first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CibHeader {
@@ -20,21 +20,21 @@ pub struct CibHeader {
     pub cluster: String,
     /// When the run began, in nanoseconds since 1970.
     pub began: u64,
-    /// What is changed.
+    /// The change.
     pub change: CibChange,
-    /// Where the resources ran when that was planned.
+    /// Places of the resources when that was planned.
     pub was: Vec<ExpectedPlace>,
-    /// Where they run in the end.
+    /// Places of the resources in the end.
     pub expected: Vec<ExpectedPlace>,
-    /// What is changed once they do; they stay there.
+    /// A change that is made once they are there; they stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub then: Option<CibChange>,
-    /// How long the cluster may take to come to rest, in seconds.
+    /// Longest time for the cluster to come to rest, in seconds.
     pub limit: u64,
 }
 
 impl CibHeader {
-    /// What is done, in order.
+    /// Tasks, in order.
     pub fn tasks(&self) -> Vec<CibTask<'_>> {
         let after = |change| [CibTask::Make(change), CibTask::Await, CibTask::Compare];
         let then = self.then.iter().flat_map(after);
@@ -42,7 +42,7 @@ impl CibHeader {
     }
 }
 
-/// What the other lines say. Tasks are counted from 0.
+/// Content of the other lines. Tasks are counted from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase", deny_unknown_fields)]
 pub enum CibRecord {
@@ -77,7 +77,7 @@ pub enum CibRecord {
     },
 }
 
-/// How far a task is.
+/// State of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TaskState {
     /// Nothing was done about it.
@@ -91,12 +91,12 @@ pub enum TaskState {
     Failed(String),
 }
 
-/// What a journal says.
+/// Content of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CibRead {
-    /// What is to be done.
+    /// The steps that are to be done.
     pub header: CibHeader,
-    /// How far each task is.
+    /// State of each task.
     pub tasks: Vec<TaskState>,
 }
 

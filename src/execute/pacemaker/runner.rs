@@ -11,13 +11,13 @@ use crate::placement::cib::change::CibChange;
 use crate::placement::cib::parse;
 use crate::placement::pinning::{ExpectedPlace, current};
 
-/// How long the cluster is waited for before somebody may have something to say.
+/// Time that the cluster is waited for before somebody may have something to say.
 const SLICE: Duration = Duration::from_secs(3);
 /// Attempts to ask a cluster that does not answer.
 const ATTEMPTS: u32 = 4;
 /// The pause before the next one.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Where documents are from, for errors.
+/// Source of documents, for errors.
 const SOURCE: &str = "the cluster";
 
 /// Something happened. Tasks are counted from 0.
@@ -33,15 +33,15 @@ pub enum CibEvent {
     NoAnswer(String),
 }
 
-/// What a run needs besides the cluster.
+/// Surroundings of a run besides the cluster.
 pub trait CibHost {
     /// Something happened.
     fn event(&mut self, event: &CibEvent);
-    /// Whether nothing more should be done.
+    /// Tells if nothing more should be done.
     fn wants_to_stop(&self) -> bool;
     /// Lets time pass.
     fn pause(&mut self, time: Duration);
-    /// What time it is.
+    /// The present time.
     fn now(&self) -> SystemTime;
 }
 

@@ -1,4 +1,4 @@
-//! What a run consists of, and whether the cluster is still as it was when that was planned.
+//! Tasks of a run, and whether the cluster is still as it was when they were planned.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,7 +7,7 @@ use crate::model::shown::{printable, shown_name};
 use crate::placement::cib::change::CibChange;
 use crate::placement::pinning::{ExpectedPlace, Foresight};
 
-/// Where documents are from, for errors.
+/// Source of documents, for errors.
 const SOURCE: &str = "the cluster";
 
 /// A part of a run. Doing it again does no harm.
@@ -17,11 +17,11 @@ pub enum CibTask<'a> {
     Make(&'a CibChange),
     /// The cluster is waited for.
     Await,
-    /// Where resources run is compared with where they should.
+    /// The places of resources are compared with those that they should have.
     Compare,
 }
 
-/// What it is, for people.
+/// The task in words, for people.
 impl fmt::Display for CibTask<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

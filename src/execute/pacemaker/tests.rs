@@ -13,7 +13,7 @@ use crate::placement::cib::change::{CibChange, LocationPin};
 use crate::placement::cib::parse;
 use crate::placement::pinning::{ExpectedPlace, Foresight, current};
 
-/// What goes wrong with a call.
+/// Fault of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CibFault {
     /// The program is killed before anything is done.
@@ -26,7 +26,7 @@ enum CibFault {
     LostAnswer,
 }
 
-/// How the program is killed.
+/// Sign that the program was killed.
 struct Killed;
 
 /// A cluster of Pacemaker that does what it should, one round a wait.
@@ -35,9 +35,9 @@ struct FakeCib {
     active: BTreeMap<String, String>,
     calls: usize,
     fault: Option<(usize, CibFault)>,
-    /// How often it is not at rest when it is waited for.
+    /// Number of waits in which it does not come to rest.
     slow: usize,
-    /// What it does wrong.
+    /// Its fault.
     stops: Option<&'static str>,
     changes: Vec<CibChange>,
 }
@@ -130,7 +130,7 @@ impl CibClient for FakeCib {
     }
 }
 
-/// Who looks on.
+/// Somebody who looks on.
 #[derive(Default)]
 struct Onlooker {
     seconds: RefCell<u64>,
@@ -194,7 +194,7 @@ fn resume(cluster: &mut FakeCib, sheet: &Paper) -> (Ending, CibRead) {
     runner.walk()
 }
 
-/// What a journal says is done is done.
+/// Checks that all is done that a journal calls done.
 fn check(sheet: &Paper, cluster: &FakeCib) {
     let read: CibRead = journal::parse(&sheet.bytes.borrow()).map_err(|e| e.1).unwrap();
     let mut made = None;

@@ -189,7 +189,7 @@ fn killed_at((calls, after): (usize, bool)) -> VecDeque<CallFault> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Who need not follow a step that failed is done, who must is dropped; nothing is done twice, too early, or beyond
+    /// Steps that need not follow a failed one are done, those that must are dropped; nothing is done twice, too early, or beyond
     /// the limits.
     #[test]
     fn failures_drop_what_must_follow(case in any_case(3)) {
@@ -249,7 +249,7 @@ proptest! {
         prop_assert_eq!(cluster.jobs.len(), header.parts().sum::<usize>());
     }
 
-    /// What would end too late does not begin, and is left for a run that goes on.
+    /// Steps that would end too late do not begin, and are left for a run that goes on.
     #[test]
     fn windows_close(case in any_case(0), minutes in 0u64..40) {
         let header = header(&case, OnFailure::Stop);

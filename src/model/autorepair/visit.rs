@@ -46,6 +46,8 @@ pub struct Visit {
     pub attended: Attended,
     /// Tags that are gone, as they told nothing any more.
     pub removed: Vec<RepairTag>,
-    /// What the job said that failed.
+    /// Words of the job that failed.
     pub message: Option<String>,
+    /// Command that tidies up after a live migration that may be half done.
+    pub cleanup: Option<String>,
 }

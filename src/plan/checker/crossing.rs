@@ -66,7 +66,7 @@ impl CrossingChecker<'_> {
         self.healthy(target)
     }
 
-    /// Whether the instance may go from one group to the other at all.
+    /// Tells if the instance may go from one group to the other at all.
     fn admission(&self, step: &Step, source: GroupIdx, target: GroupIdx) -> Result<(), Fault> {
         let cluster = self.state.cluster;
         let instance = cluster.instance(step.instance);

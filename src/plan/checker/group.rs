@@ -1,4 +1,4 @@
-//! What a group has for its instances on shared storage when several nodes are lost at once.
+//! Memory that a group has for its instances on shared storage when several nodes are lost at once.
 
 use super::state::ReplayedCluster;
 use super::{Fault, Unmet};

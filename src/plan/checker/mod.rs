@@ -25,26 +25,26 @@ use crate::model::{
     Cluster, InstanceIdx, Leg, Mib, Mirroring, Move, NodeIdx, Placement, PolicyBreach, Rule, Step,
 };
 
-/// What the checker has to know about how a plan was made.
+/// Facts about how a plan was made that the checker has to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CheckOptions {
     /// `--ignore-soft-errors`: only the impossible is forbidden.
     pub ignore_soft_errors: bool,
 }
 
-/// Where a plan leads.
+/// End of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
     placements: Vec<Placement>,
 }
 
 impl Replay {
-    /// Where an instance is at the end.
+    /// Place of an instance at the end.
     pub fn placement(&self, instance: InstanceIdx) -> Placement {
         self.placements[instance.get()]
     }
 
-    /// Whether every instance of `cluster` is where the plan leads.
+    /// Tells if every instance of `cluster` is where the plan leads.
     pub fn leads_to(&self, cluster: &Cluster) -> bool {
         let there = cluster.instances.iter().map(|i| i.placement());
         self.placements.iter().copied().eq(there)
@@ -59,11 +59,11 @@ pub struct Violation {
     pub step: usize,
     /// Name of the instance (its number, if there is no such instance).
     pub instance: String,
-    /// What is wrong.
+    /// The problem.
     pub fault: Fault,
 }
 
-/// What is wrong with a step. Nodes are given by name.
+/// Fault of a step. Nodes are given by name.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Fault {
     /// There is no instance of this number.
@@ -81,9 +81,9 @@ pub enum Fault {
     /// The plan is wrong about where the instance is.
     #[error("the plan sees it on {claimed}, but it is on {found}")]
     Elsewhere {
-        /// Where the plan sees it.
+        /// Its place by the plan.
         claimed: String,
-        /// Where it is.
+        /// Its place on the cluster.
         found: String,
     },
     /// The template does not allow this kind of move.
@@ -92,9 +92,9 @@ pub enum Fault {
     /// The move leads somewhere else than the plan says.
     #[error("the plan says that it goes to {claimed}, but the move leads to {found}")]
     OtherDestination {
-        /// Where the plan says it goes.
+        /// Its new place by the plan.
         claimed: String,
-        /// Where the move leads.
+        /// The place that the move leads to.
         found: String,
     },
     /// The new node has the instance already.
@@ -145,7 +145,7 @@ pub struct Unmet {
     pub rule: Rule,
     /// The limit that the rule sets.
     pub needed: f64,
-    /// What would be there.
+    /// The amount that would be there.
     pub there: f64,
 }
 

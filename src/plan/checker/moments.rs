@@ -10,7 +10,7 @@ use super::{CheckOptions, Checker, Fault, Replay, Violation, violation};
 use crate::model::{Cluster, Leg, NodeIdx, Placement, Step};
 use crate::plan::graph::StepIdx;
 
-/// What happens to a step.
+/// Event of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanMoment {
     /// It begins.
@@ -41,7 +41,7 @@ pub fn check_moments(
     Ok(replay.checker.state.replay())
 }
 
-/// Whether a step may begin when some are done and others are under way, however they came to that.
+/// Tells if a step may begin when some are done and others are under way, however they came to that.
 ///
 /// # Errors
 /// Why it must not.
@@ -67,13 +67,13 @@ pub fn check_beginning(
     replay.begin(next)
 }
 
-/// What a step under way has besides what it will have: by node, the roles there before and after its end.
+/// Roles that a step under way has besides those that it will have: by node, before and after its end.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     node: NodeIdx,
     /// It runs there, or did.
     as_primary: bool,
-    /// Who backs it there will be a copy then.
+    /// True if the instance will be secondary there then.
     becomes_secondary: bool,
 }
 

@@ -104,7 +104,7 @@ pub(super) fn arrive_primary(
     verdict(spec, checks)
 }
 
-/// How a secondary comes to its node.
+/// Way in which a secondary comes to its node.
 #[derive(Clone, Copy)]
 pub(super) struct SecondaryTerms {
     /// The primary node that it backs.

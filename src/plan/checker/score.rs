@@ -123,7 +123,7 @@ fn score(weights: &Weights, state: &ReplayedCluster<'_>, nodes: &[NodeIdx]) -> f
     values.map(part).iter().sum()
 }
 
-/// What the affinity keys of each two primaries of a node cost together, and those of each beside the node's own.
+/// Cost of the affinity keys of each two primaries of a node, and of those of each beside the node's own.
 fn key_costs(state: &ReplayedCluster<'_>, online: &[NodeIdx]) -> i64 {
     let cost = |node: NodeIdx| {
         let here: Vec<&CarriedKeys> =

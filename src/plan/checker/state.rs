@@ -1,4 +1,4 @@
-//! Who is where, and what that means for a node: no figure is carried along that
+//! Places of instances, and what they mean for a node: no figure is carried along that
 //! can be added up again.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ struct Residents {
     secondaries: BTreeSet<InstanceIdx>,
 }
 
-/// Where one instance is. In the middle of a move a role may be vacant.
+/// Place of one instance. In the middle of a move a role may be vacant.
 #[derive(Debug, Clone, Copy)]
 struct Whereabouts {
     primary: Option<NodeIdx>,
@@ -26,7 +26,7 @@ struct Whereabouts {
     reserved_against: NodeIdx,
 }
 
-/// What of a node cannot be added up from its instances.
+/// Figures of a node that cannot be added up from its instances.
 #[derive(Debug, Clone, Copy)]
 struct History {
     /// The N+1 flag from before the plan; it holds until something changes here.
@@ -40,7 +40,7 @@ struct History {
 pub(in crate::plan) struct NodeFigures {
     pub mem_unallocated: Mib,
     pub mem_reserved: Mib,
-    /// What is kept for the loss of several nodes at once, where more than N+1 is asked for.
+    /// Memory that is kept for the loss of several nodes at once, where more than N+1 is asked for.
     pub kept: Option<Mib>,
     pub mem_free_planned: Mib,
     pub disk_free: Mib,
@@ -124,7 +124,7 @@ impl<'a> ReplayedCluster<'a> {
         &self.cluster.node(node).spec
     }
 
-    /// Where all instances are now.
+    /// Places of all instances now.
     pub fn replay(&self) -> Replay {
         Replay { placements: self.cluster.instances.iter().map(|i| self.placement(i.idx)).collect() }
     }
@@ -136,7 +136,7 @@ impl<'a> ReplayedCluster<'a> {
         format!("'{}{secondary}'", name(at.primary))
     }
 
-    /// Where an instance is; outside of moves every instance has a primary.
+    /// Place of an instance; outside of moves every instance has a primary.
     pub fn placement(&self, instance: InstanceIdx) -> Placement {
         let place = self.places[instance.get()];
         let primary = place.primary.unwrap_or_else(|| self.instance(instance).primary);
@@ -259,7 +259,7 @@ impl<'a> ReplayedCluster<'a> {
         self.list(&self.now[node.get()].secondaries).filter(|i| !i.forthcoming)
     }
 
-    /// How many primaries of a node, forthcoming included, have each exclusion tag.
+    /// Number of primaries of a node, forthcoming included, that have each exclusion tag.
     pub fn tag_counts(&self, node: NodeIdx) -> BTreeMap<TagId, i64> {
         let mut counts = BTreeMap::new();
         for tag in self.list(&self.now[node.get()].primaries).flat_map(|i| &i.exclusion_tags) {
@@ -268,7 +268,7 @@ impl<'a> ReplayedCluster<'a> {
         counts
     }
 
-    /// How many primaries of a node, forthcoming included, have each exclusion tag, however often.
+    /// Number of primaries of a node, forthcoming included, that have each exclusion tag, however often.
     pub fn tag_holders(&self, node: NodeIdx) -> BTreeMap<TagId, i64> {
         let mut counts = BTreeMap::new();
         for instance in self.list(&self.now[node.get()].primaries) {
@@ -360,7 +360,7 @@ impl<'a> ReplayedCluster<'a> {
         }
     }
 
-    /// What a node reserves against the failure of each other node.
+    /// Memory that a node reserves against the failure of each other node.
     pub fn reserves(&self, node: NodeIdx) -> BTreeMap<NodeIdx, Mib> {
         let mut reserves = BTreeMap::new();
         for instance in self.secondaries(node) {

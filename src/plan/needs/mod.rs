@@ -1,4 +1,4 @@
-//! What the steps of a plan need of each other: the edges without which some rule would be broken in some order.
+//! Needs of the steps of a plan of each other: the edges without which some rule would be broken in some order.
 //!
 //! A step comes in where all orders of those before it are legal, and waits for as few of them as
 //! keep it so. What a node holds at worst is a closure of greatest weight: all that may have begun is there,

@@ -9,19 +9,19 @@ use crate::model::{Cluster, Mib, NodeIdx, NodeSpec, TagId};
 use crate::plan::checker::{NodeFigures, ReplayedCluster};
 use crate::plan::graph::{EdgeReason, Precedence, StepIdx, StepSet};
 
-/// What a step must find on its node, in every order.
+/// Room that a step must find on its node, in every order.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NodeNeed {
     pub(super) node: NodeIdx,
     limited: Scarce,
     /// Whose arrival it is, by its position among those that touch the node.
     of: usize,
-    /// How much more may be taken then than at the start.
+    /// Most that may be taken then beyond the start.
     limit: i64,
 }
 
 impl NodeNeed {
-    /// What is missing where it is not met.
+    /// Lack if the need is not met.
     pub(super) fn reason(&self) -> EdgeReason<NodeIdx> {
         match self.limited {
             Scarce::MemoryAgainst(_) => EdgeReason::Mirror(self.node),
@@ -40,15 +40,15 @@ pub(super) struct TouchedNode<'c> {
     reserves: BTreeMap<NodeIdx, i64>,
     tags: BTreeMap<TagId, i64>,
     touches: Vec<NodeTouch>,
-    /// What would be taken if nothing were ever given back.
+    /// Amounts that would be taken if nothing were ever given back.
     begun: TouchAmounts,
-    /// What is taken at this point of the plan.
+    /// Amounts that are taken at this point of the plan.
     now: TouchAmounts,
     /// The most memory that must be free for one that comes.
     most_needed: i64,
-    /// Whether it fails N+1 at this point of the plan.
+    /// True if it fails N+1 at this point of the plan.
     failing: bool,
-    /// Whether nobody knows how many of its spindles are taken.
+    /// True if nobody knows how many of its spindles are taken.
     is_unknown: bool,
     /// The last step that had to follow all before it.
     pub(super) settled: Option<StepIdx>,
@@ -104,7 +104,7 @@ impl<'c> TouchedNode<'c> {
         std::mem::replace(&mut self.failing, fails) || fails || self.is_unknown || self.may_lack_reserve()
     }
 
-    /// Whether too little would be left for the loss of several nodes at once if nothing were ever given back.
+    /// Tells if too little would be left for the loss of several nodes at once if nothing were ever given back.
     fn may_lack_reserve(&self) -> bool {
         if self.spec.joint_losses <= 1 {
             return false;
@@ -120,7 +120,7 @@ impl<'c> TouchedNode<'c> {
         self.start.mem_unallocated.0 <= kept.fold(taken, i64::saturating_add)
     }
 
-    /// What the last step and those whom it may trouble must find, and perhaps would not in some order.
+    /// Needs of the last step and of those whom it may trouble, which perhaps are not met in some order.
     pub(super) fn demands(&self, node: NodeIdx) -> Vec<NodeNeed> {
         let Some((last, earlier)) = self.touches.split_last() else { return Vec::new() };
         let of = earlier.len();
@@ -140,7 +140,7 @@ impl<'c> TouchedNode<'c> {
         demands
     }
 
-    /// What a touch takes of which there may be too little.
+    /// Scarce things that a touch takes.
     fn scarce(&self, touch: &NodeTouch) -> Vec<Scarce> {
         let takes = |limited: &Scarce| touch.begin.of(*limited) > 0 || touch.end.of(*limited) > 0;
         let against = self.reserves.keys().map(|peer| Scarce::MemoryAgainst(*peer));
@@ -190,7 +190,7 @@ impl<'c> TouchedNode<'c> {
         Some(choice.best().saturating_add(taken))
     }
 
-    /// Whether a demand is met in every order in which `before` come before the last step.
+    /// Tells if a demand is met in every order in which `before` come before the last step.
     pub(super) fn is_met(&self, demand: &NodeNeed, before: &StepSet, precedence: &Precedence) -> bool {
         self.worst(demand, before, precedence).is_none_or(|worst| worst <= demand.limit)
     }
@@ -226,7 +226,7 @@ impl<'c> TouchedNode<'c> {
         }
     }
 
-    /// How much more than at the start may be taken when a touch has come, by the rules that it is subject to.
+    /// Most that may be taken beyond the start when a touch has come, by the rules that it is subject to.
     fn limits(&self, touch: &NodeTouch) -> Vec<(Scarce, i64)> {
         let Some(coming) = touch.coming else { return Vec::new() };
         let (instance, start) = (self.cluster.instance(touch.instance), &self.start);
@@ -274,14 +274,14 @@ fn less(free: Mib, kept: i64) -> i64 {
     free.0.saturating_sub(kept).saturating_sub(1)
 }
 
-/// How much more weight spindles can bear.
+/// Weight that spindles can bear besides.
 fn room_for(used: f64, limit: f64) -> i64 {
     // far beyond what can be taken where there is no limit
     let most = trunc_to_i64((limit - used).floor().clamp(-1e15, 1e15));
     if used + most as f64 > limit { most - 1 } else { most }
 }
 
-/// How many more virtual processors there may be.
+/// Number of virtual processors that there may be besides.
 fn cpu_room(vcpus: i64, spec: &NodeSpec) -> i64 {
     const UNLIMITED: i64 = 1 << 50;
     if spec.vcpu_ratio < 0.0 {

@@ -1,11 +1,11 @@
 //! The most that a choice can be worth where what it brings has conditions that cost.
 
-/// Who brings what, and what it has to have been paid for it.
+/// Profits, and the costs that have to be paid for them.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
-    /// What each costs that may be a condition.
+    /// Cost of each that may be a condition.
     costs: Vec<i64>,
-    /// What brings something: how much, and its conditions by their positions.
+    /// Profits: how much, and their conditions by their positions.
     profits: Vec<(i64, Vec<usize>)>,
 }
 
@@ -40,16 +40,16 @@ impl Choice {
 }
 
 struct Flow<'c> {
-    /// What of each cost nobody pays yet.
+    /// Part of each cost that nobody pays yet.
     left: Vec<i64>,
-    /// Who pays how much of each cost.
+    /// Payers of each cost, with their parts.
     paid: Vec<Vec<(usize, i64)>>,
     conditions: Vec<&'c [usize]>,
     seen: Vec<bool>,
 }
 
 impl Flow<'_> {
-    /// How much of `amount` a profit can pay for its conditions at most.
+    /// Largest part of `amount` that a profit can pay for its conditions.
     fn pay_all(&mut self, profit: usize, amount: i64) -> i64 {
         let mut paid = 0;
         while paid < amount {

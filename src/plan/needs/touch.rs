@@ -1,4 +1,4 @@
-//! What a step takes from a node when it begins, and gives back when it ends.
+//! Amounts that a step takes from a node when it begins, and gives back when it ends.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,7 @@ pub(super) struct TouchAmounts {
 }
 
 impl TouchAmounts {
-    /// How much more is taken.
+    /// Amount that is taken of one of these.
     pub(super) fn of(&self, limited: Scarce) -> i64 {
         let find = |wanted| sum(self.each.iter().filter(|(l, _)| *l == wanted).map(|(_, a)| *a));
         match limited {
@@ -49,12 +49,12 @@ impl TouchAmounts {
         }
     }
 
-    /// What changes, but for memory against some node.
+    /// Things whose amounts change, but for memory against some node.
     pub(super) fn limited(&self) -> impl Iterator<Item = Scarce> {
         self.each.iter().map(|(limited, _)| *limited)
     }
 
-    /// Whether nothing changes.
+    /// Tells if nothing changes.
     fn is_empty(&self) -> bool {
         self.each.is_empty() && self.reserves.is_empty()
     }
@@ -128,7 +128,7 @@ fn add_to<K: PartialEq>(sums: &mut Vec<(K, i64)>, key: K, amount: i64) {
     }
 }
 
-/// How an instance comes to a node.
+/// Way in which an instance comes to a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// To run there.
@@ -145,13 +145,13 @@ pub(super) struct Coming {
     pub(super) forced: bool,
     /// Only once the step ends: who ran there stays as a copy.
     pub(super) at_end: bool,
-    /// Whether nobody asks for the disk that it has there already.
+    /// True if nobody asks for the disk that it has there already.
     pub(super) has_disk: bool,
     /// The memory that may be lacking for it, in MiB.
     pub(super) conceded: i64,
 }
 
-/// What a step does to one node.
+/// Effect of a step on one node.
 #[derive(Debug, Clone)]
 pub(super) struct NodeTouch {
     pub(super) step: StepIdx,
@@ -164,7 +164,7 @@ pub(super) struct NodeTouch {
 }
 
 impl NodeTouch {
-    /// Whether it neither takes nor gives anything.
+    /// Tells if it neither takes nor gives anything.
     pub(super) fn is_free(&self) -> bool {
         self.begin.is_empty() && self.end.is_empty()
     }
@@ -175,7 +175,7 @@ pub(super) struct ArrivalTerms {
     pub(super) ignore_soft_errors: bool,
 }
 
-/// What a step does to each of its nodes.
+/// Effects of a step on each of its nodes.
 pub(super) fn touches(
     cluster: &Cluster,
     at: StepIdx,

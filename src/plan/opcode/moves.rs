@@ -31,19 +31,7 @@ fn opcode(cluster: &Cluster, instance: &Instance, leg: Leg, stopped: bool) -> Op
     };
     match stopped {
         true => Opcode::failover(&instance.name, target_node),
-        false => migrate(instance, target_node),
-    }
-}
-
-fn migrate(instance: &Instance, target_node: Option<String>) -> Opcode {
-    Opcode::Migrate {
-        instance_name: instance.name.clone(),
-        target_node,
-        allow_runtime_changes: false,
-        ignore_ipolicy: false,
-        cleanup: false,
-        allow_failover: true,
-        ignore_hvversions: true,
+        false => Opcode::migrate(&instance.name, target_node),
     }
 }
 

@@ -124,12 +124,12 @@ impl Builder {
         self.steps.len()
     }
 
-    /// Whether there is no step yet.
+    /// Tells if there is no step yet.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
-    /// What is added from now on waits for all that was added before, also by edges.
+    /// Makes all steps that are added from now on wait for all that were added before, also by edges.
     pub fn barrier(&mut self) {
         let all: Vec<StepIdx> = (self.gate.1..self.steps.len()).map(StepIdx::new).collect();
         if !all.is_empty() {
@@ -265,7 +265,7 @@ impl WorkStep {
         }
     }
 
-    /// What one move of a plan comes to by itself: the move, and the stop and start that it needs.
+    /// Steps that one move of a plan comes to by itself: the move, and the stop and start that it needs.
     pub fn of_move(cluster: &Cluster, step: &Step) -> Vec<WorkStep> {
         let name = |instance: InstanceIdx| cluster.instance(instance).name.as_str();
         let mut steps = Vec::new();

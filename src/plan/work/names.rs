@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{Relocation, Unknown};
 use crate::model::{Cluster, InstanceIdx, Leg, Move, NodeIdx, Step};
 
-/// What the names of a cluster mean.
+/// Nodes and instances of a cluster by their names.
 pub(super) struct ClusterNames<'c> {
     nodes: HashMap<&'c str, NodeIdx>,
     instances: HashMap<&'c str, InstanceIdx>,

@@ -8,7 +8,7 @@ use super::{Generator, Nodes, node_name};
 use crate::model::autorepair::{Attended, RepairPermission, RepairTag};
 use crate::model::{Cluster, NodeIdx};
 use crate::plan::opcode::Opcode;
-use crate::report::repair::{RepairEntry, RepairStyle, counts, damage_words, visit_message};
+use crate::report::repair::{RepairEntry, RepairStyle, cleanup_message, counts, damage_words, visit_message};
 use crate::report::why::{hurdle_text, node_text};
 use crate::search::repair::{Damage, LimitReached, RepairDecision};
 
@@ -167,9 +167,15 @@ fn repaired<'a>(cluster: &'a Cluster, entry: &'a RepairEntry) -> RepairedInstanc
         opcodes: &entry.opcodes,
         tag: visit.and_then(|visit| visit.attended.added()),
         removed_tags: visit.map(|v| v.removed.iter().map(ToString::to_string).collect()).unwrap_or_default(),
-        reason: visit_message(entry).or_else(|| reason(cluster, decision)),
+        reason: visit_reason(entry).or_else(|| reason(cluster, decision)),
         problem: entry.problem.as_deref(),
     }
+}
+
+/// Why nothing came of a repair that has ended, and the way out.
+fn visit_reason(entry: &RepairEntry) -> Option<String> {
+    let parts: Vec<String> = visit_message(entry).into_iter().chain(cleanup_message(entry)).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// Why nothing was begun, or nothing came of it.

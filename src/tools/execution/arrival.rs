@@ -20,7 +20,7 @@ const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
 /// Most names in the last line.
 const NAMED: usize = 10;
 
-/// What came of a run in which every job has ended in success.
+/// Outcome of a run in which every job has ended in success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Confirmation {
     /// The run ended otherwise: nothing was compared.
@@ -53,7 +53,7 @@ impl Confirmation {
         }
     }
 
-    /// What is different.
+    /// Differences.
     pub fn missed(&self) -> &[Missed] {
         match self {
             Confirmation::Missed(missed) => missed,

@@ -1,4 +1,4 @@
-//! What is seen of a run: job numbers on standard output, as scripts know them; a bar on
+//! Views of a run: job numbers on standard output, as scripts know them; a bar on
 //! a terminal or a line an event on standard error; events for programs in a file.
 
 use std::collections::HashSet;
@@ -38,14 +38,14 @@ pub struct Console<'a> {
     signals: &'a Signals,
     handling: Handling,
     events: Option<Events>,
-    /// Whether standard output belongs to a document.
+    /// True if standard output belongs to a document.
     json: bool,
-    /// Whether anything is said about the progress.
+    /// True if anything is said about the progress.
     talkative: bool,
     bar: ProgressBar,
     running: usize,
     failed: usize,
-    /// What the steps copy that are done, and all: memory and disks.
+    /// Data that the finished steps copy, and all steps: memory and disks.
     moved: (Mib, Mib),
     /// The jobs that were said to run: between two opcodes they are queued again.
     seen_running: HashSet<JobId>,
@@ -115,8 +115,8 @@ impl<'a> Console<'a> {
         let _ = bar.suspend(|| signals.whole(|| output.line(text).and_then(|()| output.flush())));
     }
 
-    /// The end of the run: what became of the steps, unless all went well.
-    pub fn finish(&mut self, report: &Report) {
+    /// The end of the run: what became of the steps, unless all went well, and the way out of it.
+    pub fn finish(&mut self, report: &Report, way_out: &[String]) {
         self.bar.finish_and_clear();
         let took = self.began.elapsed().as_secs();
         let done = report.count(&[StepState::Done]);
@@ -126,6 +126,7 @@ impl<'a> Console<'a> {
             for line in table(self.work, report) {
                 self.error_line(&line);
             }
+            way_out.iter().for_each(|line| self.error_line(line));
         }
         if let Some(Events { path, failed: true, .. }) = &self.events {
             let text = format!("Warning: not all events could be written to '{}'", path.display());
@@ -271,7 +272,7 @@ fn both((memory, disk): (Mib, Mib)) -> Mib {
     memory + disk
 }
 
-/// How much is copied, if anything is to be.
+/// Amount that is copied, if anything is to be.
 fn copied((done, all): (Mib, Mib)) -> String {
     let gib = |size: Mib| size.as_f64() / 1024.0;
     if all > Mib::ZERO { format!(", {:.1} of {:.1} GiB moved", gib(done), gib(all)) } else { String::new() }
@@ -296,7 +297,7 @@ fn bar(steps: usize, shown: bool) -> ProgressBar {
     bar
 }
 
-/// What became of each step, in lines.
+/// Report on each step, in lines.
 fn table(work: &Work, report: &Report) -> Vec<String> {
     let width = work.steps.iter().map(|step| step.title().chars().count()).max().unwrap_or(0);
     let row = |(at, (step, report)): (usize, (&WorkStep, &StepReport))| {
@@ -310,7 +311,7 @@ fn table(work: &Work, report: &Report) -> Vec<String> {
     std::iter::once("Steps:".to_owned()).chain(rows).collect()
 }
 
-/// What scripts know of a run that ended early because it was asked to.
+/// Lines that scripts know of a run that ended early because it was asked to.
 pub(super) fn interrupted(work: &Work, report: &Report) -> Vec<String> {
     let begun =
         |set: &&Jobset| set.iter().any(|step| report.steps[step.get()].state != StepState::NotStarted);

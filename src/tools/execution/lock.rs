@@ -122,7 +122,7 @@ mod tests {
         assert!(Lock::of("t", &cluster("a"), &nowhere).is_err());
     }
 
-    /// What others might have put in the way is neither written to nor believed.
+    /// Files that others might have put in the way are neither written to nor believed.
     #[test]
     fn only_files_of_ones_own() {
         let base = tempfile::tempdir().unwrap();

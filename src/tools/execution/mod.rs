@@ -1,6 +1,7 @@
 //! Carrying out what a tool has planned: everything between a plan and the exit status.
 
 mod arrival;
+mod cleanup;
 mod console;
 mod fresh;
 mod lock;
@@ -19,6 +20,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, bail, ensure};
 
 pub use arrival::Confirmation;
+pub use cleanup::tell as tell_cleanup;
 pub use fresh::{crossing_violation, read_again, violation};
 pub use lock::Lock;
 pub use pace::{check as check_pace, never_replans, rates};
@@ -49,7 +51,7 @@ use crate::remote::{luxi, rapi};
 /// The client of the cluster that the plan was made for.
 ///
 /// # Errors
-/// What is wrong with the access to it, and where [`takes_jobs`] says that there is none.
+/// Faults of the access to it; also if there is none, as [`takes_jobs`] says.
 pub fn client(source: &SourceOptions) -> anyhow::Result<Box<dyn JobClient>> {
     ensure!(takes_jobs(source), "there is nowhere to submit jobs to");
     if let Some(address) = &source.rapi {
@@ -62,7 +64,7 @@ pub fn client(source: &SourceOptions) -> anyhow::Result<Box<dyn JobClient>> {
     Ok(Box::new(LuxiClient::new(socket, luxi::Timeouts::default())))
 }
 
-/// Whether jobs can be submitted where the cluster comes from.
+/// Tells if jobs can be submitted where the cluster comes from.
 pub fn takes_jobs(source: &SourceOptions) -> bool {
     let asks = |address: &String| !rapi::Address::new(address.as_ref()).is_directory();
     source.rapi.as_ref().map_or(source.luxi.is_some(), asks)
@@ -79,13 +81,13 @@ pub struct Undertaking<'a> {
     pub load: &'a LoadOptions,
     /// Carrying plans out.
     pub execution: &'a ExecutionOptions,
-    /// Whether standard output is for something else.
+    /// True if standard output is for something else.
     pub silent: bool,
-    /// Whether what a failed run has done is taken back.
+    /// True if what a failed run has done is taken back.
     pub takes_back: bool,
-    /// Whether plans are made with `--ignore-soft-errors`.
+    /// True if plans are made with `--ignore-soft-errors`.
     pub ignore_soft_errors: bool,
-    /// Whether the exit status tells that something was done.
+    /// True if the exit status tells that something was done.
     pub detailed_status: bool,
     /// The first of some steps that cannot be carried out on the cluster as it is now.
     pub obstacle: WorkCheck,
@@ -97,31 +99,31 @@ pub type WorkCheck = fn(&Work, &[StepIdx], &str, bool, &Cluster) -> Option<Strin
 
 /// A plan that is to be carried out, and what it is for.
 pub struct ExecutionOrder {
-    /// What the comments of the opcodes begin with, before the version: `rebalancing via hbal`.
+    /// Beginning of the comments of the opcodes, before the version: `rebalancing via hbal`.
     pub purpose: String,
     /// UUID of the node group.
     pub group: String,
     pub work: Work,
 }
 
-/// How plans are carried out.
+/// Terms on which plans are carried out.
 #[derive(Clone, Copy)]
 pub struct ExecutionStage<'a> {
     pub undertaking: &'a Undertaking<'a>,
-    /// What is listened to.
+    /// Signals that are listened to.
     pub signals: &'a Signals,
-    /// How many runs of this command there are with this one.
+    /// Number of this run among those of the command, from 1.
     pub number: usize,
 }
 
 /// A run that is over.
 pub struct Ran {
-    /// What it was.
+    /// Its plan, and what belongs to it.
     pub header: Header,
-    /// What became of it.
+    /// Report on it.
     pub report: Report,
     pub journal: PathBuf,
-    /// What the cluster is like then.
+    /// State of the cluster then.
     pub arrival: Confirmation,
 }
 
@@ -146,7 +148,7 @@ pub fn listen(silent: bool) -> anyhow::Result<Signals> {
 /// Carries a plan out; all checks have been made.
 ///
 /// # Errors
-/// What keeps it from being begun.
+/// Obstacles to beginning it.
 pub fn carry_out(
     order: ExecutionOrder,
     client: &mut dyn JobClient,
@@ -182,12 +184,12 @@ pub fn carry_out(
     console.note(&format!("Journal: {}", path.display()));
     let state = State::new(header.parts());
     let report = Runner::new(client, &mut console, &header, journal, state).with(terms).walk();
-    console.finish(&report);
+    console.finish(&report, &cleanup::lines(&header, &report, &path));
     let arrival = Confirmation::of(&header.work, &report, client, stage.undertaking.load);
     Ok(Ran { header, report, journal: path, arrival })
 }
 
-/// What went wrong with each step that failed, in one line.
+/// Problems of the steps that failed, in one line.
 pub fn failures(ran: &Ran) -> String {
     let failed = ran.report.failed(&ran.header.work).map(|(step, title, report)| {
         let why = report.message.as_deref().unwrap_or_default();
@@ -196,7 +198,7 @@ pub fn failures(ran: &Ran) -> String {
     failed.collect::<Vec<_>>().join("; ")
 }
 
-/// What a journal is of, checked against the cluster that the options name.
+/// Checks a journal against the cluster that the options name.
 ///
 /// # Errors
 /// Why the run cannot be resumed.
@@ -227,7 +229,7 @@ pub fn check_resumed(
     Ok(())
 }
 
-/// What is to be said and returned at the end of a run.
+/// Says how a run ended, and gives the exit status.
 pub fn conclude(ran: &Ran, silent: bool, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let Ran { header, report, journal, arrival } = ran;
     let tool = &header.run.tool;

@@ -1,4 +1,4 @@
-//! How the steps of a plan follow each other, by the options: limits, speeds, the window.
+//! Pace of the steps of a plan, by the options: limits, speeds, the window.
 
 use anyhow::{Context, bail, ensure};
 
@@ -44,7 +44,7 @@ pub fn never_replans(tool: &str, options: &ExecutionOptions) -> anyhow::Result<(
     Ok(())
 }
 
-/// How fast things go, by the options and the journals that they name.
+/// Speeds, by the options and the journals that they name.
 ///
 /// # Errors
 /// A journal that cannot be read.
@@ -57,13 +57,13 @@ pub fn rates(options: &ExecutionOptions) -> anyhow::Result<Rates> {
     Ok(options.rates.refined(&measured))
 }
 
-/// How the steps of a run follow each other, if not by jobsets.
+/// Pace of a run that does not go by jobsets.
 pub fn pace(options: &ExecutionOptions) -> Option<StreamPace> {
     let on_failure = options.on_failure.unwrap_or(OnFailure::Stop);
     options.stream.then_some(StreamPace { limits: options.limits, on_failure })
 }
 
-/// What a run has to know besides its plan.
+/// Terms of a run besides its plan.
 ///
 /// # Errors
 /// See [`rates`].

@@ -1,4 +1,4 @@
-//! Where journals are kept if nobody says where.
+//! Place of journals if nobody names one.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -26,7 +26,7 @@ pub fn journal_path(named: Option<&Path>, number: usize, name: &JournalName<'_>)
     }
 }
 
-/// What the journal of a run is called by, in a directory that is made if need be: the state directory
+/// Path of the journal of a run, in a directory that is made if need be: the state directory
 /// of the user, as the XDG base directory specification names it.
 #[derive(Debug, Clone, Copy)]
 pub struct JournalName<'a> {
@@ -45,10 +45,10 @@ impl JournalName<'_> {
     }
 }
 
-/// Whether the journal of a run can be written: a new file.
+/// Checks that the journal of a run can be written: a new file.
 ///
 /// # Errors
-/// What is in the way.
+/// The obstacle.
 pub fn check(named: Option<&Path>) -> anyhow::Result<()> {
     match named {
         None => Ok(check_whole(&state()?.join("journal"))?),
@@ -63,7 +63,7 @@ fn check_new(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What is said of a journal that cannot be begun.
+/// Words about a journal that cannot be begun.
 pub fn unwritable(path: &Path) -> String {
     format!("the journal '{}' cannot be written, so nothing was submitted", path.display())
 }
@@ -81,7 +81,7 @@ pub fn state() -> anyhow::Result<PathBuf> {
 /// Refuses a directory in which others could change what is kept there, or that is a link.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Its fault.
 pub fn check_directory(directory: &Path) -> anyhow::Result<()> {
     let about = directory.symlink_metadata();
     let checked = about.and_then(|about| match about.is_symlink() {

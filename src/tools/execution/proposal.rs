@@ -21,22 +21,22 @@ use crate::tools::ExitStatus;
 use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
 
-/// How often a plan is made because the cluster has changed meanwhile.
+/// Most plans that are made because the cluster has changed meanwhile.
 const ATTEMPTS: usize = 5;
 
-/// What makes plans, and anew if need be.
+/// Maker of plans, who makes them anew if need be.
 pub trait Planner {
     /// A plan, with the cluster that it was made on.
     type Plan;
-    /// What there is to say if none is to be carried out.
+    /// Outcome if none is to be carried out.
     type End;
 
-    /// How the cluster is read.
+    /// Options for reading the cluster.
     fn load(&self) -> &LoadOptions;
     fn output(&mut self) -> &mut Output;
     /// Looks whether a plan may be carried out at all; asks if somebody is to be asked.
     fn consider(&mut self, plan: &mut Self::Plan) -> anyhow::Result<ControlFlow<Self::End>>;
-    /// What keeps a plan from being carried out on the cluster as it is now, a line each.
+    /// Obstacles to a plan on the cluster as it is now, a line each.
     fn changes(&mut self, plan: &Self::Plan, now: &Cluster) -> anyhow::Result<Vec<String>>;
     /// Shows what must be shown once, of the last plan.
     fn show_last(&mut self, plan: &mut Self::Plan) -> anyhow::Result<()>;
@@ -89,24 +89,24 @@ pub struct Proposal {
     /// The groups that it touches.
     pub groups: Vec<GroupIdx>,
     pub work: Work,
-    /// What the comments of the opcodes begin with, before the version: `rebalancing via hbal`.
+    /// Beginning of the comments of the opcodes, before the version: `rebalancing via hbal`.
     pub purpose: String,
     /// UUID of the only group whose instances it moves; empty if there are several.
     pub group: String,
-    /// What is asked on a terminal.
+    /// Question on a terminal.
     pub question: String,
-    /// What ended the search early, if anything did.
+    /// Cause of an early end of the search, if there was one.
     pub stopped: Option<Stopped>,
     /// The document of `--json`, not printed yet: there must be one only, and the plan may
     /// have to be made anew.
     pub document: Option<String>,
-    /// Whether it brings about all that was asked for.
+    /// True if it brings about all that was asked for.
     pub complete: bool,
-    /// How the command ends if it is not carried out.
+    /// Exit status if it is not carried out.
     pub status: ExitStatus,
 }
 
-/// What came of planning: something to carry out, or the exit status.
+/// Outcome of planning: something to carry out, or the exit status.
 pub type Planned = ControlFlow<ExitStatus, Box<Proposal>>;
 
 impl Proposal {
@@ -180,7 +180,7 @@ impl<F: FnMut(Cluster, &mut Output) -> anyhow::Result<Planned>> Planner for Prop
 /// Makes a plan and, if that is wanted, carries it out as one run.
 ///
 /// # Errors
-/// What keeps it from being made or begun, and what went wrong.
+/// Obstacles to making or beginning it, and its problems.
 pub fn plan_and_execute(
     undertaking: &Undertaking<'_>,
     cluster: Cluster,
@@ -267,7 +267,7 @@ fn carry_out_and_replan(
     bail!("{tool}: Not all jobs completed successfully: {}; what was left was planned anew", told.join("; "))
 }
 
-/// What the steps are about that failed.
+/// Subjects of the steps that failed.
 fn subjects(ran: &Ran) -> impl Iterator<Item = String> {
     let failed = ran.report.failed(&ran.header.work).map(|(step, ..)| step - 1);
     failed.map(|at| ran.header.work.steps[at].subject.clone())

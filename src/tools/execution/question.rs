@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::tools::output::Output;
 
-/// What came of asking.
+/// Answer to the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consent {
     /// Go ahead; also where there is nobody to ask.

@@ -6,8 +6,8 @@ use anyhow::{Context, bail};
 
 use super::console::Console;
 use super::{
-    Confirmation, Consent, ExecutionStage, Ran, Undertaking, ask, check_resumed, client, conclude, failures,
-    listen, read_again, take_back, takes_jobs,
+    Confirmation, Consent, ExecutionStage, Ran, Undertaking, ask, check_resumed, cleanup, client, conclude,
+    failures, listen, read_again, take_back, takes_jobs,
 };
 use crate::execute::journal::{self, Header, Journal, OnFailure};
 use crate::execute::signals::Signals;
@@ -44,7 +44,8 @@ pub fn resume_with(
     if state.steps().all(|step| state.is_done(step)) {
         output.error_line(&format!("All {} steps are done already", header.work.steps.len()))?;
         drop(journal);
-        let ran = undertaking.over(header, Report::of(Ending::Done, &state), path, client);
+        let report = Report::of(Ending::Done, &header.work, &state);
+        let ran = undertaking.over(header, report, path, client);
         return conclude(&ran, undertaking.silent, output);
     }
     let goes_on = header.stream.is_some_and(|pace| pace.on_failure == OnFailure::Continue);
@@ -52,11 +53,14 @@ pub fn resume_with(
         let what = header.work.step(step).described();
         let failed = format!("{}: step {}, {what}, has failed in this run", path.display(), step.number());
         drop(journal);
-        let report = Report::of(Ending::Failed, &state);
+        let report = Report::of(Ending::Failed, &header.work, &state);
+        cleanup::tell(&header, &report, path, output)?;
         let ran = undertaking.over(header, report, path, client);
         let taken_back = undertaking.take_back(&ran, client, output)?;
         bail!("{failed}; let {tool} make a new plan{taken_back}");
     }
+    // of a run that goes on past its failures
+    cleanup::tell(&header, &Report::of(Ending::Interrupted, &header.work, &state), path, output)?;
     if !execution.yes && ask(&remaining(&header, &state), output)? == Consent::No {
         output.error_line("Nothing was executed.")?;
         return Ok(ExitStatus::Failure);
@@ -76,7 +80,7 @@ pub fn resume_with(
             if found.is_some() { runner.abandon() } else { runner.walk() }
         }
     };
-    console.finish(&report);
+    console.finish(&report, &cleanup::lines(&header, &report, path));
     if let Some(found) = found {
         bail!(
             "{tool}: the steps that are left do not fit the cluster any more, let {tool} make a new plan: {found}"

@@ -169,7 +169,7 @@ pub fn options_of(plan: &SavedPlan, spec: &Spec) -> anyhow::Result<Vec<String>> 
     }
 }
 
-/// Who makes the plan: user and machine.
+/// Maker of the plan: user and machine.
 fn maker() -> String {
     let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
     let system = rustix::system::uname();

@@ -9,7 +9,7 @@ use crate::tools::output::Output;
 /// of the error; empty if there was nothing to do.
 ///
 /// # Errors
-/// What keeps it from being begun.
+/// Obstacles to beginning it.
 pub fn take_back(
     ran: &Ran,
     client: &mut dyn JobClient,

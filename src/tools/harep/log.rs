@@ -34,6 +34,8 @@ struct LoggedVisit<'a> {
     added: Option<String>,
     removed: Vec<String>,
     message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cleanup: Option<&'a str>,
     problem: Option<&'a str>,
 }
 
@@ -64,6 +66,7 @@ impl RepairLog {
             return Ok(());
         }
         let message = visit.and_then(|visit| visit.message.as_deref());
+        let cleanup = visit.and_then(|visit| visit.cleanup.as_deref());
         let problem = entry.problem.as_deref();
         self.write(&LoggedVisit {
             at,
@@ -72,6 +75,7 @@ impl RepairLog {
             added,
             removed,
             message,
+            cleanup,
             problem,
         })
     }

@@ -287,7 +287,7 @@ impl<'a> RepairRun<'a> {
     }
 }
 
-/// Whether a repair has just ended: the next run sees what came of it.
+/// Tells if a repair has just ended: the next run sees what came of it.
 fn has_ended(entry: &RepairEntry) -> bool {
     let attended = entry.visit.as_ref().map(|visit| &visit.attended);
     matches!(attended, Some(Attended::Ended(_) | Attended::NeverBegun(_)))

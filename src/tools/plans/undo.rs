@@ -4,6 +4,7 @@ use std::ops::ControlFlow::{Break, Continue};
 
 use super::*;
 use crate::execute::journal::{self, Header};
+use crate::execute::{Ending, Report};
 use crate::model::{Cluster, GroupIdx};
 use crate::plan::back::taken_back;
 use crate::plan::checker::CheckOptions;
@@ -88,6 +89,7 @@ pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Res
             maker.spec.name
         );
     }
+    execution::tell_cleanup(&header, &Report::of(Ending::Failed, &header.work, &state), &path, output)?;
     let cluster = source::load(&options.load, output)?;
     let propose = |cluster: Cluster, output: &mut Output| {
         propose(&header, &done, &undertaking, cluster, output).with_context(|| path.display().to_string())

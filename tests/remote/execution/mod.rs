@@ -3,6 +3,7 @@
 
 use crate::common::luxi_server as server;
 
+mod cleanup;
 mod cluster;
 mod luxi;
 mod program;

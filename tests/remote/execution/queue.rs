@@ -15,6 +15,8 @@ use super::server::Act;
 pub enum Fate {
     /// Its first opcode fails, with this text.
     Fails(&'static str),
+    /// The opcode at this position fails, with an error of this class, and this text.
+    FailsIn(usize, &'static str, &'static str),
     /// Somebody cancels it.
     Cancelled,
     /// It leaves the queue.
@@ -239,7 +241,11 @@ impl World {
         if let Some(before) = depends {
             self.await_that("a dependency", |state| is_final(state.jobs[&before].status));
             if self.lock().jobs[&before].status != "success" {
-                return self.end(id, "error", vec![json!(["OpPrereqError", ["dependency failed"]])]);
+                // as a real master says it
+                let text = format!(
+                    "Dependency job {before} finished with status 'error', not one of 'success' as required"
+                );
+                return self.end(id, "error", vec![json!(["OpExecError", [text]])]);
             }
         }
         let mut results = Vec::new();
@@ -253,6 +259,11 @@ impl World {
             match fate {
                 Some(Fate::Fails(why)) => {
                     return self.end(id, "error", vec![json!(["OpExecError", [why]])]);
+                }
+                Some(Fate::FailsIn(position, class, why)) if position == at => {
+                    results.push(json!([class, [why]]));
+                    results.resize(ops.len(), json!(["OpExecError", ["Preceding opcode failed"]]));
+                    return self.end(id, "error", results);
                 }
                 Some(Fate::Cancelled) => {
                     return self.end(id, "canceled", vec![json!("Job canceled by request")]);

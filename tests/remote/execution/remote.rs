@@ -18,14 +18,14 @@ use super::server::Act;
 
 const PASSWORD: &str = "s3cr3t-pa55";
 
-struct Remote {
-    world: Arc<World>,
+pub struct Remote {
+    pub world: Arc<World>,
     rapi: Rapi,
     directory: TempDir,
 }
 
 impl Remote {
-    fn new() -> Remote {
+    pub fn new() -> Remote {
         let world = World::new();
         let rapi = Rapi::new(&world);
         Remote { world, rapi, directory: tempfile::tempdir().unwrap() }
@@ -42,11 +42,11 @@ impl Remote {
         Running::start(self.command(options))
     }
 
-    fn execute(&self, options: &[&str]) -> Ran {
+    pub fn execute(&self, options: &[&str]) -> Ran {
         self.start(&[&["-X", "--journal", "J"], options].concat()).wait()
     }
 
-    fn resume(&self) -> Ran {
+    pub fn resume(&self) -> Ran {
         self.start(&["--resume", "J"]).wait()
     }
 
