@@ -48,7 +48,7 @@ enum WishesBehind {
 }
 
 /// A resource and the way in which colocations are followed; and whether keeping away turned wishes into their opposite.
-type Behind = (ResourceIdx, Towards, bool);
+pub(super) type Behind = (ResourceIdx, Towards, bool);
 
 /// Why paths are not followed to their end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub(super) struct MergeState {
     /// The steps since the first resource whose paths are followed.
     steps: usize,
     /// The work of all steps so far, but for as many from each first resource as there are colocations.
-    work: usize,
+    pub(super) work: usize,
     /// Why paths were not followed to their end.
     pub(super) given_up: Option<GivenUp>,
     behind: HashMap<Behind, WishesBehind>,
@@ -243,8 +243,13 @@ impl<'a> Wishes<'a> {
             return table.is_none().then_some(merged);
         }
         // looked at once, where paths begin
-        if self.merging.depth == 1 && self.is_quiet(resource, how) {
-            return Some(merged);
+        if self.merging.depth == 1 {
+            if self.is_quiet(resource, how) {
+                return Some(merged);
+            }
+            if let Some(sum) = self.sum_of_paths(resource, how, &merged) {
+                return Some(sum);
+            }
         }
         for (other, next) in self.next(resource, how.towards, share.factor < 0.0) {
             let share = Share { sparing: share.sparing, ..next };
@@ -253,6 +258,28 @@ impl<'a> Wishes<'a> {
             }
         }
         Some(merged)
+    }
+
+    /// A table with all that paths from a resource add to it, if they need not be followed.
+    fn sum_of_paths(
+        &mut self,
+        resource: ResourceIdx,
+        how: WishMerge<'_>,
+        table: &ScoreTable,
+    ) -> Option<ScoreTable> {
+        #[cfg(test)]
+        if self.merging.by_paths {
+            return None;
+        }
+        if how.share.sparing {
+            return None;
+        }
+        let sum = self.plus_paths(how.tables, (resource, how.towards, how.share.factor < 0.0), table)?;
+        if self.merging.heard.is_some() && sum.paths <= self.merging.patience as u128 {
+            return None;
+        }
+        self.merging.heard = None;
+        Some(sum.table)
     }
 
     /// Whether none of the primitives behind a resource has a score other than 0 anywhere, so that none of them adds anything.
@@ -362,7 +389,12 @@ impl<'a> Wishes<'a> {
     }
 
     /// Who is next on the paths from a resource, and for which share.
-    fn next(&self, of: ResourceIdx, towards: Towards, opposite: bool) -> Vec<(ResourceIdx, Share<'a>)> {
+    pub(super) fn next(
+        &self,
+        of: ResourceIdx,
+        towards: Towards,
+        opposite: bool,
+    ) -> Vec<(ResourceIdx, Share<'a>)> {
         let set = self.set;
         let of = match towards {
             Towards::Primaries => of,
@@ -390,111 +422,4 @@ fn plus(table: &ScoreTable, added: &[AllocationScore], share: Share<'_>) -> Scor
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::placement::{WorkingSet, cib};
-
-    const RESOURCES: usize = 7;
-    const HOSTS: usize = 3;
-    const SCORES: [&str; 8] = ["INFINITY", "-INFINITY", "100", "-100", "1", "-1", "600000", "-600000"];
-
-    /// Three primitives and two groups of two, and three nodes of which the last one is in standby.
-    fn set(colocations: &[(usize, usize, usize)]) -> WorkingSet {
-        let names = ["a", "b", "c", "g", "g1", "g2", "h"];
-        let colocations: String = colocations
-            .iter()
-            .filter(|(one, other, _)| one != other)
-            .enumerate()
-            .map(|(at, (one, other, score))| {
-                let (one, other, score) = (names[*one], names[*other], SCORES[*score]);
-                format!(r#"<rsc_colocation id="c{at}" rsc="{one}" with-rsc="{other}" score="{score}"/>"#)
-            })
-            .collect();
-        let standby = r#"<instance_attributes id="s"><nvpair id="s1" name="standby" value="on"/></instance_attributes>"#;
-        let states: String = (1..=HOSTS)
-            .zip(["x", "y", "z"])
-            .map(|(at, name)| {
-                format!(r#"<node_state id="{at}" uname="{name}" in_ccm="true" crmd="online" join="member"/>"#)
-            })
-            .collect();
-        let text = format!(
-            r#"<cib have-quorum="1"><configuration>
-            <crm_config><cluster_property_set id="o"><nvpair id="o1" name="stonith-enabled" value="false"/></cluster_property_set></crm_config>
-            <nodes><node id="1" uname="x"/><node id="2" uname="y"/><node id="3" uname="z">{standby}</node></nodes>
-            <resources><primitive id="a" type="x"/><primitive id="b" type="x"/><primitive id="c" type="x"/>
-            <group id="g"><primitive id="g1" type="x"/><primitive id="g2" type="x"/></group><group id="h"><primitive id="h1" type="x"/></group></resources>
-            <constraints>{colocations}</constraints></configuration><status>{states}</status></cib>"#
-        );
-        cib::parse(&text, "made up").unwrap()
-    }
-
-    fn tables() -> impl Strategy<Value = Vec<ScoreTable>> {
-        let score = prop_oneof![
-            3 => Just(0i64),
-            2 => -120..=120i64,
-            1 => Just(1_000_000i64),
-            1 => Just(-1_000_000i64),
-            1 => Just(999_950i64)
-        ];
-        let table = prop::collection::vec(score, HOSTS).prop_map(|scores| {
-            let mut table = ScoreTable::empty(HOSTS);
-            for (at, score) in scores.into_iter().enumerate() {
-                table.set(HostIdx::new(at), AllocationScore::of(score));
-            }
-            table
-        });
-        prop::collection::vec(table, RESOURCES + 1)
-    }
-
-    /// Where all keep away from each other, those that add nothing are not followed, and nobody misses them.
-    #[test]
-    fn paths_that_add_nothing_need_not_be_followed() {
-        let mutual: Vec<(usize, usize, usize)> =
-            (0..3).flat_map(|one| (0..3).map(move |other| (one, other, 3))).collect();
-        let set = set(&mutual);
-        let mut zero = ScoreTable::empty(HOSTS);
-        set.host_indices().for_each(|host| zero.set(host, AllocationScore::ZERO));
-        let mut other = zero.clone();
-        other.set(HostIdx::new(0), AllocationScore::of(-72));
-        for third in [&zero, &other] {
-            let mut tables = vec![zero.clone(); RESOURCES + 1];
-            tables[2] = third.clone();
-            let share = Share { colocation: 0, attribute: None, factor: -0.5, sparing: false };
-            let added = |by_paths: bool| {
-                let mut wishes = Wishes::of(&set);
-                wishes.merging.by_paths = by_paths;
-                (0..HOSTS).for_each(|host| wishes.settle_guest(HostIdx::new(host), true));
-                let all = set.resource_indices().take(3);
-                let all = all.map(|of| wishes.added(&tables, of, zero.clone(), share));
-                (all.collect::<Vec<_>>(), wishes.merging.steps)
-            };
-            let ((quick, few), (slow, many)) = (added(false), added(true));
-            assert_eq!(quick, slow);
-            assert_eq!(few < many, third == &zero);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn shifts_are_what_following_every_path_comes_to(
-            colocations in prop::collection::vec((0..RESOURCES, 0..RESOURCES, 0..SCORES.len()), 0..9),
-            tables in tables(),
-        ) {
-            let set = set(&colocations);
-            let merged = |by_paths: bool| {
-                let mut wishes = Wishes::of(&set);
-                wishes.merging.by_paths = by_paths;
-                let share = Share { colocation: 0, attribute: None, factor: -0.5, sparing: false };
-                let resources: Vec<ResourceIdx> = set.resource_indices().collect();
-                let first: Vec<ScoreTable> =
-                    resources.iter().map(|of| wishes.with_primaries(&tables, *of)).collect();
-                wishes.merging.forget();
-                let added = resources.iter().map(|of| wishes.added(&tables, *of, tables[0].clone(), share));
-                (first, added.collect::<Vec<_>>())
-            };
-            prop_assert_eq!(merged(false), merged(true));
-        }
-    }
-}
+mod tests;

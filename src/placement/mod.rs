@@ -24,6 +24,7 @@ mod merge;
 pub mod method;
 mod number;
 pub mod optimal;
+mod paths;
 pub mod pinning;
 mod place;
 pub mod placing;

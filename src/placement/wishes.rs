@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::index::{HostIdx, ResourceIdx};
 use super::merge::MergeState;
+use super::paths::PathCache;
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Host, ResourceForm, WorkingSet};
 
@@ -35,6 +36,7 @@ pub(super) struct Wishes<'a> {
     same: AgreeingHosts,
     zones: HashMap<&'a str, AgreeingHosts>,
     pub(super) merging: MergeState,
+    pub(super) paths: PathCache<'a>,
 }
 
 /// What a wish of another resource is worth.
@@ -88,6 +90,7 @@ impl<'a> Wishes<'a> {
             same: AgreeingHosts::themselves(set),
             zones: HashMap::new(),
             merging: MergeState::new(count),
+            paths: PathCache::default(),
         };
         for (at, colocation) in set.colocations.iter().enumerate() {
             wishes.primaries[colocation.dependent.get()].push(at);
@@ -118,6 +121,7 @@ impl<'a> Wishes<'a> {
     /// Hands the colocations of a clone to its instances. Where every host gets one anyway, only what forbids hosts
     /// counts.
     fn hand_to_instances(&mut self, clone: ResourceIdx) {
+        self.paths.forget();
         let set = self.set;
         let score = |at: &usize| set.colocations[*at].score;
         let (mut primaries, mut dependents) =
@@ -135,6 +139,7 @@ impl<'a> Wishes<'a> {
 
     /// Lets all colocations of a resource count twice.
     pub(super) fn double(&mut self, resource: ResourceIdx) {
+        self.paths.forget();
         for list in [&mut self.primaries[resource.get()], &mut self.dependents[resource.get()]] {
             *list = list.iter().flat_map(|at| [*at, *at]).collect();
         }
@@ -156,6 +161,7 @@ impl<'a> Wishes<'a> {
     /// Hands the colocations of a group to its members: its own wishes to the first, those of others to the last; what
     /// the group must be with, also to those behind one that is not managed itself: that is not kept back by it.
     pub(super) fn hand_down(&mut self, group: ResourceIdx) {
+        self.paths.forget();
         let (first, last) = (self.set.member(group, false), self.set.member(group, true));
         if let (Some(first), Some(last)) = (first, last) {
             let set = self.set;
