@@ -16,6 +16,7 @@ mod hard;
 mod health;
 mod loading;
 mod message;
+mod million;
 mod placing;
 mod speed;
 mod targets;
@@ -50,6 +51,7 @@ fn main() -> anyhow::Result<()> {
                     "health",
                     "groups",
                     "hard",
+                    "million",
                     "to-the-end",
                 ])
                 .help("One of the tables"),
@@ -80,6 +82,10 @@ fn main() -> anyhow::Result<()> {
     }
     if wanted("hard") {
         hard::table(&bench, &mut targets)?;
+    }
+    // minutes, and files of 100 MB: only on demand
+    if only == Some("million") {
+        million::table(&bench, &mut targets)?;
     }
     if wanted("to-the-end") {
         to_the_end::table(&bench, matches.get_flag("long"), &mut targets)?;

@@ -41,7 +41,8 @@ fn share_out(cluster: &mut Cluster, reports: &[CollectorReport]) {
     let Cluster { nodes, instances, .. } = cluster;
     for instance in instances {
         let at = instance.primary.get();
-        instance.util.cpu = total(at) / nodes[at].state.ledger.vcpus as f64 * instance.vcpus as f64;
+        instance.details_mut().util.cpu =
+            total(at) / nodes[at].state.ledger.vcpus as f64 * instance.vcpus as f64;
     }
 }
 
@@ -62,7 +63,7 @@ fn sum_up(cluster: &mut Cluster, reports: &[CollectorReport]) -> Result<(), Miss
         return Err(MissingLoad::Instances(missing));
     }
     for (instance, cpu) in cluster.instances.iter_mut().zip(found) {
-        instance.util.cpu = cpu.unwrap_or_default();
+        instance.details_mut().util.cpu = cpu.unwrap_or_default();
     }
     let Cluster { nodes, instances, .. } = cluster;
     for Node { state, .. } in nodes {

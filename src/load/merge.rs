@@ -16,8 +16,8 @@ use crate::model::storage::named_pools;
 use crate::model::units::{floor_to_i64, trunc_to_i64};
 use crate::model::{
     CarriedKeys, Cluster, Disk, Draft, ExclusionTags, Group, GroupIdx, GroupPools, GroupReserves, Hypervisor,
-    Immobile, Instance, InstanceIdx, JointReserve, Ledger, Mib, Node, NodeIdx, NodeSpec, NodeState,
-    Occurrences, Outage, TagArrival, TagSet, TagTable, Utilisation, Weights,
+    Immobile, Instance, InstanceDetails, InstanceIdx, JointReserve, Ledger, Mib, Node, NodeIdx, NodeSpec,
+    NodeState, Occurrences, Outage, TagArrival, TagSet, TagTable, Utilisation, Weights,
 };
 
 /// What the command line adds to the data of a source.
@@ -98,7 +98,7 @@ fn keep_out(cluster: &mut Cluster, kept_out: &[(InstanceIdx, NodeIdx)]) {
         nodes.dedup();
         let tag = cluster.tag_table.intern(&format!("{NOT_HERE}{}", cluster.instance(instance).name));
         let of = &mut cluster.instances[instance.get()];
-        of.exclusion_tags = of.exclusion_tags.iter().copied().chain([tag]).collect();
+        of.details_mut().exclusion_tags = of.exclusion_tags.iter().copied().chain([tag]).collect();
         let alone: ExclusionTags = [tag].into_iter().collect();
         for node in nodes {
             cluster.nodes[node.get()].state.tag_count.add_tags(&alone, 1);
@@ -269,14 +269,13 @@ fn instance(
     table: &mut TagTable,
 ) -> Instance {
     let desired_locations: TagSet = rules.desired_locations(&raw.tags, table);
-    Instance {
-        idx,
+    let details = InstanceDetails {
         alias_len: raw.name.len() - suffix_len,
         name: raw.name,
         mem: raw.mem,
         disk: raw.disk,
         spindles: spindle_total(&raw.disks),
-        disks: raw.disks,
+        disks: raw.disks.into(),
         vcpus: raw.vcpus,
         status: raw.status,
         auto_balance: raw.auto_balance,
@@ -285,16 +284,13 @@ fn instance(
         exclusion_tags: rules.exclusion_tags(&raw.tags, table),
         desired_locations,
         keys: CarriedKeys::default(),
-        tags: raw.tags,
+        tags: raw.tags.into(),
         pools: TagSet::default(),
         networks: raw.networks.into_iter().flatten().collect(),
         forthcoming: raw.forthcoming,
-        immobile: None,
         util,
-        primary: raw.primary,
-        secondary: raw.secondary,
-        location_score: 0,
-    }
+    };
+    Instance { idx, primary: raw.primary, secondary: raw.secondary, ..Instance::from(details) }
 }
 
 /// The new instance that a request describes, with what the cluster's tags say about
@@ -307,7 +303,8 @@ pub fn new_instance(draft: &mut Draft, description: Description) -> Instance {
     let names_pools = draft.has_pools();
     let mut new = instance(idx, raw, Utilisation::default(), &rules, 0, draft.tag_table());
     if names_pools {
-        new.pools = named_pools(new.template, &new.tags, draft.tag_table());
+        let pools = named_pools(new.template, &new.tags, draft.tag_table());
+        new.details_mut().pools = pools;
     }
     new
 }

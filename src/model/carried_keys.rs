@@ -133,36 +133,57 @@ impl KeyTable {
     }
 }
 
-/// The keys that an instance carries.
+/// The keys that an instance carries. Copies share them.
 #[derive(Debug, Clone, Default)]
-pub struct CarriedKeys {
-    keys: Vec<KeyIdx>,
-    /// See [`mates`](Self::mates), of all instances of the cluster.
+pub struct CarriedKeys(Option<Arc<WeighedKeys>>);
+
+#[derive(Debug)]
+struct WeighedKeys {
+    keys: Box<[KeyIdx]>,
+    /// See [`CarriedKeys::mates`], of all instances of the cluster.
     mates: i64,
-    /// See [`home`](Self::home).
+    /// See [`CarriedKeys::home`].
     home: i64,
-    table: Option<Arc<KeyTable>>,
+    table: Arc<KeyTable>,
 }
 
 impl CarriedKeys {
+    fn unweighed(keys: Vec<KeyIdx>, table: &Arc<KeyTable>) -> CarriedKeys {
+        if keys.is_empty() {
+            return CarriedKeys::default();
+        }
+        let table = Arc::clone(table);
+        CarriedKeys(Some(Arc::new(WeighedKeys { keys: keys.into(), mates: 0, home: 0, table })))
+    }
+
+    fn weigh(&mut self, mates: i64, home: i64) {
+        if let Some(all) = self.0.as_mut().and_then(Arc::get_mut) {
+            (all.mates, all.home) = (mates, home);
+        }
+    }
+
     /// Whether it carries none.
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.0.is_none()
     }
 
     /// Which.
     pub fn keys(&self) -> &[KeyIdx] {
-        &self.keys
+        self.0.as_ref().map_or(&[], |all| &all.keys)
+    }
+
+    fn table(&self) -> Option<&KeyTable> {
+        self.0.as_ref().map(|all| &*all.table)
     }
 
     /// The most that they, and what others think of them, can be worth on any node, in [`WORTH_PARTS`]; at least 0.
     pub fn most(&self) -> i64 {
-        self.mates + self.home
+        self.0.as_ref().map_or(0, |all| all.mates + all.home)
     }
 
     /// The most that the keys of nodes can be worth to them; at least 0.
     pub fn home(&self) -> i64 {
-        self.home
+        self.0.as_ref().map_or(0, |all| all.home)
     }
 
     /// What they and all others among those that are counted can be worth to each other at most; they are themselves among
@@ -192,41 +213,41 @@ impl CarriedKeys {
 
     /// The kinds of keys that are worth something to them, or to which they are.
     pub fn near(&self) -> impl Iterator<Item = KeyIdx> + '_ {
-        let table = self.table.iter();
-        table.flat_map(|table| self.keys.iter().flat_map(|key| table.kind(*key).near.clone().map(KeyIdx)))
+        let table = self.table().into_iter();
+        table.flat_map(|table| self.keys().iter().flat_map(|key| table.kind(*key).near.clone().map(KeyIdx)))
     }
 
     /// Each key, and what it costs beside another of its kind.
     pub fn own_costs(&self) -> impl Iterator<Item = (KeyIdx, i64)> + '_ {
-        let table = self.table.iter();
+        let table = self.table().into_iter();
         let cost = |table: &KeyTable, key: KeyIdx| match table.kind(key).near.contains(&key.0) {
             true => -table.worth(key, key),
             // nothing of its kind counts beside it
             false => 0,
         };
-        table.flat_map(move |table| self.keys.iter().map(move |key| (*key, cost(table, *key))))
+        table.flat_map(move |table| self.keys().iter().map(move |key| (*key, cost(table, *key))))
     }
 
     /// What these keys and others' on the same node cost together.
     pub fn cost_beside(&self, other: &CarriedKeys) -> i64 {
-        let Some(table) = &self.table else { return 0 };
+        let Some(table) = self.table() else { return 0 };
         let near = |key: &KeyIdx| {
             let near = table.kind(*key).near.clone();
-            other.keys.iter().filter(move |of| near.contains(&of.0))
+            other.keys().iter().filter(move |of| near.contains(&of.0))
         };
-        self.keys.iter().flat_map(|key| near(key).map(|of| -table.worth(*key, *of))).sum()
+        self.keys().iter().flat_map(|key| near(key).map(|of| -table.worth(*key, *of))).sum()
     }
 
     fn sum(&self, there: &Occurrences<KeyIdx>, part: impl Fn(i64) -> i64) -> i64 {
-        let Some(table) = self.table.as_ref().filter(|_| !there.is_empty()) else { return 0 };
-        self.keys.iter().map(|key| table.beside(*key, there, &part)).sum()
+        let Some(table) = self.table().filter(|_| !there.is_empty()) else { return 0 };
+        self.keys().iter().map(|key| table.beside(*key, there, &part)).sum()
     }
 }
 
 impl Occurrences<KeyIdx> {
     /// Counts the keys of an instance so many times more (or fewer).
     pub fn add_keys(&mut self, keys: &CarriedKeys, by: i64) {
-        keys.keys.iter().for_each(|key| self.add(*key, by));
+        keys.keys().iter().for_each(|key| self.add(*key, by));
     }
 }
 
@@ -252,7 +273,8 @@ impl Cluster {
             KeyIdx(kinds.binary_search_by(|kind| order(kind, key)).expect("every key has a kind") as u32)
         };
         self.nodes.iter_mut().for_each(|node| node.state.key_count = Occurrences::default());
-        self.instances.iter_mut().for_each(|instance| instance.keys = CarriedKeys::default());
+        let carrying = self.instances.iter_mut().filter(|instance| !instance.keys.is_empty());
+        carrying.for_each(|instance| instance.details_mut().keys = CarriedKeys::default());
         for (node, keys) in nodes {
             let there = &mut self.nodes[node.get()].state.key_count;
             keys.iter().for_each(|key| there.add(idx(key), 1));
@@ -263,13 +285,12 @@ impl Cluster {
             let mut keys: Vec<KeyIdx> = keys.iter().map(idx).collect();
             keys.sort_unstable();
             keys.iter().for_each(|key| all.add(*key, 1));
-            let keys = CarriedKeys { keys, mates: 0, home: 0, table: Some(table.clone()) };
-            self.instances[instance.get()].keys = keys;
+            self.instances[instance.get()].details_mut().keys = CarriedKeys::unweighed(keys, &table);
         }
         for (instance, _) in instances {
-            let keys = &mut self.instances[instance.get()].keys;
-            keys.home = offers.iter().map(|offer| keys.likes(offer)).max().unwrap_or(0);
-            keys.mates = keys.mates(&all);
+            let keys = &mut self.instances[instance.get()].details_mut().keys;
+            let home = offers.iter().map(|offer| keys.likes(offer)).max().unwrap_or(0);
+            keys.weigh(keys.mates(&all), home);
         }
         let Cluster { nodes, instances, .. } = self;
         nodes.iter_mut().for_each(|node| node.state.ledger.key_cost = 0);

@@ -197,9 +197,12 @@ mod tests {
     fn groups_know_their_members_while_instances_move() {
         let node = |at: usize| format!("n{at}|9000|0|9000|9000|9000|9|N|{}|1", ["u", "v", "w"][at % 3]);
         let instance = |at: usize| {
-            let (secondary, template) =
-                if at % 2 == 0 { (format!("n{}", at % 4 + 1), "drbd") } else { (String::new(), "ext") };
-            let planned = if at % 3 == 0 { 'Y' } else { 'N' };
+            let (secondary, template) = if at.is_multiple_of(2) {
+                (format!("n{}", at % 4 + 1), "drbd")
+            } else {
+                (String::new(), "ext")
+            };
+            let planned = if at.is_multiple_of(3) { 'Y' } else { 'N' };
             format!("i{at}|1|1|1|running|Y|n{}|{secondary}|{template}||1|-|{planned}", at % 4)
         };
         let (nodes, instances): (Vec<String>, Vec<String>) =

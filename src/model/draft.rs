@@ -19,6 +19,10 @@ pub struct Draft {
     changes: Vec<Change>,
     /// Whether anything may be taken back.
     marked: bool,
+    /// The last mark that still holds.
+    last_mark: Mark,
+    /// By node, the position of the last change that keeps its state; those that were taken back are still there.
+    kept_at: Vec<usize>,
 }
 
 /// A state of a draft to which one can go back.
@@ -49,7 +53,7 @@ impl Deref for Draft {
 
 impl From<Cluster> for Draft {
     fn from(cluster: Cluster) -> Draft {
-        Draft { cluster, changes: Vec::new(), marked: false }
+        Draft { cluster, changes: Vec::new(), marked: false, last_mark: Mark(0), kept_at: Vec::new() }
     }
 }
 
@@ -67,7 +71,8 @@ impl Draft {
     /// The present state, to which [`back_to`](Self::back_to) leads.
     pub fn mark(&mut self) -> Mark {
         self.marked = true;
-        Mark(self.changes.len())
+        self.last_mark = Mark(self.changes.len());
+        self.last_mark
     }
 
     /// The instances that were moved after `mark`, some more than once.
@@ -82,6 +87,7 @@ impl Draft {
     pub fn back_to(&mut self, mark: Mark) {
         let Cluster { nodes, instances, group_reserves, .. } = &mut self.cluster;
         group_reserves.forget();
+        self.last_mark = mark;
         while self.changes.len() > mark.0 {
             match self.changes.pop() {
                 Some(Change::Ledger(node, ledger)) => nodes[node.get()].state.ledger = ledger,
@@ -151,11 +157,22 @@ impl Draft {
         }
     }
 
-    /// Keeps the state of nodes that are about to change.
+    /// Keeps the state of nodes that are about to change, once from one mark to the next: there is no way back to those
+    /// in between.
     fn note_states(&mut self, nodes: impl Iterator<Item = NodeIdx>) {
-        if self.marked {
-            let state = |node| Change::State(node, Box::new(self.cluster.node(node).state.clone()));
-            self.changes.extend(nodes.map(state));
+        if !self.marked {
+            return;
+        }
+        self.kept_at.resize(self.cluster.nodes.len(), 0);
+        for node in nodes {
+            let kept_at = &mut self.kept_at[node.get()];
+            let is_kept = *kept_at >= self.last_mark.0
+                && matches!(self.changes.get(*kept_at), Some(Change::State(of, _)) if *of == node);
+            if !is_kept {
+                *kept_at = self.changes.len();
+                let state = self.cluster.nodes[node.get()].state.clone();
+                self.changes.push(Change::State(node, Box::new(state)));
+            }
         }
     }
 
@@ -245,14 +262,14 @@ impl Draft {
         if let (Some(node), Some(ledger)) = (at.secondary, place.secondary) {
             nodes[node.get()].state.ledger = ledger;
         }
-        let new = Instance {
+        let mut new = Instance {
             idx,
             primary: at.primary,
             secondary: at.secondary,
             location_score: place.location_score,
-            pools: nodes[at.primary.get()].spec.pools_for(instance),
             ..instance.clone()
         };
+        new.settle_pools(&nodes[at.primary.get()].spec);
         let state = &mut nodes[at.primary.get()].state;
         state.tag_count.add_tags(&new.exclusion_tags, 1);
         state.key_count.add_keys(&new.keys, 1);
@@ -281,5 +298,35 @@ impl NodeState {
     fn back(&mut self, primary: NodeIdx, instance: InstanceIdx, need: Mib) {
         self.peers.set(primary, self.peers.get(primary) + need);
         self.secondaries.push(instance);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::shared;
+
+    /// A node's state is kept once from mark to mark, however often it changes, and is there again afterwards.
+    #[test]
+    fn states_are_kept_once_from_mark_to_mark() {
+        let mut draft = Draft::from(shared(&[(9, 4), (9, 4)], &[(0, 2, 1), (0, 1, 1)]));
+        let before = format!("{:?}", draft.cluster);
+        let begin = draft.mark();
+        let states = |draft: &Draft| draft.changes.iter().filter(|c| matches!(c, Change::State(..))).count();
+        let go = |draft: &mut Draft, node: usize| {
+            let to = Placement { primary: NodeIdx::new(node), secondary: None };
+            draft.relocate(InstanceIdx::new(0), to, 0, &[]);
+        };
+        (0..10).for_each(|at| go(&mut draft, 1 - at % 2));
+        assert_eq!(states(&draft), 2);
+        let middle = draft.mark();
+        let half = format!("{:?}", draft.cluster);
+        (0..3).for_each(|at| go(&mut draft, 1 - at % 2));
+        assert_eq!(states(&draft), 4);
+        draft.back_to(middle);
+        assert_eq!(format!("{:?}", draft.cluster), half);
+        go(&mut draft, 1);
+        draft.back_to(begin);
+        assert_eq!(format!("{:?}", draft.cluster), before);
     }
 }

@@ -1,5 +1,8 @@
 //! Instances.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use super::carried_keys::CarriedKeys;
 use super::index::{InstanceIdx, NodeIdx};
 use super::kinds::{DiskTemplate, RunStatus};
@@ -33,11 +36,10 @@ pub struct Disk {
     pub spindles: Option<i64>,
 }
 
-/// An instance and where it is.
+/// What stays the same of an instance wherever it is. Copies of an instance share it, so that several drafts of a cluster
+/// with a million instances fit into memory.
 #[derive(Debug, Clone)]
-pub struct Instance {
-    /// Its own index.
-    pub idx: InstanceIdx,
+pub struct InstanceDetails {
     /// Full name.
     pub name: String,
     /// Length of the alias: the name without the common domain suffix.
@@ -47,7 +49,7 @@ pub struct Instance {
     /// Total disk on each of its nodes.
     pub disk: Mib,
     /// Its disks; the text format knows only one that stands for all.
-    pub disks: Vec<Disk>,
+    pub disks: Box<[Disk]>,
     /// Physical spindles of all its disks together; `None` if any is unknown.
     pub spindles: Option<i64>,
     /// Virtual CPUs.
@@ -61,7 +63,7 @@ pub struct Instance {
     /// Weight on the spindles of nodes without exclusive storage.
     pub spindle_use: i64,
     /// All its tags.
-    pub tags: Vec<String>,
+    pub tags: Box<[String]>,
     /// The tags that keep instances of one service apart.
     pub exclusion_tags: ExclusionTags,
     /// The locations in which it would rather be.
@@ -71,13 +73,22 @@ pub struct Instance {
     /// Storage pools that its nodes must offer; none where no tags name any.
     pub pools: TagSet,
     /// UUIDs of the networks of its interfaces, where known.
-    pub networks: Vec<String>,
+    pub networks: Box<[String]>,
     /// Planned, not yet created: counts in the planned view of nodes only.
     pub forthcoming: bool,
-    /// Why balancing may not move it, if so.
-    pub immobile: Option<Immobile>,
     /// Its use of dynamic resources.
     pub util: Utilisation,
+}
+
+/// An instance and where it is. The rest is read as if it were here.
+#[derive(Debug, Clone)]
+pub struct Instance {
+    /// Its own index.
+    pub idx: InstanceIdx,
+    /// What stays the same.
+    pub details: Arc<InstanceDetails>,
+    /// Why balancing may not move it, if so.
+    pub immobile: Option<Immobile>,
     /// Primary node.
     pub primary: NodeIdx,
     /// Secondary node, if the source names one (any template).
@@ -86,36 +97,64 @@ pub struct Instance {
     pub location_score: i64,
 }
 
-impl Instance {
-    /// A running instance of no size, with no tags and no place: the beginning of a
-    /// new one.
-    pub fn blank(name: String, template: DiskTemplate) -> Instance {
+impl Deref for Instance {
+    type Target = InstanceDetails;
+
+    fn deref(&self) -> &InstanceDetails {
+        &self.details
+    }
+}
+
+/// An instance that is nowhere yet: its index and its nodes mean nothing.
+impl From<InstanceDetails> for Instance {
+    fn from(details: InstanceDetails) -> Instance {
         Instance {
             idx: InstanceIdx::new(0),
+            details: Arc::new(details),
+            immobile: None,
+            primary: NodeIdx::new(0),
+            secondary: None,
+            location_score: 0,
+        }
+    }
+}
+
+impl InstanceDetails {
+    /// A running instance of no size, with no tags: the beginning of a new one.
+    pub fn blank(name: String, template: DiskTemplate) -> InstanceDetails {
+        InstanceDetails {
             alias_len: name.len(),
             name,
             mem: Mib::ZERO,
             disk: Mib::ZERO,
-            disks: Vec::new(),
+            disks: Box::default(),
             spindles: Some(0),
             vcpus: 0,
             status: RunStatus::Running,
             auto_balance: true,
             template,
             spindle_use: 0,
-            tags: Vec::new(),
+            tags: Box::default(),
             exclusion_tags: ExclusionTags::default(),
             desired_locations: TagSet::default(),
             keys: CarriedKeys::default(),
             pools: TagSet::default(),
-            networks: Vec::new(),
+            networks: Box::default(),
             forthcoming: false,
-            immobile: None,
             util: Utilisation::default(),
-            primary: NodeIdx::new(0),
-            secondary: None,
-            location_score: 0,
         }
+    }
+}
+
+impl Instance {
+    /// The same as [`InstanceDetails::blank`], with no place.
+    pub fn blank(name: String, template: DiskTemplate) -> Instance {
+        InstanceDetails::blank(name, template).into()
+    }
+
+    /// What stays the same wherever it is, to be changed for this copy alone.
+    pub fn details_mut(&mut self) -> &mut InstanceDetails {
+        Arc::make_mut(&mut self.details)
     }
 
     /// The name without the domain suffix common to all nodes and instances.
@@ -162,5 +201,22 @@ impl Instance {
     /// Whether balancing may move it at all.
     pub fn is_movable(&self) -> bool {
         self.immobile.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Draft;
+    use crate::testing::shared;
+
+    #[test]
+    fn copies_share_what_stays_the_same() {
+        assert!(size_of::<Instance>() <= 48, "a draft of a million instances takes as many MiB");
+        let cluster = shared(&[(9, 4)], &[(0, 2, 1)]);
+        let mut draft = Draft::of(&cluster).into_cluster();
+        assert!(Arc::ptr_eq(&draft.instances[0].details, &cluster.instances[0].details));
+        draft.instances[0].details_mut().mem = Mib(7);
+        assert_eq!(cluster.instances[0].mem, Mib(1024));
     }
 }

@@ -42,7 +42,7 @@ pub use draft::{Draft, Mark};
 pub use failure::{FailCounts, FailKind};
 pub use group_reserve::{GroupReserve, GroupReserves, NodeStake, ReserveChange};
 pub use index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
-pub use instance::{Disk, Immobile, Instance};
+pub use instance::{Disk, Immobile, Instance, InstanceDetails};
 pub use job_id::JobId;
 pub use kinds::{AllocPolicy, DiskTemplate, EvacMode, Hypervisor, Mirroring, RunStatus, UnknownName};
 pub use node::{Ledger, Node, NodeSpec, NodeState, Outage, PolicyHealth};

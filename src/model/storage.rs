@@ -6,7 +6,7 @@
 mod parameters;
 mod reach;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 pub use super::known_tags::{DENY, POOL};
@@ -84,7 +84,10 @@ type Pools = Vec<PoolIdx>;
 pub struct StorageMap {
     /// The pools, by type and name.
     pub pools: Vec<Pool>,
-    instances: Vec<Pools>,
+    /// By instance: the position of its pools among `sets`.
+    instances: Vec<u32>,
+    /// The different sets of pools that instances have.
+    sets: Vec<Pools>,
     /// By instance: its disk template, if its pools follow from where it is.
     concluded: Vec<Option<DiskTemplate>>,
     nodes: Vec<Pools>,
@@ -130,6 +133,19 @@ fn pools_of(cluster: &Cluster, instance: &Instance) -> BTreeSet<Pool> {
     }
 }
 
+/// By instance the number of its set of pools, and these sets. Many instances have the same.
+fn sets_of_pools(cluster: &Cluster) -> (Vec<u32>, Vec<BTreeSet<Pool>>) {
+    let mut numbers: BTreeMap<BTreeSet<Pool>, u32> = BTreeMap::new();
+    let number = |instance| {
+        let next = numbers.len() as u32;
+        *numbers.entry(pools_of(cluster, instance)).or_insert(next)
+    };
+    let instances: Vec<u32> = cluster.instances.iter().map(number).collect();
+    let mut sets = vec![BTreeSet::new(); numbers.len()];
+    numbers.into_iter().for_each(|(set, number)| sets[number as usize] = set);
+    (instances, sets)
+}
+
 /// Where the disks of a template are in a group if no tag says it: what Ganeti exports.
 fn usual_pool(group: &Group, template: DiskTemplate) -> Pool {
     Pool::external(&group.disk_parameters.pool_name(template))
@@ -161,12 +177,12 @@ fn usual_pools(group: &Group, of_instances: &BTreeSet<Pool>) -> BTreeSet<Pool> {
 impl StorageMap {
     /// Works out which pools there are, and who reaches them.
     pub fn of(cluster: &Cluster) -> StorageMap {
-        let instances: Vec<BTreeSet<Pool>> =
-            cluster.instances.iter().map(|instance| pools_of(cluster, instance)).collect();
+        let (instances, sets) = sets_of_pools(cluster);
         let mut groups = vec![BTreeSet::new(); cluster.groups.len()];
         // of the instances on nodes of which no tag says what they reach
         let mut seen = vec![BTreeSet::new(); cluster.groups.len()];
-        for (instance, pools) in cluster.instances.iter().zip(&instances) {
+        for (instance, set) in cluster.instances.iter().zip(&instances) {
+            let pools = &sets[*set as usize];
             let node = &cluster.node(instance.primary).spec;
             groups[node.group.get()].extend(pools.iter().cloned());
             if declared(cluster, node).is_empty() {
@@ -187,12 +203,12 @@ impl StorageMap {
         for (node, pools) in cluster.nodes.iter().zip(&nodes) {
             groups[node.spec.group.get()].extend(pools.iter().cloned());
         }
-        let all_tags = (cluster.groups.iter().map(|g| &g.tags))
-            .chain(cluster.nodes.iter().map(|n| &n.spec.tags))
-            .chain(cluster.instances.iter().map(|i| &i.tags));
-        let by_name: BTreeSet<Pool> = all_tags.flat_map(|tags| named(tags)).map(Pool::external).collect();
-        let sets = || instances.iter().chain(&nodes).chain(&groups);
-        let pools: BTreeSet<&Pool> = sets().flatten().chain(&by_name).collect();
+        let all_tags = (cluster.groups.iter().map(|g| &g.tags[..]))
+            .chain(cluster.nodes.iter().map(|n| &n.spec.tags[..]))
+            .chain(cluster.instances.iter().map(|i| &i.tags[..]));
+        let by_name: BTreeSet<Pool> = all_tags.flat_map(named).map(Pool::external).collect();
+        let all = sets.iter().chain(&nodes).chain(&groups);
+        let pools: BTreeSet<&Pool> = all.flatten().chain(&by_name).collect();
         let pools: Vec<Pool> = pools.into_iter().cloned().collect();
         let number = |pool: &Pool| PoolIdx::new(pools.partition_point(|other| other < pool));
         let numbered = |sets: &[BTreeSet<Pool>]| -> Vec<Pools> {
@@ -204,7 +220,8 @@ impl StorageMap {
             outside.filter_map(|t| Some((*t, PoolIdx::new(known(t)?)))).collect()
         };
         StorageMap {
-            instances: numbered(&instances),
+            sets: numbered(&sets),
+            instances,
             concluded: cluster.instances.iter().map(concluded).collect(),
             nodes: numbered(&nodes),
             declared: numbered(&declared_at),
@@ -223,7 +240,7 @@ impl StorageMap {
 
     /// The pools that hold an instance's disks; none if it has no disks.
     pub fn of_instance(&self, instance: InstanceIdx) -> &[PoolIdx] {
-        &self.instances[instance.get()]
+        &self.sets[self.instances[instance.get()] as usize]
     }
 
     /// The pools that a node reaches.
@@ -278,7 +295,7 @@ impl StorageMap {
         for (group, pools) in self.groups.iter().enumerate() {
             pools.iter().for_each(|pool| partitions[pool.get()].groups.push(GroupIdx::new(group)));
         }
-        for pool in self.instances.iter().flatten() {
+        for pool in self.instances.iter().flat_map(|set| &self.sets[*set as usize]) {
             partitions[pool.get()].instances += 1;
         }
         partitions

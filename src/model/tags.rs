@@ -1,6 +1,7 @@
 //! Tags as numbers, sets of tags, and counts by tag.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A tag, by its position in the cluster's [`TagTable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,57 +32,61 @@ impl TagTable {
     }
 }
 
-/// A set of tags.
+/// A set of tags, which copies share.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct TagSet(Vec<TagId>);
+pub struct TagSet(Option<Arc<[TagId]>>);
 
 impl FromIterator<TagId> for TagSet {
     fn from_iter<I: IntoIterator<Item = TagId>>(tags: I) -> Self {
         let mut tags: Vec<TagId> = tags.into_iter().collect();
         tags.sort_unstable();
         tags.dedup();
-        TagSet(tags)
+        TagSet((!tags.is_empty()).then(|| tags.into()))
     }
 }
 
 impl TagSet {
     /// Whether there is no tag at all.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.is_none()
+    }
+
+    fn listed(&self) -> &[TagId] {
+        self.0.as_deref().unwrap_or_default()
     }
 
     /// The tags, in ascending order of their numbers.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = TagId> + '_ {
-        self.0.iter().copied()
+        self.listed().iter().copied()
     }
 
     /// Whether `tag` is in the set.
     pub fn contains(&self, tag: TagId) -> bool {
-        self.0.binary_search(&tag).is_ok()
+        self.listed().binary_search(&tag).is_ok()
     }
 
     /// How many tags it has.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.listed().len()
     }
 
     /// Whether every tag of this set is in `other`.
     pub fn is_subset(&self, other: &TagSet) -> bool {
-        let mut ahead = Ahead::of(&other.0);
+        let mut ahead = Ahead::of(other.listed());
         self.len() <= other.len() && self.iter().all(|tag| ahead.find(tag, |t| *t).is_some())
     }
 
     /// How many tags both sets have.
     pub fn common(&self, other: &TagSet) -> i64 {
         let (few, many) = if self.len() <= other.len() { (self, other) } else { (other, self) };
-        let mut ahead = Ahead::of(&many.0);
+        let mut ahead = Ahead::of(many.listed());
         few.iter().filter(|&tag| ahead.find(tag, |t| *t).is_some()).count() as i64
     }
 
     /// The tags that both sets have.
     #[must_use]
     pub fn in_both(&self, other: &TagSet) -> TagSet {
-        TagSet(self.iter().filter(|tag| other.contains(*tag)).collect())
+        self.iter().filter(|tag| other.contains(*tag)).collect()
     }
 
     /// How many tags of this set are not in `other`.
@@ -91,7 +96,7 @@ impl TagSet {
 
     /// The tags of this set that are not in `other`, in ascending order.
     pub fn without<'a>(&'a self, other: &'a TagSet) -> impl Iterator<Item = TagId> + 'a {
-        let mut ahead = Ahead::of(&other.0);
+        let mut ahead = Ahead::of(other.listed());
         self.iter().filter(move |&tag| ahead.find(tag, |t| *t).is_none())
     }
 }
@@ -120,24 +125,33 @@ impl<'a, T> Ahead<'a, T> {
     }
 }
 
-/// The exclusion tags of an instance: as a list, and counted.
+/// The exclusion tags of an instance: as a list, and counted. Copies share them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct ExclusionTags {
-    listed: Vec<TagId>,
+pub struct ExclusionTags(Option<Arc<CountedTags>>);
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct CountedTags {
+    listed: Box<[TagId]>,
     counts: Occurrences<TagId>,
 }
 
+static NO_TAGS: Occurrences<TagId> = Occurrences::new();
+
 impl FromIterator<TagId> for ExclusionTags {
     fn from_iter<I: IntoIterator<Item = TagId>>(tags: I) -> Self {
-        let listed: Vec<TagId> = tags.into_iter().collect();
-        ExclusionTags { counts: listed.iter().copied().collect(), listed }
+        let listed: Box<[TagId]> = tags.into_iter().collect();
+        if listed.is_empty() {
+            return ExclusionTags::default();
+        }
+        let counts = listed.iter().copied().collect();
+        ExclusionTags(Some(Arc::new(CountedTags { listed, counts })))
     }
 }
 
 impl ExclusionTags {
     /// The different tags, each with how often the instance has it.
     pub fn counts(&self) -> &Occurrences<TagId> {
-        &self.counts
+        self.0.as_ref().map_or(&NO_TAGS, |counted| &counted.counts)
     }
 }
 
@@ -146,7 +160,7 @@ impl std::ops::Deref for ExclusionTags {
     type Target = [TagId];
 
     fn deref(&self) -> &[TagId] {
-        &self.listed
+        self.0.as_ref().map_or(&[], |counted| &counted.listed)
     }
 }
 
@@ -155,7 +169,7 @@ impl<'a> IntoIterator for &'a ExclusionTags {
     type IntoIter = std::slice::Iter<'a, TagId>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.listed.iter()
+        self.iter()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Filling a cluster by the rules as they are stated, with nothing remembered and
 //! every place tried.
 
-use htools::model::{Disk, DiskTemplate, Draft, FailCounts, FailKind, Instance, Mib};
+use htools::model::{Disk, DiskTemplate, Draft, FailCounts, FailKind, Instance, InstanceDetails, Mib};
 use htools::redundancy::global::{Scope, evacuates};
 use htools::search::fill::{FillSettings, Size};
 use htools::search::place::{Conditions, PlaceSearch, Targets, plain};
@@ -16,15 +16,15 @@ pub struct Plain<'a> {
 
 impl Plain<'_> {
     fn instance(&self, size: Size) -> Instance {
-        Instance {
+        Instance::from(InstanceDetails {
             mem: size.memory,
             disk: size.disk,
-            disks: vec![Disk { size: size.disk, spindles: Some(size.spindles) }],
+            disks: [Disk { size: size.disk, spindles: Some(size.spindles) }].into(),
             spindles: Some(size.spindles),
             vcpus: size.vcpus,
             spindle_use: self.settings.spindle_use,
-            ..Instance::blank(format!("new-{}", self.added), self.settings.template)
-        }
+            ..InstanceDetails::blank(format!("new-{}", self.added), self.settings.template)
+        })
     }
 
     fn find(&self, size: Size, scope: Option<&Scope>) -> PlaceSearch {

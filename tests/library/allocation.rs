@@ -9,7 +9,8 @@ use crate::common::clusters::{Dice, Recipe, Style, cases, recipes};
 use crate::common::plain_fill::{Plain, size};
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::model::{
-    Cluster, Disk, DiskTemplate, Draft, EvacMode, GroupIdx, Instance, Mib, NodeIdx, RunStatus,
+    Cluster, Disk, DiskTemplate, Draft, EvacMode, GroupIdx, Instance, InstanceDetails, Mib, NodeIdx,
+    RunStatus,
 };
 use htools::redundancy::global::{Guard, Scope, evacuates, is_redundant, survives_loss_of};
 use htools::search::fill::{FillGround, FillSettings, Filled};
@@ -27,12 +28,12 @@ fn newcomer(cluster: &Cluster, seed: u64) -> Instance {
     let model = &cluster.instances[dice.below(cluster.instances.len())];
     let template = if dice.chance(60) { DiskTemplate::Drbd } else { dice.of(DiskTemplate::ALL) };
     let disk = Mib(dice.of(&[model.disk.0, 1024, 10_240, 0]));
-    Instance {
+    Instance::from(InstanceDetails {
         name: "newcomer".into(),
         alias_len: 8,
         mem: Mib(dice.of(&[model.mem.0, model.mem.0, 128, 1024, 4096])),
         disk,
-        disks: vec![Disk { size: disk, spindles: Some(1) }],
+        disks: [Disk { size: disk, spindles: Some(1) }].into(),
         spindles: dice.of(&[Some(1), Some(1), Some(2), None]),
         vcpus: dice.of(&[1, 1, 2, 4]),
         status: dice.of(&[
@@ -44,13 +45,11 @@ fn newcomer(cluster: &Cluster, seed: u64) -> Instance {
         auto_balance: dice.chance(90),
         template,
         forthcoming: dice.chance(5),
-        tags: Vec::new(),
+        tags: Box::default(),
         exclusion_tags: if dice.chance(30) { model.exclusion_tags.clone() } else { Default::default() },
         desired_locations: if dice.chance(30) { model.desired_locations.clone() } else { Default::default() },
-        location_score: 0,
-        secondary: None,
-        ..model.clone()
-    }
+        ..InstanceDetails::clone(&model.details)
+    })
 }
 
 fn conditions(seed: u64) -> Conditions {

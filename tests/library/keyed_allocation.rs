@@ -58,7 +58,8 @@ fn keyed(recipe: &Recipe, dice: &mut Dice) -> Cluster {
     }
     cluster.tags.extend(tags(dice, "system", &["@CPU", "@LOAD", "ds"], 25));
     for instance in &mut cluster.instances {
-        instance.tags.extend(of_instance(dice));
+        let details = instance.details_mut();
+        details.tags = details.tags.iter().cloned().chain(of_instance(dice)).collect();
     }
     cluster
 }

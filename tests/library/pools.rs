@@ -30,7 +30,7 @@ proptest! {
             let spec = &cluster.node(instance.primary).spec;
             let named = instance.tags.iter().any(|tag| tag.starts_with(htools::model::known_tags::POOL));
             let mut newcomer = instance.clone();
-            newcomer.pools = Default::default();
+            newcomer.details_mut().pools = Default::default();
             prop_assert!(named || spec.pools_for(&newcomer) == instance.pools);
         }
     }

@@ -510,7 +510,8 @@ proptest! {
         let cluster = recipe.cluster();
         for (node, instance) in cluster.nodes.iter().flat_map(|n| cluster.instances.iter().map(move |i| (n, i))) {
             let (spec, before) = (&node.spec, node.state.ledger);
-            let instance = Instance { status: RunStatus::AdminOffline, ..instance.clone() };
+            let mut instance = instance.clone();
+            instance.details_mut().status = RunStatus::AdminOffline;
             let tags = TagArrival::of(&node.state, &instance);
             let forced = before.add_primary(spec, &instance, 0, tags, Strictness::Forced);
             if let Err(rule) = forced {

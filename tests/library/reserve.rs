@@ -3,7 +3,8 @@
 use crate::common::clusters::{Dice, Recipe, Style, balance_options, cases, recipes};
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::model::{
-    Class, Cluster, DiskTemplate, Draft, Instance, Mib, Move, Node, NodeIdx, Placement, loses_data,
+    Class, Cluster, DiskTemplate, Draft, Instance, InstanceDetails, Mib, Move, Node, NodeIdx, Placement,
+    loses_data,
 };
 use htools::score::Board;
 use htools::search::balance::deep::headway::Headway;
@@ -226,7 +227,13 @@ proptest! {
         free.keep_reserve(None);
         let template = if drbd { DiskTemplate::Drbd } else { DiskTemplate::Ext };
         let (mem, disk) = (Mib(mem), Mib(1024));
-        let instance = Instance { mem, disk, vcpus: 1, spindle_use: 1, ..Instance::blank("new".into(), template) };
+        let instance = Instance::from(InstanceDetails {
+            mem,
+            disk,
+            vcpus: 1,
+            spindle_use: 1,
+            ..InstanceDetails::blank("new".into(), template)
+        });
         let nodes = cluster.all_nodes();
         let Ok(targets) = Targets::of(&cluster, &nodes, if drbd { 2 } else { 1 }) else { return Ok(()) };
         let conditions = Conditions::default();

@@ -42,7 +42,7 @@ fn moment(digits: &str) -> Option<i64> {
 pub fn permission(cluster: &Cluster, instance: InstanceIdx, now: i64) -> RepairPermission {
     let instance = cluster.instance(instance);
     let group = cluster.group(cluster.node(instance.primary).spec.group);
-    let said = [&instance.tags, &group.tags, &cluster.tags].map(|tags| permission_by(tags, now));
+    let said = [&*instance.tags, &group.tags, &cluster.tags].map(|tags| permission_by(tags, now));
     said.into_iter()
         .find(|said| *said != RepairPermission::NotEnabled)
         .unwrap_or(RepairPermission::NotEnabled)

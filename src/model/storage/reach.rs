@@ -59,6 +59,16 @@ impl NodeSpec {
     }
 }
 
+impl Instance {
+    /// Takes over the pools that follow from a node, where a new instance is created.
+    pub fn settle_pools(&mut self, spec: &NodeSpec) {
+        let pools = spec.pools_for(self);
+        if pools != self.pools {
+            self.details_mut().pools = pools;
+        }
+    }
+}
+
 impl GroupPools {
     /// Whether only some nodes of the group can offer all of these pools.
     pub fn tells_apart(&self, pools: &TagSet) -> bool {
@@ -94,7 +104,7 @@ impl Cluster {
             (node.spec.pools, node.spec.derived_pools) = (pools, derived);
         }
         for instance in &mut self.instances {
-            instance.pools = map.needs(instance, &mut table);
+            instance.details_mut().pools = map.needs(instance, &mut table);
         }
         self.tag_table = table;
         for (group, members) in self.groups.iter_mut().zip(map.members()) {

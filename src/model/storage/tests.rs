@@ -128,7 +128,7 @@ fn the_disks_of_external_instances_take_nothing_from_the_node() {
     let cluster = groups(&["a||rbd"], &[node("n1", "a", "")], &[], &[]);
     let node = cluster.node(NodeIdx::new(0));
     let mut new = Instance::blank("i".into(), DiskTemplate::Rbd);
-    new.disk = crate::model::Mib(1_000_000);
+    new.details_mut().disk = crate::model::Mib(1_000_000);
     let strict = crate::model::Strictness::Strict;
     let arrival = crate::model::TagArrival::default();
     let after = node.state.ledger.add_primary(&node.spec, &new, 0, arrival, strict);
@@ -243,4 +243,14 @@ impl<const N: usize> Sorted for [&str; N] {
         all.sort_by_key(|pool| (pool.starts_with("external"), pool.clone()));
         all
     }
+}
+
+/// Many instances have few sets of pools, which are kept once.
+#[test]
+fn instances_share_their_sets_of_pools() {
+    let instances = ["p", "q", "r"].map(|name| instance(name, "n", "plain", ""));
+    let cluster = groups(&["a||plain"], &[node("n", "a", "")], &instances, &[]);
+    let map = StorageMap::of(&cluster);
+    assert_eq!((map.sets.len(), map.instances.len()), (1, 3));
+    assert_eq!(names(&map, map.of_instance(InstanceIdx::new(2))), ["internal/lvm"]);
 }

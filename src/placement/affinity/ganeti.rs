@@ -329,9 +329,9 @@ mod tests {
             &["i|0|0|1|running|Y|a||ext|", "j|0|0|1|running|Y|a||ext|", "k|0|0|1|running|Y|b||ext|"],
             &[],
         );
-        cluster.instances[0].util.cpu = 2.0;
-        cluster.instances[1].util.cpu = 4.0;
-        cluster.instances[2].util.cpu = f64::NAN;
+        cluster.instances[0].details_mut().util.cpu = 2.0;
+        cluster.instances[1].details_mut().util.cpu = 4.0;
+        cluster.instances[2].details_mut().util.cpu = f64::NAN;
         let load = |is_load_known| {
             let fleet = fleet_of(&cluster, FleetFigures { ram_ratio: 2.0, is_load_known });
             fleet.nodes.iter().map(|node| node.load).collect::<Vec<_>>()

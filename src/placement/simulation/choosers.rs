@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::nights;
 use super::tenants::Tenants;
 use super::timeline::Timeline;
-use crate::model::{Draft, Instance, InstanceIdx, NodeIdx, TagArrival};
+use crate::model::{Draft, Instance, InstanceDetails, InstanceIdx, NodeIdx, TagArrival};
 use crate::placement::affinity::{ChoiceDetail, Fleet, choose};
 use crate::placement::preference::Preference;
 use crate::placement::working_set::{Host, HostState, Strategy, WorkingSet};
@@ -156,11 +156,11 @@ impl<'t> ByScore<'t> {
 
     fn instance(&self, rental: usize) -> Instance {
         let machine = self.timeline.machine(rental);
-        Instance {
+        Instance::from(InstanceDetails {
             mem: machine.ram,
             vcpus: i64::try_from(machine.vcpus).unwrap_or(i64::MAX),
-            ..Instance::blank(machine.name.clone(), nights::TEMPLATE)
-        }
+            ..InstanceDetails::blank(machine.name.clone(), nights::TEMPLATE)
+        })
     }
 }
 

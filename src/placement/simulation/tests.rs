@@ -6,8 +6,8 @@ use super::choosers::{hosts, needed};
 use super::course::SimulatedDays;
 use super::timeline::TimelineEvent;
 use super::*;
-use crate::model::proximity;
 use crate::model::random::Random;
+use crate::model::{Instance, InstanceDetails, proximity};
 use crate::placement::affinity::{
     AffinityKey, AffinityOptions, CompiledKey, Fleet, FleetNode, KeyLevel, KeyOwner, LevelKeys, Machine,
     NodeKey,
@@ -249,11 +249,11 @@ fn placed(
 fn found(timeline: &Timeline, running: &BTreeMap<usize, usize>, rental: usize) -> Option<usize> {
     let cluster = nights::cluster(timeline, running.iter().map(|(rental, node)| (*rental, *node)));
     let machine = timeline.machine(rental);
-    let instance = crate::model::Instance {
+    let instance = Instance::from(InstanceDetails {
         mem: machine.ram,
         vcpus: 1,
-        ..crate::model::Instance::blank("new".to_owned(), nights::TEMPLATE)
-    };
+        ..InstanceDetails::blank("new".to_owned(), nights::TEMPLATE)
+    });
     let nodes = cluster.all_nodes();
     let usable = nodes.iter().copied().filter(|node| !cluster.node(*node).spec.offline).collect();
     let targets = Targets::Singles(usable);

@@ -76,12 +76,12 @@ fn only_what_the_plan_moved_counts() {
     assert!(!others.is_empty());
     for at in others {
         now.instances[at].primary = now.nodes[3].spec.idx;
-        now.instances[at].name.push_str("-new");
+        now.instances[at].details_mut().name.push_str("-new");
     }
     assert_eq!(missed(&work, &now), []);
     let at = steps[0].instance.get();
     let (name, place) = (end.instances[at].name.clone(), shown(&place(&end, &end.instances[at])));
-    now.instances[at].name = "another".to_owned();
+    now.instances[at].details_mut().name = "another".to_owned();
     let texts: Vec<String> = missed(&work, &now).into_iter().map(|missed| missed.text).collect();
     assert_eq!(texts, [format!("instance '{name}' is gone, and should be {place}")]);
 }

@@ -71,7 +71,7 @@ mod tests {
             "n3|4096|0|4096|10240|10240|4|N|u|1",
         ];
         let mut cluster = testing::cluster(&nodes, &["i|1024|1024|1|running|Y|n1|n2|drbd||1"], &[]);
-        cluster.instances[0].forthcoming = forthcoming;
+        cluster.instances[0].details_mut().forthcoming = forthcoming;
         serde_json::to_string(&job(&cluster, &cluster.instances[0], &[mv])).unwrap()
     }
 

@@ -125,6 +125,6 @@ fn names_that_ganeti_cannot_have() {
     tags.nodes(&Task::Tag, ["n".to_owned()], |n| vec![Opcode::tag_node(n, vec!["a;b".to_owned()])]);
     assert_eq!(tags.finish().unwrap_err().name, "a;b");
     let instance = steps[0].instance;
-    start.instances[instance.get()].name = "a\nb".to_owned();
+    start.instances[instance.get()].details_mut().name = "a\nb".to_owned();
     assert_eq!(Work::of(&start, &steps, &sets, CheckOptions::default()).unwrap_err().name, "a\nb");
 }

@@ -52,14 +52,14 @@ pub(super) fn evacuates_with(
     nodes: &[NodeIdx],
     node: NodeIdx,
 ) -> bool {
-    let arrived = Instance {
+    let mut arrived = Instance {
         idx: InstanceIdx::new(cluster.instances.len()),
         primary: place.placement.primary,
         secondary: place.placement.secondary,
         location_score: place.location_score,
-        pools: cluster.node(place.placement.primary).spec.pools_for(instance),
         ..instance.clone()
     };
+    arrived.settle_pools(&cluster.node(place.placement.primary).spec);
     lose(cluster, Some((&arrived, place)), nodes, &[node], Question::WhetherAll).is_empty()
 }
 

@@ -214,7 +214,7 @@ mod tests {
             &[],
         );
         cluster.groups[0].name = "it's|=\n1".to_owned();
-        cluster.instances[0].name = "x|y=1\u{1b}[2J\nOK".to_owned();
+        cluster.instances[0].details_mut().name = "x|y=1\u{1b}[2J\nOK".to_owned();
         cluster.nodes[1].spec.name = "b; reboot".to_owned();
         let lines = lines(&checked(&cluster), &cluster, &Severities::default());
         let (text, data) = lines[0].split_once(" | ").unwrap();

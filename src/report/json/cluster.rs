@@ -242,6 +242,6 @@ fn instance(cluster: &Cluster, idx: InstanceIdx) -> InstanceView {
         auto_balance: i.auto_balance,
         forthcoming: i.forthcoming,
         load: load(&i.util),
-        tags: i.tags.clone(),
+        tags: i.tags.to_vec(),
     }
 }

@@ -13,7 +13,7 @@ pub(crate) mod text;
 pub use shares::CapacityShare;
 pub use statistics::{TotalAmounts, Totals};
 
-use crate::model::{Cluster, DiskTemplate, FailKind, Instance};
+use crate::model::{Cluster, DiskTemplate, FailKind, Instance, InstanceDetails};
 use crate::search::fill::{FillSettings, Filled, Size};
 
 /// A cluster before it is filled, and how it is filled.
@@ -120,7 +120,7 @@ impl AllocationRun {
 
 /// The size of a new instance.
 pub fn size_of(instance: &Instance) -> Size {
-    let Instance { mem, disk, vcpus, spindles, .. } = *instance;
+    let InstanceDetails { mem, disk, vcpus, spindles, .. } = **instance;
     Size { memory: mem, disk, vcpus, spindles: spindles.unwrap_or_default() }
 }
 

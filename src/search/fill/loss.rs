@@ -171,7 +171,7 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::model::{Disk, DiskTemplate, Mib};
+    use crate::model::{Disk, DiskTemplate, InstanceDetails, Mib};
     use crate::redundancy::global::Scope;
     use crate::search::place::{Targets, best_on};
     use crate::testing::shared;
@@ -190,14 +190,16 @@ mod tests {
         let all = cluster.all_nodes();
         let targets = Targets::Singles(all.clone());
         let disk = Disk { size: Mib(1024), spindles: Some(1) };
-        let new = |size: &(i64, i64)| Instance {
-            mem: Mib(size.0 * 512),
-            disk: disk.size,
-            disks: vec![disk],
-            spindles: disk.spindles,
-            spindle_use: 1,
-            vcpus: size.1,
-            ..Instance::blank("new".into(), DiskTemplate::Ext)
+        let new = |size: &(i64, i64)| {
+            Instance::from(InstanceDetails {
+                mem: Mib(size.0 * 512),
+                disk: disk.size,
+                disks: [disk].into(),
+                spindles: disk.spindles,
+                spindle_use: 1,
+                vcpus: size.1,
+                ..InstanceDetails::blank("new".into(), DiskTemplate::Ext)
+            })
         };
         let mut floor = Floor::new(cluster, &all, &targets, &new(&(1, 1)));
         let mut pool = NodePool::of(cluster, &all, &Scope::default()).expect("all are on shared storage");

@@ -2,7 +2,7 @@
 
 use super::FillSettings;
 use crate::model::units::floor_to_i64;
-use crate::model::{Cluster, Disk, FailKind, Instance, Mib, Node};
+use crate::model::{Cluster, Disk, FailKind, Instance, InstanceDetails, Mib, Node};
 
 /// The size of an instance with one disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,15 +71,15 @@ impl Size {
 
     /// An instance of this size, the next one after `number` others.
     pub(super) fn instance(self, settings: &FillSettings, number: usize) -> Instance {
-        Instance {
+        Instance::from(InstanceDetails {
             mem: self.memory,
             disk: self.disk,
-            disks: vec![Disk { size: self.disk, spindles: Some(self.spindles) }],
+            disks: [Disk { size: self.disk, spindles: Some(self.spindles) }].into(),
             spindles: Some(self.spindles),
             vcpus: self.vcpus,
             spindle_use: settings.spindle_use,
-            ..Instance::blank(format!("new-{number}"), settings.template)
-        }
+            ..InstanceDetails::blank(format!("new-{number}"), settings.template)
+        })
     }
 }
 

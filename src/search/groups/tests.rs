@@ -510,7 +510,7 @@ fn plans_are_data_for_the_execution() {
 #[test]
 fn networks_have_to_be_there() {
     let mut cluster = made(&["a||ext", "b||ext"], &["a1", "-a2", "b1"], &[("i", 10, "a2", "ext")], &[]);
-    cluster.instances[0].networks = vec!["net".into()];
+    cluster.instances[0].details_mut().networks = ["net".into()].into();
     let plan = healed(&cluster);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!() };
     let b = group(&cluster, "b");

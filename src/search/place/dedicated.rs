@@ -5,8 +5,8 @@ use super::aftermath::Reserves;
 use super::fit::Fit;
 use super::{Conditions, PlaceMetric, PlaceSearch, Targets, select};
 use crate::model::{
-    Bar, Cluster, DiskTemplate, Instance, InstancePolicy, InstanceSpec, Ledger, Mib, NodeSpec, Place, Rule,
-    Strictness, TagArrival,
+    Bar, Cluster, DiskTemplate, Instance, InstanceDetails, InstancePolicy, InstanceSpec, Ledger, Mib,
+    NodeSpec, Place, Rule, Strictness, TagArrival,
 };
 
 /// Looks for the best place. Redundancy is not looked at, but for the reserves of groups.
@@ -64,14 +64,14 @@ fn tests(policy: &InstancePolicy) -> Vec<Instance> {
 /// `count` instances of a size, as one.
 fn several(spec: &InstanceSpec, count: i64) -> Instance {
     let times = |size: i64| size.saturating_mul(count);
-    Instance {
+    Instance::from(InstanceDetails {
         mem: Mib(times(spec.memory.0)),
         disk: Mib(times(spec.disk_size.0)),
         vcpus: times(spec.cpus),
         auto_balance: false,
         spindle_use: times(spec.spindle_use),
-        ..Instance::blank(String::new(), DiskTemplate::Plain)
-    }
+        ..InstanceDetails::blank(String::new(), DiskTemplate::Plain)
+    })
 }
 
 /// More instances than any node holds.

@@ -195,22 +195,22 @@ fn interval(floor: &Floor<'_>, view: &View<'_>, entry: &ShelfEntry) -> Interval 
 mod tests {
     use super::super::{Targets, best_from, best_on};
     use super::*;
-    use crate::model::{Disk, DiskTemplate, Ledger, Mib, Placement};
+    use crate::model::{Disk, DiskTemplate, InstanceDetails, Ledger, Mib, Placement};
     use crate::score::Touched;
     use crate::testing::shared;
     use proptest::prelude::*;
 
     fn instance(memory: i64, vcpus: i64) -> Instance {
         let disk = Disk { size: Mib(1024), spindles: Some(1) };
-        Instance {
+        Instance::from(InstanceDetails {
             mem: Mib(memory * 512),
             disk: disk.size,
-            disks: vec![disk],
+            disks: [disk].into(),
             spindles: disk.spindles,
             spindle_use: 1,
             vcpus,
-            ..Instance::blank("new".into(), DiskTemplate::Ext)
-        }
+            ..InstanceDetails::blank("new".into(), DiskTemplate::Ext)
+        })
     }
 
     /// None of the bounds is above the score now.

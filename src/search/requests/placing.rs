@@ -157,13 +157,15 @@ pub(super) fn multi_allocate(
         match found {
             Ok(choice) => {
                 let nodes = settle(cluster, notes, &instance, &choice);
-                allocated.push((instance.name, nodes));
+                allocated.push((instance.name.clone(), nodes));
             }
             // a group that cannot be searched at all is an answer to the whole request
             Err(Failure::NoGroup(choice)) if group.is_some() => {
-                failed.push((instance.name, no_place(choice)))
+                failed.push((instance.name.clone(), no_place(choice)))
             }
-            Err(failure @ Failure::NoTime(_)) if group.is_some() => failed.push((instance.name, failure)),
+            Err(failure @ Failure::NoTime(_)) if group.is_some() => {
+                failed.push((instance.name.clone(), failure));
+            }
             Err(failure) => return Err(failure),
         }
     }
@@ -192,7 +194,8 @@ pub(super) fn allocate_secondary(
     if before.secondary.is_some() {
         return Err(Failure::HasSecondary);
     }
-    let mirrored = Instance { template: DiskTemplate::Drbd, ..before.clone() };
+    let mut mirrored = before.clone();
+    mirrored.details_mut().template = DiskTemplate::Drbd;
     let primary = before.primary;
     let node = cluster.node(primary);
     let tags = TagArrival::of_primary(&node.state, &before);

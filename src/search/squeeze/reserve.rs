@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use crate::model::units::floor_to_i64;
 use crate::model::{
-    Bar, Cluster, DiskTemplate, Instance, InstancePolicy, Ledger, Mib, NodeIdx, Place, Placement, Rule,
-    Strictness, TagArrival,
+    Bar, Cluster, DiskTemplate, Instance, InstanceDetails, InstancePolicy, Ledger, Mib, NodeIdx, Place,
+    Placement, Rule, Strictness, TagArrival,
 };
 use crate::redundancy::global::{Guard, Scope};
 use crate::search::why::Hurdle;
@@ -30,11 +30,13 @@ impl Reserve {
             product if product <= -(MOST as f64) => -MOST,
             product => floor_to_i64(product),
         };
-        let mut probe = Instance::blank("reserve".to_owned(), DiskTemplate::Ext);
-        probe.mem = Mib(times(policy.std.memory.0));
-        probe.vcpus = times(policy.std.cpus);
-        probe.spindle_use = times(policy.std.spindle_use);
-        Reserve { probe }
+        let probe = InstanceDetails {
+            mem: Mib(times(policy.std.memory.0)),
+            vcpus: times(policy.std.cpus),
+            spindle_use: times(policy.std.spindle_use),
+            ..InstanceDetails::blank("reserve".to_owned(), DiskTemplate::Ext)
+        };
+        Reserve { probe: probe.into() }
     }
 
     /// Its memory.

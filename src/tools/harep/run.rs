@@ -319,7 +319,7 @@ fn fail(cluster: &mut Cluster, nodes: &[NodeIdx]) {
     }
     for instance in &mut cluster.instances {
         if nodes.contains(&instance.primary) {
-            instance.status = RunStatus::ErrorNodeOffline;
+            instance.details_mut().status = RunStatus::ErrorNodeOffline;
         }
     }
 }

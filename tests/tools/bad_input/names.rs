@@ -267,7 +267,7 @@ fn rename(planned: &Planned, names: &[(Index, String)]) -> (Cluster, HashMap<Str
     }
     let change = |name: &mut String| *name = renamed.get(name).unwrap_or(name).clone();
     cluster.nodes.iter_mut().for_each(|node| change(&mut node.spec.name));
-    cluster.instances.iter_mut().for_each(|instance| change(&mut instance.name));
+    cluster.instances.iter_mut().for_each(|instance| change(&mut instance.details_mut().name));
     (cluster, renamed, impossible)
 }
 

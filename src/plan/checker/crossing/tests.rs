@@ -111,7 +111,7 @@ fn groups_stay_healthy() {
 #[test]
 fn what_may_not_move_does_not() {
     let mut cluster = two_groups(&ROWS);
-    cluster.instances[1].auto_balance = false;
+    cluster.instances[1].details_mut().auto_balance = false;
     let fault = verdict(&cluster, &[step(&cluster, "e", &["b1"])]).unwrap_err();
     assert_eq!(fault, Fault::Immovable);
     let mut missing = step(&cluster, "d", &["b1", "b2"]);

@@ -59,14 +59,15 @@ impl KeyCosts {
         // many carry the same
         let mut known: HashMap<&[KeyIdx], [(i64, Option<NodeIdx>); 2]> = HashMap::new();
         for position in positions {
-            let Instance { keys, primary, .. } = cluster.instance(instances[*position as usize]);
+            let instance = cluster.instance(instances[*position as usize]);
+            let (keys, primary) = (&instance.keys, instance.primary);
             if keys.is_empty() {
                 continue;
             }
             let [first, second] =
                 *known.entry(keys.keys()).or_insert_with(|| two_least(cluster, keys, nodes));
             // where it runs it meets itself, but that is nowhere to go
-            let (least, _) = if first.1 == Some(*primary) { second } else { first };
+            let (least, _) = if first.1 == Some(primary) { second } else { first };
             self.least[*position as usize] = least;
         }
     }

@@ -28,6 +28,8 @@ const COST_OF_INSTANCE: u64 = 60;
 /// Instances that one thread takes at a time. For fewer, other threads are not worth
 /// waking.
 const CHUNK: usize = 4096;
+/// Most instances whose departures are found before these are entered.
+const MOST_AT_ONCE: usize = 16 * CHUNK;
 
 /// The same for places in rows.
 const FEWEST_PLACES: usize = 200_000;
@@ -204,16 +206,19 @@ impl MoveBounds {
 
     /// Looks anew at the departures of some instances.
     fn inspect_departures(&mut self, balancer: &Balancer<'_>, positions: &[u32]) {
-        let inspect = |position: &u32| self.departure(balancer, *position);
-        let inspected: Vec<(Departure, u32)> = match positions.len() < CHUNK {
-            true => positions.iter().map(inspect).collect(),
-            false => positions.par_iter().map(inspect).collect(),
-        };
-        for (position, (departure, moves)) in positions.iter().zip(inspected) {
-            let at = *position as usize;
-            self.departures[at] = departure;
-            self.all_moves += u64::from(moves);
-            self.all_moves -= u64::from(std::mem::replace(&mut self.moves[at], moves));
+        // the departures of a million instances are not in memory twice
+        for positions in positions.chunks(MOST_AT_ONCE) {
+            let inspect = |position: &u32| self.departure(balancer, *position);
+            let inspected: Vec<(Departure, u32)> = match positions.len() < CHUNK {
+                true => positions.iter().map(inspect).collect(),
+                false => positions.par_iter().map(inspect).collect(),
+            };
+            for (position, (departure, moves)) in positions.iter().zip(inspected) {
+                let at = *position as usize;
+                self.departures[at] = departure;
+                self.all_moves += u64::from(moves);
+                self.all_moves -= u64::from(std::mem::replace(&mut self.moves[at], moves));
+            }
         }
     }
 

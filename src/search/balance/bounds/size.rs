@@ -42,7 +42,8 @@ pub(super) struct SizeBox {
 impl SizeBox {
     fn of(members: &[&Instance], ground: &OnlineNodes) -> SizeBox {
         let amounts = AmountsBox::of(members, ground);
-        let mut smallest = members[0].clone();
+        let mut like_first = members[0].clone();
+        let smallest = like_first.details_mut();
         for i in members {
             smallest.mem = smallest.mem.min(i.mem);
             smallest.disk = smallest.disk.min(i.disk);
@@ -58,7 +59,7 @@ impl SizeBox {
         SizeBox {
             change: amounts.largest_change(ground),
             amounts,
-            smallest,
+            smallest: like_first,
             departures: VarianceReach::empty(),
             arrivals: [LaneRange::empty(); 2],
             slopes: NONE,

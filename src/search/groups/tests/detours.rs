@@ -14,9 +14,10 @@ fn made_of(rows: &[&str], names: &[&str], instances: &[(&str, i64, &str, &str)])
     let instances: Vec<_> = instances.iter().map(|(n, load, at, t)| (*n, 1000 * load, *at, *t)).collect();
     let mut cluster = made(rows, names, &instances, &[]);
     for instance in &mut cluster.instances {
-        instance.vcpus = instance.mem.0 / 1000;
+        let details = instance.details_mut();
+        details.vcpus = details.mem.0 / 1000;
         // its name says that it stays
-        instance.auto_balance = instance.name != "q";
+        details.auto_balance = details.name != "q";
     }
     cluster
 }

@@ -68,7 +68,7 @@ fn disks_outside_are_nowhere_in_use() {
         assert_eq!((disk.total, disk.used, disk.free), (90_000, 40_000, 50_000), "{template}");
         assert_eq!(status.groups[0].score, {
             let mut without = cluster.clone();
-            without.instances[0].disk = Mib::ZERO;
+            without.instances[0].details_mut().disk = Mib::ZERO;
             Board::new(&without, without.nodes_of(group(&without, "a"))).score()
         });
         // nor in the load: nobody uses a disk of a node
