@@ -363,11 +363,15 @@ fn evacuations_reach_other_groups_that_share_the_storage() {
     let there = response(&["--other-groups"], &full);
     assert_eq!(there["result"][0], json!([["a", "g2", ["m2"]]]));
     full["nodegroups"]["u1"]["tags"] = json!(["htools:pool:one"]);
+    full["nodegroups"]["u2"]["tags"] = json!(["htools:pool:one"]);
     assert_eq!(response(&["--other-groups"], &full)["result"][0], json!([["a", "g2", ["m2"]]]));
-    full["nodegroups"]["u2"]["tags"] = json!(["htools:pool:two"]);
-    let apart = response(&["--other-groups"], &full);
-    let reason = apart["result"][1][0][1].as_str().unwrap();
-    assert!(reason.contains(", other groups: no groups for evacuation: "), "{reason}");
+    // a group without tags does not say that it reaches the pool
+    for other in [json!([]), json!(["htools:pool:two"])] {
+        full["nodegroups"]["u2"]["tags"] = other;
+        let apart = response(&["--other-groups"], &full);
+        let reason = apart["result"][1][0][1].as_str().unwrap();
+        assert!(reason.contains(", other groups: Group g2 (last_resort): No valid allocation"), "{reason}");
+    }
     // a copy of the disks does not leave the group by itself
     full["request"] = evacuate(&["b"], "secondary-only");
     full["nodes"]["n1"]["free_disk"] = 10.into();

@@ -70,16 +70,16 @@ impl Instance {
 }
 
 impl GroupPools {
-    /// Whether only some nodes of the group can offer all of these pools.
-    pub fn tells_apart(&self, pools: &TagSet) -> bool {
-        self.differ && !pools.is_subset(&self.common)
+    /// Whether some nodes of the group, or all, do not offer all of these pools.
+    pub fn lack(&self, pools: &TagSet) -> bool {
+        !pools.is_subset(&self.common)
     }
 }
 
 impl Group {
-    /// Whether pools tell the nodes of the group apart as places for an instance.
+    /// Whether some node of the group is no place for an instance because of its pools.
     pub fn pools_matter(&self, instance: &Instance) -> bool {
-        self.pools.tells_apart(&instance.pools)
+        self.pools.lack(&instance.pools)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::state::{NodeFigures, ReplayedCluster, reserve};
 use super::{Fault, Unmet};
-use crate::model::{InstanceIdx, Mib, NodeIdx, NodeSpec, Rule};
+use crate::model::{Instance, InstanceIdx, Mib, NodeIdx, NodeSpec, Rule};
 
 /// A condition under which a rule is broken, with the figures that say so.
 struct Check {
@@ -51,10 +51,11 @@ pub(super) fn migrates(state: &ReplayedCluster<'_>, from: NodeIdx, to: NodeIdx) 
     verdict(to, vec![Check { broken: there < needed, rule: Rule::MigrationTags, needed, there }])
 }
 
-/// The disks of the instance must be within reach of the node.
-fn unreached(state: &ReplayedCluster<'_>, idx: InstanceIdx, node: NodeIdx) -> Check {
-    let reaches = state.reaches(node, idx);
-    Check { broken: !reaches, rule: Rule::Pool, needed: 1.0, there: f64::from(u8::from(reaches)) }
+/// The node must offer every pool that the instance needs.
+fn reached(instance: &Instance, spec: &NodeSpec) -> Check {
+    let needed = instance.pools.iter().count() as f64;
+    let there = instance.pools.iter().filter(|pool| spec.pools.contains(*pool)).count() as f64;
+    Check { broken: there < needed, rule: Rule::Pool, needed, there }
 }
 
 /// Brings the instance to `node` as a primary, which must be allowed.
@@ -71,7 +72,7 @@ pub(super) fn arrive_primary(
     state.enter_primary(idx, node);
     let (f, spare) = (state.figures(node), state.conceded);
 
-    let mut checks = vec![unreached(state, idx, node)];
+    let mut checks = vec![reached(instance, spec)];
     if !instance.forthcoming {
         checks.push(more(Rule::Memory, (f.mem_unallocated + spare).0, 0));
         if local {

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Replay;
 use crate::model::units::trunc_to_i64;
 use crate::model::{
-    Cluster, Instance, InstanceIdx, KeyIdx, Mib, NodeIdx, NodeSpec, Occurrences, Placement, StorageMap,
-    TagId, Utilisation,
+    Cluster, Instance, InstanceIdx, KeyIdx, Mib, NodeIdx, NodeSpec, Occurrences, Placement, TagId,
+    Utilisation,
 };
 
 /// The instances of a node, forthcoming ones included.
@@ -66,8 +66,6 @@ pub(in crate::plan) struct ReplayedCluster<'a> {
     lingering: BTreeMap<(NodeIdx, InstanceIdx), NodeIdx>,
     /// The memory that may be lacking where the step under way arrives.
     pub conceded: Mib,
-    /// Which nodes reach which storage at the start, if tags say it.
-    storage: Option<StorageMap>,
 }
 
 impl<'a> ReplayedCluster<'a> {
@@ -98,14 +96,7 @@ impl<'a> ReplayedCluster<'a> {
             now: residents,
             lingering: BTreeMap::new(),
             conceded: Mib::ZERO,
-            storage: cluster.has_pools().then(|| StorageMap::of(cluster)),
         }
-    }
-
-    /// Whether a node reaches the disks of an instance outside the nodes.
-    pub fn reaches(&self, node: NodeIdx, idx: InstanceIdx) -> bool {
-        let external = self.instance(idx).template.uses_external_storage();
-        self.storage.as_ref().is_none_or(|storage| !external || storage.reaches(node, idx))
     }
 
     pub fn instance(&self, idx: InstanceIdx) -> &'a Instance {

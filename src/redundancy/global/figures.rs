@@ -146,14 +146,17 @@ impl Burden {
                 self.need(&cluster.group(spec.group).pools, pools);
                 self.relocated.push(instance.mem_in_use());
             }
-            (Class::Recreate, _) => self.recreate.add_anew(cluster, spec, instance),
+            (Class::Recreate, _) => {
+                self.odd |= cluster.group(spec.group).pools.lack(pools);
+                self.recreate.add_anew(cluster, spec, instance);
+            }
             (Class::Failover, None) => self.odd = true,
             (Class::Failover, Some(mirror)) => self.back(instance, mirror),
         }
     }
 
     fn need(&mut self, there: &GroupPools, pools: &TagSet) {
-        let known = if there.tells_apart(pools) { pools } else { &TagSet::default() };
+        let known = if there.lack(pools) { pools } else { &TagSet::default() };
         if !self.needs.contains(known) {
             self.needs.push(known.clone());
         }

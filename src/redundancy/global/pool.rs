@@ -73,7 +73,8 @@ impl NodePool {
             let mut load = MemoryLoad::NONE;
             for instance in node.state.primaries.iter().map(|i| cluster.instance(*i)) {
                 let plausible = (Mib::ZERO..PLAUSIBLE).contains(&instance.mem);
-                if Class::of(instance.template) != Class::Relocate || !plausible {
+                let lacks_pools = cluster.group(node.spec.group).pools_matter(instance);
+                if Class::of(instance.template) != Class::Relocate || !plausible || lacks_pools {
                     return None;
                 }
                 load.add(instance.mem_in_use());
