@@ -21,7 +21,7 @@ const MOST_STEPS: usize = 4_000_000;
 /// Most ends of paths that are kept for other tables.
 const MOST_KEPT: usize = 1_000_000;
 
-/// What a colocation does to the sign of the shares that follow it.
+/// Effect of a colocation on the sign of the shares that follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SignTurn {
     Keeps,
@@ -76,9 +76,9 @@ struct PathEnds<'a> {
 #[derive(Debug)]
 pub(super) struct CountedPaths<'a> {
     ends: Vec<PathEnds<'a>>,
-    /// How many paths these are.
+    /// The number of paths.
     paths: u128,
-    /// How much was looked at to count them.
+    /// The steps of counting them.
     work: usize,
 }
 
@@ -141,7 +141,7 @@ impl<'a> PathGraph<'a> {
         self.ties[from * self.resources.len() + to]
     }
 
-    /// Whether two resources could change places.
+    /// Tells if two resources could change places.
     fn are_alike(&self, one: usize, other: usize) -> bool {
         let others = || (0..self.resources.len()).filter(|at| ![one, other].contains(at));
         self.ties(one, other) == self.ties(other, one)
@@ -149,16 +149,20 @@ impl<'a> PathGraph<'a> {
             && others().skip(1).all(|at| self.ties(one, at) == self.ties(other, at))
     }
 
-    /// The resources but for the first one, those together that could change places.
-    fn kinds(&self) -> Vec<Vec<usize>> {
+    /// The resources but for the first one, those together that could change places. Nothing, if there are so many kinds
+    /// that counting takes too long: every kind at least doubles the states.
+    fn kinds(&self) -> Option<Vec<Vec<usize>>> {
         let mut kinds: Vec<Vec<usize>> = Vec::new();
         for at in 1..self.resources.len() {
             match kinds.iter_mut().find(|kind| self.are_alike(kind[0], at)) {
                 Some(kind) => kind.push(at),
                 None => kinds.push(vec![at]),
             }
+            if (1 << kinds.len()) > MOST_STEPS {
+                return None;
+            }
         }
-        kinds
+        Some(kinds)
     }
 
     /// The paths by the shares with which they end. Nothing, if counting them takes too long.
@@ -183,7 +187,7 @@ impl<'a> PathGraph<'a> {
     /// By colocation, how many paths end with it, told apart by the sign of wishes before it, and the steps of counting them.
     /// Numbers that are too large are cut off, but stay beyond all scores.
     fn counts(&self, opposite: bool) -> Option<(Vec<PathCounts>, usize)> {
-        let kinds = self.kinds();
+        let kinds = self.kinds()?;
         let mut kind_of = vec![0; self.resources.len()];
         kinds.iter().enumerate().for_each(|(kind, all)| all.iter().for_each(|at| kind_of[*at] = kind));
         let (pairs, steps) = self.pairs(&kinds, opposite)?;
@@ -275,14 +279,14 @@ impl HostSum {
 
     /// The least that a score may become on the way.
     fn least(&self, score: AllocationScore) -> AllocationScore {
-        match score.is_infinite() || self.never {
-            true if self.never => AllocationScore::MINUS_INFINITY,
-            true => score,
-            false => minus(score, self.down),
+        match () {
+            () if self.never => AllocationScore::MINUS_INFINITY,
+            () if score.is_infinite() => score,
+            () => minus(score, self.down),
         }
     }
 
-    /// What a score becomes, if that is the same in any order.
+    /// A score after all additions, if it is the same in any order.
     fn applied(&self, score: AllocationScore) -> Option<AllocationScore> {
         if self.never || score.is_infinite() {
             return Some(self.least(score));
