@@ -11,7 +11,7 @@ use anyhow::{Context, ensure};
 
 /// A pause between two questions.
 const PAUSE: Duration = Duration::from_millis(10);
-/// What only is among the figures once a cluster was read.
+/// A figure that the exporter shows only after it has read a cluster.
 const READ: &str = "\nhtools_cluster_score";
 
 /// Ends with its owner.

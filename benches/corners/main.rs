@@ -1,4 +1,4 @@
-//! How the time of every tool grows with inputs of a hostile shape: many groups, locations, colocations, tags,
+//! Growth of the time of every tool with inputs of a hostile shape: many groups, locations, colocations, tags,
 //! nodes of one kind of instance. Each input is made at a size and at ten times that size, at most about 10 MB.
 //! Prints a table in Markdown, with the processor time of whole processes:
 //!
@@ -29,7 +29,7 @@ use numbers::{seconds, thousands};
 use workshop::{Run, Taken, Workshop};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_htools");
-/// How many times as large the second input is.
+/// Factor by which the second input is larger.
 const TIMES: usize = 10;
 /// From this ratio of times on a tool is not near-linear.
 const WORST: f64 = 15.0;

@@ -16,7 +16,7 @@ const NODE_MEMORY: usize = 2_800_000;
 const NODE_OWN: usize = 4096;
 const NODE_DISK: usize = 163_840_000;
 
-/// What no tool may exceed, in MiB.
+/// Most memory that a tool may take, in MiB.
 const MOST: f64 = 1024.0;
 
 /// The commands; searches that take long are ended by a limit.

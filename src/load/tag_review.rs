@@ -148,7 +148,7 @@ impl<'c> RuleReview<'c> {
     }
 }
 
-/// Whether some tag (ascending) begins so.
+/// Tells if one of the tags (ascending) begins with a prefix.
 fn begins_any(tags: &[&str], prefix: &str) -> bool {
     let at = tags.partition_point(|tag| *tag < prefix);
     tags.get(at).is_some_and(|tag| tag.starts_with(prefix))

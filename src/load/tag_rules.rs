@@ -41,7 +41,7 @@ impl FromIterator<String> for TagPrefixes {
 }
 
 impl TagPrefixes {
-    /// Whether a tag begins with one of them.
+    /// Tells if a tag begins with one of the prefixes.
     pub fn begin(&self, tag: &str) -> bool {
         // if one of them does, no other one lies between it and the tag
         let behind = self.prefixes.partition_point(|prefix| prefix.as_str() <= tag);

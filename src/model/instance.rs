@@ -36,7 +36,7 @@ pub struct Disk {
     pub spindles: Option<i64>,
 }
 
-/// What stays the same of an instance wherever it is. Copies of an instance share it, so that several drafts of a cluster
+/// The part of an instance that does not depend on its place. Copies of an instance share it, so that several drafts of a cluster
 /// with a million instances fit into memory.
 #[derive(Debug, Clone)]
 pub struct InstanceDetails {
@@ -85,7 +85,7 @@ pub struct InstanceDetails {
 pub struct Instance {
     /// Its own index.
     pub idx: InstanceIdx,
-    /// What stays the same.
+    /// The part that does not depend on its place.
     pub details: Arc<InstanceDetails>,
     /// Why balancing may not move it, if so.
     pub immobile: Option<Immobile>,
@@ -152,7 +152,7 @@ impl Instance {
         InstanceDetails::blank(name, template).into()
     }
 
-    /// What stays the same wherever it is, to be changed for this copy alone.
+    /// The part that does not depend on the place, to be changed for this copy alone.
     pub fn details_mut(&mut self) -> &mut InstanceDetails {
         Arc::make_mut(&mut self.details)
     }

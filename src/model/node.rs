@@ -83,7 +83,7 @@ pub struct NodeSpec {
     pub location_tags: TagSet,
     /// Storage pools that it offers; none where no tags name any.
     pub pools: TagSet,
-    /// Where the disks of instances that name no pool are if they run here.
+    /// The pools of instances that name none and run here.
     pub derived_pools: DerivedPools,
 }
 
