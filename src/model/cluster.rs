@@ -33,7 +33,7 @@ pub struct Group {
     pub tags: Vec<String>,
     /// Its nodes, in order.
     pub nodes: Vec<NodeIdx>,
-    /// What its nodes offer of the storage pools that tags name.
+    /// Storage pools that its nodes offer; none where no tags name any.
     pub pools: GroupPools,
 }
 

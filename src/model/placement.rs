@@ -244,14 +244,14 @@ impl Ledger {
         tags: TagArrival,
         strictness: Strictness,
     ) -> Result<Ledger, Rule> {
+        if !spec.reaches(instance) {
+            return Err(Rule::Pool);
+        }
         let (strict, memory) = (strictness.is_strict(), strictness.asks_for_memory());
         let mut new = self;
         new.tag_conflicts += tags.conflicts;
         new.key_cost += tags.key_cost;
         new.change_planned_primary(spec, instance, Direction::Add);
-        if !spec.reaches(instance) {
-            return Err(Rule::Pool);
-        }
         if instance.forthcoming {
             if strict {
                 new.check_planned_primary(spec, instance, memory)?;

@@ -307,6 +307,11 @@ impl Cluster {
     pub fn denies_moves_between_groups(&self) -> bool {
         self.tags.iter().any(|tag| tag == DENY)
     }
+
+    /// Tells if tags of the cluster or of the group deny that instances leave the group.
+    pub fn denies_leaving(&self, group: GroupIdx) -> bool {
+        self.denies_moves_between_groups() || self.group(group).denies_moves_between_groups()
+    }
 }
 
 impl Group {

@@ -6,9 +6,11 @@
 //!
 //! All sets stay empty in clusters where no tag names a pool, and for disks in the nodes: disk rules decide there.
 
-use super::{DiskTemplate, Pool, StorageMap, named};
-use crate::model::cluster::{Cluster, Group};
-use crate::model::index::{NodeIdx, PoolIdx};
+use std::collections::HashMap;
+
+use super::{DiskTemplate, Pool, StorageMap, StorageType, named};
+use crate::model::cluster::Cluster;
+use crate::model::index::{InstanceIdx, NodeIdx, PoolIdx};
 use crate::model::instance::Instance;
 use crate::model::known_tags::POOL;
 use crate::model::node::NodeSpec;
@@ -17,13 +19,13 @@ use crate::model::tags::{TagId, TagSet, TagTable};
 /// The pools that the nodes of a group offer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupPools {
-    /// Those that every node offers.
+    /// The pools that every node offers.
     pub common: TagSet,
-    /// Whether some node offers more.
+    /// True if some node offers more.
     pub differ: bool,
 }
 
-/// The pools of an instance that names none, by its disk template, if it runs on a certain node.
+/// The pools of instances that name none and run on a certain node, by disk template.
 pub type DerivedPools = Vec<(DiskTemplate, TagSet)>;
 
 /// The tag of a pool that instances name.
@@ -44,12 +46,12 @@ impl TagTable {
 }
 
 impl NodeSpec {
-    /// Whether the node reaches the external storage of an instance.
+    /// Tells if the node reaches the external storage of an instance.
     pub fn reaches(&self, instance: &Instance) -> bool {
         instance.pools.is_empty() || instance.pools.is_subset(&self.pools)
     }
 
-    /// Where the disks of an instance are if it is created on the node.
+    /// The pools of an instance that is created on the node.
     pub fn pools_for(&self, instance: &Instance) -> TagSet {
         let derived = || self.derived_pools.iter().find(|(template, _)| *template == instance.template);
         match instance.pools.is_empty() {
@@ -70,22 +72,19 @@ impl Instance {
 }
 
 impl GroupPools {
-    /// Whether some nodes of the group, or all, do not offer all of these pools.
+    /// Tells if some nodes of the group, or all, do not offer all of these pools.
     pub fn lack(&self, pools: &TagSet) -> bool {
         !pools.is_subset(&self.common)
     }
 }
 
-impl Group {
-    /// Whether some node of the group is no place for an instance because of its pools.
-    pub fn pools_matter(&self, instance: &Instance) -> bool {
-        self.pools.lack(&instance.pools)
-    }
-}
-
 impl Cluster {
-    /// Whether any tag names a storage pool.
+    /// Tells if tags name storage pools, so that [`enter_pools`](Self::enter_pools) has entered them.
     pub fn has_pools(&self) -> bool {
+        self.nodes.iter().any(|node| !node.spec.derived_pools.is_empty())
+    }
+
+    fn tags_name_pools(&self) -> bool {
         let any = |tags: &[String]| named(tags).next().is_some();
         self.groups.iter().any(|group| any(&group.tags))
             || self.nodes.iter().any(|node| any(&node.spec.tags))
@@ -94,21 +93,24 @@ impl Cluster {
 
     /// Enters the pools that instances need and nodes offer, if tags name any.
     pub fn enter_pools(&mut self) {
-        if !self.has_pools() {
+        if !self.tags_name_pools() {
             return;
         }
         let map = StorageMap::of(self);
-        let mut table = std::mem::take(&mut self.tag_table);
+        let table = &mut self.tag_table;
         for node in &mut self.nodes {
-            let (pools, derived) = map.offers(node.spec.idx, &mut table);
-            (node.spec.pools, node.spec.derived_pools) = (pools, derived);
+            (node.spec.pools, node.spec.derived_pools) = map.offers(node.spec.idx, table);
         }
-        for instance in &mut self.instances {
-            instance.details_mut().pools = map.needs(instance, &mut table);
+        // most instances share their set with many others
+        let mut needs: HashMap<(u32, Option<DiskTemplate>), TagSet> = HashMap::new();
+        for instance in self.instances.iter_mut().filter(|i| i.template.uses_external_storage()) {
+            let at = instance.idx.get();
+            let known = needs.entry((map.instances[at], map.concluded[at]));
+            let pools = known.or_insert_with(|| map.needs(instance.idx, table));
+            instance.details_mut().pools = pools.clone();
         }
-        self.tag_table = table;
-        for (group, members) in self.groups.iter_mut().zip(map.members()) {
-            let mut offers = members.iter().map(|node| &self.nodes[node.get()].spec.pools);
+        for group in &mut self.groups {
+            let mut offers = group.nodes.iter().map(|node| &self.nodes[node.get()].spec.pools);
             let Some(first) = offers.next() else { continue };
             let common = offers.clone().fold(first.clone(), |common, more| common.in_both(more));
             let differ = offers.any(|more| more != first);
@@ -124,10 +126,13 @@ pub fn named_pools(template: DiskTemplate, tags: &[String], table: &mut TagTable
 }
 
 impl StorageMap {
-    /// What a node offers, and where the disks of instances that name no pool are there.
+    /// The pools that a node offers, and those of instances that name none and run there.
     fn offers(&self, node: NodeIdx, table: &mut TagTable) -> (TagSet, DerivedPools) {
         let offered = self.of_node(node);
-        let named = offered.iter().map(|pool| table.intern(&named_tag(self.pool(*pool))));
+        // a tag never means the disks in a node, whatever its name
+        let external =
+            offered.iter().map(|pool| self.pool(*pool)).filter(|p| p.storage == StorageType::External);
+        let named = external.map(|pool| table.intern(&named_tag(pool)));
         let mut all: Vec<TagId> = named.collect();
         let mut derived = DerivedPools::new();
         for template in DiskTemplate::ALL.iter().copied().filter(|t| t.uses_external_storage()) {
@@ -143,24 +148,13 @@ impl StorageMap {
         (all.into_iter().collect(), derived)
     }
 
-    fn needs(&self, instance: &Instance, table: &mut TagTable) -> TagSet {
-        if !instance.template.uses_external_storage() {
-            return TagSet::default();
-        }
-        let derived = self.concluded[instance.idx.get()];
+    /// The pools that an instance on external storage needs.
+    fn needs(&self, instance: InstanceIdx, table: &mut TagTable) -> TagSet {
+        let derived = self.concluded[instance.get()];
         let tag = |pool: &PoolIdx| {
             let pool = self.pool(*pool);
             derived.map_or_else(|| named_tag(pool), |template| derived_tag(template, pool))
         };
-        self.of_instance(instance.idx).iter().map(|pool| table.intern(&tag(pool))).collect()
-    }
-
-    /// The nodes of each group.
-    fn members(&self) -> Vec<Vec<NodeIdx>> {
-        let mut members = vec![Vec::new(); self.groups.len()];
-        for (at, group) in self.home.iter().enumerate() {
-            members[group.get()].push(NodeIdx::new(at));
-        }
-        members
+        self.of_instance(instance).iter().map(|pool| table.intern(&tag(pool))).collect()
     }
 }

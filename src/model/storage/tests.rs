@@ -254,3 +254,16 @@ fn instances_share_their_sets_of_pools() {
     assert_eq!((map.sets.len(), map.instances.len()), (1, 3));
     assert_eq!(names(&map, map.of_instance(InstanceIdx::new(2))), ["internal/lvm"]);
 }
+
+#[test]
+fn a_pool_outside_may_be_called_as_one_in_the_nodes() {
+    let nodes = [node("n1", "a", ""), node("n2", "b", "htools:pool:lvm")];
+    let instances = [instance("i", "n2", "rbd", "htools:pool:lvm"), instance("j", "n1", "drbd", "")];
+    let cluster = groups(&["a||drbd,rbd", "b||drbd,rbd"], &nodes, &instances, &[]);
+    let map = StorageMap::of(&cluster);
+    let of = &cluster.instances[0];
+    let reached: Vec<bool> = cluster.nodes.iter().map(|node| node.spec.reaches(of)).collect();
+    assert_eq!(reached, [false, true]);
+    let by_map: Vec<bool> = cluster.nodes.iter().map(|node| map.reaches(node.spec.idx, of.idx)).collect();
+    assert_eq!(reached, by_map);
+}

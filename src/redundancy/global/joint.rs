@@ -130,7 +130,7 @@ impl<'c> JointLoss<'c> {
                 }
                 _ => {
                     let group = self.cluster.group(here.spec.group);
-                    out.is_odd |= !here.spec.migration_tags.is_empty() || group.pools_matter(instance);
+                    out.is_odd |= !here.spec.migration_tags.is_empty() || group.pools.lack(&instance.pools);
                     out.shared += mem;
                     out.largest = out.largest.max(Some(mem));
                 }

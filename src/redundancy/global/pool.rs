@@ -73,7 +73,7 @@ impl NodePool {
             let mut load = MemoryLoad::NONE;
             for instance in node.state.primaries.iter().map(|i| cluster.instance(*i)) {
                 let plausible = (Mib::ZERO..PLAUSIBLE).contains(&instance.mem);
-                let lacks_pools = cluster.group(node.spec.group).pools_matter(instance);
+                let lacks_pools = cluster.group(node.spec.group).pools.lack(&instance.pools);
                 if Class::of(instance.template) != Class::Relocate || !plausible || lacks_pools {
                     return None;
                 }

@@ -28,10 +28,6 @@ pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burde
         return Some(true);
     }
     let spec = &cluster.node(node).spec;
-    let escapes = || -> Vec<Escape> {
-        let others = figures.escapes(spec.group).iter().filter(|t| **t != node);
-        others.map(|t| Escape::of(cluster, figures, node, burden, *t)).collect()
-    };
     let relocated = match (burden.is_restricted(spec), &burden.needs[..]) {
         (false, _) => relocations(burden, &figures.rooms_for(cluster, node, burden)),
         (true, [need]) => relocations(burden, &rooms_reaching(cluster, figures, node, burden, need)[..]),
@@ -47,8 +43,22 @@ pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burde
     if relocated == Some(false) || burden.recreate.count == 0 {
         return relocated;
     }
-    let created = creations(burden, &escapes());
+    let all: Vec<Escape> = escapes(cluster, figures, node, burden, &TagSet::default()).collect();
+    let created = creations(burden, &all);
     if created == Some(false) { created } else { relocated.and(created) }
+}
+
+/// The other online nodes of a node's group that offer these pools, after the failovers.
+fn escapes<'a>(
+    cluster: &'a Cluster,
+    figures: &'a Figures,
+    node: NodeIdx,
+    burden: &'a Burden,
+    need: &'a TagSet,
+) -> impl Iterator<Item = Escape> + 'a {
+    let others = figures.escapes(cluster.node(node).spec.group).iter().filter(move |t| **t != node);
+    let offering = others.filter(|t| need.is_subset(&cluster.node(**t).spec.pools));
+    offering.map(move |t| Escape::of(cluster, figures, node, burden, *t))
 }
 
 /// The memory, largest first, of the nodes that can take instances from `node` that need these pools, after the failovers.
@@ -59,11 +69,8 @@ pub(super) fn rooms_reaching(
     burden: &Burden,
     need: &TagSet,
 ) -> Vec<(Mib, i64)> {
-    let spec = &cluster.node(node).spec;
-    let others = figures.escapes(spec.group).iter().filter(|t| **t != node);
-    let offers = |t: &&NodeIdx| need.is_subset(&cluster.node(**t).spec.pools);
-    let escapes = others.filter(offers).map(|t| Escape::of(cluster, figures, node, burden, *t));
-    let mut rooms: Vec<(Mib, i64)> = escapes.filter(|t| t.reachable).map(|t| (t.mem, 1)).collect();
+    let reachable = escapes(cluster, figures, node, burden, need).filter(|t| t.reachable);
+    let mut rooms: Vec<(Mib, i64)> = reachable.map(|t| (t.mem, 1)).collect();
     rooms.sort_unstable_by(|a, b| b.cmp(a));
     rooms
 }

@@ -19,7 +19,7 @@ pub(super) fn is_simple(cluster: &Cluster, floor: &Floor<'_>) -> bool {
     let usable = cluster.nodes.iter().all(|n| n.spec.offline || floor.usable[n.spec.idx.get()]);
     let untagged = |i: &Instance| {
         let known = i.exclusion_tags.is_empty() && i.keys.is_empty();
-        let everywhere = !cluster.group(cluster.node(i.primary).spec.group).pools_matter(i);
+        let everywhere = !cluster.group(cluster.node(i.primary).spec.group).pools.lack(&i.pools);
         known && everywhere && i.desired_locations.is_empty() && i.location_score == 0
     };
     let same_pools = cluster.groups.iter().all(|group| !group.pools.differ);

@@ -180,7 +180,7 @@ fn unfit(
     if instances.is_empty() {
         return Some(Unfit::Empty);
     }
-    if cluster.denies_moves_between_groups() || cluster.group(group).denies_moves_between_groups() {
+    if cluster.denies_leaving(group) {
         return Some(Unfit::Denied);
     }
     let connected = |g: &GroupIdx| {

@@ -8,8 +8,7 @@ use crate::search::why::{GroupBar, Hold};
 
 /// Why an instance must stay in its group, if that has to do with itself.
 pub fn hold(cluster: &Cluster, instance: &Instance) -> Option<Hold> {
-    let group = cluster.group(cluster.node(instance.primary).spec.group);
-    if cluster.denies_moves_between_groups() || group.denies_moves_between_groups() {
+    if cluster.denies_leaving(cluster.node(instance.primary).spec.group) {
         return Some(Hold::Denied);
     }
     if let Some(why) = instance.immobile {

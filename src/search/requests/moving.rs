@@ -198,8 +198,7 @@ fn to_another_group(
 ) -> Result<(Moved, GroupIdx), Failure> {
     let instance = cluster.instance(idx).clone();
     let own = cluster.node(instance.primary).spec.group;
-    let denied = cluster.denies_moves_between_groups() || cluster.group(own).denies_moves_between_groups();
-    if others.heeds_denials && denied {
+    if others.heeds_denials && cluster.denies_leaving(own) {
         return Err(Failure::Held(Hold::Denied));
     }
     let wanted = Wanted {
