@@ -6,11 +6,15 @@ use serde_json::Value;
 
 use super::cases::{Case, REQUEST};
 use super::hail::{Asked, Place};
+use super::restate;
 use super::rules::{Rule, common_suffix, is_offline, may_rescue_offline, split_instances};
 
 /// Whether the rule may show in the answer to a request.
 pub fn applies(rule: Rule, case: &Case, asked: &Asked) -> bool {
     let raw = &case.cluster.raw;
+    if rule == Rule::TemplateMissing {
+        return restate::with_templates(case).is_some();
+    }
     if asked.damaged || case.facts.mistaken {
         return rule == Rule::ChangeGroupDump && asked.kind() == "change-group";
     }

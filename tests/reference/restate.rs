@@ -20,6 +20,11 @@ pub const EXTRA: &str = "extra-group";
 pub fn restated(case: &Case) -> Option<(Rule, Case)> {
     let applying = |rules: &[Rule]| rules.iter().copied().find(|rule| rule.applies(case));
     if let Some(asked) = &case.asked {
+        if let Some(request) = with_templates(case) {
+            let mut restated = case.clone();
+            replace(&mut restated, REQUEST, request);
+            return Some((Rule::TemplateMissing, restated));
+        }
         let rule = applying(&[
             Rule::RepeatedInstance,
             Rule::RepeatedTarget,
@@ -83,6 +88,34 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
         _ => given_as_text(&mut restated, text),
     }
     Some((rule, restated))
+}
+
+/// The request with disk templates where instances, or new ones, have none; nothing if none is missing.
+pub fn with_templates(case: &Case) -> Option<String> {
+    let (_, text) = case.files.iter().find(|(name, _)| *name == REQUEST)?;
+    let mut message: Value = serde_json::from_str(text).ok()?;
+    let request = message.get("request")?.clone();
+    let is_new = |kind: &str| request["type"] == kind;
+    let mut filled = false;
+    let mut fill = |instance: &mut Value| {
+        let nodes = instance["nodes"]
+            .as_array()
+            .map_or(instance["required_nodes"].as_u64(), |n| Some(n.len() as u64));
+        let template = if nodes.is_some_and(|n| n > 1) { "drbd" } else { "plain" };
+        if let Some(fields) = instance.as_object_mut().filter(|fields| !fields.contains_key("disk_template"))
+        {
+            fields.insert("disk_template".to_owned(), template.into());
+            filled = true;
+        }
+    };
+    message.get_mut("instances")?.as_object_mut()?.values_mut().for_each(&mut fill);
+    if is_new("allocate") {
+        fill(&mut message["request"]);
+    }
+    if is_new("multi-allocate") {
+        message["request"].get_mut("instances")?.as_array_mut()?.iter_mut().for_each(&mut fill);
+    }
+    filled.then(|| format!("{message}\n"))
 }
 
 /// The cluster as text, if it is not or has to change: with nodes out of use that have no memory.

@@ -66,6 +66,9 @@ pub enum Rule {
     /// With `-t`, hail looks names and tags up in the cluster that it works with.
     /// Compared exactly, after giving the reference the same cluster twice.
     ForeignReferences,
+    /// An instance of a request without a disk template has its disks in its nodes; the reference refuses the request.
+    /// Compared exactly, after naming the template.
+    TemplateMissing,
     /// An instance that is to be moved and named twice is moved once. Compared
     /// exactly, after naming it once.
     RepeatedInstance,
@@ -175,7 +178,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 42] = [
+    pub const ALL: [Rule; 43] = [
         Rule::SilentNodes,
         Rule::FullNamesInCommands,
         Rule::ForthcomingFailsOver,
@@ -187,6 +190,7 @@ impl Rule {
         Rule::DrbdWithoutSecondary,
         Rule::DisklessMoves,
         Rule::OwnSecondary,
+        Rule::TemplateMissing,
         Rule::RepeatedInstance,
         Rule::RepeatedTarget,
         Rule::RestrictedChangeGroup,
@@ -252,6 +256,7 @@ impl Rule {
             Rule::OfflineRescue => "offline-rescue",
             Rule::DrainedSecondary => "drained-secondary",
             Rule::ForeignReferences => "foreign-references",
+            Rule::TemplateMissing => "template-missing",
             Rule::RepeatedInstance => "repeated-instance",
             Rule::RepeatedTarget => "repeated-target",
             Rule::RestrictedChangeGroup => "restricted-change-group",

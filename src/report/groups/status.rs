@@ -17,10 +17,12 @@ pub fn condition_text(condition: &Condition) -> String {
     let stranded = counted(condition.stranded.len(), "instance");
     let failing = condition.n1_failing.len();
     let verb = if failing == 1 { "fails" } else { "fail" };
+    let at_risk = counted(condition.at_risk.len(), "node");
     let planned = condition.planned_offline.len();
     let parts = [
         (!condition.stranded.is_empty()).then(|| format!("{stranded} on offline nodes")),
         (failing > 0).then(|| format!("{} {verb} N+1", counted(failing, "node"))),
+        (!condition.at_risk.is_empty()).then(|| format!("{at_risk} could not be emptied")),
         (planned > 0)
             .then(|| format!("{} planned on offline nodes", counted(planned, "forthcoming instance"))),
     ];
@@ -75,11 +77,11 @@ fn group_table(status: &GroupsStatus, cluster: &Cluster) -> Vec<String> {
     let mut table = Table::new(left.into_iter().chain(right.map(|title| (title, Align::Right))));
     for g in &status.groups {
         let condition = &g.condition;
-        let wrong = (condition.n1_failing.len(), condition.stranded.len());
+        let wrong = (condition.weak_nodes().len(), condition.stranded.len());
         table.push(row(&cluster.group(g.group).name, g.health(), &g.capacity, g.instances, wrong, g.score));
     }
     let sum = |count: fn(&Condition) -> usize| status.groups.iter().map(|g| count(&g.condition)).sum();
-    let wrong = (sum(|c| c.n1_failing.len()), sum(|c| c.stranded.len()));
+    let wrong = (sum(|c| c.weak_nodes().len()), sum(|c| c.stranded.len()));
     table.push(row("(all)", status.health(), &status.capacity, status.instances, wrong, status.score));
     table.lines(" ")
 }
@@ -125,8 +127,13 @@ fn details(group: &GroupStatus, status: &GroupsStatus, cluster: &Cluster) -> Vec
     let node = |n: &NodeIdx| cluster.node(*n).spec.name.clone();
     let instance = |i: &InstanceIdx| cluster.instance(*i).name.clone();
     let failing: Vec<String> = group.condition.n1_failing.iter().map(node).collect();
+    let at_risk: Vec<String> = group.condition.at_risk.iter().map(node).collect();
     let stranded: Vec<String> = group.condition.stranded.iter().map(instance).collect();
-    for (what, names) in [("nodes that fail N+1", failing), ("instances on offline nodes", stranded)] {
+    for (what, names) in [
+        ("nodes that fail N+1", failing),
+        ("nodes that could not be emptied", at_risk),
+        ("instances on offline nodes", stranded),
+    ] {
         if !names.is_empty() {
             lines.push(format!("  {what}: {}", names.join(", ")));
         }

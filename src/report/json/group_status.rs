@@ -70,6 +70,8 @@ struct StatusGroup {
     score: Option<f64>,
     capacity: SizesView,
     n1_failing: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_expendable: Vec<String>,
     stranded: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     planned_offline: Vec<String>,
@@ -126,6 +128,7 @@ fn group(group: &GroupStatus, status: &GroupsStatus, cluster: &Cluster) -> Statu
         score: finite(group.score),
         capacity: (&group.capacity).into(),
         n1_failing: group.condition.n1_failing.iter().map(node).collect(),
+        not_expendable: group.condition.at_risk.iter().map(node).collect(),
         stranded: group.condition.stranded.iter().map(instance).collect(),
         planned_offline: group.condition.planned_offline.iter().map(instance).collect(),
         pools: group.pools.iter().map(|p| status.storage.pool(*p).to_string()).collect(),

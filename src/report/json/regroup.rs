@@ -67,6 +67,8 @@ struct RepairRow {
     group: String,
     health: &'static str,
     n1_failing: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_expendable: Vec<String>,
     stranded: Vec<String>,
     repaired: bool,
     moves: usize,
@@ -184,6 +186,7 @@ pub fn redistribution(
             group: cluster.group(repair.group).name.clone(),
             health: repair.before.health().as_str(),
             n1_failing: repair.before.n1_failing.iter().map(node).collect(),
+            not_expendable: repair.before.at_risk.iter().map(node).collect(),
             stranded: repair.before.stranded.iter().map(instance).collect(),
             repaired: matches!(repair.outcome, redistribute::Healing::Repaired(_)),
             moves,

@@ -2,6 +2,7 @@
 
 use crate::model::kinds::words;
 use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
+use crate::redundancy::global;
 use crate::redundancy::n_plus_one::Failures;
 
 words!(
@@ -9,7 +10,7 @@ words!(
     pub Health, "state of health" {
         /// Nothing is wrong.
         Healthy = "healthy",
-        /// Nodes fail N+1.
+        /// Nodes fail N+1, or could not be emptied if they were lost.
         Weak = "weak",
         /// Instances are on offline nodes.
         Unhealthy = "unhealthy",
@@ -19,8 +20,11 @@ words!(
 /// What is wrong in a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// Online nodes that fail N+1.
+    /// Online nodes that fail N+1: they lack memory for instances that would fail over to them.
     pub n1_failing: Vec<NodeIdx>,
+    /// Online nodes whose instances would find no place on the others of the group if they were lost (global N+1);
+    /// in order. Empty if that was not looked at.
+    pub at_risk: Vec<NodeIdx>,
     /// Instances with a node of the group that is offline; in order.
     pub stranded: Vec<InstanceIdx>,
     /// Forthcoming instances with such a node; in order. They make no group unhealthy, as nothing of them is there
@@ -29,8 +33,8 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Looks at a group.
-    pub fn of(cluster: &Cluster, group: GroupIdx) -> Condition {
+    /// Looks at a group; with `capacity_checks`, also at whether each node could be emptied.
+    pub fn of(cluster: &Cluster, group: GroupIdx, capacity_checks: bool) -> Condition {
         let nodes = cluster.nodes_of(group);
         let offline = || nodes.iter().map(|n| cluster.node(*n)).filter(|node| node.spec.offline);
         let on_node = |node: &crate::model::Node| -> Vec<InstanceIdx> {
@@ -48,7 +52,14 @@ impl Condition {
         let mut planned_offline: Vec<InstanceIdx> = offline().flat_map(to_be_on).collect();
         planned_offline.sort_unstable();
         planned_offline.dedup();
-        Condition { n1_failing: Failures::of(cluster, nodes).nodes, stranded, planned_offline }
+        let online = |n: &NodeIdx| !cluster.node(*n).spec.offline;
+        let at_risk = if capacity_checks { global::nodes_at_risk(cluster, nodes) } else { Vec::new() };
+        Condition {
+            n1_failing: Failures::of(cluster, nodes).nodes,
+            at_risk: at_risk.into_iter().filter(online).collect(),
+            stranded,
+            planned_offline,
+        }
     }
 
     /// Whether nothing is wrong, not even with what does not exist yet.
@@ -56,17 +67,20 @@ impl Condition {
         self.health() == Health::Healthy && self.planned_offline.is_empty()
     }
 
+    /// The nodes that fail N+1 in one way or the other; in order.
+    pub fn weak_nodes(&self) -> Vec<NodeIdx> {
+        let mut nodes = [&self.n1_failing[..], &self.at_risk[..]].concat();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
     /// In one word.
     pub fn health(&self) -> Health {
-        match (self.stranded.is_empty(), self.n1_failing.is_empty()) {
+        match (self.stranded.is_empty(), self.n1_failing.is_empty() && self.at_risk.is_empty()) {
             (false, _) => Health::Unhealthy,
             (true, false) => Health::Weak,
             (true, true) => Health::Healthy,
         }
     }
-}
-
-/// The health of a group.
-pub fn health(cluster: &Cluster, group: GroupIdx) -> Health {
-    Condition::of(cluster, group).health()
 }

@@ -19,6 +19,7 @@ pub mod load;
 mod place;
 pub mod reach;
 pub mod redistribute;
+mod room;
 mod stage;
 pub mod status;
 #[cfg(test)]
@@ -29,8 +30,9 @@ pub use place::{Placing, crossing};
 use std::collections::BTreeSet;
 
 use super::why::{GroupWhy, Hold};
-use crate::model::{Cluster, InstanceIdx, StorageMap};
+use crate::model::{Cluster, GroupIdx, InstanceIdx, StorageMap};
 use crate::redundancy::global::{Scope, groups_at_risk};
+use health::Condition;
 
 /// What is asked of all moves between groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +67,11 @@ impl Setting {
             Scope { exempt: groups_at_risk(cluster, &all).into_iter().collect(), ..all }
         };
         Setting { storage: StorageMap::of(cluster), redundancy: options.capacity_checks.then(scope) }
+    }
+
+    /// What is wrong in a group; whether its nodes could be emptied only where that is asked for.
+    pub fn condition(&self, cluster: &Cluster, group: GroupIdx) -> Condition {
+        Condition::of(cluster, group, self.redundancy.is_some())
     }
 }
 

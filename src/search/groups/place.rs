@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::health::{Health, health};
+use super::health::{Condition, Health};
 use super::stage::PlaceStage;
 use super::{Setting, Why, reach};
 use crate::model::{
@@ -32,13 +32,18 @@ impl<'s> Placing<'s> {
         Placing {
             setting,
             nodes: cluster.all_nodes(),
-            health: cluster.groups.iter().map(|g| health(cluster, g.idx)).collect(),
+            health: cluster.groups.iter().map(|g| setting.condition(cluster, g.idx).health()).collect(),
         }
     }
 
     /// Looks at the health of a group anew.
     pub fn refresh(&mut self, cluster: &Cluster, group: GroupIdx) {
-        self.health[group.get()] = health(cluster, group);
+        self.health[group.get()] = self.setting.condition(cluster, group).health();
+    }
+
+    /// What is wrong in a group.
+    pub fn condition(&self, cluster: &Cluster, group: GroupIdx) -> Condition {
+        self.setting.condition(cluster, group)
     }
 
     /// The health of a group when it was last looked at.

@@ -2,13 +2,15 @@
 //!
 //! The worst group comes first. Out of it go, one at a time, the instances on offline nodes
 //! (all of them have to), then, as long as nodes fail N+1, the secondaries for which such a
-//! node lacks memory, then its primaries; of each kind the one with most memory first. A
-//! group is healed as a whole or left alone.
+//! node lacks memory, then its primaries, and those of nodes that could not be emptied; of each
+//! kind the one with most memory first. Where an instance lacks room, others on shared storage
+//! leave before it. A group is healed as a whole or left alone.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use super::health::Condition;
+use super::room::place_with_room;
 use super::{Blocked, Placing, RegroupOptions, Setting, Why};
 use crate::model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, Mib, NodeIdx, Step};
 use crate::search::why::{GroupBar, GroupWhy, Hold};
@@ -90,7 +92,7 @@ pub fn redistribute_until(
     let mut after = Draft::of(cluster);
     let mut left = options.max_moves.unwrap_or(usize::MAX);
     let (mut repaired, mut others) = (Vec::new(), Vec::new());
-    let mut pending = worst_first(cluster);
+    let mut pending = worst_first(cluster, &setting);
     while !pending.is_empty() {
         let mut waiting = Vec::new();
         let healed_before = repaired.len();
@@ -105,7 +107,7 @@ pub fn redistribute_until(
                 Ok(steps) => {
                     left -= steps.len();
                     placing.refresh(&after, group);
-                    outcome_of(steps, &after, group)
+                    outcome_of(steps, placing.condition(&after, group))
                 }
                 Err(outcome) => outcome,
             };
@@ -123,7 +125,7 @@ pub fn redistribute_until(
         pending = again.into_iter().map(|repair| (repair.group, repair.before)).collect();
     }
     let order: HashMap<GroupIdx, usize> =
-        worst_first(cluster).iter().enumerate().map(|(at, (group, _))| (*group, at)).collect();
+        worst_first(cluster, &setting).iter().enumerate().map(|(at, (group, _))| (*group, at)).collect();
     others.sort_by_key(|repair| order.get(&repair.group).copied());
     let stopped = others.iter().find_map(|repair| match repair.outcome {
         Healing::NoTime(stopped) => Some(stopped),
@@ -134,8 +136,8 @@ pub fn redistribute_until(
 }
 
 /// What moves that heal a group make of it.
-fn outcome_of(steps: Vec<Step>, after: &Cluster, group: GroupIdx) -> Healing {
-    let left = Condition::of(after, group).planned_offline.into_iter();
+fn outcome_of(steps: Vec<Step>, after: Condition) -> Healing {
+    let left = after.planned_offline.into_iter();
     let left: Vec<Blocked> =
         left.map(|instance| Blocked { instance, why: Why::Held(Hold::Forthcoming) }).collect();
     if left.is_empty() { Healing::Repaired(steps) } else { Healing::ButForthcoming { steps, left } }
@@ -150,10 +152,11 @@ fn waits_for_others(repair: &Repair) -> bool {
 
 /// The groups in which something is wrong: by what that is, then by how many instances are on
 /// offline nodes, then by how many nodes fail N+1.
-fn worst_first(cluster: &Cluster) -> Vec<(GroupIdx, Condition)> {
-    let groups = cluster.groups.iter().map(|g| (g.idx, Condition::of(cluster, g.idx)));
+fn worst_first(cluster: &Cluster, setting: &Setting) -> Vec<(GroupIdx, Condition)> {
+    let groups = cluster.groups.iter().map(|g| (g.idx, setting.condition(cluster, g.idx)));
     let mut broken: Vec<_> = groups.filter(|(_, found)| !found.is_fine()).collect();
-    broken.sort_by_key(|(_, found)| Reverse((found.health(), found.stranded.len(), found.n1_failing.len())));
+    broken
+        .sort_by_key(|(_, found)| Reverse((found.health(), found.stranded.len(), found.weak_nodes().len())));
     broken
 }
 
@@ -170,12 +173,16 @@ fn heal(
     let in_time = || deadline.reached().map_or(Ok(()), |stopped| Err(Healing::NoTime(stopped)));
     let mut steps = Vec::new();
     let mut blocked = Vec::new();
-    let mut leaving = Condition::of(cluster, group).stranded;
+    let mut leaving = placing.condition(cluster, group).stranded;
     leaving.sort_by_key(|i| Reverse(cluster.instance(*i).mem));
     for instance in leaving {
         in_time()?;
-        match placing.place(cluster, instance, |_| true) {
-            Ok(step) => steps.push(step),
+        // it may have left for another's sake
+        if !cluster.instance(instance).nodes().any(|n| cluster.node(n).spec.group == group) {
+            continue;
+        }
+        match place_with_room(placing, cluster, instance) {
+            Ok(moves) => steps.extend(moves),
             Err(why) => blocked.push(Blocked { instance, why }),
         }
     }
@@ -184,16 +191,16 @@ fn heal(
     }
     let mut passed_over = HashSet::new();
     loop {
-        let failing = Condition::of(cluster, group).n1_failing;
-        if failing.is_empty() {
+        let condition = placing.condition(cluster, group);
+        if condition.weak_nodes().is_empty() {
             return Ok(steps);
         }
-        let Some(instance) = relief(cluster, &failing, &passed_over) else {
+        let Some(instance) = relief(cluster, &condition, &passed_over) else {
             return Err(Healing::Stuck(blocked));
         };
         in_time()?;
-        match placing.place(cluster, instance, |_| true) {
-            Ok(step) => steps.push(step),
+        match place_with_room(placing, cluster, instance) {
+            Ok(moves) => steps.extend(moves),
             Err(why) => {
                 passed_over.insert(instance);
                 blocked.push(Blocked { instance, why });
@@ -203,15 +210,24 @@ fn heal(
 }
 
 /// The instance that leaves next for the sake of nodes that fail N+1.
-fn relief(cluster: &Cluster, failing: &[NodeIdx], passed_over: &HashSet<InstanceIdx>) -> Option<InstanceIdx> {
-    let largest = |instances: Vec<InstanceIdx>, size: fn(&Instance) -> Mib| {
+fn relief(
+    cluster: &Cluster,
+    condition: &Condition,
+    passed_over: &HashSet<InstanceIdx>,
+) -> Option<InstanceIdx> {
+    let largest = |instances: Vec<InstanceIdx>, size: fn(&Instance) -> Mib, least: Mib| {
         let open = instances.into_iter().filter(|i| !passed_over.contains(i));
-        let sized = open.map(|i| (size(cluster.instance(i)), i)).filter(|(size, _)| *size > Mib::ZERO);
+        let sized = open.map(|i| (size(cluster.instance(i)), i)).filter(|(size, _)| *size >= least);
         sized.max_by_key(|(size, i)| (*size, Reverse(*i))).map(|(_, i)| i)
     };
-    let secondaries = failing.iter().flat_map(|n| decisive_secondaries(cluster, *n)).collect();
-    let primaries = failing.iter().flat_map(|n| cluster.node(*n).state.primaries.clone()).collect();
-    largest(secondaries, Instance::mem_reserved).or_else(|| largest(primaries, Instance::mem_in_use))
+    let primaries = |nodes: &[NodeIdx]| -> Vec<InstanceIdx> {
+        nodes.iter().flat_map(|n| cluster.node(*n).state.primaries.clone()).collect()
+    };
+    let secondaries = condition.n1_failing.iter().flat_map(|n| decisive_secondaries(cluster, *n)).collect();
+    largest(secondaries, Instance::mem_reserved, Mib(1))
+        .or_else(|| largest(primaries(&condition.n1_failing), Instance::mem_in_use, Mib(1)))
+        // what needs no memory may be what only its node can have
+        .or_else(|| largest(primaries(&condition.at_risk), Instance::mem_in_use, Mib::ZERO))
 }
 
 /// The secondaries of a node for whose failover it lacks memory.

@@ -124,7 +124,7 @@ impl GroupsStatus {
                 capacity: Capacity::of(cluster, nodes),
                 instances: instances[group.get()],
                 score: Board::new(cluster, nodes).score(),
-                condition: Condition::of(cluster, group),
+                condition: Condition::of(cluster, group, true),
                 pools: storage.of_group(group).iter().copied().filter(shown).collect(),
             }
         };

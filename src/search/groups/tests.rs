@@ -3,6 +3,7 @@
 
 mod deep;
 mod detours;
+mod expendable;
 mod storage;
 
 use crate::plan::checker::CheckOptions;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use super::balance::{GroupBalanceOptions, balance, balance_until};
 use super::compress::{Unfit, compress, compress_until};
-use super::health::{Health, health};
+use super::health::{Condition, Health};
 use super::load::{LoadSource, Loads};
 use super::redistribute::{Healing, Redistribution, redistribute, redistribute_until};
 use super::status::GroupsStatus;
@@ -52,6 +53,10 @@ fn made(groups_: &[&str], names: &[&str], instances: &[(&str, i64, &str, &str)],
     let free: Vec<(&str, i64)> = names.iter().map(|name| (*name, 9000 - used(name))).collect();
     let rows: Vec<String> = instances.iter().map(|(n, m, p, t)| instance(n, *m, p, t)).collect();
     groups(groups_, &nodes(&free), &rows, tags)
+}
+
+fn health(cluster: &Cluster, group: GroupIdx) -> Health {
+    Condition::of(cluster, group, false).health()
 }
 
 const FREELY: RegroupOptions = RegroupOptions { capacity_checks: false, max_moves: None };
