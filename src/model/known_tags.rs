@@ -63,6 +63,8 @@ pub struct KnownTag {
     pub bearers: &'static [Bearer],
     /// What it does, for the manual.
     pub meaning: &'static str,
+    /// Which tools go by it, and the rule that they name when they refuse something because of it, for the manual.
+    pub heeded: &'static str,
 }
 
 const fn known(
@@ -70,8 +72,9 @@ const fn known(
     value: &'static str,
     bearers: &'static [Bearer],
     meaning: &'static str,
+    heeded: &'static str,
 ) -> KnownTag {
-    KnownTag { start, value, bearers, meaning }
+    KnownTag { start, value, bearers, meaning, heeded }
 }
 
 /// All of them.
@@ -81,90 +84,105 @@ pub const KNOWN: [KnownTag; 15] = [
         "START",
         &[Bearer::Cluster],
         "Primary instances of one node should not share a tag that begins with START. --exclusion-tags=TAG says the same of tags that begin with TAG and a colon.",
+        "Every tool that chooses a node for an instance, but where a node has to be emptied and no other is left. They name the rule exclusion-tag.",
     ),
     known(
         DESIRED_LOCATION,
         "START",
         &[Bearer::Cluster],
         "Tags of instances that begin with START are locations (tags of nodes, see htools:nlocation:) where they should run: each that the primary node does not have adds to location_score.",
+        "Every tool that goes by the score: hbal, hail, hspace, hsqueeze and hgroup. It is a wish, so nothing is refused.",
     ),
     known(
         LOCATION,
         "NAME",
         &[Bearer::Cluster],
         "Tags of nodes that begin with NAME and a colon are locations, things that fail together: each that both nodes of an instance have adds to location_score, and instances with the same exclusion tag should not share one.",
+        "As htools:desiredlocation:. Nothing is refused.",
     ),
     known(
         MIGRATION,
         "NAME",
         &[Bearer::Cluster],
         "Tags of nodes that begin with NAME and a colon restrict migration: instances move only to nodes that have all of those of the node where they run.",
+        "Every tool that moves instances: hbal, hail, hsqueeze, hgroup, hroller and hcheck --survive. New instances come from nowhere and may go to any node. They name the rule migration-tags.",
     ),
     known(
         ALLOW_MIGRATION,
         "FROM::TO",
         &[Bearer::Cluster],
         "An exception: a node with the migration tag TO takes instances as if it had FROM, too. Not transitive.",
+        "As htools:migration:, whose rule has fewer nodes to refuse.",
     ),
     known(
         POOL,
         "NAME",
         &[Bearer::Group, Bearer::Node, Bearer::Instance],
-        "The group or the node reaches the external storage pool NAME, and no others but those of further such tags; the disks of the instance are there. Every tool runs instances only on nodes that reach their disks, and counts what survives the loss of nodes by pool.",
+        "The group or the node reaches the external storage pool NAME, and no others but those of further such tags; the disks of the instance are there. Instances run only on nodes that reach their disks, and what survives the loss of nodes is counted by pool.",
+        "Every tool that chooses a node, and hcheck, hinfo and hspace where they count what survives. They name the rule pool.",
     ),
     known(
         DENY,
         "",
         &[Bearer::Cluster, Bearer::Group],
-        "No instance leaves its group, or this group, and none enters it: hgroup, hail --other-groups and change-group requests heed it.",
+        "No instance leaves its group, or this group, and none enters it.",
+        "Every tool that moves instances between groups: hgroup, hail --other-groups, and change-group requests, but for groups that the request names with --ignore-soft-errors. They say that moves from the group, or to it, are denied. No other tool moves an instance to another group.",
     ),
     known(
         STANDBY_AUTO,
         "",
         &[Bearer::Node],
         "hsqueeze set it when it powered the node down, and removes it when it powers the node up. Such nodes come up after all other standby nodes.",
+        "hsqueeze, which switches nodes on and off. Nothing is refused.",
     ),
     known(
         STANDBY,
         "WORD",
         &[Bearer::Node],
         "hsqueeze may power the node up while it is offline: numbers first, lower ones before higher ones, then other words.",
+        "hsqueeze. An offline node without such a tag stays off.",
     ),
     known(
         STANDBY_SIZE,
         "MEM/NODEMEM/DISK/FREEDISK/CPUS/NODECPUS/SPINDLES/FREESPINDLES",
         &[Bearer::Node],
         "The size of the node, in MiB and numbers, which hsqueeze sets when it powers the node down, as a node that is off reports none.",
+        "hsqueeze, which counts on that size before the node is up.",
     ),
     known(
         SWITCHED,
         "SECONDS",
         &[Bearer::Node],
         "When hsqueeze powered the node up or down, in seconds since 1970, for --cooldown.",
+        "hsqueeze --cooldown, which says since when a node is on or off.",
     ),
     known(
         KEY,
         "NAME:VALUE",
         &[Bearer::Node],
         "A key of the node, by which hplace --strategy affinity places instances: those whose keys have a value less than 1 away are drawn there, or kept away if their weight is below 0. Operators' keys are compared with it, or customers' if NAME begins with _. No name has a colon or an equals sign in it.",
+        "hplace --strategy affinity, hail --affinity for new instances, and hbal --affinity-weight. Weights are wishes, so nothing is refused.",
     ),
     known(
         KEY_STICKY,
         "NAME:VALUE:WEIGHT",
         &[Bearer::Node],
         "The same; instances that run there, or ran there last, have a copy of this weight, so that they stay with nodes of that value.",
+        "As htools:key:.",
     ),
     known(
         KEY_SYSTEM,
         "NAME:VALUE:WEIGHT",
         &[Bearer::Cluster, Bearer::Group, Bearer::Instance],
         "A key of the operator's for all instances, those of the group, or the instance, compared with keys of nodes. The lowest level counts. A name that begins with @, as in @RAM, @CPU and @LOAD, is one of the special keys: how much of a node is used.",
+        "As htools:key:.",
     ),
     known(
         KEY_CUSTOMER,
         "NAME:VALUE:WEIGHT",
         &[Bearer::Cluster, Bearer::Group, Bearer::Instance],
         "The same for a customer's key, compared with the customers' keys of the instances that run on a node, and with the node's keys whose names begin with _.",
+        "As htools:key:.",
     ),
 ];
 

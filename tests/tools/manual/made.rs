@@ -56,7 +56,9 @@ fn tags_section() -> String {
     for tag in KNOWN {
         let bearers: Vec<&str> = tag.bearers.iter().map(bearer).collect();
         let (start, value) = (roff(tag.start), tag.value.replace('/', "/\\:"));
-        text += &format!(".TP\n\\fB{start}\\fI{value}\\fR ({})\n{}\n", bearers.join(", "), roff(tag.meaning));
+        let (meaning, heeded) = (roff(tag.meaning), roff(tag.heeded));
+        text += &format!(".TP\n\\fB{start}\\fI{value}\\fR ({})\n{meaning}\n", bearers.join(", "));
+        text += &format!(".br\nWho goes by it: {heeded}\n");
     }
     text
 }
