@@ -291,11 +291,14 @@ pub fn hindrance_words(why: &Hindrance, cluster: &Cluster) -> Words {
             of_node("exclusion-tags", node, &before, "")
         }
         Hindrance::Worse(Harm::Policy { node, rule }) => {
-            let ratio = match rule {
-                Rule::SpindleRatio | Rule::PlannedSpindleRatio => "spindle",
-                _ => "vCPU",
+            let what = match rule {
+                Rule::SpindleRatio | Rule::PlannedSpindleRatio => {
+                    "would exceed the spindle ratio of its policy"
+                }
+                Rule::PlannedDisk => "would lack disk for its planned instances",
+                _ => "would exceed the vCPU ratio of its policy",
             };
-            of_node("policy", node, "", &format!(" would exceed the {ratio} ratio of its policy"))
+            of_node("policy", node, "", &format!(" {what}"))
         }
         Hindrance::Worse(Harm::SharedLocation) => {
             Words::new("location", "more instances would have both nodes at one location")

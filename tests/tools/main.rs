@@ -33,6 +33,7 @@ mod recorded;
 mod regroup;
 mod reports;
 mod reserve;
+mod rules;
 mod saved;
 mod several_groups;
 mod simulation;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::trial::{BalancedState, GroupScope};
 use super::{Hindrance, balance_options};
-use crate::model::{Cluster, Draft, Immobile, InstanceIdx, NodeIdx, Rule, Step, TagId};
+use crate::model::{Cluster, Draft, Immobile, InstanceIdx, Mib, NodeIdx, Rule, Step, TagId};
 use crate::search::moves::perform;
 
 /// What is worse than before.
@@ -21,7 +21,7 @@ pub enum Harm {
         /// The tag.
         tag: TagId,
     },
-    /// A node is beyond a ratio of its policy, and further than it was.
+    /// A node is beyond a ratio of its policy, or what is planned there, and further than it was.
     Policy {
         /// The node.
         node: NodeIdx,
@@ -87,6 +87,8 @@ impl<'c> Standing<'c> {
             Rule::SpindleRatio
         } else if spindles(now.spindles_used_planned, was.spindles_used_planned) {
             Rule::PlannedSpindleRatio
+        } else if now.disk_free_planned < was.disk_free_planned && now.disk_free_planned <= Mib::ZERO {
+            Rule::PlannedDisk
         } else if cpus(now.vcpus, was.vcpus) {
             Rule::CpuRatio
         } else if cpus(now.vcpus_planned, was.vcpus_planned) {

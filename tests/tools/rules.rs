@@ -1,0 +1,328 @@
+//! Every rule of placement with every tool that places something: an instance goes to the node `dst`, unless the rule
+//! keeps it from there.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use htools::model::Rule;
+use serde_json::{Value, json};
+
+/// A tool, or a way to use one, that chooses nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Placer {
+    Balance,
+    Deep,
+    Evacuate,
+    Offline,
+    Squeeze,
+    Fill,
+    Allocate,
+    Compress,
+    BalanceGroups,
+    Redistribute,
+}
+
+const PLACERS: [Placer; 10] = [
+    Placer::Balance,
+    Placer::Deep,
+    Placer::Evacuate,
+    Placer::Offline,
+    Placer::Squeeze,
+    Placer::Fill,
+    Placer::Allocate,
+    Placer::Compress,
+    Placer::BalanceGroups,
+    Placer::Redistribute,
+];
+
+impl Placer {
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Placer::Balance => &["hbal"],
+            Placer::Deep => &["hbal", "--deep"],
+            Placer::Evacuate => &["hbal", "--evacuate=src"],
+            Placer::Offline => &["hbal", "-O", "src"],
+            Placer::Squeeze => &[
+                "hsqueeze",
+                "--all",
+                "--minimal-resources=0",
+                "--target-resources=0",
+                "--no-capacity-checks",
+            ],
+            Placer::Fill => &["hspace", "-l", "1", "--no-capacity-checks"],
+            Placer::Allocate => &["hail", "--no-capacity-checks", "request.json"],
+            Placer::Compress => &["hgroup", "compress", "-G", "g", "--no-capacity-checks"],
+            Placer::BalanceGroups => &["hgroup", "balance", "--no-capacity-checks"],
+            Placer::Redistribute => &["hgroup", "redistribute", "--no-capacity-checks"],
+        }
+    }
+
+    /// The file that `-S s` writes with the cluster afterwards.
+    fn saved(self) -> &'static str {
+        match self {
+            Placer::Balance | Placer::Deep | Placer::Evacuate | Placer::Offline => "s.balanced",
+            Placer::Squeeze => "s.squeezed",
+            Placer::Fill => "s.standard",
+            Placer::Allocate => "s.post-ialloc",
+            Placer::Compress | Placer::BalanceGroups | Placer::Redistribute => "s.regrouped",
+        }
+    }
+
+    /// Whether `dst` is in another group than `src`.
+    fn crosses(self) -> bool {
+        matches!(self, Placer::Compress | Placer::BalanceGroups | Placer::Redistribute)
+    }
+
+    fn places_new(self) -> bool {
+        matches!(self, Placer::Fill | Placer::Allocate)
+    }
+}
+
+/// How a rule meets a tool.
+enum Meeting {
+    /// The tool heeds it.
+    Heeded,
+    /// It does not count there: where a node has to be emptied, only what is impossible does.
+    Soft,
+    /// It has no case there.
+    Never,
+}
+
+/// What is tried for a rule; nothing where another test has its cases.
+fn meeting(rule: Rule, placer: Placer) -> Option<Meeting> {
+    Some(match rule {
+        // new instances of hspace have no tags, and come from nowhere, as those of hail do
+        Rule::Pool | Rule::ExclusionTag if placer == Placer::Fill => Meeting::Never,
+        Rule::MigrationTags if placer.places_new() => Meeting::Never,
+        Rule::Memory | Rule::Disk | Rule::Pool | Rule::MigrationTags => Meeting::Heeded,
+        Rule::CpuRatio
+        | Rule::SpindleRatio
+        | Rule::ExclusionTag
+        | Rule::MemoryForFailover
+        | Rule::PlannedMemory
+        | Rule::PlannedCpuRatio
+        | Rule::PlannedDisk
+        | Rule::PlannedSpindleRatio => match placer {
+            Placer::Offline => Meeting::Soft,
+            _ => Meeting::Heeded,
+        },
+        // tests/library/reserve.rs and tests/tools/reserve.rs
+        Rule::JointReserve | Rule::GroupReserve => return None,
+        // options and storage of their own; src/model/placement.rs, and the checker in tests/library/properties.rs
+        Rule::DiskReserve
+        | Rule::PlannedDiskReserve
+        | Rule::Spindles
+        | Rule::PlannedSpindles
+        | Rule::Redundancy
+        | Rule::NotMirrored => return None,
+    })
+}
+
+const RULES: [Rule; 20] = [
+    Rule::Memory,
+    Rule::Disk,
+    Rule::DiskReserve,
+    Rule::Spindles,
+    Rule::SpindleRatio,
+    Rule::Redundancy,
+    Rule::JointReserve,
+    Rule::GroupReserve,
+    Rule::CpuRatio,
+    Rule::ExclusionTag,
+    Rule::MemoryForFailover,
+    Rule::PlannedMemory,
+    Rule::PlannedDisk,
+    Rule::PlannedDiskReserve,
+    Rule::PlannedSpindles,
+    Rule::PlannedSpindleRatio,
+    Rule::PlannedCpuRatio,
+    Rule::NotMirrored,
+    Rule::MigrationTags,
+    Rule::Pool,
+];
+
+/// A node, of 16 GiB and 90 GB unless it says otherwise.
+struct NodeRow {
+    name: &'static str,
+    mem: i64,
+    used: i64,
+    disk: i64,
+    disk_used: i64,
+    cpus: i64,
+    role: &'static str,
+    group: &'static str,
+    spindles: i64,
+    tags: &'static str,
+}
+
+impl NodeRow {
+    fn new(name: &'static str, group: &'static str) -> NodeRow {
+        let (role, tags) = ("N", "");
+        NodeRow {
+            name,
+            mem: 16384,
+            used: 0,
+            disk: 90000,
+            disk_used: 0,
+            cpus: 8,
+            role,
+            group,
+            spindles: 16,
+            tags,
+        }
+    }
+
+    fn line(&self) -> String {
+        let NodeRow { name, mem, used, disk, disk_used, cpus, role, group, spindles, tags } = self;
+        let (free, free_disk) = (mem - used, disk - disk_used);
+        format!("{name}|{mem}|0|{free}|{disk}|{free_disk}|{cpus}|{role}|{group}|{spindles}|{tags}|N|0\n")
+    }
+}
+
+/// The instance that is to go to `dst`, on `src`.
+struct Mover {
+    cpus: i64,
+    spindle_use: i64,
+    tags: &'static str,
+    is_mirrored: bool,
+}
+
+impl Mover {
+    fn template(&self) -> &'static str {
+        if self.is_mirrored { "drbd" } else { "ext" }
+    }
+
+    fn request(&self) -> Value {
+        let tags: Vec<&str> = Some(self.tags).filter(|tags| !tags.is_empty()).into_iter().collect();
+        let new = json!({"type": "allocate", "name": "new", "memory": 2048, "vcpus": self.cpus, "disk_space_total": 1024,
+            "spindle_use": self.spindle_use, "disks": [{"size": 1024, "mode": "rw"}], "disk_template": self.template(),
+            "required_nodes": if self.is_mirrored { 2 } else { 1 }, "nics": [], "tags": tags, "os": "x", "hypervisor": "kvm"});
+        json!({"version": 2, "cluster_name": "c", "cluster_tags": [], "enabled_hypervisors": ["kvm"], "ipolicy": {},
+            "nodegroups": {}, "nodes": {}, "instances": {}, "request": new})
+    }
+}
+
+/// A cluster in which the best node for an instance on `src` is `dst`, which one rule forbids if it is closed.
+fn scene(rule: Rule, placer: Placer, closed: bool) -> (String, Mover) {
+    let group = if placer.crosses() { "h" } else { "g" };
+    let mirrored = [
+        Rule::Disk,
+        Rule::SpindleRatio,
+        Rule::MemoryForFailover,
+        Rule::PlannedDisk,
+        Rule::PlannedSpindleRatio,
+    ];
+    let mut mover = Mover { cpus: 1, spindle_use: 1, tags: "", is_mirrored: mirrored.contains(&rule) };
+    let (mut src, mut dst) = (
+        NodeRow { used: 2048, ..NodeRow::new("src", "g") },
+        NodeRow { role: "M", ..NodeRow::new("dst", group) },
+    );
+    let (mut cluster_tag, mut spindle_ratio, mut others) = ("", 32.0, Vec::new());
+    let either = |closes: &'static str, opens: &'static str| if closed { closes } else { opens };
+    let size = |closes: i64, opens: i64| if closed { closes } else { opens };
+    // name, memory, disk, virtual CPUs, node, template, tags, spindles, forthcoming
+    let planned = |mem, disk, cpus, template, spindles| {
+        format!("f|{mem}|{disk}|{cpus}|running|Y|dst||{template}||{spindles}|-|Y\n")
+    };
+    match rule {
+        Rule::Memory | Rule::MemoryForFailover => dst.mem = size(2000, 16384),
+        Rule::CpuRatio => (mover.cpus, dst.cpus) = (5, size(1, 8)),
+        Rule::ExclusionTag => {
+            (cluster_tag, mover.tags) = ("htools:iextags:x\n", "x:1");
+            others.push(format!("p|128|1024|1|running|Y|dst||plain|{}|1|-|N\n", either("x:1", "x:2")));
+            (dst.used, dst.disk_used) = (128, 1024);
+        }
+        Rule::MigrationTags => {
+            (cluster_tag, src.tags, dst.tags) = ("htools:migration:m\n", "m:a", either("", "m:a"));
+        }
+        Rule::Pool => {
+            (src.tags, mover.tags) = ("htools:pool:p", "htools:pool:p");
+            dst.tags = either("htools:pool:q", "htools:pool:p");
+        }
+        Rule::PlannedMemory => others.push(planned(size(15000, 100), 1024, 1, "ext", 1)),
+        Rule::PlannedCpuRatio => others.push(planned(100, 1024, size(32, 1), "ext", 1)),
+        Rule::Disk => dst.disk = size(500, 90000),
+        Rule::SpindleRatio => (mover.spindle_use, spindle_ratio, dst.spindles) = (12, 1.0, size(4, 16)),
+        Rule::PlannedDisk => others.push(planned(100, size(89500, 1024), 1, "plain", 1)),
+        Rule::PlannedSpindleRatio => {
+            spindle_ratio = 1.0;
+            others.push(planned(100, 1024, 1, "plain", size(16, 2)));
+        }
+        _ => unreachable!("{rule:?} is tried nowhere"),
+    }
+    let mut mid = NodeRow { disk_used: 1024, ..NodeRow::new("mid", "g") };
+    // nothing else is as good as dst
+    let used = if mover.is_mirrored && placer.crosses() { 2000 } else { 15000 };
+    let mut far = NodeRow { used, disk_used: 1024, tags: src.tags, ..NodeRow::new("far", group) };
+    if rule == Rule::SpindleRatio {
+        // whoever takes one of these takes no other
+        (src.spindles, mid.spindles, far.spindles) = (24, 24, 16);
+    }
+    if matches!(placer, Placer::Balance | Placer::Deep | Placer::BalanceGroups) {
+        (src.used, src.disk_used) = (src.used + 8000, 1024);
+        others.push("q|8000|1024|1|running|Y|src||plain||1|-|N\n".to_owned());
+    }
+    if placer.places_new() || placer == Placer::Redistribute {
+        src.role = "Y";
+    }
+    let mut nodes = src.line();
+    if mover.is_mirrored {
+        src.disk_used += 1024;
+        nodes = src.line() + &mid.line();
+    }
+    nodes += &(dst.line() + &far.line());
+    let Mover { cpus, spindle_use, tags, .. } = mover;
+    let (template, at) = (mover.template(), if mover.is_mirrored { "src|mid" } else { "src|" });
+    let instance = format!("i|2048|1024|{cpus}|running|Y|{at}|{template}|{tags}|{spindle_use}|-|N\n");
+    let load = format!("l|{used}|1024|1|running|Y|far||plain||1|-|N\n");
+    let standard = format!("2048,{cpus},1024,1,1,{spindle_use}");
+    let policy = format!(
+        "|{standard}|128,1,128,1,1,1;65536,64,1048576,16,8,12|ext,rbd,drbd,plain|4.0|{spindle_ratio:.1}\n"
+    );
+    let groups = if placer.crosses() { "g|g|preferred||\nh|h|preferred||\n" } else { "g|g|preferred||\n" };
+    let of_h = if placer.crosses() { format!("h{policy}") } else { String::new() };
+    let text = format!(
+        "{groups}\n{nodes}\n{instance}{}{load}\n{cluster_tag}\n{policy}g{policy}{of_h}",
+        others.concat()
+    );
+    (text, mover)
+}
+
+/// Whether the instance, or a new one, is on `dst` afterwards.
+fn arrives(directory: &Path, rule: Rule, placer: Placer, closed: bool) -> bool {
+    let (text, mover) = scene(rule, placer, closed);
+    fs::write(directory.join("cluster.data"), text).unwrap();
+    fs::write(directory.join("request.json"), mover.request().to_string()).unwrap();
+    let saved = directory.join(placer.saved());
+    let _ = fs::remove_file(&saved);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+    let command = command.env_remove("HTOOLS").current_dir(directory).args(placer.words());
+    let command = command.args(["-t", "cluster.data", "-S", "s"]);
+    if placer == Placer::Fill {
+        command.args(["--disk-template", mover.template()]);
+    }
+    let output = command.output().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{rule:?} {placer:?}: {output:?}");
+    let name = if placer.places_new() { "new" } else { "i|" };
+    let after = fs::read_to_string(saved).unwrap_or_default();
+    after.lines().any(|line| line.starts_with(name) && line.contains("|dst|"))
+}
+
+#[test]
+fn every_rule_holds_in_every_tool() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut wrong = Vec::new();
+    for (rule, placer) in RULES.iter().flat_map(|rule| PLACERS.map(|placer| (*rule, placer))) {
+        let goes_when_closed = match meeting(rule, placer) {
+            Some(Meeting::Heeded) => false,
+            Some(Meeting::Soft) => true,
+            Some(Meeting::Never) | None => continue,
+        };
+        let [open, closed] = [false, true].map(|closed| arrives(directory.path(), rule, placer, closed));
+        if (open, closed) != (true, goes_when_closed) {
+            wrong.push(format!("{rule:?} with {placer:?}: goes there {open}, if forbidden {closed}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
