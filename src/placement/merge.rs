@@ -18,7 +18,7 @@ use super::working_set::WorkingSet;
 const DEEPEST: usize = 1000;
 /// Most work on colocations that are followed again and again, of all paths together, in scores that are looked at: about
 /// two seconds.
-const MOST_WORK: usize = 100_000_000;
+const MOST_WORK: usize = 80_000_000;
 /// The work of a step beside its scores.
 const STEP_WORK: usize = 16;
 /// Most hosts of all shifts that are kept for other resources of the sequence.
