@@ -36,6 +36,7 @@ mod reserve;
 mod saved;
 mod several_groups;
 mod simulation;
+mod squeeze;
 mod views;
 mod week;
 mod weights;
