@@ -50,7 +50,9 @@ impl Plain<'_> {
 
     fn is_redundant(&self, scope: &Scope) -> bool {
         let nodes = self.cluster.all_nodes();
-        nodes.iter().all(|n| !scope.includes(&self.cluster, *n) || evacuates(&self.cluster, &nodes, *n))
+        nodes.iter().all(|n| {
+            !scope.includes(&self.cluster, *n) || evacuates(&self.cluster, &nodes, *n, scope.departures)
+        })
     }
 
     /// One size.

@@ -12,7 +12,7 @@ use htools::model::{
     Cluster, Disk, DiskTemplate, Draft, EvacMode, GroupIdx, Instance, InstanceDetails, Mib, NodeIdx,
     RunStatus,
 };
-use htools::redundancy::global::{Guard, Scope, evacuates, is_redundant, survives_loss_of};
+use htools::redundancy::global::{Departures, Guard, Scope, evacuates, is_redundant, survives_loss_of};
 use htools::search::fill::{FillGround, FillSettings, Filled};
 use htools::search::place;
 use htools::search::place::evacuation::{Destination, evacuate};
@@ -54,7 +54,8 @@ fn newcomer(cluster: &Cluster, seed: u64) -> Instance {
 
 fn conditions(seed: u64) -> Conditions {
     let mut dice = Dice::new(seed ^ 77);
-    let scope = Scope { online_only: dice.chance(30), exempt: BTreeSet::new() };
+    let departures = if dice.chance(50) { Departures::BySize } else { Departures::AsListed };
+    let scope = Scope { departures, online_only: dice.chance(30), exempt: BTreeSet::new() };
     Conditions { ignore_soft_errors: dice.chance(15), redundancy: dice.chance(60).then_some(scope) }
 }
 
@@ -84,7 +85,7 @@ fn check_redundancy(recipe: &Recipe) -> Result<(), TestCaseError> {
     let nodes = cluster.all_nodes();
     let mut all = true;
     for &node in &nodes {
-        let expected = evacuates(&cluster, &nodes, node);
+        let expected = evacuates(&cluster, &nodes, node, Departures::BySize);
         prop_assert_eq!(survives_loss_of(&cluster, &nodes, node), expected, "node {}", node.get());
         all &= expected;
     }
@@ -109,7 +110,9 @@ fn check_guard(recipe: &Recipe) -> Result<(), TestCaseError> {
         for place in places.into_iter().flatten() {
             let mut after = Draft::of(&cluster);
             after.adopt(&instance, &place);
-            let survives = |n: &&NodeIdx| !scope.includes(&after, **n) || evacuates(&after, &nodes, **n);
+            let survives = |n: &&NodeIdx| {
+                !scope.includes(&after, **n) || evacuates(&after, &nodes, **n, scope.departures)
+            };
             let expected = nodes.iter().filter(survives).count() == nodes.len();
             prop_assert_eq!(guard.holds_with(&instance, &place), expected, "{:?}", place.placement);
         }
@@ -156,7 +159,8 @@ fn check_fill(cluster: &Cluster, seed: u64) -> Result<(), TestCaseError> {
     let limit = dice.of(&[Some(40), Some(3), Some(12), Some(0)]);
     let bad = ground.bad_groups.iter().copied().filter(|_| settings.independent_groups);
     let exempt = bad.collect();
-    let scope = Scope { online_only: settings.accept_existing_errors, exempt };
+    let scope =
+        Scope { departures: Departures::AsListed, online_only: settings.accept_existing_errors, exempt };
     let plainly = || Plain {
         cluster: Draft::of(cluster),
         targets,

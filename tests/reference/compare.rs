@@ -204,6 +204,12 @@ fn transform(case: &Case, words: Words, a: &mut Parts, b: &mut Parts) -> Option<
         both(&|text| hsqueeze::masked(text, suffix), a, b);
         used = Some(Rule::CompleteScript);
     }
+    if Rule::SqueezedTags.applies(case) {
+        for (_, text) in a.iter_mut().chain(b.iter_mut()).filter(|(name, _)| *name == "state.squeezed") {
+            *text = hsqueeze::without_auto_tags(text);
+        }
+        used = Some(Rule::SqueezedTags);
+    }
     if Rule::BadAndHappy.applies(case) {
         let names = without_total(&case.cluster.raw);
         both(&|text| without_happy(text, &names), a, b);
@@ -352,6 +358,12 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
             refused && ours.status == Some(1) && a[1] == b[1]
         }
         Rule::OfflineReserve => theirs.status == ours.status && hsqueeze::frees_small(case, &a[1].1, &b[1].1),
+        Rule::DrbdStays => theirs.status == ours.status,
+        Rule::FreedAtOnce => theirs.status == ours.status && hsqueeze::frees_at_once(&a[1].1, &b[1].1),
+        Rule::EvacuationOrder => {
+            let answered = |text: &str| answers::parsed(text).is_some();
+            theirs.status == ours.status && answered(&a[1].1) && answered(&b[1].1)
+        }
         Rule::FreedN1 | Rule::LastNode => {
             theirs.status == ours.status && hsqueeze::frees_more(&a[1].1, &b[1].1)
         }

@@ -1,7 +1,7 @@
 //! When the listed differences of hail may show.
 
 use htools::load::raw::{RawCluster, RawInstance};
-use htools::model::AllocPolicy;
+use htools::model::{AllocPolicy, Class};
 use serde_json::Value;
 
 use super::cases::{Case, REQUEST};
@@ -25,6 +25,7 @@ pub fn applies(rule: Rule, case: &Case, asked: &Asked) -> bool {
             ours && asked.entries().len() > 1 && (named_group(raw, asked).is_some() || raw.groups.len() > 1)
         }
         Rule::OfflineRescue => asked.checked && places_new(asked) && !ours && may_rescue_offline(case),
+        Rule::EvacuationOrder => asked.checked && places_new(asked) && !ours && has_departures(raw),
         Rule::DrainedSecondary => {
             asked.kind() == "node-evacuate" && listed(raw, asked).any(|i| drained_secondary(case, i))
         }
@@ -123,6 +124,12 @@ pub fn dedicated(raw: &RawCluster, asked: &Asked) -> (bool, bool) {
 /// Whether the request makes an instance live where none of it was.
 fn places_new(asked: &Asked) -> bool {
     ["allocate", "multi-allocate", "change-group", "allocate-secondary"].contains(&asked.kind())
+}
+
+/// Whether an instance on shared storage leaves its node when that is emptied; a new one may leave it
+/// before or after.
+fn has_departures(raw: &RawCluster) -> bool {
+    raw.instances.iter().any(|i| Class::of(i.template) == Class::Relocate && !i.forthcoming)
 }
 
 /// The instances to be evacuated.

@@ -75,6 +75,12 @@ fn tame(odd: &mut OddCluster, random: &mut Random) {
     let raw = &mut odd.raw;
     odd.unknown.clear();
     raw.groups.truncate(1);
+    // the disk of the reserve is looked at by ours only
+    for policy in raw.groups.iter_mut().map(|group| &mut group.policy).chain([&mut raw.policy]) {
+        policy.disk_templates.retain(|template| *template != DiskTemplate::Ext);
+        policy.disk_templates.insert(0, DiskTemplate::Ext);
+    }
+    let is_shared = random.chance(0.6);
     let standby = random.chance(0.5);
     let mut free = vec![true; raw.nodes.len()];
     for instance in &mut raw.instances {
@@ -86,6 +92,10 @@ fn tame(odd: &mut OddCluster, random: &mut Random) {
         }
         if instance.template == DiskTemplate::Drbd && instance.secondary.is_none() {
             instance.template = DiskTemplate::Ext;
+        }
+        // ours moves DRBD instances only if it is asked to
+        if is_shared && instance.template == DiskTemplate::Drbd {
+            (instance.template, instance.secondary) = (DiskTemplate::Ext, None);
         }
         for node in [Some(instance.primary), instance.secondary].into_iter().flatten() {
             free[node.get()] = false;
@@ -155,6 +165,25 @@ pub fn candidates(text: &str) -> Vec<&str> {
 /// Whether an answer with the same candidates has a node that the other has not.
 pub fn frees_more(theirs: &str, ours: &str) -> bool {
     candidates(theirs) == candidates(ours) && switched(theirs).difference(&switched(ours)).next().is_some()
+}
+
+/// Whether ours frees all that the reference frees, and more, or powers fewer of the nodes up.
+pub fn frees_at_once(theirs: &str, ours: &str) -> bool {
+    let (theirs_switched, ours_switched) = (switched(theirs), switched(ours));
+    let frees = |text: &str| text.contains("'Nodes to offline'");
+    let differ = theirs_switched != ours_switched;
+    let fits = match (frees(theirs), frees(ours)) {
+        (true, true) => theirs_switched.is_subset(&ours_switched),
+        (false, true) => true,
+        (false, false) => ours_switched.is_subset(&theirs_switched),
+        (true, false) => false,
+    };
+    candidates(theirs) == candidates(ours) && differ && fits
+}
+
+/// A saved state without the tag that nodes get when they are powered down.
+pub fn without_auto_tags(text: &str) -> String {
+    text.replace(",htools:standby:auto", "").replace("htools:standby:auto", "")
 }
 
 /// Whether an answer with the same candidates frees a node without room for the reserve even

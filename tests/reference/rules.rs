@@ -146,6 +146,16 @@ pub enum Rule {
     OfflineReserve,
     /// hsqueeze frees no node if another one would fail N+1 then.
     FreedN1,
+    /// hsqueeze moves no DRBD instance unless `--drbd` or `--all` says so.
+    DrbdStays,
+    /// hsqueeze frees at once what the next run would free.
+    FreedAtOnce,
+    /// The state after hsqueeze has the standby tags of nodes that were switched. Compared exactly,
+    /// without these tags.
+    SqueezedTags,
+    /// The instances of a node that hail empties on trial leave it by their size; in the reference,
+    /// by the order of their list.
+    EvacuationOrder,
     /// hsqueeze leaves a node online where no node is known to be the master.
     LastNode,
     /// The commands of hsqueeze are complete: they drain, wait, mark nodes and remember
@@ -178,7 +188,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 43] = [
+    pub const ALL: [Rule; 47] = [
         Rule::SilentNodes,
         Rule::FullNamesInCommands,
         Rule::ForthcomingFailsOver,
@@ -222,6 +232,10 @@ impl Rule {
         Rule::OfflineReserve,
         Rule::FreedN1,
         Rule::LastNode,
+        Rule::DrbdStays,
+        Rule::FreedAtOnce,
+        Rule::SqueezedTags,
+        Rule::EvacuationOrder,
     ];
 
     /// Those of harep: of several that show in a case, the first one is counted.
@@ -283,6 +297,10 @@ impl Rule {
             Rule::OfflineReserve => "offline-reserve",
             Rule::FreedN1 => "freed-n1",
             Rule::LastNode => "last-node",
+            Rule::DrbdStays => "drbd-stays",
+            Rule::FreedAtOnce => "freed-at-once",
+            Rule::SqueezedTags => "squeezed-tags",
+            Rule::EvacuationOrder => "evacuation-order",
             Rule::RepairGoesOn => "repair-goes-on",
             Rule::RepairWaits => "repair-waits",
             Rule::RepairInVain => "repair-in-vain",
@@ -317,6 +335,11 @@ impl Rule {
             Rule::OfflineReserve => is_hsqueeze,
             // whatever the template, a secondary node counts
             Rule::FreedN1 => is_hsqueeze && raw.instances.iter().any(|i| i.secondary.is_some()),
+            Rule::DrbdStays => {
+                is_hsqueeze && raw.instances.iter().any(|i| i.template.mirroring() == Mirroring::Internal)
+            }
+            Rule::FreedAtOnce => is_hsqueeze,
+            Rule::SqueezedTags => is_hsqueeze && case.facts.save,
             Rule::LastNode => is_hsqueeze && raw.instances.is_empty() && !hsqueeze::has_master(case),
             Rule::CompleteScript => is_hsqueeze && case.facts.commands,
             Rule::SilentNodes => case.cluster.has("silent nodes"),

@@ -37,6 +37,7 @@ mod rules;
 mod saved;
 mod several_groups;
 mod simulation;
+mod squeeze;
 mod views;
 mod week;
 mod weights;

@@ -250,7 +250,8 @@ fn what_hsqueeze_saved_is_done_if_it_decides_the_same_again() {
     let week = std::fs::read_to_string("data/week.data").unwrap();
     let now = directory.path().join("now.data").display().to_string();
     std::fs::write(&now, &week).unwrap();
-    let made = stdout(&["hsqueeze", "-t", &now, "--drbd", &format!("--save-plan={path}")]);
+    let made =
+        stdout(&["hsqueeze", "-t", &now, "--drbd", "--minimal-resources=1", &format!("--save-plan={path}")]);
     validated(&std::fs::read_to_string(&path).unwrap(), "htools.saved-plan-1.json");
     let apply = ["apply", path.as_str(), "-t", now.as_str()];
     htools(&apply).code(0).stdout(made).stderr("The plan fits the cluster: 110 steps can be carried out\n");

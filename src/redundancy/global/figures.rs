@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::quick;
 use super::relocation::MemoryLoad;
 use super::rooms::{ChangedAmounts, Sorted};
-use super::simulate;
+use super::{Departures, simulate};
 use crate::model::{
     Class, Cluster, GroupIdx, GroupPools, Instance, Ledger, Mib, NodeIdx, NodeSet, NodeSpec, TagSet,
 };
@@ -105,8 +105,8 @@ pub(super) struct Burden {
     /// The different pools that these need, of those that only some nodes of the group reach: one set for all that need
     /// the same.
     pub needs: Vec<TagSet>,
-    /// The memory in use of what is relocated; what leaves first is last.
-    pub relocated: Vec<Mib>,
+    /// The memory in use of what is relocated, as listed.
+    relocated: Vec<Mib>,
     pub recreate: Bundle,
     /// Something whose verdict is left to the simulation: absurd sizes, a DRBD
     /// instance without a secondary.
@@ -173,6 +173,13 @@ impl Burden {
         }
     }
 
+    /// The memory in use of what is relocated, in the order in which it leaves.
+    pub fn in_order(&self, departures: Departures) -> Vec<Mib> {
+        let mut sizes: Vec<Mib> = self.relocated.iter().rev().copied().collect();
+        departures.sort_sizes(&mut sizes);
+        sizes
+    }
+
     /// Memory that DRBD primaries take on a node when they fail over to it.
     pub fn backed_by(&self, node: NodeIdx) -> Mib {
         self.failover.iter().find(|b| b.mirror == node).map_or(Mib::ZERO, |b| b.mem)
@@ -210,13 +217,15 @@ pub(super) struct Figures {
     burdens: Vec<Burden>,
     /// By group of the set, ascending.
     groups: Vec<EscapeGroup>,
+    /// The order in which what is relocated leaves a node.
+    departures: Departures,
     /// Some amounts are absurd: every verdict is left to the simulation.
     pub absurd: bool,
 }
 
 impl Figures {
     /// The figures of `nodes` (ascending).
-    pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> Figures {
+    pub fn of(cluster: &Cluster, nodes: &[NodeIdx], departures: Departures) -> Figures {
         let set = NodeSet::of(cluster.nodes.len(), nodes);
         let free_of = |node: NodeIdx| {
             let node = cluster.node(node);
@@ -229,7 +238,12 @@ impl Figures {
         let free_outside: HashMap<NodeIdx, Free> = outside.map(|node| (node, free_of(node))).collect();
         let absurd = free.iter().chain(free_outside.values()).any(|f| !f.is_plausible());
         let groups = escape_groups(cluster, nodes, &free);
-        Figures { set, free, free_outside, burdens, groups, absurd }
+        Figures { set, free, free_outside, burdens, groups, departures, absurd }
+    }
+
+    /// The order in which what is relocated leaves a node.
+    pub fn departures(&self) -> Departures {
+        self.departures
     }
 
     /// The set, ascending.
@@ -309,7 +323,8 @@ impl Figures {
 
     /// Whether a node of the set could be emptied.
     pub fn survives_loss_of(&self, cluster: &Cluster, node: NodeIdx) -> bool {
-        self.verdict(cluster, node).unwrap_or_else(|| simulate::evacuates(cluster, self.nodes(), node))
+        let simulated = || simulate::evacuates(cluster, self.nodes(), node, self.departures);
+        self.verdict(cluster, node).unwrap_or_else(simulated)
     }
 }
 

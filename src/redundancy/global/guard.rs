@@ -31,7 +31,7 @@ impl<'c> Guard<'c> {
     /// Prepares to judge arrivals on a cluster, of which `nodes` (ascending) are in
     /// use.
     pub fn new(cluster: &'c Cluster, nodes: &[NodeIdx], scope: &Scope) -> Guard<'c> {
-        let figures = Figures::of(cluster, nodes);
+        let figures = Figures::of(cluster, nodes, scope.departures);
         let mut guard = Guard {
             cluster,
             scope: scope.clone(),
@@ -179,8 +179,7 @@ impl<'c> Guard<'c> {
         undecided.sort_by_key(|n| Reverse(self.cluster.node(*n).state.ledger.mem_instances));
         undecided.sort_by_key(|n| Some(*n) != self.suspect);
         let arrival = (instance, place);
-        let stuck =
-            |node: &NodeIdx| !simulate::evacuates_with(self.cluster, arrival, self.figures.nodes(), *node);
+        let stuck = |node: &NodeIdx| !simulate::evacuates_with(self.cluster, arrival, &self.figures, *node);
         undecided.into_iter().find(stuck)
     }
 }

@@ -54,7 +54,7 @@ impl Outlook {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{casualties, evacuates};
+    use super::super::{Departures, casualties, evacuates};
     use super::*;
     use crate::model::NodeIdx;
     use crate::testing::cluster;
@@ -104,7 +104,8 @@ mod tests {
             let cluster = cluster(&refs(&nodes), &refs(&instances), &[]);
             let all = cluster.all_nodes();
             for node in (0..nodes.len()).map(NodeIdx::new) {
-                prop_assert_eq!(evacuates(&cluster, &all, node), casualties(&cluster, &all, &[node]).is_empty());
+                let found = evacuates(&cluster, &all, node, Departures::BySize);
+                prop_assert_eq!(found, casualties(&cluster, &all, &[node]).is_empty());
             }
         }
     }

@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Scope;
 use super::figures::{Free, PLAUSIBLE};
 use super::relocation::{self, MemoryLoad};
+use super::{Departures, Scope};
 use crate::model::{Class, Cluster, GroupIdx, Mib, NodeIdx};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,6 +21,7 @@ struct AlikeNodes {
 /// A set of nodes; see the module.
 #[derive(Debug, Clone)]
 pub struct NodePool {
+    departures: Departures,
     /// By node of the cluster; nothing outside the set.
     nodes: Vec<Option<(GroupIdx, AlikeNodes)>>,
     groups: Vec<BTreeMap<AlikeNodes, i64>>,
@@ -59,6 +60,7 @@ impl NodePool {
     pub fn of(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope) -> Option<NodePool> {
         let groups = vec![BTreeMap::new(); cluster.groups.len()];
         let mut pool = NodePool {
+            departures: scope.departures,
             nodes: vec![None; cluster.nodes.len()],
             sizes: vec![Vec::new(); cluster.nodes.len()],
             members: vec![Vec::new(); groups.len()],
@@ -178,7 +180,9 @@ impl NodePool {
 
     /// The memory of a node's instances in the order in which they leave it.
     fn in_order(&self, node: NodeIdx) -> Vec<Mib> {
-        self.sizes[node.get()].iter().rev().copied().collect()
+        let mut sizes: Vec<Mib> = self.sizes[node.get()].iter().rev().copied().collect();
+        self.departures.sort_sizes(&mut sizes);
+        sizes
     }
 
     /// Looks at the nodes of a group.

@@ -29,8 +29,10 @@ pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burde
     }
     let spec = &cluster.node(node).spec;
     let relocated = match (burden.is_restricted(spec), &burden.needs[..]) {
-        (false, _) => relocations(burden, &figures.rooms_for(cluster, node, burden)),
-        (true, [need]) => relocations(burden, &rooms_reaching(cluster, figures, node, burden, need)[..]),
+        (false, _) => relocations(burden, figures, &figures.rooms_for(cluster, node, burden)),
+        (true, [need]) => {
+            relocations(burden, figures, &rooms_reaching(cluster, figures, node, burden, need)[..])
+        }
         (true, needs) => {
             // one that is stuck has found every node full that reaches its pools, by whatever is relocated
             let fit = |need| {
@@ -76,11 +78,9 @@ pub(super) fn rooms_reaching(
 }
 
 /// Whether all instances on shared storage find one of these rooms.
-fn relocations(burden: &Burden, rooms: &(impl Rooms + ?Sized)) -> Option<bool> {
-    relocation::verdict(&burden.relocate.load(), rooms).or_else(|| {
-        let in_order: Vec<Mib> = burden.relocated.iter().rev().copied().collect();
-        relocation::verdict_in_order(&in_order, rooms.descending())
-    })
+fn relocations(burden: &Burden, figures: &Figures, rooms: &(impl Rooms + ?Sized)) -> Option<bool> {
+    relocation::verdict(&burden.relocate.load(), rooms)
+        .or_else(|| relocation::verdict_in_order(&burden.in_order(figures.departures()), rooms.descending()))
 }
 
 /// A node that can take instances in.

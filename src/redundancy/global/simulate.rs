@@ -1,13 +1,15 @@
 //! Emptying one node, step by step, as the definition of global redundancy
 //! says.
 //!
-//! DRBD instances fail over first, then instances on shared storage go where
-//! the score of the group is best, then copies of all others are made, largest
-//! first, where the score of the whole set is best. Ties go to the later node.
+//! DRBD instances fail over first, then instances on shared storage go, in the order of
+//! [`Departures`], where the score of the group is best, then copies of all others are made,
+//! largest first, where the score of the whole set is best. Ties go to the later node.
 //! Only what is impossible is forbidden: soft limits are ignored.
 
 use std::collections::BTreeMap;
 
+use super::Departures;
+use super::figures::Figures;
 use super::outlook::Outlook;
 use crate::model::{
     Bar, Class, Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec, NodeState, Place,
@@ -41,15 +43,15 @@ pub struct Obstacle {
 
 /// Whether all primaries of `node` find a place if it is lost. `nodes` is the
 /// set whose members count (ascending).
-pub fn evacuates(cluster: &Cluster, nodes: &[NodeIdx], node: NodeIdx) -> bool {
-    lose(cluster, None, nodes, &[node], Question::WhetherAll).is_empty()
+pub fn evacuates(cluster: &Cluster, nodes: &[NodeIdx], node: NodeIdx, departures: Departures) -> bool {
+    lose(cluster, None, nodes, &[node], Question::WhetherAll(departures)).is_empty()
 }
 
 /// The same once a new instance has arrived at a place.
 pub(super) fn evacuates_with(
     cluster: &Cluster,
     (instance, place): (&Instance, &Place),
-    nodes: &[NodeIdx],
+    figures: &Figures,
     node: NodeIdx,
 ) -> bool {
     let mut arrived = Instance {
@@ -60,7 +62,8 @@ pub(super) fn evacuates_with(
         ..instance.clone()
     };
     arrived.settle_pools(&cluster.node(place.placement.primary).spec);
-    lose(cluster, Some((&arrived, place)), nodes, &[node], Question::WhetherAll).is_empty()
+    let question = Question::WhetherAll(figures.departures());
+    lose(cluster, Some((&arrived, place)), figures.nodes(), &[node], question).is_empty()
 }
 
 /// The primaries of one group's `nodes` (ascending) that find no place if the nodes
@@ -79,11 +82,20 @@ pub(super) fn without_copies(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeI
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Question {
     /// Whether every instance finds a place: the first that does not is the answer.
-    WhetherAll,
+    WhetherAll(Departures),
     /// Which instances find none, and what is in the way.
     WhoAndWhy,
     /// Which instances find none, of those whose disks are not lost with their node.
     Who,
+}
+
+impl Question {
+    fn departures(self) -> Departures {
+        match self {
+            Question::WhetherAll(departures) => departures,
+            Question::WhoAndWhy | Question::Who => Departures::BySize,
+        }
+    }
 }
 
 /// An instance that is not of the cluster yet, and its place there.
@@ -97,7 +109,7 @@ fn lose(
     lost: &[NodeIdx],
     question: Question,
 ) -> Vec<Casualty> {
-    let stop = question == Question::WhetherAll;
+    let stop = matches!(question, Question::WhetherAll(_));
     let emptied = || lost.iter().filter(|n| nodes.binary_search(n).is_ok());
     let Some(first) = emptied().next() else { return Vec::new() };
     let existing = arrival.map(|(instance, _)| instance).filter(|i| !i.forthcoming);
@@ -109,12 +121,12 @@ fn lose(
         };
         emptied().flat_map(of_node).filter(|i| Class::of(i.template) == class).collect()
     };
-    let [failover, relocate, mut recreate] =
+    let [failover, mut relocate, mut recreate] =
         [Class::Failover, Class::Relocate, Class::Recreate].map(primaries);
     if question == Question::Who {
         recreate.clear();
     }
-    recreate.sort_by_key(|i| std::cmp::Reverse(i.mem));
+    question.departures().sort(&mut relocate, &mut recreate);
     let group = cluster.node(*first).spec.group;
     let of_group: Vec<NodeIdx> =
         nodes.iter().copied().filter(|n| cluster.node(*n).spec.group == group).collect();

@@ -18,7 +18,7 @@ use super::{Deadline, Stopped};
 use crate::model::{
     AllocPolicy, Cluster, DiskTemplate, FailCounts, FailKind, GroupIdx, InstanceIdx, NodeIdx,
 };
-use crate::redundancy::global::{Scope, groups_at_risk_until};
+use crate::redundancy::global::{Departures, Scope, groups_at_risk_until};
 use crate::redundancy::n_plus_one::Failures;
 use filling::Filling;
 use iterate::iterate;
@@ -84,6 +84,12 @@ pub struct Filled {
     pub stopped: Option<Stopped>,
 }
 
+/// What has to stay redundant. hspace prints how many instances fit, so that nodes are emptied in the order of the
+/// reference.
+fn scope_of(settings: &FillSettings, exempt: BTreeSet<GroupIdx>) -> Scope {
+    Scope { departures: Departures::AsListed, online_only: settings.accept_existing_errors, exempt }
+}
+
 impl FillGround {
     /// Surveys a cluster.
     pub fn of(cluster: &Cluster, settings: FillSettings) -> FillGround {
@@ -93,7 +99,7 @@ impl FillGround {
     /// The same, without a look at the groups that are left when the time is over; nothing is placed then either.
     pub fn of_until(cluster: &Cluster, settings: FillSettings, deadline: &Deadline) -> FillGround {
         let bad_nodes = Failures::of(cluster, &cluster.all_nodes()).nodes;
-        let scope = Scope { online_only: settings.accept_existing_errors, exempt: BTreeSet::new() };
+        let scope = scope_of(&settings, BTreeSet::new());
         let bad_groups = groups_at_risk_until(cluster, &scope, &|| deadline.reached().is_some());
         let unallocable: Vec<bool> =
             cluster.groups.iter().map(|g| g.alloc_policy == AllocPolicy::Unallocable).collect();
@@ -122,7 +128,7 @@ impl FillGround {
         let s = &self.settings;
         let exempt =
             if s.independent_groups { self.bad_groups.iter().copied().collect() } else { BTreeSet::new() };
-        s.capacity_checks.then_some(Scope { online_only: s.accept_existing_errors, exempt })
+        s.capacity_checks.then_some(scope_of(s, exempt))
     }
 
     fn filling<'a>(

@@ -27,8 +27,6 @@ mod tests;
 
 pub use place::{Placing, crossing};
 
-use std::collections::BTreeSet;
-
 use super::why::{GroupWhy, Hold};
 use crate::model::{Cluster, GroupIdx, InstanceIdx, StorageMap};
 use crate::redundancy::global::{Scope, groups_at_risk};
@@ -63,7 +61,7 @@ impl Setting {
     /// the start are not held to it.
     pub fn of(cluster: &Cluster, options: &RegroupOptions) -> Setting {
         let scope = || {
-            let all = Scope { online_only: true, exempt: BTreeSet::new() };
+            let all = Scope { online_only: true, ..Scope::default() };
             Scope { exempt: groups_at_risk(cluster, &all).into_iter().collect(), ..all }
         };
         Setting { storage: StorageMap::of(cluster), redundancy: options.capacity_checks.then(scope) }

@@ -15,7 +15,8 @@ use std::iter::Sum;
 use std::ops::Add;
 
 use crate::model::{Cluster, GroupIdx, Instance, InstanceIdx, NodeIdx, TagId};
-use crate::redundancy::{global, n_plus_one};
+use crate::redundancy::global::{self, Departures};
+use crate::redundancy::n_plus_one;
 use crate::score::Board;
 
 /// What is wrong in a group: its nodes, and the instances whose primary is one of
@@ -34,7 +35,8 @@ pub struct GroupHealth {
     pub offline_primary: Vec<InstanceIdx>,
     /// Instances whose secondary node is offline.
     pub offline_secondary: Vec<InstanceIdx>,
-    /// Nodes that could not be emptied (global N+1); nothing if that was not looked at.
+    /// Nodes that could not be emptied (global N+1) in the order of the reference, whose counts hcheck prints; nothing
+    /// if that was not looked at.
     pub at_risk: Option<Vec<NodeIdx>>,
     /// The group's score.
     pub score: f64,
@@ -70,7 +72,7 @@ impl GroupHealth {
             conflicting,
             offline_primary: among(&|i| offline(i.primary)),
             offline_secondary: among(&|i| i.mirror().is_some_and(offline)),
-            at_risk: capacity_checks.then(|| global::nodes_at_risk(cluster, nodes)),
+            at_risk: capacity_checks.then(|| global::nodes_at_risk(cluster, nodes, Departures::AsListed)),
             score: Board::new(cluster, nodes).score(),
         }
     }

@@ -15,6 +15,9 @@
 //! left to who asks for it: instances only leave the nodes that are freed, in the trials and
 //! in the result.
 //!
+//! What was freed may make more nodes free: the search goes on from its own result until it finds
+//! none, so that the next run has nothing to do.
+//!
 //! A search that has to end tries no more candidates, and balances no further; but what
 //! it has found is made a whole plan: the nodes are emptied from the beginning.
 
@@ -23,9 +26,15 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::candidates::refusal;
+use super::expand::suffices;
+use super::harm::{hold, release};
+use super::standby::bring_online;
 use super::trial::{BalancedState, GroupScope};
-use super::{Decision, GroupPlan, Hindrance, Kept, SqueezeProgress};
+use super::{Decision, GroupPlan, Hindrance, Kept, SqueezeProgress, Standby, balance_options};
 use crate::model::{Cluster, Draft, InstanceIdx, NodeIdx};
+use crate::score::Board;
+use crate::search::balance::deep::order::{Ordered, order};
+use crate::search::moves::perform;
 
 /// Up to this product of candidates and instances every trial begins anew.
 const SMALL: usize = 6_000;
@@ -41,16 +50,91 @@ const PATIENCE: usize = 8;
 /// instances, are not tried.
 const LAST_HOPE: usize = 128;
 
+/// The same as [`condense`], but instances on nodes that are offline already stay there where they
+/// find a place only against the rules.
+pub(super) fn condense_held(
+    scope: &GroupScope<'_>,
+    most: usize,
+    state: &mut Draft,
+) -> (GroupPlan, Option<Draft>) {
+    let held = scope.held(state);
+    hold(state, &held);
+    let (plan, mut after) = condense(scope, most, state);
+    after.iter_mut().for_each(|after| release(after, &held));
+    release(state, &held);
+    (plan, after)
+}
+
 /// Finds the nodes that can be freed. Returns the cluster after that, too, if there are
 /// any.
-pub(super) fn condense(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Draft>) {
-    let instances = scope.cluster.instances_of(scope.group).len();
-    let way = match scope.candidates.len().saturating_mul(instances) {
-        size if size <= SMALL => TrialWay::Anew,
-        size if size <= VERY_LARGE => TrialWay::Onwards,
-        _ => TrialWay::OnlyEmptied,
+fn condense(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Draft>) {
+    let way = TrialWay::of(scope);
+    let (mut plan, mut after) = condense_by(scope, most, state, way);
+    while let Some(reached) = &after {
+        let Some((more, further)) = go_further(scope, most, state, (&plan, reached)) else { break };
+        (plan, after) = (more, Some(further));
+    }
+    (plan, after)
+}
+
+/// Frees what the next run would free on the state that a plan reaches, and takes every instance
+/// there at once. Nodes that the plan brings online may turn out not to be needed; but no plan
+/// both frees nodes and brings others online.
+pub(super) fn go_further(
+    scope: &GroupScope<'_>,
+    most: usize,
+    state: &Cluster,
+    (plan, reached): (&GroupPlan, &Cluster),
+) -> Option<(GroupPlan, Draft)> {
+    let way = TrialWay::of(scope);
+    if way == TrialWay::OnlyEmptied || scope.has_to_end() {
+        return None;
+    }
+    let again = GroupScope::of(reached, scope.group, scope.options, scope.watch);
+    if again.needs_more() {
+        return None;
+    }
+    let (next, further) = condense_by(&again, most - plan.nodes.len(), reached, way);
+    let further = further?;
+    let is_online = further.nodes.iter().map(|n| !n.spec.offline).collect::<Vec<bool>>();
+    let freed: Vec<NodeIdx> = scope.candidates.iter().copied().filter(|n| !is_online[n.get()]).collect();
+    let on: Vec<Standby> = scope.standby.iter().copied().filter(|s| is_online[s.node.get()]).collect();
+    if !freed.is_empty() && !on.is_empty() {
+        return None;
+    }
+    let mut draft = Draft::of(state);
+    draft.set_offline(&freed, true);
+    on.iter().for_each(|standby| bring_online(&mut draft, standby));
+    let moved = further.instances.iter().filter(|i| i.placement() != state.instance(i.idx).placement());
+    let placements: Vec<_> = moved.map(|i| (i.idx, i.placement())).collect();
+    let options = balance_options(scope.options);
+    let Ordered { steps, given_up, .. } =
+        order(&draft, &scope.nodes, &options, &placements, placements.len());
+    let rules = options.rules;
+    let made = steps.iter().all(|step| perform(&mut draft, step.instance, step.mv, &rules).is_ok());
+    if !made || !given_up.is_empty() {
+        return None;
+    }
+    let is_good = match freed.is_empty() {
+        true => suffices(scope, &draft, &on),
+        false => scope.objection(&draft, &freed, false).is_none(),
     };
-    condense_by(scope, most, state, way)
+    let final_score = Board::new(&draft, &scope.nodes).score();
+    let (offline_candidates, online_candidates) = (scope.candidates.clone(), scope.standby.clone());
+    let initial_score = plan.initial_score;
+    let plan = match freed.is_empty() {
+        true => GroupPlan { nodes: on.iter().map(|s| s.node).collect(), steps, final_score, ..plan.clone() },
+        false => GroupPlan {
+            nodes: freed,
+            steps,
+            initial_score,
+            final_score,
+            offline_candidates,
+            online_candidates,
+            ..next
+        },
+    };
+    is_good.then_some((plan, draft))
 }
 
 /// How candidates are tried; see the module.
@@ -62,6 +146,18 @@ pub(super) enum TrialWay {
     Onwards,
     /// The same, without any balancing.
     OnlyEmptied,
+}
+
+impl TrialWay {
+    /// The way for a group of this size.
+    fn of(scope: &GroupScope<'_>) -> TrialWay {
+        let instances = scope.cluster.instances_of(scope.group).len();
+        match scope.candidates.len().saturating_mul(instances) {
+            size if size <= SMALL => TrialWay::Anew,
+            size if size <= VERY_LARGE => TrialWay::Onwards,
+            _ => TrialWay::OnlyEmptied,
+        }
+    }
 }
 
 /// The same, by one of the ways.

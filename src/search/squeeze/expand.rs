@@ -1,5 +1,6 @@
 //! Bringing nodes online.
 
+use super::condense::{condense_held, go_further};
 use super::harm::{Standing, release};
 use super::standby::{SizeSource, bring_online};
 use super::trial::{BalancedState, GroupScope};
@@ -16,10 +17,35 @@ struct Expanded {
     harmless: bool,
 }
 
+/// Brings standby nodes online; but nodes that are not needed once instances have moved are freed,
+/// or stay off.
+pub(super) fn expand_or_condense(
+    scope: &GroupScope<'_>,
+    most: usize,
+    state: &Draft,
+) -> (GroupPlan, Option<Draft>) {
+    let (mut plan, mut after) = expand(scope, most, state);
+    if !plan.enough {
+        return (plan, after);
+    }
+    if plan.nodes.is_empty() {
+        let condensed = condense_held(scope, most, &mut state.clone());
+        if !condensed.0.nodes.is_empty() {
+            return condensed;
+        }
+    }
+    while let Some((more, further)) =
+        after.as_ref().and_then(|reached| go_further(scope, most, state, (&plan, reached)))
+    {
+        (plan, after) = (more, Some(further));
+    }
+    (plan, after)
+}
+
 /// Finds the first so many standby nodes with which balancing makes the minimal reserve
 /// hold without worsening anything; where there is none, the first ones that make it hold; all of
 /// them, if it never does. Returns the cluster after that, too.
-pub(super) fn expand(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Draft>) {
+fn expand(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Draft>) {
     let wanted = scope.standby.len().min(most);
     let mut best = with_online(scope, state, 0);
     for count in 1..=wanted {
@@ -54,7 +80,7 @@ fn with_online(scope: &GroupScope<'_>, state: &Cluster, count: usize) -> Expande
     let mut start = Draft::of(state);
     standby.iter().for_each(|s| bring_online(&mut start, s));
     let (mut balanced, held) = scope.balanced_within_rules(&start, |cluster| scope.balanced(cluster));
-    let enough = suffices(scope, &balanced, standby);
+    let enough = suffices(scope, &balanced.cluster, standby);
     release(&mut balanced.cluster, &held);
     let soft = scope.options.ignore_soft_errors;
     let harm = || Standing::of(&start, &scope.nodes).harm(&balanced.cluster, &scope.nodes);
@@ -64,8 +90,7 @@ fn with_online(scope: &GroupScope<'_>, state: &Cluster, count: usize) -> Expande
 
 /// Whether every online node has the minimal reserve, and nothing that balancing could
 /// move is left on an offline node. Nodes of which nothing is known are not asked.
-fn suffices(scope: &GroupScope<'_>, balanced: &BalancedState, standby: &[Standby]) -> bool {
-    let after = &balanced.cluster;
+pub(super) fn suffices(scope: &GroupScope<'_>, after: &Cluster, standby: &[Standby]) -> bool {
     let unknown = |n| standby.iter().any(|s| s.node == n && s.source == SizeSource::Unknown);
     let asked: Vec<_> = scope.nodes.iter().copied().filter(|n| !unknown(*n)).collect();
     let stranded = |i: &Instance| {

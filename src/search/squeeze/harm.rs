@@ -168,7 +168,7 @@ impl GroupScope<'_> {
 
     /// The instance with whose step the rules begin to be broken.
     fn culprit(&self, draft: &mut Draft, standing: &Standing<'_>, steps: &[Step]) -> Option<InstanceIdx> {
-        let rules = balance_options().rules;
+        let rules = balance_options(self.options).rules;
         let breaks = |step: &&Step| {
             let made = perform(draft, step.instance, step.mv, &rules).is_ok();
             made && standing.breach(draft, &self.nodes).is_some()

@@ -29,9 +29,10 @@ use self::standby::{SizeSource, Sizes};
 use super::why::Hurdle;
 use super::{BalanceOptions, Deadline, Stopped};
 use crate::model::standby::NodeSize;
-use crate::model::{Cluster, Draft, GroupIdx, InstanceIdx, NodeIdx, Step};
+use crate::model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, Mirroring, NodeIdx, Step};
+use crate::search::moves::MoveRules;
 
-/// Which instances may be moved away from a node that is freed.
+/// Which instances may be moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Reach {
     /// Those whose storage can be reached from every node.
@@ -50,12 +51,14 @@ pub struct SqueezeOptions {
     pub minimal: f64,
     /// The same, once nodes have been freed.
     pub target: f64,
-    /// What may leave a freed node.
+    /// What may be moved, and so leave a freed node.
     pub reach: Reach,
     /// Whether every node must remain expendable (global N+1).
     pub capacity_checks: bool,
     /// Whether tags, locations and policies may be worse afterwards.
     pub ignore_soft_errors: bool,
+    /// Whether DRBD instances whose primary node stays only fail over, or get another secondary.
+    pub restricted_migration: bool,
     /// Most nodes that are switched, in all groups together.
     pub max_nodes: Option<usize>,
     /// Nodes that are neither freed nor brought online.
@@ -72,6 +75,7 @@ impl Default for SqueezeOptions {
             reach: Reach::External,
             capacity_checks: true,
             ignore_soft_errors: false,
+            restricted_migration: false,
             max_nodes: None,
             left_alone: Vec::new(),
             known_sizes: Sizes::default(),
@@ -235,13 +239,24 @@ pub struct SqueezeWatch<'a> {
 }
 
 /// The balancing that makes room: to the last gain, however small.
-pub fn balance_options() -> BalanceOptions {
+pub fn balance_options(options: &SqueezeOptions) -> BalanceOptions {
+    let restricted_migration = options.restricted_migration;
     BalanceOptions {
+        rules: MoveRules { restricted_migration, ..MoveRules::default() },
         min_gain: 0.0,
         min_gain_limit: 0.0,
         min_score: f64::NEG_INFINITY,
         max_length: -1,
         ..BalanceOptions::default()
+    }
+}
+
+/// Instances that stay where they are, wherever that is.
+fn out_of_reach(cluster: &Cluster, reach: Reach) -> Vec<InstanceIdx> {
+    let is_drbd = |i: &&Instance| i.is_movable() && i.template.mirroring() == Mirroring::Internal;
+    match reach {
+        Reach::External => cluster.instances.iter().filter(is_drbd).map(|i| i.idx).collect(),
+        Reach::Drbd | Reach::All => Vec::new(),
     }
 }
 
@@ -264,6 +279,8 @@ pub fn squeeze_watched(
     watch: SqueezeWatch<'_>,
 ) -> Squeeze {
     let mut after = Draft::of(cluster);
+    let out_of_reach = out_of_reach(cluster, options.reach);
+    harm::hold(&mut after, &out_of_reach);
     let mut left = options.max_nodes.unwrap_or(usize::MAX);
     let scopes: Vec<trial::GroupScope<'_>> =
         groups.iter().map(|group| trial::GroupScope::of(cluster, *group, options, watch)).collect();
@@ -271,24 +288,18 @@ pub fn squeeze_watched(
     let mut plans = Vec::with_capacity(groups.len());
     for scope in poor.into_iter().chain(rich) {
         let (plan, state) = match scope.needs_more() {
-            true => expand::expand(scope, left, &after),
-            false => {
-                let held = scope.held(&after);
-                harm::hold(&mut after, &held);
-                let (plan, mut state) = condense::condense(scope, left, &after);
-                state.iter_mut().for_each(|state| harm::release(state, &held));
-                harm::release(&mut after, &held);
-                (plan, state)
-            }
+            true => expand::expand_or_condense(scope, left, &after),
+            false => condense::condense_held(scope, left, &mut after),
         };
         left -= plan.nodes.len();
         after = state.unwrap_or(after);
         plans.push(plan);
     }
     plans.sort_by_key(|plan| plan.group);
-    Squeeze {
-        plans,
-        after: after.into_cluster(),
-        stopped: scopes.iter().find_map(trial::GroupScope::stopped),
+    harm::release(&mut after, &out_of_reach);
+    let mut after = after.into_cluster();
+    for plan in &plans {
+        standby::retag(&mut after, plan);
     }
+    Squeeze { plans, after, stopped: scopes.iter().find_map(trial::GroupScope::stopped) }
 }

@@ -1,10 +1,13 @@
 //! The reserve: room for so many standard instances on every node.
+//!
+//! Disks count only where the standard instance stores them on nodes: moving memory around seldom
+//! makes room on disks, so that as many nodes as keep a copy must have it, not every node.
 
 use std::cmp::Reverse;
 
 use crate::model::units::floor_to_i64;
 use crate::model::{
-    Bar, Cluster, DiskTemplate, Instance, InstanceDetails, InstancePolicy, Ledger, Mib, NodeIdx, Place,
+    Bar, Cluster, Disk, DiskTemplate, Instance, InstanceDetails, InstancePolicy, Ledger, Mib, NodeIdx, Place,
     Placement, Rule, Strictness, TagArrival,
 };
 use crate::redundancy::global::{Guard, Scope};
@@ -20,10 +23,13 @@ const MOST: i64 = i64::MAX >> 4;
 #[derive(Debug, Clone)]
 pub struct Reserve {
     probe: Instance,
+    /// The same with its disk, where that takes room on nodes.
+    with_disk: Option<Instance>,
 }
 
 impl Reserve {
-    /// `factor` times the standard instance of a policy, without disks.
+    /// `factor` times the standard instance of a policy, whose first disk template says where its
+    /// disk is.
     pub fn of(policy: &InstancePolicy, factor: f64) -> Reserve {
         let times = |amount: i64| match amount as f64 * factor {
             product if product >= MOST as f64 => MOST,
@@ -36,7 +42,15 @@ impl Reserve {
             spindle_use: times(policy.std.spindle_use),
             ..InstanceDetails::blank("reserve".to_owned(), DiskTemplate::Ext)
         };
-        Reserve { probe: probe.into() }
+        let disk = Mib(times(policy.std.disk_size.0));
+        let template = policy.disk_templates.first().copied();
+        let stored = template.filter(|template| template.uses_local_storage() && disk > Mib::ZERO);
+        let with_disk = stored.map(|template| {
+            let disks = [Disk { size: disk, spindles: Some(probe.spindle_use) }].into();
+            InstanceDetails { template, disk, disks, spindles: Some(probe.spindle_use), ..probe.clone() }
+                .into()
+        });
+        Reserve { probe: probe.into(), with_disk }
     }
 
     /// Its memory.
@@ -62,10 +76,33 @@ impl Reserve {
         state.ledger.add_primary(spec, &self.probe, 0, TagArrival::default(), Strictness::Strict)
     }
 
-    /// The first of some nodes that is online and does not have it.
+    /// The first of some nodes that is online and does not have it; or the one with most disk, if
+    /// too few have room for its disk.
     pub fn first_lack(&self, cluster: &Cluster, nodes: &[NodeIdx]) -> Option<Hurdle> {
-        let online = nodes.iter().filter(|n| !cluster.node(**n).spec.offline);
-        online.into_iter().find_map(|node| self.lack(cluster, *node))
+        let online = || nodes.iter().copied().filter(|n| !cluster.node(*n).spec.offline);
+        online().find_map(|node| self.lack(cluster, node)).or_else(|| self.lacks_disk(cluster, online()))
+    }
+
+    /// What the node with most disk lacks of those that do not have room for the disk, if others
+    /// are too few for all copies.
+    fn lacks_disk(&self, cluster: &Cluster, online: impl Iterator<Item = NodeIdx>) -> Option<Hurdle> {
+        let probe = self.with_disk.as_ref()?;
+        let mut missing = if probe.template.has_secondary() { 2 } else { 1 };
+        let mut nearest: Option<(Mib, NodeIdx, Rule)> = None;
+        for node in online {
+            let crate::model::Node { spec, state } = cluster.node(node);
+            let free = state.ledger.disk_free;
+            match state.ledger.add_primary(spec, probe, 0, TagArrival::default(), Strictness::Strict) {
+                Ok(_) => missing -= 1,
+                Err(rule) if nearest.is_none_or(|(most, ..)| free > most) => {
+                    nearest = Some((free, node, rule))
+                }
+                Err(_) => {}
+            }
+        }
+        let (_, node, rule) = nearest.filter(|_| missing > 0)?;
+        let place = Placement { primary: node, secondary: None };
+        Some(Hurdle::of_place(cluster, probe, place, Bar::Primary(rule)))
     }
 
     /// In a group all of whose nodes could be emptied (global N+1), `nodes`: the online one

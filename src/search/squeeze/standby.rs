@@ -4,9 +4,10 @@
 
 use std::collections::HashMap;
 
-use super::Standby;
+use super::{Decision, GroupPlan, Standby};
 use crate::load::raw::RawNode;
-use crate::model::standby::NodeSize;
+use crate::model::known_tags::STANDBY_AUTO;
+use crate::model::standby::{NodeSize, is_standby};
 use crate::model::units::trunc_to_i64;
 use crate::model::{Cluster, Draft, Mib, Node, NodeIdx};
 
@@ -89,6 +90,19 @@ pub(super) fn bring_online(cluster: &mut Draft, standby: &Standby) {
         node.spec.offline = false;
         standby.size.iter().for_each(|size| resize(node, size, ratio));
     });
+}
+
+/// Gives the nodes that a plan switches the standby tags that they have then.
+pub(super) fn retag(after: &mut Cluster, plan: &GroupPlan) {
+    for node in &plan.nodes {
+        let has_tag = is_standby(after, *node);
+        let tags = &mut after.nodes[node.get()].spec.tags;
+        match plan.decision {
+            Decision::Condense if !has_tag => tags.push(STANDBY_AUTO.to_owned()),
+            Decision::Expand => tags.retain(|tag| tag != STANDBY_AUTO),
+            Decision::Condense | Decision::Nothing => {}
+        }
+    }
 }
 
 /// Makes a node what it is said to be with power.

@@ -10,6 +10,7 @@ use super::trial::GroupScope;
 use super::*;
 use crate::model::known_tags::STANDBY_SIZE;
 use crate::model::standby::NodeSize;
+use crate::redundancy::global::Departures;
 use crate::testing::cluster;
 
 pub(super) fn group() -> GroupIdx {
@@ -277,7 +278,7 @@ fn assert_kept(before: &Cluster, after: &Cluster, plan: &GroupPlan, options: &Sq
     let nodes = before.nodes_of(plan.group).to_vec();
     assert_eq!(target.first_lack(after, &nodes), None);
     let online = |n: &NodeIdx| !before.node(*n).spec.offline;
-    let at_risk = || crate::redundancy::global::nodes_at_risk(before, &nodes);
+    let at_risk = || crate::redundancy::global::nodes_at_risk(before, &nodes, Departures::BySize);
     if options.capacity_checks && !at_risk().iter().any(online) {
         assert_eq!(target.unusable(after, &nodes, &mut None), None);
     }

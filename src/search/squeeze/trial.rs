@@ -8,7 +8,7 @@ use super::harm::Standing;
 use super::reserve::Reserve;
 use super::{Hindrance, SqueezeOptions, SqueezeWatch, Standby, balance_options};
 use crate::model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, NodeIdx, Step};
-use crate::redundancy::global;
+use crate::redundancy::global::{self, Departures};
 use crate::score::Board;
 use crate::search::why::Hurdle;
 use crate::search::{BalanceOptions, Balancer, Stopped};
@@ -31,6 +31,8 @@ pub(super) struct GroupScope<'c> {
     pub standing: Standing<'c>,
     /// Nodes that could not be emptied from the start.
     at_risk: HashSet<NodeIdx>,
+    /// The same if the smallest instances leave first.
+    loosely_at_risk: HashSet<NodeIdx>,
     pub watch: SqueezeWatch<'c>,
     /// What ended the search here, once it has.
     stopped: OnceLock<Stopped>,
@@ -54,9 +56,11 @@ impl<'c> GroupScope<'c> {
     ) -> GroupScope<'c> {
         let nodes = cluster.nodes_of(group);
         let minimal = Reserve::of(&cluster.policy, options.minimal);
-        let at_risk: HashSet<NodeIdx> = match options.capacity_checks {
-            true => global::nodes_at_risk(cluster, nodes).into_iter().collect(),
-            false => HashSet::new(),
+        let at_risk = |departures| -> HashSet<NodeIdx> {
+            match options.capacity_checks {
+                true => global::nodes_at_risk(cluster, nodes, departures).into_iter().collect(),
+                false => HashSet::new(),
+            }
         };
         let mut scope = GroupScope {
             missing: minimal.first_lack(cluster, nodes),
@@ -70,7 +74,8 @@ impl<'c> GroupScope<'c> {
             group,
             nodes: nodes.to_vec(),
             minimal,
-            at_risk,
+            at_risk: at_risk(Departures::BySize),
+            loosely_at_risk: at_risk(Departures::SmallestFirst),
             watch,
             stopped: OnceLock::new(),
             stuck: Mutex::new(None),
@@ -87,7 +92,7 @@ impl<'c> GroupScope<'c> {
     pub fn unusable(&self, reserve: &Reserve, state: &Cluster) -> Option<NodeIdx> {
         let sound = || {
             let online = |n| !state.node(n).spec.offline;
-            global::any_at_risk(state, &self.nodes, online).is_none()
+            global::any_at_risk(state, &self.nodes, Departures::BySize, online).is_none()
         };
         let expected = || self.online().all(|n| !self.at_risk.contains(&n)) || sound();
         let expected = self.options.capacity_checks && expected();
@@ -135,7 +140,7 @@ impl<'c> GroupScope<'c> {
     /// Balances the group in a state of the cluster, as far as there is time; nothing is left
     /// on offline nodes then that can move.
     pub fn balanced(&self, cluster: Draft) -> BalancedState {
-        let (balanced, complete) = self.moved(cluster, balance_options(), false);
+        let (balanced, complete) = self.moved(cluster, balance_options(self.options), false);
         if complete {
             return balanced;
         }
@@ -147,7 +152,7 @@ impl<'c> GroupScope<'c> {
 
     /// Only moves instances away from offline nodes.
     pub fn evacuated(&self, cluster: Draft) -> BalancedState {
-        self.moved(cluster, BalanceOptions { evacuate: true, ..balance_options() }, true).0
+        self.moved(cluster, BalanceOptions { evacuate: true, ..balance_options(self.options) }, true).0
     }
 
     /// Makes step after step, to the end if it must be; also says whether that was reached.
@@ -189,14 +194,24 @@ impl<'c> GroupScope<'c> {
         if !self.options.capacity_checks {
             return None;
         }
-        let asked = |n: NodeIdx| !after.node(n).spec.offline && !self.at_risk.contains(&n);
         let exposed = |reserve| self.unusable(reserve, after).map(Hindrance::Exposed);
         // more room is no proof: how a node is emptied depends on all of it
-        let at_risk = || global::any_at_risk(after, &self.nodes, asked).map(Hindrance::Expendable);
+        let at_risk = || self.newly_at_risk(after).map(Hindrance::Expendable);
         match hasty && self.at_risk.is_empty() {
             true => exposed(&self.target),
             false => at_risk().or_else(|| exposed(&self.target)).or_else(|| exposed(&self.minimal)),
         }
+    }
+
+    /// A node that could not be emptied, and could from the start; offline ones count, too. Most
+    /// often it could not in the order of some list, such as hcheck's, if it could not with the
+    /// smallest instances first.
+    fn newly_at_risk(&self, after: &Cluster) -> Option<NodeIdx> {
+        let found = |departures, before: &HashSet<NodeIdx>| {
+            global::any_at_risk(after, &self.nodes, departures, |n| !before.contains(&n))
+        };
+        found(Departures::BySize, &self.at_risk)
+            .or_else(|| found(Departures::SmallestFirst, &self.loosely_at_risk))
     }
 
     /// What rules a set out before it is tried: balancing can neither move what is

@@ -33,11 +33,7 @@ pub const SPEC: Spec = Spec {
         PRINT_COMMANDS,
         TEXT_DATA,
         EVAC_MODE,
-        OptionDef::flag(
-            "restricted-migration",
-            "where the primary node is online, only fail over or replace the secondary",
-            |o| o.balance.rules.restricted_migration = true,
-        ),
+        RESTRICTED_MIGRATION,
         MASTER,
         RAPI_CREDENTIALS,
         RAPI_CACERT,

@@ -57,7 +57,7 @@ pub const SPEC: Spec = Spec {
         )
         .takes("FACTOR", Float, |o, g| g.float().map(|factor| o.target = Some(factor)))
         .default(|o| format!("{}, or --minimal-resources if that is more", o.target())),
-        OptionDef::flag("drbd", "free nodes with DRBD instances, too", |o| {
+        OptionDef::flag("drbd", "move DRBD instances, too, and free nodes that have them", |o| {
             o.reach = o.reach.max(Reach::Drbd)
         })
         .added(),
@@ -83,6 +83,15 @@ pub const SPEC: Spec = Spec {
         IGNORE_SOFT_ERRORS
             .says("also free nodes, or bring them up, where that worsens conflicts of exclusion tags, locations or policies")
             .added(),
+        RESTRICTED_MIGRATION.added(),
+        EXCLUDE_INSTANCES.added(),
+        EXCLUSION_TAGS.added(),
+        DYNU_FILE.added(),
+        IGNORE_DYNU.added(),
+        MOND.added(),
+        MOND_DATA.added(),
+        MOND_XEN.added(),
+        EXIT_ON_MISSING_MOND_DATA.added(),
         OptionDef::new(
             "standby-data",
             "look the size of nodes that are off up in FILE, a text file that hscan wrote while they were on",
@@ -168,7 +177,7 @@ fn plan_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<Exit
         output.flush()?;
         return status;
     }
-    run::check_reserves(options, output)?;
+    run::check_reserves(options)?;
     let planning = Planning::new(options, run::known_sizes(options)?);
     execution::check_pace(options)?;
     execution::never_replans(SPEC.name, &options.execution)?;
@@ -180,6 +189,7 @@ fn plan_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<Exit
     ahead::files(options, &["original", "squeezed"])?;
     let access = on_ganeti.then(|| execute::access(options)).transpose()?;
     let LoadedCluster { cluster, cib } = pacemaker::load(options, ClusterUse::Emptying, output)?;
+    run::warn_of_reserves(options, output)?;
     let result = run::run(&planning, access, (&cluster, cib.as_ref()), output);
     // what was said before an error stays said
     output.flush()?;

@@ -41,6 +41,7 @@ impl<'a> Planning<'a> {
             reach: options.reach,
             capacity_checks: !options.no_capacity_checks,
             ignore_soft_errors: options.balance.rules.ignore_soft_errors,
+            restricted_migration: options.balance.rules.restricted_migration,
             max_nodes: options.max_nodes.map(|most| most.saturating_sub(switched)),
             left_alone,
             known_sizes: self.known_sizes.clone(),

@@ -34,7 +34,7 @@ use crate::tools::save::save_cluster;
 use crate::tools::{commands, group, progress, reporting, source, summing_up};
 
 /// Refuses reserves with which nodes would go up and down in turns.
-pub fn check_reserves(options: &Options, output: &mut Output) -> anyhow::Result<()> {
+pub fn check_reserves(options: &Options) -> anyhow::Result<()> {
     let (minimal, target) = (options.minimal(), options.target());
     // written so that what is not a number is refused, too
     if !(target >= minimal) {
@@ -43,11 +43,19 @@ pub fn check_reserves(options: &Options, output: &mut Output) -> anyhow::Result<
              nodes that one run powers down would be powered up by the next"
         );
     }
-    let given = options.minimal.is_some() || options.target.is_some();
-    if given && target <= minimal {
-        let cause = match options.minimal {
-            Some(_) => format!("--target-resources is no more than --minimal-resources ({minimal})"),
-            None => format!("--minimal-resources follows --target-resources ({target})"),
+    Ok(())
+}
+
+/// Warns about reserves between which there is nothing.
+pub fn warn_of_reserves(options: &Options, output: &mut Output) -> anyhow::Result<()> {
+    let (minimal, target) = (options.minimal(), options.target());
+    if target <= minimal {
+        let cause = match (options.minimal, options.target) {
+            (Some(_), _) => format!("--target-resources is no more than --minimal-resources ({minimal})"),
+            (None, Some(_)) => format!("--minimal-resources follows --target-resources ({target})"),
+            (None, None) => {
+                format!("--minimal-resources and --target-resources are both {minimal} by default")
+            }
         };
         output.error_line(&format!(
             "Warning: {cause}: small changes of load may power nodes down and up in turns"

@@ -22,11 +22,33 @@ fn defaults_and_values() {
 }
 
 #[test]
+fn load_and_rules_of_balancing() {
+    let line = [
+        "-U",
+        "u",
+        "--ignore-dynu",
+        "--mond=yes",
+        "--mond-data",
+        "m",
+        "--mond-xen",
+        "--exit-on-missing-mond-data",
+        "--exclusion-tags=a,b",
+        "--exclude-instances=x",
+        "--restricted-migration",
+    ];
+    let Options { load, balance, .. } = SPEC.parse(&words(&line)).unwrap();
+    assert_eq!((load.utilisation, load.mond_data), (Some("u".into()), Some("m".into())));
+    assert!(load.mond && load.mond_xen && load.exit_on_missing_mond_data && load.merge.ignore_dynu);
+    assert_eq!(
+        (load.merge.exclusion_tags, load.merge.exclude_instances),
+        (words(&["a", "b"]), words(&["x"]))
+    );
+    assert!(balance.rules.restricted_migration);
+}
+
+#[test]
 fn a_target_below_the_minimum_is_refused() {
-    let check = |line: &[&str]| {
-        let mut silence = Output::to(Box::new(std::io::sink()), Box::new(std::io::sink()));
-        run::check_reserves(&SPEC.parse(&words(line)).unwrap(), &mut silence)
-    };
+    let check = |line: &[&str]| run::check_reserves(&SPEC.parse(&words(line)).unwrap());
     assert!(check(&["--minimal-resources=2", "--target-resources=1.9"]).is_err());
     assert!(check(&["--target-resources=NaN"]).is_err());
     assert!(check(&["--target-resources=1.9"]).is_ok());

@@ -261,6 +261,11 @@ pub const NO_INSTANCE_MOVES: OptionDef = OptionDef::flag(
     "leave every instance on its primary node: replace secondaries only",
     |o| o.balance.rules.instance_moves = false,
 );
+pub const RESTRICTED_MIGRATION: OptionDef = OptionDef::flag(
+    "restricted-migration",
+    "where the primary node is online, only fail over or replace the secondary",
+    |o| o.balance.rules.restricted_migration = true,
+);
 pub const SELECT_INSTANCES: OptionDef = OptionDef::new(
     "select-instances",
     "move only these instances, separated by commas",

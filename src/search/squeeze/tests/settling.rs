@@ -6,8 +6,9 @@ use super::*;
 use crate::load::merge::{MergeOptions, finish, merge};
 use crate::load::raw::{RawCluster, RawInstance};
 use crate::load::text;
-use crate::model::Mib;
 use crate::model::units::trunc_to_i64;
+use crate::model::{DiskTemplate, Mib};
+use crate::redundancy::global;
 use crate::report::text::whole_cluster_text;
 use crate::testing::cluster;
 
@@ -173,4 +174,140 @@ proptest! {
             prop_assert_eq!(switched_back(&found.plans[0], &run(&shrunk, &options)), []);
         }
     }
+}
+
+/// The same cluster from a source that lists its instances in another order.
+fn shuffled(cluster: &Cluster, by: &[u8]) -> Cluster {
+    let mut raw = raw(cluster);
+    for (at, other) in (0..raw.instances.len()).zip(by.iter().cycle()) {
+        let other = usize::from(*other) % raw.instances.len();
+        raw.instances.swap(at, other);
+    }
+    read(raw)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_was_squeezed_leaves_nothing_to_do((cluster, options) in any_cluster()) {
+        let found = squeeze(&cluster, &[group()], &options);
+        if found.plans[0].decision == Decision::Condense {
+            let next = run(&carried_out(&found), &options);
+            prop_assert_eq!((next.decision, next.nodes, next.steps), (Decision::Nothing, Vec::new(), Vec::new()));
+        }
+    }
+
+    /// Moves that gain the same are made in the order of the list, so that plans may differ. Whether
+    /// nodes are needed does not depend on it.
+    #[test]
+    fn the_order_of_instances_decides_nothing(
+        (cluster, options) in any_cluster(),
+        by in prop::collection::vec(any::<u8>(), 1..30),
+    ) {
+        let read_back = read(raw(&cluster));
+        let other = shuffled(&cluster, &by);
+        let deadline = Deadline::never();
+        let watch = SqueezeWatch { deadline: &deadline, progress: &|_| {} };
+        let needs_more = |cluster| GroupScope::of(cluster, group(), &options, watch).needs_more();
+        prop_assert_eq!(needs_more(&read_back), needs_more(&other));
+        let nodes = cluster.all_nodes();
+        let at_risk = |cluster| global::nodes_at_risk(cluster, &nodes, Departures::BySize);
+        prop_assert_eq!(at_risk(&read_back), at_risk(&other));
+    }
+}
+
+/// The cluster of a saved state.
+fn saved(text: &str) -> Cluster {
+    read(text::parse(text, "sample").expect("a valid text"))
+}
+
+/// In the order of its list, the last instance of a node that is emptied finds no place; the node was
+/// powered down, up, and down again.
+#[test]
+fn a_node_is_not_powered_up_for_the_order_of_a_list() {
+    let sample = include_str!("../../../../tests/fixtures/squeeze/order.data");
+    let options = SqueezeOptions { minimal: 1.0, ..SqueezeOptions::default() };
+    let mut lines: Vec<&str> = sample.lines().collect();
+    let instances: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].starts_with('i')).collect();
+    assert!(instances.len() > 3);
+    for turn in 0..instances.len() {
+        let text = lines.join("\n") + "\n";
+        let found = squeeze(&saved(&text), &[group()], &options);
+        assert_eq!(found.plans[0].decision, Decision::Condense, "turned {turn} times");
+        let next = run(&carried_out(&found), &options);
+        assert_eq!((next.decision, next.steps.len()), (Decision::Nothing, 0), "turned {turn} times");
+        lines[instances[0]..=instances[instances.len() - 1]].rotate_left(1);
+    }
+}
+
+/// What every run of a sample switches, until nothing is left to do.
+fn switched(text: &str, options: &SqueezeOptions) -> Vec<(Decision, Vec<String>)> {
+    let mut state = saved(text);
+    let mut all = Vec::new();
+    for _ in 0..5 {
+        let found = squeeze(&state, &[group()], options);
+        let plan = &found.plans[0];
+        all.push((plan.decision, names(&state, &plan.nodes)));
+        if plan.is_idle() {
+            break;
+        }
+        state = carried_out(&found);
+    }
+    all
+}
+
+const DISK_FULL: &str = include_str!("../../../../tests/fixtures/squeeze/disk-full.data");
+const DISK_SCARCE: &str = include_str!("../../../../tests/fixtures/squeeze/disk-scarce.data");
+const MIXED: &str = include_str!("../../../../tests/fixtures/squeeze/mixed.data");
+
+/// The first disk template of both policies is DRBD.
+#[test]
+fn the_reserve_has_its_disk() {
+    let options = SqueezeOptions { reach: Reach::Drbd, ..SqueezeOptions::default() };
+    let runs = switched(DISK_FULL, &options);
+    assert_eq!(runs[0], (Decision::Expand, vec!["n4".to_owned()]));
+    assert!(runs[1..].iter().all(|run| run.1.is_empty()), "{runs:?}");
+    // two nodes keep room for a copy each
+    let found = squeeze(&saved(DISK_SCARCE), &[group()], &options);
+    let room = Mib(2 * 20480);
+    let nodes = found.after.nodes.iter().filter(|n| !n.spec.offline && n.state.ledger.disk_free > room);
+    assert!(nodes.count() >= 2);
+    // instances without local disks need none
+    let shared = |text: &str| text.replace("|drbd,ext|", "|ext,drbd|");
+    assert_eq!(run(&saved(&shared(DISK_FULL)), &options).decision, Decision::Nothing);
+    let many = squeeze(&saved(&shared(DISK_SCARCE)), &[group()], &options);
+    assert!(many.plans[0].nodes.len() > found.plans[0].nodes.len());
+}
+
+#[test]
+fn drbd_instances_stay_unless_they_may_move() {
+    let options = SqueezeOptions { minimal: 1.0, ..SqueezeOptions::default() };
+    let moved = |reach| {
+        let before = saved(MIXED);
+        let found = squeeze(&before, &[group()], &SqueezeOptions { reach, ..options.clone() });
+        assert!(!found.plans[0].nodes.is_empty());
+        let drbd = |step: &&Step| before.instance(step.instance).template == DiskTemplate::Drbd;
+        assert!(found.after.instances.iter().all(|i| i.immobile.is_none()));
+        found.plans[0].steps.iter().filter(drbd).count()
+    };
+    assert_eq!(moved(Reach::External), 0);
+    assert!(moved(Reach::Drbd) > 0);
+}
+
+#[test]
+fn the_state_afterwards_has_the_tags_of_nodes_that_were_switched() {
+    let tags = |found: &Squeeze, name: &str| {
+        let node = found.after.nodes.iter().find(|n| n.spec.name == name).expect("a node");
+        node.spec.tags.clone()
+    };
+    let options = SqueezeOptions { minimal: 1.0, ..SqueezeOptions::default() };
+    let found = squeeze(&saved(MIXED), &[group()], &options);
+    let freed = names(&found.after, &found.plans[0].nodes);
+    assert!(freed.iter().all(|name| tags(&found, name) == ["htools:standby:auto"]), "{freed:?}");
+    let drbd = SqueezeOptions { reach: Reach::Drbd, ..SqueezeOptions::default() };
+    let tagged = DISK_FULL.replace("htools:standby:1", "htools:standby:auto,x");
+    assert_eq!(tags(&squeeze(&saved(&tagged), &[group()], &drbd), "n4"), ["x"]);
+    // a word that somebody chose stays
+    assert_eq!(tags(&squeeze(&saved(DISK_FULL), &[group()], &drbd), "n4"), ["htools:standby:1"]);
 }

@@ -1,0 +1,85 @@
+//! hsqueeze on files: its own result leaves nothing to do, and options of hbal.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/squeeze");
+
+/// Standard output and standard error.
+fn hsqueeze(file: &Path, words: &[&str]) -> (String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+    let run = command.env_remove("HTOOLS").arg("hsqueeze").arg("-t").arg(file).args(words).assert().success();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (text(&run.get_output().stdout), text(&run.get_output().stderr))
+}
+
+fn fixture(name: &str) -> std::path::PathBuf {
+    Path::new(FIXTURES).join(name)
+}
+
+#[test]
+fn a_run_on_its_own_result_does_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("state");
+    for name in ["order.data", "mixed.data"] {
+        let words = ["--minimal-resources=1", "--target-resources=2"];
+        let save = ["-S", state.to_str().unwrap()];
+        let first = hsqueeze(&fixture(name), &[&words[..], &save].concat()).0;
+        assert!(first.starts_with("'Nodes to offline'\n"), "{first}");
+        let squeezed = directory.path().join("state.squeezed");
+        let tags = fs::read_to_string(&squeezed).unwrap();
+        assert_eq!(
+            tags.matches("htools:standby:auto").count(),
+            first.lines().skip(1).filter(|l| !l.is_empty()).count()
+        );
+        assert_eq!(hsqueeze(&squeezed, &words).0, "'No action'\n", "{name}");
+    }
+}
+
+#[test]
+fn equal_reserves_are_warned_about_unless_they_differ() {
+    let warns = |words: &[&str]| hsqueeze(&fixture("order.data"), words).1.contains("Warning: ");
+    assert!(warns(&[]));
+    assert!(warns(&["--minimal-resources=3"]));
+    assert!(!warns(&["--minimal-resources=1"]));
+}
+
+#[test]
+fn instances_are_excluded_kept_apart_and_weighed_as_by_hbal() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("cluster.data");
+    let node = |name: &str, role: &str| format!("{name}|16384|0|15360|102400|102400|8|{role}|u|1");
+    let nodes = [node("n1", "M"), node("n2", "N"), node("n3", "N")].join("\n");
+    let instance = |at: usize| format!("i{at}|1024|1024|1|running|Y|n{at}||ext|svc:a|1");
+    let instances: Vec<String> = (1..=3).map(instance).collect();
+    fs::write(&file, format!("g|u|preferred||\n\n{nodes}\n\n{}\n\n", instances.join("\n"))).unwrap();
+    let words = ["--minimal-resources=1", "--max-nodes=1", "-C"];
+    let answer = |more: &[&str]| hsqueeze(&file, &[&words[..], more].concat()).0;
+    assert!(answer(&[]).starts_with("'Nodes to offline'\nn3\n"));
+    assert!(answer(&["--exclude-instances=i3"]).starts_with("'Nodes to offline'\nn2\n"));
+    assert!(answer(&["--exclusion-tags=svc"]).starts_with("'No action'\n"));
+    let load = directory.path().join("load");
+    let to = |busy: &str| {
+        fs::write(&load, format!("{busy} 8 1 1 1\n")).unwrap();
+        answer(&["-U", load.to_str().unwrap()])
+    };
+    assert!(to("i1").contains(" -n n2 i3"), "{}", to("i1"));
+    assert!(to("i2").contains(" -n n1 i3"), "{}", to("i2"));
+}
+
+/// A copy on the freed node n2 is made anew on n1 in either case; a new primary is one, too, only
+/// without the option.
+#[test]
+fn with_restricted_migration_no_instance_runs_on_a_new_node() {
+    let moves = |more: &[&str]| {
+        let words = ["--minimal-resources=1", "--target-resources=1", "--drbd", "-C"];
+        let text = hsqueeze(&fixture("mirrored.data"), &[&words[..], more].concat()).0;
+        assert!(text.starts_with("'Nodes to offline'\nn2\n"), "{text}");
+        assert!(text.contains("gnt-instance replace-disks -n n1 i1\n"), "{text}");
+        text.contains("gnt-instance migrate -f i1\n")
+    };
+    assert!(moves(&[]));
+    assert!(!moves(&["--restricted-migration"]));
+}
