@@ -2,7 +2,7 @@
 
 use crate::model::kinds::words;
 use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
-use crate::redundancy::global;
+use crate::redundancy::global::{self, Departures};
 use crate::redundancy::n_plus_one::Failures;
 
 words!(
@@ -53,7 +53,10 @@ impl Condition {
         planned_offline.sort_unstable();
         planned_offline.dedup();
         let online = |n: &NodeIdx| !cluster.node(*n).spec.offline;
-        let at_risk = if capacity_checks { global::nodes_at_risk(cluster, nodes) } else { Vec::new() };
+        let at_risk = match capacity_checks {
+            true => global::nodes_at_risk(cluster, nodes, Departures::BySize),
+            false => Vec::new(),
+        };
         Condition {
             n1_failing: Failures::of(cluster, nodes).nodes,
             at_risk: at_risk.into_iter().filter(online).collect(),

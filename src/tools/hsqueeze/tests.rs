@@ -41,7 +41,7 @@ fn load_and_rules_of_balancing() {
     assert!(load.mond && load.mond_xen && load.exit_on_missing_mond_data && load.merge.ignore_dynu);
     assert_eq!(
         (load.merge.exclusion_tags, load.merge.exclude_instances),
-        (words(&["a", "b"]), words(&["x"]))
+        (vec!["a".to_owned(), "b".to_owned()], vec!["x".to_owned()])
     );
     assert!(balance.rules.restricted_migration);
 }
