@@ -1,7 +1,7 @@
 //! Instances that are alike in everything that counts. Of these only the first
 //! one is looked at, since it wins every tie.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use crate::model::{Instance, NodeIdx};
 
@@ -11,7 +11,8 @@ type AlikeKey = (NodeIdx, Option<NodeIdx>, i64, u32);
 /// All instances, by position, in sets of alike ones.
 #[derive(Debug, Default)]
 pub(super) struct AlikeInstances {
-    sets: HashMap<AlikeKey, BTreeSet<u32>>,
+    /// By set; most sets have one member, so that a tree of each would take more memory than all else.
+    members: BTreeSet<(AlikeKey, u32)>,
     key_of: Vec<Option<AlikeKey>>,
     first: Vec<bool>,
 }
@@ -23,7 +24,11 @@ fn key(instance: &Instance, shape: u32) -> AlikeKey {
 impl AlikeInstances {
     /// Room for so many instances.
     pub fn new(instances: usize) -> AlikeInstances {
-        AlikeInstances { sets: HashMap::new(), key_of: vec![None; instances], first: vec![false; instances] }
+        AlikeInstances {
+            members: BTreeSet::new(),
+            key_of: vec![None; instances],
+            first: vec![false; instances],
+        }
     }
 
     /// Enters an instance, or enters it anew after it moved. Returns the others
@@ -32,23 +37,25 @@ impl AlikeInstances {
         let mut others = Vec::new();
         let new = key(instance, shape);
         if let Some(old) = self.key_of[position as usize].replace(new) {
-            let set = self.sets.entry(old).or_default();
-            set.remove(&position);
-            if let Some(first) = set.first() {
-                self.first[*first as usize] = true;
-                others.push(*first);
-            } else {
-                self.sets.remove(&old);
+            self.members.remove(&(old, position));
+            if let Some(first) = self.first_of(old) {
+                self.first[first as usize] = true;
+                others.push(first);
             }
         }
-        let set = self.sets.entry(new).or_default();
-        if let Some(first) = set.first() {
-            self.first[*first as usize] = *first < position;
-            others.push(*first);
+        let first = self.first_of(new);
+        if let Some(first) = first {
+            self.first[first as usize] = first < position;
+            others.push(first);
         }
-        self.first[position as usize] = set.first().is_none_or(|first| position < *first);
-        set.insert(position);
+        self.first[position as usize] = first.is_none_or(|first| position < first);
+        self.members.insert((new, position));
         others
+    }
+
+    fn first_of(&self, key: AlikeKey) -> Option<u32> {
+        let mut members = self.members.range((key, 0)..=(key, u32::MAX));
+        members.next().map(|(_, position)| *position)
     }
 
     /// Whether an instance is the first of its set.
