@@ -360,10 +360,6 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
         Rule::OfflineReserve => theirs.status == ours.status && hsqueeze::frees_small(case, &a[1].1, &b[1].1),
         Rule::DrbdStays => theirs.status == ours.status,
         Rule::FreedAtOnce => theirs.status == ours.status && hsqueeze::frees_at_once(&a[1].1, &b[1].1),
-        Rule::EvacuationOrder => {
-            let answered = |text: &str| answers::parsed(text).is_some();
-            theirs.status == ours.status && answered(&a[1].1) && answered(&b[1].1)
-        }
         Rule::FreedN1 | Rule::LastNode => {
             theirs.status == ours.status && hsqueeze::frees_more(&a[1].1, &b[1].1)
         }

@@ -25,10 +25,7 @@ pub fn applies(rule: Rule, case: &Case, asked: &Asked) -> bool {
             ours && asked.entries().len() > 1 && (named_group(raw, asked).is_some() || raw.groups.len() > 1)
         }
         Rule::OfflineRescue => asked.checked && places_new(asked) && !ours && may_rescue_offline(case),
-        Rule::EvacuationOrder => {
-            // the other rule is avoided by other words, and the answers are compared exactly
-            asked.checked && places_new(asked) && !ours && !may_rescue_offline(case) && has_departures(raw)
-        }
+        Rule::EvacuationOrder => asked.checked && places_new(asked) && !ours && has_departures(raw),
         Rule::DrainedSecondary => {
             asked.kind() == "node-evacuate" && listed(raw, asked).any(|i| drained_secondary(case, i))
         }

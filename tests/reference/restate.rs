@@ -2,7 +2,9 @@
 //! is asked again such that it does not, and has to give our answer.
 
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
-use htools::model::{AllocPolicy, DiskParameters, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx};
+use htools::model::{
+    AllocPolicy, Class, DiskParameters, DiskTemplate, GroupIdx, InstancePolicy, Mib, NodeIdx,
+};
 use serde_json::{Value, json};
 
 use super::cases::{Case, REQUEST, Source, TEXT};
@@ -34,6 +36,7 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
             Rule::GroupIndexShadow,
             Rule::DrainedSecondary,
             Rule::OfflineRescue,
+            Rule::EvacuationOrder,
         ])?;
         return question(case, asked).map(|restated| (rule, restated));
     }
@@ -175,6 +178,16 @@ fn share_storage(raw: &mut RawCluster) {
     }
 }
 
+/// The largest instance is last, which the reference lets leave first; of equal ones, the first by name.
+fn smallest_first(raw: &mut RawCluster) {
+    let in_use = |i: &RawInstance| if i.status.uses_memory() { i.mem } else { Mib(0) };
+    let size = |i: &RawInstance| match Class::of(i.template) {
+        Class::Recreate => (i.mem, i.disk),
+        _ => (in_use(i), Mib(0)),
+    };
+    raw.instances.sort_by(|a, b| size(a).cmp(&size(b)).then_with(|| b.name.cmp(&a.name)));
+}
+
 /// Nodes out of use get no memory: nothing can be put on them.
 fn disarm(case: &Case, raw: &mut RawCluster) {
     for i in 0..raw.nodes.len() {
@@ -208,6 +221,9 @@ fn question(case: &Case, asked: &Asked) -> Option<Case> {
         }
     } else if Rule::DedicatedWithoutExclusive.applies(case) && !dedicated(&raw, asked).1 {
         add_group(&mut raw);
+    }
+    if Rule::EvacuationOrder.applies(case) {
+        smallest_first(&mut raw);
     }
     let mut restated = case.clone();
     match asked.place {

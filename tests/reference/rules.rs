@@ -154,7 +154,7 @@ pub enum Rule {
     /// without these tags.
     SqueezedTags,
     /// The instances of a node that hail empties on trial leave it by their size; in the reference,
-    /// by the order of their list.
+    /// by the order of their list. Compared exactly, after listing them by size.
     EvacuationOrder,
     /// hsqueeze leaves a node online where no node is known to be the master.
     LastNode,
