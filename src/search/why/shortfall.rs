@@ -158,7 +158,9 @@ pub fn missing(
             mib("memory for the reserve that is kept", grows, free)
         }
         Rule::GroupReserve => {
-            return cluster.reserve_change_of_new(instance, node).map(Shortfall::group_reserve);
+            let reserve = cluster.group_reserve(spec.group)?;
+            let after = reserve.with_another(instance).margin_moving(instance, None, node);
+            return Some(Shortfall::group_reserve(ReserveChange { before: reserve.margin(), after }));
         }
         Rule::MemoryForFailover => mib("memory for a failover", instance.mem_reserved(), unallocated - one),
         Rule::PlannedMemory => {
