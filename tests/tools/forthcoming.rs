@@ -27,7 +27,7 @@ fn what_is_planned_on_offline_nodes_is_named() {
     let (status, text) = hgroup(&both, &["redistribute"]);
     assert_eq!(status, 1, "{text}");
     for line in [
-        "Group a is unhealthy: 1 instance on offline nodes, 1 forthcoming instance planned on offline nodes\n",
+        "Group a is unhealthy: 1 instance on offline nodes, 1 node could not be emptied, 1 forthcoming instance planned on offline nodes\n",
         "  After 1 move all that exists is well:\n",
         "    soon (drbd, 500 MiB memory, 2048 MiB disk, 1 vcpus): it does not exist yet\n",
         "The group can be repaired, with 1 move. 1 forthcoming instance is planned on offline nodes.\n",

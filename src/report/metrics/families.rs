@@ -169,7 +169,7 @@ families! {
         "Whether the search came to its end, before a time limit or an interrupt.";
 
     RegroupHealth Gauge "regroup_group_health" ["cluster", "group", "health"] "hgroup"
-        "1 at the state of health of the group (hgroup status): healthy, weak (N+1), unhealthy (instances on offline nodes).";
+        "1 at the state of health of the group (hgroup status): healthy, weak (N+1, or nodes could not be emptied), unhealthy (instances on offline nodes).";
     RegroupStranded Gauge "regroup_stranded_instances" ["cluster", "group"] "hgroup"
         "Instances with an offline node in the group (hgroup status).";
     RegroupMoves Gauge "regroup_moves" ["cluster", "command"] "hgroup"

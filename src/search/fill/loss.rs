@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
     use crate::model::{Disk, DiskTemplate, InstanceDetails, Mib};
-    use crate::redundancy::global::Scope;
+    use crate::redundancy::global::{Departures, Scope};
     use crate::search::place::{Targets, best_on};
     use crate::testing::shared;
     use proptest::prelude::*;
@@ -203,7 +203,9 @@ mod tests {
             })
         };
         let mut floor = Floor::new(cluster, &all, &targets, &new(&(1, 1)));
-        let mut pool = NodePool::of(cluster, &all, &Scope::default()).expect("all are on shared storage");
+        // as hspace asks
+        let scope = Scope { departures: Departures::AsListed, ..Scope::default() };
+        let mut pool = NodePool::of(cluster, &all, &scope).expect("all are on shared storage");
         let mut shelves = Shelves::default();
         let mut there: Vec<Vec<Instance>> = all
             .iter()
