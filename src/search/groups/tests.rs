@@ -82,7 +82,12 @@ fn checked(cluster: &Cluster, steps: &[Step], after: &Cluster) {
 }
 
 fn healed(cluster: &Cluster) -> Redistribution {
-    let plan = redistribute(cluster, &FREELY);
+    healed_with(cluster, &FREELY)
+}
+
+/// The plan that heals a cluster, checked.
+fn healed_with(cluster: &Cluster, options: &RegroupOptions) -> Redistribution {
+    let plan = redistribute(cluster, options);
     let steps: Vec<Step> = plan.steps().copied().collect();
     checked(cluster, &steps, &plan.after);
     plan

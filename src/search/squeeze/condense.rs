@@ -15,8 +15,8 @@
 //! left to who asks for it: instances only leave the nodes that are freed, in the trials and
 //! in the result.
 //!
-//! What was freed may make more nodes free: the search goes on from its own result until it finds
-//! none, so that the next run has nothing to do.
+//! The search goes on from its own result until it finds no more nodes, as a freed node may make
+//! another one free, so that the next run has nothing to do.
 //!
 //! A search that has to end tries no more candidates, and balances no further; but what
 //! it has found is made a whole plan: the nodes are emptied from the beginning.

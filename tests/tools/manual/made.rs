@@ -58,7 +58,7 @@ fn tags_section() -> String {
         let (start, value) = (roff(tag.start), tag.value.replace('/', "/\\:"));
         let (meaning, heeded) = (roff(tag.meaning), roff(tag.heeded));
         text += &format!(".TP\n\\fB{start}\\fI{value}\\fR ({})\n{meaning}\n", bearers.join(", "));
-        text += &format!(".br\nWho goes by it: {heeded}\n");
+        text += &format!(".br\n{heeded}\n");
     }
     text
 }

@@ -2,14 +2,6 @@
 
 use super::*;
 
-/// The moves that heal a cluster, checked.
-fn healing(cluster: &Cluster, options: &RegroupOptions) -> Redistribution {
-    let plan = redistribute(cluster, options);
-    let steps: Vec<Step> = plan.steps().copied().collect();
-    checked(cluster, &steps, &plan.after);
-    plan
-}
-
 #[test]
 fn a_group_whose_nodes_cannot_be_emptied_is_weak() {
     let cluster = made(
@@ -21,7 +13,7 @@ fn a_group_whose_nodes_cannot_be_emptied_is_weak() {
     let status = GroupsStatus::of(&cluster);
     assert_eq!(status.groups[0].condition.at_risk, cluster.nodes_of(group(&cluster, "a")));
     assert_eq!([0, 1].map(|g| status.groups[g].health()), [Health::Weak, Health::Healthy]);
-    let plan = healing(&cluster, &RegroupOptions::default());
+    let plan = healed_with(&cluster, &RegroupOptions::default());
     assert_eq!(shown(&cluster, plan.steps()), ["y: a2 -> b2"]);
     assert!(plan.heals_all());
     // who does not ask for global N+1 sees nothing to do
@@ -36,7 +28,7 @@ fn a_group_whose_nodes_cannot_be_emptied_takes_nothing() {
         &[("x", 2000, "a1", "ext"), ("y", 6000, "b1", "ext"), ("z", 6000, "b2", "ext")],
         &[],
     );
-    let plan = healing(&cluster, &RegroupOptions::default());
+    let plan = healed_with(&cluster, &RegroupOptions::default());
     let [first, second] = &plan.repairs[..] else { panic!("{:?}", plan.repairs) };
     assert_eq!(first.group, group(&cluster, "a"));
     let Healing::Stuck(blocked) = &first.outcome else { panic!("{first:?}") };
@@ -55,7 +47,7 @@ fn what_copies_no_disks_leaves_the_node_to_which_another_fails_over() {
         &[],
     );
     for options in [FREELY, RegroupOptions::default()] {
-        let plan = healing(&cluster, &options);
+        let plan = healed_with(&cluster, &options);
         assert_eq!(shown(&cluster, plan.steps()), ["f: a1 -> b2", "d: a2:a1 -> b1:b2"]);
         assert!(plan.heals_all());
     }
