@@ -56,7 +56,7 @@ fn inform(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> 
         let info = Information::of(&cluster);
         output.figures(|sheet| metrics::cluster::tell(sheet, &info, &cluster));
         let document = json::info::document(&info, &cluster);
-        output.write(&json::text(&document)?)?;
+        json::write(&document, output.stdout())?;
         output.flush()?;
         return Ok(ExitStatus::Success);
     }

@@ -1,28 +1,33 @@
 //! The state of a cluster, as documents show it.
 
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
-use crate::model::{Cluster, InstanceIdx, InstancePolicy, InstanceSpec, NodeIdx};
+use crate::model::{Cluster, Group, InstanceIdx, InstancePolicy, InstanceSpec, NodeIdx};
 
-/// A cluster, or the part of it that a tool worked on.
-#[derive(Debug, Clone, Serialize)]
+/// A cluster, or the part of it that a tool worked on, at one moment.
+///
+/// A copy of the cluster, turned into JSON object by object while the document is written: a view of a million
+/// instances would take more memory than the cluster itself.
+#[derive(Debug, Clone)]
 pub struct ClusterView {
-    tags: Vec<String>,
-    common_suffix: String,
-    policy: Policy,
-    groups: Vec<GroupView>,
-    nodes: Vec<NodeView>,
-    instances: Vec<InstanceView>,
+    cluster: Cluster,
+    nodes: Vec<NodeIdx>,
+    instances: Vec<InstanceIdx>,
 }
 
+/// Nodes of a cluster at one moment, kept in the same way.
+#[derive(Debug, Clone, Default)]
+pub struct NodesView(Option<(Cluster, Vec<NodeIdx>)>);
+
 #[derive(Debug, Clone, Serialize)]
-struct GroupView {
-    name: String,
-    uuid: String,
+struct GroupView<'c> {
+    name: &'c str,
+    uuid: &'c str,
     alloc_policy: &'static str,
-    networks: Vec<String>,
+    networks: &'c [String],
     policy: Policy,
-    tags: Vec<String>,
+    tags: &'c [String],
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -51,9 +56,9 @@ struct Specification {
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub struct NodeView {
-    name: String,
-    group: String,
+struct NodeView<'c> {
+    name: &'c str,
+    group: &'c str,
     offline: bool,
     master: bool,
     n1_fail: bool,
@@ -62,9 +67,9 @@ pub struct NodeView {
     cpu: CpuView,
     spindles: SpindlesView,
     load: LoadView,
-    primaries: Vec<String>,
-    secondaries: Vec<String>,
-    tags: Vec<String>,
+    primaries: Vec<&'c str>,
+    secondaries: Vec<&'c str>,
+    tags: &'c [String],
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -108,10 +113,10 @@ struct LoadView {
 }
 
 #[derive(Debug, Clone, Serialize)]
-struct InstanceView {
-    name: String,
-    primary: String,
-    secondary: Option<String>,
+struct InstanceView<'c> {
+    name: &'c str,
+    primary: &'c str,
+    secondary: Option<&'c str>,
     status: &'static str,
     disk_template: &'static str,
     spindle_use: i64,
@@ -122,7 +127,7 @@ struct InstanceView {
     auto_balance: bool,
     forthcoming: bool,
     load: LoadView,
-    tags: Vec<String>,
+    tags: &'c [String],
 }
 
 impl ClusterView {
@@ -133,31 +138,56 @@ impl ClusterView {
 
     /// The state of some nodes and instances of a cluster.
     pub fn of(cluster: &Cluster, nodes: &[NodeIdx], instances: &[InstanceIdx]) -> ClusterView {
-        ClusterView {
-            tags: cluster.tags.clone(),
-            common_suffix: cluster.common_suffix.clone(),
-            policy: policy(&cluster.policy),
-            groups: cluster
-                .groups
-                .iter()
-                .map(|g| GroupView {
-                    name: g.name.clone(),
-                    uuid: g.uuid.clone(),
-                    alloc_policy: g.alloc_policy.as_str(),
-                    networks: g.networks.clone(),
-                    policy: policy(&g.policy),
-                    tags: g.tags.clone(),
-                })
-                .collect(),
-            nodes: self::nodes(cluster, nodes),
-            instances: instances.iter().map(|i| instance(cluster, *i)).collect(),
-        }
+        ClusterView { cluster: cluster.clone(), nodes: nodes.to_vec(), instances: instances.to_vec() }
     }
 }
 
-/// Nodes as they are now.
-pub fn nodes(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<NodeView> {
-    nodes.iter().map(|n| node(cluster, *n)).collect()
+impl NodesView {
+    /// The state of some nodes of a cluster.
+    pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> NodesView {
+        NodesView((!nodes.is_empty()).then(|| (cluster.clone(), nodes.to_vec())))
+    }
+}
+
+impl Serialize for ClusterView {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let cluster = &self.cluster;
+        let mut view = serializer.serialize_struct("ClusterView", 6)?;
+        view.serialize_field("tags", &cluster.tags)?;
+        view.serialize_field("common_suffix", &cluster.common_suffix)?;
+        view.serialize_field("policy", &policy(&cluster.policy))?;
+        view.serialize_field("groups", &Each(|| cluster.groups.iter().map(group)))?;
+        view.serialize_field("nodes", &Each(|| self.nodes.iter().map(|n| node(cluster, *n))))?;
+        view.serialize_field("instances", &Each(|| self.instances.iter().map(|i| instance(cluster, *i))))?;
+        view.end()
+    }
+}
+
+impl Serialize for NodesView {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let nodes = self.0.iter().flat_map(|(cluster, nodes)| nodes.iter().map(|n| node(cluster, *n)));
+        serializer.collect_seq(nodes)
+    }
+}
+
+/// A list whose items are made one after the other, while it is written.
+struct Each<F>(F);
+
+impl<T: Serialize, I: Iterator<Item = T>, F: Fn() -> I> Serialize for Each<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
+fn group(group: &Group) -> GroupView<'_> {
+    GroupView {
+        name: &group.name,
+        uuid: &group.uuid,
+        alloc_policy: group.alloc_policy.as_str(),
+        networks: &group.networks,
+        policy: policy(&group.policy),
+        tags: &group.tags,
+    }
 }
 
 fn policy(policy: &InstancePolicy) -> Policy {
@@ -190,14 +220,14 @@ fn load(util: &crate::model::Utilisation) -> LoadView {
     LoadView { cpu: util.cpu, memory: util.mem, disk: util.disk, network: util.net }
 }
 
-fn node(cluster: &Cluster, idx: NodeIdx) -> NodeView {
+fn node(cluster: &Cluster, idx: NodeIdx) -> NodeView<'_> {
     let node = cluster.node(idx);
     let crate::model::Node { spec, state } = node;
     let ledger = &state.ledger;
-    let names = |list: &[InstanceIdx]| list.iter().map(|i| cluster.instance(*i).name.clone()).collect();
+    let names = |list: &[InstanceIdx]| list.iter().map(|i| cluster.instance(*i).name.as_str()).collect();
     NodeView {
-        name: spec.name.clone(),
-        group: cluster.group(spec.group).name.clone(),
+        name: &spec.name,
+        group: &cluster.group(spec.group).name,
         offline: spec.offline,
         master: spec.master,
         n1_fail: ledger.n1_fail,
@@ -221,15 +251,15 @@ fn node(cluster: &Cluster, idx: NodeIdx) -> NodeView {
         load: load(&ledger.load),
         primaries: names(&state.primaries),
         secondaries: names(&state.secondaries),
-        tags: spec.tags.clone(),
+        tags: &spec.tags,
     }
 }
 
-fn instance(cluster: &Cluster, idx: InstanceIdx) -> InstanceView {
+fn instance(cluster: &Cluster, idx: InstanceIdx) -> InstanceView<'_> {
     let i = cluster.instance(idx);
-    let name = |n: NodeIdx| cluster.node(n).spec.name.clone();
+    let name = |n: NodeIdx| cluster.node(n).spec.name.as_str();
     InstanceView {
-        name: i.name.clone(),
+        name: &i.name,
         primary: name(i.primary),
         secondary: i.secondary.map(name),
         status: i.status.as_str(),
@@ -242,6 +272,6 @@ fn instance(cluster: &Cluster, idx: InstanceIdx) -> InstanceView {
         auto_balance: i.auto_balance,
         forthcoming: i.forthcoming,
         load: load(&i.util),
-        tags: i.tags.to_vec(),
+        tags: &i.tags,
     }
 }

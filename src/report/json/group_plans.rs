@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::cluster::{ClusterView, NodeView};
+use super::cluster::{ClusterView, NodesView};
 use super::deep::DeepView;
 use super::plan::{BalancedGroup, EndingView, PlanStep};
 use super::{Generator, Score};
@@ -39,7 +39,7 @@ pub struct GroupPlansDocument {
     /// Numbers of the steps that can run at the same time, in order.
     pub jobsets: Vec<Vec<usize>>,
     /// The nodes of the groups that have steps, after the last step.
-    pub nodes_after: Vec<NodeView>,
+    pub nodes_after: NodesView,
 }
 
 /// What came of one group.

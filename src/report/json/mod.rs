@@ -17,15 +17,47 @@ pub(crate) mod squeeze;
 pub(super) mod why;
 
 use std::collections::BTreeMap;
+use std::io::{self, Write as _};
 
 use serde::Serialize;
 
 use crate::model::{Cluster, Leg, Move, NodeIdx, Placement};
 use crate::score::{Components, Metric};
 
-/// A document as it is printed.
+/// A document as it is printed, if it is a short one.
 pub fn text(document: &impl Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(document)? + "\n")
+}
+
+/// Writes a document of any length, without holding its text in memory.
+pub fn write(document: &impl Serialize, to: &mut dyn io::Write) -> io::Result<()> {
+    let mut to = io::BufWriter::new(to);
+    serde_json::to_writer_pretty(&mut to, document)?;
+    to.write_all(b"\n")?;
+    to.flush()
+}
+
+/// A document or picture that is complete, and is printed later.
+pub enum Printout {
+    /// Its text.
+    Text(String),
+    /// A JSON document that may be long: its text is made while it is printed.
+    Json(Box<dyn Fn(&mut dyn io::Write) -> io::Result<()>>),
+}
+
+impl Printout {
+    /// A document that becomes JSON when it is printed.
+    pub fn of(document: impl Serialize + 'static) -> Printout {
+        Printout::Json(Box::new(move |to| write(&document, to)))
+    }
+
+    /// Prints it.
+    pub fn print(&self, to: &mut dyn io::Write) -> io::Result<()> {
+        match self {
+            Printout::Text(text) => to.write_all(text.as_bytes()),
+            Printout::Json(print) => print(to),
+        }
+    }
 }
 
 /// Commands as they are written.

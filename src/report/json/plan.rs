@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::cluster::{ClusterView, NodeView};
+use super::cluster::{ClusterView, NodesView};
 use super::deep::DeepView;
 use super::explain::Explained;
 use super::{Generator, Nodes, Score, kind, texts};
@@ -54,7 +54,7 @@ pub struct PlanDocument {
     /// Numbers of the steps that can run at the same time, in order.
     pub jobsets: Vec<Vec<usize>>,
     /// The group's nodes after the last step; none without steps.
-    pub nodes_after: Vec<NodeView>,
+    pub nodes_after: NodesView,
     /// Why instances that were asked about move or do not.
     pub explanations: Vec<Explained>,
     /// What was found, where it was not step after step.
@@ -77,7 +77,7 @@ impl PlanDocument {
             final_score: None,
             steps: Vec::new(),
             jobsets: Vec::new(),
-            nodes_after: Vec::new(),
+            nodes_after: NodesView::default(),
             explanations: Vec::new(),
             deep: None,
         }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::cluster::{ClusterView, NodeView, nodes};
+use super::cluster::{ClusterView, NodesView};
 use super::{Generator, Nodes};
 use crate::model::{Cluster, FailKind, Instance, NodeIdx};
 use crate::report::space::{AllocationRun, CapacityShare, FillStart, Tier, TotalAmounts, Totals, size_of};
@@ -106,7 +106,7 @@ struct AllocationView {
     failures: Vec<FailureView>,
     totals: StatisticsView,
     instances: Vec<PlacedView>,
-    nodes_after: Vec<NodeView>,
+    nodes_after: NodesView,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -255,7 +255,7 @@ fn allocation(run: &AllocationRun) -> AllocationView {
         failures: run.reasons().into_iter().map(failure).collect(),
         totals: statistics(&run.totals),
         instances: run.placed().map(placed).collect(),
-        nodes_after: nodes(cluster, &cluster.all_nodes()),
+        nodes_after: NodesView::of(cluster, &cluster.all_nodes()),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::model::{Cluster, GroupIdx, Immobile, Step};
 use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::graph::StepIdx;
 use crate::plan::work::Work;
+use crate::report::json::Printout;
 use crate::search::Stopped;
 use crate::tools::ExitStatus;
 use crate::tools::options::LoadOptions;
@@ -99,7 +100,7 @@ pub struct Proposal {
     pub stopped: Option<Stopped>,
     /// The document of `--json`, not printed yet: there must be one only, and the plan may
     /// have to be made anew.
-    pub document: Option<String>,
+    pub document: Option<Printout>,
     /// True if it brings about all that was asked for.
     pub complete: bool,
     /// Exit status if it is not carried out.
@@ -116,7 +117,7 @@ impl Proposal {
     }
 
     fn show_document(&mut self, output: &mut Output) -> anyhow::Result<()> {
-        self.document.take().map_or(Ok(()), |document| Ok(output.write(&document)?))
+        self.document.take().map_or(Ok(()), |document| Ok(document.print(output.stdout())?))
     }
 }
 
@@ -193,7 +194,7 @@ pub fn plan_and_execute(
         if let Continue(proposal) = &mut planned {
             let Undertaking { execution, silent, .. } = undertaking;
             if let Some(document) = shown(execution, &proposal.work, *silent, output)? {
-                proposal.document = Some(document);
+                proposal.document = Some(Printout::Text(document));
             }
             if let Some(path) = &execution.save_plan {
                 save_plan(undertaking, &proposal.to_save(), path)?;

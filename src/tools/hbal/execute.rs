@@ -9,6 +9,7 @@ use crate::model::{Cluster, Placement};
 use crate::plan::checker::CheckOptions;
 use crate::plan::names::Impossible;
 use crate::plan::work::{Relocation, Task, Work};
+use crate::report::json::Printout;
 use crate::search::Stopped;
 use crate::tools::execution::{self, Planned, Proposal, Undertaking};
 use crate::tools::output::Output;
@@ -36,7 +37,7 @@ pub fn proposed(
     found: impl IntoIterator<Item = Balanced>,
     before: Option<Cluster>,
     stopped: Option<Stopped>,
-    document: Option<String>,
+    document: Option<Printout>,
     output: &mut Output,
 ) -> anyhow::Result<Planned> {
     // they have no nodes in common
@@ -49,7 +50,7 @@ pub fn proposed(
         let nothing = parts.is_empty() && options.execution.print_plan.is_some();
         let nothing =
             nothing.then(|| execution::shown(&options.execution, &Work::default(), options.json, output));
-        print_document(nothing.transpose()?.flatten().or(document), output)?;
+        print_document(nothing.transpose()?.flatten().map(Printout::Text).or(document), output)?;
         if complete {
             return Ok(Break(ExitStatus::Success));
         }

@@ -43,7 +43,7 @@ pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyh
             explanations: documents,
             ..json::plan::PlanDocument::new(json::plan::EndingView::Explained, state)
         };
-        text.output.write(&json::text(&document)?)?;
+        json::write(&document, text.output.stdout())?;
     }
     Ok(ExitStatus::Success)
 }

@@ -13,6 +13,7 @@ use super::views::{Text, give_commands, print_document, save_balanced, summarize
 use super::{ExitStatus, Options, deep, page, several};
 use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, Draft, NodeIdx};
+use crate::report::json::Printout;
 use crate::report::palette::Palette;
 use crate::report::summary::Moment;
 use crate::report::text::{cluster_text, whole_cluster_text};
@@ -76,7 +77,7 @@ pub fn run(
         text.line("Cluster is empty, exiting.")?;
         page::of_empty(options, cluster)?;
         return match groups {
-            Groups::One => print_document(empty_document(options, cluster)?, text.output).map(Break),
+            Groups::One => print_document(empty_document(options, cluster), text.output).map(Break),
             Groups::Worst | Groups::All => several::nothing(options, cluster, text.output),
         };
     }
@@ -134,14 +135,14 @@ fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Re
         conclude(options, [before, cluster], &moments, &found, is_summed_up, &mut text)?;
     }
     let document = start.map(|start| document(cluster, text.cib, &found, start)).transpose()?;
-    let document = document.map(|document| json::text(&document)).transpose()?;
     let picture = match &found.deep {
         Some(DeepPlan { found: DeepFound::Best(found), .. }) if options.svg => {
             Some(pareto::svg(found, &Palette::PICTURE))
         }
         _ => None,
     };
-    let (document, stopped) = (document.or(picture), found.stopped);
+    let document = document.map(Printout::of).or(picture.map(Printout::Text));
+    let stopped = found.stopped;
     let before = before.filter(|_| options.execution.wants_work());
     proposed(options, [found], before, stopped, document, text.output)
 }
@@ -192,12 +193,12 @@ fn describe_cluster(cluster: &Cluster, level: i32, text: &mut Text<'_>) -> anyho
 }
 
 /// The document of an empty cluster, if one is wanted.
-fn empty_document(options: &Options, cluster: &Cluster) -> anyhow::Result<Option<String>> {
+fn empty_document(options: &Options, cluster: &Cluster) -> Option<Printout> {
     let document = || {
         let state = json::cluster::ClusterView::whole(cluster);
-        json::text(&json::plan::PlanDocument::new(json::plan::EndingView::Empty, state))
+        Printout::of(json::plan::PlanDocument::new(json::plan::EndingView::Empty, state))
     };
-    Ok(options.json.then(document).transpose()?)
+    options.json.then(document)
 }
 
 /// The document of a group; the cluster and the group in it are as before the first step.
@@ -218,7 +219,7 @@ fn document(
         final_score: Some(json::Score::of(&found.last)),
         steps: json::plan::steps(cluster, &found.steps, step_commands(cluster, cib))?,
         jobsets: json::plan::jobsets(&found.jobsets),
-        nodes_after: json::cluster::nodes(cluster, moved),
+        nodes_after: json::cluster::NodesView::of(cluster, moved),
         ..json::plan::PlanDocument::new(found.ending, state)
     })
 }

@@ -15,6 +15,7 @@ use super::views::{Text, give_commands, save_balanced, summarize, wants_summary}
 use crate::model::{Cluster, Draft, GroupIdx, Members, NodeIdx, Step};
 use crate::plan::jobset::{Jobset, side_by_side};
 use crate::report::components::score;
+use crate::report::json::Printout;
 use crate::report::json::group_plans::{ChosenGroups, GroupPlanView, GroupPlansDocument, SCHEMA};
 use crate::report::json::plan::EndingView;
 use crate::report::metrics::balance::BalanceFigures;
@@ -169,8 +170,7 @@ impl GroupsRun<'_> {
         }
         let document = state
             .map(|state| document(choice, (cluster, text.cib), &groups, &steps, &jobsets, stopped, state));
-        let document = document.transpose()?;
-        let document = document.map(|document| json::text(&document)).transpose()?;
+        let document = document.transpose()?.map(Printout::of);
         let found = groups.into_iter().filter_map(|group| group.found);
         proposed(options, found, before, stopped, document, text.output)
     }
@@ -243,9 +243,9 @@ pub fn all(options: &Options, cluster: &mut Draft, text: Text<'_>) -> anyhow::Re
 /// What there is to say about a cluster without instances.
 pub fn nothing(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let choice = if options.all_groups { ChosenGroups::AllGroups } else { ChosenGroups::WorstGroup };
-    let document = || -> anyhow::Result<String> {
+    let document = || {
         let state = json::cluster::ClusterView::whole(cluster);
-        Ok(json::text(&document(choice, (cluster, None), &survey(cluster), &[], &[], None, state)?)?)
+        document(choice, (cluster, None), &survey(cluster), &[], &[], None, state).map(Printout::of)
     };
     let document = options.json.then(document).transpose()?;
     proposed(options, [], None, None, document, output)
@@ -327,6 +327,6 @@ fn document(
         groups: groups.iter().map(plan).collect(),
         steps: json::plan::steps(cluster, steps, step_commands(cluster, cib))?,
         jobsets: json::plan::jobsets(jobsets),
-        nodes_after: json::cluster::nodes(cluster, &moved),
+        nodes_after: json::cluster::NodesView::of(cluster, &moved),
     })
 }

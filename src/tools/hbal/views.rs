@@ -8,6 +8,7 @@ use crate::plan::jobset::Jobset;
 use crate::plan::shell;
 use crate::plan::work::Work;
 use crate::report::file::write_whole;
+use crate::report::json::Printout;
 use crate::report::summary::{Cost, Moment, PlanTime, summary};
 use crate::report::timetable::Timetable;
 use crate::tools::options::CommandTarget;
@@ -107,9 +108,9 @@ pub fn wanted_sets<'a>(options: &Options, jobsets: &'a [Jobset]) -> &'a [Jobset]
 }
 
 /// Prints a document, if there is one.
-pub fn print_document(document: Option<String>, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub fn print_document(document: Option<Printout>, output: &mut Output) -> anyhow::Result<ExitStatus> {
     if let Some(document) = document {
-        output.write(&document)?;
+        document.print(output.stdout())?;
     }
     Ok(ExitStatus::Success)
 }

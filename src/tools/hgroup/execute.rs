@@ -6,6 +6,7 @@ use crate::plan::checker::CheckOptions;
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
 use crate::plan::work::Work;
+use crate::report::json::Printout;
 use crate::search::Stopped;
 use crate::tools::ExitStatus;
 use crate::tools::execution::{Proposal, Undertaking, crossing_violation, touched_groups};
@@ -35,7 +36,7 @@ pub fn proposed(
     cluster: &Cluster,
     (steps, jobsets): (&[Step], &[Jobset]),
     (stopped, complete): (Option<Stopped>, bool),
-    document: Option<String>,
+    document: Option<Printout>,
     status: ExitStatus,
 ) -> Result<Proposal, Impossible> {
     let work = Work::of(cluster, steps, jobsets, CheckOptions::default())?;

@@ -17,6 +17,7 @@ use crate::report::groups::{draw, plan as view, status as status_view};
 use crate::report::html::plan::{PageHead, PlanReport};
 use crate::report::html::steps::PlannedMove;
 use crate::report::html::{self, Section};
+use crate::report::json::Printout;
 use crate::report::metrics::groups::RegroupFound;
 use crate::report::number::counted;
 use crate::report::summary::Moment;
@@ -206,11 +207,11 @@ fn finish(
     }
     let executes = options.execution.wants_work() && (!options.execution.exec || !plan.steps.is_empty());
     let prints_plan = options.execution.prints_document();
-    let mut document = plan.document.as_ref().map(json::text).transpose()?;
+    let mut document = plan.document.as_ref().map(json::text).transpose()?.map(Printout::Text);
     if options.json {
         // of several plans the last one only
         if !executes {
-            document.take().map_or(Ok(()), |document| output.write(&document))?;
+            document.take().map_or(Ok(()), |document| document.print(output.stdout()))?;
         }
     } else if !prints_plan {
         let quiet = options.load.verbosity < 1;

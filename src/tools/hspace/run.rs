@@ -187,7 +187,7 @@ impl Estimate<'_> {
         if self.form.is_none() {
             let document =
                 json::space::document(&self.start, self.cluster, ground, self.options.limit(), runs);
-            self.output.write(&json::text(&document)?)?;
+            json::write(&document, self.output.stdout())?;
         }
         let [tiered, standard] = runs;
         let page = SpaceReport { cluster: self.cluster, start: &self.start, ground, tiered, standard };

@@ -69,6 +69,7 @@ pub struct SeatedHere {
 }
 
 /// See the module.
+#[derive(Clone)]
 pub struct Arrangement<'t> {
     /// What does not change.
     pub terrain: &'t Terrain<'t>,
@@ -104,6 +105,7 @@ pub struct Arrangement<'t> {
 }
 
 /// What was last appraised, ready to be carried out.
+#[derive(Clone)]
 pub(super) struct Pending {
     /// Whether there is anything.
     pub is_ready: bool,
@@ -274,10 +276,10 @@ impl<'t> Arrangement<'t> {
         true
     }
 
-    /// The state to which shifts lead from everything at home; nothing if the rules no longer allow it in this
-    /// order.
-    pub fn with(terrain: &'t Terrain<'t>, shifts: &[Shift]) -> Option<Arrangement<'t>> {
-        let mut new = Arrangement::of(terrain);
+    /// The state to which shifts lead from this one, in which everything is at home; nothing if the rules do not
+    /// allow them in this order.
+    pub fn with(self, shifts: &[Shift]) -> Option<Arrangement<'t>> {
+        let (terrain, mut new) = (self.terrain, self);
         let mut seats = new.seats.clone();
         if !new.ledgers.settle(terrain, shifts, (&mut seats, &mut new.tags)) {
             return None;

@@ -14,6 +14,7 @@ use crate::model::{DiskCheck, JointReserve, Ledger, Mib, NodeIdx, NodeReserve, S
 type PeerChange = (u32, u32, i64);
 
 /// See the module.
+#[derive(Clone)]
 pub(super) struct Ledgers {
     /// By slot.
     ledgers: Vec<Ledger>,

@@ -349,7 +349,7 @@ impl<'t> Mender<'t> {
         let stays = |mobile: &&u32| !mobiles.contains(*mobile);
         let shift = |mobile: &u32| Shift { mobile: *mobile, to: self.at.seats[*mobile as usize] };
         let others: Vec<Shift> = self.at.moved.iter().filter(stays).map(shift).collect();
-        let Some(at) = Arrangement::with(self.at.terrain, &others) else { return false };
+        let Some(at) = Arrangement::of(self.at.terrain).with(&others) else { return false };
         let then = at.faults();
         let harmless = self.counting(then).ended_or_not() <= self.counting(self.now).ended_or_not();
         if harmless {

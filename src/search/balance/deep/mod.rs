@@ -149,27 +149,26 @@ pub fn search(
 ) -> Deep {
     let initial = Board::new(cluster, nodes).components();
     let terrain = Terrain::of(cluster, nodes, options);
-    let mut at = Arrangement::of(&terrain);
+    let home = Arrangement::of(&terrain);
     let limits = Limits {
         moves: deep.max_moves.map_or(i64::MAX, |most| i64::try_from(most).unwrap_or(i64::MAX)),
         data: deep.max_data.map_or(i64::MAX, |most| most.0),
         data_of_a_move: terrain.data_of_a_move(),
     };
     let mut archive = Archive::default();
-    archive.offer(&at);
-    let sane = at.now().score.is_finite() && !terrain.online.is_empty() && !terrain.mobiles.is_empty();
+    archive.offer(&home);
+    let sane = home.now().score.is_finite() && !terrain.online.is_empty() && !terrain.mobiles.is_empty();
     let floor = if sane { bounds::floor(&terrain) } else { f64::NEG_INFINITY };
     let allowed = usize::try_from(limits.moves).ok().filter(|most| *most < terrain.mobiles.len());
-    let limited = allowed.filter(|_| sane).map(|most| bounds::line(&terrain, floor, most));
-    let deviations = at.deviations();
+    let limited = allowed.filter(|_| sane).map(|most| bounds::line(&terrain, floor, most, deadline));
+    let deviations = home.deviations();
     let mut evaluations = 0;
     headway.begin(deep.effort, limited.as_ref().zip(allowed).map_or(floor, |(line, most)| line.after(most)));
     if sane && limits.moves > 0 {
-        let scale = Scale::of(&mut at);
-        evaluations =
-            rounds(&terrain, deep, (&scale, deviations), &limits, &mut archive, (deadline, headway));
+        let scale = Scale::of(&mut home.clone());
+        evaluations = rounds(&home, deep, (&scale, deviations), &limits, &mut archive, (deadline, headway));
     }
-    let mut line = line(&terrain, nodes, &archive);
+    let mut line = line(&home, nodes, &archive);
     if line.is_empty() {
         // a score that is no number: nothing is better than another
         let score = initial.score();
@@ -180,7 +179,7 @@ pub fn search(
     let most = line.last().map_or(0, |last| last.moves);
     let bounds = match limited {
         Some(line) => line,
-        None if sane => bounds::line(&terrain, floor, most),
+        None if sane => bounds::line(&terrain, floor, most, deadline),
         None => MoveLine::unknown(),
     };
     for point in &mut line {
@@ -204,7 +203,7 @@ const FIRST_WITH_LIMITS: f64 = 0.2;
 
 /// Runs both rounds; returns how many changes were tried.
 fn rounds(
-    terrain: &Terrain<'_>,
+    home: &Arrangement<'_>,
     deep: &DeepOptions,
     (scale, deviations): (&Scale, f64),
     limits: &Limits,
@@ -214,7 +213,7 @@ fn rounds(
     let share = if limits.is_any() { FIRST_WITH_LIMITS } else { FIRST_ROUND };
     let first = (deep.effort as f64 * share) as u64;
     let runs = schedules::first_round(deep.streams, first, scale);
-    let mut tried = run_all(terrain, &runs, limits, archive, None, watch);
+    let mut tried = run_all(home, &runs, limits, archive, None, watch);
     let move_cost = move_cost(deep, deviations, archive);
     let target = archive.front().filter(|r| limits.moves >= r.appraisal.moved).min_by(|a, b| {
         let worth = |r: &SeenPlacement| r.appraisal.score + move_cost * r.appraisal.moved as f64;
@@ -223,11 +222,11 @@ fn rounds(
     let Some(target) = target.cloned() else { return tried };
     let fits = archive.slope(target.appraisal.moved).max(move_cost).clamp(scale.unit * 0.01, scale.dear);
     let runs = schedules::second_round(deep.streams, deep.effort - first, (scale, fits), limits);
-    tried += run_all(terrain, &runs, limits, archive, Some(&target.shifts), watch);
+    tried += run_all(home, &runs, limits, archive, Some(&target.shifts), watch);
     if limits.data == i64::MAX {
-        polish::single_moves(&mut Arrangement::of(terrain), archive);
+        polish::single_moves(&mut home.clone(), archive);
     }
-    polish::home_again(terrain, archive);
+    polish::home_again(home, archive);
     tried
 }
 
@@ -241,7 +240,7 @@ fn move_cost(deep: &DeepOptions, deviations: f64, archive: &Archive) -> f64 {
 
 /// Runs some schedules, as many at a time as there are threads.
 fn run_all(
-    terrain: &Terrain<'_>,
+    home: &Arrangement<'_>,
     runs: &[anneal::Schedule],
     limits: &Limits,
     archive: &mut Archive,
@@ -249,8 +248,8 @@ fn run_all(
     watch: (&Deadline, &Headway),
 ) -> u64 {
     let one = |schedule: &anneal::Schedule| {
-        let start = from.filter(|_| schedule.goes_on).and_then(|shifts| Arrangement::with(terrain, shifts));
-        let mut at = start.unwrap_or_else(|| Arrangement::of(terrain));
+        let start = from.filter(|_| schedule.goes_on).and_then(|shifts| home.clone().with(shifts));
+        let mut at = start.unwrap_or_else(|| home.clone());
         let mut own = Archive::default();
         let tried = anneal(&mut at, schedule, limits, &mut own, watch);
         (tried, own)
@@ -265,10 +264,11 @@ fn run_all(
 }
 
 /// The records as placements with their exact scores.
-fn line(terrain: &Terrain<'_>, nodes: &[NodeIdx], archive: &Archive) -> Vec<LinePoint> {
+fn line(home: &Arrangement<'_>, nodes: &[NodeIdx], archive: &Archive) -> Vec<LinePoint> {
+    let terrain = home.terrain;
     let mut line: Vec<LinePoint> = Vec::new();
     let records: Vec<&SeenPlacement> = archive.front().collect();
-    let scores: Vec<f64> = records.par_iter().map(|record| exact_score(terrain, nodes, record)).collect();
+    let scores: Vec<f64> = records.par_iter().map(|record| exact_score(home, nodes, record)).collect();
     for (record, score) in records.into_iter().zip(scores) {
         // what is lost of a sum of squares is much of a small deviation, and all that it counts for
         let size = terrain.lanes.weight.iter().fold(score.abs().max(1.0), |most, weight| most.max(*weight));
@@ -296,9 +296,9 @@ fn line(terrain: &Terrain<'_>, nodes: &[NodeIdx], archive: &Archive) -> Vec<Line
 }
 
 /// The score of a record, as [`Board`] computes it.
-fn exact_score(terrain: &Terrain<'_>, nodes: &[NodeIdx], record: &SeenPlacement) -> f64 {
-    let Some(at) = Arrangement::with(terrain, &record.shifts) else { return f64::INFINITY };
-    Board::new(&as_draft(terrain, &at), nodes).score()
+fn exact_score(home: &Arrangement<'_>, nodes: &[NodeIdx], record: &SeenPlacement) -> f64 {
+    let Some(at) = home.clone().with(&record.shifts) else { return f64::INFINITY };
+    Board::new(&as_draft(home.terrain, &at), nodes).score()
 }
 
 /// The cluster as an arrangement has it.

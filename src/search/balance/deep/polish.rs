@@ -3,7 +3,6 @@
 
 use super::archive::Archive;
 use super::arrangement::{Arrangement, Shift};
-use super::terrain::Terrain;
 
 /// Single moves that are tried at most, and moves back home.
 const MOST_TRIALS: usize = 2_000_000;
@@ -37,7 +36,7 @@ pub fn single_moves(at: &mut Arrangement<'_>, archive: &mut Archive) {
 }
 
 /// Offers what becomes of each record if one instance after the other goes home, the one that costs least first.
-pub fn home_again(terrain: &Terrain<'_>, archive: &mut Archive) {
+pub fn home_again(home: &Arrangement<'_>, archive: &mut Archive) {
     let records: Vec<_> = archive.front().cloned().collect();
     let mut trials = 0;
     for record in records.iter().rev() {
@@ -45,16 +44,16 @@ pub fn home_again(terrain: &Terrain<'_>, archive: &mut Archive) {
         if trials > MOST_TRIALS {
             return;
         }
-        let Some(mut at) = Arrangement::with(terrain, &record.shifts) else { continue };
+        let Some(mut at) = home.clone().with(&record.shifts) else { continue };
         while !at.moved.is_empty() {
             let mut costs: Vec<(f64, u32)> = Vec::with_capacity(at.moved.len());
             for mobile in at.moved.clone() {
-                let shift = Shift { mobile, to: terrain.mobiles[mobile as usize].home };
+                let shift = Shift { mobile, to: home.seats[mobile as usize] };
                 costs.push((at.appraise(&[shift]).score, mobile));
             }
             costs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             let goes = costs.into_iter().any(|(_, mobile)| {
-                let shift = Shift { mobile, to: terrain.mobiles[mobile as usize].home };
+                let shift = Shift { mobile, to: home.seats[mobile as usize] };
                 at.appraise(&[shift]);
                 at.commit(&[shift])
             });

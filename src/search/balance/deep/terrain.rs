@@ -11,7 +11,7 @@ use crate::model::{
     Cluster, Instance, InstanceIdx, Mirroring, NodeIdx, NodeSpec, Placement, WORTH_PARTS, Weights,
 };
 use crate::score::Board;
-use crate::score::metrics::{Aggregate, Count, LANES, TABLE, lane};
+use crate::score::metrics::{Aggregate, Count, LANES, Lanes, TABLE, lane};
 use crate::search::MoveRules;
 
 /// Instead of a slot where there is no node.
@@ -142,7 +142,11 @@ pub struct Terrain<'c> {
     lane_weights: LaneRow,
     /// By slot and lane: what to multiply amounts with.
     scale: Vec<f64>,
-    /// By mobile, storage kind, role and lane: what it adds, before scaling.
+    /// By mobile: its kind. Mobiles of a kind add the same to the lanes of any node.
+    pub(super) kinds: Vec<u32>,
+    /// By kind: its first mobile.
+    pub(super) samples: Vec<u32>,
+    /// By kind, storage kind, role and lane: what a mobile adds, before scaling.
     amount: Vec<f64>,
     /// Whether any node has migration tags.
     migration_tags: bool,
@@ -203,6 +207,8 @@ impl<'c> Terrain<'c> {
             lane_weights: [0.0; MOST_LANES],
             scale: Vec::new(),
             amount: Vec::new(),
+            kinds: Vec::new(),
+            samples: Vec::new(),
             migration_tags: slots.iter().any(|n| !spec(n).migration_tags.is_empty()),
             located: slots.iter().any(|n| !spec(n).location_tags.is_empty())
                 || movable.iter().any(|i| !i.desired_locations.is_empty()),
@@ -237,10 +243,27 @@ impl<'c> Terrain<'c> {
         terrain
     }
 
+    /// Sorts the mobiles by kind. Returns what each kind adds to the lanes of nodes without and with
+    /// exclusive storage.
+    fn choose_kinds(&mut self, movable: &[&Instance]) -> Vec<[Lanes; 2]> {
+        let (mut known, mut all) = (HashMap::new(), Vec::new());
+        for ((mobile, entry), instance) in (0..).zip(&self.mobiles).zip(movable) {
+            let amounts = [amounts(instance, false), amounts(instance, true)];
+            let bits = amounts.map(|lanes| lanes.map(f64::to_bits));
+            let kind = *known.entry((entry.mirrored, bits)).or_insert(all.len() as u32);
+            if kind as usize == all.len() {
+                all.push(amounts);
+                self.samples.push(mobile);
+            }
+            self.kinds.push(kind);
+        }
+        all
+    }
+
     /// Finds the lanes in which something can change, and what the others add.
     fn choose_lanes(&mut self, board: &Board, movable: &[&Instance]) {
         let weight = self.cluster.weights.deviations();
-        let amounts: Vec<[_; 2]> = movable.iter().map(|i| [amounts(i, false), amounts(i, true)]).collect();
+        let amounts = self.choose_kinds(movable);
         let scales: Vec<_> = self.nodes.iter().map(|n| scales(&self.cluster.node(*n).spec)).collect();
         let mirrors = self.mobiles.iter().any(|m| m.mirrored && m.need > 0);
         let same = |a: usize, b: usize| {
@@ -319,7 +342,8 @@ impl<'c> Terrain<'c> {
     pub fn amounts(&self, mobile: u32, slot: u32, secondary: bool) -> &[f64] {
         let stride = self.stride();
         let exclusive = usize::from(self.exclusive[slot as usize]);
-        &self.amount[((mobile as usize * 2 + exclusive) * 2 + usize::from(secondary)) * stride..][..stride]
+        let kind = self.kinds[mobile as usize] as usize;
+        &self.amount[((kind * 2 + exclusive) * 2 + usize::from(secondary)) * stride..][..stride]
     }
 
     /// The fixed part of a slot's node.

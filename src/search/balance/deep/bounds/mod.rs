@@ -18,19 +18,20 @@ pub fn floor(terrain: &Terrain<'_>) -> f64 {
     if terrain.online.is_empty() {
         return f64::NEG_INFINITY;
     }
-    let lanes = (0..terrain.width()).filter(|k| Some(*k) != terrain.lanes.reserve);
-    let columns: Vec<(usize, LaneColumn)> =
-        lanes.filter_map(|k| column(terrain, k).map(|column| (k, column))).collect();
-    let least: Vec<f64> = columns.iter().map(|(_, column)| least_deviation(column)).collect();
-    let part = |at: usize| terrain.lanes.weight[columns[at].0] * least[at];
-    let deviations: f64 = (0..columns.len()).map(part).sum();
+    let start = Arrangement::of(terrain);
     let reserve = counts::reserve(terrain);
-    // what one lane and the reserves have together, beyond what each has alone
-    let beyond = columns.iter().enumerate().filter_map(|(at, (k, column))| {
-        let together = reserves::together(terrain, *k, column, (least[at], reserve))?;
-        Some(together - part(at) - reserve)
-    });
-    let beyond = beyond.fold(0.0, f64::max);
+    // beyond: what one lane and the reserves have together, beyond what each has alone
+    let (mut deviations, mut beyond) = (0.0, 0.0_f64);
+    for k in (0..terrain.width()).filter(|k| Some(*k) != terrain.lanes.reserve) {
+        // one column at a time: that of a million instances takes megabytes
+        let Some(column) = column(&start, k) else { continue };
+        let least = least_deviation(&column);
+        let part = terrain.lanes.weight[k] * least;
+        deviations += part;
+        if let Some(together) = reserves::together(terrain, k, &column, (least, reserve)) {
+            beyond = beyond.max(together - part - reserve);
+        }
+    }
     let sum = terrain.constant + deviations + counts::unavoidable(terrain) + reserve + beyond;
     // what keys are worth is less than nothing: the parts are larger than their sum
     let keys = counts::keys(terrain);
@@ -45,13 +46,13 @@ pub(super) fn stays_online(terrain: &Terrain<'_>, mobile: u32) -> bool {
 }
 
 /// One lane as what may move and what may not; nothing if amounts are of several kinds.
-fn column(terrain: &Terrain<'_>, k: usize) -> Option<LaneColumn> {
+fn column(start: &Arrangement<'_>, k: usize) -> Option<LaneColumn> {
+    let terrain = start.terrain;
     let exclusive = |slot: &u32| terrain.spec(*slot).exclusive_storage;
     let first = terrain.online.first()?;
     if !terrain.is_sum(k) || terrain.online.iter().any(|slot| exclusive(slot) != exclusive(first)) {
         return None;
     }
-    let start = Arrangement::of(terrain);
     let scales: Vec<f64> = terrain.online.iter().map(|slot| terrain.scale(*slot)[k]).collect();
     if scales.iter().any(|scale| !(scale.is_finite() && *scale > 0.0)) {
         return None;

@@ -4,6 +4,7 @@
 use rayon::prelude::*;
 
 use super::ROUNDING;
+use crate::search::Deadline;
 use crate::search::balance::deep::arrangement::Arrangement;
 use crate::search::balance::deep::terrain::{NOWHERE, Seat, SlotStanding, Terrain};
 
@@ -58,6 +59,9 @@ struct Slopes<'t> {
     /// By slot: its place among the online nodes.
     row: Vec<usize>,
 }
+
+/// The cheapest online node for a primary and for a secondary along a tangent, with what each costs there.
+type CheapestNodes = [Option<(f64, u32)>; 2];
 
 /// The response to a tangent: what each mobile gains, and where it goes.
 struct TangentGains {
@@ -129,7 +133,10 @@ impl<'t> Slopes<'t> {
                 slopes[at * width + k] = slope * terrain.scale(*slot)[k];
             }
         }
-        let gain = |mobile: u32| self.gain(mobile, &slopes);
+        let cheapest: Vec<CheapestNodes> =
+            terrain.samples.par_iter().map(|mobile| self.cheapest(*mobile, &slopes)).collect();
+        let gain =
+            |mobile: u32| self.gain(mobile, &slopes, cheapest[terrain.kinds[mobile as usize] as usize]);
         let mut gains: Vec<(f64, u32, Seat)> =
             (0..terrain.mobiles.len() as u32).into_par_iter().map(gain).collect();
         gains.retain(|gain| gain.0 > 0.0);
@@ -137,19 +144,30 @@ impl<'t> Slopes<'t> {
         TangentGains { value, gains }
     }
 
+    /// What a role of a mobile costs on a node along a tangent; nothing on a node that does not count.
+    fn cost(&self, mobile: u32, slot: u32, secondary: bool, slopes: &[f64]) -> f64 {
+        let Some(row) = self.row.get(slot as usize).filter(|row| **row != usize::MAX) else { return 0.0 };
+        let (width, amounts) = (self.terrain.width(), self.terrain.amounts(mobile, slot, secondary));
+        slopes[row * width..][..width].iter().zip(amounts).map(|(slope, amount)| slope * amount).sum()
+    }
+
+    /// The first of the online nodes on which each role of a mobile costs least.
+    fn cheapest(&self, mobile: u32, slopes: &[f64]) -> CheapestNodes {
+        let is_mirrored = self.terrain.mobiles[mobile as usize].mirrored;
+        [false, true].map(|secondary| {
+            let online = self.terrain.online.iter().filter(|_| is_mirrored || !secondary);
+            let costs = online.map(|slot| (self.cost(mobile, *slot, secondary, slopes), *slot));
+            costs.min_by(|a, b| a.0.total_cmp(&b.0))
+        })
+    }
+
     /// What one mobile gains at most along a tangent, and where it goes for that.
-    fn gain(&self, mobile: u32, slopes: &[f64]) -> (f64, u32, Seat) {
+    fn gain(&self, mobile: u32, slopes: &[f64], cheapest: CheapestNodes) -> (f64, u32, Seat) {
         let terrain = self.terrain;
-        let width = terrain.width();
         let of = &terrain.mobiles[mobile as usize];
-        let cost = |slot: u32, secondary: bool| -> f64 {
-            let Some(row) = self.row.get(slot as usize).filter(|row| **row != usize::MAX) else { return 0.0 };
-            let amounts = terrain.amounts(mobile, slot, secondary);
-            slopes[row * width..][..width].iter().zip(amounts).map(|(slope, amount)| slope * amount).sum()
-        };
+        let cost = |slot: u32, secondary: bool| self.cost(mobile, slot, secondary, slopes);
         let best = |secondary: bool, home: u32| {
-            let goes =
-                terrain.online.iter().copied().chain(Some(home)).map(|slot| (cost(slot, secondary), slot));
+            let goes = cheapest[usize::from(secondary)].into_iter().chain([(cost(home, secondary), home)]);
             goes.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, home))
         };
         let (primary, to) = best(false, of.home.primary);
@@ -260,6 +278,7 @@ fn most_counted(terrain: &Terrain<'_>, mobile: u32) -> f64 {
 
 /// Steps towards the point at which the tangent for a number of moves is tightest.
 const STEPS: usize = 40;
+const LEAST_STEPS: usize = 2;
 
 /// How many numbers of moves are worked out one by one.
 const MOST_TARGETS: usize = 12;
@@ -267,16 +286,21 @@ const MOST_TARGETS: usize = 12;
 /// Looks and sums that may be spent on one line.
 const BUDGET: usize = 400_000_000;
 
-/// The bounds for up to `most` moves.
-pub fn line(terrain: &Terrain<'_>, floor: f64, most: usize) -> MoveLine {
+/// The bounds for up to `most` moves. Beyond the budget, time that runs out leaves them valid, but less tight.
+pub fn line(terrain: &Terrain<'_>, floor: f64, most: usize, deadline: &Deadline) -> MoveLine {
     let slopes = Slopes::of(terrain);
     let mut line = MoveLine { bounds: vec![f64::NEG_INFINITY; most + 1], floor };
-    let cost = 2 * (terrain.mobiles.len() * terrain.online.len() * terrain.width()).max(1);
-    let steps = (BUDGET / cost / MOST_TARGETS).clamp(2, STEPS);
+    let looks = terrain.samples.len() * terrain.online.len() + terrain.mobiles.len();
+    let steps = BUDGET / (2 * looks * terrain.width()).max(1) / MOST_TARGETS;
+    let is_long = steps < LEAST_STEPS;
+    let steps = steps.clamp(LEAST_STEPS, STEPS);
     for target in 1..=MOST_TARGETS {
         let moves = most * target / MOST_TARGETS;
         let mut point = slopes.start.clone();
-        for _ in 0..steps {
+        for step in 0..steps {
+            if is_long && deadline.reached_before(step + target - 1).is_some() {
+                return line;
+            }
             let response = slopes.tangent(&point);
             let gains: Vec<f64> = response.gains.iter().map(|gain| gain.0).collect();
             line.take(response.value, &gains, response.value.abs() + slopes.keys);

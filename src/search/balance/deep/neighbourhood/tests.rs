@@ -78,7 +78,7 @@ fn holds(of: &dyn Neighbourhood) {
             near(new, at.now());
             let shifts: Vec<Shift> =
                 at.moved.iter().map(|m| Shift { mobile: *m, to: at.seats[*m as usize] }).collect();
-            if let Some(anew) = Arrangement::with(&terrain, &shifts) {
+            if let Some(anew) = Arrangement::of(&terrain).with(&shifts) {
                 near(at.now(), anew.now());
             }
         }
