@@ -2,6 +2,7 @@
 
 use crate::common::clusters::{Dice, Recipe, Style, balance_options, cases, recipes};
 use htools::load::merge::{MergeOptions, finish, merge};
+use htools::model::known_tags::POOL;
 use htools::model::{
     Class, Cluster, DiskTemplate, Draft, Instance, InstanceDetails, Mib, Move, Node, NodeIdx, Placement,
     loses_data,
@@ -23,7 +24,7 @@ fn plain_cluster(recipe: &Recipe, losses: usize) -> Cluster {
     let mut raw = recipe.raw();
     for node in &mut raw.nodes {
         node.offline = false;
-        node.tags.clear();
+        node.tags.retain(|tag| tag.starts_with(POOL));
     }
     for instance in &mut raw.instances {
         instance.auto_balance = true;
@@ -72,24 +73,36 @@ fn lack(cluster: &Cluster, node: &Node, losses: usize) -> i64 {
 }
 
 /// What the group of a node has by the definition, whichever nodes are lost, for its instances on shared storage, the largest of
-/// so much memory; nothing without any.
+/// so much memory; nothing without any. Of several sets of pools the least counts.
 fn margin(cluster: &Cluster, node: NodeIdx, losses: usize) -> Option<i64> {
     let of_group = cluster.nodes_of(cluster.node(node).spec.group).to_vec();
-    let online: Vec<NodeIdx> = of_group.into_iter().filter(|n| !cluster.node(*n).spec.offline).collect();
+    let reached = |n: NodeIdx, i: &Instance| cluster.node(n).spec.reaches(i);
+    let online: Vec<NodeIdx> = of_group.iter().copied().filter(|n| !cluster.node(*n).spec.offline).collect();
     let on = |n: NodeIdx| cluster.node(n).state.primaries.iter().map(|i| cluster.instance(*i));
     let shared = online.iter().flat_map(|n| on(*n)).filter(|i| Class::of(i.template) == Class::Relocate);
-    let largest = shared.map(|i| i.mem_in_use().0).max()?;
-    let room = |n: &NodeIdx| {
-        let node = cluster.node(*n);
-        (node.state.ledger.mem_unallocated(&node.spec).0 - largest).max(0)
+    let shared: Vec<&Instance> = shared.collect();
+    let goes_anywhere = |i: &Instance| of_group.iter().all(|n| reached(*n, i));
+    let of_kind = |kind: &Instance| {
+        let alike = |i: &Instance| match goes_anywhere(kind) {
+            true => goes_anywhere(i),
+            false => i.pools == kind.pools,
+        };
+        let largest = shared.iter().filter(|i| alike(i)).map(|i| i.mem_in_use().0).max().unwrap_or(0);
+        let targets: Vec<NodeIdx> = online.iter().copied().filter(|n| reached(*n, kind)).collect();
+        let room = |n: &NodeIdx| {
+            let node = cluster.node(*n);
+            let there = (node.state.ledger.mem_unallocated(&node.spec).0 - largest).max(0);
+            if targets.contains(n) { there } else { 0 }
+        };
+        let comes = |i: &&Instance| !loses_data(i, |_| false) && targets.iter().any(|n| reached(*n, i));
+        let leaving = |n: &NodeIdx| -> i64 { on(*n).filter(comes).map(|i| i.mem_in_use().0).sum() };
+        let left = |lost: &Vec<NodeIdx>| -> i64 {
+            let others: i64 = online.iter().filter(|n| !lost.contains(n)).map(room).sum();
+            others - lost.iter().map(leaving).sum::<i64>()
+        };
+        choices(&online, losses).iter().map(left).min()
     };
-    let leaving =
-        |n: &NodeIdx| -> i64 { on(*n).filter(|i| !loses_data(i, |_| false)).map(|i| i.mem_in_use().0).sum() };
-    let left = |lost: &Vec<NodeIdx>| -> i64 {
-        let others: i64 = online.iter().filter(|n| !lost.contains(n)).map(room).sum();
-        others - lost.iter().map(leaving).sum::<i64>()
-    };
-    choices(&online, losses).iter().map(left).min()
+    shared.iter().filter_map(|kind| of_kind(kind)).min()
 }
 
 /// Whether nothing that is kept has become less than is asked for, and less than it was.

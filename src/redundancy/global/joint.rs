@@ -229,7 +229,7 @@ impl<'c> JointLoss<'c> {
     fn stake(&self, node: NodeIdx) -> NodeStake {
         let out = self.outflow_of(node);
         let leaving = Mib(out.by_mirror.iter().map(|(_, mem)| mem).sum::<i64>() + out.shared);
-        NodeStake { node, unallocated: Mib(self.room(node)), leaving }
+        NodeStake { node, unallocated: Some(Mib(self.room(node))), leaving }
     }
 
     /// Whether sums say so of all combinations of `size` nodes of `online` at once.
@@ -253,7 +253,7 @@ impl<'c> JointLoss<'c> {
         }
         let mut stakes: Vec<NodeStake> = online.iter().map(|n| self.stake(*n)).collect();
         stakes.sort_unstable_by_key(|stake| stake.node);
-        GroupReserve::of(stakes, Some(Mib(largest)), size).margin() > 0
+        GroupReserve::of(stakes, Mib(largest), size).margin() > 0
     }
 }
 

@@ -17,7 +17,8 @@ pub(crate) struct Reserves<'c> {
     instance: &'c Instance,
     /// Soft limits do not count.
     soft: bool,
-    known: Vec<(GroupIdx, i128, GroupReserve)>,
+    /// By group, and by the pools that the instance needs there.
+    known: Vec<(GroupIdx, i128, GroupReserve, Instance)>,
 }
 
 impl<'c> Aftermath<'c> {
@@ -57,13 +58,20 @@ impl<'c> Reserves<'c> {
         if !self.count(&[primary]) {
             return true;
         }
-        let group = self.cluster.node(primary).spec.group;
-        if self.known.iter().all(|known| known.0 != group) {
-            let Some(reserve) = self.cluster.group_reserve(group) else { return true };
-            self.known.push((group, reserve.margin(), reserve.with_another(self.instance)));
+        let spec = &self.cluster.node(primary).spec;
+        let pools = spec.pools_for(self.instance);
+        let is_known = |known: &&(GroupIdx, i128, GroupReserve, Instance)| {
+            known.0 == spec.group && known.3.pools == pools
+        };
+        if !self.known.iter().any(|known| is_known(&known)) {
+            let mut settled = self.instance.clone();
+            settled.settle_pools(spec);
+            let Some(reserve) = self.cluster.group_reserve(spec.group) else { return true };
+            let Some(with_it) = self.cluster.group_reserve_with(spec.group, &settled) else { return true };
+            self.known.push((spec.group, reserve.margin(), with_it, settled));
         }
-        self.known.iter().find(|known| known.0 == group).is_none_or(|(_, before, reserve)| {
-            let after = reserve.margin_moving(self.instance, None, primary);
+        self.known.iter().find(is_known).is_none_or(|(_, before, reserve, instance)| {
+            let after = reserve.margin_moving(instance, None, primary);
             ReserveChange { before: *before, after }.is_allowed()
         })
     }

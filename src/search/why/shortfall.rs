@@ -158,9 +158,7 @@ pub fn missing(
             mib("memory for the reserve that is kept", grows, free)
         }
         Rule::GroupReserve => {
-            let reserve = cluster.group_reserve(spec.group)?;
-            let after = reserve.with_another(instance).margin_moving(instance, None, node);
-            return Some(Shortfall::group_reserve(ReserveChange { before: reserve.margin(), after }));
+            return cluster.reserve_change_of_new(instance, node).map(Shortfall::group_reserve);
         }
         Rule::MemoryForFailover => mib("memory for a failover", instance.mem_reserved(), unallocated - one),
         Rule::PlannedMemory => {
