@@ -74,6 +74,21 @@ impl Lane {
         Lane { largest, reached, stakes, beyond, costs }
     }
 
+    /// Takes in that an instance has come to a node (`sign` 1) or left it (-1).
+    fn change(&mut self, instance: &Instance, node: NodeIdx, sign: i64) {
+        let Ok(at) = self.stakes.binary_search_by_key(&node, |stake| stake.node) else { return };
+        let before = self.stakes[at];
+        let after = before.changed(instance, takes_room(&self.reached, instance), sign);
+        let [(had, old), (has, new)] = [before, after].map(|stake| stake.weighed(self.largest));
+        let place = |costs: &[(i128, NodeIdx)], cost: i128| {
+            costs.partition_point(|(other, of)| (Reverse(*other), *of) < (Reverse(cost), node))
+        };
+        self.costs.remove(place(&self.costs, old));
+        self.costs.insert(place(&self.costs, new), (new, node));
+        self.beyond += has - had;
+        self.stakes[at] = after;
+    }
+
     /// How much more the nodes have than is taken and sent elsewhere, whichever are lost, once an instance has come to the first
     /// node and left the second; nodes that are none of the group do not count.
     fn margin(&self, losses: usize, moved: Option<(&Instance, NodeIdx, Option<NodeIdx>)>) -> i128 {
@@ -130,6 +145,23 @@ impl GroupReserve {
     /// The same once an instance runs on a node, and no more on another one if it did.
     pub fn margin_moving(&self, instance: &Instance, from: Option<NodeIdx>, to: NodeIdx) -> i128 {
         self.least(Some((instance, to, from)))
+    }
+
+    /// Takes in that an instance of the group has come to a node (`sign` 1) or left it (-1).
+    pub(crate) fn change(&mut self, instance: &Instance, node: NodeIdx, sign: i64) {
+        self.lanes.iter_mut().for_each(|lane| lane.change(instance, node, sign));
+    }
+
+    /// Tells if nodes have room to spare and reach all pools that count, so that an instance which moves between them
+    /// leaves the margin as it is, whatever else moves between such nodes.
+    pub(crate) fn is_even(&self, instance: &Instance, nodes: &[NodeIdx]) -> bool {
+        let even = |lane: &Lane, node: &NodeIdx| {
+            let stake = lane.stakes.binary_search_by_key(node, |stake| stake.node).map(|at| &lane.stakes[at]);
+            stake.is_ok_and(|stake| stake.unallocated.is_some_and(|there| there >= lane.largest))
+        };
+        let of_lane =
+            |lane: &Lane| takes_room(&lane.reached, instance) && nodes.iter().all(|node| even(lane, node));
+        self.lanes.iter().all(of_lane)
     }
 
     fn least(&self, moved: Option<(&Instance, NodeIdx, Option<NodeIdx>)>) -> i128 {

@@ -109,7 +109,7 @@ fn edges_are_enough_and_none_is_too_many() {
             plans += usize::from(steps.len() > 2);
             conceded += steps.iter().filter(|step| !step.concession.is_none()).count();
             for edge in &edges {
-                // what holds on a node that fails N+1 depends on all before
+                // the rules of a node that fails N+1, and of a group without its reserve, depend on all before
                 let others: Vec<_> = edges.iter().filter(|other| *other != edge).copied().collect();
                 let breaks = !visit_moments(steps.len(), &others, &mut |done, running, next| {
                     begins(done, running, next).is_ok()
@@ -125,7 +125,7 @@ fn edges_are_enough_and_none_is_too_many() {
             }
         }
     }
-    assert!(plans > 500 && all > 1000 && kept * 10 < all, "{plans} plans, {kept} of {all}");
+    assert!(plans > 500 && all > 1000 && kept * 9 < all, "{plans} plans, {kept} of {all}");
     assert!(conceded > 50, "{conceded} steps with too little memory");
 }
 

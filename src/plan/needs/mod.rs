@@ -7,19 +7,21 @@
 //! the end, and none is implied by others.
 //!
 //! On a node that fails N+1, whether the rule holds for who comes depends on what was there before:
-//! such steps follow all before them on this node.
+//! such steps follow all before them on this node. The reserve of a group (`--keep-reserve`) is kept in the same way.
 
+mod group;
 mod node;
 mod surplus;
 mod touch;
 
 use std::collections::HashMap;
 
+use self::group::TouchedGroup;
 use self::node::{NodeNeed, TouchedNode};
 use self::touch::{ArrivalTerms, touches};
 use super::checker::{CheckOptions, ReplayedCluster};
 use super::graph::{Edge, EdgeReason, Precedence, StepIdx, Strength};
-use crate::model::{Cluster, InstanceIdx, NodeIdx, Step};
+use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, Step};
 
 /// The edges between the steps of a plan that is legal in its own order, by the step that waits, then by
 /// the one that it waits for.
@@ -28,6 +30,7 @@ pub fn edges(cluster: &Cluster, steps: &[Step], options: CheckOptions) -> Vec<Ed
     let mut needs = Needs {
         state: &state,
         nodes: HashMap::new(),
+        groups: HashMap::new(),
         moved: HashMap::new(),
         precedence: Precedence::default(),
         edges: Vec::new(),
@@ -43,6 +46,8 @@ pub fn edges(cluster: &Cluster, steps: &[Step], options: CheckOptions) -> Vec<Ed
 struct Needs<'c> {
     state: &'c ReplayedCluster<'c>,
     nodes: HashMap<NodeIdx, TouchedNode<'c>>,
+    /// Groups that keep more than N+1; nothing for the others.
+    groups: HashMap<GroupIdx, Option<TouchedGroup>>,
     /// The last step of each instance.
     moved: HashMap<InstanceIdx, StepIdx>,
     precedence: Precedence,
@@ -68,6 +73,12 @@ impl Needs<'_> {
                 waits.extend(node.settled.map(space));
                 demands.extend(node.demands(idx));
             }
+        }
+        for (group, to) in touched_groups(cluster, step) {
+            let touched = self.groups.entry(group).or_insert_with(|| TouchedGroup::of(cluster, group));
+            let before = touched.as_mut().map(|touched| touched.push(cluster, group, at, step));
+            let keeps = |before| (before, Strength::Space, EdgeReason::Mirror(to));
+            waits.extend(before.into_iter().flatten().map(keeps));
         }
         let fixed: Vec<StepIdx> = waits.iter().map(|(before, ..)| *before).collect();
         waits.extend(self.needed(&demands, &fixed).into_iter().map(|(b, why)| (b, Strength::Space, why)));
@@ -113,4 +124,13 @@ impl Needs<'_> {
         }
         needed
     }
+}
+
+/// The groups between which, or in which, a step moves a primary, each with the node that stands for it in an edge.
+fn touched_groups(cluster: &Cluster, step: &Step) -> impl Iterator<Item = (GroupIdx, NodeIdx)> {
+    let group = |node: NodeIdx| cluster.node(node).spec.group;
+    let moves = step.legs().any(|(_, from, to)| from.primary != to.primary);
+    let [from, to] = [step.from.primary, step.to.primary];
+    let source = (group(from) != group(to)).then_some((group(from), from));
+    [Some((group(to), to)), source].into_iter().flatten().filter(move |_| moves)
 }

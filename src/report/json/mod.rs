@@ -37,12 +37,15 @@ pub fn write(document: &impl Serialize, to: &mut dyn io::Write) -> io::Result<()
     to.flush()
 }
 
+/// Writes a document as JSON.
+type PrintJson = dyn Fn(&mut dyn io::Write) -> io::Result<()>;
+
 /// A document or picture that is complete, and is printed later.
 pub enum Printout {
     /// Its text.
     Text(String),
     /// A JSON document that may be long: its text is made while it is printed.
-    Json(Box<dyn Fn(&mut dyn io::Write) -> io::Result<()>>),
+    Json(Box<PrintJson>),
 }
 
 impl Printout {
