@@ -129,7 +129,12 @@ impl Cluster {
 
     /// The instances of a group: those whose primary node is in it, in order.
     pub fn instances_of(&self, group: GroupIdx) -> Vec<InstanceIdx> {
-        let nodes = || self.nodes_of(group).iter().map(|node| self.node(*node));
+        self.instances_on(self.nodes_of(group))
+    }
+
+    /// The instances whose primary node is one of some nodes, in order. Looks at these nodes only.
+    pub fn instances_on(&self, nodes: &[NodeIdx]) -> Vec<InstanceIdx> {
+        let nodes = || nodes.iter().map(|node| self.node(*node));
         let planned = nodes().flat_map(|node| {
             let is_primary = |i: &&InstanceIdx| self.instance(**i).primary == node.spec.idx;
             node.state.planned.iter().filter(is_primary)
@@ -139,6 +144,16 @@ impl Cluster {
         instances.sort_unstable();
         instances.dedup();
         instances
+    }
+
+    /// The instances whose primary node, or secondary node of a mirrored template, is one of some nodes, in order.
+    pub fn residents(&self, nodes: &[NodeIdx]) -> Vec<InstanceIdx> {
+        let states = nodes.iter().map(|node| &self.node(*node).state);
+        let lists = states.flat_map(|state| [&state.primaries, &state.secondaries, &state.planned]);
+        let mut residents: Vec<InstanceIdx> = lists.flatten().copied().collect();
+        residents.sort_unstable();
+        residents.dedup();
+        residents
     }
 
     /// The nodes and instances of every group: what [`nodes_of`](Self::nodes_of) and
@@ -214,6 +229,9 @@ mod tests {
                 assert_eq!(draft.members()[group.get()].instances, looked_up(draft, group));
                 let nodes = draft.nodes.iter().filter(|n| n.spec.group == group).map(|n| n.spec.idx);
                 assert_eq!(draft.nodes_of(group), nodes.collect::<Vec<_>>());
+                let has_node = |i: &&Instance| i.nodes().any(|n| draft.node(n).spec.group == group);
+                let residents = draft.instances.iter().filter(has_node).map(|i| i.idx);
+                assert_eq!(draft.residents(draft.nodes_of(group)), residents.collect::<Vec<_>>());
             }
         };
         check(&draft);

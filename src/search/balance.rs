@@ -107,10 +107,9 @@ impl<'c> Balancer<'c> {
     pub fn new(cluster: &'c mut Draft, nodes: &[NodeIdx], options: BalanceOptions) -> Balancer<'c> {
         let board = Board::new(cluster, nodes);
         // when only evacuating, no move brings an instance to an offline node, so no others ever take part
-        let takes_part =
-            |i: &&Instance| board.contains(i.primary) && (!options.evacuate || is_on_offline(cluster, i));
-        let instances: Vec<InstanceIdx> =
-            cluster.instances.iter().filter(takes_part).map(|i| i.idx).collect();
+        let takes_part = |i: &InstanceIdx| !options.evacuate || is_on_offline(cluster, cluster.instance(*i));
+        let mut instances = cluster.instances_on(nodes);
+        instances.retain(takes_part);
         let unavoidable = unavoidable_score(cluster, nodes);
         let shapes = Shapes::of(cluster, &instances);
         let score = board.score();

@@ -46,22 +46,28 @@ impl Shape {
 }
 
 /// A number for each instance that was compared; instances with the same number are alike.
-pub struct Shapes(Vec<u32>);
+pub struct Shapes {
+    first: usize,
+    /// From the first instance that was compared to the last.
+    numbers: Vec<u32>,
+}
 
 impl Shapes {
-    /// Compares some instances of a cluster.
+    /// Compares some instances (ascending) of a cluster.
     pub fn of(cluster: &Cluster, instances: &[InstanceIdx]) -> Shapes {
-        let mut numbers: HashMap<Shape, u32> = HashMap::new();
-        let mut of = vec![0; cluster.instances.len()];
+        let mut known: HashMap<Shape, u32> = HashMap::new();
+        let [first, last] = [instances.first(), instances.last()].map(|i| i.map_or(0, |i| i.get()));
+        let mut numbers = vec![0; last - first + 1];
         for instance in instances {
-            let next = numbers.len() as u32;
-            of[instance.get()] = *numbers.entry(Shape::of(cluster.instance(*instance))).or_insert(next);
+            let next = known.len() as u32;
+            numbers[instance.get() - first] =
+                *known.entry(Shape::of(cluster.instance(*instance))).or_insert(next);
         }
-        Shapes(of)
+        Shapes { first, numbers }
     }
 
-    /// The number of an instance's shape.
+    /// The number of an instance's shape; 0 for one beyond those that were compared.
     pub fn get(&self, instance: InstanceIdx) -> u32 {
-        self.0[instance.get()]
+        self.numbers.get(instance.get().wrapping_sub(self.first)).copied().unwrap_or(0)
     }
 }

@@ -179,10 +179,10 @@ impl GroupScope<'_> {
     /// Instances on nodes that are offline anyway, which find a place at the price of tags or
     /// policies only: freeing nodes is not to blame for that, so that they stay where they are.
     pub fn held(&self, state: &Cluster) -> Vec<InstanceIdx> {
-        let offline =
-            |node: NodeIdx| state.node(node).spec.group == self.group && state.node(node).spec.offline;
-        let stranded = state.instances.iter().any(|i| i.is_movable() && i.nodes().any(offline));
-        if !stranded || self.options.ignore_soft_errors {
+        let nodes = state.nodes_of(self.group).iter().copied();
+        let offline: Vec<NodeIdx> = nodes.filter(|node| state.node(*node).spec.offline).collect();
+        let stranded = || state.residents(&offline).iter().any(|i| state.instance(*i).is_movable());
+        if !stranded() || self.options.ignore_soft_errors {
             return Vec::new();
         }
         self.balanced_within_rules(state, |cluster| self.evacuated(cluster)).1

@@ -24,7 +24,8 @@ impl GroupScope<'_> {
             (node.spec.spindle_limit - node.state.ledger.spindles_used).max(0.0)
         };
         let room: f64 = self.nodes.iter().copied().filter(stays).map(room).sum();
-        let instances = cluster.instances.iter();
+        let residents = cluster.residents(&self.nodes);
+        let instances = residents.iter().map(|i| cluster.instance(*i));
         let (mut leaving, mut absurd) = (0.0, false);
         for instance in instances.filter(|i| i.template.uses_local_storage() && !i.forthcoming) {
             absurd |= !(0..1 << 20).contains(&instance.spindle_use);

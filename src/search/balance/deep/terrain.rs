@@ -173,14 +173,14 @@ impl<'c> Terrain<'c> {
         let board = Board::new(cluster, nodes);
         let rules = options.rules;
         let takes_part = |i: &&Instance| {
-            board.contains(i.primary)
-                && i.is_movable()
+            i.is_movable()
                 && i.auto_balance
                 && i.template.is_movable()
                 && (!options.evacuate || is_on_offline(cluster, i))
                 && can_move(i, &rules)
         };
-        let movable: Vec<&Instance> = cluster.instances.iter().filter(takes_part).collect();
+        let there = cluster.instances_on(nodes);
+        let movable: Vec<&Instance> = there.iter().map(|i| cluster.instance(*i)).filter(takes_part).collect();
         let mut slots: Vec<NodeIdx> = nodes.to_vec();
         let mut slot_of: HashMap<NodeIdx, u32> = HashMap::new();
         for node in nodes.iter().copied().chain(movable.iter().filter_map(|i| i.mirror())) {
