@@ -8,3 +8,4 @@ pub mod plain_evacuate;
 pub mod plain_fill;
 pub mod plain_placement;
 pub mod rapi;
+pub mod request;

@@ -47,6 +47,8 @@ mod outcomes;
 mod policies;
 mod questions;
 mod rapi;
+#[path = "../common/request.rs"]
+mod request;
 mod requests;
 mod restate;
 mod rules;

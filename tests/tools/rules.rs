@@ -5,10 +5,13 @@ use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
+use htools::load::text;
 use htools::model::Rule;
 use serde_json::{Value, json};
 
-/// A tool, or a way to use one, that chooses nodes.
+use crate::common::request::message;
+
+/// A tool, or a way to use one, that chooses nodes. hroller chooses none: Ganeti does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Placer {
     Balance,
@@ -18,12 +21,17 @@ enum Placer {
     Squeeze,
     Fill,
     Allocate,
+    AllocateSeveral,
+    Relocate,
+    EvacuateInstance,
+    ChangeGroup,
     Compress,
     BalanceGroups,
     Redistribute,
+    Repair,
 }
 
-const PLACERS: [Placer; 10] = [
+const PLACERS: [Placer; 15] = [
     Placer::Balance,
     Placer::Deep,
     Placer::Evacuate,
@@ -31,16 +39,21 @@ const PLACERS: [Placer; 10] = [
     Placer::Squeeze,
     Placer::Fill,
     Placer::Allocate,
+    Placer::AllocateSeveral,
+    Placer::Relocate,
+    Placer::EvacuateInstance,
+    Placer::ChangeGroup,
     Placer::Compress,
     Placer::BalanceGroups,
     Placer::Redistribute,
+    Placer::Repair,
 ];
 
 impl Placer {
     fn words(self) -> &'static [&'static str] {
         match self {
             Placer::Balance => &["hbal"],
-            Placer::Deep => &["hbal", "--deep"],
+            Placer::Deep => &["hbal", "--deep", "--effort=20000"],
             Placer::Evacuate => &["hbal", "--evacuate=src"],
             Placer::Offline => &["hbal", "-O", "src"],
             Placer::Squeeze => &[
@@ -51,31 +64,47 @@ impl Placer {
                 "--no-capacity-checks",
             ],
             Placer::Fill => &["hspace", "-l", "1", "--no-capacity-checks"],
-            Placer::Allocate => &["hail", "--no-capacity-checks", "request.json"],
+            Placer::Allocate | Placer::AllocateSeveral => {
+                &["hail", "--no-capacity-checks", "-t", "cluster.data", "request.json"]
+            }
+            Placer::Relocate | Placer::EvacuateInstance | Placer::ChangeGroup => {
+                &["hail", "--no-capacity-checks", "request.json"]
+            }
             Placer::Compress => &["hgroup", "compress", "-G", "g", "--no-capacity-checks"],
             Placer::BalanceGroups => &["hgroup", "balance", "--no-capacity-checks"],
             Placer::Redistribute => &["hgroup", "redistribute", "--no-capacity-checks"],
+            Placer::Repair => &["harep", "--dry-run", "--json"],
         }
     }
 
-    /// The file that `-S s` writes with the cluster afterwards.
-    fn saved(self) -> &'static str {
-        match self {
+    /// The file that `-S s` writes with the cluster afterwards, where the tool has that option.
+    fn saved(self) -> Option<&'static str> {
+        Some(match self {
             Placer::Balance | Placer::Deep | Placer::Evacuate | Placer::Offline => "s.balanced",
             Placer::Squeeze => "s.squeezed",
             Placer::Fill => "s.standard",
-            Placer::Allocate => "s.post-ialloc",
+            Placer::Allocate
+            | Placer::AllocateSeveral
+            | Placer::Relocate
+            | Placer::EvacuateInstance
+            | Placer::ChangeGroup => "s.post-ialloc",
             Placer::Compress | Placer::BalanceGroups | Placer::Redistribute => "s.regrouped",
-        }
+            Placer::Repair => return None,
+        })
     }
 
     /// Whether `dst` is in another group than `src`.
     fn crosses(self) -> bool {
-        matches!(self, Placer::Compress | Placer::BalanceGroups | Placer::Redistribute)
+        matches!(self, Placer::Compress | Placer::BalanceGroups | Placer::Redistribute | Placer::ChangeGroup)
+    }
+
+    /// Whether the question to the allocator says where instances are.
+    fn asks_about_a_cluster(self) -> bool {
+        matches!(self, Placer::Relocate | Placer::EvacuateInstance | Placer::ChangeGroup)
     }
 
     fn places_new(self) -> bool {
-        matches!(self, Placer::Fill | Placer::Allocate)
+        matches!(self, Placer::Fill | Placer::Allocate | Placer::AllocateSeveral)
     }
 }
 
@@ -83,7 +112,7 @@ impl Placer {
 enum Meeting {
     /// The tool heeds it.
     Heeded,
-    /// It does not count there: where a node has to be emptied, only what is impossible does.
+    /// It does not count there: where an instance has to leave a lost node, only what is impossible does.
     Soft,
     /// It has no case there.
     Never,
@@ -104,7 +133,7 @@ fn meeting(rule: Rule, placer: Placer) -> Option<Meeting> {
         | Rule::PlannedCpuRatio
         | Rule::PlannedDisk
         | Rule::PlannedSpindleRatio => match placer {
-            Placer::Offline => Meeting::Soft,
+            Placer::Offline | Placer::Repair => Meeting::Soft,
             _ => Meeting::Heeded,
         },
         // tests/library/reserve.rs and tests/tools/reserve.rs
@@ -193,13 +222,35 @@ impl Mover {
         if self.is_mirrored { "drbd" } else { "ext" }
     }
 
-    fn request(&self) -> Value {
-        let tags: Vec<&str> = Some(self.tags).filter(|tags| !tags.is_empty()).into_iter().collect();
-        let new = json!({"type": "allocate", "name": "new", "memory": 2048, "vcpus": self.cpus, "disk_space_total": 1024,
-            "spindle_use": self.spindle_use, "disks": [{"size": 1024, "mode": "rw"}], "disk_template": self.template(),
-            "required_nodes": if self.is_mirrored { 2 } else { 1 }, "nics": [], "tags": tags, "os": "x", "hypervisor": "kvm"});
+    /// What the allocator is asked, about the cluster of a text if that is needed.
+    fn request(&self, placer: Placer, text: &str) -> Value {
+        let leaves = if self.is_mirrored { "mid" } else { "src" };
+        let mode = if self.is_mirrored { "secondary-only" } else { "primary-only" };
+        let request = match placer {
+            Placer::Relocate => json!({"type": "relocate", "name": "i", "relocate_from": [leaves],
+                "required_nodes": 1}),
+            Placer::EvacuateInstance => {
+                json!({"type": "node-evacuate", "instances": ["i"], "evac_mode": mode})
+            }
+            Placer::ChangeGroup => {
+                json!({"type": "change-group", "instances": ["i"], "target_groups": ["h"]})
+            }
+            Placer::AllocateSeveral => json!({"type": "multi-allocate", "instances": [self.newcomer()]}),
+            _ => self.newcomer(),
+        };
+        if placer.asks_about_a_cluster() {
+            let raw = text::parse(text, "scene").unwrap();
+            return message(&raw, &["kvm"], &request);
+        }
         json!({"version": 2, "cluster_name": "c", "cluster_tags": [], "enabled_hypervisors": ["kvm"], "ipolicy": {},
-            "nodegroups": {}, "nodes": {}, "instances": {}, "request": new})
+            "nodegroups": {}, "nodes": {}, "instances": {}, "request": request})
+    }
+
+    fn newcomer(&self) -> Value {
+        let tags: Vec<&str> = Some(self.tags).filter(|tags| !tags.is_empty()).into_iter().collect();
+        json!({"type": "allocate", "name": "new", "memory": 2048, "vcpus": self.cpus, "disk_space_total": 1024,
+            "spindle_use": self.spindle_use, "disks": [{"size": 1024, "mode": "rw"}], "disk_template": self.template(),
+            "required_nodes": if self.is_mirrored { 2 } else { 1 }, "nics": [], "tags": tags, "os": "x", "hypervisor": "kvm"})
     }
 }
 
@@ -266,6 +317,10 @@ fn scene(rule: Rule, placer: Placer, closed: bool) -> (String, Mover) {
     if placer.places_new() || placer == Placer::Redistribute {
         src.role = "Y";
     }
+    if placer == Placer::Repair {
+        let lost = if mover.is_mirrored { &mut mid } else { &mut src };
+        lost.role = "Y";
+    }
     let mut nodes = src.line();
     if mover.is_mirrored {
         src.disk_used += 1024;
@@ -274,7 +329,10 @@ fn scene(rule: Rule, placer: Placer, closed: bool) -> (String, Mover) {
     nodes += &(dst.line() + &far.line());
     let Mover { cpus, spindle_use, tags, .. } = mover;
     let (template, at) = (mover.template(), if mover.is_mirrored { "src|mid" } else { "src|" });
-    let instance = format!("i|2048|1024|{cpus}|running|Y|{at}|{template}|{tags}|{spindle_use}|-|N\n");
+    let is_lost = placer == Placer::Repair && !mover.is_mirrored;
+    let status = if is_lost { "ERROR_nodeoffline" } else { "running" };
+    let repair = if placer == Placer::Repair { "ganeti:watcher:autorepair:failover\n" } else { "" };
+    let instance = format!("i|2048|1024|{cpus}|{status}|Y|{at}|{template}|{tags}|{spindle_use}|-|N\n");
     let load = format!("l|{used}|1024|1|running|Y|far||plain||1|-|N\n");
     let standard = format!("2048,{cpus},1024,1,1,{spindle_use}");
     let policy = format!(
@@ -283,7 +341,7 @@ fn scene(rule: Rule, placer: Placer, closed: bool) -> (String, Mover) {
     let groups = if placer.crosses() { "g|g|preferred||\nh|h|preferred||\n" } else { "g|g|preferred||\n" };
     let of_h = if placer.crosses() { format!("h{policy}") } else { String::new() };
     let text = format!(
-        "{groups}\n{nodes}\n{instance}{}{load}\n{cluster_tag}\n{policy}g{policy}{of_h}",
+        "{groups}\n{nodes}\n{instance}{}{load}\n{cluster_tag}{repair}\n{policy}g{policy}{of_h}",
         others.concat()
     );
     (text, mover)
@@ -292,18 +350,30 @@ fn scene(rule: Rule, placer: Placer, closed: bool) -> (String, Mover) {
 /// Whether the instance, or a new one, is on `dst` afterwards.
 fn arrives(directory: &Path, rule: Rule, placer: Placer, closed: bool) -> bool {
     let (text, mover) = scene(rule, placer, closed);
+    let request = mover.request(placer, &text).to_string();
+    fs::write(directory.join("request.json"), request).unwrap();
     fs::write(directory.join("cluster.data"), text).unwrap();
-    fs::write(directory.join("request.json"), mover.request().to_string()).unwrap();
-    let saved = directory.join(placer.saved());
-    let _ = fs::remove_file(&saved);
+    let saved = placer.saved().map(|name| directory.join(name));
+    saved.iter().for_each(|saved| drop(fs::remove_file(saved)));
     let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
     let command = command.env_remove("HTOOLS").current_dir(directory).args(placer.words());
-    let command = command.args(["-t", "cluster.data", "-S", "s"]);
+    if saved.is_some() {
+        command.args(["-S", "s"]);
+    }
+    if !placer.words().contains(&"hail") {
+        command.args(["-t", "cluster.data"]);
+    }
     if placer == Placer::Fill {
         command.args(["--disk-template", mover.template()]);
     }
     let output = command.output().unwrap();
     assert!(matches!(output.status.code(), Some(0 | 1)), "{rule:?} {placer:?}: {output:?}");
+    let Some(saved) = saved else {
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let to = &answer["instances"][0]["to"];
+        return answer["instances"][0]["name"] == "i"
+            && [&to["primary"], &to["secondary"]].contains(&&json!("dst"));
+    };
     let name = if placer.places_new() { "new" } else { "i|" };
     let after = fs::read_to_string(saved).unwrap_or_default();
     after.lines().any(|line| line.starts_with(name) && line.contains("|dst|"))
