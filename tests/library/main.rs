@@ -10,6 +10,7 @@ mod allocation;
 mod allocator;
 mod cib_keys;
 mod concessions;
+mod crossings;
 mod deep;
 mod drafts;
 mod fuzz_parsers;
