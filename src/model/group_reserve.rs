@@ -5,9 +5,9 @@
 //! unallocated than its size, so only if they have taken all that the other nodes have beyond the largest. So whichever K nodes are
 //! lost, all find a place if the sum of b over all nodes exceeds the sum of b + o over the K nodes where that is most.
 //!
-//! Where some nodes do not reach the storage pools of some instances, the same is asked for each set of pools that
-//! instances need: the largest is that of those instances, b is 0 where the pools are not reached, and o is what could
-//! go to a node that reaches them.
+//! A group whose nodes reach different storage pools must pass this test for each set of pools that its instances need.
+//! Then the largest instance is the largest that needs the set, b is 0 on a node that does not reach the set, and o
+//! counts only instances that could go to a node which does.
 
 use std::cmp::Reverse;
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ use super::class::{Class, loses_data};
 use super::cluster::Cluster;
 use super::index::{GroupIdx, NodeIdx};
 use super::instance::Instance;
-use super::node::Node;
+use super::node::{Node, NodeSpec};
 use super::storage::GroupPools;
 use super::tags::TagSet;
 use super::units::Mib;
@@ -26,7 +26,7 @@ use super::units::Mib;
 pub struct NodeStake {
     /// The node.
     pub node: NodeIdx,
-    /// Memory that no instance has; nothing if the node does not reach the pools in question.
+    /// Memory that no instance has; nothing if the node does not reach the pools of the lane.
     pub unallocated: Option<Mib>,
     /// Memory of its primaries that find their disks elsewhere.
     pub leaving: Mib,
@@ -40,7 +40,7 @@ impl NodeStake {
         (beyond, beyond + i128::from(self.leaving.0))
     }
 
-    /// The same once an instance has come (`sign` 1) or gone (-1).
+    /// The stake after an instance has come (`sign` 1) or gone (-1).
     fn changed(&self, instance: &Instance, leaves: bool, sign: i64) -> NodeStake {
         let mem = Mib(instance.mem_in_use().0.saturating_mul(sign));
         NodeStake {
@@ -51,12 +51,20 @@ impl NodeStake {
     }
 }
 
-/// What the nodes of a group have for its instances that need certain pools.
+/// An instance that has come to a node, and has left another one if it was on one.
+#[derive(Clone, Copy)]
+struct Arrival<'i> {
+    instance: &'i Instance,
+    to: NodeIdx,
+    from: Option<NodeIdx>,
+}
+
+/// Reserve of a group for its instances that need one set of pools.
 #[derive(Debug, Clone)]
 struct Lane {
-    /// The most memory of such an instance.
+    /// Memory of the largest of these instances.
     largest: Mib,
-    /// All pools that are reached where these are, in different sets.
+    /// Sets of pools of the nodes that reach the lane's set, each once.
     reached: Vec<TagSet>,
     /// Ascending by node.
     stakes: Vec<NodeStake>,
@@ -74,9 +82,14 @@ impl Lane {
         Lane { largest, reached, stakes, beyond, costs }
     }
 
-    /// Takes in that an instance has come to a node (`sign` 1) or left it (-1).
+    /// Position of a node among the stakes; nothing if it is none of the group's online nodes.
+    fn position(&self, node: NodeIdx) -> Option<usize> {
+        self.stakes.binary_search_by_key(&node, |stake| stake.node).ok()
+    }
+
+    /// Enters an instance that has come to a node (`sign` 1) or left it (-1).
     fn change(&mut self, instance: &Instance, node: NodeIdx, sign: i64) {
-        let Ok(at) = self.stakes.binary_search_by_key(&node, |stake| stake.node) else { return };
+        let Some(at) = self.position(node) else { return };
         let before = self.stakes[at];
         let after = before.changed(instance, takes_room(&self.reached, instance), sign);
         let [(had, old), (has, new)] = [before, after].map(|stake| stake.weighed(self.largest));
@@ -89,17 +102,17 @@ impl Lane {
         self.stakes[at] = after;
     }
 
-    /// How much more the nodes have than is taken and sent elsewhere, whichever are lost, once an instance has come to the first
-    /// node and left the second; nodes that are none of the group do not count.
-    fn margin(&self, losses: usize, moved: Option<(&Instance, NodeIdx, Option<NodeIdx>)>) -> i128 {
+    /// Memory, in MiB, that the worst loss of `losses` nodes leaves over: there is a place for all instances if it is
+    /// above 0. Nodes of other groups do not count in `arrival`.
+    fn margin(&self, losses: usize, arrival: Option<Arrival<'_>>) -> i128 {
         let mut beyond = self.beyond;
         // of those that change, then of the others: both the most first
         let mut changed: Vec<(i128, NodeIdx)> = Vec::new();
-        if let Some((instance, to, from)) = moved {
+        if let Some(Arrival { instance, to, from }) = arrival {
             let leaves = takes_room(&self.reached, instance);
             let ends = [(to, 1)].into_iter().chain(from.map(|node| (node, -1)));
             for (node, sign) in ends.filter(|_| from != Some(to)) {
-                let Ok(at) = self.stakes.binary_search_by_key(&node, |stake| stake.node) else { continue };
+                let Some(at) = self.position(node) else { continue };
                 let before = &self.stakes[at];
                 let (new, cost) = before.changed(instance, leaves, sign).weighed(self.largest);
                 beyond += new - before.weighed(self.largest).0;
@@ -129,52 +142,52 @@ pub struct GroupReserve {
 }
 
 impl GroupReserve {
-    /// Of the online nodes of a group, ascending, that all reach the same pools and whose largest instance on shared storage
-    /// has so much memory, if any `losses` of them may be lost at once.
+    /// Reserve of online nodes (ascending) that all reach the same pools, for the loss of any `losses` of them.
+    /// `largest` is the memory of their largest instance on shared storage.
     pub fn of(stakes: Vec<NodeStake>, largest: Mib, losses: usize) -> GroupReserve {
         let reached = vec![TagSet::default()];
         GroupReserve { losses, lanes: vec![Lane::of(largest, reached, stakes)] }
     }
 
-    /// How much more the nodes have than is taken and sent elsewhere, in MiB, whichever are lost: there is a place for all
-    /// if it is above 0. Of several sets of pools it is that of the one that has least.
+    /// Memory, in MiB, that the worst loss of nodes leaves over: there is a place for all instances if it is above 0.
+    /// The set of pools with the least memory left decides.
     pub fn margin(&self) -> i128 {
         self.least(None)
     }
 
     /// The same once an instance runs on a node, and no more on another one if it did.
     pub fn margin_moving(&self, instance: &Instance, from: Option<NodeIdx>, to: NodeIdx) -> i128 {
-        self.least(Some((instance, to, from)))
+        self.least(Some(Arrival { instance, to, from }))
     }
 
-    /// Takes in that an instance of the group has come to a node (`sign` 1) or left it (-1).
+    /// Enters an instance of the group that has come to a node (`sign` 1) or left it (-1).
     pub(crate) fn change(&mut self, instance: &Instance, node: NodeIdx, sign: i64) {
         self.lanes.iter_mut().for_each(|lane| lane.change(instance, node, sign));
     }
 
-    /// Tells if nodes have room to spare and reach all pools that count, so that an instance which moves between them
-    /// leaves the margin as it is, whatever else moves between such nodes.
+    /// Tells if a move of an instance between some nodes leaves the margin as it is, whatever else moves: the nodes
+    /// have room to spare, and reach the pools of every lane.
     pub(crate) fn is_even(&self, instance: &Instance, nodes: &[NodeIdx]) -> bool {
         let even = |lane: &Lane, node: &NodeIdx| {
-            let stake = lane.stakes.binary_search_by_key(node, |stake| stake.node).map(|at| &lane.stakes[at]);
-            stake.is_ok_and(|stake| stake.unallocated.is_some_and(|there| there >= lane.largest))
+            let there = lane.position(*node).and_then(|at| lane.stakes[at].unallocated);
+            there.is_some_and(|there| there >= lane.largest)
         };
         let of_lane =
             |lane: &Lane| takes_room(&lane.reached, instance) && nodes.iter().all(|node| even(lane, node));
         self.lanes.iter().all(of_lane)
     }
 
-    fn least(&self, moved: Option<(&Instance, NodeIdx, Option<NodeIdx>)>) -> i128 {
-        self.lanes.iter().map(|lane| lane.margin(self.losses, moved)).min().unwrap_or(i128::MAX)
+    fn least(&self, arrival: Option<Arrival<'_>>) -> i128 {
+        self.lanes.iter().map(|lane| lane.margin(self.losses, arrival)).min().unwrap_or(i128::MAX)
     }
 }
 
-/// Whether an instance leaves a node that is lost, and could then take room where such sets of pools are reached.
+/// Tells if an instance survives the loss of its node, and could then go to a node with one of some sets of pools.
 fn takes_room(reached: &[TagSet], instance: &Instance) -> bool {
     !loses_data(instance, |_| false) && reached.iter().any(|pools| instance.pools.is_subset(pools))
 }
 
-/// The pools of an instance that not all nodes of a group reach, or none.
+/// The pools of an instance, if some node of the group lacks one of them; else the empty set.
 fn lacked(there: &GroupPools, instance: &Instance) -> TagSet {
     if there.lack(&instance.pools) { instance.pools.clone() } else { TagSet::default() }
 }
@@ -193,6 +206,30 @@ impl ReserveChange {
     /// Whether enough is left, or no less than there was.
     pub fn is_allowed(self) -> bool {
         self.after > 0 || self.after >= self.before
+    }
+}
+
+/// Reserve of a group that is about to take a new instance.
+#[derive(Debug, Clone)]
+pub struct ReserveForNewcomer {
+    group: GroupIdx,
+    /// Margin without the instance, in MiB.
+    before: i128,
+    reserve: GroupReserve,
+    /// The instance with the pools that it needs in the group.
+    instance: Instance,
+}
+
+impl ReserveForNewcomer {
+    /// Tells if it is for a group in which the instance needs some pools.
+    pub fn is_for(&self, group: GroupIdx, pools: &TagSet) -> bool {
+        self.group == group && self.instance.pools == *pools
+    }
+
+    /// Reserve before and after the instance runs on a node of the group.
+    pub fn change(&self, to: NodeIdx) -> ReserveChange {
+        let after = self.reserve.margin_moving(&self.instance, None, to);
+        ReserveChange { before: self.before, after }
     }
 }
 
@@ -217,15 +254,14 @@ impl Cluster {
         Some(ReserveChange { before: reserve.margin(), after })
     }
 
-    /// What it does to the reserve of a group if a new instance runs on a node; nothing if no more is asked for than
-    /// N+1.
-    pub fn reserve_change_of_new(&self, instance: &Instance, to: NodeIdx) -> Option<ReserveChange> {
-        let spec = &self.node(to).spec;
-        let before = self.group_reserve(spec.group)?.margin();
+    /// Reserve of a node's group for a new instance; nothing if the group keeps no more than N+1.
+    pub fn reserve_for_newcomer(&self, instance: &Instance, spec: &NodeSpec) -> Option<ReserveForNewcomer> {
+        let group = spec.group;
+        let before = self.group_reserve(group)?.margin();
         let mut instance = instance.clone();
         instance.settle_pools(spec);
-        let after = self.group_reserve_with(spec.group, &instance)?.margin_moving(&instance, None, to);
-        Some(ReserveChange { before, after })
+        let reserve = self.group_reserve_with(group, &instance)?;
+        Some(ReserveForNewcomer { group, before, reserve, instance })
     }
 
     /// What a group has for its instances on shared storage when as many nodes are lost at once as `--keep-reserve`
@@ -238,7 +274,7 @@ impl Cluster {
         all[group.get()].as_ref()
     }
 
-    /// The same where an instance comes to the group that was not there.
+    /// Reserve of a group that is about to take an instance from elsewhere: the instance may be its largest.
     pub fn group_reserve_with(&self, group: GroupIdx, instance: &Instance) -> Option<GroupReserve> {
         match Class::of(instance.template) {
             Class::Relocate => self.reserve_of(group, Some(instance)),
@@ -246,7 +282,7 @@ impl Cluster {
         }
     }
 
-    /// What a group has for those that are there, and for one that comes.
+    /// Reserve of a group for its own instances, and for a newcomer if there is one.
     fn reserve_of(&self, group: GroupIdx, newcomer: Option<&Instance>) -> Option<GroupReserve> {
         let nodes = self.nodes_of(group);
         let losses = nodes.first().map(|n| self.node(*n).spec.joint_losses).filter(|losses| *losses > 1)?;

@@ -40,7 +40,7 @@ pub use class::{Class, loses_data};
 pub use cluster::{Cluster, Group, Members, Place};
 pub use draft::{Draft, Mark};
 pub use failure::{FailCounts, FailKind};
-pub use group_reserve::{GroupReserve, GroupReserves, NodeStake, ReserveChange};
+pub use group_reserve::{GroupReserve, GroupReserves, NodeStake, ReserveChange, ReserveForNewcomer};
 pub use index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
 pub use instance::{Disk, Immobile, Instance, InstanceDetails};
 pub use job_id::JobId;

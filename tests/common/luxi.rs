@@ -3,7 +3,7 @@
 use htools::load::raw::{RawCluster, RawInstance, RawNode};
 use serde_json::{Value, json};
 
-use super::rapi;
+use super::{rapi, request};
 
 /// The four answers about a cluster, in the order of the requests: nodes, instances, the
 /// cluster, groups, these with their disk parameters.
@@ -17,7 +17,7 @@ pub fn answers(raw: &RawCluster, hypervisor: &str) -> [String; 4] {
                 json!(group.uuid),
                 json!(group.name),
                 json!(group.alloc_policy.as_str()),
-                rapi::policy(&group.policy),
+                request::policy(&group.policy),
                 json!(group.tags),
                 rapi::disk_parameters(&group.disk_parameters),
             ])

@@ -4,8 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use htools::load::raw::{RawCluster, RawInstance, RawNode};
-use htools::model::{DiskParameters, GlusterVolume, InstancePolicy, InstanceSpec};
+use htools::model::{DiskParameters, GlusterVolume};
 use serde_json::{Value, json};
+
+use super::request::policy;
 
 /// The names of the files of a directory, and the resources with these answers.
 pub const RESOURCES: [(&str, &str); 4] = [
@@ -101,22 +103,5 @@ pub fn disk_parameters(parameters: &DiskParameters) -> Value {
         "blockdev": {}, "drbd": {"metavg": "xenvg", "resync-rate": 61440}, "ext": {"access": "kernelspace"},
         "gluster": {"access": "kernelspace", "host": host, "port": port, "volume": volume},
         "rbd": {"access": "kernelspace", "pool": parameters.rbd_pool},
-    })
-}
-
-/// An instance policy.
-pub fn policy(policy: &InstancePolicy) -> Value {
-    let spec = |s: &InstanceSpec| {
-        json!({
-            "memory-size": s.memory.0, "cpu-count": s.cpus, "disk-size": s.disk_size.0,
-            "disk-count": s.disk_count, "nic-count": s.nic_count, "spindle-use": s.spindle_use,
-        })
-    };
-    let ranges: Vec<Value> =
-        policy.ranges.iter().map(|r| json!({"min": spec(&r.min), "max": spec(&r.max)})).collect();
-    let templates: Vec<&str> = policy.disk_templates.iter().map(|t| t.as_str()).collect();
-    json!({
-        "minmax": ranges, "std": spec(&policy.std), "disk-templates": templates,
-        "vcpu-ratio": policy.vcpu_ratio, "spindle-ratio": policy.spindle_ratio,
     })
 }

@@ -11,14 +11,15 @@ use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::raw::{RawCluster, RawInstance};
 use htools::load::{iallocator, simulate, text};
 use htools::model::{
-    AllocPolicy, Cluster, DiskTemplate, Draft, InstancePolicy, InstanceSpec, Mib, NodeIdx, Outage, RunStatus,
-    SpecRange,
+    AllocPolicy, Cluster, DiskTemplate, Draft, InstancePolicy, Mib, NodeIdx, Outage, RunStatus, SpecRange,
 };
 use htools::report::text::cluster_text;
 use htools::score::Board;
 use htools::search::{BalanceOptions, Balancer};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use crate::common::request::policy;
 
 // --- helpers
 
@@ -70,17 +71,6 @@ fn assert_same(a: &Cluster, b: &Cluster) {
 /// An allocator message about the cluster, as far as it can say what the
 /// cluster holds; drained nodes are offline and keep their numbers.
 fn message(raw: &RawCluster) -> String {
-    let spec = |s: &InstanceSpec| {
-        json!({"memory-size": s.memory.0, "cpu-count": s.cpus, "disk-size": s.disk_size.0,
-            "disk-count": s.disk_count, "nic-count": s.nic_count, "spindle-use": s.spindle_use})
-    };
-    let policy = |p: &InstancePolicy| {
-        let ranges: Vec<Value> =
-            p.ranges.iter().map(|r| json!({"min": spec(&r.min), "max": spec(&r.max)})).collect();
-        let templates: Vec<&str> = p.disk_templates.iter().map(|t| t.as_str()).collect();
-        json!({"minmax": ranges, "std": spec(&p.std), "disk-templates": templates,
-            "vcpu-ratio": p.vcpu_ratio, "spindle-ratio": p.spindle_ratio})
-    };
     let object = |members: Vec<(String, Value)>| Value::Object(members.into_iter().collect());
     let groups = raw.groups.iter().map(|g| {
         let group = json!({"name": g.name, "alloc_policy": g.alloc_policy.as_str(), "networks": g.networks,

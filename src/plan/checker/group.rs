@@ -5,7 +5,8 @@ use super::{Fault, Unmet};
 use crate::model::{Class, GroupIdx, Instance, Mirroring, NodeIdx, Rule, TagSet};
 
 /// Memory of a group: what its nodes have beyond its largest instance on shared storage, and what the worst loss of nodes takes
-/// of it and sends elsewhere. The former must be more. Of several sets of pools that instances need, it is that which misses most.
+/// of it and sends elsewhere. The former must be more.
+/// The set of pools that misses most decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GroupMemory {
     there: i128,
@@ -20,7 +21,7 @@ impl GroupMemory {
         let online: Vec<NodeIdx> = nodes.iter().copied().filter(|n| !state.spec(*n).offline).collect();
         let shared = online.iter().flat_map(|n| state.primaries(*n));
         let shared = shared.filter(|i| Class::of(i.template) == Class::Relocate);
-        // who goes anywhere in the group is one kind
+        // all instances that can go anywhere in the group are one kind
         let everywhere = |i: &Instance| nodes.iter().all(|n| i.pools.is_subset(&state.spec(*n).pools));
         let mut kinds: Vec<(Option<&TagSet>, i128)> = Vec::new();
         for instance in shared {
@@ -34,7 +35,7 @@ impl GroupMemory {
         kinds.into_iter().map(of_kind).max_by_key(|of| of.needed - of.there)
     }
 
-    /// That of the instances that need some pools, or go anywhere in the group.
+    /// Memory for the instances that need some pools; nothing for those that can go anywhere in the group.
     fn of_kind(
         state: &ReplayedCluster<'_>,
         online: &[NodeIdx],

@@ -25,8 +25,18 @@ struct EarlierStep {
     step: StepIdx,
     /// Primaries that it takes away, by node.
     departures: Vec<(InstanceIdx, NodeIdx)>,
-    /// It changes nothing about the reserve.
-    is_even: bool,
+    effect: ReserveEffect,
+}
+
+/// How a step meets the reserve.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ReserveEffect {
+    /// It changes nothing.
+    Even,
+    /// It changes the reserve, and is not held to it: its instance leaves the group or an offline node, or comes back.
+    Free,
+    /// It changes the reserve, and must leave enough.
+    Bound,
 }
 
 impl TouchedGroup {
@@ -44,39 +54,61 @@ impl TouchedGroup {
         at: StepIdx,
         step: &Step,
     ) -> Vec<StepIdx> {
-        let instance = cluster.instance(step.instance);
-        let is_here = |node: &NodeIdx| cluster.node(*node).spec.group == group;
-        let hops = step.legs().map(|(_, from, to)| (from.primary, to.primary));
-        let hops: Vec<(NodeIdx, NodeIdx)> = hops.filter(|(from, to)| from != to).collect();
-        let (mut arrives, mut departures) = (false, Vec::new());
-        for (from, to) in hops.iter().copied() {
-            if is_here(&from) {
-                departures.push((step.instance, from));
-            }
-            if is_here(&to) {
-                arrives = true;
-                self.is_open |= !is_here(&from) && Class::of(instance.template) == Class::Relocate;
-                self.least.change(instance, to, 1);
-            }
-        }
+        let (new, arrives) = self.arrive(cluster, group, at, step);
         let lacks = arrives && (self.is_open || self.least.margin() <= 0);
-        let nodes: Vec<NodeIdx> = hops.into_iter().flat_map(<[NodeIdx; 2]>::from).collect();
-        let is_even = !self.is_open && self.least.is_even(instance, &nodes);
-        let helpers = match (lacks, is_even) {
-            (false, _) => Some(Vec::new()),
-            (true, true) => Some(self.steps.iter().filter(|of| !of.is_even).map(|of| of.step).collect()),
-            (true, false) => self.helpers(cluster),
+        let waits = match new.effect {
+            _ if !lacks => Some(Vec::new()),
+            ReserveEffect::Even => Some(self.earlier(|effect| effect == ReserveEffect::Bound)),
+            ReserveEffect::Free => Some(self.earlier(|effect| effect != ReserveEffect::Free)),
+            ReserveEffect::Bound => self.helpers(cluster),
         };
-        let earlier: Vec<StepIdx> = self.steps.iter().map(|of| of.step).collect();
-        self.steps.push(EarlierStep { step: at, departures, is_even });
-        let waits = helpers.clone().unwrap_or(earlier).into_iter().chain(self.settled).collect();
-        if helpers.is_none() {
+        let settled = self.settled;
+        let waits = waits.unwrap_or_else(|| {
+            let all = self.earlier(|_| true);
             for of in self.steps.drain(..) {
                 leave(&mut self.least, cluster, &of.departures, -1);
             }
+            leave(&mut self.least, cluster, &new.departures, -1);
             self.settled = Some(at);
+            all
+        });
+        if self.settled != Some(at) {
+            self.steps.push(new);
         }
-        waits
+        waits.into_iter().chain(settled).collect()
+    }
+
+    /// Lets a step arrive. Returns it, and whether its instance comes to a node of the group.
+    fn arrive(
+        &mut self,
+        cluster: &Cluster,
+        group: GroupIdx,
+        at: StepIdx,
+        step: &Step,
+    ) -> (EarlierStep, bool) {
+        let instance = cluster.instance(step.instance);
+        let is_here = |node: &NodeIdx| cluster.node(*node).spec.group == group;
+        let hops = step.legs().map(|(_, from, to)| [from.primary, to.primary]);
+        let hops: Vec<[NodeIdx; 2]> = hops.filter(|[from, to]| from != to).collect();
+        for [from, to] in hops.iter().filter(|[_, to]| is_here(to)) {
+            self.is_open |= !is_here(from) && Class::of(instance.template) == Class::Relocate;
+            self.least.change(instance, *to, 1);
+        }
+        let [from, to] = [step.from.primary, step.to.primary];
+        let is_free = from == to || !is_here(&to) || cluster.node(from).spec.offline;
+        let effect = match !self.is_open && self.least.is_even(instance, hops.as_flattened()) {
+            true => ReserveEffect::Even,
+            false if is_free => ReserveEffect::Free,
+            false => ReserveEffect::Bound,
+        };
+        let departures = hops.iter().map(|[from, _]| *from).filter(is_here);
+        let departures = departures.map(|node| (step.instance, node)).collect();
+        (EarlierStep { step: at, departures, effect }, hops.iter().any(|[_, to]| is_here(to)))
+    }
+
+    /// The steps since the settled one that have certain effects.
+    fn earlier(&self, is_meant: impl Fn(ReserveEffect) -> bool) -> Vec<StepIdx> {
+        self.steps.iter().filter(|of| is_meant(of.effect)).map(|of| of.step).collect()
     }
 
     /// Steps after whose end the reserve is enough, none too many; nothing if it is not even after all.

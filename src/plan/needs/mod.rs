@@ -74,7 +74,7 @@ impl Needs<'_> {
                 demands.extend(node.demands(idx));
             }
         }
-        for (group, to) in touched_groups(cluster, step) {
+        for (group, to) in touched_groups(cluster, step).filter(|_| !terms.ignore_soft_errors) {
             let touched = self.groups.entry(group).or_insert_with(|| TouchedGroup::of(cluster, group));
             let before = touched.as_mut().map(|touched| touched.push(cluster, group, at, step));
             let keeps = |before| (before, Strength::Space, EdgeReason::Mirror(to));

@@ -16,7 +16,7 @@ pub struct ClusterView {
     instances: Vec<InstanceIdx>,
 }
 
-/// Nodes of a cluster at one moment, kept in the same way.
+/// Nodes of a cluster at one moment: a copy of the cluster, as in [`ClusterView`].
 #[derive(Debug, Clone, Default)]
 pub struct NodesView(Option<(Cluster, Vec<NodeIdx>)>);
 

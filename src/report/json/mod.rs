@@ -24,7 +24,7 @@ use serde::Serialize;
 use crate::model::{Cluster, Leg, Move, NodeIdx, Placement};
 use crate::score::{Components, Metric};
 
-/// A document as it is printed, if it is a short one.
+/// Text of a short document, as it is printed.
 pub fn text(document: &impl Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(document)? + "\n")
 }

@@ -1,7 +1,7 @@
 //! What else must hold once an instance is in its place, whatever its nodes say.
 
 use super::{Conditions, Newcomer};
-use crate::model::{Cluster, GroupIdx, GroupReserve, Instance, NodeIdx, Place, ReserveChange};
+use crate::model::{Cluster, Instance, NodeIdx, Place, ReserveForNewcomer};
 use crate::redundancy::global::Guard;
 
 /// The conditions on the cluster with an instance at a place.
@@ -18,7 +18,7 @@ pub(crate) struct Reserves<'c> {
     /// Soft limits do not count.
     soft: bool,
     /// By group, and by the pools that the instance needs there.
-    known: Vec<(GroupIdx, i128, GroupReserve, Instance)>,
+    known: Vec<ReserveForNewcomer>,
 }
 
 impl<'c> Aftermath<'c> {
@@ -60,19 +60,12 @@ impl<'c> Reserves<'c> {
         }
         let spec = &self.cluster.node(primary).spec;
         let pools = spec.pools_for(self.instance);
-        let is_known = |known: &&(GroupIdx, i128, GroupReserve, Instance)| {
-            known.0 == spec.group && known.3.pools == pools
-        };
-        if !self.known.iter().any(|known| is_known(&known)) {
-            let mut settled = self.instance.clone();
-            settled.settle_pools(spec);
-            let Some(reserve) = self.cluster.group_reserve(spec.group) else { return true };
-            let Some(with_it) = self.cluster.group_reserve_with(spec.group, &settled) else { return true };
-            self.known.push((spec.group, reserve.margin(), with_it, settled));
+        let is_meant = |known: &ReserveForNewcomer| known.is_for(spec.group, &pools);
+        let at = self.known.iter().position(is_meant).unwrap_or(self.known.len());
+        if at == self.known.len() {
+            let Some(reserve) = self.cluster.reserve_for_newcomer(self.instance, spec) else { return true };
+            self.known.push(reserve);
         }
-        self.known.iter().find(is_known).is_none_or(|(_, before, reserve, instance)| {
-            let after = reserve.margin_moving(instance, None, primary);
-            ReserveChange { before: *before, after }.is_allowed()
-        })
+        self.known[at].change(primary).is_allowed()
     }
 }

@@ -158,7 +158,8 @@ pub fn missing(
             mib("memory for the reserve that is kept", grows, free)
         }
         Rule::GroupReserve => {
-            return cluster.reserve_change_of_new(instance, node).map(Shortfall::group_reserve);
+            let reserve = cluster.reserve_for_newcomer(instance, spec)?;
+            return Some(Shortfall::group_reserve(reserve.change(node)));
         }
         Rule::MemoryForFailover => mib("memory for a failover", instance.mem_reserved(), unallocated - one),
         Rule::PlannedMemory => {
