@@ -319,10 +319,10 @@ fn mark_immobile(cluster: &mut Cluster, selection: &Selection) {
     for (at, instance) in cluster.instances.iter_mut().enumerate() {
         let own_mirror = instance.secondary.is_none_or(|s| s == instance.primary);
         let without_mirror = instance.template.has_secondary() && own_mirror;
-        instance.immobile = if !instance.template.is_movable() {
-            Some(Immobile::Template)
-        } else if let Some(reason) = selection.reason(&instance.name) {
+        instance.immobile = if let Some(reason) = selection.reason(&instance.name) {
             Some(reason)
+        } else if !instance.template.is_movable() {
+            Some(Immobile::Template)
         } else if split[at] {
             Some(Immobile::Split)
         } else {

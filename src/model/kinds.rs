@@ -104,7 +104,8 @@ impl DiskTemplate {
         matches!(self, DiskTemplate::Plain | DiskTemplate::Drbd)
     }
 
-    /// Whether instances can move to another node: no disk is on their own node only.
+    /// Whether instances can move without being stopped for a copy of their disks: no disk is on their own node
+    /// only.
     pub fn is_movable(self) -> bool {
         self.mirroring() != Mirroring::None
     }

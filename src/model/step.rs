@@ -43,7 +43,7 @@ impl<N> Placement<N> {
 pub enum Leg<N = NodeIdx> {
     /// Its nodes swap roles: it migrates, or fails over.
     Failover,
-    /// What is on external storage goes to this node.
+    /// The instance goes to this node: its storage is external, or it is stopped while its disks are copied.
     FailoverTo(N),
     /// The disks are copied to this node, which becomes the secondary.
     ReplaceSecondary(N),
@@ -70,7 +70,8 @@ impl<N: Clone> Leg<N> {
 pub enum Move<N = NodeIdx> {
     /// P and S swap roles.
     Failover,
-    /// An externally mirrored instance goes to this node.
+    /// An instance without a mirror goes to this node: one on external storage, or one whose disks are copied
+    /// ([`Step::copies_while_stopped`]).
     FailoverTo(N),
     /// This node becomes the secondary.
     ReplaceSecondary(N),
@@ -265,6 +266,12 @@ impl Step {
         runs && !is_rescued(from) && !instance.forthcoming && stays_up
     }
 
+    /// Tells if the instance is stopped while its disks are copied to the new node: the old one alone has them.
+    pub fn copies_while_stopped(&self, cluster: &Cluster) -> bool {
+        let instance = cluster.instance(self.instance);
+        instance.template.mirroring() == Mirroring::None && !instance.forthcoming
+    }
+
     /// Whether a leg takes the instance from an offline node, on its way to another group.
     pub fn leaves_offline(&self, cluster: &Cluster, from: Placement) -> bool {
         self.crosses(cluster) && cluster.node(from.primary).spec.offline
@@ -284,7 +291,8 @@ impl Step {
 
     /// Disk space that is copied.
     pub fn copied(&self, cluster: &Cluster) -> Mib {
-        let copies = self.mv.legs().filter(|leg| matches!(leg, Leg::ReplaceSecondary(_)));
+        let stopped = self.copies_while_stopped(cluster);
+        let copies = self.mv.legs().filter(|leg| stopped || matches!(leg, Leg::ReplaceSecondary(_)));
         copies.map(|_| cluster.instance(self.instance).disk).sum()
     }
 

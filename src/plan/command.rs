@@ -250,6 +250,16 @@ pub const SQUEEZE_TITLE: &str = "\
 # or after that.
 ";
 
+/// The move of a step in the same words, `m:NODE` where the instance is stopped while its disks are copied.
+pub fn step_notation(cluster: &Cluster, step: &Step) -> String {
+    match step.mv {
+        Move::FailoverTo(to) if step.copies_while_stopped(cluster) => {
+            format!("m:{}", cluster.node(to).spec.alias())
+        }
+        mv => notation(cluster, mv),
+    }
+}
+
 /// A move as step lines have it: `f` for a change of the primary to the
 /// secondary, `r:NODE` for a new secondary, `fa:NODE` for any other node.
 pub fn notation(cluster: &Cluster, mv: Move) -> String {

@@ -92,6 +92,8 @@ pub struct GroupResult {
     pub nodes: Vec<String>,
     /// How many instances are moved how often.
     pub moves: usize,
+    /// How many of them stop the instance while its disks are copied.
+    pub copies: usize,
     /// Whether the minimal reserve holds at the end.
     pub enough: bool,
 }
@@ -106,6 +108,7 @@ impl GroupResult {
             decision: plan.decision,
             nodes,
             moves: plan.steps.len(),
+            copies: plan.steps.iter().filter(|step| step.copies_while_stopped(cluster)).count(),
             enough: plan.enough,
         };
         (!plan.is_idle()).then_some(result)
@@ -159,7 +162,14 @@ fn in_words(result: &GroupResult, tense: Tense) -> String {
     if result.nodes.len() > NAMES {
         named.push_str(", ...");
     }
-    let moves = counted(result.moves, "move");
+    let stopped = match (result.copies, tense) {
+        (0, _) => String::new(),
+        (1, Tense::Planned) => " (1 instance is stopped for a copy of its disks)".to_owned(),
+        (1, Tense::Done) => " (1 instance was stopped for a copy of its disks)".to_owned(),
+        (many, Tense::Planned) => format!(" ({many} instances are stopped for copies of their disks)"),
+        (many, Tense::Done) => format!(" ({many} instances were stopped for copies of their disks)"),
+    };
+    let moves = counted(result.moves, "move") + &stopped;
     let mut text = match (result.nodes.is_empty(), result.decision, tense) {
         (true, Decision::Condense, Tense::Done) => format!("powered down no node, with {moves}"),
         (true, _, Tense::Planned) => format!("would balance with {moves}"),

@@ -54,6 +54,15 @@ impl Repertoire {
     pub fn of(cluster: &Cluster, instance: &Instance, mirror_usable: bool, rules: &MoveRules) -> Repertoire {
         let none = Repertoire { failover: false, to_target: &[] };
         match instance.template.mirroring() {
+            // it is stopped for the copy, so only to leave a node that goes out of use; see `squeeze::loosened`
+            Mirroring::None
+                if rules.instance_moves
+                    && rules.disk_moves
+                    && instance.is_movable()
+                    && cluster.node(instance.primary).spec.offline =>
+            {
+                Repertoire { failover: false, to_target: &[Move::FailoverTo] }
+            }
             Mirroring::None => none,
             Mirroring::External if !rules.instance_moves => none,
             Mirroring::External => Repertoire { failover: false, to_target: &[Move::FailoverTo] },
@@ -336,7 +345,10 @@ impl<'a> Trial<'a> {
     fn failover_to(&self, mv: Move, target: NodeIdx) -> Result<Outcome<'a>, Refusal> {
         let (p, i) = (&self.primary, self.instance);
         let t = Side::new(self.cluster, target, i);
-        self.check_migration(p.spec, t.spec)?;
+        // nothing migrates where the instance is stopped
+        if i.template.is_movable() {
+            self.check_migration(p.spec, t.spec)?;
+        }
         let strictness = self.strictness(p.spec.offline);
         let location = i.location_score;
         let new_t =
@@ -502,6 +514,27 @@ mod tests {
     fn kinds(mirror_usable: bool, primary_online: bool, rules: MoveRules) -> Vec<Move> {
         let n = NodeIdx::new(9);
         mirrored_moves(mirror_usable, primary_online, &rules).iter().map(|kind| kind(n)).collect()
+    }
+
+    #[test]
+    fn who_is_stopped_for_a_copy_only_leaves_nodes_that_go() {
+        use crate::model::Immobile;
+        let nodes = ["n1|4096|0|3072|10240|9216|4|N|u|1", "n2|4096|0|4096|10240|10240|4|N|u|1"];
+        let mut cluster = crate::testing::cluster(&nodes, &["i|1024|1024|1|running|Y|n1||plain||1"], &[]);
+        let count = |cluster: &Cluster, rules: &MoveRules| {
+            Repertoire::of(cluster, &cluster.instances[0], false, rules).len(1)
+        };
+        let all = MoveRules::default();
+        assert_eq!(cluster.instances[0].immobile, Some(Immobile::Template));
+        assert_eq!(count(&cluster, &all), 0);
+        cluster.nodes[0].spec.offline = true;
+        assert_eq!(count(&cluster, &all), 0);
+        cluster.instances[0].immobile = None;
+        assert_eq!(count(&cluster, &all), 1);
+        assert_eq!(count(&cluster, &MoveRules { disk_moves: false, ..all }), 0);
+        assert_eq!(count(&cluster, &MoveRules { instance_moves: false, ..all }), 0);
+        cluster.nodes[0].spec.offline = false;
+        assert_eq!(count(&cluster, &all), 0);
     }
 
     #[test]

@@ -20,14 +20,14 @@ pub const GANETI: &str = "vcluster";
 /// The same for those of Pacemaker.
 pub const PACEMAKER: &str = "pcluster";
 
-/// Longest time for one that is brought up.
-const UP: Duration = Duration::from_secs(400);
+/// Longest time for one that is brought up, on a busy machine, too.
+const UP: Duration = Duration::from_secs(1200);
 
 /// Longest time for one that is reset, or taken down.
-const RESET: Duration = Duration::from_secs(180);
+const RESET: Duration = Duration::from_secs(600);
 
 /// Longest time for a command on a node.
-const EXEC: Duration = Duration::from_secs(120);
+const EXEC: Duration = Duration::from_secs(300);
 
 /// Clusters to take down when the suite is interrupted.
 static OURS: Mutex<Vec<(&str, PathBuf)>> = Mutex::new(Vec::new());
@@ -115,7 +115,7 @@ impl Cluster {
     pub fn power(&self, node: &str, state: &str) -> anyhow::Result<()> {
         fs::write(self.path("power").join(node), format!("{state}\n"))?;
         let seen = self.path("nodes").join(node).join("power");
-        wait_for(&format!("{node} to power {state}"), Duration::from_secs(60), || {
+        wait_for(&format!("{node} to power {state}"), EXEC, || {
             fs::read_to_string(&seen).is_ok_and(|text| text.trim() == state)
         })
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 pub const END: u8 = 3;
 
 /// Longest wait for an answer.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// Sends a message.
 pub fn send(stream: &mut impl Write, message: &str) -> std::io::Result<()> {

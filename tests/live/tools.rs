@@ -11,7 +11,7 @@ use crate::child::{self, Output};
 use crate::original;
 
 /// Longest run of a tool that only reads.
-pub const READING: Duration = Duration::from_secs(120);
+pub const READING: Duration = Duration::from_secs(300);
 
 /// Our program, if not the one that was built with this suite.
 pub static PROGRAM: OnceLock<PathBuf> = OnceLock::new();

@@ -38,6 +38,43 @@ fn a_run_on_its_own_result_does_nothing() {
     }
 }
 
+/// `--all` stops what only a node that goes has the disks of: each interruption is named with its length, and the
+/// commands, the plan and the document are of one mind.
+#[test]
+fn with_all_disks_of_one_node_are_copied_while_their_instance_is_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("cluster.data");
+    let nodes = ["n1|16384|0|16384|102400|102400|8|M|u|1", "n2|16384|0|15360|102400|96400|8|N|u|1"].join("\n");
+    fs::write(&file, format!("g|u|preferred||\n\n{nodes}\n\np|1024|6000|1|running|Y|n2||plain||1\n\n")).unwrap();
+    let words = ["--minimal-resources=1", "--target-resources=2", "--no-capacity-checks"];
+    let answer = |more: &[&str]| hsqueeze(&file, &[&words[..], more].concat());
+    for drbd in [&[][..], &["--drbd"]] {
+        assert_eq!(answer(drbd), ("'No action'\n".to_owned(), String::new()));
+    }
+    let (commands, warned) = answer(&["--all", "-C"]);
+    assert!(commands.starts_with("'Nodes to offline'\nn2\n"), "{commands}");
+    assert!(commands.contains("  gnt-instance move -f -n n1 p\n"), "{commands}");
+    // 60 s to stop and start, 15 s for the copy, 6000 MiB at 60 MiB/s
+    let time = "2 min 55 s";
+    assert_eq!(
+        warned,
+        format!("Warning: instance p is stopped while its disks are copied from n2 to n1, for about {time}\n")
+    );
+    let (plan, _) = answer(&["--all", "--print-plan=text"]);
+    assert!(plan.contains(&format!(" p n2 => n1, stopped while its disks are copied, {time}\n")), "{plan}");
+    let (line, _) = answer(&["--all", "-q"]);
+    assert_eq!(
+        line,
+        "hsqueeze: would power down 1 node (n2) with 1 move (1 instance is stopped for a copy of its disks)\n"
+    );
+    let (document, _) = answer(&["--all", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let step = &document["groups"][0]["steps"][0];
+    assert_eq!((&step["move"], &step["notation"]), (&"move-disks".into(), &"m:n1".into()));
+    assert_eq!(step["commands"], serde_json::json!(["gnt-instance move -f -n n1 p"]));
+    assert_eq!(answer(&["--all", "--exclude-instances=p"]).0, "'No action'\n");
+}
+
 #[test]
 fn equal_reserves_are_warned_about_unless_they_differ() {
     let warns = |words: &[&str]| hsqueeze(&fixture("order.data"), words).1.contains("Warning: ");

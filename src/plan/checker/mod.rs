@@ -22,7 +22,7 @@ pub use self::score::{WrongScore, check_scores};
 pub(super) use self::state::{NodeFigures, ReplayedCluster};
 use super::jobset::Jobset;
 use crate::model::{
-    Cluster, InstanceIdx, Leg, Mib, Mirroring, Move, NodeIdx, Placement, PolicyBreach, Rule, Step,
+    Cluster, Immobile, InstanceIdx, Leg, Mib, Mirroring, Move, NodeIdx, Placement, PolicyBreach, Rule, Step,
 };
 
 /// Facts about how a plan was made that the checker has to know.
@@ -217,7 +217,9 @@ impl Checker<'_> {
                 return Err(Fault::NoNode(node.get()));
             }
         }
-        if !instance.is_movable() || !instance.template.is_movable() || !instance.auto_balance {
+        // a template ties instances to their nodes for balancing; stopped, they go where their disks are copied
+        let is_tied = instance.immobile == Some(Immobile::Template) && !instance.forthcoming;
+        if !(instance.is_movable() || is_tied) || !instance.auto_balance {
             return Err(Fault::Immovable);
         }
         let from = self.state.placement(step.instance);
@@ -244,7 +246,9 @@ impl Checker<'_> {
         let group = cluster.node(step.to.primary).spec.group;
         let before = GroupMemory::of(&self.state, group).filter(|_| !forced);
         let to = match (instance.template.mirroring(), step.mv, s) {
-            (Mirroring::External, Move::FailoverTo(t), _) => self.single(step.instance, p, t, s)?,
+            (Mirroring::External | Mirroring::None, Move::FailoverTo(t), _) => {
+                self.single(step.instance, p, t, s)?
+            }
             (Mirroring::Internal, mv, Some(s)) if s != p => self.mirrored(step.instance, p, s, mv)?,
             _ => return Err(Fault::WrongKind),
         };
@@ -262,7 +266,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A failover or migration of an externally mirrored instance.
+    /// A failover or migration of an externally mirrored instance, or a copy of one that is stopped.
     fn single(
         &mut self,
         i: InstanceIdx,
@@ -270,7 +274,9 @@ impl Checker<'_> {
         t: NodeIdx,
         s: Option<NodeIdx>,
     ) -> Result<Placement, Fault> {
-        migrates(&self.state, p, t)?;
+        if self.state.cluster.instance(i).template.is_movable() {
+            migrates(&self.state, p, t)?;
+        }
         let forced = self.soft || self.offline(p);
         self.state.leave_all(i);
         arrive_primary(&mut self.state, i, t, forced)?;

@@ -7,7 +7,7 @@ use super::deep::DeepView;
 use super::explain::Explained;
 use super::{Generator, Nodes, Score, kind, texts};
 use crate::model::{Cluster, Concession, Step};
-use crate::plan::command::{commands, notation};
+use crate::plan::command::{commands, step_notation};
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
 use crate::search::Stopped;
@@ -133,8 +133,11 @@ pub fn steps<E>(
         Ok(PlanStep {
             number,
             instance: cluster.instance(step.instance).name.clone(),
-            kind: kind(step.mv),
-            notation: notation(cluster, step.mv),
+            kind: match step.copies_while_stopped(cluster) {
+                true => "move-disks",
+                false => kind(step.mv),
+            },
+            notation: step_notation(cluster, step),
             from: Nodes::of(cluster, step.from),
             to: Nodes::of(cluster, step.to),
             score: step.score,

@@ -8,7 +8,7 @@ pub use self::drawing::{bars, dot, svg};
 use super::number::counted;
 use crate::model::shown::shown_name;
 use crate::model::{Concession, Mib, Placement};
-use crate::plan::durations::{Rates, critical_path, data};
+use crate::plan::durations::{LegKind, Rates, critical_path, data, ways};
 use crate::plan::graph::{Edge, EdgeReason, StepIdx, Strength};
 use crate::plan::stream::{PlanSchedule, StreamLimits};
 use crate::plan::work::{Relocation, Work, WorkStep};
@@ -114,7 +114,9 @@ pub fn what(step: &WorkStep) -> String {
                 }
                 Concession::None | Concession::Restart => String::new(),
             };
-            format!("{name} {} => {}{conceded}", place(from), place(to))
+            let stops = ways(step).contains(&LegKind::MovesDisks);
+            let stopped = if stops { ", stopped while its disks are copied" } else { "" };
+            format!("{name} {} => {}{stopped}{conceded}", place(from), place(to))
         }
         _ => step.task.named(name),
     }

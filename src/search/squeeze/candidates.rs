@@ -40,7 +40,8 @@ pub(super) fn online_candidates(
     standby.into_iter().map(|(_, standby)| standby).collect()
 }
 
-/// The nodes that may be freed, most instances first.
+/// The nodes that may be freed, in the order in which they are listed: most instances that have to be stopped first,
+/// then most instances.
 pub(super) fn offline_candidates(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -50,7 +51,8 @@ pub(super) fn offline_candidates(
     let mut candidates: Vec<NodeIdx> = online.filter(|n| refusal(cluster, *n, options).is_none()).collect();
     let count = |node: &NodeIdx| {
         let state = &cluster.node(*node).state;
-        state.primaries.len() + state.secondaries.len()
+        let stopped = state.primaries.iter().filter(|i| !cluster.instance(**i).template.is_movable());
+        (stopped.count(), state.primaries.len() + state.secondaries.len())
     };
     candidates.sort_by_key(|node| std::cmp::Reverse(count(node)));
     candidates

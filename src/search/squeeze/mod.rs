@@ -29,7 +29,7 @@ use self::standby::{SizeSource, Sizes};
 use super::why::Hurdle;
 use super::{BalanceOptions, Deadline, Stopped};
 use crate::model::standby::NodeSize;
-use crate::model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, Mirroring, NodeIdx, Step};
+use crate::model::{Cluster, Draft, GroupIdx, Immobile, Instance, InstanceIdx, Mirroring, NodeIdx, Step};
 use crate::search::moves::MoveRules;
 
 /// Which instances may be moved.
@@ -40,7 +40,7 @@ pub enum Reach {
     External,
     /// DRBD instances, too: primaries and secondaries (`--drbd`).
     Drbd,
-    /// Whatever balancing can move (`--all`).
+    /// Those besides whose disks only their node has: they are stopped while their disks are copied (`--all`).
     All,
 }
 
@@ -260,6 +260,19 @@ fn out_of_reach(cluster: &Cluster, reach: Reach) -> Vec<InstanceIdx> {
     }
 }
 
+/// Instances that only a copy of their disks brings to another node, where that may be: their node is online, and
+/// nothing but their template ties them to it. [`MoveRules`] let them move once their node is switched off.
+fn loosened(cluster: &Cluster, reach: Reach) -> Vec<InstanceIdx> {
+    let is_meant = |i: &&Instance| {
+        let is_there = !cluster.node(i.primary).spec.offline && !i.forthcoming;
+        i.immobile == Some(Immobile::Template) && is_there
+    };
+    match reach {
+        Reach::All => cluster.instances.iter().filter(is_meant).map(|i| i.idx).collect(),
+        Reach::External | Reach::Drbd => Vec::new(),
+    }
+}
+
 /// Decides for each of some groups what is to be done. Groups that need more nodes are
 /// served first if the number of nodes is limited.
 pub fn squeeze(cluster: &Cluster, groups: &[GroupIdx], options: &SqueezeOptions) -> Squeeze {
@@ -278,8 +291,15 @@ pub fn squeeze_watched(
     options: &SqueezeOptions,
     watch: SqueezeWatch<'_>,
 ) -> Squeeze {
-    let mut after = Draft::of(cluster);
     let out_of_reach = out_of_reach(cluster, options.reach);
+    let loosened = loosened(cluster, options.reach);
+    let free = (!loosened.is_empty()).then(|| {
+        let mut free = Draft::of(cluster);
+        free.set_immobile(&loosened, None);
+        free.into_cluster()
+    });
+    let cluster = free.as_ref().unwrap_or(cluster);
+    let mut after = Draft::of(cluster);
     harm::hold(&mut after, &out_of_reach);
     let mut left = options.max_nodes.unwrap_or(usize::MAX);
     let scopes: Vec<trial::GroupScope<'_>> =
@@ -297,6 +317,7 @@ pub fn squeeze_watched(
     }
     plans.sort_by_key(|plan| plan.group);
     harm::release(&mut after, &out_of_reach);
+    after.set_immobile(&loosened, Some(Immobile::Template));
     let mut after = after.into_cluster();
     for plan in &plans {
         standby::retag(&mut after, plan);

@@ -67,6 +67,35 @@ fn what_is_stuck_elsewhere_does_not_keep_nodes_online() {
     assert_eq!(names(&cluster, &run(&cluster, &options()).nodes), ["b"]);
 }
 
+/// What only its own node has is stopped and copied where all may move: off the node that goes, and nowhere else.
+#[test]
+fn with_all_a_node_gets_free_of_disks_that_only_it_has() {
+    let nodes = [node("a", 4000, "M", ""), node("b", 3900, "N", ""), node("off", 3900, "Y", "")];
+    let instances =
+        ["p|100|70|1|running|Y|b||plain||1", "f|100|70|1|ADMIN_down|Y|b||file||1", "stuck|100|0|1|running|Y|off||plain||1"];
+    let cluster = built(&nodes, &instances);
+    for reach in [Reach::External, Reach::Drbd] {
+        let plan = run(&cluster, &SqueezeOptions { reach, ..options() });
+        assert_eq!(why(&cluster, &plan, "b"), Hindrance::NotInReach(InstanceIdx::new(0)));
+    }
+    let all = SqueezeOptions { reach: Reach::All, ..options() };
+    let Squeeze { plans, after, .. } = squeeze(&cluster, &[group()], &all);
+    assert_eq!(names(&cluster, &plans[0].nodes), ["b"]);
+    assert!(plans[0].steps.iter().all(|step| step.copies_while_stopped(&cluster)));
+    let to: Vec<usize> = after.instances.iter().map(|instance| instance.primary.get()).collect();
+    assert_eq!(to, [0, 0, 2]);
+    assert_eq!(after.nodes[0].state.ledger.disk_free.0, 90_000 - 70);
+    // who is excluded stays
+    let mut excluded = Draft::of(&cluster);
+    excluded.set_immobile(&[InstanceIdx::new(1)], Some(Immobile::Excluded));
+    let plan = run(&excluded, &all);
+    assert_eq!(why(&cluster, &plan, "b"), Hindrance::Fixed(InstanceIdx::new(1)));
+    // there has to be room for the disks
+    let small = [node("a", 4000, "M", "").replace("90000|90000", "90000|60"), node("b", 3900, "N", "")];
+    let plan = run(&built(&small, &instances[..1]), &all);
+    assert_eq!(plan.decision, Decision::Nothing);
+}
+
 #[test]
 fn a_node_that_is_off_counts_by_its_tag_a_file_or_its_like() {
     let full = |tags: &str| {
@@ -167,7 +196,8 @@ fn nodes_say_why_they_stay() {
     assert_eq!(why(&cluster, &plan, "pri"), Hindrance::NotInReach(instance(2)));
     assert_eq!(why(&cluster, &plan, "sec"), Hindrance::SecondaryOf(instance(2)));
     let plan = run(&cluster, &SqueezeOptions { reach: Reach::All, max_nodes: Some(0), ..options() });
-    assert_eq!(why(&cluster, &plan, "file"), Hindrance::Fixed(instance(0)));
+    assert_eq!(why(&cluster, &plan, "file"), Hindrance::MaxNodes);
+    assert_eq!(why(&cluster, &plan, "fixed"), Hindrance::Fixed(instance(1)));
     assert_eq!(why(&cluster, &plan, "free"), Hindrance::MaxNodes);
     let left_alone = vec![NodeIdx::new(5)];
     let plan = run(&cluster, &SqueezeOptions { left_alone, ..options() });

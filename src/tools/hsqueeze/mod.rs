@@ -3,6 +3,7 @@
 mod approved;
 mod commands;
 mod execute;
+mod interruptions;
 mod planning;
 mod run;
 mod squeeze_run;
@@ -61,7 +62,7 @@ pub const SPEC: Spec = Spec {
             o.reach = o.reach.max(Reach::Drbd)
         })
         .added(),
-        OptionDef::flag("all", "try every node, whatever its instances are; includes --drbd", |o| {
+        OptionDef::flag("all", "move all instances: also DRBD ones, and those with disks on one node only, which are stopped while their disks are copied", |o| {
             o.reach = Reach::All
         })
         .added(),

@@ -5,6 +5,7 @@ use anyhow::{Context, bail};
 use super::approved;
 use super::commands::{all_lines, calls};
 use super::execute::{ClusterAccess, execute};
+use super::interruptions::Interruptions;
 use super::planning::{Planning, show_text};
 use super::squeeze_run::HsqueezeEnd;
 use super::{ExitStatus, Options, SPEC};
@@ -94,6 +95,8 @@ pub fn run(
     if let Some(stopped) = found.stopped {
         output.error_line(&format!("{} ended the search early", stopped.subject()))?;
     }
+    let interruptions = Interruptions::of(planning, cluster, &found)?;
+    interruptions.warn(output)?;
     if !options.execution.prints_document() {
         show(planning, &asked, (cluster, cib), &found, output)?;
     }
@@ -127,8 +130,12 @@ pub fn run(
         return switch_in_pacemaker(options, cib, cluster, &found, output);
     }
     if let Some(access) = access.filter(|_| !idle) {
+        interruptions.check_source(options)?;
         let question = view::summary(&view::planned(&found, cluster), view::Tense::Planned);
-        if !options.execution.yes && ask(&format!("{question}. Execute?"), output)? == Consent::No {
+        let consented = options.execution.yes
+            || ask(&format!("{question}. Execute?"), output)? == Consent::Yes
+                && interruptions.consented(output)? == Consent::Yes;
+        if !consented {
             output.error_line("Nothing was executed.")?;
             return Ok(ExitStatus::Failure);
         }

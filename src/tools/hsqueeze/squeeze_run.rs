@@ -11,6 +11,7 @@ use crate::execute::signals::Signals;
 use crate::execute::{Ending, JobClient, StepReport, StepState};
 use crate::model::Cluster;
 use crate::model::shown::shown_name;
+use crate::plan::durations::{LegKind, ways};
 use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::graph::StepIdx;
 use crate::plan::switching;
@@ -123,7 +124,8 @@ impl<'a> SqueezeRun<'a> {
     fn nothing_yet(&self, current: &Current) -> GroupResult {
         let group = self.several.then(|| current.before.group(current.plan.group).name.clone());
         let Current { plan, .. } = current;
-        GroupResult { group, decision: plan.decision, nodes: Vec::new(), moves: 0, enough: plan.enough }
+        let (decision, enough) = (plan.decision, plan.enough);
+        GroupResult { group, decision, nodes: Vec::new(), moves: 0, copies: 0, enough }
     }
 
     /// The plan of the same group on the cluster as it is now, if the group still exists.
@@ -320,7 +322,9 @@ fn count(ran: &Ran, task: &Task, result: &mut GroupResult) {
     let steps = ran.header.work.steps.iter().zip(&ran.report.steps);
     for (step, _) in steps.filter(|(_, report)| report.state == StepState::Done) {
         if matches!(step.task, Task::Move(_)) {
-            result.moves += usize::from(!missed(step, false));
+            let made = usize::from(!missed(step, false));
+            result.moves += made;
+            result.copies += if ways(step).contains(&LegKind::MovesDisks) { made } else { 0 };
         } else if step.task == *task && !missed(step, true) {
             result.nodes.push(step.subject.clone());
         }

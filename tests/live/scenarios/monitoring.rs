@@ -16,7 +16,7 @@ const REPORT: &str = ":1815/1/report/default/cpu-avg-load";
 /// What stands before the load in a report.
 const LOAD: &str = "\"cpu_total\":";
 /// How long a daemon may take to measure its node.
-const MEASURING: Duration = Duration::from_secs(120);
+const MEASURING: Duration = Duration::from_secs(300);
 
 /// Our hbal on the master, asking the real daemons and asking daemons whose answers stay
 /// as they are; with these it says what the reference says.

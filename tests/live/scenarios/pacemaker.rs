@@ -44,7 +44,7 @@ pub fn survives_as_said(cluster: &Cluster) -> anyhow::Result<()> {
         down == ids("down") && leaves == moved
     };
     let mut real = Places::new();
-    wait_for("what was said of the loss", Duration::from_secs(30), || {
+    wait_for("what was said of the loss", Duration::from_secs(120), || {
         real = running(cluster).unwrap_or_default();
         as_said(&real)
     })

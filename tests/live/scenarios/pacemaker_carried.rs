@@ -15,7 +15,7 @@ use crate::cluster::{Cluster, wait_for};
 use crate::tools::READING;
 
 /// A whole run.
-const RUN: Duration = Duration::from_secs(60);
+const RUN: Duration = Duration::from_secs(300);
 /// A placement that is not the cluster's own.
 const OTHER: [&str; 2] = ["--strategy", "optimal"];
 

@@ -16,7 +16,7 @@ use crate::tools::{self, READING};
 /// Where all tags of repairs begin.
 const P: &str = "ganeti:watcher:autorepair:";
 /// Until everything is mended.
-const WHOLE: Duration = Duration::from_secs(180);
+const WHOLE: Duration = Duration::from_secs(900);
 
 /// Runs of our harep on a cluster.
 struct Harep<'a> {

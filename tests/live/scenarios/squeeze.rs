@@ -347,7 +347,7 @@ pub fn killed(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(output.stdout.is_empty(), "a plan beside another run{}", output.streams());
     running.signal(rustix::process::Signal::KILL)?;
     running.wait(READING)?.expect(128 + 9)?;
-    wait_for("the jobs to end", Duration::from_secs(60), || {
+    wait_for("the jobs to end", WHOLE, || {
         luxi::jobs(cluster.socket(), 0).is_ok_and(|jobs| !jobs.iter().any(luxi::QueuedJob::is_pending))
     })?;
     squeeze.run(&["--yes", "--resume", &journal])?.good()?;

@@ -13,6 +13,7 @@ use crate::model::{
 use crate::score::Board;
 use crate::score::metrics::{Aggregate, Count, LANES, Lanes, TABLE, lane};
 use crate::search::MoveRules;
+use crate::search::moves::Repertoire;
 
 /// Instead of a slot where there is no node.
 pub const NOWHERE: u32 = u32::MAX;
@@ -175,9 +176,8 @@ impl<'c> Terrain<'c> {
         let takes_part = |i: &&Instance| {
             i.is_movable()
                 && i.auto_balance
-                && i.template.is_movable()
                 && (!options.evacuate || is_on_offline(cluster, i))
-                && can_move(i, &rules)
+                && can_move(cluster, i, &rules)
         };
         let there = cluster.instances_on(nodes);
         let movable: Vec<&Instance> = there.iter().map(|i| cluster.instance(*i)).filter(takes_part).collect();
@@ -392,9 +392,9 @@ fn deviations(board: &Board) -> [f64; LANES] {
     deviations
 }
 
-fn can_move(instance: &Instance, rules: &MoveRules) -> bool {
+fn can_move(cluster: &Cluster, instance: &Instance, rules: &MoveRules) -> bool {
     match instance.template.mirroring() {
-        Mirroring::None => false,
+        Mirroring::None => !Repertoire::of(cluster, instance, false, rules).to_target.is_empty(),
         Mirroring::External => rules.instance_moves,
         Mirroring::Internal => {
             (rules.disk_moves || rules.instance_moves)

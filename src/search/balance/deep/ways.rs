@@ -63,7 +63,8 @@ impl Terrain<'_> {
         }
         let (p, s, t, u) = (of.home.primary, of.home.secondary, seat.primary, seat.secondary);
         if !of.mirrored {
-            return of.mem;
+            let instance = self.instance(mobile);
+            return if instance.template.is_movable() { of.mem } else { instance.disk.0 };
         }
         let copies = i64::from(t != p && t != s) + i64::from(u != p && u != s);
         let migrations = match (t == p, u == s) {
@@ -92,7 +93,7 @@ impl Terrain<'_> {
             && to.primary != from.primary
             && to.secondary == NOWHERE
             && named != Some(node)
-            && self.migrates(from.primary, to.primary);
+            && (self.migrates(from.primary, to.primary) || !self.instance(mobile).template.is_movable());
         let strictness = self.strictness(self.spec(from.primary).offline);
         possible.then_some(Way {
             mv: Move::FailoverTo(to.primary),

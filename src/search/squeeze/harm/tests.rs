@@ -205,7 +205,7 @@ fn tagged_cluster() -> impl Strategy<Value = (Cluster, SqueezeOptions)> {
                 }
                 used[p] += mem * 100;
                 let (place, template) = match kind {
-                    0 => (format!("n{p}"), "plain"),
+                    0 => (format!("n{p}"), ["plain", "file"][at % 2]),
                     1..=4 => (format!("n{p}:n{s}"), "drbd"),
                     _ => (format!("n{p}"), "ext"),
                 };
@@ -235,10 +235,22 @@ fn tagged_cluster() -> impl Strategy<Value = (Cluster, SqueezeOptions)> {
     )
 }
 
-/// Migrations only to nodes that have the tag of the node before.
+/// Migrations only to nodes that have the tag of the node before. What is stopped goes anywhere.
 fn migrate_rightly(cluster: &Cluster, steps: &[Step]) -> bool {
     let tag = |node: NodeIdx| cluster.node(node).spec.tags.iter().find(|tag| tag.starts_with("hv:"));
-    steps.iter().all(|step| tag(step.from.primary) == tag(step.to.primary))
+    let fits = |step: &Step| tag(step.from.primary) == tag(step.to.primary);
+    steps.iter().all(|step| step.copies_while_stopped(cluster) || fits(step))
+}
+
+/// Instances are stopped only with `--all`, only to leave a node that goes, and once.
+fn stop_rightly(cluster: &Cluster, plan: &GroupPlan, reach: Reach) -> bool {
+    let stopping: Vec<&Step> = plan.steps.iter().filter(|step| step.copies_while_stopped(cluster)).collect();
+    let mut stopped: Vec<InstanceIdx> = stopping.iter().map(|step| step.instance).collect();
+    stopped.sort_unstable();
+    let once = stopped.windows(2).all(|two| two[0] != two[1]);
+    let leaves = |step: &&Step| plan.nodes.contains(&step.from.primary);
+    let condenses = reach == Reach::All && plan.decision == Decision::Condense;
+    stopping.is_empty() || condenses && once && stopping.iter().all(leaves)
 }
 
 proptest! {
@@ -255,6 +267,7 @@ proptest! {
             prop_assert!(*was || !is || node.spec.offline, "{}: {:?} {:?}", node.spec.name, before, now);
         }
         prop_assert!(migrate_rightly(&cluster, &plans[0].steps));
+        prop_assert!(stop_rightly(&cluster, &plans[0], options.reach));
         if plans[0].decision != Decision::Expand {
             prop_assert!(now.shared <= before.shared && now.missed <= before.missed, "{:?} {:?}", before, now);
         }

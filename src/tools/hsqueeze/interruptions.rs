@@ -1,0 +1,111 @@
+//! What is said of instances that are stopped while their disks are copied.
+
+use anyhow::bail;
+
+use super::Options;
+use super::approved::whole;
+use super::planning::Planning;
+use crate::model::Cluster;
+use crate::model::shown::{printable, shown_name};
+use crate::plan::durations::{LegKind, ways};
+use crate::plan::work::{Relocation, Work};
+use crate::report::number::counted;
+use crate::report::timetable::duration;
+use crate::search::squeeze::Squeeze;
+use crate::tools::execution::{Consent, ask};
+use crate::tools::output::Output;
+use crate::tools::summing_up::times_of;
+
+/// Most characters of a warning or a question.
+const LINE: usize = 400;
+
+/// An instance that is stopped for a copy of its disks.
+struct Interruption {
+    instance: String,
+    from: String,
+    to: String,
+    /// How long it is stopped, by the duration model.
+    seconds: f64,
+}
+
+/// All interruptions of some plans.
+pub struct Interruptions(Vec<Interruption>);
+
+impl Interruptions {
+    /// Looks for interruptions in the plans of all groups.
+    ///
+    /// # Errors
+    /// A name that Ganeti cannot have; a journal that speeds are to be taken from.
+    pub fn of(planning: &Planning<'_>, cluster: &Cluster, found: &Squeeze) -> anyhow::Result<Interruptions> {
+        let mut steps = found.plans.iter().flat_map(|plan| &plan.steps);
+        if !steps.any(|step| step.copies_while_stopped(cluster)) {
+            return Ok(Interruptions(Vec::new()));
+        }
+        Interruptions::of_work(&whole(planning, cluster, found)?, planning.options)
+    }
+
+    fn of_work(work: &Work, options: &Options) -> anyhow::Result<Interruptions> {
+        let Some(table) = times_of(Some(work), options)? else { return Ok(Interruptions(Vec::new())) };
+        let steps = work.steps.iter().zip(&table.seconds);
+        let stopping = steps.filter(|(step, _)| ways(step).contains(&LegKind::MovesDisks));
+        let of_relocation = |relocation: &Relocation, instance: &str, seconds: f64| Interruption {
+            instance: shown_name(instance).to_string(),
+            from: shown_name(&relocation.from.primary).to_string(),
+            to: shown_name(&relocation.to.primary).to_string(),
+            seconds,
+        };
+        let found = stopping.flat_map(|(step, seconds)| {
+            step.relocations().iter().map(|relocation| of_relocation(relocation, &step.subject, *seconds))
+        });
+        Ok(Interruptions(found.collect()))
+    }
+
+    /// Warns of each interruption, on standard error.
+    ///
+    /// # Errors
+    /// Standard error.
+    pub fn warn(&self, output: &mut Output) -> anyhow::Result<()> {
+        for Interruption { instance, from, to, seconds } in &self.0 {
+            let time = duration(*seconds);
+            let line = format!(
+                "Warning: instance {instance} is stopped while its disks are copied from {from} to {to}, for about {time}"
+            );
+            output.error_line(&printable(&line, LINE))?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the way to the cluster can stop instances for copies of their disks.
+    ///
+    /// # Errors
+    /// The remote API cannot.
+    pub fn check_source(&self, options: &Options) -> anyhow::Result<()> {
+        let Some(first) = self.0.first().filter(|_| options.load.source.rapi.is_some()) else { return Ok(()) };
+        bail!(
+            "hsqueeze: the remote API cannot move instances with disks on one node only, such as {}: \
+             use --luxi on the master, or leave --all out",
+            first.instance
+        );
+    }
+
+    /// Asks if the instances may be stopped; a plan without interruptions needs no answer.
+    ///
+    /// # Errors
+    /// The terminal.
+    pub fn consented(&self, output: &mut Output) -> anyhow::Result<Consent> {
+        if self.0.is_empty() {
+            return Ok(Consent::Yes);
+        }
+        let total = duration(self.0.iter().map(|of| of.seconds).sum());
+        let names: Vec<&str> = self.0.iter().map(|of| of.instance.as_str()).collect();
+        let (count, those) = match names.len() {
+            1 => ("1 instance is".to_owned(), "it"),
+            many => (format!("{} are", counted(many, "instance")), "them"),
+        };
+        let question = format!(
+            "{count} stopped while disks are copied, for about {total} in all: {}. Stop {those}?",
+            names.join(", ")
+        );
+        Ok(ask(&printable(&question, LINE), output)?)
+    }
+}
