@@ -82,7 +82,7 @@ mod tests {
             to: place("b"),
             concession: Concession::None,
         });
-        let freight = Some(Freight { memory: Some(100), disk: 0, groups: Vec::new() });
+        let freight = Some(Freight { memory: Some(100), disk: 0, stops: false, groups: Vec::new() });
         WorkStep { subject: "i".to_owned(), task, opcodes, freight }
     }
 

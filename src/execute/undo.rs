@@ -7,7 +7,7 @@ use crate::plan::work::{Builder, Task, Work, WorkStep};
 
 /// The steps that take back what a run that was to power nodes down has done to those
 /// that still have their power: they come into use again, and lose the tags that they got.
-/// Instances stay where they are now.
+/// Instances stay where they are now; one that may have been left stopped by a copy of its disks is started.
 ///
 /// A node whose power may be going off stays out of use.
 ///
@@ -26,7 +26,18 @@ pub fn undo(work: &Work, report: &Report) -> Result<Work, Impossible> {
     undoing.nodes(&Task::Undrain, owned(&drained), |node| vec![Opcode::set_drained(node, false)]);
     let tagged = owned(&with(&Task::Tag));
     undoing.nodes(&Task::Untag, tagged, |node| vec![Opcode::untag_node(node, tags(work, node))]);
+    undoing.starts(stopped(work, report));
     undoing.finish()
+}
+
+/// The instances that a failed copy of their disks may have left stopped.
+fn stopped<'w>(work: &'w Work, report: &Report) -> impl Iterator<Item = &'w str> {
+    let steps = work.steps.iter().zip(&report.steps);
+    let broken = steps.filter(|(step, report)| {
+        let stops = step.freight.as_ref().is_some_and(|freight| freight.stops);
+        stops && report.began && !matches!(report.state, StepState::Done | StepState::NotStarted)
+    });
+    broken.map(|(step, _)| step.subject.as_str())
 }
 
 /// The nodes that the work is to power down.
@@ -65,6 +76,7 @@ mod tests {
     use super::super::report::Ending;
     use super::super::report::StepReport;
     use super::*;
+    use crate::plan::work::Freight;
 
     /// Two nodes on their way down.
     fn work() -> Work {
@@ -101,6 +113,36 @@ mod tests {
         let undoing = undo(&work, &report).unwrap();
         assert_eq!(undoing.fault(), None);
         undoing.steps.iter().map(WorkStep::title).collect()
+    }
+
+    #[test]
+    fn who_was_stopped_for_a_copy_that_failed_is_started() {
+        let mut work = work();
+        let freight = Some(Freight { stops: true, ..Freight::default() });
+        let moved = |name: &str, freight| WorkStep {
+            subject: name.to_owned(),
+            task: Task::Stop,
+            opcodes: Vec::new(),
+            freight,
+        };
+        work.steps = vec![
+            moved("i", freight.clone()),
+            moved("j", freight.clone()),
+            moved("k", freight),
+            moved("l", None),
+        ];
+        let step =
+            |state, began| StepReport { state, began, jobs: Vec::new(), message: None, cleanup: Vec::new() };
+        let steps = vec![
+            step(StepState::Done, true),
+            step(StepState::Failed, true),
+            step(StepState::Failed, false),
+            step(StepState::Failed, true),
+        ];
+        let undoing = undo(&work, &Report { ending: Ending::Failed, steps }).unwrap();
+        assert_eq!(undoing.fault(), None);
+        assert_eq!(undoing.steps.iter().map(WorkStep::title).collect::<Vec<_>>(), ["start j"]);
+        assert_eq!(undoing.steps[0].opcodes, [Opcode::startup("j")]);
     }
 
     #[test]

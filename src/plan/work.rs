@@ -119,6 +119,9 @@ pub struct Freight {
     pub memory: Option<i64>,
     /// Disks that are copied when the secondary node is replaced, in MiB.
     pub disk: i64,
+    /// True if the instance runs, and is stopped while its disks are copied.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stops: bool,
     /// Names of the node groups that it touches.
     pub groups: Vec<String>,
 }

@@ -44,8 +44,10 @@ fn a_run_on_its_own_result_does_nothing() {
 fn with_all_disks_of_one_node_are_copied_while_their_instance_is_stopped() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("cluster.data");
-    let nodes = ["n1|16384|0|16384|102400|102400|8|M|u|1", "n2|16384|0|15360|102400|96400|8|N|u|1"].join("\n");
-    fs::write(&file, format!("g|u|preferred||\n\n{nodes}\n\np|1024|6000|1|running|Y|n2||plain||1\n\n")).unwrap();
+    let nodes =
+        ["n1|16384|0|16384|102400|102400|8|M|u|1", "n2|16384|0|15360|102400|96400|8|N|u|1"].join("\n");
+    fs::write(&file, format!("g|u|preferred||\n\n{nodes}\n\np|1024|6000|1|running|Y|n2||plain||1\n\n"))
+        .unwrap();
     let words = ["--minimal-resources=1", "--target-resources=2", "--no-capacity-checks"];
     let answer = |more: &[&str]| hsqueeze(&file, &[&words[..], more].concat());
     for drbd in [&[][..], &["--drbd"]] {
@@ -58,7 +60,9 @@ fn with_all_disks_of_one_node_are_copied_while_their_instance_is_stopped() {
     let time = "2 min 55 s";
     assert_eq!(
         warned,
-        format!("Warning: instance p is stopped while its disks are copied from n2 to n1, for about {time}\n")
+        format!(
+            "Warning: instance p is stopped while its disks are copied from n2 to n1, for about {time}\n"
+        )
     );
     let (plan, _) = answer(&["--all", "--print-plan=text"]);
     assert!(plan.contains(&format!(" p n2 => n1, stopped while its disks are copied, {time}\n")), "{plan}");

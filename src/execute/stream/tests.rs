@@ -105,7 +105,12 @@ fn header(case: &Case, on_failure: OnFailure) -> Header {
                 to: end,
                 concession: Concession::None,
             }),
-            freight: Some(Freight { memory: Some(1), disk: 1, groups: vec![format!("g{}", from % 2)] }),
+            freight: Some(Freight {
+                memory: Some(1),
+                disk: 1,
+                stops: false,
+                groups: vec![format!("g{}", from % 2)],
+            }),
             opcodes: (0..*opcodes).map(opcode).collect(),
             subject: instance,
         }

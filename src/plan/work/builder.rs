@@ -166,6 +166,14 @@ impl Builder {
         }
     }
 
+    /// One stage: instances are started, wherever they are.
+    pub fn starts<'i>(&mut self, instances: impl IntoIterator<Item = &'i str>) {
+        self.graph.barrier();
+        for name in instances {
+            self.touch(instance_step(name, Task::Start, Opcode::startup(name)), Vec::new());
+        }
+    }
+
     /// Adds a step about an instance, which waits for the last thing that was done to it or to its nodes.
     fn touch(&mut self, step: WorkStep, mut nodes: Vec<String>) {
         let at = StepIdx::new(self.steps.len());
@@ -305,5 +313,6 @@ fn freight(cluster: &Cluster, step: &Step) -> Freight {
         step.nodes(cluster).map(|node| cluster.group(cluster.node(node).spec.group).name.clone()).collect();
     groups.sort_unstable();
     groups.dedup();
-    Freight { memory: migrates.then_some(instance.mem.0), disk: instance.disk.0, groups }
+    let stops = step.copies_while_stopped(cluster) && instance.status.is_running();
+    Freight { memory: migrates.then_some(instance.mem.0), disk: instance.disk.0, stops, groups }
 }

@@ -71,8 +71,11 @@ fn what_is_stuck_elsewhere_does_not_keep_nodes_online() {
 #[test]
 fn with_all_a_node_gets_free_of_disks_that_only_it_has() {
     let nodes = [node("a", 4000, "M", ""), node("b", 3900, "N", ""), node("off", 3900, "Y", "")];
-    let instances =
-        ["p|100|70|1|running|Y|b||plain||1", "f|100|70|1|ADMIN_down|Y|b||file||1", "stuck|100|0|1|running|Y|off||plain||1"];
+    let instances = [
+        "p|100|70|1|running|Y|b||plain||1",
+        "f|100|70|1|ADMIN_down|Y|b||file||1",
+        "stuck|100|0|1|running|Y|off||plain||1",
+    ];
     let cluster = built(&nodes, &instances);
     for reach in [Reach::External, Reach::Drbd] {
         let plan = run(&cluster, &SqueezeOptions { reach, ..options() });

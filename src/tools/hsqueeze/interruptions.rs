@@ -80,7 +80,9 @@ impl Interruptions {
     /// # Errors
     /// The remote API cannot.
     pub fn check_source(&self, options: &Options) -> anyhow::Result<()> {
-        let Some(first) = self.0.first().filter(|_| options.load.source.rapi.is_some()) else { return Ok(()) };
+        let Some(first) = self.0.first().filter(|_| options.load.source.rapi.is_some()) else {
+            return Ok(());
+        };
         bail!(
             "hsqueeze: the remote API cannot move instances with disks on one node only, such as {}: \
              use --luxi on the master, or leave --all out",

@@ -174,6 +174,7 @@ pub const ALL: &[Scenario] = &[
     changes("repair-killed", Kind::Repairs, repair::killed),
     changes("repair-original", Kind::Repairs, repair::beside_the_original),
     changes("repair-fails", Kind::Repairs, repair::fails_for_good),
+    changes("squeeze-all", Kind::Repairs, squeeze::with_disks_of_one_node),
     changes("stream-undo", Kind::Shared, stream::applied_and_undone),
     changes("stream-window", Kind::Shared, stream::window_and_pause),
     changes("stream-replan", Kind::Small, stream::replanned),

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
@@ -352,4 +352,33 @@ pub fn killed(cluster: &Cluster) -> anyhow::Result<()> {
     })?;
     squeeze.run(&["--yes", "--resume", &journal])?.good()?;
     squeeze.only_off(&["node3", "node4"])
+}
+
+/// With `--all` an instance is stopped while the disks that only its node has are copied; if that fails, it is started
+/// where it was.
+pub fn with_disks_of_one_node(cluster: &Cluster) -> anyhow::Result<()> {
+    const ALL: &[&str] = &["--all", "--cooldown=1d"];
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    for node in ["node2", "node3", "node5"] {
+        cluster.exec(&["gnt-node", "add-tags", node, &format!("htools:switched:{now}")])?.good()?;
+    }
+    let squeeze = Squeeze::over_luxi(cluster)?;
+    let at = || -> anyhow::Result<(String, String)> {
+        let placements = placements(cluster)?;
+        let inst05 = placements.get("inst05.vc.test").context("inst05 is gone")?;
+        Ok((inst05.primary.clone(), inst05.status.clone()))
+    };
+    fs::write(cluster.path("faults"), "node4 dd\n")?;
+    let output = squeeze.execute(NIGHT, ALL)?.expect(1)?;
+    said(
+        &output.stderr,
+        &["Warning: instance inst05.vc.test is stopped while its disks are copied from node4.vc.test to "],
+    )?;
+    said(&output.stderr, &["taken back: undrain node4.vc.test, start inst05.vc.test"])?;
+    fs::remove_file(cluster.path("faults"))?;
+    ensure!(at()? == ("node4.vc.test".to_owned(), "running".to_owned()), "inst05: {:?}", at()?);
+    let output = squeeze.execute(NIGHT, ALL)?.good()?;
+    said(&output.stderr, &["(1 instance was stopped for a copy of its disks)"])?;
+    ensure!(at()?.0 != "node4.vc.test", "inst05: {:?}", at()?);
+    squeeze.only_off(&["node4"])
 }
