@@ -2,15 +2,18 @@
 //! takes it by the rules of the checker, which shares no code with the search.
 
 use crate::common::clusters::{Dice, Recipe, Style, cases};
+use htools::load::iallocator::Request;
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::raw::RawGroup;
 use htools::model::known_tags::DENY;
 use htools::model::{
-    AllocPolicy, Class, Cluster, Concession, GroupIdx, Instance, Mib, Move, NodeIdx, Placement, Step,
+    AllocPolicy, Class, Cluster, Concession, EvacMode, GroupIdx, Instance, Mib, Move, NodeIdx, Placement,
+    Step,
 };
-use htools::plan::checker::{Fault, check_crossings};
+use htools::plan::checker::{CheckOptions, Fault, check, check_crossings};
 use htools::search::groups::RegroupOptions;
 use htools::search::groups::compress::{Compressed, compress};
+use htools::search::requests::{Answer, Failure, Settings, answer};
 
 /// A cluster of two or three groups, some of which moves must not leave or enter.
 fn cluster(seed: u64) -> Cluster {
@@ -82,5 +85,112 @@ fn an_instance_that_goes_nowhere_has_no_way_out() {
         }
     }
     let counts = [goes, denied, unreached, unallocable];
+    assert!(counts.iter().all(|count| *count > 20), "{counts:?}");
+}
+
+/// hail asks neither for health nor for the policy of a group, as Ganeti's does: groups are left out of which the checker
+/// says that alone.
+fn is_asked(fault: &Fault) -> bool {
+    !matches!(fault, Fault::Health(_) | Fault::Policy(..))
+}
+
+/// What hail finds out about the way of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Finding {
+    Moves,
+    Stays,
+    /// As Ganeti's, it tries no other group where the way to the best one is closed, such as by migration tags.
+    StuckInBest,
+}
+
+/// What hail says of one instance, as a request wants.
+fn finding(cluster: &Cluster, request: Request, other_groups: bool) -> Finding {
+    let settings = Settings { no_capacity_checks: true, other_groups, ..Settings::default() };
+    let answer = answer(cluster.clone(), request, &settings).answer;
+    let Ok(Answer::Evacuated { moved, failed }) = answer else { panic!("{answer:?}") };
+    match (&moved[..], &failed[..]) {
+        ([_], []) => Finding::Moves,
+        ([], [(_, Failure::Stuck(_))]) if !other_groups => Finding::StuckInBest,
+        ([], [(_, Failure::NowhereElse(_, why))]) if matches!(**why, Failure::Stuck(_)) => {
+            Finding::StuckInBest
+        }
+        ([], [_]) => Finding::Stays,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_instance_that_hail_finds_no_other_group_for_has_no_way_out() {
+    let (mut goes, mut stays, mut unclear) = (0, 0, 0);
+    for seed in 1..=u64::from(cases(4000).cases) {
+        let cluster = cluster(seed);
+        for instance in &cluster.instances {
+            let is_single = Class::of(instance.template) == Class::Relocate && instance.secondary.is_none();
+            if !is_single || !instance.is_movable() || instance.forthcoming || !instance.auto_balance {
+                continue;
+            }
+            let ways = ways_out(&cluster, instance);
+            if ways.as_ref().is_err_and(|faults| !faults.iter().all(is_asked)) {
+                unclear += 1;
+                continue;
+            }
+            let request = Request::ChangeGroup { instances: vec![instance.idx], targets: Vec::new() };
+            match finding(&cluster, request, false) {
+                Finding::StuckInBest => unclear += 1,
+                found => {
+                    let goes_there = found == Finding::Moves;
+                    assert_eq!(goes_there, ways.is_ok(), "seed {seed}, {}: {ways:?}", instance.name);
+                    goes += usize::from(goes_there);
+                    stays += usize::from(!goes_there);
+                }
+            }
+        }
+    }
+    let counts = [goes, stays, unclear];
+    assert!(counts.iter().all(|count| *count > 100), "{counts:?}");
+}
+
+/// Nodes of its own group that take an instance by the rules of the checker.
+fn ways_within(cluster: &Cluster, instance: &Instance) -> Vec<NodeIdx> {
+    let group = cluster.node(instance.primary).spec.group;
+    let nodes = cluster.nodes_of(group);
+    let takes = |node: &NodeIdx| {
+        let [from, to] = [instance.primary, *node].map(|primary| Placement { primary, secondary: None });
+        let (mv, concession) = (Move::FailoverTo(*node), Concession::None);
+        let step = Step { instance: instance.idx, mv, from, to, score: 0.0, concession };
+        check(cluster, nodes, &[step], CheckOptions::default()).is_ok()
+    };
+    nodes.iter().copied().filter(takes).collect()
+}
+
+#[test]
+fn an_instance_that_hail_cannot_evacuate_has_no_way_within_its_group() {
+    let (mut goes, mut stays, mut leaves) = (0, 0, 0);
+    for seed in 1..=u64::from(cases(4000).cases) {
+        let cluster = cluster(seed);
+        for instance in &cluster.instances {
+            let is_single = Class::of(instance.template) == Class::Relocate && instance.secondary.is_none();
+            if !is_single || !instance.is_movable() || instance.forthcoming || !instance.auto_balance {
+                continue;
+            }
+            let request =
+                || Request::NodeEvacuate { instances: vec![instance.idx], mode: EvacMode::PrimaryOnly };
+            let found = finding(&cluster, request(), false) == Finding::Moves;
+            let ways = ways_within(&cluster, instance);
+            assert_eq!(found, !ways.is_empty(), "seed {seed}, {}: {ways:?}", instance.name);
+            goes += usize::from(found);
+            stays += usize::from(!found);
+            // elsewhere only where the own group has no room, and another one takes it
+            let out = ways_out(&cluster, instance);
+            if !found && !out.as_ref().is_err_and(|faults| !faults.iter().all(is_asked)) {
+                let elsewhere = finding(&cluster, request(), true);
+                let agrees =
+                    elsewhere == Finding::StuckInBest || (elsewhere == Finding::Moves) == out.is_ok();
+                assert!(agrees, "seed {seed}, {}: {elsewhere:?}, {out:?}", instance.name);
+                leaves += usize::from(elsewhere == Finding::Moves);
+            }
+        }
+    }
+    let counts = [goes, stays, leaves];
     assert!(counts.iter().all(|count| *count > 20), "{counts:?}");
 }

@@ -67,8 +67,9 @@ impl Placer {
             Placer::Allocate | Placer::AllocateSeveral => {
                 &["hail", "--no-capacity-checks", "-t", "cluster.data", "request.json"]
             }
+            // a request says nothing of the memory of KVM nodes themselves
             Placer::Relocate | Placer::EvacuateInstance | Placer::ChangeGroup => {
-                &["hail", "--no-capacity-checks", "request.json"]
+                &["hail", "--no-capacity-checks", "--static-kvm-node-memory=0", "request.json"]
             }
             Placer::Compress => &["hgroup", "compress", "-G", "g", "--no-capacity-checks"],
             Placer::BalanceGroups => &["hgroup", "balance", "--no-capacity-checks"],
@@ -103,6 +104,14 @@ impl Placer {
         matches!(self, Placer::Relocate | Placer::EvacuateInstance | Placer::ChangeGroup)
     }
 
+    /// Whether the tool has `--min-disk`; for the others no disk has to stay free.
+    fn keeps_disk(self) -> bool {
+        let without =
+            matches!(self, Placer::Squeeze | Placer::Repair | Placer::Relocate | Placer::EvacuateInstance)
+                || matches!(self, Placer::ChangeGroup | Placer::Allocate | Placer::AllocateSeveral);
+        !without
+    }
+
     fn places_new(self) -> bool {
         matches!(self, Placer::Fill | Placer::Allocate | Placer::AllocateSeveral)
     }
@@ -124,10 +133,15 @@ fn meeting(rule: Rule, placer: Placer) -> Option<Meeting> {
         // new instances of hspace have no tags, and come from nowhere, as those of hail do
         Rule::Pool | Rule::ExclusionTag if placer == Placer::Fill => Meeting::Never,
         Rule::MigrationTags if placer.places_new() => Meeting::Never,
-        Rule::Memory | Rule::Disk | Rule::Pool | Rule::MigrationTags => Meeting::Heeded,
+        Rule::DiskReserve | Rule::PlannedDiskReserve if !placer.keeps_disk() => Meeting::Never,
+        Rule::Memory | Rule::Disk | Rule::Spindles | Rule::Pool | Rule::MigrationTags => Meeting::Heeded,
         Rule::CpuRatio
         | Rule::SpindleRatio
         | Rule::ExclusionTag
+        | Rule::Redundancy
+        | Rule::DiskReserve
+        | Rule::PlannedDiskReserve
+        | Rule::PlannedSpindles
         | Rule::MemoryForFailover
         | Rule::PlannedMemory
         | Rule::PlannedCpuRatio
@@ -138,13 +152,8 @@ fn meeting(rule: Rule, placer: Placer) -> Option<Meeting> {
         },
         // tests/library/reserve.rs and tests/tools/reserve.rs
         Rule::JointReserve | Rule::GroupReserve => return None,
-        // options and storage of their own; src/model/placement.rs, and the checker in tests/library/properties.rs
-        Rule::DiskReserve
-        | Rule::PlannedDiskReserve
-        | Rule::Spindles
-        | Rule::PlannedSpindles
-        | Rule::Redundancy
-        | Rule::NotMirrored => return None,
+        // no tool gives an instance a secondary node that its template has no use for; src/model/placement.rs
+        Rule::NotMirrored => return None,
     })
 }
 
@@ -182,6 +191,8 @@ struct NodeRow {
     role: &'static str,
     group: &'static str,
     spindles: i64,
+    /// Those that are free on a node with exclusive storage.
+    free_spindles: Option<i64>,
     tags: &'static str,
 }
 
@@ -198,14 +209,19 @@ impl NodeRow {
             role,
             group,
             spindles: 16,
+            free_spindles: None,
             tags,
         }
     }
 
     fn line(&self) -> String {
-        let NodeRow { name, mem, used, disk, disk_used, cpus, role, group, spindles, tags } = self;
+        let NodeRow { name, mem, used, disk, disk_used, cpus, role, group, spindles, free_spindles, tags } =
+            self;
         let (free, free_disk) = (mem - used, disk - disk_used);
-        format!("{name}|{mem}|0|{free}|{disk}|{free_disk}|{cpus}|{role}|{group}|{spindles}|{tags}|N|0\n")
+        let storage = free_spindles.map_or("N|0".to_owned(), |free| format!("Y|{free}"));
+        format!(
+            "{name}|{mem}|0|{free}|{disk}|{free_disk}|{cpus}|{role}|{group}|{spindles}|{tags}|{storage}\n"
+        )
     }
 }
 
@@ -214,6 +230,8 @@ struct Mover {
     cpus: i64,
     spindle_use: i64,
     tags: &'static str,
+    /// The spindles of its disk, where nodes have exclusive storage.
+    disk_spindles: Option<i64>,
     is_mirrored: bool,
 }
 
@@ -248,8 +266,12 @@ impl Mover {
 
     fn newcomer(&self) -> Value {
         let tags: Vec<&str> = Some(self.tags).filter(|tags| !tags.is_empty()).into_iter().collect();
+        let mut disk = json!({"size": 1024, "mode": "rw"});
+        if let Some(spindles) = self.disk_spindles {
+            disk["spindles"] = spindles.into();
+        }
         json!({"type": "allocate", "name": "new", "memory": 2048, "vcpus": self.cpus, "disk_space_total": 1024,
-            "spindle_use": self.spindle_use, "disks": [{"size": 1024, "mode": "rw"}], "disk_template": self.template(),
+            "spindle_use": self.spindle_use, "disks": [disk], "disk_template": self.template(),
             "required_nodes": if self.is_mirrored { 2 } else { 1 }, "nics": [], "tags": tags, "os": "x", "hypervisor": "kvm"})
     }
 }
@@ -259,17 +281,23 @@ fn scene(rule: Rule, placer: Placer, closed: bool) -> (String, Mover) {
     let group = if placer.crosses() { "h" } else { "g" };
     let mirrored = [
         Rule::Disk,
+        Rule::DiskReserve,
+        Rule::Spindles,
         Rule::SpindleRatio,
         Rule::MemoryForFailover,
         Rule::PlannedDisk,
+        Rule::PlannedDiskReserve,
+        Rule::PlannedSpindles,
         Rule::PlannedSpindleRatio,
     ];
-    let mut mover = Mover { cpus: 1, spindle_use: 1, tags: "", is_mirrored: mirrored.contains(&rule) };
+    let is_mirrored = mirrored.contains(&rule);
+    let mut mover = Mover { cpus: 1, spindle_use: 1, tags: "", disk_spindles: None, is_mirrored };
+    let is_exclusive = matches!(rule, Rule::Spindles | Rule::PlannedSpindles);
     let (mut src, mut dst) = (
         NodeRow { used: 2048, ..NodeRow::new("src", "g") },
         NodeRow { role: "M", ..NodeRow::new("dst", group) },
     );
-    let (mut cluster_tag, mut spindle_ratio, mut others) = ("", 32.0, Vec::new());
+    let (mut cluster_tag, mut spindle_ratio, mut others, mut tops) = ("", 32.0, Vec::new(), Vec::new());
     let either = |closes: &'static str, opens: &'static str| if closed { closes } else { opens };
     let size = |closes: i64, opens: i64| if closed { closes } else { opens };
     // name, memory, disk, virtual CPUs, node, template, tags, spindles, forthcoming
@@ -296,6 +324,21 @@ fn scene(rule: Rule, placer: Placer, closed: bool) -> (String, Mover) {
         Rule::Disk => dst.disk = size(500, 90000),
         Rule::SpindleRatio => (mover.spindle_use, spindle_ratio, dst.spindles) = (12, 1.0, size(4, 16)),
         Rule::PlannedDisk => others.push(planned(100, size(89500, 1024), 1, "plain", 1)),
+        // `--min-disk=0.1`
+        Rule::DiskReserve => dst.disk_used = size(80500, 0),
+        Rule::PlannedDiskReserve => others.push(planned(100, size(80500, 1024), 1, "plain", 1)),
+        Rule::Spindles => (mover.spindle_use, mover.disk_spindles) = (2, Some(2)),
+        Rule::PlannedSpindles => {
+            (mover.spindle_use, mover.disk_spindles) = (2, Some(2));
+            others.push(format!("f|100|1024|1|running|Y|dst||plain||1|{}|Y\n", size(7, 2)));
+        }
+        // what dst keeps for an instance of top
+        Rule::Redundancy => {
+            let memory = size(15000, 13000);
+            tops.push(NodeRow { used: memory, disk_used: 1024, ..NodeRow::new("top", group) });
+            others.push(format!("r|{memory}|1024|1|running|Y|top|dst|drbd||1|-|N\n"));
+            dst.disk_used = 1024;
+        }
         Rule::PlannedSpindleRatio => {
             spindle_ratio = 1.0;
             others.push(planned(100, 1024, 1, "plain", size(16, 2)));
@@ -321,18 +364,26 @@ fn scene(rule: Rule, placer: Placer, closed: bool) -> (String, Mover) {
         let lost = if mover.is_mirrored { &mut mid } else { &mut src };
         lost.role = "Y";
     }
+    if is_exclusive {
+        let free = if rule == Rule::Spindles { size(1, 8) } else { 8 };
+        (src.free_spindles, mid.free_spindles) = (Some(8), Some(8));
+        (dst.free_spindles, far.free_spindles) = (Some(free), Some(8));
+    }
     let mut nodes = src.line();
     if mover.is_mirrored {
         src.disk_used += 1024;
         nodes = src.line() + &mid.line();
     }
     nodes += &(dst.line() + &far.line());
-    let Mover { cpus, spindle_use, tags, .. } = mover;
+    tops.iter().for_each(|top| nodes += &top.line());
+    let Mover { cpus, spindle_use, tags, disk_spindles, .. } = mover;
+    let disk_spindles = disk_spindles.map_or("-".to_owned(), |spindles| spindles.to_string());
     let (template, at) = (mover.template(), if mover.is_mirrored { "src|mid" } else { "src|" });
     let is_lost = placer == Placer::Repair && !mover.is_mirrored;
     let status = if is_lost { "ERROR_nodeoffline" } else { "running" };
     let repair = if placer == Placer::Repair { "ganeti:watcher:autorepair:failover\n" } else { "" };
-    let instance = format!("i|2048|1024|{cpus}|{status}|Y|{at}|{template}|{tags}|{spindle_use}|-|N\n");
+    let instance =
+        format!("i|2048|1024|{cpus}|{status}|Y|{at}|{template}|{tags}|{spindle_use}|{disk_spindles}|N\n");
     let load = format!("l|{used}|1024|1|running|Y|far||plain||1|-|N\n");
     let standard = format!("2048,{cpus},1024,1,1,{spindle_use}");
     let policy = format!(
@@ -362,6 +413,13 @@ fn arrives(directory: &Path, rule: Rule, placer: Placer, closed: bool) -> bool {
     }
     if !placer.words().contains(&"hail") {
         command.args(["-t", "cluster.data"]);
+    }
+    if matches!(rule, Rule::DiskReserve | Rule::PlannedDiskReserve) {
+        command.arg("--min-disk=0.1");
+    }
+    if (rule, placer) == (Rule::Redundancy, Placer::Squeeze) {
+        // or top would be freed
+        command.arg("--exclude-instances=r");
     }
     if placer == Placer::Fill {
         command.args(["--disk-template", mover.template()]);

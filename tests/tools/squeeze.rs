@@ -79,6 +79,25 @@ fn with_all_disks_of_one_node_are_copied_while_their_instance_is_stopped() {
     assert_eq!(answer(&["--all", "--exclude-instances=p"]).0, "'No action'\n");
 }
 
+/// What monitoring daemons measured counts as it does for hbal.
+#[test]
+fn measured_load_counts_as_by_hbal() {
+    let score = |tool: &str, path: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
+        let command = command.env_remove("HTOOLS").args([tool, "-t", "data/unbalanced-drbd.data", "--json"]);
+        let run = command.args(more).assert().success();
+        let document: serde_json::Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+        document.pointer(path).and_then(serde_json::Value::as_f64).unwrap()
+    };
+    let hsqueeze = |more: &[&str]| score("hsqueeze", "/groups/0/initial_score", more);
+    let hbal = |more: &[&str]| score("hbal", "/initial_score/total", more);
+    let measured = ["--mond", "--mond-data=data/monitoring.json"];
+    assert_eq!(hsqueeze(&measured), hbal(&measured));
+    assert_ne!(hsqueeze(&measured), hsqueeze(&[]));
+    // nothing is measured if the load is not to count
+    assert_eq!(hsqueeze(&["--ignore-dynu"]), hbal(&["--ignore-dynu"]));
+}
+
 #[test]
 fn equal_reserves_are_warned_about_unless_they_differ() {
     let warns = |words: &[&str]| hsqueeze(&fixture("order.data"), words).1.contains("Warning: ");

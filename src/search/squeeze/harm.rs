@@ -81,6 +81,7 @@ impl<'c> Standing<'c> {
         let was = &self.before.node(node).state.ledger;
         let cpus = |now: i64, was: i64| now > was && spec.exceeds_cpu_ratio(now);
         let spindles = |now: f64, was: f64| now > was && now > spec.spindle_limit;
+        let spindles_lack = |now: i64, was: i64| spec.exclusive_storage && now < was && now < 0;
         let rule = if spec.offline {
             return None;
         } else if spindles(now.spindles_used, was.spindles_used) {
@@ -89,6 +90,8 @@ impl<'c> Standing<'c> {
             Rule::PlannedSpindleRatio
         } else if now.disk_free_planned < was.disk_free_planned && now.disk_free_planned <= Mib::ZERO {
             Rule::PlannedDisk
+        } else if spindles_lack(now.spindles_free_planned, was.spindles_free_planned) {
+            Rule::PlannedSpindles
         } else if cpus(now.vcpus, was.vcpus) {
             Rule::CpuRatio
         } else if cpus(now.vcpus_planned, was.vcpus_planned) {

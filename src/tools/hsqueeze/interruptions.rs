@@ -20,7 +20,7 @@ use crate::tools::summing_up::times_of;
 const LINE: usize = 400;
 
 /// An instance that is stopped for a copy of its disks.
-struct Interruption {
+struct StoppedInstance {
     instance: String,
     from: String,
     to: String,
@@ -29,7 +29,7 @@ struct Interruption {
 }
 
 /// All interruptions of some plans.
-pub struct Interruptions(Vec<Interruption>);
+pub struct Interruptions(Vec<StoppedInstance>);
 
 impl Interruptions {
     /// Looks for interruptions in the plans of all groups.
@@ -48,7 +48,7 @@ impl Interruptions {
         let Some(table) = times_of(Some(work), options)? else { return Ok(Interruptions(Vec::new())) };
         let steps = work.steps.iter().zip(&table.seconds);
         let stopping = steps.filter(|(step, _)| ways(step).contains(&LegKind::MovesDisks));
-        let of_relocation = |relocation: &Relocation, instance: &str, seconds: f64| Interruption {
+        let of_relocation = |relocation: &Relocation, instance: &str, seconds: f64| StoppedInstance {
             instance: shown_name(instance).to_string(),
             from: shown_name(&relocation.from.primary).to_string(),
             to: shown_name(&relocation.to.primary).to_string(),
@@ -65,7 +65,7 @@ impl Interruptions {
     /// # Errors
     /// Standard error.
     pub fn warn(&self, output: &mut Output) -> anyhow::Result<()> {
-        for Interruption { instance, from, to, seconds } in &self.0 {
+        for StoppedInstance { instance, from, to, seconds } in &self.0 {
             let time = duration(*seconds);
             let line = format!(
                 "Warning: instance {instance} is stopped while its disks are copied from {from} to {to}, for about {time}"
