@@ -189,16 +189,16 @@ impl Running {
             Some(ReplacedValues { old: board.rows()[row], new: lanes(t.spec, &t.after) })
         };
         let changes: SmallVec<[ReplacedValues; 4]> = touched.iter().filter_map(change).collect();
-        self.bounds(&changes, counted_score(board.weights(), &board.counted_with(touched), spread))
+        self.bounds(&changes, CountedPart::of(board.weights(), &board.counted_with(touched), spread))
     }
 
     /// MoveBounds on the score with a node's values changed, where the counts make
     /// `counted` of it.
-    pub fn interval_between(&self, old: &Lanes, new: &Lanes, counted: f64) -> Interval {
+    pub fn interval_between(&self, old: &Lanes, new: &Lanes, counted: CountedPart) -> Interval {
         self.bounds(&[ReplacedValues { old: *old, new: *new }], counted)
     }
 
-    fn bounds(&self, changes: &[ReplacedValues], counted: f64) -> Interval {
+    fn bounds(&self, changes: &[ReplacedValues], counted: CountedPart) -> Interval {
         let (mut lo, mut hi) = if self.n > 0.0 { deviations(self, changes) } else { (0.0, 0.0) };
         let mut reserved = self.reserved_total;
         let mut reserved_size = self.mean_abs[lane::RESERVED_MEM] * self.n;
@@ -208,10 +208,11 @@ impl Running {
         }
         let reserved_error = 2.0 * U * (self.n + 8.0) * reserved_size + self.reserved_drift;
         let weight = self.reserved_weight;
-        lo += counted + weight * (reserved - reserved_error);
-        hi += counted + weight * (reserved + reserved_error);
-        let rounding = 64.0 * U;
-        Interval { lo: lo - rounding * lo.abs(), hi: hi + rounding * hi.abs() }
+        // keys count for less than nothing: what is added up may be much more than the sum
+        let rounding = 64.0 * U * (hi + counted.size + weight * (reserved_size + reserved_error));
+        lo += counted.score + weight * (reserved - reserved_error);
+        hi += counted.score + weight * (reserved + reserved_error);
+        Interval { lo: lo - rounding, hi: hi + rounding }
     }
 }
 
@@ -268,14 +269,30 @@ const COUNTS: [usize; 7] = {
     counts
 };
 
+/// The part of a score that consists of counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CountedPart {
+    /// What it adds to the score.
+    pub score: f64,
+    /// What that is the sum of, taken without signs: its rounding is a share of this.
+    pub size: f64,
+}
+
+impl CountedPart {
+    /// The part that some counts and the spread's surplus make.
+    pub fn of(weights: &Weights, counted: &Counted, spread: i64) -> CountedPart {
+        let none = CountedPart { score: 0.0, size: 0.0 };
+        let add = |sum: CountedPart, part: f64| CountedPart {
+            score: sum.score + part,
+            size: sum.size + part.abs(),
+        };
+        counted_parts(weights, counted, spread).fold(none, add)
+    }
+}
+
 /// The part of the score that consists of counts.
 pub fn counted_score(weights: &Weights, counted: &Counted, spread: i64) -> f64 {
     counted_parts(weights, counted, spread).fold(0.0, |sum, part| sum + part)
-}
-
-/// What the sum of the counts' parts is made of, taken without signs: its rounding is a share of this.
-pub(crate) fn counted_size(weights: &Weights, counted: &Counted, spread: i64) -> f64 {
-    counted_parts(weights, counted, spread).fold(0.0, |sum, part| sum + part.abs())
 }
 
 fn counted_parts<'a>(

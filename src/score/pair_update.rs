@@ -7,7 +7,7 @@
 //! not positive then counts as 0, not-a-number included.
 
 use super::board::{Board, weighted};
-use super::interval::counted_score;
+use super::interval::CountedPart;
 use super::metrics::{Aggregate, Counted, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lane, lanes};
 use crate::model::{Ledger, NodeSpec, Weights};
 
@@ -120,9 +120,10 @@ impl PairUpdate {
 
     /// The part of the score that consists of counts and of the sum of the
     /// reserved-memory ratios.
-    pub fn counted_part(&self, weights: &Weights) -> f64 {
+    pub fn counted_part(&self, weights: &Weights) -> CountedPart {
         let reserved = weights.reserved_sum() * self.sums[lane::RESERVED_MEM];
-        counted_score(weights, &self.counted, self.surplus) + reserved
+        let CountedPart { score, size } = CountedPart::of(weights, &self.counted, self.surplus);
+        CountedPart { score: score + reserved, size: size + reserved.abs() }
     }
 
     /// Counts locations that two nodes of an instance have in common.

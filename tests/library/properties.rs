@@ -15,7 +15,7 @@ use htools::score::batch::{ChangedState, Scorer};
 use htools::score::interval::Running;
 use htools::search::balance::bounds::MoveBounds;
 use htools::search::moves::{Outcome, Repertoire, Trial};
-use htools::search::{BalanceOptions, Balancer, Effort};
+use htools::search::{BalanceOptions, Balancer, Effort, MoveRules};
 use proptest::prelude::*;
 
 const SANE: &[Style] = &[Style::Mixed, Style::Mixed, Style::Tight, Style::Symmetric, Style::Stranded];
@@ -233,6 +233,14 @@ proptest! {
     ) {
         bounds_hold(&recipe, options, 0)?;
     }
+}
+
+/// A score of -28 that is the sum of parts a hundred times as large: keys count for less than nothing.
+#[test]
+fn bounds_hold_where_keys_outweigh_other_counts() {
+    let recipe = Recipe { style: Style::Stranded, nodes: 19, instances: 597, seed: 1236756038684536869 };
+    let rules = MoveRules { disk_moves: false, ..MoveRules::default() };
+    bounds_hold(&recipe, BalanceOptions { rules, ..BalanceOptions::default() }, 0).unwrap();
 }
 
 proptest! {

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use crate::model::{DiskTemplate, Instance, Ledger, NodeIdx, Strictness, TagArrival};
-use crate::score::interval::{Running, counted_score};
+use crate::score::interval::{CountedPart, Running};
 use crate::score::metrics::{Counted, Lanes, lanes};
 use crate::search::place::floor::Floor;
 use crate::search::place::kinds::KindIdx;
@@ -127,7 +127,7 @@ impl<'f, 'c> EmptiedFloor<'f, 'c> {
             let Some(after) = self.with(changed.node, &changed.ledger, instance) else { continue };
             let counted = self.counted + (Counted::of(spec, &after) - Counted::of(spec, &changed.ledger));
             let board = &self.floor.board;
-            let counted = counted_score(board.weights(), &counted, board.spread().surplus());
+            let counted = CountedPart::of(board.weights(), &counted, board.spread().surplus());
             let bounds = self.running.interval_between(&changed.lanes, &lanes(spec, &after), counted);
             if !(bounds.hi - bounds.lo).is_finite() {
                 return None;

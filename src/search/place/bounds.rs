@@ -9,7 +9,7 @@
 //! only add to them.
 
 use crate::model::Weights;
-use crate::score::interval::counted_score;
+use crate::score::interval::CountedPart;
 use crate::score::metrics::{Counted, LANES, lane};
 use crate::score::{NodeChange, PairUpdate};
 
@@ -27,6 +27,8 @@ pub(crate) struct Bounds {
     fixed: f64,
     primaries: Vec<f64>,
     secondaries: Vec<f64>,
+    /// What the parts of any pair add up to, taken without signs: their rounding is a share of this.
+    size: f64,
 }
 
 /// Range of a number that depends on the place.
@@ -54,25 +56,27 @@ impl Bounds {
     ) -> Bounds {
         let of_reserved = weights.reserved_sum();
         // most places differ in no count
-        let mut last: Option<((Counted, i64), f64)> = None;
+        let mut last: Option<((Counted, i64), CountedPart)> = None;
+        let mut size: f64 = 0.0;
         let mut count = |arrived: Option<&NodeChange>, surplus: i64| match arrived {
             None => f64::INFINITY,
             Some(a) => {
                 let total = of_reserved * a.by(lane::RESERVED_MEM);
                 let counts = (a.counted(), surplus);
                 let counted = match last {
-                    Some((known, score)) if known == counts => score,
-                    _ => counted_score(weights, &counts.0, counts.1),
+                    Some((known, part)) if known == counts => part,
+                    _ => CountedPart::of(weights, &counts.0, counts.1),
                 };
                 last = Some((counts, counted));
-                counted + total
+                size = size.max(counted.size + total.abs());
+                counted.score + total
             }
         };
-        let mut bounds = Bounds {
-            fixed: statistics.counted_part(weights),
-            primaries: places.iter().zip(surplus).map(|(p, surplus)| count(p.0, *surplus)).collect(),
-            secondaries: places.iter().map(|p| count(p.1, 0)).collect(),
-        };
+        let common = statistics.counted_part(weights);
+        let primaries = places.iter().zip(surplus).map(|(p, surplus)| count(p.0, *surplus)).collect();
+        let secondaries = places.iter().map(|p| count(p.1, 0)).collect();
+        let size = common.size + 2.0 * size;
+        let mut bounds = Bounds { fixed: common.score, primaries, secondaries, size };
         for (lane, weight) in weights.deviations().into_iter().enumerate() {
             if weight > 0.0 {
                 bounds.add_lane(statistics, places, lane, weight);
@@ -116,6 +120,7 @@ impl Bounds {
         let (low, high) = (least.sqrt(), most.sqrt());
         let slope = if low + high > 0.0 { weight / (low + high) } else { 0.0 };
         let slack = weight * error / low.max(error.sqrt()).max(f64::MIN_POSITIVE);
+        self.size += weight * high;
         self.fixed += weight * low + slope * (variance + cross(product.most) - least) - slack;
         for ((p, s), (first, second)) in self.primaries.iter_mut().zip(&mut self.secondaries).zip(places) {
             if let Some(a) = first {
@@ -129,16 +134,17 @@ impl Bounds {
 
     /// The part of a place as the primary, with what every pair has.
     pub fn primary(&self, at: usize) -> f64 {
-        known(self.fixed + self.primaries[at])
+        self.known(self.fixed + self.primaries[at])
     }
 
     /// The part of a place as the secondary.
     pub fn secondary(&self, at: usize) -> f64 {
-        known(self.secondaries[at])
+        self.known(self.secondaries[at])
     }
-}
 
-/// What is not a number bounds nothing.
-fn known(bound: f64) -> f64 {
-    if bound.is_nan() { f64::NEG_INFINITY } else { bound - 1e-12 * bound.abs() }
+    /// What is not a number bounds nothing.
+    fn known(&self, bound: f64) -> f64 {
+        let rounding = 1e-12 * (self.size + bound.abs());
+        if bound.is_nan() || rounding.is_nan() { f64::NEG_INFINITY } else { bound - rounding }
+    }
 }

@@ -9,7 +9,7 @@ use super::floor::Floor;
 use super::kinds::KindIdx;
 use super::offers::Offers;
 use crate::model::Instance;
-use crate::score::interval::{Interval, Running, counted_score};
+use crate::score::interval::{CountedPart, Interval, Running, counted_score};
 use crate::score::metrics::{Counted, Lanes};
 use crate::score::rise::{Span, comparable, rise};
 
@@ -187,7 +187,7 @@ fn counts_rise(floor: &Floor<'_>, from: &Counted, to: &Counted) -> f64 {
 
 fn interval(floor: &Floor<'_>, view: &View<'_>, entry: &ShelfEntry) -> Interval {
     let counts = view.counted + entry.counted;
-    let counted = counted_score(floor.board.weights(), &counts, floor.board.spread().surplus());
+    let counted = CountedPart::of(floor.board.weights(), &counts, floor.board.spread().surplus());
     view.running.interval_between(&floor.kinds.get(entry.kind).lanes, &entry.after, counted)
 }
 

@@ -10,7 +10,7 @@ use super::shelf::{Shelf, View};
 use super::{PlaceMetric, PlaceSearch, exact};
 use crate::model::{FailCounts, FailKind, NodeIdx, Place, Placement};
 use crate::score::Touched;
-use crate::score::interval::counted_score;
+use crate::score::interval::CountedPart;
 use crate::score::metrics::Counted;
 
 /// Nodes of one kind that could take the instance.
@@ -89,7 +89,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
         let mut candidates = Vec::new();
         let mut surplus = Vec::new();
         // most kinds differ in no count
-        let mut last: Option<((Counted, i64), f64)> = None;
+        let mut last: Option<((Counted, i64), CountedPart)> = None;
         for kind in kinds {
             let Ok(arrived) = offers.primary(floor, kind) else { continue };
             let sample = floor.kinds.get(kind);
@@ -98,8 +98,8 @@ impl<'f, 'c> Ranking<'f, 'c> {
             let changed = spread.surplus() + spread.change(instance, None, Some(spec));
             let counts = (floor.board.counted() + arrived.change.counted(), changed);
             let counted = match last {
-                Some((known, score)) if known == counts => score,
-                _ => counted_score(floor.board.weights(), &counts.0, counts.1),
+                Some((known, part)) if known == counts => part,
+                _ => CountedPart::of(floor.board.weights(), &counts.0, counts.1),
             };
             last = Some((counts, counted));
             let bounds = floor.running.interval_between(&sample.lanes, &arrived.lanes, counted);

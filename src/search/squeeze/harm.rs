@@ -81,7 +81,12 @@ impl<'c> Standing<'c> {
         let was = &self.before.node(node).state.ledger;
         let cpus = |now: i64, was: i64| now > was && spec.exceeds_cpu_ratio(now);
         let spindles = |now: f64, was: f64| now > was && now > spec.spindle_limit;
-        let spindles_lack = |now: i64, was: i64| spec.exclusive_storage && now < was && now < 0;
+        // the figures count spindles of disks on shared storage, too, which take none of the node's
+        let lacks_spindles = || {
+            let is_short =
+                spec.exclusive_storage && now.spindles_free_planned < was.spindles_free_planned.min(0);
+            is_short && local_spindles(after, node) > local_spindles(self.before, node)
+        };
         let rule = if spec.offline {
             return None;
         } else if spindles(now.spindles_used, was.spindles_used) {
@@ -90,7 +95,7 @@ impl<'c> Standing<'c> {
             Rule::PlannedSpindleRatio
         } else if now.disk_free_planned < was.disk_free_planned && now.disk_free_planned <= Mib::ZERO {
             Rule::PlannedDisk
-        } else if spindles_lack(now.spindles_free_planned, was.spindles_free_planned) {
+        } else if lacks_spindles() {
             Rule::PlannedSpindles
         } else if cpus(now.vcpus, was.vcpus) {
             Rule::CpuRatio
@@ -101,6 +106,13 @@ impl<'c> Standing<'c> {
         };
         Some(Harm::Policy { node, rule })
     }
+}
+
+/// Spindles that the disks of instances take on a node, as far as they are known.
+fn local_spindles(cluster: &Cluster, node: NodeIdx) -> i64 {
+    let state = &cluster.node(node).state;
+    let there = state.primaries.iter().chain(&state.secondaries).map(|i| cluster.instance(*i));
+    there.filter(|i| i.template.uses_local_storage()).filter_map(|i| i.spindles).sum()
 }
 
 /// By exclusion tag: primaries beyond the first on each node.

@@ -170,9 +170,10 @@ impl Cluster {
     /// Does what an opcode says: its result, or why it fails.
     pub fn carry_out(&mut self, opcode: &Value) -> Result<Value, String> {
         match opcode["OP_ID"].as_str().unwrap() {
-            "OP_INSTANCE_MIGRATE" | "OP_INSTANCE_FAILOVER" | "OP_INSTANCE_REPLACE_DISKS" => {
-                self.relocate(opcode)
-            }
+            "OP_INSTANCE_MIGRATE"
+            | "OP_INSTANCE_FAILOVER"
+            | "OP_INSTANCE_MOVE"
+            | "OP_INSTANCE_REPLACE_DISKS" => self.relocate(opcode),
             "OP_NODE_SET_PARAMS" => self.set_params(opcode),
             "OP_TAGS_SET" | "OP_TAGS_DEL" => self.change_tags(opcode),
             "OP_OOB_COMMAND" => Ok(self.switch(opcode)),
@@ -183,7 +184,7 @@ impl Cluster {
     fn relocate(&mut self, opcode: &Value) -> Result<Value, String> {
         let instance = text(&opcode["instance_name"]);
         if let Some(target) = opcode["target_node"].as_str() {
-            // on storage that every node reaches
+            // on storage that every node reaches, or copied
             self.put(&instance, target);
             return Ok(Value::Null);
         }

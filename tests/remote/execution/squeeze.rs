@@ -2,14 +2,16 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::cluster::Cluster;
 use super::program::{Place, Ran, Running, htools, tool};
 use super::queue::{FIRST, Fate};
 use super::rapi::Rapi;
+use super::terminal::answered;
 
 /// Reserves with which two nodes of the recorded cluster are not needed.
 pub const NIGHT: &[&str] = &["--drbd", "--minimal-resources=1", "--target-resources=2", "--max-nodes=2"];
@@ -314,6 +316,58 @@ fn over_the_remote_api() {
     has(&stderr, "': 'echo no current; false off node");
     has(&stderr, "' failed: exit status: 1: no current");
     has(&stderr, ".vc.test stays offline and may still have power; taken back: set online node");
+}
+
+/// The recorded cluster with an instance on node6 whose disks only that node has; other nodes are left alone.
+fn with_disks_of_one_node() -> Place {
+    let place = Place::new();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let mut world = place.world.lock();
+    world.cluster.put("inst12.vc.test", "node6.vc.test");
+    for node in 2..6 {
+        let name = format!("node{node}.vc.test");
+        let tags = json!({"OP_ID": "OP_TAGS_SET", "name": name, "tags": [format!("htools:switched:{now}")]});
+        world.cluster.carry_out(&tags).unwrap();
+    }
+    drop(world);
+    place
+}
+
+/// Reserves with which that node is not needed, if the instance may be stopped.
+const COPY: &[&str] = &["--all", "--minimal-resources=1", "--target-resources=2", "--cooldown=1d"];
+
+#[test]
+fn who_is_stopped_for_a_copy_is_asked_about() {
+    let place = with_disks_of_one_node();
+    let run = |answer: &str| answered(command(&place, &[&["-X"], COPY].concat()), answer);
+    let (status, shown) = run("y\nn\n");
+    assert_eq!(status, 1, "{shown}");
+    has(&shown, "(1 instance is stopped for a copy of its disks). Execute? [y/N] ");
+    has(&shown, "1 instance is stopped while disks are copied, for about ");
+    has(&shown, " in all: inst12.vc.test. Stop it? [y/N] ");
+    has(&shown, "Nothing was executed.");
+    assert_eq!(place.world.lock().submissions.len(), 0);
+    let (status, shown) = run("y\ny\n");
+    assert_eq!(status, 0, "{shown}");
+    has(&shown, "(1 instance was stopped for a copy of its disks)");
+    assert_eq!(jobs(&place).iter().filter(|job| *job == "move inst12").count(), 1);
+    off(&place, &["node6"]);
+}
+
+#[test]
+fn the_remote_api_copies_no_disks() {
+    let place = with_disks_of_one_node();
+    let rapi = Rapi::new(&place.world);
+    let mut command = tool("hsqueeze", place.directory.path());
+    command.env("GANETI_RAPI_USER", "user").env("GANETI_RAPI_PASSWORD", "s3cr3t-pa55");
+    command.args(["-X", "--yes", "--power-command=true", "-m", &rapi.url()]).args(COPY);
+    let (_, stderr) = Running::start(command).wait().ends(1);
+    has(
+        &stderr,
+        "Error: hsqueeze: the remote API cannot move instances with disks on one node only, such as inst12.vc.test: \
+         use --luxi on the master, or leave --all out\n",
+    );
+    assert_eq!(place.world.lock().submissions.len(), 0);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::place::{ArrivalPlaces, Outlay, PlaceCost};
 use super::{AGAIN, FAILOVER, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS};
 use crate::model::{Cluster, Instance, Ledger, Move, NodeIdx};
 use crate::score::Board;
-use crate::score::interval::{counted_score, counted_size};
+use crate::score::interval::CountedPart;
 use crate::score::metrics::{Counted, Lanes, PADDED_LANES, lane, lanes};
 use crate::search::moves::{Ends, Repertoire, Trial};
 
@@ -154,9 +154,8 @@ impl Scene<'_> {
     fn fixed_score(&self, counts: Counted, places: PlaceCost, reserve: f64) -> f64 {
         let weights = self.board.weights();
         let counts = Counted { location_sum: counts.location_sum + places.locations, ..counts };
-        let score = counted_score(weights, &counts, places.surplus);
-        let rounding = COUNT_ERROR * counted_size(weights, &counts, places.surplus);
-        score - rounding + weights.reserved_sum() * reserve
+        let CountedPart { score, size } = CountedPart::of(weights, &counts, places.surplus);
+        score - COUNT_ERROR * size + weights.reserved_sum() * reserve
     }
 }
 

@@ -3,7 +3,7 @@
 use super::lanes::{LaneRange, growth, lanewise, least, most, scales};
 use crate::model::{Cluster, Mib, NodeIdx};
 use crate::score::Board;
-use crate::score::interval::{Running, U, clamp, counted_score};
+use crate::score::interval::{CountedPart, Running, U, clamp};
 use crate::score::metrics::{LANES, Lanes, PADDED_LANES};
 
 /// Values above this could overflow when squared and summed up.
@@ -220,11 +220,12 @@ impl Present {
         let reserved = running.reserved_total();
         // more than what it counts for does no harm, less would
         let of_reserved = running.reserved_weight().max(1.0);
-        slack += 4.0 * U * (n + 16.0) * (of_reserved * reserved.abs() + score.abs());
+        let counts = CountedPart::of(board.weights(), &board.counted(), board.spread().surplus());
+        // what is added up to the score may be much more than that: keys count for less than nothing
+        slack += 4.0 * U * (n + 16.0) * (of_reserved * reserved.abs() + score.abs() + 2.0 * counts.size);
         slack += of_reserved * running.reserved_drift();
-        let counts = counted_score(board.weights(), &board.counted(), board.spread().surplus());
-        slack += 2.0 * COUNT_ERROR * counts.abs();
-        present.rest = counts + running.reserved_weight() * reserved - 2.0 * slack;
+        slack += 2.0 * COUNT_ERROR * counts.size;
+        present.rest = counts.score + running.reserved_weight() * reserved - 2.0 * slack;
         slack.is_finite().then_some(present)
     }
 

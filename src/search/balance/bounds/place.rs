@@ -6,7 +6,7 @@ use super::online_nodes::COUNT_ERROR;
 use super::{FAILOVER_AND_REPLACE, REPLACE_AND_FAILOVER, REPLACE_SECONDARY};
 use crate::model::{Cluster, Instance, NodeIdx, NodeSpec, TagId, Weights};
 use crate::score::Board;
-use crate::score::interval::counted_score;
+use crate::score::interval::CountedPart;
 use crate::score::metrics::Counted;
 use crate::score::spread::Spread;
 
@@ -30,9 +30,9 @@ pub(super) struct PlaceCost {
 }
 
 impl PlaceCost {
-    fn score(self, weights: &Weights) -> f64 {
+    fn part(self, weights: &Weights) -> CountedPart {
         let counted = Counted { location_sum: self.locations, ..Counted::default() };
-        counted_score(weights, &counted, self.surplus)
+        CountedPart::of(weights, &counted, self.surplus)
     }
 }
 
@@ -121,19 +121,18 @@ impl<'a> Outlay<'a> {
     /// new node.
     pub fn least(&mut self, slot: usize) -> PlaceCost {
         let weights = self.weights;
-        let by_score = |a: &PlaceCost, b: &PlaceCost| a.score(weights).total_cmp(&b.score(weights));
+        let by_score = |a: &PlaceCost, b: &PlaceCost| a.part(weights).score.total_cmp(&b.part(weights).score);
         self.costs(slot).into_iter().min_by(by_score).unwrap_or_default()
     }
 
     /// By place, what a move of this slot costs more than at the cheapest place, rounded
     /// down.
     pub fn extras(&mut self, slot: usize) -> Vec<f64> {
-        let mut costs: Vec<f64> = self.costs(slot).into_iter().map(|cost| cost.score(self.weights)).collect();
-        let least = costs.iter().copied().fold(f64::INFINITY, f64::min);
-        for cost in &mut costs {
-            *cost = *cost - least - COUNT_ERROR * (cost.abs() + least.abs());
-        }
-        costs
+        let parts: Vec<CountedPart> =
+            self.costs(slot).into_iter().map(|cost| cost.part(self.weights)).collect();
+        let least = parts.iter().map(|part| part.score).fold(f64::INFINITY, f64::min);
+        let size = parts.iter().map(|part| part.size).fold(0.0, f64::max);
+        parts.iter().map(|part| part.score - least - COUNT_ERROR * (part.size + size)).collect()
     }
 
     /// What a move of this slot adds to the counts by the place of the new node,
