@@ -104,8 +104,7 @@ impl DiskTemplate {
         matches!(self, DiskTemplate::Plain | DiskTemplate::Drbd)
     }
 
-    /// Whether instances can move without being stopped for a copy of their disks: no disk is on their own node
-    /// only.
+    /// Tells if instances can move without a stop: their disks are not on their own node alone.
     pub fn is_movable(self) -> bool {
         self.mirroring() != Mirroring::None
     }

@@ -92,7 +92,7 @@ pub struct GroupResult {
     pub nodes: Vec<String>,
     /// How many instances are moved how often.
     pub moves: usize,
-    /// How many of them stop the instance while its disks are copied.
+    /// Number of those moves that stop the instance while its disks are copied.
     pub copies: usize,
     /// Whether the minimal reserve holds at the end.
     pub enough: bool,

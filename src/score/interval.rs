@@ -272,9 +272,9 @@ const COUNTS: [usize; 7] = {
 /// The part of a score that consists of counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CountedPart {
-    /// What it adds to the score.
+    /// Sum of the weighted counts.
     pub score: f64,
-    /// What that is the sum of, taken without signs: its rounding is a share of this.
+    /// Sum of their absolute values; the rounding error of `score` is proportional to it.
     pub size: f64,
 }
 

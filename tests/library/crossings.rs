@@ -103,7 +103,13 @@ enum Finding {
     StuckInBest,
 }
 
-/// What hail says of one instance, as a request wants.
+/// Tells if an instance is on shared storage, names one node, and may move.
+fn is_single(instance: &Instance) -> bool {
+    let is_shared = Class::of(instance.template) == Class::Relocate && instance.secondary.is_none();
+    is_shared && instance.is_movable() && !instance.forthcoming && instance.auto_balance
+}
+
+/// Runs hail's search for one instance.
 fn finding(cluster: &Cluster, request: Request, other_groups: bool) -> Finding {
     let settings = Settings { no_capacity_checks: true, other_groups, ..Settings::default() };
     let answer = answer(cluster.clone(), request, &settings).answer;
@@ -124,11 +130,7 @@ fn an_instance_that_hail_finds_no_other_group_for_has_no_way_out() {
     let (mut goes, mut stays, mut unclear) = (0, 0, 0);
     for seed in 1..=u64::from(cases(4000).cases) {
         let cluster = cluster(seed);
-        for instance in &cluster.instances {
-            let is_single = Class::of(instance.template) == Class::Relocate && instance.secondary.is_none();
-            if !is_single || !instance.is_movable() || instance.forthcoming || !instance.auto_balance {
-                continue;
-            }
+        for instance in cluster.instances.iter().filter(|instance| is_single(instance)) {
             let ways = ways_out(&cluster, instance);
             if ways.as_ref().is_err_and(|faults| !faults.iter().all(is_asked)) {
                 unclear += 1;
@@ -168,11 +170,7 @@ fn an_instance_that_hail_cannot_evacuate_has_no_way_within_its_group() {
     let (mut goes, mut stays, mut leaves) = (0, 0, 0);
     for seed in 1..=u64::from(cases(4000).cases) {
         let cluster = cluster(seed);
-        for instance in &cluster.instances {
-            let is_single = Class::of(instance.template) == Class::Relocate && instance.secondary.is_none();
-            if !is_single || !instance.is_movable() || instance.forthcoming || !instance.auto_balance {
-                continue;
-            }
+        for instance in cluster.instances.iter().filter(|instance| is_single(instance)) {
             let request =
                 || Request::NodeEvacuate { instances: vec![instance.idx], mode: EvacMode::PrimaryOnly };
             let found = finding(&cluster, request(), false) == Finding::Moves;

@@ -28,7 +28,7 @@ struct EarlierStep {
     effect: ReserveEffect,
 }
 
-/// How a step meets the reserve.
+/// Effect of a step on the reserve of a group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReserveEffect {
     /// It changes nothing.

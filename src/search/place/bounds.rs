@@ -27,7 +27,7 @@ pub(crate) struct Bounds {
     fixed: f64,
     primaries: Vec<f64>,
     secondaries: Vec<f64>,
-    /// What the parts of any pair add up to, taken without signs: their rounding is a share of this.
+    /// Upper bound on the absolute values that the bound of a pair adds up; its rounding error is proportional to it.
     size: f64,
 }
 
@@ -142,7 +142,7 @@ impl Bounds {
         self.known(self.secondaries[at])
     }
 
-    /// What is not a number bounds nothing.
+    /// Lowers a bound by its rounding error; a bound that is not a number becomes minus infinity.
     fn known(&self, bound: f64) -> f64 {
         let rounding = 1e-12 * (self.size + bound.abs());
         if bound.is_nan() || rounding.is_nan() { f64::NEG_INFINITY } else { bound - rounding }

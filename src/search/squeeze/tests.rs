@@ -67,7 +67,7 @@ fn what_is_stuck_elsewhere_does_not_keep_nodes_online() {
     assert_eq!(names(&cluster, &run(&cluster, &options()).nodes), ["b"]);
 }
 
-/// What only its own node has is stopped and copied where all may move: off the node that goes, and nowhere else.
+/// `--all` stops instances with disks on one node only, and copies them off the node that is freed; others stay.
 #[test]
 fn with_all_a_node_gets_free_of_disks_that_only_it_has() {
     let nodes = [node("a", 4000, "M", ""), node("b", 3900, "N", ""), node("off", 3900, "Y", "")];
