@@ -139,6 +139,20 @@ pub fn same_until_allowed(case: &Case, theirs: &str, ours: &str) -> bool {
     ours.iter().all(keeps) && until.is_some_and(|until| ours.get(..until) == Some(&theirs[..until]))
 }
 
+/// Tells if both answers say the same of each instance up to the first one that the reference leaves where it is, and
+/// that ours moves.
+pub fn same_until_next_group(case: &Case, asked: &Asked, theirs: &str, ours: &str) -> bool {
+    let (Some(theirs), Some(ours)) = (parsed(theirs), parsed(ours)) else { return false };
+    let entry = |answer: &Value, part: usize, name: &str| {
+        let list = answer["result"][part].as_array()?;
+        list.iter().find(|entry| entry[0] == name).cloned()
+    };
+    let said = |answer: &Value, name: &str| [0, 1].map(|part| entry(answer, part, name));
+    let mut names = listed(&case.cluster.raw, asked).map(|instance| instance.name.as_str());
+    let first = names.find(|name| said(&theirs, name) != said(&ours, name));
+    first.is_some_and(|name| entry(&theirs, 1, name).is_some() && entry(&ours, 0, name).is_some())
+}
+
 /// Whether the answers are the same but for instances that the reference moves
 /// between nodes out of use, and ours leaves there.
 pub fn same_but_forced(case: &Case, asked: &Asked, theirs: &str, ours: &str) -> bool {

@@ -339,6 +339,9 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
         Rule::RestrictedChangeGroup => {
             answers.is_some_and(|(_, a, b)| answers::same_until_allowed(case, a, b))
         }
+        Rule::NextGroup => {
+            answers.is_some_and(|(asked, a, b)| answers::same_until_next_group(case, asked, a, b))
+        }
         Rule::DrainedSecondary => {
             answers.is_some_and(|(asked, a, b)| answers::same_but_forced(case, asked, a, b))
         }

@@ -36,6 +36,7 @@ pub fn applies(rule: Rule, case: &Case, asked: &Asked) -> bool {
         Rule::RepeatedInstance => once(asked, "instances", |key| instance(raw, key)).is_some(),
         Rule::RepeatedTarget => once(asked, "target_groups", |key| group(raw, key)).is_some(),
         Rule::RestrictedChangeGroup => asked.kind() == "change-group" && case.facts.restricted.is_some(),
+        Rule::NextGroup => asked.kind() == "change-group" && raw.groups.len() > 2,
         Rule::NewInstanceNumber => {
             let listed = |word: &String| word.contains("plist") || word.contains("slist");
             !asked.entries().is_empty() && case.words.iter().any(listed)

@@ -79,6 +79,9 @@ pub enum Rule {
     /// the reference just chooses the group by them. Compared until the
     /// reference first uses another node.
     RestrictedChangeGroup,
+    /// Where migration tags close the way to the best group, an instance changes to the next one; the reference gives
+    /// up. Compared until then.
+    NextGroup,
     /// A new instance has a number in tables; the reference shows -1. Everything
     /// but that number is compared.
     NewInstanceNumber,
@@ -204,6 +207,7 @@ impl Rule {
         Rule::RepeatedInstance,
         Rule::RepeatedTarget,
         Rule::RestrictedChangeGroup,
+        Rule::NextGroup,
         Rule::NewInstanceNumber,
         Rule::DedicatedWithoutExclusive,
         Rule::DedicatedOvercommit,
@@ -274,6 +278,7 @@ impl Rule {
             Rule::RepeatedInstance => "repeated-instance",
             Rule::RepeatedTarget => "repeated-target",
             Rule::RestrictedChangeGroup => "restricted-change-group",
+            Rule::NextGroup => "next-group",
             Rule::NewInstanceNumber => "new-instance-number",
             Rule::GroupIndexShadow => "group-index-shadow",
             Rule::GroupState => "group-state",

@@ -73,6 +73,12 @@ impl GroupChoice {
         trial.best().map(|b| &b.1)
     }
 
+    /// The groups that have a place and in which something may be placed, best first.
+    pub(super) fn allocable_best_first(&self, cluster: &Cluster) -> Vec<GroupIdx> {
+        let ranked = self.ranked(cluster).into_iter();
+        ranked.filter(|trial| is_allocable(cluster, trial)).map(|trial| trial.group).collect()
+    }
+
     /// All groups that have a place, best first; those in which nothing may be placed
     /// come last.
     pub fn ranked(&self, cluster: &Cluster) -> Vec<&GroupTrial> {
@@ -84,6 +90,11 @@ impl GroupChoice {
         }
         ranked
     }
+}
+
+/// Tells if new instances may be placed in the group.
+fn is_allocable(cluster: &Cluster, trial: &GroupTrial) -> bool {
+    cluster.group(trial.group).alloc_policy != AllocPolicy::Unallocable
 }
 
 /// The places in a group for an instance.
@@ -178,8 +189,8 @@ pub(super) fn choose(cluster: &Cluster, groups: &[GroupIdx], wanted: &Wanted<'_>
     };
     let trials: Vec<GroupTrial> =
         groups.iter().map(|group| GroupTrial { group: *group, result: result(*group) }).collect();
-    let allocable = |at: usize| cluster.group(trials[at].group).alloc_policy != AllocPolicy::Unallocable;
-    let selected = best(cluster, &trials, (0..trials.len()).filter(|at| allocable(*at)));
+    let allocable = (0..trials.len()).filter(|at| is_allocable(cluster, &trials[*at]));
+    let selected = best(cluster, &trials, allocable);
     GroupChoice {
         instance: wanted.instance.name.clone(),
         selected,

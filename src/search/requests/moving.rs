@@ -189,6 +189,8 @@ struct Others<'a> {
     conditions: Conditions,
 }
 
+/// Moves an instance to the best group that can take it. A place in a group does not show that there is a way
+/// there: migration tags can close it, and then the next group is tried.
 fn to_another_group(
     cluster: &mut Draft,
     notes: &mut Notes,
@@ -213,20 +215,26 @@ fn to_another_group(
         deadline: &settings.deadline,
     };
     let choice = groups::choose(cluster, &others.groups, &wanted);
-    let Some(selected) = choice.selected else {
+    if choice.selected.is_none() {
         if settings.explain {
             notes.explain(why::of_choice(cluster, &choice, &wanted));
         }
         return Err(Failure::NoGroup(choice));
-    };
-    let group = choice.trials[selected].group;
-    let usable = |n: &NodeIdx| wanted.admits(&cluster.node(*n).spec);
-    let targets = cluster.nodes_of(group).iter().copied().filter(usable).collect();
-    let destination = Destination { group, targets, ignore_soft_errors: false };
-    evacuate(cluster, idx, EvacMode::All, &destination).map(|moved| (moved, group)).map_err(|stuck| {
-        if settings.explain {
-            notes.explain(why::of_moves(cluster, idx, EvacMode::All, &destination));
+    }
+    let mut first_failure = None;
+    for group in choice.allocable_best_first(cluster) {
+        let usable = |n: &NodeIdx| wanted.admits(&cluster.node(*n).spec);
+        let targets = cluster.nodes_of(group).iter().copied().filter(usable).collect();
+        let destination = Destination { group, targets, ignore_soft_errors: false };
+        match evacuate(cluster, idx, EvacMode::All, &destination) {
+            Ok(moved) => return Ok((moved, group)),
+            Err(stuck) => {
+                if settings.explain {
+                    notes.explain(why::of_moves(cluster, idx, EvacMode::All, &destination));
+                }
+                first_failure.get_or_insert(Failure::Stuck(stuck));
+            }
         }
-        Failure::Stuck(stuck)
-    })
+    }
+    Err(first_failure.unwrap_or(Failure::NoGroup(choice)))
 }
