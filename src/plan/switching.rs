@@ -39,6 +39,8 @@ impl Switch {
 pub struct Switching<'p> {
     /// The group.
     pub group: GroupIdx,
+    /// The cluster before.
+    pub cluster: &'p Cluster,
     /// True if the nodes get power or lose it.
     pub power: PowerCommand,
     /// The nodes, in the order in which they are switched.
@@ -60,20 +62,30 @@ pub fn power_down(
     now: u64,
 ) -> Result<Work, Impossible> {
     let mut work = Builder::default();
+    down(&mut work, cluster, (nodes, steps), switch, now);
+    work.finish()
+}
+
+fn down(
+    work: &mut Builder,
+    cluster: &Cluster,
+    (nodes, steps): (&[NodeIdx], &[Step]),
+    switch: Switch,
+    now: u64,
+) {
     let named = || names(cluster, nodes);
     work.nodes(&Task::Drain, named(), |node| vec![Opcode::set_drained(node, true)]);
     work.moves(cluster, steps, &jobsets(cluster, steps), CheckOptions::default());
     work.nodes(&Task::ConfirmEmpty, named(), |_| Vec::new());
     let old = |node| tags_outdated(cluster, node).into_iter().chain(switched_tags(cluster, node)).collect();
-    change_tags(&mut work, &Task::Untag, cluster, nodes, old);
+    change_tags(work, &Task::Untag, cluster, nodes, old);
     let new = |node| tags_added(cluster, node).into_iter().chain([switched_tag(now)]).collect();
-    change_tags(&mut work, &Task::Tag, cluster, nodes, new);
+    change_tags(work, &Task::Tag, cluster, nodes, new);
     work.nodes(&Task::SetOffline, named(), |node| vec![Opcode::set_offline(node, true)]);
     // one after the other, each with a look at what it holds right before
     for node in named() {
         work.nodes(&Task::PowerOff, [node], |node| switch.opcodes(node, PowerCommand::PowerOff));
     }
-    work.finish()
 }
 
 /// The steps that power the nodes of a plan up and bring them into use. The moves are not
@@ -99,19 +111,25 @@ fn up(work: &mut Builder, cluster: &Cluster, nodes: &[NodeIdx], switch: Switch, 
     change_tags(work, &Task::Tag, cluster, nodes, |_| vec![switched_tag(now)]);
 }
 
-/// All steps of a plan, with the moves to nodes that come up as they would be if the nodes are what they were.
+/// All steps of the plans of a group, one plan after the other, with the moves to nodes that come up as they would be if
+/// the nodes are what they were.
 ///
 /// # Errors
 /// A name that Ganeti cannot have.
-pub fn whole(cluster: &Cluster, plan: &Switching<'_>, switch: Switch, now: u64) -> Result<Work, Impossible> {
-    if plan.power == PowerCommand::PowerOff {
-        return power_down(cluster, plan.nodes, plan.steps, switch, now);
-    }
+pub fn whole(plans: &[Switching<'_>], switch: Switch, now: u64) -> Result<Work, Impossible> {
     let mut work = Builder::default();
-    up(&mut work, cluster, plan.nodes, switch, now);
-    let mut ready = cluster.clone();
-    plan.nodes.iter().for_each(|node| ready.nodes[node.get()].spec.offline = false);
-    work.moves(&ready, plan.steps, &jobsets(&ready, plan.steps), CheckOptions::default());
+    for plan in plans {
+        work.barrier();
+        let Switching { cluster, nodes, steps, .. } = *plan;
+        if plan.power == PowerCommand::PowerOff {
+            down(&mut work, cluster, (nodes, steps), switch, now);
+            continue;
+        }
+        up(&mut work, cluster, nodes, switch, now);
+        let mut ready = cluster.clone();
+        nodes.iter().for_each(|node| ready.nodes[node.get()].spec.offline = false);
+        work.moves(&ready, steps, &jobsets(&ready, steps), CheckOptions::default());
+    }
     work.finish()
 }
 

@@ -38,14 +38,16 @@ fn names(cluster: &Cluster, nodes: impl IntoIterator<Item = NodeIdx>) -> Vec<&st
 /// What is printed: for one group as scripts know it, for several a section each.
 pub fn text(found: &Squeeze, cluster: &Cluster, style: Style) -> Vec<String> {
     let mut lines = Vec::new();
-    for (at, plan) in found.plans.iter().enumerate() {
-        if found.plans.len() > 1 && style.headers {
+    for (at, plans) in found.by_group().enumerate() {
+        if found.has_several_groups() && style.headers {
             if at > 0 {
                 lines.push(String::new());
             }
-            lines.push(format!("Node group: {}", cluster.group(plan.group).name));
+            lines.push(format!("Node group: {}", cluster.group(plans[0].group).name));
         }
-        lines.extend(section(plan, cluster, style));
+        lines.extend(section(&plans[0], cluster, style));
+        let names_alone = Style { candidates: false, ..style };
+        lines.extend(plans[1..].iter().flat_map(|plan| section(plan, cluster, names_alone)));
     }
     if found.plans.is_empty() {
         if style.candidates {
@@ -121,18 +123,19 @@ impl GroupResult {
 }
 
 /// A plan in the words of what carries it out; nothing if nothing is to be done.
-pub fn switching(plan: &GroupPlan) -> Option<Switching<'_>> {
+pub fn switching<'p>(plan: &'p GroupPlan, cluster: &'p Cluster) -> Option<Switching<'p>> {
     let power = match plan.decision {
         Decision::Condense => PowerCommand::PowerOff,
         Decision::Expand => PowerCommand::PowerOn,
         Decision::Nothing => return None,
     };
-    Some(Switching { group: plan.group, power, nodes: &plan.nodes, steps: &plan.steps })
+    let cluster = plan.start(cluster);
+    Some(Switching { group: plan.group, cluster, power, nodes: &plan.nodes, steps: &plan.steps })
 }
 
 /// What the plans are going to do.
 pub fn planned(found: &Squeeze, cluster: &Cluster) -> Vec<GroupResult> {
-    let several = found.plans.len() > 1;
+    let several = found.has_several_groups();
     found.plans.iter().filter_map(|plan| GroupResult::planned(plan, cluster, several)).collect()
 }
 

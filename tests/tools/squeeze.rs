@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
+use serde_json::Value;
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/squeeze");
 
@@ -36,6 +37,37 @@ fn a_run_on_its_own_result_does_nothing() {
         );
         assert_eq!(hsqueeze(&squeezed, &words).0, "'No action'\n", "{name}");
     }
+}
+
+/// A large node that comes up makes a small one needless: one run switches both, one after the other.
+#[test]
+fn a_node_that_another_one_makes_needless_goes_in_the_same_run() {
+    let reserves = ["--minimal-resources=2", "--target-resources=2", "--no-capacity-checks"];
+    let run = |more: &[&str]| hsqueeze(&fixture("swap.data"), &[&reserves[..], more].concat()).0;
+    let shown = "'Nodes to online'\nn3\n'Nodes to offline'\nn2\n";
+    assert_eq!(run(&[]), shown);
+    // bare names do not tell which way they go
+    assert_eq!(run(&["--no-headers"]), "n3\n");
+    assert_eq!(
+        run(&["-q"]),
+        "hsqueeze: would power up 1 node (n3) with 1 move; would power down 1 node (n2) with 1 move\n"
+    );
+    let commands = run(&["-C"]);
+    let order =
+        ["on n3", "--offline=no n3", "-n n3 b", "--drained=yes n2", "-n n3 c", "--offline=yes n2", "off n2"];
+    let places: Vec<usize> = order.iter().map(|part| commands.find(part).expect(part)).collect();
+    assert!(places.is_sorted(), "{commands}");
+    let plan: Value = serde_json::from_str(&run(&["--print-plan=json"])).unwrap();
+    let first_down = plan["steps"].as_array().unwrap().iter().find(|step| step["task"] == "drain").unwrap();
+    assert!(first_down["begin"].as_f64().unwrap() > 200.0, "{first_down}");
+    let document: Value = serde_json::from_str(&run(&["--json"])).unwrap();
+    let decisions = document["groups"].as_array().unwrap().iter().map(|group| &group["decision"]);
+    assert_eq!(decisions.collect::<Vec<_>>(), ["expand", "condense"]);
+
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("state");
+    run(&["-S", state.to_str().unwrap()]);
+    assert_eq!(hsqueeze(&directory.path().join("state.squeezed"), &reserves).0, "'No action'\n");
 }
 
 /// `--all` stops what only a node that goes has the disks of: each interruption is named with its length, and the

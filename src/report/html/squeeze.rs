@@ -38,7 +38,7 @@ pub fn head(found: &Squeeze) -> PageHead {
 
 /// The moves of a group: those that free nodes, and those that are for balance.
 pub fn moves(plan: &GroupPlan, cluster: &Cluster) -> Vec<PlannedMove> {
-    let mut switched = Draft::of(cluster);
+    let mut switched = Draft::of(plan.start(cluster));
     plan.switch(&mut switched);
     let leaving = if plan.decision == Decision::Condense { &plan.nodes[..] } else { &[] };
     PlannedMove::all(&mut switched, &plan.steps, leaving)

@@ -134,6 +134,7 @@ fn group<E>(
     plan: &GroupPlan,
     commands: &SqueezeCommands<'_, E>,
 ) -> Result<SqueezedGroup, E> {
+    let cluster = plan.start(cluster);
     let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| node_name(cluster, *n)).collect();
     let there = cluster.group(plan.group);
     Ok(SqueezedGroup {

@@ -137,6 +137,25 @@ pub(super) fn go_further(
     is_good.then_some((plan, draft))
 }
 
+/// Frees what the next run would free once nodes have been brought online.
+pub(super) fn after_expansion(
+    scope: &GroupScope<'_>,
+    most: usize,
+    (plan, reached): (&GroupPlan, &Draft),
+) -> Option<(GroupPlan, Draft)> {
+    let wanted = scope.options.swaps && plan.decision == Decision::Expand && plan.enough;
+    if !wanted || scope.has_to_end() {
+        return None;
+    }
+    let mut again = GroupScope::of(reached, scope.group, scope.options, scope.watch);
+    if again.needs_more() {
+        return None;
+    }
+    again.candidates.retain(|node| !plan.nodes.contains(node));
+    let (next, further) = condense_held(&again, most, &mut Draft::of(reached));
+    Some((next, further?))
+}
+
 /// How candidates are tried; see the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TrialWay {
@@ -211,6 +230,7 @@ pub(super) fn condense_by(
         kept,
         initial_score,
         final_score,
+        start: None,
     };
     (plan, after)
 }

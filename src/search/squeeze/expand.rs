@@ -71,6 +71,7 @@ fn expand(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, O
         kept: Vec::new(),
         initial_score: scope.initial_score(),
         final_score: score,
+        start: None,
     };
     (plan, Some(cluster))
 }

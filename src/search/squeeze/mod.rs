@@ -8,7 +8,8 @@
 //! conflict, location or policy becomes worse.
 //!
 //! A plan says which nodes are switched, and the moves of balancing the group with
-//! these nodes switched.
+//! these nodes switched. Where a node that is brought online makes a smaller one needless, a second plan
+//! frees that, so that the next run has nothing to do.
 
 mod candidates;
 mod condense;
@@ -26,6 +27,8 @@ pub use harm::Harm;
 pub use reserve::Reserve;
 
 use self::standby::{SizeSource, Sizes};
+use std::sync::Arc;
+
 use super::why::Hurdle;
 use super::{BalanceOptions, Deadline, Stopped};
 use crate::model::standby::NodeSize;
@@ -65,6 +68,8 @@ pub struct SqueezeOptions {
     pub left_alone: Vec<NodeIdx>,
     /// Sizes of nodes as they once were, by name.
     pub known_sizes: Sizes,
+    /// Whether nodes are freed that nodes brought online make needless.
+    pub swaps: bool,
 }
 
 impl Default for SqueezeOptions {
@@ -79,6 +84,7 @@ impl Default for SqueezeOptions {
             max_nodes: None,
             left_alone: Vec::new(),
             known_sizes: Sizes::default(),
+            swaps: true,
         }
     }
 }
@@ -156,7 +162,7 @@ pub struct Standby {
 }
 
 /// What is to be done in one group.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct GroupPlan {
     /// The group.
     pub group: GroupIdx,
@@ -184,9 +190,16 @@ pub struct GroupPlan {
     pub initial_score: f64,
     /// Its score at the end, where it is looked at.
     pub final_score: f64,
+    /// The cluster on which the plan begins, if a plan before it brings nodes of its group online.
+    pub start: Option<Arc<Cluster>>,
 }
 
 impl GroupPlan {
+    /// Returns the cluster on which the plan begins, given the one that the search began with.
+    pub fn start<'c>(&'c self, cluster: &'c Cluster) -> &'c Cluster {
+        self.start.as_deref().unwrap_or(cluster)
+    }
+
     /// Switches the nodes in a cluster: marks them as offline, or as online, with the
     /// size they are taken to be of. On the result the steps are possible one after the
     /// other.
@@ -210,12 +223,25 @@ impl GroupPlan {
 /// What is to be done, and where it leads.
 #[derive(Debug, Clone)]
 pub struct Squeeze {
-    /// The groups, in their order.
+    /// Plans by group, in the order of groups. A group has a second plan if nodes that the first one brings online
+    /// make others needless.
     pub plans: Vec<GroupPlan>,
     /// The cluster with the nodes switched and the moves made.
     pub after: Cluster,
     /// What ended the search, if it could have gone on. The plans are whole all the same.
     pub stopped: Option<Stopped>,
+}
+
+impl Squeeze {
+    /// Iterates over the plans of each group.
+    pub fn by_group(&self) -> impl Iterator<Item = &[GroupPlan]> {
+        self.plans.chunk_by(|one, next| one.group == next.group)
+    }
+
+    /// Tells if more than one group was looked at.
+    pub fn has_several_groups(&self) -> bool {
+        self.by_group().nth(1).is_some()
+    }
 }
 
 /// How far the search in a group is.
@@ -305,6 +331,11 @@ pub fn squeeze_watched(
     let scopes: Vec<trial::GroupScope<'_>> =
         groups.iter().map(|group| trial::GroupScope::of(cluster, *group, options, watch)).collect();
     let (poor, rich): (Vec<_>, Vec<_>) = scopes.iter().partition(|scope| scope.needs_more());
+    let as_given = |mut state: Draft| {
+        harm::release(&mut state, &out_of_reach);
+        state.set_immobile(&loosened, Some(Immobile::Template));
+        state.into_cluster()
+    };
     let mut plans = Vec::with_capacity(groups.len());
     for scope in poor.into_iter().chain(rich) {
         let (plan, state) = match scope.needs_more() {
@@ -313,12 +344,17 @@ pub fn squeeze_watched(
         };
         left -= plan.nodes.len();
         after = state.unwrap_or(after);
+        let swap = condense::after_expansion(scope, left, (&plan, &after));
         plans.push(plan);
+        if let Some((mut plan, state)) = swap {
+            left -= plan.nodes.len();
+            plan.start = Some(Arc::new(as_given(after)));
+            after = state;
+            plans.push(plan);
+        }
     }
     plans.sort_by_key(|plan| plan.group);
-    harm::release(&mut after, &out_of_reach);
-    after.set_immobile(&loosened, Some(Immobile::Template));
-    let mut after = after.into_cluster();
+    let mut after = as_given(after);
     for plan in &plans {
         standby::retag(&mut after, plan);
     }

@@ -326,20 +326,23 @@ proptest! {
 
     #[test]
     fn plans_keep_their_promises((cluster, options) in any_cluster()) {
-        let Squeeze { plans, after, .. } = squeeze(&cluster, &[group()], &options);
-        let plan = &plans[0];
-        let mut switched = Draft::of(&cluster);
-        plan.switch(&mut switched);
+        let Squeeze { plans, after: end, .. } = squeeze(&cluster, &[group()], &options);
         let nodes = cluster.nodes_of(group()).to_vec();
-        let replay = crate::plan::checker::check(&switched, &nodes, &plan.steps, Default::default());
-        prop_assert!(replay.map(|r| r.leads_to(&after)).unwrap_or(false));
-        match plan.decision {
-            Decision::Condense => assert_kept(&cluster, &after, plan, &options),
-            Decision::Nothing => prop_assert!(plan.nodes.is_empty() && plan.steps.is_empty()),
-            Decision::Expand => {
-                let minimal = Reserve::of(&cluster.policy, options.minimal);
-                prop_assert!(!plan.enough || minimal.first_lack(&after, &nodes).is_none());
-                prop_assert!(plan.enough || plan.nodes.len() == plan.online_candidates.len());
+        for (at, plan) in plans.iter().enumerate() {
+            let before = plan.start(&cluster);
+            let mut switched = Draft::of(before);
+            plan.switch(&mut switched);
+            let replay = crate::plan::checker::check(&switched, &nodes, &plan.steps, Default::default());
+            let after = plans.get(at + 1).map_or(&end, |next| next.start(&cluster));
+            prop_assert!(replay.map(|r| r.leads_to(after)).unwrap_or(false));
+            match plan.decision {
+                Decision::Condense => assert_kept(before, after, plan, &options),
+                Decision::Nothing => prop_assert!(plan.nodes.is_empty() && plan.steps.is_empty()),
+                Decision::Expand => {
+                    let minimal = Reserve::of(&cluster.policy, options.minimal);
+                    prop_assert!(!plan.enough || minimal.first_lack(after, &nodes).is_none());
+                    prop_assert!(plan.enough || plan.nodes.len() == plan.online_candidates.len());
+                }
             }
         }
     }

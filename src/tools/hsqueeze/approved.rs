@@ -21,7 +21,7 @@ const SHOWN: usize = 10;
 /// # Errors
 /// A name that Ganeti cannot have.
 pub fn whole(planning: &Planning<'_>, cluster: &Cluster, found: &Squeeze) -> Result<Work, Impossible> {
-    let work = found.plans.iter().filter_map(|plan| planning.work(cluster, plan).transpose());
+    let work = found.by_group().filter_map(|plans| planning.work(cluster, plans).transpose());
     Ok(Work::side_by_side(work.collect::<Result<Vec<_>, Impossible>>()?))
 }
 
@@ -36,8 +36,8 @@ pub fn save(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let Some(path) = &planning.options.execution.save_plan else { return Ok(()) };
-    let groups: Vec<GroupIdx> =
-        found.plans.iter().filter(|plan| !plan.is_idle()).map(|plan: &GroupPlan| plan.group).collect();
+    let changed = found.by_group().filter(|plans| !plans.iter().all(GroupPlan::is_idle));
+    let groups: Vec<GroupIdx> = changed.map(|plans| plans[0].group).collect();
     if groups.is_empty() {
         return Ok(());
     }

@@ -1,5 +1,7 @@
 //! The plans of groups as commands.
 
+use std::slice;
+
 use super::planning::Planning;
 use crate::model::Cluster;
 use crate::plan::command::plan_lines;
@@ -16,12 +18,12 @@ pub fn all_lines(
     cluster: &Cluster,
     found: &Squeeze,
 ) -> Result<Vec<Line>, Impossible> {
-    let several = found.plans.len() > 1;
+    let several = found.has_several_groups();
     let mut lines = Vec::new();
-    for plan in &found.plans {
-        let its = group_lines(planning, cluster, plan)?;
+    for plans in found.by_group() {
+        let its = group_lines(planning, cluster, plans)?;
         if several && !its.is_empty() {
-            lines.extend([Line::Blank, Line::heading_of("Node group", &cluster.group(plan.group).name)]);
+            lines.extend([Line::Blank, Line::heading_of("Node group", &cluster.group(plans[0].group).name)]);
         }
         lines.extend(its);
     }
@@ -40,22 +42,22 @@ pub fn calls(
     cluster: &Cluster,
     plan: &GroupPlan,
 ) -> Result<Vec<String>, Impossible> {
-    let lines = group_lines(planning, cluster, plan)?;
+    let lines = group_lines(planning, cluster, slice::from_ref(plan))?;
     Ok(lines.iter().filter(|line| line.is_command()).map(Line::to_string).collect())
 }
 
 fn group_lines(
     planning: &Planning<'_>,
     cluster: &Cluster,
-    plan: &GroupPlan,
+    plans: &[GroupPlan],
 ) -> Result<Vec<Line>, Impossible> {
     let power = planning.options.execution.handling.power_command.as_ref().map(|text| text.to_string_lossy());
     let mut lines = Vec::new();
-    if plan.decision == Decision::Expand && plan.nodes.is_empty() {
+    if plans[0].decision == Decision::Expand && plans[0].nodes.is_empty() {
         // scripts know the heading also where no node is left to power up
         lines.push(Line::heading("Power Commands"));
     }
-    if let Some(work) = planning.work(cluster, plan)? {
+    if let Some(work) = planning.work(cluster, plans)? {
         lines.extend(plan_lines(&work, power.as_deref())?);
     }
     Ok(lines)

@@ -9,7 +9,7 @@ use super::planning::Planning;
 use super::squeeze_run::{HsqueezeEnd, SqueezeRun};
 use crate::execute::JobClient;
 use crate::model::Cluster;
-use crate::search::squeeze::{Decision, Squeeze};
+use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 use crate::tools::ExitStatus;
 use crate::tools::execution::{self, Lock, Undertaking, listen, violation};
 use crate::tools::output::Output;
@@ -80,9 +80,9 @@ pub fn execute(
     output.flush()?;
     let undertaking = undertaking(planning.options);
     let signals = listen(undertaking.silent)?;
-    let several = found.plans.len() > 1;
+    let several = found.has_several_groups();
     let run = SqueezeRun::new(planning, &undertaking, &mut *access.client, &signals, several, output);
-    let (up, others): (Vec<_>, Vec<_>) =
-        found.plans.iter().filter(|plan| !plan.is_idle()).partition(|p| p.decision == Decision::Expand);
+    let changed = found.by_group().filter(|plans| !plans.iter().all(GroupPlan::is_idle));
+    let (up, others): (Vec<_>, Vec<_>) = changed.partition(|plans| plans[0].decision == Decision::Expand);
     Ok(run.carry_out(cluster, &[up, others].concat()))
 }

@@ -45,6 +45,8 @@ impl<'a> Planning<'a> {
             max_nodes: options.max_nodes.map(|most| most.saturating_sub(switched)),
             left_alone,
             known_sizes: self.known_sizes.clone(),
+            // Pacemaker's nodes are switched in one change, and bare names do not tell which way they go
+            swaps: !options.placement.is_named() && !options.no_headers,
         }
     }
 
@@ -61,13 +63,13 @@ impl<'a> Planning<'a> {
         squeeze_watched(cluster, groups, &self.asked(cluster, switched, failed), watch)
     }
 
-    /// The steps of a plan as it stands now; none if nothing is to be done.
+    /// The steps of a group's plans as they stand now; none if nothing is to be done.
     ///
     /// # Errors
     /// A name that Ganeti cannot have.
-    pub fn work(&self, cluster: &Cluster, plan: &GroupPlan) -> Result<Option<Work>, Impossible> {
-        let switching = view::switching(plan);
-        switching.map(|plan| whole(cluster, &plan, self.switch(), self.now())).transpose()
+    pub fn work(&self, cluster: &Cluster, plans: &[GroupPlan]) -> Result<Option<Work>, Impossible> {
+        let plans: Vec<_> = plans.iter().filter_map(|plan| view::switching(plan, cluster)).collect();
+        (!plans.is_empty()).then(|| whole(&plans, self.switch(), self.now())).transpose()
     }
 
     /// Who switches the power.

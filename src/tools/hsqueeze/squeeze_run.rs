@@ -9,8 +9,8 @@ use super::Options;
 use super::planning::{Planning, show_text};
 use crate::execute::signals::Signals;
 use crate::execute::{Ending, JobClient, StepReport, StepState};
-use crate::model::Cluster;
 use crate::model::shown::shown_name;
+use crate::model::{Cluster, NodeIdx};
 use crate::plan::durations::{LegKind, ways};
 use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::graph::StepIdx;
@@ -93,12 +93,12 @@ impl<'a> SqueezeRun<'a> {
     }
 
     /// Carries plans out, one after the other, until one makes it useless to go on.
-    pub fn carry_out(mut self, cluster: &Cluster, plans: &[&GroupPlan]) -> HsqueezeEnd {
-        for plan in plans {
+    pub fn carry_out(mut self, cluster: &Cluster, groups: &[&[GroupPlan]]) -> HsqueezeEnd {
+        for plans in groups {
             if self.outcome.stopped.is_some() {
                 break;
             }
-            if let Err(error) = self.group(cluster, plan) {
+            if let Err(error) = self.group(cluster, plans) {
                 // what was done before is told all the same
                 self.outcome.problems.push(format!("{error:#}"));
                 break;
@@ -107,18 +107,37 @@ impl<'a> SqueezeRun<'a> {
         self.outcome
     }
 
-    fn group(&mut self, cluster: &Cluster, plan: &GroupPlan) -> anyhow::Result<()> {
+    fn group(&mut self, cluster: &Cluster, plans: &[GroupPlan]) -> anyhow::Result<()> {
+        let Some((plan, needless)) = plans.split_first() else { return Ok(()) };
+        let needless = needless.iter().flat_map(|plan| &plan.nodes);
+        let needless: Vec<&str> = needless.map(|node| cluster.node(*node).spec.name.as_str()).collect();
         let first = Current { before: cluster.clone(), plan: plan.clone() };
         let Continue(current) = fitting(self, first)? else { return Ok(()) };
+        let Some(next) = self.carry_out_plan(current)?.filter(|_| !needless.is_empty()) else {
+            return Ok(());
+        };
+        let Some(next) = self.plan_anew(&next, read_again(&self.options.load)?) else { return Ok(()) };
+        let is_announced = |node: &NodeIdx| needless.contains(&next.before.node(*node).spec.name.as_str());
+        if next.plan.decision == Decision::Condense && next.plan.nodes.iter().all(is_announced) {
+            self.carry_out_plan(next)?;
+        }
+        Ok(())
+    }
+
+    /// Carries a plan out. Returns what it was in the end if all went well.
+    fn carry_out_plan(&mut self, mut current: Current) -> anyhow::Result<Option<Current>> {
         let mut result = self.nothing_yet(&current);
+        let problems = self.outcome.problems.len();
         let done = match current.plan.decision {
             Decision::Condense => self.condense(&current, &mut result),
-            Decision::Expand => self.expand(current, &mut result),
+            Decision::Expand => self.expand(&mut current, &mut result),
             Decision::Nothing => Ok(()),
         };
         // also if something went wrong after it
         self.outcome.results.extend((!result.is_idle()).then_some(result));
-        done
+        done?;
+        let is_well = self.outcome.stopped.is_none() && self.outcome.problems.len() == problems;
+        Ok(is_well.then_some(current))
     }
 
     fn nothing_yet(&self, current: &Current) -> GroupResult {
@@ -160,25 +179,26 @@ impl<'a> SqueezeRun<'a> {
     }
 
     /// Powers nodes up; others in place of those that do not come up; then balances.
-    fn expand(&mut self, mut current: Current, result: &mut GroupResult) -> anyhow::Result<()> {
+    fn expand(&mut self, current: &mut Current, result: &mut GroupResult) -> anyhow::Result<()> {
         let mut failures = 0;
         loop {
             let good = match current.plan.nodes.is_empty() {
-                true => return self.balance(&current, result),
-                false => self.power_up(&current, result)?,
+                true => return self.balance(current, result),
+                false => self.power_up(current, result)?,
             };
             failures += usize::from(!good);
             if self.outcome.stopped.is_some() || failures >= POWER_UPS {
                 return Ok(());
             }
             let now = read_again(&self.options.load)?;
-            failures += usize::from(good && !self.are_in_use(&current, &now, result));
-            let Some(next) = self.plan_anew(&current, now) else { return Ok(()) };
-            if self.keeps_to_the_approved() && !next.plan.nodes.is_empty() {
+            failures += usize::from(good && !self.are_in_use(current, &now, result));
+            let Some(next) = self.plan_anew(current, now) else { return Ok(()) };
+            let wants_more = next.plan.decision == Decision::Expand && !next.plan.nodes.is_empty();
+            if self.keeps_to_the_approved() && wants_more {
                 self.outcome.problems.push("other nodes are needed, which are not in the plan".to_owned());
                 return Ok(());
             }
-            current = next;
+            *current = next;
             result.enough = current.plan.enough;
             if current.plan.decision != Decision::Expand || current.plan.is_idle() {
                 return Ok(());

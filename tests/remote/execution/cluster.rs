@@ -154,6 +154,12 @@ impl Cluster {
         self.object(INSTANCE, instance)["pnode"] = json!(node);
     }
 
+    /// Takes memory out of a node, in MiB.
+    pub fn shrink(&mut self, node: &str, memory: i64) {
+        self.add(node, 1, "mtotal", -memory);
+        self.add(node, 3, "mfree", -memory);
+    }
+
     fn add(&mut self, node: &str, field: usize, key: &str, amount: i64) {
         let cell = &mut self.row(NODE, node)[field][1];
         *cell = json!(cell.as_i64().unwrap() + amount);

@@ -318,6 +318,50 @@ fn over_the_remote_api() {
     has(&stderr, ".vc.test stays offline and may still have power; taken back: set online node");
 }
 
+/// Reserves that the small node lacks.
+const SWAP: &[&str] = &["--minimal-resources=10", "--target-resources=10", "--no-capacity-checks"];
+
+/// Shared storage only: node1 and node5, which is much smaller, have all instances; node6 can be powered up.
+fn with_a_small_node() -> Place {
+    let place = Place::new();
+    let mut world = place.world.lock();
+    world.cluster.put_on_ceph();
+    for (instance, node, _) in world.cluster.places() {
+        match &*node {
+            "node2" => world.cluster.put(&format!("{instance}.vc.test"), "node5.vc.test"),
+            "node3" => world.cluster.put(&format!("{instance}.vc.test"), "node1.vc.test"),
+            _ => {}
+        }
+    }
+    world.cluster.shrink("node5.vc.test", 9200);
+    for node in 2..5 {
+        world.cluster.set_offline(&format!("node{node}.vc.test"));
+    }
+    for tag in ["htools:standby:1", "htools:standby-size:16384/512/512000/512000/8/1/1/0"] {
+        world.cluster.tag("node6.vc.test", tag);
+    }
+    world.cluster.set_offline("node6.vc.test");
+    world.cluster.set_power("node6.vc.test", false);
+    drop(world);
+    place
+}
+
+#[test]
+fn a_large_node_comes_up_and_a_small_one_goes() {
+    let place = with_a_small_node();
+    let (stdout, stderr) = execute(&place, SWAP, &["--detailed-status"]).ends(4);
+    assert!(
+        stdout.starts_with("'Nodes to online'\nnode6.vc.test\n'Nodes to offline'\nnode5.vc.test\n"),
+        "{stdout}"
+    );
+    has(&stderr, "\nhsqueeze: powered up 1 node (node6.vc.test) with ");
+    has(&stderr, "; powered down 1 node (node5.vc.test) with ");
+    let [offline, drained, without_power] = idle(&place);
+    assert_eq!((offline.len(), drained.len(), without_power), (4, 0, vec!["node5".to_owned()]));
+    let (stdout, _) = execute(&place, SWAP, &["--detailed-status"]).ends(0);
+    assert_eq!(stdout, "'No action'\n");
+}
+
 /// The recorded cluster with an instance on node6 whose disks only that node has; other nodes are left alone.
 fn with_disks_of_one_node() -> Place {
     let place = Place::new();

@@ -125,7 +125,7 @@ static PLANS: LazyLock<Vec<Planned>> = LazyLock::new(|| {
         let cluster = loaded(&recorded(&format!("hsqueeze.in/{file}")));
         let options = SqueezeOptions { capacity_checks: false, ..SqueezeOptions::default() };
         let plan = squeeze(&cluster, &cluster.groups_with_nodes(), &options).plans.remove(0);
-        Planned::walked(cluster, move |c| whole(c, &switching(&plan), Switch::Ganeti, 1))
+        Planned::walked(cluster, move |c| whole(&[switching(&plan, c)], Switch::Ganeti, 1))
     };
     let (down, up) = (squeezed("underused.data"), squeezed("overused.data"));
 
@@ -141,12 +141,12 @@ static PLANS: LazyLock<Vec<Planned>> = LazyLock::new(|| {
     vec![hbal, hgroup, down, up, hroller]
 });
 
-fn switching(plan: &GroupPlan) -> Switching<'_> {
+fn switching<'p>(plan: &'p GroupPlan, cluster: &'p Cluster) -> Switching<'p> {
     let power = match plan.decision {
         Decision::Condense => PowerCommand::PowerOff,
         _ => PowerCommand::PowerOn,
     };
-    Switching { group: plan.group, power, nodes: &plan.nodes, steps: &plan.steps }
+    Switching { group: plan.group, cluster, power, nodes: &plan.nodes, steps: &plan.steps }
 }
 
 /// Writes down what it was called with: the number of words, then the words. Every node is empty.
