@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use htools::generate::random::Random;
-use htools::placement::optimal::{PlacingLimits, ThenGoal};
-use htools::placement::working_set::{Host, HostState, Resource};
-use htools::placement::{
+use htools::pacemaker::optimal::{PlacingLimits, ThenGoal};
+use htools::pacemaker::working_set::{Host, HostState, Resource};
+use htools::pacemaker::{
     AllocationScore, AttributeIdx, Capacities, HostIdx, ScoreTable, Strategy, WorkingSet, optimal, place,
 };
 use htools::search::Deadline;

@@ -58,10 +58,10 @@
 //!   [`fresh`](plan::fresh) tells what has changed since it was made.
 //!   [`shell`](plan::shell) is the one writer of commands, and [`names`](plan::names) says which names
 //!   may be in commands and jobs.
-//! * [`placement`]: Pacemaker clusters: hosts with freely named capacities, resources with scores, the documents
-//!   ([`cib`](placement::cib)) that describe them, where Pacemaker [places](placement::place()) them, where they would be [best](placement::optimal()), and the
-//!   [transition](placement::transition()) that brings them there, with a checker of its own; what the [loss](placement::loss) of hosts would mean, and how much more
-//!   would [fit](placement::fit); which constraints [bring](placement::pinning) a cluster to another placement than its own. A model of its own, which
+//! * [`pacemaker`]: Pacemaker clusters: hosts with freely named capacities, resources with scores, the documents
+//!   ([`cib`](pacemaker::cib)) that describe them, where Pacemaker [places](pacemaker::place()) them, where they would be [best](pacemaker::optimal()), and the
+//!   [transition](pacemaker::transition()) that brings them there, with a checker of its own; what the [loss](pacemaker::loss) of hosts would mean, and how much more
+//!   would [fit](pacemaker::fit); which constraints [bring](pacemaker::pinning) a cluster to another placement than its own. A model of its own, which
 //!   shares nothing with Ganeti's but ways to show names and the graph of what waits for what.
 //! * [`execute`]: carrying a plan out: a runner over one trait of job clients (LUXI, RAPI),
 //!   with a journal from which a run goes on after a crash, and plans in files ([`saved`](execute::saved)); repairs of which tags are the only memory ([`autorepair`](execute::autorepair)). docs/execution.md explains
@@ -88,7 +88,7 @@ pub mod generate;
 pub mod input;
 pub mod load;
 pub mod model;
-pub mod placement;
+pub mod pacemaker;
 pub mod plan;
 pub mod redundancy;
 pub mod remote;

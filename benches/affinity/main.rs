@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use htools::model::Mib;
 use htools::model::random::Random;
-use htools::placement::affinity::{
+use htools::pacemaker::affinity::{
     AffinityKey, ChoiceDetail, Fleet, FleetNode, KeyLevel, KeyOwner, LevelKeys, Machine, NodeKey, Occupancy,
     choose, misplaced,
 };

@@ -15,15 +15,15 @@ use super::source;
 use crate::load::raw::RawInstance;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, Draft, Mib, NodeIdx, Step};
-use crate::placement::cib::change::{CibChange, LocationPin, PinSurvey};
-use crate::placement::instances::{
+use crate::pacemaker::cib::change::{CibChange, LocationPin, PinSurvey};
+use crate::pacemaker::instances::{
     HoldReason, MovableResources, MovableUnit, ResourcesAsInstances, resources_as_instances,
 };
-use crate::placement::pinning::{Foresight, Pinning, pin_running};
-use crate::placement::{HostIdx, Strategy};
+use crate::pacemaker::pinning::{Foresight, Pinning, pin_running};
+use crate::pacemaker::{HostIdx, Strategy};
 use crate::report::json::plan::ganeti_commands;
 use crate::report::number::counted;
-use crate::report::placement::commands::{CommandForm, lines, making};
+use crate::report::pacemaker::commands::{CommandForm, lines, making};
 use crate::search::Stopped;
 use crate::search::moves::{MoveRules, perform_step};
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};

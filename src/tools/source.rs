@@ -17,7 +17,7 @@ use crate::load::monitoring::{self, Collector, MonitoringData};
 use crate::load::{RawCluster, iallocator, luxi, mond, rapi, simulate, text, utilisation};
 use crate::model::shown::{shown_name, shown_source};
 use crate::model::{Cluster, Utilisation};
-use crate::placement::affinity::carry_keys;
+use crate::pacemaker::affinity::carry_keys;
 use crate::remote::luxi::Timeouts;
 use crate::remote::rapi::{Access, Address, FetchLimits};
 

@@ -4,9 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
-use htools::placement::optimal::ThenGoal;
-use htools::placement::working_set::{Colocation, OrderStrength, StartOrder};
-use htools::placement::{AllocationScore, AttributeIdx, HostIdx, ResourceIdx, WorkingSet};
+use htools::pacemaker::optimal::ThenGoal;
+use htools::pacemaker::working_set::{Colocation, OrderStrength, StartOrder};
+use htools::pacemaker::{AllocationScore, AttributeIdx, HostIdx, ResourceIdx, WorkingSet};
 
 /// Where every resource is, by resource.
 pub type Places = Vec<Option<HostIdx>>;

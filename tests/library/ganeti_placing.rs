@@ -3,7 +3,7 @@
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::text;
 use htools::model::{Cluster, Mib};
-use htools::placement::{AllPlaced, AllocationScore, Strategy, WorkingSet, ganeti, place};
+use htools::pacemaker::{AllPlaced, AllocationScore, Strategy, WorkingSet, ganeti, place};
 
 /// Two groups; node4 is offline.
 const CLUSTER: &str = "\

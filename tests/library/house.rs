@@ -19,9 +19,9 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("plan", &["model"]),
     // names and errors are shown as everywhere; `plan` for its graph, `search` for how long a search may go on, `load` for
     // what a source of clusters delivers
-    ("placement", &["input", "load", "model", "plan", "search"]),
-    ("execute", &["input", "model", "placement", "plan", "remote"]),
-    ("report", &["load", "model", "placement", "plan", "redundancy", "score", "search"]),
+    ("pacemaker", &["input", "load", "model", "plan", "search"]),
+    ("execute", &["input", "model", "pacemaker", "plan", "remote"]),
+    ("report", &["load", "model", "pacemaker", "plan", "redundancy", "score", "search"]),
     (
         "tools",
         &[
@@ -30,7 +30,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "input",
             "load",
             "model",
-            "placement",
+            "pacemaker",
             "plan",
             "redundancy",
             "remote",

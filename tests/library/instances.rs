@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use htools::generate::random::Random;
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::model::{Cluster, Draft, InstanceIdx, Mib, Move, NodeIdx};
-use htools::placement::instances::{
+use htools::pacemaker::instances::{
     HoldReason, MovableResources, ResourcesAsInstances, resources_as_instances,
 };
-use htools::placement::{AllocationScore, HostIdx, ResourceIdx, WorkingSet, cib};
+use htools::pacemaker::{AllocationScore, HostIdx, ResourceIdx, WorkingSet, cib};
 use htools::search::balance::deep::DeepOptions;
 use htools::search::balance::deep::headway::Headway;
 use htools::search::balance::deep::plan::{DeepGoal, plan};

@@ -8,7 +8,7 @@ use htools::load::merge::new_instance;
 use htools::model::{
     Cluster, Disk, DiskTemplate, Draft, GroupIdx, Instance, Mib, Node, NodeIdx, Outage, RunStatus, proximity,
 };
-use htools::placement::affinity::{AffinityOptions, AffinityRule, FleetFigures};
+use htools::pacemaker::affinity::{AffinityOptions, AffinityRule, FleetFigures};
 use htools::redundancy::global::Scope;
 use htools::search::place::{Conditions, Newcomer, Targets, plain};
 use htools::search::requests::{Answer, Settings, answer, is_dedicated};

@@ -1,6 +1,6 @@
 //! What is very likely not meant: one document for each rule, and nothing in one where all is well.
 
-use htools::placement::lint::{LintFinding, lint, rules};
+use htools::pacemaker::lint::{LintFinding, lint, rules};
 
 /// A cluster of two nodes of which all is well; each rule's document differs in one place.
 const WELL: &str = r#"<cib have-quorum="1"><configuration><crm_config><cluster_property_set id="o">

@@ -10,9 +10,9 @@ use crate::common::plain_placement::{
     INFINITY, NEVER, Places, Value, agree, faults, is_placed_by_us, primitives, value,
 };
 use htools::generate::random::Random;
-use htools::placement::optimal::{PlacingLimits, PlacingStage, ThenGoal};
-use htools::placement::working_set::Colocation;
-use htools::placement::{
+use htools::pacemaker::optimal::{PlacingLimits, PlacingStage, ThenGoal};
+use htools::pacemaker::working_set::Colocation;
+use htools::pacemaker::{
     AllPlaced, AllocationScore, HostIdx, ResourceChanges, ResourceIdx, Strategy, WaitReason, WorkingSet, cib,
     optimal, place, transition,
 };
@@ -310,7 +310,7 @@ fn its_plan_can_be_carried_out() {
     for (number, set) in random_clusters(4, 8, 120) {
         let placed = best(&set, ThenGoal::Balanced);
         let plan = transition(&set, set.strategy(), &placed);
-        let faults = htools::placement::transition::checker::check(&set, set.strategy(), &placed, &plan);
+        let faults = htools::pacemaker::transition::checker::check(&set, set.strategy(), &placed, &plan);
         assert_eq!(faults, [], "{number}");
     }
 }

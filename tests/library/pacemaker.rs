@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use htools::placement::cib::GuestReading;
-use htools::placement::{ResourceChange, ResourceChanges, WaitReason, WorkingSet, cib, place};
-use htools::report::placement::crm_simulate;
+use htools::pacemaker::cib::GuestReading;
+use htools::pacemaker::{ResourceChange, ResourceChanges, WaitReason, WorkingSet, cib, place};
+use htools::report::pacemaker::crm_simulate;
 
 /// The clusters, by the paths of their documents: whole ones, and one for each rule.
 pub(crate) fn clusters() -> Vec<PathBuf> {

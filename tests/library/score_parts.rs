@@ -6,10 +6,10 @@ use std::fs;
 use super::pacemaker;
 use super::transition::random_cib::{self, Dimensions};
 use htools::generate::random::Random;
-use htools::placement::cib::GuestReading;
-use htools::placement::optimal::{PlacingLimits, ThenGoal};
-use htools::placement::why::{Grounds, HostHindrance};
-use htools::placement::{
+use htools::pacemaker::cib::GuestReading;
+use htools::pacemaker::optimal::{PlacingLimits, ThenGoal};
+use htools::pacemaker::why::{Grounds, HostHindrance};
+use htools::pacemaker::{
     AdditionLog, AllPlaced, AllocationScore, HostIdx, ResourceIdx, ScorePart, ScoreSource, WorkingSet, cib,
     optimal, place,
 };

@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use htools::generate::random::Random;
-use htools::placement::transition::checker::{TransitionFault, check, excesses};
-use htools::placement::transition::{ResourceChange, StepFate, Transition, WaitReason};
-use htools::placement::working_set::OrderStrength;
-use htools::placement::{AllPlaced, WorkingSet, cib, place, transition};
+use htools::pacemaker::transition::checker::{TransitionFault, check, excesses};
+use htools::pacemaker::transition::{ResourceChange, StepFate, Transition, WaitReason};
+use htools::pacemaker::working_set::OrderStrength;
+use htools::pacemaker::{AllPlaced, WorkingSet, cib, place, transition};
 use htools::plan::graph::{Edge, StepIdx, Strength};
-use htools::report::placement::transition as views;
+use htools::report::pacemaker::transition as views;
 use random_cib::Dimensions;
 
 pub(crate) fn planned(text: &str, name: &str) -> (WorkingSet, AllPlaced, Transition) {

@@ -4,18 +4,18 @@
 use std::collections::{BTreeSet, HashSet};
 
 use htools::generate::random::Random;
-use htools::placement::transition::ActionTask::{
+use htools::pacemaker::transition::ActionTask::{
     EnoughStarted, Fence, LoadStopped, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped,
     Unfence,
 };
-use htools::placement::transition::{ActionTask, Transition, TransitionAction, WaitReason};
-use htools::placement::working_set::OrderStrength;
-use htools::placement::{
+use htools::pacemaker::transition::{ActionTask, Transition, TransitionAction, WaitReason};
+use htools::pacemaker::working_set::OrderStrength;
+use htools::pacemaker::{
     AllocationScore, ResourceIdx, Strategy, WorkingSet, cib, place, transition as plan_of,
 };
 use htools::plan::graph::{Edge, Strength};
-use htools::report::placement::crm_simulate;
-use htools::report::placement::transition as views;
+use htools::report::pacemaker::crm_simulate;
+use htools::report::pacemaker::transition as views;
 
 use crate::transition::{graph, planned, random_clusters, shuffled};
 

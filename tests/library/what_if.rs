@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use htools::placement::fit::FitQuestion;
-use htools::placement::loss::losses;
-use htools::placement::{
+use htools::pacemaker::fit::FitQuestion;
+use htools::pacemaker::loss::losses;
+use htools::pacemaker::{
     Capacities, HostIdx, ResourceChange, ResourceChanges, Strategy, WorkingSet, cib, place,
 };
 use roxmltree::Document;

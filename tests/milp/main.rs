@@ -16,8 +16,8 @@ mod random_cib;
 use std::process::ExitCode;
 
 use htools::generate::random::Random;
-use htools::placement::optimal::{PlacingLimits, PlacingStage, ThenGoal};
-use htools::placement::{WorkingSet, cib, optimal};
+use htools::pacemaker::optimal::{PlacingLimits, PlacingStage, ThenGoal};
+use htools::pacemaker::{WorkingSet, cib, optimal};
 use htools::search::Deadline;
 use plain_placement::{Places, faults, needs, value};
 use program::{LinearGoal, PlacementProgram, Solved};

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::process::Command;
 
-use htools::placement::{AllocationScore, HostIdx, ResourceIdx, WorkingSet};
+use htools::pacemaker::{AllocationScore, HostIdx, ResourceIdx, WorkingSet};
 
 use super::plain_placement::{INFINITY, NEVER, ends, is_placed_by_us, members, needs, primitives};
 

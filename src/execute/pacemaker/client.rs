@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::execute::program::ProgramError;
-use crate::placement::cib::change::CibChange;
+use crate::pacemaker::cib::change::CibChange;
 
 /// Why a cluster does not answer, or not as it should.
 #[derive(Debug, thiserror::Error)]

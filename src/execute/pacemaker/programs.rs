@@ -10,8 +10,8 @@ use tempfile::NamedTempFile;
 use super::client::{CibCallError, CibClient};
 use crate::execute::program::{ProgramCall, ProgramProblem};
 use crate::model::shown::printable;
-use crate::placement::cib::change::{CibChange, LocationPin};
-use crate::placement::cib::underway::is_busy;
+use crate::pacemaker::cib::change::{CibChange, LocationPin};
+use crate::pacemaker::cib::underway::is_busy;
 
 /// Most bytes of a document.
 pub const SIZE: u64 = 100 << 20;

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::task::CibTask;
 use crate::execute::journal::{JournalForm, LineError};
-use crate::placement::cib::change::CibChange;
-use crate::placement::pinning::ExpectedPlace;
+use crate::pacemaker::cib::change::CibChange;
+use crate::pacemaker::pinning::ExpectedPlace;
 
 /// The form of journals that this version reads and writes.
 pub const SCHEMA: &str = "htools.cib-journal-1";

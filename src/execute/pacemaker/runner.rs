@@ -7,9 +7,9 @@ use super::record::{CibHeader, CibRead, CibRecord};
 use super::task::{CibTask, difference, obstacle};
 use crate::execute::journal::Journal;
 use crate::execute::report::Ending;
-use crate::placement::cib::change::CibChange;
-use crate::placement::cib::parse;
-use crate::placement::pinning::{ExpectedPlace, current};
+use crate::pacemaker::cib::change::CibChange;
+use crate::pacemaker::cib::parse;
+use crate::pacemaker::pinning::{ExpectedPlace, current};
 
 /// Time that the cluster is waited for before somebody may have something to say.
 const SLICE: Duration = Duration::from_secs(3);

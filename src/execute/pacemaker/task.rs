@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::model::shown::{printable, shown_name};
-use crate::placement::cib::change::CibChange;
-use crate::placement::pinning::{ExpectedPlace, Foresight};
+use crate::pacemaker::cib::change::CibChange;
+use crate::pacemaker::pinning::{ExpectedPlace, Foresight};
 
 /// Source of documents, for errors.
 const SOURCE: &str = "the cluster";

@@ -9,9 +9,9 @@ use super::*;
 use crate::execute::fake::Paper;
 use crate::execute::journal::{self, Journal, JournalForm};
 use crate::execute::report::Ending;
-use crate::placement::cib::change::{CibChange, LocationPin};
-use crate::placement::cib::parse;
-use crate::placement::pinning::{ExpectedPlace, Foresight, current};
+use crate::pacemaker::cib::change::{CibChange, LocationPin};
+use crate::pacemaker::cib::parse;
+use crate::pacemaker::pinning::{ExpectedPlace, Foresight, current};
 
 /// Fault of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use statistics::{of_cluster, of_group};
 use super::shell::Assignments;
 use crate::load::tag_review::IdleTag;
 use crate::model::Cluster;
-use crate::placement::affinity::UnmetKey;
+use crate::pacemaker::affinity::UnmetKey;
 use crate::search::Stopped;
 use crate::search::health::{GroupHealth, ProblemCounts};
 

@@ -4,7 +4,7 @@ use super::{CheckResult, Snapshot, When};
 use crate::load::tag_review::{IdleTag, Owner, Reason};
 use crate::model::shown::printable;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
-use crate::placement::affinity::UnmetKey;
+use crate::pacemaker::affinity::UnmetKey;
 use crate::search::health::GroupHealth;
 
 /// Most characters of a line.

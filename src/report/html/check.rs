@@ -7,7 +7,7 @@ use super::nodes::NodeRows;
 use super::problems::LeftProblems;
 use super::{PageAnswer, ReportPage, Section, problems};
 use crate::model::{Cluster, InstanceIdx};
-use crate::placement::affinity::UnmetKey;
+use crate::pacemaker::affinity::UnmetKey;
 use crate::report::check::loss::refusals;
 use crate::report::check::problems::{tag_text, unmet_reason};
 use crate::report::check::{CheckResult, When};

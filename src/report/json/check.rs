@@ -7,7 +7,7 @@ use super::why::RefusedView;
 use crate::load::tag_review::{IdleTag, Owner, Reason};
 use crate::model::key_tags::KeyTagFault;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
-use crate::placement::affinity::UnmetKey;
+use crate::pacemaker::affinity::UnmetKey;
 use crate::report::check::{CheckResult, Snapshot as Findings};
 use crate::search::Stopped;
 use crate::search::health::loss::Stranded;

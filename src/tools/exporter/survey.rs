@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::load::tag_review::idle_tags;
 use crate::model::{Cluster, Draft, GroupIdx};
-use crate::placement::affinity::unmet_in;
+use crate::pacemaker::affinity::unmet_in;
 use crate::report::check::{CheckResult, Snapshot};
 use crate::report::info::Information;
 use crate::report::metrics::balance::BalanceFigures;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anyhow::{bail, ensure};
 
 use crate::model::NodeIdx;
-use crate::placement::affinity::{AffinityOptions, AffinityRule, FleetFigures};
-use crate::report::placement::affinity::choice_lines;
+use crate::pacemaker::affinity::{AffinityOptions, AffinityRule, FleetFigures};
+use crate::report::pacemaker::affinity::choice_lines;
 use crate::search::requests::{Answer, Reply};
 use crate::tools::options::Options;
 

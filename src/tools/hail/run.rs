@@ -7,7 +7,7 @@ use anyhow::Context;
 use super::{Options, affinity};
 use crate::load::iallocator::Request;
 use crate::model::{Cluster, InstanceIdx, RunStatus};
-use crate::placement::affinity::AffinityRule;
+use crate::pacemaker::affinity::AffinityRule;
 use crate::report::allocator::{Response, WishedAdditions, plan_lines, why_lines};
 use crate::report::text::cluster_text;
 use crate::search::Deadline;

@@ -3,7 +3,7 @@
 use super::{ExitStatus, Options, SPEC};
 use crate::load::tag_review::idle_tags;
 use crate::model::{Cluster, GroupIdx};
-use crate::placement::affinity::unmet_in;
+use crate::pacemaker::affinity::unmet_in;
 use crate::report::check::problems::problem_lines;
 use crate::report::check::{self, CheckResult, Snapshot};
 use crate::report::{html, json, metrics};

@@ -15,12 +15,12 @@ use crate::load::tag_review::idle_tags;
 use crate::model::Cluster;
 use crate::model::known_tags::KEY;
 use crate::model::shown::printable;
-use crate::placement::affinity::{
+use crate::pacemaker::affinity::{
     ChoiceDetail, Fleet, FleetFigures, Misplaced, document, fleet_of, misplaced, place_all,
 };
 use crate::report::check::problems::tag_text;
 use crate::report::json;
-use crate::report::placement::affinity::AffinityResult;
+use crate::report::pacemaker::affinity::AffinityResult;
 use crate::tools::options::{Options, PlacementCommand};
 use crate::tools::output::Output;
 use crate::tools::{ExitStatus, source};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure};
 
-use crate::placement::optimal::{PlacingLimits, ThenGoal};
-use crate::placement::{AllPlaced, PlacementMethod, Strategy, WorkingSet, optimal, place};
+use crate::pacemaker::optimal::{PlacingLimits, ThenGoal};
+use crate::pacemaker::{AllPlaced, PlacementMethod, Strategy, WorkingSet, optimal, place};
 use crate::tools::interrupts::Interruptible;
 use crate::tools::options::Options;
 

@@ -16,10 +16,10 @@ use crate::execute::pacemaker::{
 use crate::execute::signals::{SignalWish, Signals};
 use crate::execute::{ClusterId, Ending};
 use crate::model::shown::shown_name;
-use crate::placement::cib::change::CibChange;
-use crate::placement::pinning::ExpectedPlace;
-use crate::placement::{WorkingSet, cib, place, transition};
-use crate::report::placement::carried;
+use crate::pacemaker::cib::change::CibChange;
+use crate::pacemaker::pinning::ExpectedPlace;
+use crate::pacemaker::{WorkingSet, cib, place, transition};
+use crate::report::pacemaker::carried;
 use crate::tools::ExitStatus;
 use crate::tools::execution::{Consent, JournalName, Lock, ask, journal_path, tell_cut_off, unwritable};
 use crate::tools::interrupts;

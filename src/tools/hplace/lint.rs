@@ -4,9 +4,9 @@ use anyhow::ensure;
 
 use super::cluster::read_text;
 use super::run::no_forms;
-use crate::placement::lint::lint;
+use crate::pacemaker::lint::lint;
 use crate::report::json;
-use crate::report::placement::lint::{LintDocument, lines};
+use crate::report::pacemaker::lint::{LintDocument, lines};
 use crate::tools::ExitStatus;
 use crate::tools::cli::hint::did_you_mean;
 use crate::tools::options::Options;

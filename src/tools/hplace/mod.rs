@@ -26,9 +26,9 @@ use super::options::simulation::*;
 use super::options::{Options, PlacementCommand, count, some};
 use super::output::Output;
 use crate::model::shown::shown_name;
-use crate::placement::AllocationScore;
-use crate::placement::cib::parse_date;
-use crate::placement::optimal::ThenGoal;
+use crate::pacemaker::AllocationScore;
+use crate::pacemaker::cib::parse_date;
+use crate::pacemaker::optimal::ThenGoal;
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {
@@ -332,7 +332,7 @@ pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placement::PlacementMethod;
+    use crate::pacemaker::PlacementMethod;
     use crate::tools::cli::testing::*;
 
     #[test]

@@ -4,12 +4,12 @@ use std::ops::ControlFlow::{Break, Continue};
 
 use super::affinity::{ToldFleet, check, of_cluster, status, tell};
 use crate::model::{Cluster, Draft, Step};
-use crate::placement::affinity::{Fleet, KeyRelocations, StuckMachine, relocations};
+use crate::pacemaker::affinity::{Fleet, KeyRelocations, StuckMachine, relocations};
 use crate::plan::checker::CheckOptions;
 use crate::plan::jobset::jobsets;
 use crate::plan::work::Work;
 use crate::report::number::counted;
-use crate::report::placement::affinity::stuck_line;
+use crate::report::pacemaker::affinity::stuck_line;
 use crate::tools::execution::{Planned, Proposal, Undertaking, plan_and_execute, touched_groups, violation};
 use crate::tools::options::Options;
 use crate::tools::options::pace::PlanForm;

@@ -7,13 +7,13 @@ use super::carry;
 use super::cluster::{load_with, read_cib};
 use crate::load::lookup::hint;
 use crate::model::shown::shown_name;
-use crate::placement::cib::GuestReading;
-use crate::placement::why::Grounds;
-use crate::placement::{
+use crate::pacemaker::cib::GuestReading;
+use crate::pacemaker::why::Grounds;
+use crate::pacemaker::{
     AllPlaced, PlacementMethod, ResourceIdx, Strategy, Transition, WorkingSet, transition,
 };
 use crate::report::json;
-use crate::report::placement::{crm_simulate, json as documents, text, transition as graphs, why as words};
+use crate::report::pacemaker::{crm_simulate, json as documents, text, transition as graphs, why as words};
 use crate::tools::ExitStatus;
 use crate::tools::options::{Options, PlacementCommand, PlacementOptions};
 use crate::tools::output::Output;

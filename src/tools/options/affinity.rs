@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::model::Mib;
-use crate::placement::affinity::{AffinityOptions, MachineOrder};
+use crate::pacemaker::affinity::{AffinityOptions, MachineOrder};
 use crate::tools::cli::OptionDef;
 use crate::tools::cli::option::ArgumentKind::{Choices, File, Float, Integer};
 

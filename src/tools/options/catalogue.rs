@@ -6,7 +6,7 @@ use super::{
     time_above_zero, weights,
 };
 use crate::model::Mib;
-use crate::report::placement::commands::CommandForm;
+use crate::report::pacemaker::commands::CommandForm;
 use crate::tools::cli::OptionDef;
 use crate::tools::cli::option::ArgumentKind::{
     self, Choices, File, Float, Host, Integer, ManyInstances, NewFile, NodeFields, OneGroup, OneNode, Text,

@@ -5,7 +5,7 @@ mod model;
 mod recipes;
 
 use htools::model::Mib;
-use htools::placement::affinity::{
+use htools::pacemaker::affinity::{
     AffinityKey, AffinityOptions, ChoiceDetail, CompiledKeys, Fleet, FleetNode, KeyLevel, KeyOwner,
     LevelKeys, Machine, MachineChoice, MachineOrder, NodeKey, NodeRefusal, Occupancy, SPECIAL, misplaced,
     place_all,

@@ -8,11 +8,11 @@ use std::fmt::Write;
 
 use htools::generate::random::Random;
 use htools::model::Mib;
-use htools::placement::affinity::{
+use htools::pacemaker::affinity::{
     ChoiceDetail, Fleet, MachineChoice, MachineOrder, NodeRefusal, PacemakerFleet, document, fleet_of_set,
     misplaced, place_all,
 };
-use htools::placement::cib;
+use htools::pacemaker::cib;
 use sample::{Host, Sample, Vm, escaped, sample};
 
 fn read(xml: &str) -> PacemakerFleet {

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use htools::generate::random::Random;
-use htools::placement::affinity::{ChoiceDetail, MachineOrder, fleet_of_set, misplaced, place_all};
-use htools::placement::cib;
+use htools::pacemaker::affinity::{ChoiceDetail, MachineOrder, fleet_of_set, misplaced, place_all};
+use htools::pacemaker::cib;
 
 use super::read;
 use crate::transition::random_cib::cib_text::{DUMMY, FENCING, attributes, begin, history};

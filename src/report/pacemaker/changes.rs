@@ -1,0 +1,74 @@
+//! What becomes of each resource.
+
+use super::transition::reason;
+use crate::model::kinds::words;
+use crate::pacemaker::working_set::RunCondition;
+use crate::pacemaker::{ResourceChange, ResourceChanges, ResourceIdx, WorkingSet};
+
+words!(
+    /// What is done with a resource, in a word.
+    pub ResourceAction, "action" {
+        /// It stays as it is.
+        None = "none",
+        /// It is started.
+        Start = "start",
+        /// It is stopped.
+        Stop = "stop",
+        /// It is stopped and started elsewhere.
+        Move = "move",
+        /// It is moved while it runs.
+        Migrate = "migrate",
+        /// It is stopped and started where it is.
+        Restart = "restart",
+        /// It stays as it is, and reads its parameters again.
+        Reload = "reload",
+        /// It should be stopped, and cannot be.
+        Held = "held",
+        /// It has its place and its room there, and is not started.
+        Blocked = "blocked",
+    }
+);
+
+impl From<ResourceChange> for ResourceAction {
+    fn from(change: ResourceChange) -> ResourceAction {
+        match change {
+            ResourceChange::Idle | ResourceChange::Stay(_) => ResourceAction::None,
+            ResourceChange::Start(_) => ResourceAction::Start,
+            ResourceChange::Stop(_) => ResourceAction::Stop,
+            ResourceChange::Move { .. } => ResourceAction::Move,
+            ResourceChange::Migrate { .. } => ResourceAction::Migrate,
+            ResourceChange::Reload(_) => ResourceAction::Reload,
+            ResourceChange::Restart(_) => ResourceAction::Restart,
+            ResourceChange::Held(_) => ResourceAction::Held,
+            ResourceChange::Blocked(_) => ResourceAction::Blocked,
+        }
+    }
+}
+
+impl ResourceAction {
+    /// What is done with a primitive; nothing, if it is not managed.
+    pub(super) fn of(set: &WorkingSet, changes: &ResourceChanges, resource: ResourceIdx) -> ResourceAction {
+        match set.is_managed(resource) {
+            true => changes.get(resource).into(),
+            false => ResourceAction::None,
+        }
+    }
+}
+
+/// Why something is done with a resource, as far as its place alone does not say it, in brackets.
+pub(super) fn remarks(set: &WorkingSet, changes: &ResourceChanges, resource: ResourceIdx) -> String {
+    let of = set.resource(resource);
+    let action = ResourceAction::of(set, changes, resource);
+    let cause = changes.causes[resource.get()].filter(|_| set.is_managed(resource));
+    let cause = cause.map(|why| format!(" ({})", reason(set, why))).unwrap_or_default();
+    let is_cause = cause.is_empty() && matches!(action, ResourceAction::Restart | ResourceAction::Reload);
+    let changed = of.revision.subject().filter(|_| is_cause && of.condition != RunCondition::Failed);
+    let changed = changed.map(|what| format!(" ({what} changed)")).unwrap_or_default();
+    let orphaned = if of.orphaned { " (no longer configured)" } else { "" };
+    cause + &changed + orphaned
+}
+
+/// The primitives in the order of the document.
+pub(super) fn primitives(set: &WorkingSet) -> impl Iterator<Item = ResourceIdx> + '_ {
+    set.resource_indices().filter(|resource| set.resource(*resource).is_primitive())
+}

@@ -1,0 +1,200 @@
+//! What an administrator types to have a cluster changed: for Pacemaker's own programs, or the shells around it.
+
+use crate::model::kinds::words;
+use crate::model::shown::shown_name;
+use crate::pacemaker::cib::change::{CibChange, LocationPin};
+use crate::plan::names::is_host;
+use crate::plan::shell::{in_apostrophes, quoted};
+
+words!(
+    /// Whose commands are written.
+    pub CommandForm, "form of commands" {
+        /// Pacemaker's `cibadmin`, with one document for all constraints.
+        Cib = "cib",
+        /// The shell pcs.
+        Pcs = "pcs",
+        /// The shell crmsh.
+        Crmsh = "crmsh",
+        /// Pacemaker's `crm_resource`, which names the constraints itself.
+        CrmResource = "crm_resource",
+    }
+);
+
+/// A name that no command is written with: it is none that a host of Ganeti could have, or begins with a dash.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{}': no commands are written with such a name", shown_name(.0))]
+pub struct UnfitName(String);
+
+/// The lines of a script: the change, the wait until it is done, and as comments how it is taken back. Of what a change has
+/// several of, each is made when the one before it is done, and taken back in the opposite order.
+///
+/// # Errors
+/// A name that may mean something to a shell or an option parser.
+pub fn lines(form: CommandForm, change: &CibChange) -> Result<Vec<String>, UnfitName> {
+    if change.is_empty() {
+        return Ok(vec!["# Nothing has to be done for that.".to_owned()]);
+    }
+    let parts = match change {
+        CibChange::Together(parts) => parts,
+        one => std::slice::from_ref(one),
+    };
+    let mut lines = Vec::new();
+    for part in parts {
+        lines.extend(making(form, part)?);
+        lines.push("crm_resource --wait".to_owned());
+    }
+    lines.push("# To take it back:".to_owned());
+    lines.extend(making(form, &opposite(change))?.into_iter().map(|line| format!("# {line}")));
+    Ok(lines)
+}
+
+/// What takes a change back.
+fn opposite(change: &CibChange) -> CibChange {
+    match change.clone() {
+        CibChange::Pin(pins) => CibChange::Unpin(pins),
+        CibChange::Unpin(pins) => CibChange::Pin(pins),
+        CibChange::Standby(node) => CibChange::Online(node),
+        CibChange::Online(node) => CibChange::Standby(node),
+        CibChange::Together(parts) => CibChange::Together(parts.iter().rev().map(opposite).collect()),
+    }
+}
+
+/// The lines that make a change, and no others.
+///
+/// # Errors
+/// A name that may mean something to a shell or an option parser.
+pub fn making(form: CommandForm, change: &CibChange) -> Result<Vec<String>, UnfitName> {
+    check(change)?;
+    Ok(made(form, change))
+}
+
+fn made(form: CommandForm, change: &CibChange) -> Vec<String> {
+    match (form, change) {
+        (_, CibChange::Together(parts)) => parts.iter().flat_map(|part| made(form, part)).collect(),
+        (_, CibChange::Pin(pins)) => pinning(form, pins),
+        (_, CibChange::Unpin(pins)) => unpinning(form, pins),
+        (CommandForm::Pcs, CibChange::Standby(node)) => vec![format!("pcs node standby {}", quoted(node))],
+        (CommandForm::Pcs, CibChange::Online(node)) => vec![format!("pcs node unstandby {}", quoted(node))],
+        (CommandForm::Crmsh, CibChange::Standby(node)) => vec![format!("crm node standby {}", quoted(node))],
+        (CommandForm::Crmsh, CibChange::Online(node)) => vec![format!("crm node online {}", quoted(node))],
+        (_, CibChange::Standby(node)) => {
+            vec![format!("crm_attribute --name standby --node {} --update on", quoted(node))]
+        }
+        (_, CibChange::Online(node)) => {
+            vec![format!("crm_attribute --name standby --node {} --delete", quoted(node))]
+        }
+    }
+}
+
+fn pinning(form: CommandForm, pins: &[LocationPin]) -> Vec<String> {
+    let each = |line: &dyn Fn(&LocationPin) -> String| pins.iter().map(line).collect::<Vec<String>>();
+    let (first, middle, last): (&[&str], Vec<String>, &[&str]) = match form {
+        CommandForm::Cib => (
+            &["cibadmin -M -o constraints --allow-create --xml-pipe <<'END'", "<constraints>"],
+            each(&|pin| format!("  {}", pin.xml())),
+            &["</constraints>", "END"],
+        ),
+        CommandForm::Pcs => (
+            &["pcs cluster cib hplace-before.xml", "cp hplace-before.xml hplace-after.xml"],
+            each(&|pin| {
+                let LocationPin { id, resource, node } = pin;
+                let words = [id, resource, node].map(|word| quoted(word)).join(" ");
+                format!("pcs -f hplace-after.xml constraint location add {words} INFINITY")
+            }),
+            &["pcs cluster cib-push hplace-after.xml diff-against=hplace-before.xml"],
+        ),
+        CommandForm::Crmsh => (
+            &["crm configure <<'END'"],
+            each(&|pin| format!("location {} {} inf: {}", pin.id, pin.resource, pin.node)),
+            &["commit", "END"],
+        ),
+        CommandForm::CrmResource => (
+            &[],
+            each(&|pin| format!("crm_resource --move -r {} -N {}", quoted(&pin.resource), quoted(&pin.node))),
+            &[],
+        ),
+    };
+    let owned = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<String>>();
+    [owned(first), middle, owned(last)].concat()
+}
+
+fn unpinning(form: CommandForm, pins: &[LocationPin]) -> Vec<String> {
+    let ids = || pins.iter().map(|pin| quoted(&pin.id)).collect::<Vec<String>>().join(" ");
+    match form {
+        CommandForm::Cib => {
+            let delete = |pin: &LocationPin| {
+                let element = format!(r#"<rsc_location id="{}"/>"#, pin.id);
+                format!("cibadmin -D -o constraints --xml-text {}", in_apostrophes(&element))
+            };
+            pins.iter().map(delete).collect()
+        }
+        CommandForm::Pcs => vec![format!("pcs constraint delete {}", ids())],
+        CommandForm::Crmsh => vec![format!("crm configure delete {}", ids())],
+        CommandForm::CrmResource => {
+            pins.iter().map(|pin| format!("crm_resource --clear -r {}", quoted(&pin.resource))).collect()
+        }
+    }
+}
+
+fn check(change: &CibChange) -> Result<(), UnfitName> {
+    let fits = |name: &str| is_host(name) && !name.starts_with('-');
+    let names: Vec<&String> = match change {
+        CibChange::Pin(pins) | CibChange::Unpin(pins) => {
+            pins.iter().flat_map(|pin| [&pin.id, &pin.resource, &pin.node]).collect()
+        }
+        CibChange::Standby(node) | CibChange::Online(node) => vec![node],
+        CibChange::Together(parts) => return parts.iter().try_for_each(check),
+    };
+    match names.into_iter().find(|name| !fits(name)) {
+        Some(name) => Err(UnfitName(name.clone())),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pin(resource: &str, node: &str) -> LocationPin {
+        LocationPin { id: format!("hplace-{resource}"), resource: resource.to_owned(), node: node.to_owned() }
+    }
+
+    #[test]
+    fn every_form_makes_a_change_and_says_how_it_is_taken_back() {
+        let pins = CibChange::Pin(vec![pin("a", "n1"), pin("b", "n2")]);
+        for (form, first, last) in [
+            (
+                CommandForm::Cib,
+                "cibadmin -M -o constraints --allow-create --xml-pipe <<'END'",
+                r#"# cibadmin -D -o constraints --xml-text '<rsc_location id="hplace-b"/>'"#,
+            ),
+            (
+                CommandForm::Pcs,
+                "pcs cluster cib hplace-before.xml",
+                "# pcs constraint delete hplace-a hplace-b",
+            ),
+            (CommandForm::Crmsh, "crm configure <<'END'", "# crm configure delete hplace-a hplace-b"),
+            (CommandForm::CrmResource, "crm_resource --move -r a -N n1", "# crm_resource --clear -r b"),
+        ] {
+            let lines = lines(form, &pins).unwrap();
+            assert_eq!((lines[0].as_str(), lines.last().unwrap().as_str()), (first, last));
+            assert!(lines.contains(&"crm_resource --wait".to_owned()));
+        }
+        let lines = lines(CommandForm::Cib, &CibChange::Online("n1".to_owned())).unwrap();
+        assert_eq!(lines[0], "crm_attribute --name standby --node n1 --delete");
+    }
+
+    #[test]
+    fn names_that_could_mean_something_else_are_refused() {
+        let long = "x".repeat(256);
+        for name in ["", "-x", ".", "a b", "a;b", "$(x)", "a\nEND", "a'b", "<a>", "knoten-ä.1", "a..b", &long]
+        {
+            for change in [CibChange::Pin(vec![pin("a", name)]), CibChange::Standby(name.to_owned())] {
+                assert!(lines(CommandForm::Cib, &change).is_err(), "{name:?}");
+            }
+        }
+        assert!(lines(CommandForm::Pcs, &CibChange::Standby("node_1.example".to_owned())).is_ok());
+        let nothing = lines(CommandForm::Pcs, &CibChange::Pin(Vec::new())).unwrap();
+        assert_eq!(nothing, ["# Nothing has to be done for that."]);
+    }
+}

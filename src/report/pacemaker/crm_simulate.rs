@@ -1,0 +1,105 @@
+//! The lines in which crm_simulate shows scores and capacities, for comparisons by diff.
+
+use crate::pacemaker::capacity::Capacities;
+use crate::pacemaker::placing::{AllPlaced, Assignment, PlacingEvent};
+use crate::pacemaker::{
+    AllocationScore, AttributeIdx, HostIdx, ResourceIdx, ScoreTable, WorkingSet, by_shown_name,
+};
+
+use super::container::Container;
+
+/// Tells the lines of `crm_simulate -S -s -U` about capacities and scores one after the other, as they are as many as
+/// hosts times resources: Original, every resource, Remaining.
+///
+/// # Errors
+/// What `tell` says; nothing is told after that.
+pub fn each_line<E>(
+    set: &WorkingSet,
+    placed: &AllPlaced,
+    tell: impl FnMut(&str) -> Result<(), E>,
+) -> Result<(), E> {
+    let hosts = by_shown_name(set);
+    let kinds = set.hosts.iter().map(|host| container(set, &host.capacity)).collect();
+    let mut page = ScoreLines { set, hosts, kinds, tell };
+    let before: Vec<&Capacities> = set.hosts.iter().map(|host| &host.capacity).collect();
+    page.capacities("Original", &before)?;
+    for event in &placed.events {
+        match event {
+            PlacingEvent::Group(scores) => page.tables("pcmk__group_assign", scores)?,
+            PlacingEvent::Clone(scores) => page.tables("pcmk__clone_allocate", scores)?,
+            PlacingEvent::Primitive(at) => page.primitive(&placed.records[*at])?,
+            PlacingEvent::Tried(record) => page.primitive(record)?,
+        }
+    }
+    let after: Vec<&Capacities> = placed.remaining.iter().collect();
+    page.capacities("Remaining", &after)
+}
+
+struct ScoreLines<'a, F> {
+    set: &'a WorkingSet,
+    hosts: Vec<HostIdx>,
+    /// By host, the order of its kinds of capacity.
+    kinds: Vec<Container<'a>>,
+    tell: F,
+}
+
+fn container<'a>(set: &'a WorkingSet, amounts: &Capacities) -> Container<'a> {
+    let mut container = Container::default();
+    amounts.iter().for_each(|(kind, _)| container.insert(&set.attributes[kind.get()], kind));
+    container
+}
+
+impl<E, F: FnMut(&str) -> Result<(), E>> ScoreLines<'_, F> {
+    fn capacities(&mut self, when: &str, amounts: &[&Capacities]) -> Result<(), E> {
+        self.hosts.iter().try_for_each(|host| {
+            let name = &self.set.host(*host).name;
+            let texts = texts(self.set, &self.kinds[host.get()].kinds(), amounts[host.get()]);
+            (self.tell)(&format!("{when}: {name} capacity:{texts}"))
+        })
+    }
+
+    fn tables(&mut self, function: &str, tables: &[(ResourceIdx, ScoreTable)]) -> Result<(), E> {
+        tables.iter().try_for_each(|(of, table)| self.scores(function, *of, table))
+    }
+
+    fn primitive(&mut self, record: &Assignment) -> Result<(), E> {
+        // of what is no longer configured, no scores are shown
+        if !self.set.resource(record.resource).orphaned {
+            self.scores("pcmk__primitive_assign", record.resource, &record.scores)?;
+        }
+        record.host.map_or(Ok(()), |host| self.charge(record.resource, host))
+    }
+
+    fn scores(&mut self, function: &str, of: ResourceIdx, table: &ScoreTable) -> Result<(), E> {
+        // most of a line is as in the one before, and often the score is
+        let mut line = format!("{function}: {} allocation score on ", self.set.resource(of).id);
+        let start = line.len();
+        let mut last = (AllocationScore::ZERO, AllocationScore::ZERO.to_string());
+        self.hosts.iter().filter_map(|host| Some((*host, table.get(*host)?))).try_for_each(|(host, score)| {
+            if score != last.0 {
+                last = (score, score.to_string());
+            }
+            line.truncate(start);
+            line.push_str(&self.set.host(host).name);
+            line.push_str(": ");
+            line.push_str(&last.1);
+            (self.tell)(&line)
+        })
+    }
+
+    fn charge(&mut self, of: ResourceIdx, host: HostIdx) -> Result<(), E> {
+        let of = self.set.resource(of);
+        let kinds = container(self.set, &of.utilization).kinds();
+        for kind in &kinds {
+            self.kinds[host.get()].insert(&self.set.attributes[kind.get()], *kind);
+        }
+        let texts = texts(self.set, &kinds, &of.utilization);
+        let name = &self.set.host(host).name;
+        (self.tell)(&format!("pcmk__finalize_assignment: {} utilization on {name}:{texts}", of.id))
+    }
+}
+
+fn texts(set: &WorkingSet, kinds: &[AttributeIdx], amounts: &Capacities) -> String {
+    let text = |kind: &AttributeIdx| format!(" {}={}", set.attributes[kind.get()], amounts.get(*kind));
+    kinds.iter().map(text).collect()
+}

@@ -1,0 +1,366 @@
+//! The documents of `hplace --json` (`htools.placement/1`) and `--show-normalized` (`htools.normalized/1`).
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::pacemaker::why::{Grounds, PlaceReasons};
+use crate::pacemaker::working_set::{NODE_HEALTH, OrderStrength, WorkingSet};
+use crate::pacemaker::{
+    AllPlaced, AllocationScore, Capacities, HostIdx, PlacingError, ResourceChanges, ResourceIdx, Strategy,
+    Transition,
+};
+use crate::report::json::Generator;
+
+use super::changes::{ResourceAction, primitives};
+use super::optimum::OptimumView;
+use super::parts::{self, PartView};
+use super::transition::{self, TransitionDocument};
+use super::why as words;
+
+/// The name of the schema of placements.
+pub const SCHEMA: &str = "htools.placement/1";
+/// The name of the schema of normalized input.
+pub const NORMALIZED: &str = "htools.normalized/1";
+
+/// A number, or the word for an infinity.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub(super) enum ScoreView {
+    Number(i32),
+    Word(String),
+}
+
+impl From<AllocationScore> for ScoreView {
+    fn from(score: AllocationScore) -> ScoreView {
+        match score.is_infinite() {
+            true => ScoreView::Word(score.to_string()),
+            false => ScoreView::Number(score.get()),
+        }
+    }
+}
+
+/// Where the resources go.
+#[derive(Debug, Clone, Serialize)]
+pub struct PlacementDocument<'a> {
+    schema: &'static str,
+    generator: Generator,
+    strategy: &'static str,
+    nodes: Vec<PlacementNode>,
+    resources: Vec<PlacementResource>,
+    order: Vec<String>,
+    placed: usize,
+    unplaced: Vec<String>,
+    down: Vec<String>,
+    moves: usize,
+    unsupported: Vec<UnsupportedView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    optimum: Option<OptimumView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transition: Option<TransitionDocument<'a>>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct PlacementNode {
+    name: String,
+    available: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
+    capacity: BTreeMap<String, i64>,
+    used: BTreeMap<String, i64>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct PlacementResource {
+    id: String,
+    group: Option<String>,
+    node: Option<String>,
+    was: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    also_on: Vec<String>,
+    action: &'static str,
+    managed: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    orphaned: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed: Option<&'static str>,
+    scores: BTreeMap<String, ScoreView>,
+    parts: Vec<PartView>,
+    reason: Vec<String>,
+    room_taken: Vec<RoomTakenView>,
+    order_dependent: bool,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct RoomTakenView {
+    node: String,
+    by: Vec<String>,
+    give_way: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct UnsupportedView {
+    element: String,
+    id: String,
+    reason: String,
+}
+
+/// The document about a placed cluster, and what is done there.
+///
+/// # Errors
+/// Those of placing the resources once more, to take their scores apart.
+pub fn document_with_plan<'a>(
+    set: &'a WorkingSet,
+    strategy: Strategy,
+    placed: &AllPlaced,
+    plan: &'a Transition,
+) -> Result<PlacementDocument<'a>, PlacingError> {
+    let transition = Some(transition::document(set, plan));
+    Ok(PlacementDocument { transition, ..document(set, strategy, placed, &plan.changes)? })
+}
+
+/// The document about a placed cluster, and what becomes of its resources.
+///
+/// # Errors
+/// The same.
+pub fn document<'a>(
+    set: &WorkingSet,
+    strategy: Strategy,
+    placed: &AllPlaced,
+    changes: &ResourceChanges,
+) -> Result<PlacementDocument<'a>, PlacingError> {
+    let id = |resource: ResourceIdx| set.resource(resource).id.clone();
+    let actions = || primitives(set).map(|resource| ResourceAction::of(set, changes, resource));
+    let is_move = |action: &ResourceAction| matches!(action, ResourceAction::Move | ResourceAction::Migrate);
+    let grounds = Grounds::of(set, strategy, placed)?;
+    Ok(PlacementDocument {
+        schema: SCHEMA,
+        generator: Generator::this(),
+        strategy: placed.method(strategy).as_str(),
+        nodes: set.host_indices().map(|host| node(set, placed, host)).collect(),
+        resources: primitives(set).filter_map(|one| resource(&grounds, placed, changes, one)).collect(),
+        order: placed.records.iter().map(|record| id(record.resource)).collect(),
+        placed: placed.records.iter().filter(|record| record.host.is_some()).count(),
+        unplaced: placed.unplaced(set).map(id).collect(),
+        down: changes.down(set, placed).into_iter().map(id).collect(),
+        moves: actions().filter(is_move).count(),
+        unsupported: unsupported(set),
+        optimum: placed.optimum.as_ref().map(|optimum| OptimumView::of(set, optimum)),
+        transition: None,
+    })
+}
+
+fn unsupported(set: &WorkingSet) -> Vec<UnsupportedView> {
+    let view = |outside: &crate::pacemaker::working_set::Outside| UnsupportedView {
+        element: outside.element.clone(),
+        id: outside.id.clone(),
+        reason: outside.reason.clone(),
+    };
+    set.outside.iter().map(view).collect()
+}
+
+fn node(set: &WorkingSet, placed: &AllPlaced, host: HostIdx) -> PlacementNode {
+    let of = set.host(host);
+    let left = &placed.remaining[host.get()];
+    let used = left
+        .iter()
+        .map(|(kind, left)| (set.attributes[kind.get()].clone(), of.capacity.get(kind).saturating_sub(left)));
+    PlacementNode {
+        name: of.name.clone(),
+        available: placed.is_available(set, host),
+        machine: of.guest.map(|parts| set.resource(parts.machine).id.clone()),
+        capacity: amounts(set, &of.capacity),
+        used: used.collect(),
+    }
+}
+
+pub(super) fn amounts(set: &WorkingSet, capacities: &Capacities) -> BTreeMap<String, i64> {
+    capacities.iter().map(|(kind, amount)| (set.attributes[kind.get()].clone(), amount)).collect()
+}
+
+fn resource(
+    grounds: &Grounds<'_>,
+    placed: &AllPlaced,
+    changes: &ResourceChanges,
+    resource: ResourceIdx,
+) -> Option<PlacementResource> {
+    let set = grounds.set;
+    let of = set.resource(resource);
+    let record = placed.record(resource)?;
+    let reasons = grounds.why(resource)?;
+    let name = |host: HostIdx| set.host(host).name.clone();
+    Some(PlacementResource {
+        id: of.id.clone(),
+        group: of.group.map(|group| set.resource(group).id.clone()),
+        node: record.host.map(name),
+        was: of.active.map(name),
+        also_on: of.also_on.iter().copied().map(name).collect(),
+        action: ResourceAction::of(set, changes, resource).as_str(),
+        managed: set.is_managed(resource),
+        orphaned: of.orphaned,
+        changed: of.revision.subject(),
+        scores: record.scores.iter().map(|(host, score)| (name(host), score.into())).collect(),
+        parts: parts::views(set, &grounds.log, resource),
+        reason: words::statements(grounds, changes, resource)
+            .iter()
+            .map(|line| parts::plain(line.trim()))
+            .collect(),
+        room_taken: room_taken(set, &reasons),
+        order_dependent: record.order_dependent,
+    })
+}
+
+fn room_taken(set: &WorkingSet, reasons: &PlaceReasons) -> Vec<RoomTakenView> {
+    let ids = |resources: &[ResourceIdx]| -> Vec<String> {
+        resources.iter().map(|resource| set.resource(*resource).id.clone()).collect()
+    };
+    let view = |taken: &crate::pacemaker::why::RoomTaken| RoomTakenView {
+        node: set.host(taken.host).name.clone(),
+        by: ids(&taken.by),
+        give_way: ids(&taken.give_way),
+    };
+    reasons.taken.iter().map(view).collect()
+}
+
+/// What the input comes to: primitives, and what hangs on what.
+#[derive(Debug, Clone, Serialize)]
+pub struct NormalizedDocument {
+    schema: &'static str,
+    generator: Generator,
+    resources: Vec<NormalizedResource>,
+    locations: Vec<NormalizedLocation>,
+    colocations: Vec<NormalizedColocation>,
+    orders: Vec<NormalizedOrder>,
+    unsupported: Vec<UnsupportedView>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct NormalizedResource {
+    id: String,
+    agent: String,
+    group: Option<String>,
+    priority: ScoreView,
+    stickiness: ScoreView,
+    managed: bool,
+    stopped: bool,
+    allow_migrate: bool,
+    utilization: BTreeMap<String, i64>,
+    runs_on: Option<String>,
+    scores: BTreeMap<String, ScoreView>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct NormalizedLocation {
+    constraint: String,
+    resource: String,
+    node: String,
+    score: ScoreView,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct NormalizedColocation {
+    constraint: String,
+    resource: String,
+    with: String,
+    score: ScoreView,
+    attribute: Option<String>,
+    influence: bool,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct NormalizedOrder {
+    constraint: String,
+    first: String,
+    then: String,
+    kind: &'static str,
+    symmetrical: bool,
+}
+
+/// The document about an input.
+pub fn normalized(set: &WorkingSet) -> NormalizedDocument {
+    let id = |resource: ResourceIdx| set.resource(resource).id.clone();
+    let name = |host: HostIdx| set.host(host).name.clone();
+    let locations = set.locations.iter().map(|location| NormalizedLocation {
+        constraint: location.id.clone(),
+        resource: id(location.resource),
+        node: name(location.host),
+        score: location.score.into(),
+    });
+    let health = set.health_scores().map(|(resource, host, score)| NormalizedLocation {
+        constraint: NODE_HEALTH.to_owned(),
+        resource: id(resource),
+        node: name(host),
+        score: score.into(),
+    });
+    let colocations = set.colocations.iter().map(|colocation| NormalizedColocation {
+        constraint: colocation.id.clone(),
+        resource: id(colocation.dependent),
+        with: id(colocation.primary),
+        score: colocation.score.into(),
+        attribute: colocation.attribute.clone(),
+        influence: colocation.influence,
+    });
+    NormalizedDocument {
+        schema: NORMALIZED,
+        generator: Generator::this(),
+        resources: primitives(set).map(|resource| normalized_resource(set, resource)).collect(),
+        locations: locations.chain(health).collect(),
+        colocations: colocations.collect(),
+        orders: orders(set),
+        unsupported: unsupported(set),
+    }
+}
+
+fn normalized_resource(set: &WorkingSet, resource: ResourceIdx) -> NormalizedResource {
+    let of = set.resource(resource);
+    let name = |host: HostIdx| set.host(host).name.clone();
+    NormalizedResource {
+        id: of.id.clone(),
+        agent: of.agent.clone(),
+        group: of.group.map(|group| set.resource(group).id.clone()),
+        priority: of.priority.into(),
+        stickiness: of.stickiness.into(),
+        managed: set.is_managed(resource),
+        stopped: of.stopped,
+        allow_migrate: of.allow_migrate,
+        utilization: amounts(set, &of.utilization),
+        runs_on: of.active.map(name),
+        scores: of.scores.iter().map(|(host, score)| (name(host), score.into())).collect(),
+    }
+}
+
+/// The orders of constraints, and those between the members of groups.
+fn orders(set: &WorkingSet) -> Vec<NormalizedOrder> {
+    let id = |resource: ResourceIdx| set.resource(resource).id.clone();
+    let of_groups = set.groups().flat_map(|group| {
+        set.in_order(group).windows(2).map(move |pair| NormalizedOrder {
+            constraint: id(group),
+            first: id(pair[0]),
+            then: id(pair[1]),
+            kind: "mandatory",
+            symmetrical: true,
+        })
+    });
+    let given = set.orders.iter().map(|order| NormalizedOrder {
+        constraint: order.id.clone(),
+        first: id(order.first),
+        then: id(order.then),
+        kind: match order.strength {
+            OrderStrength::Mandatory => "mandatory",
+            OrderStrength::Optional => "optional",
+            OrderStrength::Serialize => "serialize",
+        },
+        symmetrical: order.symmetrical,
+    });
+    let of_choices = set.choices.iter().flat_map(|choice| {
+        let pairs = choice.firsts.iter().flat_map(|first| choice.thens.iter().map(|then| (*first, *then)));
+        pairs.map(|pair| NormalizedOrder {
+            constraint: choice.id.clone(),
+            first: id(pair.0),
+            then: id(pair.1),
+            kind: "one_of",
+            symmetrical: choice.stops.contains(&pair),
+        })
+    });
+    given.chain(of_choices).chain(of_groups).collect()
+}

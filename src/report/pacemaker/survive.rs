@@ -1,0 +1,163 @@
+//! What the loss of nodes means, for people and as `htools.survival/1`.
+
+use serde::Serialize;
+
+use crate::model::shown::shown_name;
+use crate::pacemaker::loss::{HostLoss, aftermath};
+use crate::pacemaker::why::Grounds;
+use crate::pacemaker::{AllocationScore, PlacingError, ResourceChanges, ResourceIdx, Strategy, WorkingSet};
+use crate::report::json::Generator;
+use crate::report::table::{Align, Table};
+
+use super::first_few;
+use super::json::ScoreView;
+use super::text::trimmed;
+use super::transition::reason as cause;
+use super::why as words;
+
+/// The name of the schema.
+pub const SCHEMA: &str = "htools.survival/1";
+
+/// The losses that were tried in a cluster that is settled, the worst first.
+#[derive(Debug, Clone, Copy)]
+pub struct SurvivalResult<'a> {
+    /// The cluster.
+    pub settled: &'a WorkingSet,
+    /// How it is placed.
+    pub strategy: Strategy,
+    /// How many hosts are lost at once.
+    pub at_once: usize,
+    /// What each loss means.
+    pub losses: &'a [HostLoss],
+    /// From which priority on it counts that a resource stays down.
+    pub least: AllocationScore,
+}
+
+impl SurvivalResult<'_> {
+    /// Whether no loss takes anything down that counts.
+    pub fn survives(&self) -> bool {
+        let counts = |resource: &ResourceIdx| self.settled.resource(*resource).priority >= self.least;
+        !self.losses.iter().any(|loss| loss.down.iter().any(counts))
+    }
+
+    /// The lines about the worst losses, at most so many of them.
+    ///
+    /// # Errors
+    /// Those of placing.
+    pub fn lines(&self, top: usize) -> Result<Vec<String>, PlacingError> {
+        let what = if self.at_once == 2 { "any two nodes" } else { "any node" };
+        let bad = self.losses.iter().filter(|loss| !loss.down.is_empty()).count();
+        let mut lines = vec![format!(
+            "Strategy {}: the loss of {what}: {} tried, something stays down after {bad} of them",
+            self.strategy,
+            self.losses.len()
+        )];
+        let titles = ["Lost", "Down", "Restarted", "Moved", "Stays down"];
+        let align = |at: usize| if (1..4).contains(&at) { Align::Right } else { Align::Left };
+        let mut table = Table::new(titles.into_iter().enumerate().map(|(at, title)| (title, align(at))));
+        for loss in self.losses.iter().take(top) {
+            let counts = [&loss.down, &loss.restarted, &loss.moved].map(|list| list.len().to_string());
+            let row = std::iter::once(self.hosts(loss)).chain(counts);
+            table.push(row.chain([self.names(&loss.down)]).collect());
+        }
+        lines.push(String::new());
+        lines.extend(trimmed(&table));
+        let more = self.losses.len().saturating_sub(top);
+        if more > 0 {
+            lines.push(format!("... and {more} that are no worse"));
+        }
+        if let Some(worst) = self.losses.first().filter(|worst| !worst.down.is_empty()) {
+            lines.push(String::new());
+            lines.extend(self.reasons(worst)?);
+        }
+        if self.losses.iter().any(|loss| !loss.quorum) {
+            lines.push(String::new());
+            lines.push(
+                "Warning: after some of these losses no more than half of the nodes are left; what is said here holds if \
+                 the cluster keeps its quorum"
+                    .to_owned(),
+            );
+        }
+        Ok(lines)
+    }
+
+    /// Why each resource stays down after a loss.
+    fn reasons(&self, loss: &HostLoss) -> Result<Vec<String>, PlacingError> {
+        let (left, placed) = aftermath(self.settled, self.strategy, &loss.hosts)?;
+        let grounds = Grounds::of(&left, self.strategy, &placed)?;
+        let changes = ResourceChanges::of(&left, self.strategy, &placed);
+        let reason = |resource: &ResourceIdx| match placed.host(*resource) {
+            Some(_) => changes.causes[resource.get()].map_or_else(String::new, |why| cause(&left, why)),
+            None => grounds.why(*resource).map_or_else(String::new, |reasons| words::short(&left, &reasons)),
+        };
+        let line = |resource: &ResourceIdx| {
+            let of = self.settled.resource(*resource);
+            format!("  {}, priority {}: {}", shown_name(&of.id), of.priority, reason(resource))
+        };
+        let head = format!("Without {}:", self.hosts(loss));
+        Ok(std::iter::once(head).chain(loss.down.iter().map(line)).collect())
+    }
+
+    fn hosts(&self, loss: &HostLoss) -> String {
+        let names = loss.hosts.iter().map(|host| shown_name(&self.settled.host(*host).name));
+        names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The first few names.
+    fn names(&self, resources: &[ResourceIdx]) -> String {
+        match resources {
+            [] => "-".to_owned(),
+            _ => first_few(resources.iter().map(|one| shown_name(&self.settled.resource(*one).id))),
+        }
+    }
+
+    /// The document.
+    pub fn document(&self) -> SurvivalDocument {
+        let name = |resource: &ResourceIdx| self.settled.resource(*resource).id.clone();
+        let down = |resource: &ResourceIdx| DownResource {
+            id: name(resource),
+            priority: self.settled.resource(*resource).priority.into(),
+        };
+        let loss = |loss: &HostLoss| LossView {
+            nodes: loss.hosts.iter().map(|host| self.settled.host(*host).name.clone()).collect(),
+            down: loss.down.iter().map(down).collect(),
+            restarted: loss.restarted.iter().map(name).collect(),
+            moved: loss.moved.iter().map(name).collect(),
+            quorum: loss.quorum,
+        };
+        SurvivalDocument {
+            schema: SCHEMA,
+            generator: Generator::this(),
+            strategy: self.strategy.as_str(),
+            at_once: self.at_once,
+            survives: self.survives(),
+            losses: self.losses.iter().map(loss).collect(),
+        }
+    }
+}
+
+/// All losses that were tried.
+#[derive(Debug, Clone, Serialize)]
+pub struct SurvivalDocument {
+    schema: &'static str,
+    generator: Generator,
+    strategy: &'static str,
+    at_once: usize,
+    survives: bool,
+    losses: Vec<LossView>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct LossView {
+    nodes: Vec<String>,
+    down: Vec<DownResource>,
+    restarted: Vec<String>,
+    moved: Vec<String>,
+    quorum: bool,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct DownResource {
+    id: String,
+    priority: ScoreView,
+}
