@@ -326,6 +326,3 @@ impl Group {
         instance.networks.iter().all(|network| self.networks.contains(network))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,1 +1,13 @@
 //! Tests of the model, its scores and its redundancy that build clusters from text.
+
+mod autorepair;
+mod carried_keys;
+mod cluster;
+mod draft;
+mod group_reserve;
+mod instance;
+mod n_plus_one;
+mod outlook;
+mod placement;
+mod spread;
+mod storage;

@@ -57,23 +57,29 @@ fn by_name(a: &Instance, b: &Instance) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::cluster;
+    use crate::model::{DiskTemplate, RunStatus};
 
     #[test]
     fn the_largest_leave_first_whatever_the_list() {
         let rows = [
-            "i10|300|10|1|running|Y|n0||ext||1",
-            "i2|300|10|1|running|Y|n0||ext||1",
-            "i1|500|10|1|running|Y|n0||ext||1",
-            "stopped|900|10|1|ADMIN_down|Y|n0||ext||1",
+            ("i10", 300, RunStatus::Running),
+            ("i2", 300, RunStatus::Running),
+            ("i1", 500, RunStatus::Running),
+            ("stopped", 900, RunStatus::AdminDown),
         ];
-        let names = |rows: &[&str], departures: Departures| {
-            let cluster = cluster(&["n0|9000|0|7900|90000|80000|9|N|u|1"], rows, &[]);
-            let mut leaving: Vec<&Instance> = cluster.instances.iter().rev().collect();
+        let instance = |(name, mem, status): &(&str, i64, RunStatus)| {
+            let mut instance = Instance::blank(name.to_string(), DiskTemplate::Ext);
+            let details = instance.details_mut();
+            (details.mem, details.disk, details.status) = (Mib(*mem), Mib(10), *status);
+            instance
+        };
+        let names = |rows: &[(&str, i64, RunStatus)], departures: Departures| {
+            let instances: Vec<Instance> = rows.iter().map(instance).collect();
+            let mut leaving: Vec<&Instance> = instances.iter().rev().collect();
             departures.sort(&mut leaving, &mut []);
             leaving.iter().map(|i| i.name.to_string()).collect::<Vec<_>>()
         };
-        let turned: Vec<&str> = rows.iter().rev().copied().collect();
+        let turned: Vec<_> = rows.iter().rev().copied().collect();
         for rows in [&rows[..], &turned] {
             assert_eq!(names(rows, Departures::BySize), ["i1", "i10", "i2", "stopped"]);
             assert_eq!(names(rows, Departures::SmallestFirst), ["stopped", "i2", "i10", "i1"]);
