@@ -87,13 +87,13 @@ pub mod execute;
 pub mod generate;
 pub mod input;
 pub mod load;
-pub mod model;
+pub use htools_model as model;
 pub mod pacemaker;
 pub mod plan;
-pub mod redundancy;
+pub use htools_model::redundancy;
 pub mod remote;
 pub mod report;
-pub mod score;
+pub use htools_model::score;
 pub mod search;
 pub mod tools;
 

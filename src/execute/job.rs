@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::model::JobId;
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::plan::graph::StepIdx;
 use crate::plan::opcode::Opcode;
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::cleanup;
 use super::job::{JobId, JobStatus};
 use super::state::{JobPart, State};
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::plan::graph::StepIdx;
 use crate::plan::shell::Command;
 use crate::plan::work::{Work, WorkStep};

@@ -7,7 +7,7 @@ pub use crate::model::random;
 
 pub use cluster::cluster;
 
-use crate::model::kinds::words;
+use htools_model::words;
 
 words!(
     /// Which disk templates the instances have.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::raw::RawCluster;
 use crate::model::DiskParameters;
 use crate::model::key_tags::KeyTagParts;
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::model::known_tags::{
     ALLOW_MIGRATION, DENY, DESIRED_LOCATION, EXCLUSION, LOCATION, MIGRATION, POOL, STANDBY, STANDBY_AUTO,
     STANDBY_SIZE, SWITCHED,

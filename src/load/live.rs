@@ -9,7 +9,7 @@ use super::raw::{Detail, RawCluster, RawGroup, RawInstance, RawNode};
 use super::unknown_node;
 use crate::input::error::Result;
 use crate::input::json::{Json, Object, Weight, each, named, strings};
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::model::shown::shown_name;
 use crate::model::{Disk, DiskParameters, GroupIdx, Hypervisor, InstancePolicy, Mib, NodeIdx, Outage};
 

@@ -7,7 +7,7 @@ use crate::input::error::Result;
 use crate::input::json::{
     self, At, Budget, ItemStream, Json, JsonPath, MadeItems, Object, Of, WantedParts, Weight,
 };
-use crate::model::kinds::words;
+use htools_model::words;
 
 /// What a daemon's answer may take in memory while it is read, in bytes: many are read at once.
 const ANSWER: usize = 8 << 20;

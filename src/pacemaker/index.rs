@@ -1,6 +1,6 @@
 //! Positions of hosts, resources and kinds of capacity in the lists of a [`WorkingSet`](super::WorkingSet).
 
-use crate::model::index::index;
+use htools_model::index;
 
 index!(
     /// A node of a Pacemaker cluster, by its position in [`WorkingSet::hosts`](super::WorkingSet::hosts).

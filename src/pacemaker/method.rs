@@ -1,7 +1,7 @@
 //! How places are chosen: by a strategy of Pacemaker's, or as well as possible.
 
 use super::working_set::Strategy;
-use crate::model::kinds::words;
+use htools_model::words;
 
 words!(
     /// How places are chosen.

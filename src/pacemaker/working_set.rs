@@ -3,7 +3,7 @@
 use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::score::{AllocationScore, ScoreTable};
-use crate::model::kinds::words;
+use htools_model::words;
 
 pub use super::choice::ChoiceOrder;
 pub use super::guest::GuestParts;

@@ -10,7 +10,7 @@ use super::why::node_text;
 use crate::model::autorepair::{
     Attended, DiskFault, DiskSide, RepairKind, RepairPermission, RepairResult, RepairStep, RepairTag, Visit,
 };
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::model::shown::{printable, shown_name};
 use crate::model::{Cluster, DiskTemplate, Instance, Leg, Move, NodeIdx, Outage};
 use crate::plan::opcode::Opcode;

@@ -1,7 +1,7 @@
 //! Which change is best: balancing, placing, filling, freeing, and why something cannot be.
 
 pub mod balance;
-mod deadline;
+
 pub mod fill;
 pub mod groups;
 pub mod health;
@@ -15,5 +15,5 @@ pub mod why;
 
 pub use balance::tally::Tally;
 pub use balance::{BalanceOptions, Balancer, Effort};
-pub use deadline::{Deadline, Stopped};
+pub use crate::model::deadline::{Deadline, Stopped};
 pub use moves::MoveRules;

@@ -18,7 +18,7 @@ use std::rc::Rc;
 use std::str;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::model::shown::{printable, printable_lines};
 use crate::report::metrics::Sheet;
 use crate::report::tone::Tone;

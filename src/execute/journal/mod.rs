@@ -19,7 +19,7 @@ pub use write::Journal;
 
 use super::client::ClusterId;
 use super::job::{JobId, JobMark, JobStatus, RunInfo};
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::plan::stream::StreamLimits;
 use crate::plan::work::Work;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 pub use crate::model::AffinityKey;
 pub use crate::model::key_tags::{LARGEST, SPECIAL};
 use crate::model::key_tags::{SpecialKeyFault, check_special};
-use crate::model::kinds::words;
+use htools_model::words;
 
 words!(
     /// Where a key of a machine is set, from high to low: of one name the lowest level wins.

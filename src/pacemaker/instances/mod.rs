@@ -16,7 +16,7 @@ use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
 use super::working_set::WorkingSet;
 use crate::load::raw::{RawCluster, RawInstance};
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::model::{DiskTemplate, InstanceIdx, Mib, NodeIdx, RunStatus};
 
 words!(

@@ -9,7 +9,7 @@ use roxmltree::{Document, Node};
 use super::cib::{self, document};
 use super::place::PlacingError;
 use super::working_set::WorkingSet;
-use crate::model::kinds::words;
+use htools_model::words;
 
 words!(
     /// How bad a finding is.

@@ -2,7 +2,7 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use crate::model::kinds::words;
+use htools_model::words;
 
 words!(
     /// What decides between placements that are equal in all that counts more.

@@ -19,7 +19,7 @@ use rayon::prelude::*;
 
 use super::working_set::Strategy;
 use crate::model::Mib;
-use crate::model::kinds::words;
+use htools_model::words;
 
 pub use arrivals::PoissonArrivals;
 pub use timeline::{MOST_DAYS, MOST_RENTALS, Rental, Timeline, TimelineError};

@@ -1,7 +1,7 @@
 //! The steps of a transition.
 
 use super::super::index::{HostIdx, ResourceIdx};
-use crate::model::kinds::words;
+use htools_model::words;
 
 words!(
     /// What an action does, in Pacemaker's words.

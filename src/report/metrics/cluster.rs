@@ -1,7 +1,7 @@
 //! What `hinfo` knows: scores, what nodes and groups have and use, and what fails N+1.
 
 use super::{Family, GroupLabels, Sheet, distinct_names};
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::model::standby::is_standby;
 use crate::model::{Cluster, NodeIdx, Outage, RunStatus};
 use crate::report::info::{GroupInfo, Information};

@@ -1,7 +1,7 @@
 //! What becomes of each resource.
 
 use super::transition::reason;
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::pacemaker::working_set::RunCondition;
 use crate::pacemaker::{ResourceChange, ResourceChanges, ResourceIdx, WorkingSet};
 

@@ -1,6 +1,6 @@
 //! What an administrator types to have a cluster changed: for Pacemaker's own programs, or the shells around it.
 
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::model::shown::shown_name;
 use crate::pacemaker::cib::change::{CibChange, LocationPin};
 use crate::plan::names::is_host;

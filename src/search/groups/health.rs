@@ -1,6 +1,6 @@
 //! How a group is.
 
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
 use crate::redundancy::global::{self, Departures};
 use crate::redundancy::n_plus_one::Failures;

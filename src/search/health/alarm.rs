@@ -1,7 +1,7 @@
 //! How grave what is wrong with a cluster is, for whoever watches it.
 
 use super::ProblemCounts;
-use crate::model::kinds::words;
+use htools_model::words;
 
 words!(
     /// How grave a problem is, the gravest last.

@@ -1,7 +1,7 @@
 //! Colourings: neighbours get different colours, with as few colours as a
 //! quick look gives.
 
-use crate::model::kinds::words;
+use htools_model::words;
 use std::collections::BTreeSet;
 
 use super::graph::ConflictGraph;

@@ -4,7 +4,7 @@
 //! Nothing here carries a plan out, answers a question, loosens a rule or names a file that is run or written: what is
 //! done, and where, is said on the command line.
 
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::tools::cli::{OptionDef, Spec};
 use crate::tools::options::affinity::AFFINITY;
 use crate::tools::options::catalogue::{

@@ -18,7 +18,7 @@ use super::options::{Options, TypedOption, one_form};
 use super::output::Output;
 use super::{ExitStatus, ahead, execution, source};
 use crate::load::Detail;
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::model::shown::shown_name;
 use crate::search::groups::RegroupOptions;
 use crate::search::groups::balance::GroupBalanceOptions;

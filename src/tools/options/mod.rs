@@ -24,7 +24,7 @@ use crate::generate::ClusterSpec;
 use crate::load::Detail;
 use crate::load::merge::{MergeOptions, NodeOptions};
 use crate::load::units::parse_size;
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::model::metrics::{AFFINITY, named};
 use crate::model::{DiskTemplate, Mib, WeightError, Weights};
 use crate::pacemaker::optimal::ThenGoal;

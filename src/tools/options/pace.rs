@@ -7,7 +7,7 @@ use jiff::{Span, ZonedDateTime};
 
 use super::some;
 use crate::execute::journal::OnFailure;
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::tools::cli::option::ArgumentKind::{Choices, File, Float, Integer, Text};
 use crate::tools::cli::{Given, OptionDef, ValueError};
 

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::arrangement::Arrangement;
 use super::terrain::{NOWHERE, Seat, SlotStanding};
-use crate::model::kinds::words;
+use htools_model::words;
 use crate::model::{Cluster, Draft, Instance, InstanceIdx, Mirroring, NodeIdx};
 use crate::search::balance::{BalanceOptions, is_on_offline};
 use crate::search::moves::{Refusal, Trial};

@@ -1,0 +1,339 @@
+//! Tags that tell affinity keys (docs/affinity.md).
+//!
+//! Nodes: `htools:key:NAME:VALUE` and `htools:key:sticky:NAME:VALUE:WEIGHT`; the cluster, groups and instances:
+//! `htools:key:system:NAME:VALUE:WEIGHT` and `htools:key:customer:NAME:VALUE:WEIGHT`. Between name and value there may be
+//! `=`, too, and a name may begin with `#`: Ganeti allows neither in tags, but text files can have them. `@` at the beginning
+//! of a name stands for `#`. No name has `:` or `=` in it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::known_tags::{Bearer, KEY, KEY_CUSTOMER, KEY_STICKY, KEY_SYSTEM};
+
+/// The largest value, weight or threshold, and below 0 the smallest: sums of more could be no numbers.
+pub const LARGEST: f64 = 1e12;
+
+/// The special keys: how much of a node is used. Set for every machine unless the cluster sets them.
+pub const SPECIAL: [&str; 3] = ["#CPU", "#LOAD", "#RAM"];
+
+/// Why a key whose name begins with `#` is no special one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SpecialKeyFault {
+    /// Nodes have no such value.
+    #[error("is no special key: these are {}", SPECIAL.join(", "))]
+    Unknown,
+    /// A special key can only ask for a node that is not used.
+    #[error("is a special key whose value is not 0: its weight says how much an unused node counts")]
+    Value,
+}
+
+/// Checks the name and value of an operator's key, as far as it is a special one.
+///
+/// # Errors
+/// It begins as special keys do, and is none, or asks for what none can.
+pub fn check_special(name: &str, value: f64) -> Result<(), SpecialKeyFault> {
+    match name.starts_with('#') {
+        true if !SPECIAL.contains(&name) => Err(SpecialKeyFault::Unknown),
+        true if value != 0.0 => Err(SpecialKeyFault::Value),
+        _ => Ok(()),
+    }
+}
+
+/// What a key is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeyRole {
+    /// A node has it.
+    Node,
+    /// A node has it, and what is started there takes it along.
+    Sticky,
+    /// The operator set it for instances.
+    System,
+    /// A customer set it for instances.
+    Customer,
+}
+
+/// The roles that a word of the tag names.
+const NAMED: [(KeyRole, &str); 3] =
+    [(KeyRole::Sticky, KEY_STICKY), (KeyRole::System, KEY_SYSTEM), (KeyRole::Customer, KEY_CUSTOMER)];
+
+/// A key that a tag tells. As text, it is such a tag, in the form that Ganeti allows if it allows the name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeyTag {
+    /// What it is for.
+    pub role: KeyRole,
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// Its weight; 0 for what has none.
+    pub weight: f64,
+}
+
+impl fmt::Display for KeyTag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let start = NAMED.iter().find(|(role, _)| *role == self.role).map_or(KEY, |(_, start)| start);
+        let (mark, name) = self.name.strip_prefix('#').map_or(("", self.name.as_str()), |rest| ("@", rest));
+        write!(f, "{start}{mark}{name}:{}", self.value)?;
+        if self.role == KeyRole::Node { Ok(()) } else { write!(f, ":{}", self.weight) }
+    }
+}
+
+/// Why a tag that begins as those of keys do tells none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeyTagFault {
+    /// It has other parts than such tags have.
+    #[error("is not of the form of a key")]
+    Form,
+    /// Keys of nodes are on nodes only, and others elsewhere only.
+    #[error("is no key there")]
+    Misplaced,
+    /// Such a key cannot have such a name.
+    #[error("has a name that cannot begin with '{0}'")]
+    Name(char),
+    /// It begins as special keys do, and is none.
+    #[error(transparent)]
+    Special(#[from] SpecialKeyFault),
+    /// The value or the weight is no number, or none of which sums are made.
+    #[error("has a {0} that is no number between -1e12 and 1e12")]
+    Number(&'static str),
+    /// Another tag there says something else of the same key; neither counts.
+    #[error("contradicts another key of this name")]
+    Contradiction,
+}
+
+/// The parts of a tag that has the form of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyTagParts<'a> {
+    /// What it is for.
+    pub role: KeyRole,
+    /// What stands before the name.
+    pub start: &'a str,
+    /// The name, as it is written.
+    pub name: &'a str,
+    /// What stands behind it: value and weight, with a separator before each.
+    pub figures: &'a str,
+}
+
+impl<'a> KeyTagParts<'a> {
+    /// Takes a tag to pieces.
+    pub fn of(tag: &'a str) -> Option<KeyTagParts<'a>> {
+        let separators = [':', '='];
+        let (role, start) = match tag.strip_prefix(KEY)?.split(separators).count() {
+            2 => (KeyRole::Node, KEY),
+            4 => *NAMED.iter().find(|(_, start)| tag.starts_with(start))?,
+            _ => return None,
+        };
+        let (start, rest) = tag.split_at(start.len());
+        let (name, figures) = rest.split_at(rest.find(separators)?);
+        (!name.is_empty()).then_some(KeyTagParts { role, start, name, figures })
+    }
+
+    /// The value and, where there is one, the weight.
+    ///
+    /// # Errors
+    /// One of them is no number that can be reckoned with.
+    pub fn numbers(&self) -> Result<(f64, f64), KeyTagFault> {
+        let text = &self.figures[1..];
+        let (value, weight) =
+            text.split_once(':').map_or((text, None), |(value, weight)| (value, Some(weight)));
+        let number = |text: &str, what| {
+            let number = text.parse().ok().filter(|number: &f64| number.abs() <= LARGEST);
+            // 0 has no sign
+            number.map(|number| number + 0.0).ok_or(KeyTagFault::Number(what))
+        };
+        Ok((number(value, "value")?, weight.map_or(Ok(0.0), |weight| number(weight, "weight"))?))
+    }
+}
+
+impl KeyTag {
+    /// The key that a tag of this bearer tells; none if it does not begin as such tags do.
+    pub fn read(tag: &str, bearer: Bearer) -> Option<Result<KeyTag, KeyTagFault>> {
+        tag.starts_with(KEY).then(|| {
+            let parts = KeyTagParts::of(tag).ok_or(KeyTagFault::Form)?;
+            let role = parts.role;
+            if matches!(role, KeyRole::Node | KeyRole::Sticky) != (bearer == Bearer::Node) {
+                return Err(KeyTagFault::Misplaced);
+            }
+            let name = match parts.name.strip_prefix('@') {
+                Some(rest) => format!("#{rest}"),
+                None => parts.name.to_owned(),
+            };
+            let forbidden: &[char] = match role {
+                KeyRole::Sticky => &['#', '_'],
+                KeyRole::Node | KeyRole::Customer => &['#'],
+                KeyRole::System => &['_'],
+            };
+            if let Some(letter) = forbidden.iter().find(|letter| name.starts_with(**letter)) {
+                return Err(KeyTagFault::Name(*letter));
+            }
+            let (value, weight) = parts.numbers()?;
+            if role == KeyRole::System {
+                check_special(&name, value)?;
+            }
+            Ok(KeyTag { role, name, value, weight })
+        })
+    }
+
+    /// Whether two tags of one bearer are about the same key.
+    fn side(&self) -> KeyRole {
+        if self.role == KeyRole::Sticky { KeyRole::Node } else { self.role }
+    }
+}
+
+/// The keys that the tags of one bearer tell.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct KeyTags {
+    /// The keys, by side and name.
+    pub keys: Vec<KeyTag>,
+    /// The tags that begin as those of keys do and tell none, in their order.
+    pub faults: Vec<(String, KeyTagFault)>,
+}
+
+impl KeyTags {
+    /// Reads tags. They are a set: their order means nothing, and where two contradict each other, neither counts.
+    pub fn of(tags: &[String], bearer: Bearer) -> KeyTags {
+        KeyTags::settled(tags.iter().filter_map(|tag| Some((tag.clone(), KeyTag::read(tag, bearer)?))))
+    }
+
+    /// What keys that were read come to, each with the words that tell it: where two contradict each other, neither counts.
+    pub fn settled(read: impl IntoIterator<Item = (String, Result<KeyTag, KeyTagFault>)>) -> KeyTags {
+        let read: Vec<(String, Result<KeyTag, KeyTagFault>)> = read.into_iter().collect();
+        let mut by_name: BTreeMap<(KeyRole, &str), Option<&KeyTag>> = BTreeMap::new();
+        for key in read.iter().filter_map(|(_, key)| key.as_ref().ok()) {
+            let said = by_name.entry((key.side(), &key.name)).or_insert(Some(key));
+            *said = said.filter(|other| *other == key);
+        }
+        let fault = |(tag, key): &(String, Result<KeyTag, KeyTagFault>)| {
+            let fault = match key {
+                Err(fault) => Some(*fault),
+                Ok(key) => {
+                    let is_gone = by_name.get(&(key.side(), key.name.as_str())).is_some_and(Option::is_none);
+                    is_gone.then_some(KeyTagFault::Contradiction)
+                }
+            };
+            fault.map(|fault| (tag.clone(), fault))
+        };
+        KeyTags {
+            faults: read.iter().filter_map(fault).collect(),
+            keys: by_name.into_values().flatten().cloned().collect(),
+        }
+    }
+
+    /// Why a tag tells no key, if so.
+    pub fn fault(&self, tag: &str) -> Option<KeyTagFault> {
+        self.faults.iter().find(|(other, _)| other == tag).map(|(_, fault)| *fault)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(tag: &str, bearer: Bearer) -> Result<(KeyRole, String, f64, f64), KeyTagFault> {
+        let key = KeyTag::read(tag, bearer).unwrap()?;
+        Ok((key.role, key.name, key.value, key.weight))
+    }
+
+    #[test]
+    fn tags_are_keys_of_what_has_them() {
+        use KeyRole::{Customer, Node, Sticky, System};
+        for (tag, bearer, role, name, value, weight) in [
+            ("htools:key:ds=2", Bearer::Node, Node, "ds", 2.0, 0.0),
+            ("htools:key:_ssd:1", Bearer::Node, Node, "_ssd", 1.0, 0.0),
+            ("htools:key:sticky:pool:2:100", Bearer::Node, Sticky, "pool", 2.0, 100.0),
+            // a word is the name where the parts are two
+            ("htools:key:sticky:5", Bearer::Node, Node, "sticky", 5.0, 0.0),
+            ("htools:key:system:#RAM=0:50", Bearer::Cluster, System, "#RAM", 0.0, 50.0),
+            ("htools:key:system:@CPU:-0:-1e3", Bearer::Group, System, "#CPU", 0.0, -1000.0),
+            ("htools:key:customer:system:-1.5:+2", Bearer::Instance, Customer, "system", -1.5, 2.0),
+        ] {
+            assert_eq!(read(tag, bearer), Ok((role, name.to_owned(), value, weight)), "{tag}");
+        }
+        assert_eq!(KeyTag::read("htools:keys:a:1", Bearer::Node), None);
+    }
+
+    #[test]
+    fn what_is_no_key_is_told() {
+        use KeyTagFault::{Form, Misplaced, Name, Number, Special};
+        for (tag, bearer, fault) in [
+            ("htools:key:", Bearer::Node, Form),
+            ("htools:key:a", Bearer::Node, Form),
+            ("htools:key::1", Bearer::Node, Form),
+            ("htools:key:a:b=1", Bearer::Node, Form),
+            ("htools:key:a:b:c:d", Bearer::Node, Form),
+            ("htools:key:system=a:1:5", Bearer::Instance, Form),
+            ("htools:key:system:a=1=5", Bearer::Instance, Number("value")),
+            ("htools:key:customer:a:1", Bearer::Instance, Form),
+            ("htools:key:a:1", Bearer::Instance, Misplaced),
+            ("htools:key:system:a:1:1", Bearer::Node, Misplaced),
+            ("htools:key:sticky:a:1:1", Bearer::Cluster, Misplaced),
+            ("htools:key:#RAM:1", Bearer::Node, Name('#')),
+            ("htools:key:sticky:_a:1:1", Bearer::Node, Name('_')),
+            ("htools:key:system:_a:1:1", Bearer::Group, Name('_')),
+            ("htools:key:customer:@RAM:1:1", Bearer::Instance, Name('#')),
+            ("htools:key:system:@FOO:0:1", Bearer::Cluster, Special(SpecialKeyFault::Unknown)),
+            ("htools:key:system:@RAM:1:1", Bearer::Instance, Special(SpecialKeyFault::Value)),
+            ("htools:key:a:blue", Bearer::Node, Number("value")),
+            ("htools:key:a:NaN", Bearer::Node, Number("value")),
+            ("htools:key:a:2e12", Bearer::Node, Number("value")),
+            ("htools:key:sticky:a:1:-inf", Bearer::Node, Number("weight")),
+        ] {
+            assert_eq!(read(tag, bearer), Err(fault), "{tag}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_no_keys_in_any_order() {
+        let tags = ["htools:key:a:1", "htools:key:b:1", "htools:key:b=1", "htools:key:sticky:a:1:5", "x"];
+        let mut tags = tags.map(str::to_owned).to_vec();
+        for _ in 0..tags.len() {
+            tags.rotate_left(1);
+            let found = KeyTags::of(&tags, Bearer::Node);
+            assert_eq!(found.keys.iter().map(ToString::to_string).collect::<Vec<_>>(), ["htools:key:b:1"]);
+            assert_eq!(found.faults.len(), 2);
+            assert_eq!(found.fault("htools:key:a:1"), Some(KeyTagFault::Contradiction));
+        }
+        // sides have nothing to do with each other
+        let sides = ["htools:key:system:a:1:5", "htools:key:customer:a:2:5"].map(str::to_owned);
+        assert_eq!(KeyTags::of(&sides, Bearer::Group).keys.len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn keys_read_back(
+            name in "[^:=@]{1,20}",
+            value in -1e12..1e12,
+            weight in -1e12..1e12,
+            role in prop::sample::select(&[KeyRole::Node, KeyRole::Sticky, KeyRole::System, KeyRole::Customer][..]),
+        ) {
+            let weight = if role == KeyRole::Node { 0.0 } else { weight };
+            let key = KeyTag { role, name, value, weight };
+            let is_of_node = matches!(role, KeyRole::Node | KeyRole::Sticky);
+            let bearer = if is_of_node { Bearer::Node } else { Bearer::Instance };
+            match KeyTag::read(&key.to_string(), bearer).unwrap() {
+                Ok(read) => prop_assert_eq!(read, key),
+                Err(fault) => {
+                    let first = key.name.chars().next().unwrap();
+                    let is_special = matches!(fault, KeyTagFault::Special(_)) && first == '#';
+                    let is_forbidden = "#_".contains(first) && fault == KeyTagFault::Name(first);
+                    prop_assert!(is_special || is_forbidden, "{}: {}", key, fault);
+                }
+            }
+        }
+
+        #[test]
+        fn hostile_tags_are_read_or_refused(rest in ".{0,40}", parts in "(sticky|system|customer)?[:=a_#@0-9.e+-]{0,20}") {
+            for tag in [rest, parts].map(|rest| format!("{KEY}{rest}")) {
+                for bearer in [Bearer::Cluster, Bearer::Group, Bearer::Node, Bearer::Instance] {
+                    if let Some(Ok(key)) = KeyTag::read(&tag, bearer) {
+                        prop_assert!(!key.name.is_empty() && key.value.is_finite() && key.weight.is_finite());
+                        prop_assert!(!key.name.contains([':', '=']));
+                        prop_assert_eq!(KeyTag::read(&key.to_string(), bearer), Some(Ok(key)));
+                    }
+                }
+            }
+        }
+    }
+}

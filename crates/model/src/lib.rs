@@ -1,0 +1,69 @@
+//! What a cluster is: nodes, instances, groups, policies, and the state that
+//! changes when an instance is placed.
+//!
+//! * [`score`]: how good a placement is. [`Board`](score::Board) computes the score in the reference's order of
+//!   operations, to the last bit.
+//! * [`redundancy`]: what survives the loss of a node.
+
+#![deny(missing_docs)]
+
+pub mod autorepair;
+mod bar;
+mod carried_keys;
+mod class;
+mod cluster;
+pub mod deadline;
+mod draft;
+mod failure;
+mod group_reserve;
+mod index;
+mod instance;
+mod job_id;
+pub mod key_tags;
+pub mod kinds;
+pub mod known_tags;
+pub mod metrics;
+mod node;
+mod node_reserve;
+mod node_set;
+mod peers;
+mod placement;
+mod policy;
+pub mod random;
+pub mod redundancy;
+pub mod score;
+pub mod shown;
+pub mod standby;
+mod step;
+pub mod storage;
+mod tags;
+pub mod units;
+mod utilisation;
+mod weights;
+
+pub use bar::Bar;
+pub use carried_keys::{
+    AffinityKey, CarriedKey, CarriedKeys, KeyIdx, KeyScope, KeyTable, KeysTooHeavy, WORTH_PARTS, proximity,
+};
+pub use class::{Class, loses_data};
+pub use cluster::{Cluster, Group, Members, Place};
+pub use draft::{Draft, Mark};
+pub use failure::{FailCounts, FailKind};
+pub use group_reserve::{GroupReserve, GroupReserves, NodeStake, ReserveChange, ReserveForNewcomer};
+pub use index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
+pub use instance::{Disk, Immobile, Instance, InstanceDetails};
+pub use job_id::JobId;
+pub use kinds::{AllocPolicy, DiskTemplate, EvacMode, Hypervisor, Mirroring, RunStatus, UnknownName};
+pub use node::{Ledger, Node, NodeSpec, NodeState, Outage, PolicyHealth};
+pub use node_reserve::{JointReserve, NodeReserve};
+pub use node_set::NodeSet;
+pub use placement::{DiskCheck, Rule, Strictness, TagArrival};
+pub use policy::{InstancePolicy, InstanceSpec, PolicyBreach, SpecRange};
+pub use step::{Concession, Leg, Move, MovedMeanwhile, Placement, Step};
+pub use storage::{
+    DerivedPools, DiskParameters, GlusterVolume, GroupPools, Partition, Pool, StorageMap, StorageType,
+};
+pub use tags::{ExclusionTags, Occurrences, TagId, TagSet, TagTable};
+pub use units::Mib;
+pub use utilisation::Utilisation;
+pub use weights::{WeightError, Weights};

@@ -1,0 +1,343 @@
+//! What decides whether a node can be emptied, as plain numbers.
+
+use std::collections::HashMap;
+
+use super::quick;
+use super::relocation::MemoryLoad;
+use super::rooms::{ChangedAmounts, Sorted};
+use super::{Departures, simulate};
+use crate::{
+    Class, Cluster, GroupIdx, GroupPools, Instance, Ledger, Mib, NodeIdx, NodeSet, NodeSpec, TagSet,
+};
+
+/// Sizes from here on are absurd, and could overflow when summed up.
+pub(super) const PLAUSIBLE: Mib = Mib(1 << 45);
+
+/// What a node has free.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Free {
+    pub mem: Mib,
+    pub disk: Mib,
+    pub spindles: i64,
+}
+
+impl Free {
+    const NONE: Free = Free { mem: Mib::ZERO, disk: Mib::ZERO, spindles: 0 };
+
+    pub fn of(spec: &NodeSpec, ledger: &Ledger) -> Free {
+        Free { mem: ledger.mem_unallocated(spec), disk: ledger.disk_free, spindles: ledger.spindles_free }
+    }
+
+    /// Whether sums of such amounts stay within 64 bits.
+    pub fn is_plausible(&self) -> bool {
+        [self.mem, self.disk].iter().all(|amount| (-PLAUSIBLE..PLAUSIBLE).contains(amount))
+    }
+}
+
+/// Instances of one class on a node, together.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bundle {
+    pub count: i64,
+    /// Memory in use: of all, of the largest, of the smallest.
+    pub mem: Mib,
+    pub mem_most: Mib,
+    pub mem_least: Mib,
+    /// Local disk: of all, of the largest.
+    pub disk: Mib,
+    pub disk_most: Mib,
+    /// Whether the policy accepts all of them on nodes without and with exclusive
+    /// storage, where they are to be created anew.
+    pub accepted: [bool; 2],
+}
+
+impl Bundle {
+    /// The memory alone.
+    pub fn load(&self) -> MemoryLoad {
+        MemoryLoad { count: self.count, mem: self.mem, most: self.mem_most, least: self.mem_least }
+    }
+
+    const NONE: Bundle = Bundle {
+        count: 0,
+        mem: Mib::ZERO,
+        mem_most: Mib(i64::MIN),
+        mem_least: Mib(i64::MAX),
+        disk: Mib::ZERO,
+        disk_most: Mib::ZERO,
+        accepted: [true; 2],
+    };
+
+    fn add(&mut self, instance: &Instance) {
+        let mem = instance.mem_in_use();
+        self.count += 1;
+        self.mem += mem;
+        self.mem_most = self.mem_most.max(mem);
+        self.mem_least = self.mem_least.min(mem);
+        self.disk += instance.local_disk();
+        self.disk_most = self.disk_most.max(instance.local_disk());
+    }
+
+    /// Asks the policy of the node `spec` as well.
+    fn add_anew(&mut self, cluster: &Cluster, spec: &NodeSpec, instance: &Instance) {
+        self.add(instance);
+        let policy = &cluster.group(spec.group).policy;
+        for (exclusive, accepted) in [false, true].into_iter().zip(&mut self.accepted) {
+            *accepted &= policy.accepts(instance, exclusive).is_ok();
+        }
+    }
+}
+
+/// The DRBD primaries of a node that have the same secondary.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Backed {
+    pub mirror: NodeIdx,
+    /// Memory in use of all of them.
+    pub mem: Mib,
+    /// Whether the spindles of all of them are known.
+    pub spindles_known: bool,
+}
+
+/// What has to leave a node when it is emptied.
+#[derive(Debug, Clone)]
+pub(super) struct Burden {
+    /// DRBD primaries by secondary.
+    pub failover: Vec<Backed>,
+    pub relocate: Bundle,
+    /// The different pools that these need, of those that only some nodes of the group reach: one set for all that need
+    /// the same.
+    pub needs: Vec<TagSet>,
+    /// The memory in use of what is relocated, as listed.
+    relocated: Vec<Mib>,
+    pub recreate: Bundle,
+    /// Something whose verdict is left to the simulation: absurd sizes, a DRBD
+    /// instance without a secondary.
+    pub odd: bool,
+}
+
+impl Burden {
+    fn of(cluster: &Cluster, node: NodeIdx) -> Burden {
+        let mut burden = Burden {
+            failover: Vec::new(),
+            relocate: Bundle::NONE,
+            needs: Vec::new(),
+            relocated: Vec::new(),
+            recreate: Bundle::NONE,
+            odd: false,
+        };
+        let node = cluster.node(node);
+        for instance in node.state.primaries.iter().map(|i| cluster.instance(*i)) {
+            burden.add(cluster, &node.spec, instance, (&instance.pools, instance.mirror()));
+        }
+        burden
+    }
+
+    /// Adds one instance of the node `spec`, with the pools that it needs and its secondary node there.
+    pub fn add(
+        &mut self,
+        cluster: &Cluster,
+        spec: &NodeSpec,
+        instance: &Instance,
+        (pools, mirror): (&TagSet, Option<NodeIdx>),
+    ) {
+        let plausible = Mib::ZERO..PLAUSIBLE;
+        self.odd |= [instance.mem, instance.disk].iter().any(|size| !plausible.contains(size));
+        match (Class::of(instance.template), mirror) {
+            (Class::Relocate, _) => {
+                self.relocate.add(instance);
+                self.need(&cluster.group(spec.group).pools, pools);
+                self.relocated.push(instance.mem_in_use());
+            }
+            (Class::Recreate, _) => {
+                self.odd |= cluster.group(spec.group).pools.lack(pools);
+                self.recreate.add_anew(cluster, spec, instance);
+            }
+            (Class::Failover, None) => self.odd = true,
+            (Class::Failover, Some(mirror)) => self.back(instance, mirror),
+        }
+    }
+
+    fn need(&mut self, there: &GroupPools, pools: &TagSet) {
+        let known = if there.lack(pools) { pools } else { &TagSet::default() };
+        if !self.needs.contains(known) {
+            self.needs.push(known.clone());
+        }
+    }
+
+    fn back(&mut self, instance: &Instance, mirror: NodeIdx) {
+        let known = instance.spindles.is_some();
+        match self.failover.iter_mut().find(|b| b.mirror == mirror) {
+            Some(backed) => {
+                backed.mem += instance.mem_in_use();
+                backed.spindles_known &= known;
+            }
+            None => self.failover.push(Backed { mirror, mem: instance.mem_in_use(), spindles_known: known }),
+        }
+    }
+
+    /// The memory in use of what is relocated, in the order in which it leaves.
+    pub fn in_order(&self, departures: Departures) -> Vec<Mib> {
+        let mut sizes: Vec<Mib> = self.relocated.iter().rev().copied().collect();
+        departures.sort_sizes(&mut sizes);
+        sizes
+    }
+
+    /// Memory that DRBD primaries take on a node when they fail over to it.
+    pub fn backed_by(&self, node: NodeIdx) -> Mib {
+        self.failover.iter().find(|b| b.mirror == node).map_or(Mib::ZERO, |b| b.mem)
+    }
+
+    /// Whether only some nodes come into question for what is relocated from the node `spec`.
+    pub fn is_restricted(&self, spec: &NodeSpec) -> bool {
+        !spec.migration_tags.is_empty() || self.needs.iter().any(|need| !need.is_empty())
+    }
+
+    /// Whether it matters where there is room, not only on the secondaries.
+    pub fn needs_escapes(&self) -> bool {
+        self.relocate.count > 0 || self.recreate.count > 0
+    }
+}
+
+/// The online nodes of one group of a set.
+#[derive(Debug, Clone)]
+struct EscapeGroup {
+    group: GroupIdx,
+    nodes: Vec<NodeIdx>,
+    /// Their unallocated memory.
+    rooms: Sorted,
+}
+
+/// A set of nodes in numbers. They take memory by the size of the set, not of the cluster.
+#[derive(Debug, Clone)]
+pub(super) struct Figures {
+    set: NodeSet,
+    /// By position in the set.
+    free: Vec<Free>,
+    /// The same of nodes outside the set that back some of its nodes.
+    free_outside: HashMap<NodeIdx, Free>,
+    /// By position in the set.
+    burdens: Vec<Burden>,
+    /// By group of the set, ascending.
+    groups: Vec<EscapeGroup>,
+    /// The order in which what is relocated leaves a node.
+    departures: Departures,
+    /// Some amounts are absurd: every verdict is left to the simulation.
+    pub absurd: bool,
+}
+
+impl Figures {
+    /// The figures of `nodes` (ascending).
+    pub fn of(cluster: &Cluster, nodes: &[NodeIdx], departures: Departures) -> Figures {
+        let set = NodeSet::of(cluster.nodes.len(), nodes);
+        let free_of = |node: NodeIdx| {
+            let node = cluster.node(node);
+            Free::of(&node.spec, &node.state.ledger)
+        };
+        let free: Vec<Free> = nodes.iter().map(|n| free_of(*n)).collect();
+        let burdens: Vec<Burden> = nodes.iter().map(|n| Burden::of(cluster, *n)).collect();
+        let mirrors = burdens.iter().flat_map(|burden| &burden.failover).map(|backed| backed.mirror);
+        let outside = mirrors.filter(|mirror| set.position(*mirror).is_none());
+        let free_outside: HashMap<NodeIdx, Free> = outside.map(|node| (node, free_of(node))).collect();
+        let absurd = free.iter().chain(free_outside.values()).any(|f| !f.is_plausible());
+        let groups = escape_groups(cluster, nodes, &free);
+        Figures { set, free, free_outside, burdens, groups, departures, absurd }
+    }
+
+    /// The order in which what is relocated leaves a node.
+    pub fn departures(&self) -> Departures {
+        self.departures
+    }
+
+    /// The set, ascending.
+    pub fn nodes(&self) -> &[NodeIdx] {
+        self.set.nodes()
+    }
+
+    /// The amounts that a node has free. It is one of the set, backs one, or was told to have so much.
+    pub fn free(&self, node: NodeIdx) -> Free {
+        match self.set.position(node) {
+            Some(at) => self.free[at],
+            None => self.free_outside.get(&node).copied().unwrap_or(Free::NONE),
+        }
+    }
+
+    /// A node has other amounts free.
+    pub fn set_free(&mut self, spec: &NodeSpec, free: Free) {
+        let Some(at) = self.set.position(spec.idx) else {
+            self.free_outside.insert(spec.idx, free);
+            return;
+        };
+        let before = std::mem::replace(&mut self.free[at], free);
+        if let Some(group) = self.group_at(spec.group).filter(|_| !spec.offline) {
+            self.groups[group].rooms.replace(before.mem, free.mem);
+        }
+    }
+
+    /// The burden of a node of the set.
+    pub fn burden(&self, node: NodeIdx) -> Option<&Burden> {
+        self.set.position(node).map(|at| &self.burdens[at])
+    }
+
+    /// The burden of a node of the set, to be changed.
+    pub fn burden_mut(&mut self, node: NodeIdx) -> Option<&mut Burden> {
+        self.set.position(node).map(|at| &mut self.burdens[at])
+    }
+
+    /// The online nodes of the set in a group.
+    pub fn escapes(&self, group: GroupIdx) -> &[NodeIdx] {
+        self.group_at(group).map_or(&[], |at| &self.groups[at].nodes)
+    }
+
+    fn group_at(&self, group: GroupIdx) -> Option<usize> {
+        self.groups.binary_search_by_key(&group, |g| g.group).ok()
+    }
+
+    /// Whether a node is an online one of the set.
+    fn is_escape(&self, spec: &NodeSpec) -> bool {
+        !spec.offline && self.set.position(spec.idx).is_some()
+    }
+
+    /// The memory that the other nodes of a node's group have once its DRBD primaries have
+    /// failed over.
+    pub fn rooms_for(&self, cluster: &Cluster, node: NodeIdx, burden: &Burden) -> ChangedAmounts<'_> {
+        let spec = &cluster.node(node).spec;
+        let (mut gone, mut added) = (Vec::new(), Vec::new());
+        if self.is_escape(spec) {
+            gone.push(self.free(node).mem);
+        }
+        for backed in burden.failover.iter().filter(|b| b.mirror != node) {
+            let mirror = &cluster.node(backed.mirror).spec;
+            if mirror.group == spec.group && self.is_escape(mirror) {
+                let room = self.free(backed.mirror).mem;
+                gone.push(room);
+                added.push(room - backed.mem);
+            }
+        }
+        static NOWHERE: Sorted = Sorted::NONE;
+        let rooms = self.group_at(spec.group).map_or(&NOWHERE, |at| &self.groups[at].rooms);
+        rooms.changed(gone, added)
+    }
+
+    /// What sums say about whether a node of the set could be emptied.
+    pub fn verdict(&self, cluster: &Cluster, node: NodeIdx) -> Option<bool> {
+        self.burden(node).and_then(|burden| quick::verdict(cluster, self, node, burden))
+    }
+
+    /// Whether a node of the set could be emptied.
+    pub fn survives_loss_of(&self, cluster: &Cluster, node: NodeIdx) -> bool {
+        let simulated = || simulate::evacuates(cluster, self.nodes(), node, self.departures);
+        self.verdict(cluster, node).unwrap_or_else(simulated)
+    }
+}
+
+/// The online ones of `nodes` (ascending), which have so much free, by group.
+fn escape_groups(cluster: &Cluster, nodes: &[NodeIdx], free: &[Free]) -> Vec<EscapeGroup> {
+    let online = nodes.iter().zip(free).filter(|(node, _)| !cluster.node(**node).spec.offline);
+    let mut online: Vec<(GroupIdx, NodeIdx, Mib)> =
+        online.map(|(node, free)| (cluster.node(*node).spec.group, *node, free.mem)).collect();
+    online.sort_unstable_by_key(|(group, node, _)| (*group, *node));
+    let of_one = |members: &[(GroupIdx, NodeIdx, Mib)]| EscapeGroup {
+        group: members[0].0,
+        nodes: members.iter().map(|member| member.1).collect(),
+        rooms: Sorted::of(members.iter().map(|member| member.2)),
+    };
+    online.chunk_by(|a, b| a.0 == b.0).map(of_one).collect()
+}

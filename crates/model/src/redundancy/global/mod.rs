@@ -1,0 +1,109 @@
+//! Global redundancy: could every node be emptied onto the others if it were
+//! lost? ("Global N+1" in Ganeti's reports.)
+//!
+//! [`evacuates`] empties a node as the definition says, which takes long. Most
+//! verdicts follow from sums of memory alone; a [`Guard`] keeps these for a state and
+//! tells which arrivals leave it redundant, a [`NodePool`] follows them where all
+//! instances are on shared storage.
+//!
+//! Offline nodes have to be emptied, too, but take nothing in.
+
+mod departures;
+mod figures;
+mod guard;
+mod joint;
+mod outlook;
+mod pool;
+mod quick;
+mod relocation;
+mod rooms;
+mod simulate;
+
+pub use departures::Departures;
+pub use guard::Guard;
+pub use joint::{DataLoss, JointLoss, Tray};
+pub use pool::{Before, NodePool};
+pub use simulate::{Casualty, Obstacle, casualties, evacuates};
+
+use std::collections::BTreeSet;
+
+use crate::{Cluster, GroupIdx, NodeIdx};
+use figures::Figures;
+
+/// Which nodes have to be expendable.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// How the nodes are emptied.
+    pub departures: Departures,
+    /// Offline nodes need not be (`--accept-existing-errors`).
+    pub online_only: bool,
+    /// Groups whose nodes need not be (`--independent-groups`).
+    pub exempt: BTreeSet<GroupIdx>,
+}
+
+impl Scope {
+    /// Whether a node has to be expendable.
+    pub fn includes(&self, cluster: &Cluster, node: NodeIdx) -> bool {
+        let spec = &cluster.node(node).spec;
+        let left_out = self.online_only && spec.offline;
+        !left_out && !self.exempt.contains(&spec.group)
+    }
+}
+
+/// Whether every node of `nodes` (ascending) that `scope` includes could be
+/// emptied.
+pub fn is_redundant(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope) -> bool {
+    let figures = Figures::of(cluster, nodes, scope.departures);
+    nodes.iter().filter(|n| scope.includes(cluster, **n)).all(|n| figures.survives_loss_of(cluster, *n))
+}
+
+/// Whether sums say that some node of `nodes` (ascending) that `scope` includes could not be
+/// emptied, so that it cannot be after more instances have arrived either.
+pub fn is_surely_lost(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope) -> bool {
+    let figures = Figures::of(cluster, nodes, scope.departures);
+    let lost = |n: &NodeIdx| figures.verdict(cluster, *n) == Some(false);
+    nodes.iter().filter(|n| scope.includes(cluster, **n)).any(lost)
+}
+
+/// Groups that could not lose each of their nodes, one at a time: every group
+/// is looked at for itself.
+pub fn groups_at_risk(cluster: &Cluster, scope: &Scope) -> Vec<GroupIdx> {
+    groups_at_risk_until(cluster, scope, &|| false)
+}
+
+/// The same, without the groups that are left when it is `over`.
+pub fn groups_at_risk_until(cluster: &Cluster, scope: &Scope, over: &dyn Fn() -> bool) -> Vec<GroupIdx> {
+    let at_risk = |group: &GroupIdx| {
+        let nodes = cluster.nodes_of(*group);
+        let figures = Figures::of(cluster, nodes, scope.departures);
+        let mut included = nodes.iter().filter(|n| scope.includes(cluster, **n));
+        included.any(|node| !over() && !figures.survives_loss_of(cluster, *node))
+    };
+    cluster.groups_with_nodes().into_iter().filter(|group| !over() && at_risk(group)).collect()
+}
+
+/// Whether one node of `nodes` (ascending) could be emptied.
+pub fn survives_loss_of(cluster: &Cluster, nodes: &[NodeIdx], node: NodeIdx) -> bool {
+    Figures::of(cluster, nodes, Departures::BySize).survives_loss_of(cluster, node)
+}
+
+/// The nodes of `nodes` (ascending) that could not be emptied, offline ones included.
+pub fn nodes_at_risk(cluster: &Cluster, nodes: &[NodeIdx], departures: Departures) -> Vec<NodeIdx> {
+    let figures = Figures::of(cluster, nodes, departures);
+    nodes.iter().copied().filter(|n| !figures.survives_loss_of(cluster, *n)).collect()
+}
+
+/// A node of `nodes` (ascending) that could not be emptied, of those that are asked
+/// about: the first by descending memory of its instances, because there it is most
+/// likely.
+pub fn any_at_risk(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    departures: Departures,
+    asked: impl Fn(NodeIdx) -> bool,
+) -> Option<NodeIdx> {
+    let figures = Figures::of(cluster, nodes, departures);
+    let mut order: Vec<NodeIdx> = nodes.iter().copied().filter(|n| asked(*n)).collect();
+    order.sort_by_key(|n| std::cmp::Reverse(cluster.node(*n).state.ledger.mem_instances));
+    order.into_iter().find(|n| !figures.survives_loss_of(cluster, *n))
+}

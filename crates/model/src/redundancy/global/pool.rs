@@ -1,0 +1,262 @@
+//! The redundancy of nodes that hold instances on shared storage only, while more
+//! of these arrive: nodes with the same memory free and the same burden are looked
+//! at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::figures::{Free, PLAUSIBLE};
+use super::relocation::{self, MemoryLoad};
+use super::{Departures, Scope};
+use crate::{Class, Cluster, GroupIdx, Mib, NodeIdx};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct AlikeNodes {
+    free: Mib,
+    load: MemoryLoad,
+    online: bool,
+    /// Whether it has to be expendable.
+    counts: bool,
+}
+
+/// A set of nodes; see the module.
+#[derive(Debug, Clone)]
+pub struct NodePool {
+    departures: Departures,
+    /// By node of the cluster; nothing outside the set.
+    nodes: Vec<Option<(GroupIdx, AlikeNodes)>>,
+    groups: Vec<BTreeMap<AlikeNodes, i64>>,
+    /// By node of the cluster: the memory of its instances, those that leave it last first.
+    sizes: Vec<Vec<Mib>>,
+    /// By group: its nodes.
+    members: Vec<Vec<NodeIdx>>,
+    /// What is known about each group.
+    standings: Vec<Option<GroupSums>>,
+    /// The groups of which nothing is known any more, those of which a node cannot be emptied, and those for which
+    /// that has to be simulated: nobody has to ask all groups about every instance.
+    unjudged: BTreeSet<usize>,
+    lost: BTreeSet<usize>,
+    open: BTreeSet<usize>,
+    /// By group: the node that could not be emptied when one was found last. It is the first that
+    /// is looked at, for it is likely to stand in the way of the next instance, too.
+    suspects: Vec<Option<NodeIdx>>,
+}
+
+/// What sums say about the nodes of a group.
+#[derive(Debug, Clone)]
+enum GroupSums {
+    /// One of them cannot be emptied.
+    Lost,
+    /// All can be, but those for which that has to be simulated.
+    Open(Vec<NodeIdx>),
+}
+
+/// What a node of the pool holds, to be put back.
+#[derive(Debug, Clone, Copy)]
+pub struct Before(AlikeNodes);
+
+impl NodePool {
+    /// The pool of `nodes` (ascending), unless it is none: other instances are there,
+    /// migration is restricted, or nodes of a group reach different storage.
+    pub fn of(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope) -> Option<NodePool> {
+        let groups = vec![BTreeMap::new(); cluster.groups.len()];
+        let mut pool = NodePool {
+            departures: scope.departures,
+            nodes: vec![None; cluster.nodes.len()],
+            sizes: vec![Vec::new(); cluster.nodes.len()],
+            members: vec![Vec::new(); groups.len()],
+            standings: vec![None; groups.len()],
+            unjudged: (0..groups.len()).collect(),
+            lost: BTreeSet::new(),
+            open: BTreeSet::new(),
+            suspects: vec![None; groups.len()],
+            groups,
+        };
+        for node in nodes.iter().map(|n| cluster.node(*n)) {
+            let mut load = MemoryLoad::NONE;
+            for instance in node.state.primaries.iter().map(|i| cluster.instance(*i)) {
+                let plausible = (Mib::ZERO..PLAUSIBLE).contains(&instance.mem);
+                let lacks_pools = cluster.group(node.spec.group).pools.lack(&instance.pools);
+                if Class::of(instance.template) != Class::Relocate || !plausible || lacks_pools {
+                    return None;
+                }
+                load.add(instance.mem_in_use());
+                pool.sizes[node.spec.idx.get()].push(instance.mem_in_use());
+            }
+            let free = Free::of(&node.spec, &node.state.ledger);
+            let restricted =
+                !node.spec.migration_tags.is_empty() || cluster.group(node.spec.group).pools.differ;
+            if restricted || !free.is_plausible() {
+                return None;
+            }
+            let alike = AlikeNodes {
+                free: free.mem,
+                load,
+                online: !node.spec.offline,
+                counts: scope.includes(cluster, node.spec.idx),
+            };
+            pool.nodes[node.spec.idx.get()] = Some((node.spec.group, alike));
+            *pool.groups[node.spec.group.get()].entry(alike).or_insert(0) += 1;
+            pool.members[node.spec.group.get()].push(node.spec.idx);
+        }
+        Some(pool)
+    }
+
+    fn change(&mut self, node: NodeIdx, to: AlikeNodes) -> Option<Before> {
+        let (group, alike) = self.nodes[node.get()]?;
+        let group = group.get();
+        let members = &mut self.groups[group];
+        if let Some(count) = members.get_mut(&alike) {
+            *count -= 1;
+            if *count == 0 {
+                members.remove(&alike);
+            }
+        }
+        *members.entry(to).or_insert(0) += 1;
+        self.nodes[node.get()] = Some((GroupIdx::new(group), to));
+        self.standings[group] = None;
+        self.lost.remove(&group);
+        self.open.remove(&group);
+        self.unjudged.insert(group);
+        Some(Before(alike))
+    }
+
+    /// An instance that uses `mem` arrives on a node.
+    pub fn arrive(&mut self, node: NodeIdx, mem: Mib) -> Option<Before> {
+        let (_, mut alike) = self.nodes[node.get()]?;
+        alike.load.add(mem);
+        alike.free -= mem;
+        self.sizes[node.get()].push(mem);
+        self.change(node, alike)
+    }
+
+    /// A node is again as it was before its last arrival.
+    pub fn restore(&mut self, node: NodeIdx, before: Before) {
+        self.sizes[node.get()].pop();
+        self.change(node, before.0);
+    }
+
+    /// Whether every node could be emptied; nothing if that has to be simulated. If not, it
+    /// will not be after more arrivals either: they take room and give none.
+    pub fn holds(&mut self) -> Option<bool> {
+        while self.lost.is_empty() {
+            let Some(group) = self.unjudged.pop_first() else { break };
+            let standing = self.judge(group);
+            match &standing {
+                GroupSums::Lost => drop(self.lost.insert(group)),
+                GroupSums::Open(nodes) if nodes.is_empty() => {}
+                GroupSums::Open(_) => drop(self.open.insert(group)),
+            }
+            self.standings[group] = Some(standing);
+        }
+        match () {
+            () if !self.lost.is_empty() => Some(false),
+            () if !self.open.is_empty() => None,
+            () => Some(true),
+        }
+    }
+
+    /// The nodes whose verdict has to be simulated, by group in order, and how many of the instances of
+    /// each: those that go first, to the last one that perhaps finds no place. Nothing if there is
+    /// no need, because another node cannot be emptied.
+    pub fn undecided(&mut self) -> Option<Vec<(NodeIdx, usize)>> {
+        if self.holds() == Some(false) {
+            return None;
+        }
+        let mut open = Vec::new();
+        for group in &self.open {
+            let Some(GroupSums::Open(nodes)) = &self.standings[*group] else { continue };
+            let rooms = rooms(&self.groups[*group]);
+            open.extend(nodes.iter().map(|node| (*node, self.in_doubt(*node, &rooms))));
+        }
+        Some(open)
+    }
+
+    /// How many of a node's instances have to be followed.
+    fn in_doubt(&self, node: NodeIdx, rooms: &[(Mib, i64)]) -> usize {
+        let Some((_, alike)) = self.nodes[node.get()] else { return 0 };
+        let sizes = self.in_order(node);
+        relocation::last_in_doubt(&sizes, others(rooms, alike)).map_or(0, |last| last + 1)
+    }
+
+    /// The memory of a node's instances in the order in which they leave it.
+    fn in_order(&self, node: NodeIdx) -> Vec<Mib> {
+        let mut sizes: Vec<Mib> = self.sizes[node.get()].iter().rev().copied().collect();
+        self.departures.sort_sizes(&mut sizes);
+        sizes
+    }
+
+    /// Looks at the nodes of a group.
+    fn judge(&mut self, group: usize) -> GroupSums {
+        let rooms = rooms(&self.groups[group]);
+        if self.suspects[group].is_some_and(|suspect| self.verdict(suspect, &rooms) == Some(false)) {
+            return GroupSums::Lost;
+        }
+        let doubtful = doubtful(&self.groups[group], &rooms);
+        let mut open = Vec::new();
+        if doubtful.is_empty() {
+            return GroupSums::Open(open);
+        }
+        for &node in &self.members[group] {
+            if self.nodes[node.get()].is_none_or(|(_, alike)| !doubtful.contains(&alike)) {
+                continue;
+            }
+            match self.verdict(node, &rooms) {
+                Some(true) => {}
+                Some(false) => {
+                    self.suspects[group] = Some(node);
+                    return GroupSums::Lost;
+                }
+                None => open.push(node),
+            }
+        }
+        GroupSums::Open(open)
+    }
+
+    /// Whether a node can be emptied of the instances that it holds, in their order.
+    fn verdict(&self, node: NodeIdx, rooms: &[(Mib, i64)]) -> Option<bool> {
+        let (_, alike) = self.nodes[node.get()]?;
+        if !alike.counts || alike.load.count == 0 {
+            return Some(true);
+        }
+        relocation::verdict_in_order(&self.in_order(node), others(rooms, alike))
+    }
+
+    /// Whether nodes are alike in what an arrival does to the pool.
+    pub fn are_alike(&self, a: NodeIdx, b: NodeIdx) -> bool {
+        self.nodes[a.get()] == self.nodes[b.get()] && self.sizes[a.get()] == self.sizes[b.get()]
+    }
+}
+
+/// The memory of the others than a node, in descending order.
+fn others(rooms: &[(Mib, i64)], node: AlikeNodes) -> impl Iterator<Item = (Mib, i64)> + Clone {
+    let own = node.online.then_some(node.free);
+    rooms.iter().map(move |(free, count)| (*free, count - i64::from(Some(*free) == own)))
+}
+
+/// The memory of the online nodes of a group, in descending order, of each amount how many.
+fn rooms(members: &BTreeMap<AlikeNodes, i64>) -> Vec<(Mib, i64)> {
+    let mut rooms: Vec<(Mib, i64)> = Vec::with_capacity(members.len());
+    for (alike, count) in members.iter().rev().filter(|m| m.0.online) {
+        match rooms.last_mut() {
+            Some((free, nodes)) if *free == alike.free => *nodes += count,
+            _ => rooms.push((alike.free, *count)),
+        }
+    }
+    rooms
+}
+
+/// The nodes of a group that can perhaps not be emptied, judged by the sums of their instances.
+fn doubtful(members: &BTreeMap<AlikeNodes, i64>, rooms: &[(Mib, i64)]) -> BTreeSet<AlikeNodes> {
+    // what all nodes certainly take, by the largest instance that seeks a place
+    let mut sure: BTreeMap<Mib, Mib> = BTreeMap::new();
+    let is_doubtful = |alike: &&AlikeNodes| {
+        let load = &alike.load;
+        let room = *sure.entry(load.most).or_insert_with(|| {
+            let open = rooms.iter().take_while(|r| r.0 > load.most);
+            open.map(|(free, count)| Mib(relocation::sure(*free, load).0.saturating_mul(*count))).sum()
+        });
+        let own = if alike.online { relocation::sure(alike.free, load) } else { Mib::ZERO };
+        room - own <= relocation::demand(load) && !relocation::has_spare_targets(load, others(rooms, **alike))
+    };
+    members.keys().filter(|a| a.counts && a.load.count > 0).filter(is_doubtful).copied().collect()
+}

@@ -1,0 +1,161 @@
+//! Verdicts that follow from sums.
+//!
+//! *Failover*: every failover gives the secondary's disk and spindles back and
+//! takes them again, so only memory adds up, and the order does not matter.
+//!
+//! *Relocation*: see [`relocation`](super::relocation).
+//!
+//! *Creation*: as for relocation, with memory and disk. A target that refuses has
+//! too little of one or the other; the instances cannot use up all targets' memory
+//! *and* disk if the smaller shares add up to more than 2. And one that is stuck has another instance before it on
+//! every target that has room for the largest, so that as many such targets as instances are enough.
+
+use super::figures::{Burden, Figures};
+use super::relocation;
+use super::rooms::Rooms;
+use crate::{Cluster, Mib, NodeIdx, TagSet};
+
+/// Whether `node`, which carries `burden`, could be emptied; nothing if that has
+/// to be simulated.
+pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burden: &Burden) -> Option<bool> {
+    if burden.odd || figures.absurd {
+        return None;
+    }
+    if !failovers(cluster, figures, node, burden) {
+        return Some(false);
+    }
+    if !burden.needs_escapes() {
+        return Some(true);
+    }
+    let spec = &cluster.node(node).spec;
+    let relocated = match (burden.is_restricted(spec), &burden.needs[..]) {
+        (false, _) => relocations(burden, figures, &figures.rooms_for(cluster, node, burden)),
+        (true, [need]) => {
+            relocations(burden, figures, &rooms_reaching(cluster, figures, node, burden, need)[..])
+        }
+        (true, needs) => {
+            // one that is stuck has found every node full that reaches its pools, by whatever is relocated
+            let fit = |need| {
+                let rooms = rooms_reaching(cluster, figures, node, burden, need);
+                relocation::verdict(&burden.relocate.load(), &rooms[..]) == Some(true)
+            };
+            needs.iter().all(fit).then_some(true)
+        }
+    };
+    if relocated == Some(false) || burden.recreate.count == 0 {
+        return relocated;
+    }
+    let all: Vec<Escape> = escapes(cluster, figures, node, burden, &TagSet::default()).collect();
+    let created = creations(burden, &all);
+    if created == Some(false) { created } else { relocated.and(created) }
+}
+
+/// The other online nodes of a node's group that offer these pools, after the failovers.
+fn escapes<'a>(
+    cluster: &'a Cluster,
+    figures: &'a Figures,
+    node: NodeIdx,
+    burden: &'a Burden,
+    need: &'a TagSet,
+) -> impl Iterator<Item = Escape> + 'a {
+    let others = figures.escapes(cluster.node(node).spec.group).iter().filter(move |t| **t != node);
+    let offering = others.filter(|t| need.is_subset(&cluster.node(**t).spec.pools));
+    offering.map(move |t| Escape::of(cluster, figures, node, burden, *t))
+}
+
+/// The memory, largest first, of the nodes that can take instances from `node` that need these pools, after the failovers.
+pub(super) fn rooms_reaching(
+    cluster: &Cluster,
+    figures: &Figures,
+    node: NodeIdx,
+    burden: &Burden,
+    need: &TagSet,
+) -> Vec<(Mib, i64)> {
+    let reachable = escapes(cluster, figures, node, burden, need).filter(|t| t.reachable);
+    let mut rooms: Vec<(Mib, i64)> = reachable.map(|t| (t.mem, 1)).collect();
+    rooms.sort_unstable_by(|a, b| b.cmp(a));
+    rooms
+}
+
+/// Whether all instances on shared storage find one of these rooms.
+fn relocations(burden: &Burden, figures: &Figures, rooms: &(impl Rooms + ?Sized)) -> Option<bool> {
+    relocation::verdict(&burden.relocate.load(), rooms)
+        .or_else(|| relocation::verdict_in_order(&burden.in_order(figures.departures()), rooms.descending()))
+}
+
+/// A node that can take instances in.
+struct Escape {
+    /// Memory after the failovers.
+    mem: Mib,
+    disk: Mib,
+    exclusive: bool,
+    /// Whether instances can migrate to it.
+    reachable: bool,
+}
+
+impl Escape {
+    fn of(cluster: &Cluster, figures: &Figures, node: NodeIdx, burden: &Burden, target: NodeIdx) -> Escape {
+        let spec = &cluster.node(target).spec;
+        let free = figures.free(target);
+        Escape {
+            mem: free.mem - burden.backed_by(target),
+            disk: free.disk,
+            exclusive: spec.exclusive_storage,
+            reachable: cluster.node(node).spec.can_migrate_to(spec),
+        }
+    }
+}
+
+/// Whether all DRBD primaries can fail over.
+pub(super) fn failovers(cluster: &Cluster, figures: &Figures, node: NodeIdx, burden: &Burden) -> bool {
+    let from = &cluster.node(node).spec;
+    let here = figures.free(node);
+    burden.failover.iter().all(|backed| {
+        let to = &cluster.node(backed.mirror).spec;
+        let there = figures.free(backed.mirror);
+        let spindles = |exclusive: bool, free: i64| !exclusive || (backed.spindles_known && free >= 0);
+        !to.offline
+            && from.can_migrate_to(to)
+            && there.mem > backed.mem
+            && there.disk > Mib::ZERO
+            && spindles(to.exclusive_storage, there.spindles)
+            && (from.offline || here.disk > Mib::ZERO)
+            && spindles(from.exclusive_storage, here.spindles)
+    })
+}
+
+fn creations(burden: &Burden, escapes: &[Escape]) -> Option<bool> {
+    let bundle = &burden.recreate;
+    let accepted = |t: &&Escape| bundle.accepted[usize::from(t.exclusive)];
+    if bundle.accepted == [false; 2] || !escapes.iter().any(|t| accepted(&t)) {
+        // some instance is refused by all nodes, if by each for the same reason
+        let all_alike = escapes.windows(2).all(|pair| pair[0].exclusive == pair[1].exclusive);
+        return if all_alike { Some(false) } else { None };
+    }
+    let uses_disk = bundle.disk > Mib::ZERO;
+    let fits = |t: &Escape| t.mem > bundle.mem_most && (!uses_disk || t.disk > bundle.disk_most);
+    let largest_in_memory = escapes.iter().any(|t| t.mem > bundle.mem_most);
+    let largest_on_disk = escapes.iter().any(|t| !uses_disk || t.disk > bundle.disk_most);
+    if !largest_in_memory || !largest_on_disk {
+        return Some(false);
+    }
+    // one that is stuck has another one before it on every node where the largest fits
+    let spare = escapes.iter().filter(|t| !t.exclusive).filter(accepted).filter(|t| fits(t)).count() as i64;
+    if spare >= bundle.count + burden.relocate.count {
+        return Some(true);
+    }
+    let mem = bundle.mem + burden.relocate.mem;
+    let plain = || escapes.iter().filter(|t| !t.exclusive).filter(accepted).filter(|t| fits(t));
+    if plain().any(|t| t.mem > mem && (!uses_disk || t.disk > bundle.disk)) {
+        return Some(true);
+    }
+    let share = |room: Mib, all: Mib| room.as_f64() / all.max(Mib(1)).as_f64();
+    let shares: f64 = plain()
+        .map(|t| {
+            let of_mem = share(t.mem - bundle.mem_most, mem);
+            if !uses_disk { of_mem } else { of_mem.min(share(t.disk - bundle.disk_most, bundle.disk)) }
+        })
+        .sum();
+    // a little more than 2, for the roundings of the sum
+    (shares > 2.0 + 1e-6).then_some(true)
+}

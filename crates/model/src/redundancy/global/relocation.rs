@@ -1,0 +1,255 @@
+//! Whether instances on shared storage all find a node when theirs is lost.
+//!
+//! Only memory counts. Let r be what the targets have, m the largest instance and M
+//! all of them together. If an instance of size q finds no target, each of them holds
+//! at least r - q already. So if the sum of max(0, r - m) exceeds M - m, no instance
+//! is ever stuck, wherever the others went. If no r exceeds m, or all r together
+//! cannot hold M, one is. A target holds at most floor((r - 1) / q) instances of size
+//! q and more, and if all sizes are equal, it holds just as many, in any order.
+//! An instance of size q that finds no target has at least one earlier one on each that
+//! it would have fit at first; so if there are more of these targets than earlier
+//! instances, it finds one.
+
+use super::rooms::Rooms;
+use crate::Mib;
+
+/// Memory in use of several instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct MemoryLoad {
+    pub count: i64,
+    /// Of all of them.
+    pub mem: Mib,
+    /// Of the largest.
+    pub most: Mib,
+    /// Of the smallest.
+    pub least: Mib,
+}
+
+impl MemoryLoad {
+    pub const NONE: MemoryLoad =
+        MemoryLoad { count: 0, mem: Mib::ZERO, most: Mib(i64::MIN), least: Mib(i64::MAX) };
+
+    pub fn add(&mut self, mem: Mib) {
+        self.count += 1;
+        self.mem += mem;
+        self.most = self.most.max(mem);
+        self.least = self.least.min(mem);
+    }
+}
+
+/// Memory that can be used, if one MiB has to stay free.
+fn usable(room: Mib) -> Mib {
+    (room - Mib(1)).max(Mib::ZERO)
+}
+
+/// What `room` certainly takes while the largest instance of `load` fits.
+pub(super) fn sure(room: Mib, load: &MemoryLoad) -> Mib {
+    (room - load.most).max(Mib::ZERO)
+}
+
+/// What the targets must certainly take, so that no instance is stuck.
+pub(super) fn demand(load: &MemoryLoad) -> Mib {
+    load.mem - load.most
+}
+
+/// As many targets as instances have room for the largest.
+pub(super) fn has_spare_targets(load: &MemoryLoad, rooms: impl Iterator<Item = (Mib, i64)>) -> bool {
+    let mut open = 0;
+    rooms.take_while(|room| room.0 > load.most).any(|room| {
+        open += room.1;
+        open >= load.count
+    })
+}
+
+/// Whether instances of these sizes, one after the other, find a target in these rooms, which
+/// are descending, of each amount how many; nothing if that depends on the choice of targets.
+pub(super) fn verdict_in_order(
+    sizes: &[Mib],
+    rooms: impl Iterator<Item = (Mib, i64)> + Clone,
+) -> Option<bool> {
+    if are_too_many(sizes, &rooms) {
+        return Some(false);
+    }
+    last_in_doubt(sizes, rooms).is_none().then_some(true)
+}
+
+/// The last of instances of these sizes that perhaps finds no target, if all before it do, wherever
+/// they went.
+pub(super) fn last_in_doubt(sizes: &[Mib], rooms: impl Iterator<Item = (Mib, i64)> + Clone) -> Option<usize> {
+    let mut gone = Gone::default();
+    let mut last = None;
+    for (at, size) in sizes.iter().enumerate() {
+        if !gone.leaves_room(*size, rooms.clone()) {
+            last = Some(at);
+        }
+        gone.add(*size);
+    }
+    last
+}
+
+/// Whether no choice of targets holds all instances of some size and more.
+fn are_too_many(sizes: &[Mib], rooms: &(impl Iterator<Item = (Mib, i64)> + Clone)) -> bool {
+    let mut sorted = sizes.to_vec();
+    sorted.sort_unstable_by(|a, b| b.cmp(a));
+    let mut memory = Mib::ZERO;
+    sorted.iter().zip(1i64..).any(|(size, count)| {
+        memory += (*size).max(Mib::ZERO);
+        if *size <= Mib::ZERO {
+            return false;
+        }
+        let (mut places, mut room) = (0i64, 0i64);
+        let enough = rooms.clone().take_while(|r| r.0 > *size).any(|(free, targets)| {
+            let free = usable(free).0;
+            places = places.saturating_add((free / size.0).saturating_mul(targets));
+            room = room.saturating_add(free.saturating_mul(targets));
+            places >= count && room >= memory.0
+        });
+        !enough
+    })
+}
+
+/// Instances that have left a node, wherever they went.
+#[derive(Default)]
+struct Gone {
+    sizes: Vec<Mib>,
+    memory: i64,
+}
+
+impl Gone {
+    fn add(&mut self, size: Mib) {
+        let size = size.max(Mib::ZERO);
+        let at = self.sizes.partition_point(|s| *s < size);
+        self.sizes.insert(at, size);
+        self.memory += size.0;
+    }
+
+    /// Whether they cannot be in the way of one more of this size.
+    fn leaves_room(&self, size: Mib, rooms: impl Iterator<Item = (Mib, i64)>) -> bool {
+        // targets with at least that much room beyond the size, and the sum of it
+        let (mut targets, mut beyond) = (0i64, 0i64);
+        rooms.take_while(|r| r.0 > size).any(|(room, count)| {
+            let d = room - size;
+            targets += count;
+            beyond = beyond.saturating_add(d.0.saturating_mul(count));
+            beyond > self.memory || d.0.saturating_mul(targets) > self.within(d)
+        })
+    }
+
+    /// What they can give to targets of which each needs `most`.
+    fn within(&self, most: Mib) -> i64 {
+        let smaller = self.sizes.partition_point(|s| *s < most);
+        let sum: Mib = self.sizes[..smaller].iter().copied().sum();
+        sum.0.saturating_add(most.0.saturating_mul((self.sizes.len() - smaller) as i64))
+    }
+}
+
+/// Whether all instances find a target in these rooms; nothing if that depends on the
+/// order.
+pub(super) fn verdict(load: &MemoryLoad, rooms: &(impl Rooms + ?Sized)) -> Option<bool> {
+    if load.count == 0 {
+        return Some(true);
+    }
+    let targets = rooms.above(load.most);
+    if targets <= 0 {
+        return Some(false);
+    }
+    if targets >= load.count || rooms.beyond(load.most) > i128::from(demand(load).0) {
+        return Some(true);
+    }
+    // one MiB has to stay free
+    if rooms.beyond(Mib(1)) < i128::from(load.mem.0) {
+        return Some(false);
+    }
+    if load.least > Mib::ZERO {
+        if rooms.places(load.least) < i128::from(load.count) {
+            return Some(false);
+        }
+        if load.least == load.most {
+            return Some(true);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redundancy::global::rooms::Sorted;
+    use proptest::prelude::*;
+
+    /// Whether no choice of targets leaves one of the instances without any.
+    fn always_fits(sizes: &[i64], rooms: &[i64]) -> bool {
+        let [size, rest @ ..] = sizes else { return true };
+        let targets: Vec<usize> = (0..rooms.len()).filter(|at| rooms[*at] > *size).collect();
+        !targets.is_empty()
+            && targets.iter().all(|at| {
+                let mut left = rooms.to_vec();
+                left[*at] -= size;
+                always_fits(rest, &left)
+            })
+    }
+
+    /// Whether some choice of targets leaves none of the instances without one.
+    fn ever_fits(sizes: &[i64], rooms: &[i64]) -> bool {
+        let [size, rest @ ..] = sizes else { return true };
+        (0..rooms.len()).filter(|at| rooms[*at] > *size).any(|at| {
+            let mut left = rooms.to_vec();
+            left[at] -= size;
+            ever_fits(rest, &left)
+        })
+    }
+
+    fn counted(rooms: &[i64]) -> Vec<(Mib, i64)> {
+        let mut sorted = rooms.to_vec();
+        sorted.sort_unstable_by(|a, b| b.cmp(a));
+        let mut counted: Vec<(Mib, i64)> = Vec::new();
+        for room in sorted {
+            match counted.last_mut() {
+                Some((last, count)) if last.0 == room => *count += 1,
+                _ => counted.push((Mib(room), 1)),
+            }
+        }
+        counted
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_certain_holds_for_all_choices(
+            sizes in prop::collection::vec(0i64..12, 0..5),
+            rooms in prop::collection::vec(-3i64..30, 0..5),
+        ) {
+            let sizes_in_mib: Vec<Mib> = sizes.iter().map(|size| Mib(*size)).collect();
+            // as they are, and with one that is not to be counted
+            let mut with_own = rooms.clone();
+            with_own.push(7);
+            let own = [Mib(7)];
+            let sorted = [&rooms, &with_own].map(|r| Sorted::of(r.iter().map(|room| Mib(*room))));
+            for rooms_of in [sorted[0].changed(Vec::new(), Vec::new()), sorted[1].changed(own.to_vec(), Vec::new())] {
+                match verdict_in_order(&sizes_in_mib, rooms_of.descending()) {
+                    Some(true) => prop_assert!(always_fits(&sizes, &rooms)),
+                    Some(false) => prop_assert!(!ever_fits(&sizes, &rooms)),
+                    None => {}
+                }
+            }
+        }
+
+        #[test]
+        fn verdicts_hold_for_all_choices_and_orders(
+            sizes in prop::collection::vec(0i64..12, 0..5),
+            rooms in prop::collection::vec(-3i64..30, 0..5),
+        ) {
+            let counted = counted(&rooms);
+            let mut load = MemoryLoad::NONE;
+            sizes.iter().for_each(|size| load.add(Mib(*size)));
+            let fits = always_fits(&sizes, &rooms);
+            if has_spare_targets(&load, counted.iter().copied()) {
+                prop_assert!(fits);
+            }
+            match verdict(&load, &counted[..]) {
+                Some(true) => prop_assert!(fits),
+                Some(false) => prop_assert!(!fits),
+                None => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! How far lower bounds on scores carry: from the state for which they were worked out to
+//! one that differs a little.
+//!
+//! A lane with the sums A and M of its n centred values and of their squares has the
+//! variance V = (M + m - (A + a)^2 / n) / n once a change adds a and m to them. In a state
+//! with A + d and M + e the same change leads to V + N, where
+//! N = (e - d (d + 2 A + 2 a) / n) / n is linear in a. So if a range of a and of V
+//! is known for many changes, so is the least by which their deviations rise, all at once.
+
+use super::interval::{Running, U};
+use super::metrics::{LANES, Lanes};
+
+/// What many changes of one node each have in common, lane by lane.
+#[derive(Debug, Clone)]
+pub struct Span {
+    /// By how much a value changes.
+    by: [RiseRange; LANES],
+    /// The variance afterwards.
+    variance: [RiseRange; LANES],
+}
+
+#[derive(Debug, Clone, Copy)]
+struct RiseRange {
+    least: f64,
+    most: f64,
+}
+
+impl RiseRange {
+    const NONE: RiseRange = RiseRange { least: f64::INFINITY, most: f64::NEG_INFINITY };
+
+    fn add(&mut self, least: f64, most: f64) {
+        self.least = self.least.min(least);
+        self.most = self.most.max(most);
+    }
+}
+
+impl Span {
+    /// Of no change at all.
+    pub const NONE: Span = Span { by: [RiseRange::NONE; LANES], variance: [RiseRange::NONE; LANES] };
+
+    /// Takes in a change of a node whose values are `old` and become `new`.
+    pub fn add(&mut self, running: &Running, old: &Lanes, new: &Lanes) {
+        let n = running.n();
+        for k in 0..LANES {
+            let (y, z) = (old[k] - running.centre(k), new[k] - running.centre(k));
+            let (sum, square) = (running.sum(k) + (z - y), running.squares(k) + (z * z - y * y));
+            let variance = (square - sum * sum / n) / n;
+            let slack = running.variance_error(k, y * y + z * z, variance);
+            self.by[k].add(z - y, z - y);
+            self.variance[k].add(variance - slack, variance + slack);
+        }
+    }
+}
+
+/// The least by which scores after the changes of a span rise from one state to another,
+/// apart from what is counted; both have the same centres. Not a number if nothing is known.
+pub fn rise(from: &Running, to: &Running, span: &Span) -> f64 {
+    let n = from.n();
+    let reserved = to.reserved_total() - from.reserved_total();
+    let error = from.reserved_drift() + to.reserved_drift();
+    let mut rise = to.reserved_weight() * (reserved - error);
+    for k in 0..LANES {
+        let weight = to.weight(k);
+        if weight == 0.0 {
+            continue;
+        }
+        let (d, e) = (to.sum(k) - from.sum(k), to.squares(k) - from.squares(k));
+        let (by, variance) = (span.by[k], span.variance[k]);
+        let more = |a: f64| (e - d * (d + 2.0 * from.sum(k) + 2.0 * a) / n) / n;
+        let size = from.squares(k) + to.squares(k) + d.abs() * (d.abs() + by.least.abs() + by.most.abs());
+        let rounding = (from.drift(k) + to.drift(k) + 16.0 * U * size) / n;
+        let least = more(by.least).min(more(by.most)) - rounding;
+        let of = |variance: f64| variance.max(0.0).sqrt();
+        rise += weight
+            * if least >= 0.0 {
+                // least where the variance is largest
+                least / (of(variance.most) + of(variance.most + least)).max(f64::MIN_POSITIVE)
+            } else {
+                // most is lost where it is smallest; it was at least what it loses
+                least / (of(variance.least.max(-least)) + of(variance.least + least))
+            };
+    }
+    rise
+}
+
+/// Whether two running statistics have the same centres.
+pub fn comparable(a: &Running, b: &Running) -> bool {
+    a.n() == b.n() && (0..LANES).all(|k| a.centre(k).to_bits() == b.centre(k).to_bits())
+}
