@@ -3,8 +3,6 @@
 use crate::load::merge::{MergeOptions, finish, merge};
 use crate::load::text;
 use crate::model::{Cluster, Mib};
-use crate::plan::graph::StepIdx;
-use crate::plan::jobset::Jobset;
 
 /// The cluster that a text describes: rows of nodes, of instances and of cluster
 /// tags, in one group `g` with the default policy.
@@ -76,9 +74,4 @@ pub fn shared(nodes: &[(i64, i64)], instances: &[(usize, i64, i64)]) -> Cluster 
     let nodes: Vec<String> = (0..nodes.len()).map(node).collect();
     let words = |rows: &[String]| rows.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
     cluster(&[&words(&nodes)], &[&words(&rows)], &[])
-}
-
-/// Jobsets by the positions of their steps.
-pub(crate) fn sets(positions: &[&[usize]]) -> Vec<Jobset> {
-    positions.iter().map(|set| set.iter().copied().map(StepIdx::new).collect()).collect()
 }

@@ -43,7 +43,7 @@ mod fake;
 #[cfg(test)]
 mod tests;
 
-pub use client::{ClusterId, JobClient};
+pub use client::{ClusterId, InstanceNow, JobClient};
 pub use course::RunTerms;
 pub use events::{Event, EventLine};
 pub use host::{NodeTaskError, RunHost, TrialError};

@@ -19,7 +19,7 @@ mod policy;
 pub mod rapi;
 pub mod raw;
 pub mod simulate;
-pub(crate) mod tag_review;
+pub mod tag_review;
 pub(crate) mod tag_rules;
 pub mod text;
 pub mod units;

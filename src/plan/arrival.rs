@@ -28,6 +28,7 @@ pub struct NodeFlags {
 pub struct Missed {
     /// The full name of the instance or the node.
     pub subject: String,
+    /// True if it is a node.
     pub is_node: bool,
     /// Its state and the state that it should have, in one line.
     pub text: String,
@@ -172,6 +173,3 @@ fn shown(place: &Placement<String>) -> String {
         None => format!("on {}", shown_name(&place.primary)),
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,7 +1,7 @@
 //! The steps in order: what can run at the same time, and with which commands or opcodes;
 //! and a checker that replays them by the plain rules.
 
-pub(crate) mod arrival;
+pub mod arrival;
 pub mod back;
 pub mod checker;
 pub mod command;
@@ -11,7 +11,7 @@ pub mod graph;
 pub mod jobset;
 pub mod names;
 pub mod needs;
-pub(crate) mod opcode;
+pub mod opcode;
 pub mod repair;
 pub mod rolling;
 pub mod shell;

@@ -78,6 +78,7 @@ pub enum Opcode {
         early_release: bool,
         /// True if the policy may be broken.
         ignore_ipolicy: bool,
+        /// Which disks are replaced.
         mode: ReplaceMode,
         /// The disks; none for all of them.
         disks: Vec<i64>,
@@ -185,7 +186,9 @@ pub enum Opcode {
     /// An object gets tags.
     #[serde(rename = "OP_TAGS_SET")]
     TagsSet {
+        /// Kind of the object.
         kind: TagKind,
+        /// The tags.
         tags: Vec<String>,
         /// Full name.
         name: String,
@@ -193,7 +196,9 @@ pub enum Opcode {
     /// An object loses tags.
     #[serde(rename = "OP_TAGS_DEL")]
     TagsDel {
+        /// Kind of the object.
         kind: TagKind,
+        /// The tags.
         tags: Vec<String>,
         /// Full name.
         name: String,
@@ -216,7 +221,9 @@ pub enum PowerCommand {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TagKind {
+    /// A node.
     Node,
+    /// An instance.
     Instance,
 }
 

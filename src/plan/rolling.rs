@@ -218,6 +218,3 @@ fn leaves(instance: &Instance, moved: Option<&MovedMeanwhile>, live: bool) -> Op
 fn returning(step: &Step) -> Option<Step> {
     Some(Step { mv: leading(step.to, step.from)?, from: step.to, to: step.from, ..*step })
 }
-
-#[cfg(test)]
-mod tests;

@@ -324,6 +324,3 @@ impl Work {
         None
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,153 +1,69 @@
-//! A cluster that does not exist, for tests of repairs: one broken instance, its tags, and a queue.
+//! A cluster that does not exist, for tests of repairs: the tags of one instance, and a queue in which every repair fails.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::TAGS;
 use crate::execute::client::{ClusterId, InstanceNow, JobClient};
-use crate::execute::fake::Killed;
 use crate::execute::job::{Job, JobId, JobMark, JobState, JobStatus, RunInfo, Watched};
-use crate::model::known_tags::AUTOREPAIR;
 use crate::plan::arrival::NodeFlags;
 use crate::plan::graph::StepIdx;
 use crate::plan::opcode::Opcode;
 use crate::remote::CallError;
 
-/// Fate of a job: for how many looks it runs, how it ends, and whether that mends anything.
-pub(super) type Fate = (usize, JobStatus, bool);
-
-/// Fate of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
-    KilledBefore,
-    KilledAfter,
-    /// It is carried out, and the answer is lost.
-    Lost,
-    /// It does not get there.
-    NotSent,
+struct QueuedJob {
+    comment: String,
+    opcodes: Vec<Opcode>,
+    ends: JobStatus,
+    depends: Option<JobId>,
+    status: JobStatus,
 }
 
-#[derive(Debug, Clone)]
-pub(super) struct QueuedJob {
-    pub(super) comment: String,
-    pub(super) opcodes: Vec<Opcode>,
-    /// For how many more looks it runs.
-    pub(super) looks: usize,
-    pub(super) ends: JobStatus,
-    pub(super) mends: bool,
-    pub(super) depends: Option<JobId>,
-    pub(super) status: JobStatus,
-}
-
-/// One broken instance, its tags, and a queue.
 pub(super) struct World {
-    pub(super) joins: bool,
+    joins: bool,
     pub(super) tags: BTreeSet<String>,
-    pub(super) broken: bool,
-    pub(super) jobs: Vec<QueuedJob>,
-    pub(super) clock: Rc<Cell<u64>>,
-    /// Fates of the jobs of repairs, one after the other; those after them end well.
-    pub(super) fates: Vec<Fate>,
-    /// Permission, as a tag of the cluster, and number of failures until a repair is given up.
-    pub(super) permits: &'static str,
-    pub(super) most_failures: u32,
-    /// Fates of calls, by how many come before.
-    pub(super) turns: Vec<(usize, Turn)>,
-    pub(super) calls: usize,
-    /// Rules that were broken.
-    pub(super) wrong: Vec<String>,
+    jobs: Vec<QueuedJob>,
 }
 
 impl World {
-    pub(super) fn is_repair(job: &QueuedJob) -> bool {
-        !job.opcodes.iter().any(|o| matches!(o, Opcode::TagsSet { .. } | Opcode::TagsDel { .. }))
+    pub(super) fn new(joins: bool) -> World {
+        World { joins, tags: BTreeSet::from(["mine".to_owned()]), jobs: Vec::new() }
     }
 
     pub(super) fn advance(&mut self) {
-        self.clock.set(self.clock.get() + 1);
         for at in 0..self.jobs.len() {
-            let job = self.jobs[at].clone();
+            let job = &self.jobs[at];
             if job.status.is_final() {
                 continue;
             }
             let before = job.depends.map(|JobId(id)| self.jobs[usize::try_from(id).unwrap() - 1].status);
-            match before {
-                Some(JobStatus::Success) | None if job.looks > 0 => self.jobs[at].looks -= 1,
-                Some(JobStatus::Success) | None => {
-                    self.jobs[at].status = job.ends;
-                    if job.ends == JobStatus::Success {
-                        self.carry_out(&job);
+            let status = match before {
+                Some(JobStatus::Success) | None => job.ends,
+                Some(status) if status.is_final() => JobStatus::Error,
+                Some(_) => continue,
+            };
+            if status == JobStatus::Success {
+                for opcode in &job.opcodes {
+                    match opcode {
+                        Opcode::TagsSet { tags, .. } => self.tags.extend(tags.iter().cloned()),
+                        Opcode::TagsDel { tags, .. } => self.tags.retain(|tag| !tags.contains(tag)),
+                        _ => {}
                     }
                 }
-                Some(status) if status.is_final() => self.jobs[at].status = JobStatus::Error,
-                Some(_) => {}
             }
-        }
-    }
-
-    fn carry_out(&mut self, job: &QueuedJob) {
-        for opcode in &job.opcodes {
-            match opcode {
-                Opcode::TagsSet { tags, .. } => self.tags.extend(tags.iter().cloned()),
-                Opcode::TagsDel { tags, .. } => self.tags.retain(|tag| !tags.contains(tag)),
-                // the last one of a repair mends
-                Opcode::Startup { .. } if job.mends => self.broken = false,
-                _ => {}
-            }
-        }
-    }
-
-    fn call<T>(&mut self, done: impl FnOnce(&mut World) -> T) -> Result<T, CallError> {
-        let turn = self.turns.iter().find(|(at, _)| *at == self.calls).map(|(_, turn)| *turn);
-        self.calls += 1;
-        match turn {
-            Some(Turn::NotSent) => return Err(CallError::NotSent("no".to_owned())),
-            Some(Turn::KilledBefore) => std::panic::resume_unwind(Box::new(Killed)),
-            _ => {}
-        }
-        let answer = done(self);
-        match turn {
-            Some(Turn::KilledAfter) => std::panic::resume_unwind(Box::new(Killed)),
-            Some(Turn::Lost) => Err(CallError::Nonsense("lost".to_owned())),
-            _ => Ok(answer),
+            self.jobs[at].status = status;
         }
     }
 
     fn enter(&mut self, run: &RunInfo, job: &Job<'_>) -> JobId {
-        let comment = run.comment(job.mark);
         let is_tags = job.mark.step == StepIdx::new(TAGS);
-        let (looks, ends, mends) = match is_tags || self.fates.is_empty() {
-            true => (0, JobStatus::Success, true),
-            false => self.fates.remove(0),
-        };
-        if !is_tags {
-            let id = run.comment.split(' ').nth(2).unwrap();
-            let announced = format!(":{id}:");
-            if !self.tags.iter().any(|tag| is_pending(tag) && tag.contains(&announced)) {
-                self.wrong.push(format!("{comment}: no tag says so"));
-            }
-            if self.tags.contains(&suspend()) {
-                self.wrong.push(format!("{comment}: while that is suspended"));
-            }
-            let run_of = |comment: &str| comment.split(", step").next().unwrap().to_owned();
-            let chained = |other: &QueuedJob| run_of(&other.comment) == run_of(&comment);
-            let open = |other: &&QueuedJob| World::is_repair(other) && !other.status.is_final();
-            if let Some(other) = self.jobs.iter().filter(open).find(|other| !chained(other)) {
-                self.wrong.push(format!("{comment}: while {} is under way", other.comment));
-            }
-        }
-        let (opcodes, depends) = (job.opcodes.to_vec(), job.depends);
         self.jobs.push(QueuedJob {
-            comment,
-            opcodes,
-            looks,
-            ends,
-            mends,
-            depends,
+            comment: run.comment(job.mark),
+            opcodes: job.opcodes.to_vec(),
+            ends: if is_tags { JobStatus::Success } else { JobStatus::Error },
+            depends: job.depends,
             status: JobStatus::Queued,
         });
         JobId(self.jobs.len() as u64)
@@ -178,7 +94,7 @@ impl JobClient for World {
         run: &RunInfo,
         jobs: &[Job<'_>],
     ) -> Result<Vec<Result<JobId, CallError>>, CallError> {
-        self.call(|world| jobs.iter().map(|job| Ok(world.enter(run, job))).collect())
+        Ok(jobs.iter().map(|job| Ok(self.enter(run, job))).collect())
     }
 
     fn newest(&mut self) -> Result<JobId, CallError> {
@@ -187,19 +103,17 @@ impl JobClient for World {
 
     fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError> {
         self.advance();
-        self.call(|world| ids.iter().map(|id| world.state(*id)).collect())
+        Ok(ids.iter().map(|id| self.state(*id)).collect())
     }
 
     fn next_change(&mut self, jobs: &[Watched], _: Duration) -> Result<Vec<(JobId, JobState)>, CallError> {
         self.advance();
-        self.call(|world| jobs.iter().map(|job| (job.id, world.state(job.id))).collect())
+        Ok(jobs.iter().map(|job| (job.id, self.state(job.id))).collect())
     }
 
     fn jobs_of(&mut self, run: &RunInfo, _: JobId) -> Result<Vec<(JobId, JobMark)>, CallError> {
-        self.call(|world| {
-            let jobs = (1..).map(JobId).zip(&world.jobs);
-            jobs.filter_map(|(id, job)| Some((id, run.mark(&job.comment)?))).collect()
-        })
+        let jobs = (1..).map(JobId).zip(&self.jobs);
+        Ok(jobs.filter_map(|(id, job)| Some((id, run.mark(&job.comment)?))).collect())
     }
 
     fn instances_on(&mut self, _: &str) -> Result<Vec<String>, CallError> {
@@ -230,28 +144,4 @@ impl JobClient for World {
     fn try_out(&mut self, _: &RunInfo, _: &Opcode) -> Result<JobId, CallError> {
         Err(CallError::NotSent("never".to_owned()))
     }
-}
-
-pub(super) fn world(joins: bool, fates: Vec<Fate>, clock: &Rc<Cell<u64>>) -> World {
-    World {
-        joins,
-        tags: BTreeSet::from(["mine".to_owned()]),
-        broken: true,
-        jobs: Vec::new(),
-        clock: Rc::clone(clock),
-        fates,
-        permits: "failover",
-        most_failures: 1,
-        turns: Vec::new(),
-        calls: 0,
-        wrong: Vec::new(),
-    }
-}
-
-pub(super) fn suspend() -> String {
-    format!("{AUTOREPAIR}suspend")
-}
-
-pub(super) fn is_pending(tag: &str) -> bool {
-    tag.contains(":pending:")
 }

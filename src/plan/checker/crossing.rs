@@ -166,6 +166,3 @@ impl CrossingChecker<'_> {
         self.state.spec(node).name.clone()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,13 +1,17 @@
-use super::*;
-use crate::model::{Concession, Draft, Move, Placement, Step};
-use crate::plan::checker::CheckOptions;
-use crate::plan::graph::StepIdx;
-use crate::plan::jobset::jobsets;
-use crate::plan::opcode::PowerCommand;
-use crate::plan::work::Builder;
-use crate::search::moves::{MoveRules, perform};
-use crate::search::{BalanceOptions, Balancer};
-use crate::testing::cluster;
+//! The end of a plan, compared with the cluster.
+
+use std::collections::HashMap;
+
+use htools::model::{Cluster, Concession, Draft, Instance, Move, Placement, Step};
+use htools::plan::arrival::{End, Missed, NodeFlags};
+use htools::plan::checker::CheckOptions;
+use htools::plan::graph::StepIdx;
+use htools::plan::jobset::jobsets;
+use htools::plan::opcode::{Opcode, PowerCommand};
+use htools::plan::work::{Builder, Relocation, Task, Work, WorkStep};
+use htools::search::moves::{MoveRules, perform};
+use htools::search::{BalanceOptions, Balancer};
+use htools_testkit::cluster;
 
 /// Twelve instances on the first two of four nodes.
 fn crowded() -> Cluster {
@@ -40,6 +44,15 @@ fn balanced(start: &Cluster) -> (Work, Vec<Step>, Cluster) {
         steps,
         end.into_cluster(),
     )
+}
+
+/// The nodes of an instance, in words.
+fn shown(cluster: &Cluster, instance: &Instance) -> String {
+    let name = |node| &cluster.node(node).spec.name;
+    match instance.secondary {
+        Some(secondary) => format!("on {} and {}", name(instance.primary), name(secondary)),
+        None => format!("on {}", name(instance.primary)),
+    }
 }
 
 fn missed(work: &Work, now: &Cluster) -> Vec<Missed> {
@@ -80,7 +93,7 @@ fn only_what_the_plan_moved_counts() {
     }
     assert_eq!(missed(&work, &now), []);
     let at = steps[0].instance.get();
-    let (name, place) = (end.instances[at].name.clone(), shown(&place(&end, &end.instances[at])));
+    let (name, place) = (end.instances[at].name.clone(), shown(&end, &end.instances[at]));
     now.instances[at].details_mut().name = "another".to_owned();
     let texts: Vec<String> = missed(&work, &now).into_iter().map(|missed| missed.text).collect();
     assert_eq!(texts, [format!("instance '{name}' is gone, and should be {place}")]);

@@ -1,10 +1,10 @@
-use super::*;
-use crate::model::{Instance, Move};
-use crate::plan::checker::{JobsetFault, check_jobsets};
-use crate::plan::jobset::jobsets;
-use crate::search::groups::crossing;
-use crate::testing::groups;
-use crate::testing::sets;
+//! The check of moves between groups.
+
+use htools::model::{Cluster, Instance, Move, NodeIdx, Placement, Rule, Step, TagTable};
+use htools::plan::checker::{Fault, JobsetFault, Replay, check_crossings, check_jobsets};
+use htools::plan::jobset::jobsets;
+use htools::search::groups::crossing;
+use htools_testkit::{groups, sets};
 
 fn node(name: &str, free: i64) -> String {
     format!("{name}|9000|0|{free}|90000|80000|9|N|{}|1||N|0|0", &name[..1])
@@ -125,7 +125,7 @@ fn migration_tags_are_kept_in_every_leg() {
     let with_tag = |receives: bool| {
         let mut cluster = two_groups(&ROWS);
         let (a1, a2) = (idx(&cluster, "a1").get(), idx(&cluster, "a2").get());
-        let tag = crate::model::TagTable::default().intern("hv:1");
+        let tag = TagTable::default().intern("hv:1");
         cluster.nodes[a1].spec.migration_tags = [tag].into_iter().collect();
         if receives {
             cluster.nodes[a2].spec.receivable_tags = [tag].into_iter().collect();
@@ -136,7 +136,7 @@ fn migration_tags_are_kept_in_every_leg() {
     assert!(with_tag(true).is_ok());
     let fault = with_tag(false).unwrap_err();
     let Fault::Rule(unmet) = &fault else { panic!("{fault:?}") };
-    assert_eq!((unmet.node.as_str(), unmet.rule), ("a2", crate::model::Rule::MigrationTags));
+    assert_eq!((unmet.node.as_str(), unmet.rule), ("a2", Rule::MigrationTags));
 }
 
 #[test]

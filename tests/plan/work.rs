@@ -1,9 +1,13 @@
-use super::*;
-use crate::model::Draft;
-use crate::plan::graph::{EdgeReason, Strength};
-use crate::plan::jobset::jobsets;
-use crate::search::{BalanceOptions, Balancer};
-use crate::testing::cluster;
+//! Plans in names and opcodes.
+
+use htools::model::{Cluster, Draft, Step};
+use htools::plan::checker::CheckOptions;
+use htools::plan::graph::{Edge, EdgeReason, StepIdx, Strength};
+use htools::plan::jobset::jobsets;
+use htools::plan::opcode::Opcode;
+use htools::plan::work::{Builder, Task, Work};
+use htools::search::{BalanceOptions, Balancer};
+use htools_testkit::cluster;
 
 /// Three nodes, all instances on the first two; and the plan that balances them.
 fn planned() -> (Cluster, Vec<Step>) {

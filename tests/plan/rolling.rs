@@ -1,7 +1,11 @@
-use super::*;
-use crate::plan::work::WorkStep;
-use crate::search::rolling::{Conflicts, RollingOptions};
-use crate::testing::cluster;
+//! The work of rolling reboots.
+
+use htools::model::NodeIdx;
+use htools::plan::rolling::Reboots;
+use htools::plan::shell::Line;
+use htools::plan::work::WorkStep;
+use htools::search::rolling::{Conflicts, RollingOptions};
+use htools_testkit::cluster;
 
 const NODES: [&str; 3] = [
     "n1.x|9000|0|8000|90000|50000|9|N|u|1",

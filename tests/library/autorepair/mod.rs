@@ -1,0 +1,166 @@
+//! Repairs on a cluster that does not exist: any outcome of any job, killed at any call, answers lost on the way.
+
+mod world;
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use htools::execute::autorepair::{AttendError, Repairer};
+use htools::execute::job::JobStatus;
+use htools::model::autorepair::{Attended, RepairResult};
+use htools::model::known_tags::AUTOREPAIR;
+use htools::plan::opcode::Opcode;
+use htools::plan::repair::{RepairWish, WantedRepair};
+use htools::search::repair::{RepairDecision, RepairOptions, decide_all};
+use htools_testkit::cluster;
+use proptest::prelude::*;
+
+use self::world::{Clock, Fate, Killed, Turn, World, is_pending, suspend, world};
+
+/// One run of cron, at the present time of the world.
+fn run(world: &mut World, around: &mut Clock) -> Result<Attended, AttendError> {
+    let tags: Vec<String> = world.tags.iter().cloned().collect();
+    let broken = world.broken;
+    let first = if broken { 'Y' } else { 'N' };
+    let nodes =
+        [format!("n1|4000|0|4000|60000|60000|32|{first}|u|4"), "n2|4000|0|4000|60000|60000|32|N|u|4".into()];
+    let row = format!("i|100|1000|1|running|Y|n1|n2|drbd|{}|1", tags.join(","));
+    let tag = format!("{AUTOREPAIR}{}", world.permits);
+    let cluster = cluster(&[&nodes[0], &nodes[1]], &[&row], &[&tag]);
+    let now = i64::try_from(world.clock.get()).unwrap();
+    let options = RepairOptions { most_failures: world.most_failures, ..RepairOptions::at(now) };
+    let case = decide_all(&cluster, &HashMap::new(), &options).remove(0);
+    let opcodes = vec![Opcode::shutdown("i"), Opcode::startup("i")];
+    let wanted = match &case.decision {
+        RepairDecision::Repair(kind, _, before) => {
+            Some(WantedRepair { kind: *kind, opcodes, again: before.is_some() })
+        }
+        _ => None,
+    };
+    let wish = RepairWish::of(wanted.as_ref(), case.decision.note());
+    let mut repairer =
+        Repairer { client: Some(world), changes: true, around, reason: "r".to_owned(), delay: 0.0 };
+    let visit = repairer.attend("i", &tags, wish, !broken)?;
+    Ok(visit.attended)
+}
+
+#[test]
+fn a_repair_from_its_beginning_to_its_end() {
+    let mut around = Clock::default();
+    around.clock.set(1000);
+    let mut world = world(true, vec![(5, JobStatus::Success, true)], &around.clock);
+    let begun = run(&mut world, &mut around).unwrap();
+    let Attended::Begun(tag) = begun else { panic!("{begun:?}") };
+    // half of the SHA-256 of the instance's name and an end of line
+    let id = "50c393f1-58c3-de2d-b92f-a9661bfb00ed";
+    assert_eq!(tag.to_string(), format!("{AUTOREPAIR}pending:failover:{id}:1000:2"));
+    let tags = |world: &World| world.tags.iter().cloned().collect::<Vec<_>>();
+    assert_eq!(tags(&world), [tag.to_string(), "mine".to_owned()]);
+    assert_eq!(run(&mut world, &mut around).unwrap(), Attended::UnderWay(tag));
+    (0..9).for_each(|_| world.advance());
+    let ended = run(&mut world, &mut around).unwrap();
+    let Attended::Ended(tag) = ended else { panic!("{ended:?}") };
+    assert!(tag.to_string().starts_with(&format!("{AUTOREPAIR}result:failover:{id}:")), "{tag}");
+    assert!(tag.to_string().ends_with(":success:2"), "{tag}");
+    assert_eq!(tags(&world), [tag.to_string(), "mine".to_owned()]);
+    assert_eq!(run(&mut world, &mut around).unwrap(), Attended::Nothing);
+    assert_eq!(world.wrong, [""; 0]);
+}
+
+/// Outcome of a chain of two jobs if the run is killed at this call; none if it has no more calls.
+fn killed_chain(killed_at: usize) -> Option<(usize, Attended)> {
+    let mut around = Clock::default();
+    around.clock.set(1000);
+    // both end well, and the instance is seen as it was before
+    let fates = vec![(0, JobStatus::Success, false); 2];
+    let turns = vec![(killed_at, Turn::KilledBefore)];
+    let mut world = World { turns, ..world(false, fates, &around.clock) };
+    let killed = catch_unwind(AssertUnwindSafe(|| run(&mut world, &mut around)));
+    killed.err()?.downcast::<Killed>().expect("a panic");
+    (0..9).for_each(|_| world.advance());
+    world.turns.clear();
+    let jobs = world.jobs.iter().filter(|job| World::is_repair(job)).count();
+    Some((jobs, run(&mut world, &mut around).unwrap()))
+}
+
+#[test]
+fn a_chain_that_no_tag_names_is_whole_or_was_cut_off() {
+    let mut seen = Vec::new();
+    for (jobs, attended) in (0..).map_while(killed_chain) {
+        let Attended::Ended(tag) = attended else { continue };
+        assert_eq!(tag.jobs.len(), jobs);
+        let wanted = if jobs == 2 { RepairResult::Success } else { RepairResult::Failure };
+        assert_eq!(tag.result, Some(wanted), "{jobs} jobs");
+        seen.push(jobs);
+    }
+    assert!(seen.contains(&1) && seen.contains(&2), "{seen:?}");
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    let ends = prop_oneof![3 => Just(JobStatus::Success), 1 => Just(JobStatus::Error), 1 => Just(JobStatus::Canceled)];
+    (0usize..30, ends, prop::bool::weighted(0.8))
+}
+
+fn turn() -> impl Strategy<Value = Turn> {
+    prop_oneof![
+        2 => Just(Turn::KilledBefore), 2 => Just(Turn::KilledAfter), 1 => Just(Turn::Lost), 1 => Just(Turn::NotSent)
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    /// No two repairs at once, none without a tag or where they are suspended, and in the end the tags say what is.
+    #[test]
+    fn no_repair_is_begun_twice_and_no_tag_stays(
+        joins in any::<bool>(),
+        fates in prop::collection::vec(fate(), 0..4),
+        turns in prop::collection::vec((0usize..40, turn()), 0..8),
+        pauses in prop::collection::vec(0u64..2000, 12),
+        permits in prop::sample::select(vec!["failover", "reinstall", "failover", "migrate"]),
+        most_failures in 1u32..4,
+        suspended in prop::option::weighted(0.2, 0usize..12),
+    ) {
+        let mut around = Clock::default();
+        around.clock.set(1000);
+        let mut world = World { permits, most_failures, turns, ..world(joins, fates, &around.clock) };
+        for (number, pause) in pauses.into_iter().enumerate() {
+            if suspended == Some(number) {
+                world.tags.insert(suspend());
+            }
+            let ended = catch_unwind(AssertUnwindSafe(|| run(&mut world, &mut around)));
+            match ended {
+                Err(killed) => prop_assert!(killed.is::<Killed>(), "a panic"),
+                Ok(Err(AttendError::Unclear(_, why))) => prop_assert!(false, "{}", why),
+                Ok(_) => {}
+            }
+            prop_assert_eq!(&world.wrong, &Vec::<String>::new());
+            around.clock.set(around.clock.get() + pause);
+        }
+        // then all goes well, as long as it takes
+        world.turns.clear();
+        for _ in 0..20 {
+            let attended = run(&mut world, &mut around);
+            prop_assert!(attended.is_ok(), "{:?}", attended);
+            (0..40).for_each(|_| world.advance());
+            around.clock.set(around.clock.get() + 700);
+        }
+        prop_assert_eq!(&world.wrong, &Vec::<String>::new());
+        let tags: Vec<String> = world.tags.iter().cloned().collect();
+        prop_assert!(!tags.iter().any(|tag| is_pending(tag)), "{:?}", tags);
+        prop_assert!(tags.contains(&"mine".to_owned()));
+        let has = |word: &str| tags.iter().any(|tag| tag.contains(word));
+        let repairs = world.jobs.iter().filter(|job| World::is_repair(job)).count();
+        if permits == "migrate" {
+            prop_assert_eq!(repairs, 0);
+            prop_assert!(has(":enoperm:") || suspended.is_some(), "{:?}", tags);
+        } else {
+            prop_assert!(has(":failure:") || suspended.is_some() || !world.broken, "{:?}", tags);
+        }
+        // who was given up has both tags
+        let given_up = most_failures > 1 && has(":failure:") && world.broken;
+        prop_assert!(!given_up || has(":suspend"), "{:?}", tags);
+        // one tag tells of the last repair
+        prop_assert!(tags.len() <= 2 + usize::from(has(":suspend")), "{:?}", tags);
+    }
+}
