@@ -89,7 +89,7 @@ pub mod input;
 pub mod load;
 pub use htools_model as model;
 pub mod pacemaker;
-pub mod plan;
+pub use htools_plan as plan;
 pub use htools_model::redundancy;
 pub mod remote;
 pub mod report;

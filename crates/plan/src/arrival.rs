@@ -1,0 +1,175 @@
+//! End of the work of a plan, and whether a cluster is like that.
+//!
+//! Jobs can end in success without having done what they were for. So what the work has done to
+//! instances and nodes is compared with the cluster afterwards. What it has not touched is not
+//! looked at: others may have changed it meanwhile. The steps of every journal say where they
+//! lead, so that old ones can be compared, too.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::opcode::Opcode;
+use super::work::{Relocation, Task, Work, WorkStep};
+use htools_model::shown::shown_name;
+use htools_model::{Cluster, Instance, Placement};
+
+/// The flags of a node that work sets; what is not known, or not set, is not compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NodeFlags {
+    /// True if it is out of use.
+    pub offline: Option<bool>,
+    /// True if it takes no more instances.
+    pub drained: Option<bool>,
+    /// True if it has power, by what Ganeti knows.
+    pub powered: Option<bool>,
+}
+
+/// Effect of the work that the cluster does not show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missed {
+    /// The full name of the instance or the node.
+    pub subject: String,
+    /// True if it is a node.
+    pub is_node: bool,
+    /// Its state and the state that it should have, in one line.
+    pub text: String,
+}
+
+/// A node as the work leaves it.
+#[derive(Debug, Default)]
+struct NodeEnd {
+    flags: NodeFlags,
+    /// By tag, whether the node has it.
+    tags: BTreeMap<String, bool>,
+}
+
+/// Instances and nodes as the work leaves them, in the order of their names.
+#[derive(Debug, Default)]
+pub struct End<'w> {
+    instances: BTreeMap<&'w str, &'w Placement<String>>,
+    nodes: BTreeMap<&'w str, NodeEnd>,
+}
+
+impl<'w> End<'w> {
+    /// End that the steps of some work lead to, if all are done.
+    pub fn of(work: &'w Work) -> End<'w> {
+        let mut end = End::default();
+        for step in &work.steps {
+            match &step.task {
+                Task::Move(Relocation { to, .. }) => drop(end.instances.insert(&step.subject, to)),
+                Task::Cross(legs) => {
+                    let last = legs.last().map(|leg| (step.subject.as_str(), &leg.to));
+                    end.instances.extend(last);
+                }
+                task if task.is_of_instance() => {}
+                task => end.nodes.entry(&step.subject).or_default().take(task, step),
+            }
+        }
+        end
+    }
+
+    /// The nodes whose flags must be known.
+    pub fn nodes(&self) -> impl Iterator<Item = &'w str> + '_ {
+        let asked = self.nodes.iter().filter(|(_, end)| end.flags != NodeFlags::default());
+        asked.map(|(name, _)| *name)
+    }
+
+    /// Differences on a cluster; `flags` are those of its nodes, by name.
+    pub fn missed(&self, now: &Cluster, flags: &HashMap<String, NodeFlags>) -> Vec<Missed> {
+        let mut by_name: HashMap<&str, Vec<&Instance>> = HashMap::new();
+        for instance in now.instances.iter().filter(|i| self.instances.contains_key(i.name.as_str())) {
+            by_name.entry(&instance.name).or_default().push(instance);
+        }
+        let instances = self.instances.iter().filter_map(|(name, wanted)| {
+            let there: Vec<Placement<String>> =
+                by_name.get(name).into_iter().flatten().map(|instance| place(now, instance)).collect();
+            // another one of that name elsewhere is not this one
+            let found = there.first().filter(|_| !there.contains(wanted));
+            let text = match found {
+                Some(found) => format!("is {}, and should be {}", shown(found), shown(wanted)),
+                None if there.is_empty() => format!("is gone, and should be {}", shown(wanted)),
+                None => return None,
+            };
+            let text = format!("instance '{}' {text}", shown_name(name));
+            Some(Missed { subject: (*name).to_owned(), is_node: false, text })
+        });
+        let nodes = self.nodes.iter().filter_map(|(name, wanted)| {
+            let flags = flags.get(*name).copied().unwrap_or_default();
+            let node = now.nodes.iter().find(|node| node.spec.name == **name);
+            let wrong = match node {
+                Some(node) => wanted.wrong(flags, &node.spec.tags),
+                None => vec!["is gone".to_owned()],
+            };
+            let text = format!("node '{}' {}", shown_name(name), wrong.join(", "));
+            (!wrong.is_empty()).then(|| Missed { subject: (*name).to_owned(), is_node: true, text })
+        });
+        instances.chain(nodes).collect()
+    }
+}
+
+impl NodeEnd {
+    fn take(&mut self, task: &Task, step: &WorkStep) {
+        let NodeEnd { flags, tags } = self;
+        // a power command of this program's own is nothing that Ganeti knows of
+        let by_ganeti = step.opcodes.iter().any(|opcode| matches!(opcode, Opcode::OobCommand { .. }));
+        match task {
+            Task::Drain => flags.drained = Some(true),
+            Task::Undrain => flags.drained = Some(false),
+            // for Ganeti a node that is offline is not drained
+            Task::SetOffline => (flags.offline, flags.drained) = (Some(true), None),
+            Task::SetOnline => flags.offline = Some(false),
+            Task::PowerOff if by_ganeti => flags.powered = Some(false),
+            Task::PowerOn if by_ganeti => flags.powered = Some(true),
+            Task::Tag | Task::Untag => {
+                for opcode in &step.opcodes {
+                    match opcode {
+                        Opcode::TagsSet { tags: named, .. } => {
+                            tags.extend(named.iter().map(|tag| (tag.clone(), true)));
+                        }
+                        Opcode::TagsDel { tags: named, .. } => {
+                            tags.extend(named.iter().map(|tag| (tag.clone(), false)));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Task::PowerOff | Task::PowerOn | Task::Await | Task::ConfirmEmpty => {}
+            Task::Move(_) | Task::Cross(_) | Task::Stop | Task::Start | Task::Resync => {}
+            Task::Reboot | Task::RebootByHand => {}
+        }
+    }
+
+    fn wrong(&self, flags: NodeFlags, tags: &[String]) -> Vec<String> {
+        let flag = |wanted: Option<bool>, found: Option<bool>, [yes, no]: [&str; 2]| {
+            let (wanted, found) = (wanted?, found?);
+            (wanted != found).then(|| format!("is {}", if found { yes } else { no }))
+        };
+        let there: BTreeSet<&str> = tags.iter().map(String::as_str).collect();
+        let tag = |(tag, wanted): (&String, &bool)| {
+            let has = there.contains(tag.as_str());
+            let verb = if has { "still has" } else { "has not" };
+            (has != *wanted).then(|| format!("{verb} the tag '{}'", shown_name(tag)))
+        };
+        let end = &self.flags;
+        [
+            flag(end.offline, flags.offline, ["still offline", "not offline"]),
+            flag(end.drained, flags.drained, ["still drained", "not drained"]),
+            flag(end.powered, flags.powered, ["still powered", "not powered"]),
+        ]
+        .into_iter()
+        .flatten()
+        .chain(self.tags.iter().filter_map(tag))
+        .collect()
+    }
+}
+
+fn place(cluster: &Cluster, instance: &Instance) -> Placement<String> {
+    let name = |node| cluster.node(node).spec.name.clone();
+    Placement { primary: name(instance.primary), secondary: instance.secondary.map(name) }
+}
+
+fn shown(place: &Placement<String>) -> String {
+    match &place.secondary {
+        Some(secondary) => format!("on {} and {}", shown_name(&place.primary), shown_name(secondary)),
+        None => format!("on {}", shown_name(&place.primary)),
+    }
+}

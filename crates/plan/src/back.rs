@@ -1,0 +1,155 @@
+//! Moves taken back: each finished step once more, the other way round, the last one first.
+
+use std::collections::HashMap;
+
+use super::work::{Relocation, Task, WorkStep};
+use htools_model::shown::shown_name;
+use htools_model::{Cluster, Concession, InstanceIdx, Move, NodeIdx, Placement, Step};
+
+/// Why a step cannot be taken back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoWayBack {
+    /// It is about a node.
+    #[error("step {number}, {title}: only moves of instances can be taken back")]
+    Node {
+        /// Number of the step, from 1.
+        number: usize,
+        /// The step in words.
+        title: String,
+    },
+    /// The cluster has no such instance or node any more.
+    #[error("step {number}: there is no {kind} '{}'", shown_name(.name))]
+    Gone {
+        /// Number of the step, from 1.
+        number: usize,
+        /// Instance or node.
+        kind: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// Somebody has moved it since.
+    #[error("step {number}: instance '{}' is on {is}, and the step took it to {was}", shown_name(.instance))]
+    Elsewhere {
+        /// Number of the step, from 1.
+        number: usize,
+        /// The instance.
+        instance: String,
+        /// Its place now.
+        is: String,
+        /// Its place after the step.
+        was: String,
+    },
+    /// It does not come back by one move.
+    #[error("step {number}: no move brings instance '{}' back", shown_name(.instance))]
+    NoMove {
+        /// Number of the step, from 1.
+        number: usize,
+        /// The instance.
+        instance: String,
+    },
+}
+
+/// The move that leads from one placement to another one; nothing if there is none.
+pub(super) fn leading(from: Placement, to: Placement) -> Option<Move> {
+    let same = |a: Option<NodeIdx>, b: NodeIdx| a == Some(b);
+    Some(match (from.secondary, to.secondary) {
+        (None, None) if from.primary != to.primary => Move::FailoverTo(to.primary),
+        (Some(old), Some(new)) => match () {
+            () if from == to => return None,
+            () if same(Some(old), to.primary) && same(Some(new), from.primary) => Move::Failover,
+            () if from.primary == to.primary => Move::ReplaceSecondary(new),
+            () if old == new => Move::ReplacePrimary(to.primary),
+            () if new == from.primary => Move::ReplaceAndFailover(to.primary),
+            () if old == to.primary => Move::FailoverAndReplace(new),
+            () => Move::ReplaceBoth(to.primary, new),
+        },
+        _ => return None,
+    })
+}
+
+/// The moves that take back some steps that were done, given with their numbers from 1, in the order in which they
+/// were done.
+///
+/// # Errors
+/// The first (from the end) that cannot be taken back.
+pub fn taken_back(cluster: &Cluster, done: &[(usize, &WorkStep)]) -> Result<Vec<Step>, NoWayBack> {
+    let nodes: HashMap<&str, NodeIdx> =
+        cluster.nodes.iter().map(|node| (node.spec.name.as_str(), node.spec.idx)).collect();
+    let instances: HashMap<&str, InstanceIdx> =
+        cluster.instances.iter().map(|instance| (instance.name.as_str(), instance.idx)).collect();
+    let mut places: HashMap<InstanceIdx, Placement> = HashMap::new();
+    let mut steps = Vec::new();
+    for &(number, step) in done.iter().rev() {
+        let (Some(first), Some(last)) = (step.relocations().first(), step.relocations().last()) else {
+            match step.task {
+                // nothing was done, or it is over
+                Task::ConfirmEmpty | Task::Await | Task::Stop | Task::Start | Task::Resync => continue,
+                _ => return Err(NoWayBack::Node { number, title: step.title() }),
+            }
+        };
+        let gone = |kind, name: &str| NoWayBack::Gone { number, kind, name: name.to_owned() };
+        let instance =
+            *instances.get(step.subject.as_str()).ok_or_else(|| gone("instance", &step.subject))?;
+        let mirrored = cluster.instance(instance).template.has_secondary();
+        let placement = |place: &Placement<String>| {
+            let found = place
+                .clone()
+                .try_map(|node| nodes.get(node.as_str()).copied().ok_or_else(|| gone("node", &node)))?;
+            Ok(Placement { secondary: found.secondary.filter(|_| mirrored), ..found })
+        };
+        let (Relocation { from: to, .. }, Relocation { to: from, .. }) = (first, last);
+        let (from, to) = (placement(from)?, placement(to)?);
+        let its = cluster.instance(instance);
+        let start = Placement { primary: its.primary, secondary: its.mirror() };
+        let is = *places.entry(instance).or_insert(start);
+        if is != from {
+            let shown = |place: Placement| {
+                let name = |node: NodeIdx| shown_name(&cluster.node(node).spec.name).to_string();
+                place.nodes().map(name).collect::<Vec<_>>().join(":")
+            };
+            let instance = step.subject.clone();
+            return Err(NoWayBack::Elsewhere { number, instance, is: shown(is), was: shown(from) });
+        }
+        let mv =
+            leading(from, to).ok_or_else(|| NoWayBack::NoMove { number, instance: step.subject.clone() })?;
+        places.insert(instance, to);
+        // others may name a secondary node that means nothing
+        let named = |place: Placement| Placement { secondary: place.secondary.or(its.secondary), ..place };
+        steps.push(Step {
+            instance,
+            mv,
+            from: named(from),
+            to: named(to),
+            score: 0.0,
+            concession: Concession::None,
+        });
+    }
+    Ok(steps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htools_model::Leg;
+
+    #[test]
+    fn every_move_has_its_way_back() {
+        let [p, s, t, u] = [0, 1, 2, 3].map(NodeIdx::new);
+        let here = Placement { primary: p, secondary: Some(s) };
+        let go = |from: Placement, mv: Move| mv.legs().fold(from, |at, leg: Leg| leg.from(at));
+        for mv in [
+            Move::Failover,
+            Move::ReplaceSecondary(t),
+            Move::ReplaceAndFailover(t),
+            Move::ReplacePrimary(t),
+            Move::FailoverAndReplace(t),
+            Move::ReplaceBoth(t, u),
+            Move::FailoverAndReplaceBoth(t, u),
+        ] {
+            let there = go(here, mv);
+            let back = leading(there, here).unwrap();
+            assert_eq!(go(there, back), here, "{mv:?} {back:?}");
+        }
+        assert_eq!(leading(here, here), None);
+    }
+}

@@ -1,0 +1,369 @@
+//! Places of instances, and what they mean for a node: no figure is carried along that
+//! can be added up again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Replay;
+use htools_model::units::trunc_to_i64;
+use htools_model::{
+    Cluster, Instance, InstanceIdx, KeyIdx, Mib, NodeIdx, NodeSpec, Occurrences, Placement, TagId,
+    Utilisation,
+};
+
+/// The instances of a node, forthcoming ones included.
+#[derive(Debug, Clone, Default)]
+struct Residents {
+    primaries: BTreeSet<InstanceIdx>,
+    secondaries: BTreeSet<InstanceIdx>,
+}
+
+/// Place of one instance. In the middle of a move a role may be vacant.
+#[derive(Debug, Clone, Copy)]
+struct Whereabouts {
+    primary: Option<NodeIdx>,
+    secondary: Option<NodeIdx>,
+    /// The node against whose failure the secondary reserves memory.
+    reserved_against: NodeIdx,
+}
+
+/// Figures of a node that cannot be added up from its instances.
+#[derive(Debug, Clone, Copy)]
+struct History {
+    /// The N+1 flag from before the plan; it holds until something changes here.
+    flagged: Option<bool>,
+    spindles_free: i64,
+    spindles_free_planned: i64,
+}
+
+/// The figures of one node that are subject to rules.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct NodeFigures {
+    pub mem_unallocated: Mib,
+    pub mem_reserved: Mib,
+    /// Memory that is kept for the loss of several nodes at once, where more than N+1 is asked for.
+    pub kept: Option<Mib>,
+    pub mem_free_planned: Mib,
+    pub disk_free: Mib,
+    pub disk_free_planned: Mib,
+    pub vcpus: i64,
+    pub vcpus_planned: i64,
+    pub spindles_used: f64,
+    pub spindles_used_planned: f64,
+    pub spindles_free: i64,
+    pub spindles_free_planned: i64,
+    pub n1_fail: bool,
+}
+
+/// The cluster in the course of a plan.
+pub(crate) struct ReplayedCluster<'a> {
+    pub cluster: &'a Cluster,
+    places: Vec<Whereabouts>,
+    /// By node, at the start and now.
+    before: Vec<Residents>,
+    now: Vec<Residents>,
+    history: Vec<History>,
+    /// The primary nodes that memory is kept against for copies that are about to go.
+    lingering: BTreeMap<(NodeIdx, InstanceIdx), NodeIdx>,
+    /// The memory that may be lacking where the step under way arrives.
+    pub conceded: Mib,
+}
+
+impl<'a> ReplayedCluster<'a> {
+    pub fn new(cluster: &'a Cluster) -> ReplayedCluster<'a> {
+        let mut residents = vec![Residents::default(); cluster.nodes.len()];
+        let mut places = Vec::with_capacity(cluster.instances.len());
+        for instance in &cluster.instances {
+            residents[instance.primary.get()].primaries.insert(instance.idx);
+            if let Some(secondary) = instance.secondary {
+                residents[secondary.get()].secondaries.insert(instance.idx);
+            }
+            places.push(Whereabouts {
+                primary: Some(instance.primary),
+                secondary: instance.secondary,
+                reserved_against: instance.primary,
+            });
+        }
+        let history = cluster.nodes.iter().map(|node| History {
+            flagged: Some(node.state.ledger.n1_fail),
+            spindles_free: node.state.ledger.spindles_free,
+            spindles_free_planned: node.state.ledger.spindles_free_planned,
+        });
+        ReplayedCluster {
+            cluster,
+            places,
+            history: history.collect(),
+            before: residents.clone(),
+            now: residents,
+            lingering: BTreeMap::new(),
+            conceded: Mib::ZERO,
+        }
+    }
+
+    pub fn instance(&self, idx: InstanceIdx) -> &'a Instance {
+        self.cluster.instance(idx)
+    }
+
+    /// The affinity keys of a node itself.
+    pub fn own_keys(&self, node: NodeIdx) -> Occurrences<KeyIdx> {
+        let state = &self.cluster.node(node).state;
+        let mut keys = state.key_count.clone();
+        state.primaries.iter().for_each(|i| keys.add_keys(&self.instance(*i).keys, -1));
+        keys
+    }
+
+    pub fn spec(&self, node: NodeIdx) -> &'a NodeSpec {
+        &self.cluster.node(node).spec
+    }
+
+    /// Places of all instances now.
+    pub fn replay(&self) -> Replay {
+        Replay { placements: self.cluster.instances.iter().map(|i| self.placement(i.idx)).collect() }
+    }
+
+    /// A place in words.
+    pub fn show(&self, at: Placement) -> String {
+        let name = |node: NodeIdx| &self.spec(node).name;
+        let secondary = at.secondary.map(|s| format!(":{}", name(s))).unwrap_or_default();
+        format!("'{}{secondary}'", name(at.primary))
+    }
+
+    /// Place of an instance; outside of moves every instance has a primary.
+    pub fn placement(&self, instance: InstanceIdx) -> Placement {
+        let place = self.places[instance.get()];
+        let primary = place.primary.unwrap_or_else(|| self.instance(instance).primary);
+        Placement { primary, secondary: place.secondary }
+    }
+
+    /// Takes the instance off its nodes. Only mirrored instances give up the
+    /// secondary role: for others it has no meaning and never changes.
+    pub fn leave_all(&mut self, instance: InstanceIdx) {
+        self.leave_primary(instance);
+        if !self.instance(instance).template.has_secondary() {
+            return;
+        }
+        if let Some(node) = self.places[instance.get()].secondary.take() {
+            self.now[node.get()].secondaries.remove(&instance);
+            self.note_change(instance, node, false);
+        }
+    }
+
+    pub fn leave_primary(&mut self, instance: InstanceIdx) {
+        if let Some(node) = self.places[instance.get()].primary.take() {
+            self.now[node.get()].primaries.remove(&instance);
+            self.note_change(instance, node, false);
+        }
+    }
+
+    pub fn enter_primary(&mut self, instance: InstanceIdx, node: NodeIdx) {
+        self.places[instance.get()].primary = Some(node);
+        self.now[node.get()].primaries.insert(instance);
+        self.note_change(instance, node, true);
+    }
+
+    /// Makes `node` the secondary of an instance that is or will be on `primary`.
+    pub fn enter_secondary(&mut self, instance: InstanceIdx, node: NodeIdx, primary: NodeIdx) {
+        let place = &mut self.places[instance.get()];
+        place.secondary = Some(node);
+        place.reserved_against = primary;
+        self.now[node.get()].secondaries.insert(instance);
+        self.note_change(instance, node, true);
+    }
+
+    /// Goes where a step leads, without asking for any rule.
+    pub fn jump(&mut self, instance: InstanceIdx, to: Placement) {
+        self.leave_all(instance);
+        self.enter_primary(instance, to.primary);
+        let mirrored = self.instance(instance).template.has_secondary();
+        if let Some(secondary) = to.secondary.filter(|_| mirrored) {
+            self.enter_secondary(instance, secondary, to.primary);
+        }
+    }
+
+    /// Has an instance that was replayed as gone stay on a node: it runs there, or has a copy there, of what runs on
+    /// `backed`.
+    pub fn linger(&mut self, instance: InstanceIdx, node: NodeIdx, as_primary: bool, backed: NodeIdx) {
+        match as_primary {
+            true => self.now[node.get()].primaries.insert(instance),
+            false => {
+                self.lingering.insert((node, instance), backed);
+                self.now[node.get()].secondaries.insert(instance)
+            }
+        };
+        // what nobody knows was added to nothing when it left
+        if self.instance(instance).spindles.is_some() || !self.spec(node).exclusive_storage {
+            self.note_change(instance, node, true);
+        }
+    }
+
+    /// Takes an instance that has stayed off a node.
+    pub fn vanish(&mut self, instance: InstanceIdx, node: NodeIdx, as_primary: bool) {
+        match as_primary {
+            true => self.now[node.get()].primaries.remove(&instance),
+            false => {
+                self.lingering.remove(&(node, instance));
+                self.now[node.get()].secondaries.remove(&instance)
+            }
+        };
+        self.note_change(instance, node, false);
+    }
+
+    /// Has the copy of an instance, which was replayed as there, not be there yet.
+    pub fn defer_secondary(&mut self, instance: InstanceIdx, node: NodeIdx) {
+        self.now[node.get()].secondaries.remove(&instance);
+        self.note_change(instance, node, false);
+    }
+
+    /// Has the copy come.
+    pub fn come_as_secondary(&mut self, instance: InstanceIdx, node: NodeIdx) {
+        self.now[node.get()].secondaries.insert(instance);
+        self.note_change(instance, node, true);
+    }
+
+    fn note_change(&mut self, instance: InstanceIdx, node: NodeIdx, arrives: bool) {
+        let (instance, spec) = (self.instance(instance), self.spec(node));
+        let history = &mut self.history[node.get()];
+        let count = |free: i64| match (spec.exclusive_storage, arrives, instance.spindles) {
+            (false, ..) => 0,
+            (true, true, Some(spindles)) => free.wrapping_sub(spindles),
+            // nobody knows how many it takes: as if there were not enough
+            (true, true, None) => -1,
+            (true, false, spindles) => free.wrapping_add(spindles.unwrap_or(0)),
+        };
+        history.spindles_free_planned = count(history.spindles_free_planned);
+        if !instance.forthcoming {
+            history.spindles_free = count(history.spindles_free);
+            history.flagged = None;
+        }
+    }
+
+    fn list<'s>(&'s self, set: &'s BTreeSet<InstanceIdx>) -> impl Iterator<Item = &'a Instance> + 's {
+        set.iter().map(|i| self.cluster.instance(*i))
+    }
+
+    /// The existing primaries of a node.
+    pub fn primaries(&self, node: NodeIdx) -> impl Iterator<Item = &'a Instance> + '_ {
+        self.list(&self.now[node.get()].primaries).filter(|i| !i.forthcoming)
+    }
+
+    /// The existing secondaries of a node.
+    pub fn secondaries(&self, node: NodeIdx) -> impl Iterator<Item = &'a Instance> + '_ {
+        self.list(&self.now[node.get()].secondaries).filter(|i| !i.forthcoming)
+    }
+
+    /// Number of primaries of a node, forthcoming included, that have each exclusion tag.
+    pub fn tag_counts(&self, node: NodeIdx) -> BTreeMap<TagId, i64> {
+        let mut counts = BTreeMap::new();
+        for tag in self.list(&self.now[node.get()].primaries).flat_map(|i| &i.exclusion_tags) {
+            *counts.entry(*tag).or_insert(0) += 1;
+        }
+        counts
+    }
+
+    /// Number of primaries of a node, forthcoming included, that have each exclusion tag, however often.
+    pub fn tag_holders(&self, node: NodeIdx) -> BTreeMap<TagId, i64> {
+        let mut counts = BTreeMap::new();
+        for instance in self.list(&self.now[node.get()].primaries) {
+            let tags: BTreeSet<TagId> = instance.exclusion_tags.iter().copied().collect();
+            tags.into_iter().for_each(|tag| *counts.entry(tag).or_insert(0) += 1);
+        }
+        counts
+    }
+
+    /// The number of an instance's location tags that both its nodes have.
+    pub fn location_score(&self, instance: &Instance) -> i64 {
+        let place = self.placement(instance.idx);
+        match place.secondary.filter(|_| instance.template.has_secondary()) {
+            Some(secondary) => {
+                let other = &self.spec(secondary).location_tags;
+                self.spec(place.primary).location_tags.iter().filter(|tag| other.contains(*tag)).count()
+                    as i64
+            }
+            None => instance.location_score,
+        }
+    }
+
+    /// The load of a node: that of the start, less who left, plus who came.
+    pub fn load(&self, node: NodeIdx) -> Utilisation {
+        let (before, now) = (&self.before[node.get()], &self.now[node.get()]);
+        let mut load = self.cluster.node(node).state.ledger.load;
+        let real = |set: &BTreeSet<InstanceIdx>, other: &BTreeSet<InstanceIdx>| {
+            set.difference(other).map(|i| self.instance(*i)).filter(|i| !i.forthcoming).collect::<Vec<_>>()
+        };
+        for instance in real(&before.primaries, &now.primaries) {
+            load = load - instance.util;
+        }
+        for instance in real(&now.primaries, &before.primaries) {
+            load = load + instance.util;
+        }
+        for instance in real(&before.secondaries, &now.secondaries) {
+            load.disk -= instance.util.disk;
+        }
+        for instance in real(&now.secondaries, &before.secondaries) {
+            load.disk += instance.util.disk;
+        }
+        load
+    }
+
+    /// Adds a node's figures up.
+    pub fn figures(&self, node: NodeIdx) -> NodeFigures {
+        let spec = self.spec(node);
+        let start = &self.cluster.node(node).state.ledger;
+        let (before, now) = (&self.before[node.get()], &self.now[node.get()]);
+        let history = self.history[node.get()];
+
+        let mem = |on: &Residents| self.list(&on.primaries).map(|i| i.mem).sum::<Mib>();
+        let disk = |on: &Residents, planned: bool| {
+            let all = self.list(&on.primaries).chain(self.list(&on.secondaries));
+            let local = all.filter(|i| i.template.uses_local_storage() && (planned || !i.forthcoming));
+            local.map(|i| i.disk).sum::<Mib>()
+        };
+        let vcpus = |planned: bool| {
+            let counted = self.list(&now.primaries).filter(|i| planned || !i.forthcoming);
+            counted.filter(|i| !i.status.is_offline()).fold(spec.cpu_node, |sum, i| sum.wrapping_add(i.vcpus))
+        };
+        let spindles = |planned: bool| {
+            let all = self.list(&now.primaries).chain(self.list(&now.secondaries));
+            let local = all.filter(|i| i.template.uses_local_storage() && (planned || !i.forthcoming));
+            if spec.exclusive_storage { 0.0 } else { local.map(|i| i.spindle_use as f64).sum() }
+        };
+
+        let in_use = self.primaries(node).filter(|i| i.status.uses_memory()).map(|i| i.mem).sum::<Mib>();
+        let lost = spec.mem_unaccounted.max(Mib::ZERO);
+        let mem_unallocated = Mib(trunc_to_i64(spec.mem_total)) - spec.mem_node - lost - in_use;
+        let mut reserves: Vec<Mib> = self.reserves(node).into_values().collect();
+        reserves.sort_unstable();
+        let mem_reserved = reserves.last().map_or(Mib::ZERO, |most| (*most).max(Mib::ZERO));
+        let kept = || reserves.iter().rev().take(spec.joint_losses).copied().sum();
+        NodeFigures {
+            mem_unallocated,
+            mem_reserved,
+            kept: (spec.joint_losses > 1).then(kept),
+            mem_free_planned: start.mem_free_planned + mem(before) - mem(now),
+            disk_free: start.disk_free + disk(before, false) - disk(now, false),
+            disk_free_planned: start.disk_free_planned + disk(before, true) - disk(now, true),
+            vcpus: vcpus(false),
+            vcpus_planned: vcpus(true),
+            spindles_used: spindles(false),
+            spindles_used_planned: spindles(true),
+            spindles_free: history.spindles_free,
+            spindles_free_planned: history.spindles_free_planned,
+            n1_fail: history.flagged.unwrap_or(mem_unallocated <= mem_reserved),
+        }
+    }
+
+    /// Memory that a node reserves against the failure of each other node.
+    pub fn reserves(&self, node: NodeIdx) -> BTreeMap<NodeIdx, Mib> {
+        let mut reserves = BTreeMap::new();
+        for instance in self.secondaries(node) {
+            let placed = self.places[instance.idx.get()].reserved_against;
+            let against = *self.lingering.get(&(node, instance.idx)).unwrap_or(&placed);
+            *reserves.entry(against).or_insert(Mib::ZERO) += reserve(instance);
+        }
+        reserves
+    }
+}
+
+/// The memory that a secondary node keeps free for an instance.
+pub(super) fn reserve(instance: &Instance) -> Mib {
+    if instance.auto_balance && !instance.status.is_offline() { instance.mem } else { Mib::ZERO }
+}

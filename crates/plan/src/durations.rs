@@ -1,0 +1,252 @@
+//! Times of steps: by how much they move, and how fast that goes.
+
+use std::time::Duration;
+
+use super::graph::StepIdx;
+use super::opcode::Opcode;
+use super::work::{Freight, Relocation, Task, Work, WorkStep};
+use htools_model::{Leg, Mib};
+
+/// Kind of a leg of a move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LegKind {
+    /// Its memory is copied while it runs.
+    Migrates,
+    /// It is started elsewhere; its memory is nowhere.
+    FailsOver,
+    /// Its disks are copied.
+    Syncs,
+    /// It is stopped, its disks are copied, and it is started elsewhere.
+    MovesDisks,
+}
+
+impl LegKind {
+    fn copies_disks(&self) -> bool {
+        matches!(self, LegKind::Syncs | LegKind::MovesDisks)
+    }
+}
+
+/// Speeds. Bandwidths in MiB a second, times in seconds; all above 0, or 0 for times.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// Memory of a live migration.
+    pub bandwidth: f64,
+    /// Disks being copied.
+    pub sync_rate: f64,
+    /// Time of a migration, however small the instance is.
+    pub migration: f64,
+    /// A failover: the instance stops and starts.
+    pub failover: f64,
+    /// Time to replace a secondary, however small the disks are.
+    pub replace: f64,
+    /// A change of a node's flags or tags.
+    pub change: f64,
+    /// Switching the power of a node.
+    pub power: f64,
+    /// A node that boots.
+    pub boot: f64,
+    /// Copies that become the same again: what was written while a node was away.
+    pub resync: f64,
+}
+
+/// A network of 1 Gbit/s, of which some is left; disks by what Ganeti lets DRBD take (60 MiB/s).
+impl Default for Rates {
+    fn default() -> Rates {
+        Rates {
+            bandwidth: 100.0,
+            sync_rate: 60.0,
+            migration: 10.0,
+            failover: 60.0,
+            replace: 15.0,
+            change: 2.0,
+            power: 10.0,
+            boot: 180.0,
+            resync: 30.0,
+        }
+    }
+}
+
+/// A step that was carried out, and how long that took.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured<'w> {
+    /// The step.
+    pub step: &'w WorkStep,
+    /// From the moment its job ran to its end.
+    pub took: Duration,
+}
+
+impl Rates {
+    /// Time of a step, in seconds.
+    pub fn seconds(&self, step: &WorkStep) -> f64 {
+        match &step.task {
+            Task::Move(_) | Task::Cross(_) => self.of_ways(step, &ways(step)),
+            Task::Drain | Task::Undrain | Task::Tag | Task::Untag | Task::SetOffline | Task::SetOnline => {
+                self.change
+            }
+            Task::PowerOff | Task::PowerOn | Task::Reboot => self.power,
+            Task::RebootByHand => self.power + self.boot,
+            Task::Resync => self.resync,
+            Task::Stop | Task::Start => self.failover / 2.0,
+            Task::Await => self.boot,
+            Task::ConfirmEmpty => 0.0,
+        }
+    }
+
+    /// Time of each step of a plan, in seconds.
+    pub fn of(&self, work: &Work) -> Vec<f64> {
+        work.steps.iter().map(|step| self.seconds(step)).collect()
+    }
+
+    fn of_ways(&self, step: &WorkStep, ways: &[LegKind]) -> f64 {
+        let freight = step.freight.as_ref();
+        let memory = freight.and_then(|freight| freight.memory).map_or(0.0, |mib| Mib(mib).as_f64());
+        let disk = freight.map_or(0.0, |freight| Mib(freight.disk).as_f64());
+        let seconds = |way: &LegKind| match way {
+            LegKind::Migrates => self.migration + memory / self.bandwidth,
+            LegKind::FailsOver => self.failover,
+            LegKind::Syncs => self.replace + disk / self.sync_rate,
+            LegKind::MovesDisks => self.failover + self.replace + disk / self.sync_rate,
+        };
+        ways.iter().map(seconds).sum()
+    }
+
+    /// The same with the speeds that were seen: each the sum of what was copied by the time that was left for it, first of
+    /// steps that only migrate, then of those that copy disks. What nothing was seen of stays.
+    #[must_use]
+    pub fn refined(mut self, seen: &[Measured<'_>]) -> Rates {
+        let known: Vec<(&Measured<'_>, Vec<LegKind>)> =
+            seen.iter().map(|seen| (seen, ways(seen.step))).collect();
+        let only = |wanted: LegKind| {
+            let them =
+                known.iter().filter(move |(_, ways)| !ways.is_empty() && ways.iter().all(|w| *w == wanted));
+            them.map(|(seen, ways)| (*seen, ways.len() as f64))
+        };
+        let (mut copied, mut took) = (0.0, 0.0);
+        for (Measured { step, took: time }, legs) in only(LegKind::Migrates) {
+            let memory = step.freight.as_ref().and_then(|freight| freight.memory).unwrap_or(0);
+            copied += legs * Mib(memory).as_f64();
+            took += (time.as_secs_f64() - legs * self.migration).max(0.0);
+        }
+        self.bandwidth = speed(copied, took, self.bandwidth);
+        let failovers: Vec<f64> =
+            only(LegKind::FailsOver).map(|(seen, legs)| seen.took.as_secs_f64() / legs).collect();
+        if !failovers.is_empty() {
+            self.failover = failovers.iter().sum::<f64>() / failovers.len() as f64;
+        }
+        let (mut copied, mut took) = (0.0, 0.0);
+        for (Measured { step, took: time }, ways) in
+            known.iter().filter(|(_, ways)| ways.contains(&LegKind::Syncs))
+        {
+            let syncs = ways.iter().filter(|way| **way == LegKind::Syncs).count() as f64;
+            let others: Vec<LegKind> = ways.iter().copied().filter(|way| *way != LegKind::Syncs).collect();
+            copied += syncs * step.freight.as_ref().map_or(0.0, |freight| Mib(freight.disk).as_f64());
+            took += (time.as_secs_f64() - syncs * self.replace - self.of_ways(step, &others)).max(0.0);
+        }
+        self.sync_rate = speed(copied, took, self.sync_rate);
+        self
+    }
+}
+
+fn speed(copied: f64, took: f64, otherwise: f64) -> f64 {
+    if copied > 0.0 && took > 0.0 { copied / took } else { otherwise }
+}
+
+/// Kinds of the legs of a step, by its opcodes.
+pub fn ways(step: &WorkStep) -> Vec<LegKind> {
+    step.opcodes.iter().filter_map(|opcode| way(step, opcode)).collect()
+}
+
+/// Way in which an opcode moves the instance of a step; none if it does not.
+pub fn way(step: &WorkStep, opcode: &Opcode) -> Option<LegKind> {
+    let runs = step.freight.as_ref().is_some_and(|freight| freight.memory.is_some());
+    match opcode {
+        Opcode::Migrate { .. } if runs => Some(LegKind::Migrates),
+        Opcode::Migrate { .. } | Opcode::Failover { .. } => Some(LegKind::FailsOver),
+        Opcode::ReplaceDisks { .. } => Some(LegKind::Syncs),
+        Opcode::MoveDisks { .. } => Some(LegKind::MovesDisks),
+        _ => None,
+    }
+}
+
+/// Source and target of the copies of a step: a pair of nodes for each leg.
+pub(super) fn copies(step: &WorkStep) -> Vec<(String, String)> {
+    let of = |relocation: &Relocation| {
+        let legs = relocation.mv.clone().legs().scan(relocation.from.clone(), |at, leg| {
+            let to = leg.clone().from(at.clone());
+            let from = std::mem::replace(at, to).primary;
+            let to = if matches!(leg, Leg::ReplaceSecondary(_)) { at.secondary.clone() } else { None };
+            Some((from, to.unwrap_or_else(|| at.primary.clone())))
+        });
+        legs.collect::<Vec<_>>()
+    };
+    step.relocations().iter().flat_map(of).collect()
+}
+
+/// Tells if a step copies disks.
+pub(super) fn syncs(step: &WorkStep) -> bool {
+    step.task == Task::Resync || ways(step).iter().any(LegKind::copies_disks)
+}
+
+/// Data that a step copies: memory and disks.
+pub fn data_of(step: &WorkStep) -> (Mib, Mib) {
+    let ways = ways(step);
+    let of = |is_wanted: fn(&LegKind) -> bool, size: fn(&Freight) -> i64| {
+        let times = ways.iter().filter(|way| is_wanted(way)).count() as i64;
+        Mib(times.saturating_mul(step.freight.as_ref().map_or(0, size)))
+    };
+    let memory = of(|way| *way == LegKind::Migrates, |freight| freight.memory.unwrap_or(0));
+    (memory, of(LegKind::copies_disks, |freight| freight.disk))
+}
+
+/// Data that a plan copies: memory and disks.
+pub fn data(work: &Work) -> (Mib, Mib) {
+    let each = || work.steps.iter().map(data_of);
+    (each().map(|(memory, _)| memory).sum(), each().map(|(_, disk)| disk).sum())
+}
+
+/// The steps of a longest chain in which each waits for the one before, and how long it takes, in seconds.
+pub fn critical_path(work: &Work, seconds: &[f64]) -> (Vec<StepIdx>, f64) {
+    let mut ends: Vec<(f64, Option<StepIdx>)> = seconds.iter().map(|time| (*time, None)).collect();
+    // edges are by the step that waits, so that those before it are known
+    for edge in &work.edges {
+        let (before, after) = (edge.before.get(), edge.after.get());
+        let end = ends[before].0 + seconds[after];
+        if end > ends[after].0 || ends[after].1.is_none() {
+            ends[after] = (end, Some(edge.before));
+        }
+    }
+    let longest = |at: &usize, other: &usize| ends[*at].0.total_cmp(&ends[*other].0).then(other.cmp(at));
+    let Some(last) = (0..ends.len()).max_by(longest) else { return (Vec::new(), 0.0) };
+    let path = std::iter::successors(Some(StepIdx::new(last)), |step| ends[step.get()].1);
+    let mut path: Vec<StepIdx> = path.collect();
+    path.reverse();
+    (path, ends[last].0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htools_model::{Concession, Move, Placement};
+
+    #[test]
+    fn copies_follow_the_legs() {
+        let place = |primary: &str, secondary: &str| Placement {
+            primary: primary.to_owned(),
+            secondary: Some(secondary.to_owned()),
+        };
+        let relocation = Relocation {
+            mv: Move::ReplacePrimary("c".to_owned()),
+            from: place("a", "b"),
+            to: place("c", "b"),
+            concession: Concession::None,
+        };
+        let step = WorkStep {
+            subject: "i".to_owned(),
+            task: Task::Move(relocation),
+            opcodes: Vec::new(),
+            freight: None,
+        };
+        let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+        assert_eq!(copies(&step), [pair("a", "b"), pair("b", "c"), pair("b", "c")]);
+    }
+}

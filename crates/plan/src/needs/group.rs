@@ -1,0 +1,144 @@
+//! The reserve of a group for the loss of several nodes at once, in all orders that are possible.
+//!
+//! An arrival never raises the reserve, and a departure never lowers it. So the reserve is enough in every order if it
+//! is enough once every step so far has arrived and none has left. Where it is not, and the departures of some earlier
+//! steps do not make it so, a step follows all before it, as in the plan, in which the rule holds. Steps between nodes
+//! with room to spare change nothing about the reserve; they need no order among each other.
+
+use htools_model::{Class, Cluster, GroupIdx, GroupReserve, InstanceIdx, NodeIdx, Step};
+use crate::graph::StepIdx;
+
+/// A group, and the steps so far that change its reserve.
+pub(super) struct TouchedGroup {
+    /// The reserve once every step since the settled one has arrived and none has left.
+    least: GroupReserve,
+    steps: Vec<EarlierStep>,
+    /// The last step that follows all before it.
+    settled: Option<StepIdx>,
+    /// An instance on shared storage has come from another group: the reserve is for the largest of the group, and is
+    /// not followed any further.
+    is_open: bool,
+}
+
+/// A step that may be before the next one.
+struct EarlierStep {
+    step: StepIdx,
+    /// Primaries that it takes away, by node.
+    departures: Vec<(InstanceIdx, NodeIdx)>,
+    effect: ReserveEffect,
+}
+
+/// Effect of a step on the reserve of a group.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ReserveEffect {
+    /// It changes nothing.
+    Even,
+    /// It changes the reserve, and is not held to it: its instance leaves the group or an offline node, or comes back.
+    Free,
+    /// It changes the reserve, and must leave enough.
+    Bound,
+}
+
+impl TouchedGroup {
+    /// A group before the first step; nothing if it keeps no more than N+1.
+    pub(super) fn of(cluster: &Cluster, group: GroupIdx) -> Option<TouchedGroup> {
+        let least = cluster.group_reserve(group)?.clone();
+        Some(TouchedGroup { least, steps: Vec::new(), settled: None, is_open: false })
+    }
+
+    /// Adds the next step of the plan. Returns the steps that it has to follow.
+    pub(super) fn push(
+        &mut self,
+        cluster: &Cluster,
+        group: GroupIdx,
+        at: StepIdx,
+        step: &Step,
+    ) -> Vec<StepIdx> {
+        let (new, arrives) = self.arrive(cluster, group, at, step);
+        let lacks = arrives && (self.is_open || self.least.margin() <= 0);
+        let waits = match new.effect {
+            _ if !lacks => Some(Vec::new()),
+            ReserveEffect::Even => Some(self.earlier(|effect| effect == ReserveEffect::Bound)),
+            ReserveEffect::Free => Some(self.earlier(|effect| effect != ReserveEffect::Free)),
+            ReserveEffect::Bound => self.helpers(cluster),
+        };
+        let settled = self.settled;
+        let waits = waits.unwrap_or_else(|| {
+            let all = self.earlier(|_| true);
+            for of in self.steps.drain(..) {
+                leave(&mut self.least, cluster, &of.departures, -1);
+            }
+            leave(&mut self.least, cluster, &new.departures, -1);
+            self.settled = Some(at);
+            all
+        });
+        if self.settled != Some(at) {
+            self.steps.push(new);
+        }
+        waits.into_iter().chain(settled).collect()
+    }
+
+    /// Lets a step arrive. Returns it, and whether its instance comes to a node of the group.
+    fn arrive(
+        &mut self,
+        cluster: &Cluster,
+        group: GroupIdx,
+        at: StepIdx,
+        step: &Step,
+    ) -> (EarlierStep, bool) {
+        let instance = cluster.instance(step.instance);
+        let is_here = |node: &NodeIdx| cluster.node(*node).spec.group == group;
+        let hops = step.legs().map(|(_, from, to)| [from.primary, to.primary]);
+        let hops: Vec<[NodeIdx; 2]> = hops.filter(|[from, to]| from != to).collect();
+        for [from, to] in hops.iter().filter(|[_, to]| is_here(to)) {
+            self.is_open |= !is_here(from) && Class::of(instance.template) == Class::Relocate;
+            self.least.change(instance, *to, 1);
+        }
+        let [from, to] = [step.from.primary, step.to.primary];
+        let is_free = from == to || !is_here(&to) || cluster.node(from).spec.offline;
+        let effect = match !self.is_open && self.least.is_even(instance, hops.as_flattened()) {
+            true => ReserveEffect::Even,
+            false if is_free => ReserveEffect::Free,
+            false => ReserveEffect::Bound,
+        };
+        let departures = hops.iter().map(|[from, _]| *from).filter(is_here);
+        let departures = departures.map(|node| (step.instance, node)).collect();
+        (EarlierStep { step: at, departures, effect }, hops.iter().any(|[_, to]| is_here(to)))
+    }
+
+    /// The steps since the settled one that have certain effects.
+    fn earlier(&self, is_meant: impl Fn(ReserveEffect) -> bool) -> Vec<StepIdx> {
+        self.steps.iter().filter(|of| is_meant(of.effect)).map(|of| of.step).collect()
+    }
+
+    /// Steps after whose end the reserve is enough, none too many; nothing if it is not even after all.
+    fn helpers(&self, cluster: &Cluster) -> Option<Vec<StepIdx>> {
+        let mut reserve = self.least.clone();
+        let mut helpers = Vec::new();
+        for of in self.steps.iter().filter(|of| !self.is_open && !of.departures.is_empty()) {
+            if reserve.margin() > 0 {
+                break;
+            }
+            leave(&mut reserve, cluster, &of.departures, -1);
+            helpers.push(of);
+        }
+        if self.is_open || reserve.margin() <= 0 {
+            return None;
+        }
+        for at in (0..helpers.len()).rev() {
+            leave(&mut reserve, cluster, &helpers[at].departures, 1);
+            match reserve.margin() > 0 {
+                true => drop(helpers.remove(at)),
+                false => leave(&mut reserve, cluster, &helpers[at].departures, -1),
+            }
+        }
+        Some(helpers.into_iter().map(|of| of.step).collect())
+    }
+}
+
+/// Takes departures from a reserve (`sign` -1), or takes them back (1).
+fn leave(reserve: &mut GroupReserve, cluster: &Cluster, departures: &[(InstanceIdx, NodeIdx)], sign: i64) {
+    for (instance, node) in departures {
+        reserve.change(cluster.instance(*instance), *node, sign);
+    }
+}

@@ -1,0 +1,136 @@
+//! Needs of the steps of a plan of each other: the edges without which some rule would be broken in some order.
+//!
+//! A step comes in where all orders of those before it are legal, and waits for as few of them as
+//! keep it so. What a node holds at worst is a closure of greatest weight: all that may have begun is there,
+//! and what leaves is there until its step has ended, so that a migration has its memory on both nodes. As the
+//! steps before it are in no new order by that, each edge that was needed when its step came in is needed in
+//! the end, and none is implied by others.
+//!
+//! On a node that fails N+1, whether the rule holds for who comes depends on what was there before:
+//! such steps follow all before them on this node. The reserve of a group (`--keep-reserve`) is kept in the same way.
+
+mod group;
+mod node;
+mod surplus;
+mod touch;
+
+use std::collections::HashMap;
+
+use self::group::TouchedGroup;
+use self::node::{NodeNeed, TouchedNode};
+use self::touch::{ArrivalTerms, touches};
+use super::checker::{CheckOptions, ReplayedCluster};
+use super::graph::{Edge, EdgeReason, Precedence, StepIdx, Strength};
+use htools_model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, Step};
+
+/// The edges between the steps of a plan that is legal in its own order, by the step that waits, then by
+/// the one that it waits for.
+pub fn edges(cluster: &Cluster, steps: &[Step], options: CheckOptions) -> Vec<Edge<EdgeReason<NodeIdx>>> {
+    let state = ReplayedCluster::new(cluster);
+    let mut needs = Needs {
+        state: &state,
+        nodes: HashMap::new(),
+        groups: HashMap::new(),
+        moved: HashMap::new(),
+        precedence: Precedence::default(),
+        edges: Vec::new(),
+    };
+    let terms = ArrivalTerms { ignore_soft_errors: options.ignore_soft_errors };
+    for (at, step) in steps.iter().enumerate() {
+        needs.push(StepIdx::new(at), step, &terms);
+    }
+    needs.edges
+}
+
+/// The steps so far.
+struct Needs<'c> {
+    state: &'c ReplayedCluster<'c>,
+    nodes: HashMap<NodeIdx, TouchedNode<'c>>,
+    /// Groups that keep more than N+1; nothing for the others.
+    groups: HashMap<GroupIdx, Option<TouchedGroup>>,
+    /// The last step of each instance.
+    moved: HashMap<InstanceIdx, StepIdx>,
+    precedence: Precedence,
+    edges: Vec<Edge<EdgeReason<NodeIdx>>>,
+}
+
+impl Needs<'_> {
+    fn push(&mut self, at: StepIdx, step: &Step, terms: &ArrivalTerms) {
+        let cluster = self.state.cluster;
+        let mut waits: Vec<(StepIdx, Strength, EdgeReason<NodeIdx>)> = Vec::new();
+        waits.extend(
+            self.moved.insert(step.instance, at).map(|before| (before, Strength::Must, EdgeReason::Instance)),
+        );
+        let mut demands = Vec::new();
+        for (idx, touch) in touches(cluster, at, step, terms) {
+            let node = self.nodes.entry(idx).or_insert_with(|| TouchedNode::of(self.state, idx));
+            let space = |before| (before, Strength::Space, EdgeReason::Mirror(idx));
+            let is_free = touch.is_free();
+            if node.push(touch) && !is_free {
+                waits.extend(node.steps().filter(|before| *before != at).map(space));
+                node.settled = Some(at);
+            } else {
+                waits.extend(node.settled.map(space));
+                demands.extend(node.demands(idx));
+            }
+        }
+        for (group, to) in touched_groups(cluster, step).filter(|_| !terms.ignore_soft_errors) {
+            let touched = self.groups.entry(group).or_insert_with(|| TouchedGroup::of(cluster, group));
+            let before = touched.as_mut().map(|touched| touched.push(cluster, group, at, step));
+            let keeps = |before| (before, Strength::Space, EdgeReason::Mirror(to));
+            waits.extend(before.into_iter().flatten().map(keeps));
+        }
+        let fixed: Vec<StepIdx> = waits.iter().map(|(before, ..)| *before).collect();
+        waits.extend(self.needed(&demands, &fixed).into_iter().map(|(b, why)| (b, Strength::Space, why)));
+        let mut direct: Vec<StepIdx> = waits.iter().map(|(before, ..)| *before).collect();
+        direct.sort_unstable();
+        direct.dedup();
+        let direct = self.precedence.last(&direct);
+        for before in &direct {
+            // the first reason is the strongest
+            let (_, strength, why) = *waits.iter().find(|(b, ..)| b == before).expect("it is one of them");
+            self.edges.push(Edge { before: *before, after: at, strength, why });
+        }
+        self.precedence.push(&direct);
+    }
+
+    /// The steps that the next one has to wait for besides some, so that all demands are met: none too many.
+    fn needed(&self, demands: &[NodeNeed], fixed: &[StepIdx]) -> Vec<(StepIdx, EdgeReason<NodeIdx>)> {
+        // the first demand that is not met after these
+        let unmet = |among: &[StepIdx]| -> Option<&NodeNeed> {
+            let before = self.precedence.all_before(&[fixed, among].concat());
+            demands.iter().find(|demand| !self.nodes[&demand.node].is_met(demand, &before, &self.precedence))
+        };
+        let Some(first) = unmet(&[]) else { return Vec::new() };
+        let mut helpers: Vec<StepIdx> =
+            demands.iter().flat_map(|demand| self.nodes[&demand.node].helpers(demand)).collect();
+        helpers.sort_unstable();
+        helpers.dedup();
+        // who is early in the plan ends early
+        let enough = (1..=helpers.len()).collect::<Vec<usize>>();
+        let enough = enough.partition_point(|count| unmet(&helpers[..*count]).is_some());
+        helpers.truncate(enough + 1);
+        let mut needed: Vec<(StepIdx, EdgeReason<NodeIdx>)> =
+            helpers.iter().map(|helper| (*helper, first.reason())).collect();
+        for helper in helpers.iter().rev() {
+            let others: Vec<StepIdx> = needed.iter().map(|(step, _)| *step).filter(|s| s != helper).collect();
+            match unmet(&others) {
+                None => needed.retain(|(step, _)| step != helper),
+                Some(demand) => {
+                    let found = needed.iter_mut().find(|(step, _)| step == helper);
+                    found.into_iter().for_each(|(_, why)| *why = demand.reason());
+                }
+            }
+        }
+        needed
+    }
+}
+
+/// The groups between which, or in which, a step moves a primary, each with the node that stands for it in an edge.
+fn touched_groups(cluster: &Cluster, step: &Step) -> impl Iterator<Item = (GroupIdx, NodeIdx)> {
+    let group = |node: NodeIdx| cluster.node(node).spec.group;
+    let moves = step.legs().any(|(_, from, to)| from.primary != to.primary);
+    let [from, to] = [step.from.primary, step.to.primary];
+    let source = (group(from) != group(to)).then_some((group(from), from));
+    [Some((group(to), to)), source].into_iter().flatten().filter(move |_| moves)
+}

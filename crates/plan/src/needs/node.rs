@@ -1,0 +1,295 @@
+//! One node in all orders that are possible: what is taken of it at worst, and what may be.
+
+use std::collections::BTreeMap;
+
+use super::surplus::Choice;
+use super::touch::{NodeTouch, Role, Scarce, TouchAmounts};
+use htools_model::units::trunc_to_i64;
+use htools_model::{Cluster, Mib, NodeIdx, NodeSpec, TagId};
+use crate::checker::{NodeFigures, ReplayedCluster};
+use crate::graph::{EdgeReason, Precedence, StepIdx, StepSet};
+
+/// Room that a step must find on its node, in every order.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NodeNeed {
+    pub(super) node: NodeIdx,
+    limited: Scarce,
+    /// Whose arrival it is, by its position among those that touch the node.
+    of: usize,
+    /// Most that may be taken then beyond the start.
+    limit: i64,
+}
+
+impl NodeNeed {
+    /// Lack if the need is not met.
+    pub(super) fn reason(&self) -> EdgeReason<NodeIdx> {
+        match self.limited {
+            Scarce::MemoryAgainst(_) => EdgeReason::Mirror(self.node),
+            Scarce::Tag(_) => EdgeReason::Tag(self.node),
+            _ => EdgeReason::Room(self.node),
+        }
+    }
+}
+
+/// A node, and the steps so far that touch it.
+pub(super) struct TouchedNode<'c> {
+    cluster: &'c Cluster,
+    spec: &'c NodeSpec,
+    start: NodeFigures,
+    /// The memory kept against the loss of each node that something is kept against in the course of the plan.
+    reserves: BTreeMap<NodeIdx, i64>,
+    tags: BTreeMap<TagId, i64>,
+    touches: Vec<NodeTouch>,
+    /// Amounts that would be taken if nothing were ever given back.
+    begun: TouchAmounts,
+    /// Amounts that are taken at this point of the plan.
+    now: TouchAmounts,
+    /// The most memory that must be free for one that comes.
+    most_needed: i64,
+    /// True if it fails N+1 at this point of the plan.
+    failing: bool,
+    /// True if nobody knows how many of its spindles are taken.
+    is_unknown: bool,
+    /// The last step that had to follow all before it.
+    pub(super) settled: Option<StepIdx>,
+}
+
+impl<'c> TouchedNode<'c> {
+    pub(super) fn of(state: &ReplayedCluster<'c>, node: NodeIdx) -> TouchedNode<'c> {
+        let start = state.figures(node);
+        TouchedNode {
+            cluster: state.cluster,
+            spec: state.spec(node),
+            start,
+            reserves: state.reserves(node).into_iter().map(|(peer, mem)| (peer, mem.0)).collect(),
+            tags: state.tag_holders(node),
+            touches: Vec::new(),
+            begun: TouchAmounts::default(),
+            now: TouchAmounts::default(),
+            most_needed: 0,
+            failing: start.n1_fail,
+            is_unknown: false,
+            settled: None,
+        }
+    }
+
+    /// The steps so far.
+    pub(super) fn steps(&self) -> impl Iterator<Item = StepIdx> {
+        self.touches.iter().map(|touch| touch.step)
+    }
+
+    /// Adds the next step of the plan. Whether it has to follow all before it, as what holds for it depends on them: the
+    /// node fails N+1 before or after it, so that the rule does not hold for all that come; in some order too little would
+    /// be left for the loss of several nodes; or something came that takes an
+    /// unknown number of spindles, which counts as more than there are left.
+    pub(super) fn push(&mut self, touch: NodeTouch) -> bool {
+        for peer in touch.begin.peers().chain(touch.end.peers()) {
+            self.reserves.entry(peer).or_insert(0);
+        }
+        self.begun.absorb_taken(&touch.begin);
+        self.begun.absorb_taken(&touch.end);
+        self.now.absorb(&touch.begin);
+        self.now.absorb(&touch.end);
+        if touch.coming.is_some_and(|coming| coming.role == Role::Secondary) {
+            let need = self.cluster.instance(touch.instance).mem_reserved().0;
+            self.most_needed = self.most_needed.max(need);
+        }
+        let spindles = self.cluster.instance(touch.instance).spindles;
+        self.is_unknown |= self.spec.exclusive_storage && spindles.is_none();
+        self.touches.push(touch);
+        let taken = |limited| self.now.of(limited);
+        let kept =
+            self.reserves.iter().map(|(peer, kept)| kept.saturating_add(taken(Scarce::MemoryAgainst(*peer))));
+        let fails = self.start.mem_unallocated.0 <= kept.max().unwrap_or(0).max(taken(Scarce::Memory));
+        std::mem::replace(&mut self.failing, fails) || fails || self.is_unknown || self.may_lack_reserve()
+    }
+
+    /// Tells if too little would be left for the loss of several nodes at once if nothing were ever given back.
+    fn may_lack_reserve(&self) -> bool {
+        if self.spec.joint_losses <= 1 {
+            return false;
+        }
+        let begun =
+            |(peer, kept): (&NodeIdx, &i64)| kept.saturating_add(self.begun.of(Scarce::MemoryAgainst(*peer)));
+        let taken = self.begun.of(Scarce::Memory);
+        // of what is kept against a node the memory that is taken is part
+        let mut kept: Vec<i64> =
+            self.reserves.iter().map(begun).map(|kept| kept.saturating_sub(taken)).collect();
+        kept.sort_unstable();
+        let kept = kept.iter().rev().take(self.spec.joint_losses).map(|kept| (*kept).max(0));
+        self.start.mem_unallocated.0 <= kept.fold(taken, i64::saturating_add)
+    }
+
+    /// Needs of the last step and of those whom it may trouble, which perhaps are not met in some order.
+    pub(super) fn demands(&self, node: NodeIdx) -> Vec<NodeNeed> {
+        let Some((last, earlier)) = self.touches.split_last() else { return Vec::new() };
+        let of = earlier.len();
+        let taken = |(limited, limit): &(Scarce, i64)| self.begun.of(*limited) > *limit;
+        let own = self.limits(last).into_iter().filter(taken);
+        let mut demands: Vec<NodeNeed> =
+            own.map(|(limited, limit)| NodeNeed { node, limited, of, limit }).collect();
+        let scarce = self.scarce(last);
+        if scarce.is_empty() {
+            return demands;
+        }
+        for (of, touch) in earlier.iter().enumerate().filter(|(_, touch)| touch.coming.is_some()) {
+            let limits = self.limits(touch).into_iter();
+            let troubled = limits.filter(|limit| scarce.contains(&limit.0) && taken(limit));
+            demands.extend(troubled.map(|(limited, limit)| NodeNeed { node, limited, of, limit }));
+        }
+        demands
+    }
+
+    /// Scarce things that a touch takes.
+    fn scarce(&self, touch: &NodeTouch) -> Vec<Scarce> {
+        let takes = |limited: &Scarce| touch.begin.of(*limited) > 0 || touch.end.of(*limited) > 0;
+        let against = self.reserves.keys().map(|peer| Scarce::MemoryAgainst(*peer));
+        let all = touch.begin.limited().chain(touch.end.limited()).chain(against);
+        let short = |limited: &Scarce| self.begun.of(*limited) > self.strictest(*limited);
+        all.filter(takes).filter(short).collect()
+    }
+
+    /// The most of what the node has that is taken at the moment of a demand, in any order of the steps in which
+    /// `before` come before the last one; nothing if its moment is over by then.
+    fn worst(&self, demand: &NodeNeed, before: &StepSet, precedence: &Precedence) -> Option<i64> {
+        let last = self.touches.len() - 1;
+        let event = &self.touches[demand.of];
+        if before.contains(event.step) {
+            return None;
+        }
+        let amounts = |touch: &NodeTouch| (touch.begin.of(demand.limited), touch.end.of(demand.limited));
+        let is_done = |step: StepIdx| {
+            before.contains(step) || demand.of != last && precedence.precedes(step, event.step)
+        };
+        let mut taken = 0;
+        let mut free = Vec::new();
+        for (at, touch) in self.touches.iter().enumerate() {
+            let (begin, end) = amounts(touch);
+            if at == demand.of || at == last {
+                // under way or done, whichever is worse
+                let at_end = at == demand.of && touch.coming.is_some_and(|coming| coming.at_end);
+                let end = if at_end { end } else { end.max(0) };
+                taken = begin.saturating_add(end).saturating_add(taken);
+            } else if is_done(touch.step) {
+                taken = begin.saturating_add(end).saturating_add(taken);
+            } else if demand.of == last || !precedence.precedes(event.step, touch.step) {
+                // what is given back is so at the end only
+                let more = begin.max(0).saturating_add(end.max(0));
+                let given = begin.min(0).saturating_add(end.min(0)).saturating_neg();
+                free.push((touch.step, more, given));
+            }
+        }
+        let mut choice = Choice::default();
+        let given = free.iter().filter(|(_, _, given)| *given > 0);
+        let given: Vec<(StepIdx, usize)> =
+            given.map(|(step, _, given)| (*step, choice.cost(*given))).collect();
+        for (step, more, _) in free.iter().filter(|(_, more, _)| *more > 0) {
+            let needed = given.iter().filter(|(other, _)| precedence.precedes(*other, *step));
+            choice.profit(*more, needed.map(|(_, cost)| *cost).collect());
+        }
+        Some(choice.best().saturating_add(taken))
+    }
+
+    /// Tells if a demand is met in every order in which `before` come before the last step.
+    pub(super) fn is_met(&self, demand: &NodeNeed, before: &StepSet, precedence: &Precedence) -> bool {
+        self.worst(demand, before, precedence).is_none_or(|worst| worst <= demand.limit)
+    }
+
+    /// The steps that help a demand if they come before the last one.
+    pub(super) fn helpers(&self, demand: &NodeNeed) -> impl Iterator<Item = StepIdx> {
+        let helps = move |(at, touch): &(usize, &NodeTouch)| {
+            touch.end.of(demand.limited) < 0 || touch.begin.of(demand.limited) < 0 || *at == demand.of
+        };
+        let earlier = &self.touches[..self.touches.len() - 1];
+        earlier.iter().enumerate().filter(helps).map(|(_, touch)| touch.step)
+    }
+
+    /// The least that any rule leaves.
+    fn strictest(&self, limited: Scarce) -> i64 {
+        let (spec, start) = (self.spec, &self.start);
+        let low = spec.disk_low.0.max(1);
+        match limited {
+            Scarce::Memory => less(start.mem_unallocated, 0),
+            Scarce::MemoryAgainst(peer) => {
+                less(start.mem_unallocated, self.reserves.get(&peer).copied().unwrap_or(0))
+            }
+            Scarce::PlannedMemory => less(start.mem_free_planned, self.most_needed),
+            Scarce::Disk => start.disk_free.0.saturating_sub(low),
+            Scarce::PlannedDisk => start.disk_free_planned.0.saturating_sub(low),
+            Scarce::Spindles => start.spindles_free,
+            Scarce::PlannedSpindles => start.spindles_free_planned,
+            Scarce::SpindleUse => room_for(start.spindles_used, spec.spindle_limit),
+            Scarce::PlannedSpindleUse => room_for(start.spindles_used_planned, spec.spindle_limit),
+            Scarce::Vcpus => cpu_room(start.vcpus, spec),
+            Scarce::PlannedVcpus => cpu_room(start.vcpus_planned, spec),
+            Scarce::Tag(tag) => 1 - self.tags.get(&tag).copied().unwrap_or(0),
+        }
+    }
+
+    /// Most that may be taken beyond the start when a touch has come, by the rules that it is subject to.
+    fn limits(&self, touch: &NodeTouch) -> Vec<(Scarce, i64)> {
+        let Some(coming) = touch.coming else { return Vec::new() };
+        let (instance, start) = (self.cluster.instance(touch.instance), &self.start);
+        let local = instance.template.uses_local_storage();
+        let exclusive = local && self.spec.exclusive_storage;
+        let (primary, forced) = (coming.role == Role::Primary, coming.forced);
+        let mut limits = Vec::new();
+        let mut strict = |limited: Scarce, holds: bool| {
+            limits.extend(holds.then(|| (limited, self.strictest(limited))));
+        };
+        let (real, planned) = (!instance.forthcoming, !forced);
+        strict(Scarce::Memory, real && primary);
+        strict(Scarce::Spindles, real && exclusive);
+        strict(Scarce::PlannedSpindles, planned && exclusive);
+        strict(Scarce::Disk, real && local && !forced);
+        strict(Scarce::SpindleUse, real && local && !forced);
+        strict(Scarce::Vcpus, real && primary && !forced);
+        strict(Scarce::PlannedDisk, planned && local);
+        strict(Scarce::PlannedSpindleUse, planned && local);
+        strict(Scarce::PlannedVcpus, planned && primary);
+        for peer in self.reserves.keys() {
+            strict(Scarce::MemoryAgainst(*peer), real && !forced);
+        }
+        for tag in &instance.exclusion_tags {
+            strict(Scarce::Tag(*tag), real && primary && !forced);
+        }
+        if real && local && forced && !coming.has_disk {
+            limits.push((Scarce::Disk, less(start.disk_free, 0)));
+        }
+        if planned {
+            let need = if primary { 0 } else { instance.mem_reserved().0 };
+            limits.push((Scarce::PlannedMemory, less(start.mem_free_planned, need)));
+        }
+        for (limited, most) in &mut limits {
+            let of_memory =
+                matches!(limited, Scarce::Memory | Scarce::MemoryAgainst(_) | Scarce::PlannedMemory);
+            *most = most.saturating_add(if of_memory { coming.conceded } else { 0 });
+        }
+        limits
+    }
+}
+
+/// The most that can be taken of some memory or disk, so that more is left than is kept.
+fn less(free: Mib, kept: i64) -> i64 {
+    free.0.saturating_sub(kept).saturating_sub(1)
+}
+
+/// Weight that spindles can bear besides.
+fn room_for(used: f64, limit: f64) -> i64 {
+    // far beyond what can be taken where there is no limit
+    let most = trunc_to_i64((limit - used).floor().clamp(-1e15, 1e15));
+    if used + most as f64 > limit { most - 1 } else { most }
+}
+
+/// Number of virtual processors that there may be besides.
+fn cpu_room(vcpus: i64, spec: &NodeSpec) -> i64 {
+    const UNLIMITED: i64 = 1 << 50;
+    if spec.vcpu_ratio < 0.0 {
+        return UNLIMITED;
+    }
+    let fits = |more: i64| (vcpus.saturating_add(more)) as f64 / spec.cpu_total <= spec.vcpu_ratio;
+    let most = (spec.vcpu_ratio * spec.cpu_total).floor().clamp(-1e15, 1e15);
+    let most = trunc_to_i64(most).saturating_sub(vcpus);
+    // what is rounded may be one off
+    (most - 1..=most + 1).rev().find(|more| fits(*more)).unwrap_or(most - 1)
+}

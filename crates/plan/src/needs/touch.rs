@@ -1,0 +1,275 @@
+//! Amounts that a step takes from a node when it begins, and gives back when it ends.
+
+use std::collections::BTreeSet;
+
+use htools_model::{Cluster, Instance, InstanceIdx, Leg, Move, NodeIdx, Placement, Step, TagId};
+use crate::graph::StepIdx;
+
+/// Something that a node has only so much of, as the rules count it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Scarce {
+    /// Memory of instances that run.
+    Memory,
+    /// The same and what is kept for mirrored instances whose primary is this node.
+    MemoryAgainst(NodeIdx),
+    /// Memory of all instances, forthcoming ones among them.
+    PlannedMemory,
+    Disk,
+    PlannedDisk,
+    /// Spindles of nodes with exclusive storage.
+    Spindles,
+    PlannedSpindles,
+    /// Weights on the spindles of other nodes.
+    SpindleUse,
+    PlannedSpindleUse,
+    Vcpus,
+    PlannedVcpus,
+    /// Instances with an exclusion tag.
+    Tag(TagId),
+}
+
+/// Changes of what is taken.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TouchAmounts {
+    each: Vec<(Scarce, i64)>,
+    /// Memory that is kept, by the primary node that it is kept against.
+    reserves: Vec<(NodeIdx, i64)>,
+}
+
+impl TouchAmounts {
+    /// Amount that is taken of one of these.
+    pub(super) fn of(&self, limited: Scarce) -> i64 {
+        let find = |wanted| sum(self.each.iter().filter(|(l, _)| *l == wanted).map(|(_, a)| *a));
+        match limited {
+            Scarce::MemoryAgainst(peer) => {
+                let kept = self.reserves.iter().filter(|(node, _)| *node == peer).map(|(_, a)| *a);
+                find(Scarce::Memory).saturating_add(sum(kept))
+            }
+            other => find(other),
+        }
+    }
+
+    /// Things whose amounts change, but for memory against some node.
+    pub(super) fn limited(&self) -> impl Iterator<Item = Scarce> {
+        self.each.iter().map(|(limited, _)| *limited)
+    }
+
+    /// Tells if nothing changes.
+    fn is_empty(&self) -> bool {
+        self.each.is_empty() && self.reserves.is_empty()
+    }
+
+    /// The nodes against which memory is kept or given up.
+    pub(super) fn peers(&self) -> impl Iterator<Item = NodeIdx> {
+        self.reserves.iter().map(|(node, _)| *node)
+    }
+
+    /// Adds other changes.
+    pub(super) fn absorb(&mut self, other: &TouchAmounts) {
+        other.each.iter().for_each(|(limited, amount)| add_to(&mut self.each, *limited, *amount));
+        other.reserves.iter().for_each(|(peer, amount)| add_to(&mut self.reserves, *peer, *amount));
+    }
+
+    /// Adds what others take, and not what they give back.
+    pub(super) fn absorb_taken(&mut self, other: &TouchAmounts) {
+        other.each.iter().for_each(|(limited, amount)| add_to(&mut self.each, *limited, (*amount).max(0)));
+        other.reserves.iter().for_each(|(peer, amount)| add_to(&mut self.reserves, *peer, (*amount).max(0)));
+    }
+
+    fn add(&mut self, limited: Scarce, amount: i64) {
+        if amount != 0 {
+            self.each.push((limited, amount));
+        }
+    }
+
+    fn reserve(&mut self, instance: &Instance, against: NodeIdx, sign: i64) {
+        if !instance.forthcoming {
+            self.reserves.push((against, instance.mem_reserved().0.saturating_mul(sign)));
+        }
+    }
+
+    fn primary(&mut self, instance: &Instance, sign: i64) {
+        self.add(Scarce::Memory, instance.mem_in_use().0.saturating_mul(sign));
+        self.add(Scarce::PlannedMemory, instance.mem.0.saturating_mul(sign));
+        self.add(Scarce::PlannedVcpus, instance.vcpus_in_use().saturating_mul(sign));
+        if !instance.forthcoming {
+            self.add(Scarce::Vcpus, instance.vcpus_in_use().saturating_mul(sign));
+        }
+        let tags: BTreeSet<TagId> = instance.exclusion_tags.iter().copied().collect();
+        tags.into_iter().for_each(|tag| self.add(Scarce::Tag(tag), sign));
+    }
+
+    fn disks(&mut self, instance: &Instance, sign: i64) {
+        // these count wherever the disks are
+        let spindles = instance.spindles.unwrap_or(0).saturating_mul(sign);
+        self.add(Scarce::PlannedSpindles, spindles);
+        self.add(Scarce::Spindles, if instance.forthcoming { 0 } else { spindles });
+        if !instance.template.uses_local_storage() {
+            return;
+        }
+        self.add(Scarce::PlannedDisk, instance.disk.0.saturating_mul(sign));
+        self.add(Scarce::PlannedSpindleUse, instance.spindle_use.saturating_mul(sign));
+        if !instance.forthcoming {
+            self.add(Scarce::Disk, instance.disk.0.saturating_mul(sign));
+            self.add(Scarce::SpindleUse, instance.spindle_use.saturating_mul(sign));
+        }
+    }
+}
+
+/// Absurd amounts come from outside; together they are as much as there can be.
+fn sum(amounts: impl Iterator<Item = i64>) -> i64 {
+    amounts.fold(0, i64::saturating_add)
+}
+
+fn add_to<K: PartialEq>(sums: &mut Vec<(K, i64)>, key: K, amount: i64) {
+    match sums.iter_mut().find(|(known, _)| *known == key) {
+        Some((_, sum)) => *sum = sum.saturating_add(amount),
+        None => sums.push((key, amount)),
+    }
+}
+
+/// Way in which an instance comes to a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// To run there.
+    Primary,
+    /// To have a copy there.
+    Secondary,
+}
+
+/// That an instance comes to a node, in whatever role it did not have there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Coming {
+    pub(super) role: Role,
+    /// Only what is impossible is forbidden.
+    pub(super) forced: bool,
+    /// Only once the step ends: who ran there stays as a copy.
+    pub(super) at_end: bool,
+    /// True if nobody asks for the disk that it has there already.
+    pub(super) has_disk: bool,
+    /// The memory that may be lacking for it, in MiB.
+    pub(super) conceded: i64,
+}
+
+/// Effect of a step on one node.
+#[derive(Debug, Clone)]
+pub(super) struct NodeTouch {
+    pub(super) step: StepIdx,
+    pub(super) instance: InstanceIdx,
+    pub(super) coming: Option<Coming>,
+    /// From its begin on.
+    pub(super) begin: TouchAmounts,
+    /// From its end on.
+    pub(super) end: TouchAmounts,
+}
+
+impl NodeTouch {
+    /// Tells if it neither takes nor gives anything.
+    pub(super) fn is_free(&self) -> bool {
+        self.begin.is_empty() && self.end.is_empty()
+    }
+}
+
+/// Which arrivals are forced, of a move out of a node that is offline, or on its way between groups.
+pub(super) struct ArrivalTerms {
+    pub(super) ignore_soft_errors: bool,
+}
+
+/// Effects of a step on each of its nodes.
+pub(super) fn touches(
+    cluster: &Cluster,
+    at: StepIdx,
+    step: &Step,
+    terms: &ArrivalTerms,
+) -> Vec<(NodeIdx, NodeTouch)> {
+    let instance = cluster.instance(step.instance);
+    let mirrored = instance.template.has_secondary();
+    let copy_of = |place: Placement| place.secondary.filter(|_| mirrored);
+    let visited = |node: NodeIdx| {
+        let runs = step.legs().filter(|(leg, ..)| !matches!(leg, Leg::ReplaceSecondary(_)));
+        runs.map(|(_, _, to)| to.primary).any(|primary| primary == node)
+    };
+    let mut nodes: Vec<NodeIdx> = step.nodes(cluster).chain(step.mv.targets()).collect();
+    nodes.sort();
+    nodes.dedup();
+    let touch = |node: NodeIdx| {
+        let role = |place: Placement| match () {
+            () if place.primary == node => Some(Role::Primary),
+            () if copy_of(place) == Some(node) => Some(Role::Secondary),
+            () => None,
+        };
+        let (was, is) = (role(step.from), role(step.to));
+        let (mut begin, mut end) = (TouchAmounts::default(), TouchAmounts::default());
+        // it runs there from the begin on, if only meanwhile
+        let runs = was != Some(Role::Primary) && visited(node);
+        if runs {
+            begin.primary(instance, 1);
+        }
+        if is != Some(Role::Primary) && (runs || was == Some(Role::Primary)) {
+            end.primary(instance, -1);
+        }
+        if was.is_none() {
+            begin.disks(instance, 1);
+        }
+        if is.is_none() {
+            end.disks(instance, -1);
+        }
+        let (old, new) = (step.from.primary, step.to.primary);
+        match (was, is) {
+            (Some(Role::Secondary), Some(Role::Secondary)) if !runs && old == new => {}
+            (was, is) => {
+                if was == Some(Role::Secondary) {
+                    // what was kept for it is what it runs in
+                    let released = if runs { &mut begin } else { &mut end };
+                    released.reserve(instance, old, -1);
+                }
+                if is == Some(Role::Secondary) {
+                    let kept = if was.is_none() { &mut begin } else { &mut end };
+                    kept.reserve(instance, new, 1);
+                }
+            }
+        }
+        let coming = coming(cluster, step, (node, was, is, runs), terms);
+        (node, NodeTouch { step: at, instance: step.instance, coming, begin, end })
+    };
+    nodes.into_iter().map(touch).collect()
+}
+
+fn coming(
+    cluster: &Cluster,
+    step: &Step,
+    (node, was, is, runs): (NodeIdx, Option<Role>, Option<Role>, bool),
+    terms: &ArrivalTerms,
+) -> Option<Coming> {
+    let offline = |n: NodeIdx| cluster.node(n).spec.offline;
+    let soft = terms.ignore_soft_errors;
+    let crosses = step.crosses(cluster);
+    let leaves = crosses && cluster.node(node).spec.group == step.groups(cluster).0;
+    let by_primary = soft || leaves || offline(step.from.primary);
+    let mirror = step.from.secondary.filter(|_| cluster.instance(step.instance).template.has_secondary());
+    let by_secondary = soft || leaves || mirror.is_some_and(offline);
+    let copies_first = matches!(step.mv.legs().next(), Some(Leg::ReplaceSecondary(_)));
+    let forced = match step.mv {
+        // only on its way
+        Move::FailoverAndReplaceBoth(..) if is.is_none() => true,
+        Move::ReplaceBoth(..) | Move::FailoverAndReplaceBoth(..) => soft || leaves,
+        _ if copies_first && runs => soft || leaves,
+        _ if copies_first => by_secondary,
+        _ => by_primary,
+    };
+    let coming = |role, forced, at_end| {
+        let conceded = step.concession.memory().0;
+        Some(Coming { role, forced, at_end, has_disk: false, conceded })
+    };
+    match (was, is) {
+        // it never left; only what is impossible could be wrong there
+        (Some(Role::Primary), Some(Role::Primary)) if !crosses => coming(Role::Primary, true, false),
+        _ if runs => coming(Role::Primary, forced, false),
+        (None, Some(Role::Secondary)) => coming(Role::Secondary, forced, false),
+        (Some(Role::Primary), Some(Role::Secondary)) => {
+            let has_disk = crosses || step.mv == Move::Failover && offline(node);
+            coming(Role::Secondary, forced, true).map(|coming| Coming { has_disk, ..coming })
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,220 @@
+//! The work of a rolling reboot: group after group, instances leave, nodes are rebooted and waited for, disks become the
+//! same again, instances come back. The master node, on which the commands run, is left to people, after all others of
+//! its group.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::back::leading;
+use super::command;
+use super::names::Impossible;
+use super::opcode::{Opcode, PowerCommand};
+use super::shell::Line;
+use super::work::{Builder, Task, Work};
+use htools_model::{
+    Cluster, Concession, Instance, InstanceIdx, Move, MovedMeanwhile, NodeIdx, Placement, Step,
+};
+
+/// The reboots of groups of nodes, one group after the other.
+#[derive(Debug, Clone, Default)]
+pub struct Reboots {
+    /// All steps.
+    pub work: Work,
+    /// The groups, in order.
+    groups: Vec<DownTogether>,
+}
+
+/// A group of nodes that are down together.
+#[derive(Debug, Clone)]
+struct DownTogether {
+    /// Number of nodes.
+    nodes: usize,
+    /// Its steps, by position.
+    steps: Range<usize>,
+}
+
+/// Beginning of a script.
+pub const SCRIPT_TITLE: &str = "\
+# Reboots the nodes that hroller planned for, group after group: moves instances
+# away, power-cycles the nodes, waits for them, and moves the instances back.
+";
+
+impl Reboots {
+    /// The reboots of groups, each given by its nodes and by what is elsewhere while they are down; `offline` if all
+    /// instances are stopped meanwhile.
+    ///
+    /// # Errors
+    /// A name that Ganeti cannot have.
+    pub fn of<'p>(
+        cluster: &Cluster,
+        parts: impl IntoIterator<Item = (&'p [NodeIdx], &'p [MovedMeanwhile])>,
+        offline: bool,
+    ) -> Result<Reboots, Impossible> {
+        let mut work = Builder::default();
+        let mut groups = Vec::new();
+        for (nodes, moved) in parts {
+            let begin = work.len();
+            Maintained::of(cluster, nodes, moved, offline).reboot(&mut work);
+            groups.push(DownTogether { nodes: nodes.len(), steps: begin..work.len() });
+        }
+        Ok(Reboots { work: work.finish()?, groups })
+    }
+
+    /// The lines of each group, in order. What follows the reboot of the master is left to people, as comments.
+    ///
+    /// # Errors
+    /// A name that Ganeti cannot have.
+    pub fn lines_by_group(&self) -> Result<Vec<Vec<Line>>, Impossible> {
+        let lines = |group: &DownTogether| {
+            let steps = &self.work.steps[group.steps.clone()];
+            let at = steps.iter().position(|step| step.task == Task::RebootByHand).unwrap_or(steps.len());
+            let mut lines = Vec::new();
+            for (number, step) in steps.iter().enumerate() {
+                for line in command::lines(step, None)? {
+                    lines.push(match line {
+                        Line::Comment(text) if steps.len() > at + 1 => {
+                            Line::Comment(format!("{text}, then run"))
+                        }
+                        line if number > at => Line::Comment(format!("  {line}")),
+                        line => line,
+                    });
+                }
+            }
+            Ok(lines)
+        };
+        self.groups.iter().map(lines).collect()
+    }
+
+    /// The lines of all groups, with the points where a script looks whether it should stop.
+    ///
+    /// # Errors
+    /// A name that Ganeti cannot have.
+    pub fn lines(&self) -> Result<Vec<Line>, Impossible> {
+        let mut lines = Vec::new();
+        for ((number, group), its) in (1..).zip(&self.groups).zip(self.lines_by_group()?) {
+            lines.extend((number > 1).then_some(Line::Blank));
+            lines.push(Line::heading(format_args!("group {number}, {} nodes", group.nodes)));
+            lines.push(Line::Check);
+            lines.extend(its);
+        }
+        Ok(lines)
+    }
+}
+
+/// One group while its steps are made.
+struct Maintained<'a> {
+    cluster: &'a Cluster,
+    nodes: &'a [NodeIdx],
+    trips: Vec<Trip<'a>>,
+}
+
+/// Way of an instance that has to do with the group.
+struct Trip<'a> {
+    instance: &'a Instance,
+    /// It cannot come back before the master node was rebooted.
+    awaits_master: bool,
+    /// It is stopped meanwhile.
+    stops: bool,
+    away: Option<Step>,
+    /// A copy of its disks stays on a node that is rebooted.
+    is_split: bool,
+}
+
+impl<'a> Maintained<'a> {
+    fn of(
+        cluster: &'a Cluster,
+        nodes: &'a [NodeIdx],
+        moved: &[MovedMeanwhile],
+        offline: bool,
+    ) -> Maintained<'a> {
+        let moved: BTreeMap<InstanceIdx, &MovedMeanwhile> = moved.iter().map(|m| (m.instance, m)).collect();
+        let mut down = vec![false; cluster.nodes.len()];
+        nodes.iter().for_each(|node| down[node.get()] = true);
+        let trip = |instance: &'a Instance| {
+            let mut ours = instance.nodes().filter(|node| down[node.get()]).peekable();
+            ours.peek()?;
+            let moved = moved.get(&instance.idx).copied();
+            let runs = instance.status.is_running();
+            let runs_here = runs && down[instance.primary.get()];
+            let mirrored = instance.template.has_secondary();
+            let stops = runs_here && (offline || (!mirrored && moved.is_none()));
+            let away = leaves(instance, moved, runs_here && !offline).map(|step| match stops {
+                true => Step { concession: Concession::Restart, ..step },
+                false => step,
+            });
+            let meanwhile = away.map_or(instance.placement(), |step| step.to);
+            Some(Trip {
+                instance,
+                awaits_master: ours.any(|node| cluster.node(node).spec.master),
+                stops,
+                away,
+                is_split: runs && mirrored && meanwhile.nodes().any(|node| down[node.get()]),
+            })
+        };
+        // a node that loses an instance never gets one in the same group, so the order is free
+        let trips =
+            cluster.instances.iter().filter(|instance| !instance.forthcoming).filter_map(trip).collect();
+        Maintained { cluster, nodes, trips }
+    }
+
+    fn reboot(&self, work: &mut Builder) {
+        let Maintained { cluster, nodes, trips } = self;
+        let (by_hand, by_command): (Vec<NodeIdx>, Vec<NodeIdx>) =
+            nodes.iter().partition(|node| cluster.node(**node).spec.master);
+        let named = |nodes: &[NodeIdx]| -> Vec<String> {
+            nodes.iter().map(|node| cluster.node(*node).spec.name.clone()).collect()
+        };
+        let stopped: Vec<&Instance> =
+            trips.iter().filter(|trip| trip.stops).map(|trip| trip.instance).collect();
+        let away: Vec<Step> = trips.iter().filter_map(|trip| trip.away).collect();
+        // no group is down before the one before is back
+        work.barrier();
+        work.instances(cluster, &Task::Stop, &stopped, Opcode::shutdown);
+        work.free_moves(cluster, &away);
+        let cycle = |node: &str| vec![Opcode::power(node, PowerCommand::PowerCycle)];
+        work.nodes(&Task::Reboot, named(&by_command), cycle);
+        work.nodes(&Task::Await, named(&by_command), |_| Vec::new());
+        self.come_back(work, false);
+        work.nodes(&Task::RebootByHand, named(&by_hand), |_| Vec::new());
+        self.come_back(work, true);
+    }
+
+    /// Brings back what was stopped or moved, and what must be the same again: before or after the master is rebooted.
+    fn come_back(&self, work: &mut Builder, after_master: bool) {
+        let trips = || self.trips.iter().filter(|trip| trip.awaits_master == after_master);
+        let instances = |wanted: fn(&Trip<'_>) -> bool| -> Vec<&Instance> {
+            trips().filter(|trip| wanted(trip)).map(|trip| trip.instance).collect()
+        };
+        let back: Vec<Step> = trips().filter_map(|trip| trip.away.as_ref().and_then(returning)).collect();
+        // disks of what is stopped are not in use
+        work.instances(self.cluster, &Task::Resync, &instances(|t| t.is_split && !t.stops), Opcode::resync);
+        work.free_moves(self.cluster, &back);
+        work.instances(self.cluster, &Task::Start, &instances(|t| t.stops), Opcode::startup);
+        work.instances(self.cluster, &Task::Resync, &instances(|t| t.is_split && t.stops), Opcode::resync);
+    }
+}
+
+/// Step by which an instance leaves; none if it stays.
+fn leaves(instance: &Instance, moved: Option<&MovedMeanwhile>, live: bool) -> Option<Step> {
+    let here = Placement { primary: instance.primary, secondary: instance.mirror() };
+    let plain = |place: Placement| Placement {
+        secondary: place.secondary.filter(|_| instance.template.has_secondary()),
+        ..place
+    };
+    let (mv, from, to) = match (moved, here.secondary) {
+        (Some(moved), _) => {
+            let (from, to) = (plain(moved.from), plain(moved.to));
+            (leading(from, to)?, from, to)
+        }
+        (None, Some(secondary)) if live => {
+            (Move::Failover, here, Placement { primary: secondary, secondary: Some(here.primary) })
+        }
+        (None, _) => return None,
+    };
+    Some(Step { instance: instance.idx, mv, from, to, score: 0.0, concession: Concession::None })
+}
+
+/// The same step, the other way round.
+fn returning(step: &Step) -> Option<Step> {
+    Some(Step { mv: leading(step.to, step.from)?, from: step.to, to: step.from, ..*step })
+}

@@ -1,0 +1,326 @@
+//! A plan ready to be carried out: everything that its execution has to know, in
+//! names and opcodes, so that it can be written down and read again.
+
+mod builder;
+mod names;
+
+use std::fmt::Display;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::builder::Builder;
+use self::names::ClusterNames;
+use super::checker::CheckOptions;
+use super::graph::{Edge, EdgeReason, StepIdx};
+use super::jobset::{Jobset, side_by_side};
+use super::names::{Impossible, Name, NameOf};
+use super::opcode::Opcode;
+use htools_model::{Cluster, Concession, Mib, Move, Placement, Step};
+
+/// Way of an instance from one place to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Relocation {
+    /// The move.
+    #[serde(flatten)]
+    pub mv: Move<String>,
+    /// Its place before.
+    pub from: Placement<String>,
+    /// Its place afterwards.
+    pub to: Placement<String>,
+    /// The concession that is made for it.
+    #[serde(default, skip_serializing_if = "Concession::is_none")]
+    pub concession: Concession<String>,
+}
+
+/// Task of a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// An instance moves.
+    Move(Relocation),
+    /// An instance moves to another node group, by these moves in turn, as one job.
+    Cross(Vec<Relocation>),
+    /// A node takes no more instances.
+    Drain,
+    /// A node takes instances again.
+    Undrain,
+    /// A node gets tags.
+    Tag,
+    /// A node loses tags.
+    Untag,
+    /// A node goes out of use.
+    SetOffline,
+    /// A node comes into use.
+    SetOnline,
+    /// A node's power goes off. Only if the cluster says that it holds no instance, just before.
+    PowerOff,
+    /// A node's power comes on.
+    PowerOn,
+    /// A node must answer the master before anything else happens to it.
+    Await,
+    /// The cluster must say that a node holds no instance.
+    ConfirmEmpty,
+    /// A node's power goes off and comes on again.
+    Reboot,
+    /// A person reboots the node that this program's commands run on: the master.
+    RebootByHand,
+    /// Both copies of an instance's disks become the same again.
+    Resync,
+    /// An instance is stopped.
+    Stop,
+    /// An instance is started.
+    Start,
+}
+
+impl Task {
+    /// Tells if it is done to an instance; otherwise to a node.
+    pub fn is_of_instance(&self) -> bool {
+        matches!(self, Task::Move(_) | Task::Cross(_) | Task::Stop | Task::Start | Task::Resync)
+    }
+
+    /// In words, with the name of what it is done to.
+    pub fn named(&self, name: impl Display) -> String {
+        match self {
+            Task::RebootByHand => format!("reboot {name}, the master node, by hand"),
+            task => format!("{} {name}", task.as_str()),
+        }
+    }
+
+    /// In words, before the name of what it is done to.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Task::Move(_) | Task::Cross(_) => "move",
+            Task::Drain => "drain",
+            Task::Undrain => "undrain",
+            Task::Tag => "tag",
+            Task::Untag => "untag",
+            Task::SetOffline => "set offline",
+            Task::SetOnline => "set online",
+            Task::PowerOff => "power off",
+            Task::PowerOn => "power on",
+            Task::Await => "wait for",
+            Task::ConfirmEmpty => "make sure that nothing is on",
+            Task::Reboot => "reboot",
+            Task::RebootByHand => "reboot by hand",
+            Task::Resync => "resync the disks of",
+            Task::Stop => "stop",
+            Task::Start => "start",
+        }
+    }
+}
+
+/// Memory and disks that a step moves.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Freight {
+    /// Memory that a live migration copies, in MiB; none if the instance does not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<i64>,
+    /// Disks that are copied when the secondary node is replaced, in MiB.
+    pub disk: i64,
+    /// True if the instance runs, and is stopped while its disks are copied.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stops: bool,
+    /// Names of the node groups that it touches.
+    pub groups: Vec<String>,
+}
+
+/// One step: what is done to what. Journals of older versions have `after` besides, of which jobsets tell enough.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkStep {
+    /// Full name of the instance or node.
+    pub subject: String,
+    /// The task.
+    pub task: Task,
+    /// Opcodes for Ganeti, in order; none if this program does the task itself.
+    pub opcodes: Vec<Opcode>,
+    /// Amounts that a move moves; older journals do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub freight: Option<Freight>,
+}
+
+impl WorkStep {
+    /// The step for a sentence.
+    pub fn described(&self) -> String {
+        match &self.task {
+            Task::Move(_) | Task::Cross(_) => format!("instance '{}'", self.subject),
+            task if task.is_of_instance() => format!("{} instance '{}'", task.as_str(), self.subject),
+            task => format!("{} node '{}'", task.as_str(), self.subject),
+        }
+    }
+
+    /// The step in words: the name alone for a move.
+    pub fn title(&self) -> String {
+        match &self.task {
+            Task::Move(_) | Task::Cross(_) => self.subject.clone(),
+            task => task.named(&self.subject),
+        }
+    }
+}
+
+impl WorkStep {
+    /// The moves that it consists of.
+    pub fn relocations(&self) -> &[Relocation] {
+        match &self.task {
+            Task::Move(relocation) => std::slice::from_ref(relocation),
+            Task::Cross(legs) => legs,
+            _ => &[],
+        }
+    }
+
+    /// The memory that its new primary node may lack until others have left it.
+    pub fn lacking(&self) -> Mib {
+        self.relocations().iter().map(|relocation| relocation.concession.memory()).sum()
+    }
+
+    /// Checks that Ganeti can have all names in it.
+    ///
+    /// # Errors
+    /// The first that it cannot have.
+    fn check_names(&self) -> Result<(), Impossible> {
+        let kind = if self.task.is_of_instance() { NameOf::Instance } else { NameOf::Node };
+        Name::of(kind, &self.subject)?;
+        self.opcodes.iter().try_for_each(Opcode::check_names)
+    }
+}
+
+/// The steps of a plan, in an order that respects what they depend on.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Work {
+    /// The steps.
+    pub steps: Vec<WorkStep>,
+    /// The jobsets. A set begins when the one before is done.
+    pub jobsets: Vec<Jobset>,
+    /// Edges for steps that do not go by jobsets: no more than some rule needs. By the step that waits,
+    /// then by the one that it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edges: Vec<Edge<EdgeReason<String>>>,
+}
+
+/// Why a step of a plan means nothing on a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("step {step}: there is no {kind} '{name}'")]
+pub struct Unknown {
+    /// Number of the step, from 1.
+    pub step: usize,
+    /// Instance or node.
+    pub kind: &'static str,
+    /// The name.
+    pub name: String,
+}
+
+impl Work {
+    /// The steps of the given jobsets, in their order, for a cluster whose names they get.
+    ///
+    /// # Errors
+    /// A name that Ganeti cannot have.
+    pub fn of(
+        cluster: &Cluster,
+        steps: &[Step],
+        jobsets: &[Jobset],
+        options: CheckOptions,
+    ) -> Result<Work, Impossible> {
+        let mut builder = Builder::default();
+        builder.moves(cluster, steps, jobsets, options);
+        builder.finish()
+    }
+
+    /// These steps, one by one, in these jobsets: with the opcodes, sizes and edges that they have on a cluster.
+    ///
+    /// # Errors
+    /// A name that Ganeti cannot have.
+    pub fn rebuilt(
+        cluster: &Cluster,
+        steps: &[Step],
+        jobsets: Vec<Jobset>,
+        options: CheckOptions,
+    ) -> Result<Work, Impossible> {
+        let steps_in_order: Vec<Jobset> = vec![(0..steps.len()).map(StepIdx::new).collect()];
+        let work = Work::of(cluster, steps, &steps_in_order, options)?;
+        Ok(Work { jobsets, ..work })
+    }
+
+    /// Work that touches different nodes, and can be done at the same time: the steps one
+    /// behind the other, the first jobsets together, the second ones, and so on.
+    pub fn side_by_side(all: impl IntoIterator<Item = Work>) -> Work {
+        let all: Vec<Work> = all.into_iter().collect();
+        let jobsets = side_by_side(all.iter().map(|work| (work.steps.len(), &work.jobsets[..])));
+        let (mut steps, mut edges) = (Vec::new(), Vec::new());
+        for work in all {
+            edges.extend(work.edges.into_iter().map(|edge| edge.behind(steps.len())));
+            steps.extend(work.steps);
+        }
+        Work { steps, jobsets, edges }
+    }
+
+    /// The moves among some steps on a cluster, for the checker.
+    ///
+    /// # Errors
+    /// The first that the cluster does not know.
+    pub fn steps_on(&self, cluster: &Cluster, wanted: &[StepIdx]) -> Result<Vec<Step>, Unknown> {
+        let names = ClusterNames::of(cluster);
+        let steps = wanted.iter().map(|at| (at.number(), self.step(*at)));
+        let moves = steps.map(|(number, step)| match &step.task {
+            Task::Move(relocation) => names.step(&step.subject, relocation, number).map(Some),
+            Task::Cross(legs) => names.crossing(&step.subject, legs, number).map(Some),
+            _ => Ok(None),
+        });
+        moves.filter_map(Result::transpose).collect()
+    }
+
+    /// All steps, in order.
+    pub fn all(&self) -> impl Iterator<Item = StepIdx> + use<> {
+        (0..self.steps.len()).map(StepIdx::new)
+    }
+
+    /// The step at a position.
+    ///
+    /// # Panics
+    /// If it has no such step.
+    pub fn step(&self, step: StepIdx) -> &WorkStep {
+        &self.steps[step.get()]
+    }
+
+    /// Fault of work that was read: positions that do not exist or come too late,
+    /// names that Ganeti cannot have.
+    pub fn fault(&self) -> Option<String> {
+        let count = self.steps.len();
+        let mut listed: Vec<StepIdx> = self.jobsets.iter().flatten().copied().collect();
+        listed.sort_unstable();
+        if !listed.iter().copied().eq((0..count).map(StepIdx::new)) {
+            return Some(format!("the jobsets do not list each of the {count} steps once"));
+        }
+        let mut jobset = vec![0; count];
+        for (number, set) in self.jobsets.iter().enumerate() {
+            set.iter().for_each(|step| jobset[step.get()] = number);
+        }
+        for Edge { before, after, .. } in &self.edges {
+            if before >= after || after.get() >= count {
+                return Some(format!("step {after} waits for step {before}"));
+            }
+            if jobset[before.get()] >= jobset[after.get()] {
+                return Some(format!(
+                    "step {after} waits for step {before}, which is in no jobset before its own"
+                ));
+            }
+        }
+        if !self.edges.is_sorted_by_key(|edge| (edge.after, edge.before)) {
+            return Some("what steps wait for is out of order".to_owned());
+        }
+        for (at, step) in self.steps.iter().enumerate() {
+            let by_ganeti = !matches!(
+                step.task,
+                Task::PowerOff | Task::PowerOn | Task::RebootByHand | Task::Await | Task::ConfirmEmpty
+            );
+            if step.opcodes.is_empty() && by_ganeti {
+                return Some(format!("step {} has no opcodes", at + 1));
+            }
+            if let Err(error) = step.check_names() {
+                return Some(format!("step {}: {error}", at + 1));
+            }
+        }
+        None
+    }
+}
