@@ -65,7 +65,7 @@
 //!   shares nothing with Ganeti's but ways to show names and the graph of what waits for what.
 //! * [`execute`]: carrying a plan out: a runner over one trait of job clients (LUXI, RAPI),
 //!   with a journal from which a run goes on after a crash, and plans in files ([`saved`](execute::saved)); repairs of which tags are the only memory ([`autorepair`](execute::autorepair)). docs/execution.md explains
-//!   the rules. What is planned for a cluster of Pacemaker is carried out by a [runner](execute::pacemaker) of its own, through the same journals.
+//!   the rules. What is planned for a cluster of Pacemaker is carried out by a [runner](pacemaker::execute) of its own, through the same journals.
 //! * [`report`]: showing it: tables and number formats that scripts know, saved
 //!   files, JSON documents, responses to Ganeti's master.
 //! * [`tools`]: one file or folder a tool: options, load, search, plan, report.
@@ -83,19 +83,16 @@
 
 #![deny(missing_docs)]
 
-pub mod execute;
-pub mod generate;
-pub mod input;
-pub mod load;
+pub use htools_ganeti::execute;
+pub use htools_ganeti::generate;
+pub use htools_ganeti::input;
+pub use htools_ganeti::load;
 pub use htools_model as model;
 pub mod pacemaker;
-pub use htools_plan as plan;
+pub use htools_ganeti::remote;
 pub use htools_model::redundancy;
-pub mod remote;
+pub use htools_plan as plan;
 pub mod report;
 pub use htools_model::score;
 pub mod search;
 pub mod tools;
-
-#[cfg(test)]
-mod testing;

@@ -11,6 +11,7 @@ mod choice;
 pub mod cib;
 mod clones;
 mod discovery;
+pub mod execute;
 pub mod fit;
 pub mod ganeti;
 mod guest;

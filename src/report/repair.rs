@@ -10,11 +10,11 @@ use super::why::node_text;
 use crate::model::autorepair::{
     Attended, DiskFault, DiskSide, RepairKind, RepairPermission, RepairResult, RepairStep, RepairTag, Visit,
 };
-use htools_model::words;
 use crate::model::shown::{printable, shown_name};
 use crate::model::{Cluster, DiskTemplate, Instance, Leg, Move, NodeIdx, Outage};
 use crate::plan::opcode::Opcode;
 use crate::search::repair::{Damage, LimitReached, NodeChoice, RepairCase, RepairDecision, RepairWay};
+use htools_model::words;
 
 /// Most characters of a tag: Ganeti takes no more than 128, files may hold any number.
 const LONGEST: usize = 1000;

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::model::{Concession, InstanceIdx, Move, NodeIdx, Placement};
     use crate::search::health::GroupHealth;
-    use crate::testing::cluster;
+    use htools_testkit::cluster;
 
     fn sample() -> Cluster {
         cluster(

@@ -13,7 +13,7 @@ pub mod rolling;
 pub mod squeeze;
 pub mod why;
 
+pub use crate::model::deadline::{Deadline, Stopped};
 pub use balance::tally::Tally;
 pub use balance::{BalanceOptions, Balancer, Effort};
-pub use crate::model::deadline::{Deadline, Stopped};
 pub use moves::MoveRules;

@@ -520,7 +520,7 @@ mod tests {
     fn who_is_stopped_for_a_copy_only_leaves_nodes_that_go() {
         use crate::model::Immobile;
         let nodes = ["n1|4096|0|3072|10240|9216|4|N|u|1", "n2|4096|0|4096|10240|10240|4|N|u|1"];
-        let mut cluster = crate::testing::cluster(&nodes, &["i|1024|1024|1|running|Y|n1||plain||1"], &[]);
+        let mut cluster = htools_testkit::cluster(&nodes, &["i|1024|1024|1|running|Y|n1||plain||1"], &[]);
         let count = |cluster: &Cluster, rules: &MoveRules| {
             Repertoire::of(cluster, &cluster.instances[0], false, rules).len(1)
         };

@@ -18,10 +18,10 @@ use std::rc::Rc;
 use std::str;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use htools_model::words;
 use crate::model::shown::{printable, printable_lines};
 use crate::report::metrics::Sheet;
 use crate::report::tone::Tone;
+use htools_model::words;
 
 words!(
     /// When lines have colours.

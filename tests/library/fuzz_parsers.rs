@@ -24,7 +24,7 @@ htools:iextags:service\n\n\
 |128,1,1024,1,1,1|128,1,512,1,1,1;1024,8,1048576,16,8,12|drbd,plain|4.0|32.0\n\
 g1|128,1,1024,1,1,1||drbd|1.0e-2|0x10\n";
 
-const IALLOCATOR: &str = include_str!("../../src/load/iallocator/example.json");
+const IALLOCATOR: &str = include_str!("../../crates/ganeti/src/load/iallocator/example.json");
 
 const MONITORING: &str = r#"[
 {"node":"n1","reports":[{"name":"cpu-avg-load","version":"B","format_version":1,"timestamp":1379507272000000000,

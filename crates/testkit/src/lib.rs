@@ -1,10 +1,14 @@
 //! Clusters for tests, from rows of text.
 
-use htools::load::merge::{MergeOptions, finish, merge};
-use htools::load::text;
-use htools::model::{Cluster, Mib};
-use htools::plan::graph::StepIdx;
-use htools::plan::jobset::Jobset;
+mod paper;
+
+use htools_ganeti::execute::{journal, lines};
+use htools_ganeti::load::merge::{MergeOptions, finish, merge};
+use htools_ganeti::load::text;
+use htools_model::{Cluster, Mib};
+use htools_plan::graph::StepIdx;
+use htools_plan::jobset::Jobset;
+pub use paper::Paper;
 
 /// The cluster that a text describes: rows of nodes, of instances and of cluster
 /// tags, in one group `g` with the default policy.

@@ -52,7 +52,7 @@ fn carry(key: CompiledKey, scope: KeyScope) -> CarriedKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::cluster;
+    use htools_testkit::cluster;
 
     #[test]
     fn those_that_run_carry_what_counts() {

@@ -238,7 +238,7 @@ pub(super) fn node_keys_of(keys: KeyTags) -> Vec<NodeKey> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::groups;
+    use htools_testkit::groups;
 
     #[test]
     fn tags_of_each_level_are_keys() {
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn loads_are_parts_of_processors() {
-        let mut cluster = crate::testing::cluster(
+        let mut cluster = htools_testkit::cluster(
             &["a|9000|0|9000|9000|9000|8|N|u|1|", "b|9000|0|9000|9000|9000|0|N|u|1|"],
             &["i|0|0|1|running|Y|a||ext|", "j|0|0|1|running|Y|a||ext|", "k|0|0|1|running|Y|b||ext|"],
             &[],

@@ -127,7 +127,7 @@ mod tests {
     use crate::model::Cluster;
     use crate::pacemaker::affinity::{FleetFigures, fleet_of, misplaced};
     use crate::plan::checker::{CheckOptions, check};
-    use crate::testing::cluster;
+    use htools_testkit::cluster;
 
     fn planned(cluster: &Cluster) -> (KeyRelocations, Draft) {
         let mut draft = Draft::of(cluster);

@@ -58,7 +58,7 @@ pub fn unmet(fleet: &Fleet) -> Vec<UnmetKey> {
 mod tests {
     use super::*;
     use crate::pacemaker::affinity::{FleetFigures, fleet_of};
-    use crate::testing::cluster;
+    use htools_testkit::cluster;
 
     #[test]
     fn wishes_that_the_node_does_not_meet_are_found() {

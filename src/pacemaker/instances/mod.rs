@@ -16,8 +16,8 @@ use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
 use super::working_set::WorkingSet;
 use crate::load::raw::{RawCluster, RawInstance};
-use htools_model::words;
 use crate::model::{DiskTemplate, InstanceIdx, Mib, NodeIdx, RunStatus};
+use htools_model::words;
 
 words!(
     /// Why a resource stays where it runs.

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use crate::report::check::Snapshot;
     use crate::search::health::GroupHealth;
-    use crate::testing::cluster;
+    use htools_testkit::cluster;
 
     fn checked(cluster: &Cluster) -> CheckResult {
         let health =

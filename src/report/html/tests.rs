@@ -15,7 +15,7 @@ use crate::report::timetable::Timetable;
 use crate::score::Board;
 use crate::search::BalanceOptions;
 use crate::search::balance::run;
-use crate::testing::cluster;
+use htools_testkit::cluster;
 
 const EVIL: &str = "<img src=x onerror=alert(1)>\"'&\u{1b}\u{202e}";
 

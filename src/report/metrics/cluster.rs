@@ -1,11 +1,11 @@
 //! What `hinfo` knows: scores, what nodes and groups have and use, and what fails N+1.
 
 use super::{Family, GroupLabels, Sheet, distinct_names};
-use htools_model::words;
 use crate::model::standby::is_standby;
 use crate::model::{Cluster, NodeIdx, Outage, RunStatus};
 use crate::report::info::{GroupInfo, Information};
 use crate::search::groups::status::Capacity;
+use htools_model::words;
 
 words!(
     /// What a node is used for.

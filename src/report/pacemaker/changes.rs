@@ -1,9 +1,9 @@
 //! What becomes of each resource.
 
 use super::transition::reason;
-use htools_model::words;
 use crate::pacemaker::working_set::RunCondition;
 use crate::pacemaker::{ResourceChange, ResourceChanges, ResourceIdx, WorkingSet};
+use htools_model::words;
 
 words!(
     /// What is done with a resource, in a word.

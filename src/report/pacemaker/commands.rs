@@ -1,10 +1,10 @@
 //! What an administrator types to have a cluster changed: for Pacemaker's own programs, or the shells around it.
 
-use htools_model::words;
 use crate::model::shown::shown_name;
 use crate::pacemaker::cib::change::{CibChange, LocationPin};
 use crate::plan::names::is_host;
 use crate::plan::shell::{in_apostrophes, quoted};
+use htools_model::words;
 
 words!(
     /// Whose commands are written.

@@ -65,7 +65,7 @@ impl CapacityShare {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::cluster;
+    use htools_testkit::cluster;
 
     #[test]
     fn the_three_shares_are_the_capacity() {

@@ -140,7 +140,7 @@ impl Totals {
 mod tests {
     use super::*;
     use crate::load::merge::{NodeOptions, apply_node_options};
-    use crate::testing::cluster;
+    use htools_testkit::cluster;
 
     fn pair() -> Cluster {
         let nodes = ["a|4000|500|2500|9000|8000|4|M|u|2", "b|4000|500|3500|9000.5|8000|4|Y|u|3"];

@@ -1,7 +1,7 @@
 use super::*;
 use crate::model::{FailCounts, Mib};
 use crate::search::fill::FillGround;
-use crate::testing::cluster;
+use htools_testkit::cluster;
 
 const SETTINGS: FillSettings = FillSettings {
     template: DiskTemplate::Plain,

@@ -59,7 +59,7 @@ mod tests {
     use crate::score::TABLE;
     use crate::search::BalanceOptions;
     use crate::search::balance::run;
-    use crate::testing::cluster;
+    use htools_testkit::cluster;
 
     fn sample() -> Cluster {
         cluster(

@@ -175,7 +175,7 @@ mod tests {
     use crate::model::{Disk, DiskTemplate, InstanceDetails, Mib};
     use crate::redundancy::global::{Departures, Scope};
     use crate::search::place::{Targets, best_on};
-    use crate::testing::shared;
+    use htools_testkit::shared;
     use proptest::prelude::*;
 
     /// How often bounds told, and how often a node could not be emptied.

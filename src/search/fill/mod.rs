@@ -246,7 +246,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::testing::cluster;
+    use htools_testkit::cluster;
 
     #[test]
     fn preparations_end_with_the_time() {

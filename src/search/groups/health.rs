@@ -1,9 +1,9 @@
 //! How a group is.
 
-use htools_model::words;
 use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
 use crate::redundancy::global::{self, Departures};
 use crate::redundancy::n_plus_one::Failures;
+use htools_model::words;
 
 words!(
     /// The health of a group in one word; what is worse is more.

@@ -25,7 +25,7 @@ use crate::plan::opcode::job;
 use crate::plan::work::Work;
 use crate::search::why::{GroupBar, GroupWhy, Hold};
 use crate::search::{Deadline, Stopped};
-use crate::testing::groups;
+use htools_testkit::groups;
 
 /// Nodes of groups that are called as the first letter of the node, each with this much free
 /// memory; with a `-` before the name the node is offline.

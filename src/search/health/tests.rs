@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::search::{BalanceOptions, Deadline, Stopped};
-use crate::testing::cluster;
+use htools_testkit::cluster;
 
 fn group_health(cluster: &Cluster) -> GroupHealth {
     GroupHealth::of(cluster, GroupIdx::new(0), true)

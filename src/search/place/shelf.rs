@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use crate::model::{Disk, DiskTemplate, InstanceDetails, Ledger, Mib, Placement};
     use crate::score::Touched;
-    use crate::testing::shared;
+    use htools_testkit::shared;
     use proptest::prelude::*;
 
     fn instance(memory: i64, vcpus: i64) -> Instance {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::Outage;
-use crate::testing::groups;
+use htools_testkit::groups;
 
 const P: &str = "ganeti:watcher:autorepair:";
 const NOW: i64 = 1_795_250_944;

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::testing::cluster;
+use htools_testkit::cluster;
 
 /// Lists of neighbours with repetitions and loops, as instances make them.
 fn graph(size: usize, edges: &[(usize, usize)]) -> ConflictGraph {

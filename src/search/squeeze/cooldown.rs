@@ -20,7 +20,7 @@ pub fn switched_lately(cluster: &Cluster, now: u64, cooldown: Duration) -> Vec<N
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::cluster;
+    use htools_testkit::cluster;
 
     #[test]
     fn tags_tell_when() {

@@ -44,7 +44,7 @@ mod tests {
     use super::super::tests::group;
     use super::super::*;
     use super::*;
-    use crate::testing::cluster;
+    use htools_testkit::cluster;
 
     /// Nodes of one or two spindles, and instances that weigh much.
     fn crowded() -> impl Strategy<Value = (Cluster, Vec<NodeIdx>)> {

@@ -11,7 +11,7 @@ use super::*;
 use crate::model::known_tags::STANDBY_SIZE;
 use crate::model::standby::NodeSize;
 use crate::redundancy::global::Departures;
-use crate::testing::cluster;
+use htools_testkit::cluster;
 
 pub(super) fn group() -> GroupIdx {
     GroupIdx::new(0)

@@ -4,7 +4,6 @@
 //! Nothing here carries a plan out, answers a question, loosens a rule or names a file that is run or written: what is
 //! done, and where, is said on the command line.
 
-use htools_model::words;
 use crate::tools::cli::{OptionDef, Spec};
 use crate::tools::options::affinity::AFFINITY;
 use crate::tools::options::catalogue::{
@@ -16,6 +15,7 @@ use crate::tools::options::pace::{
     BANDWIDTH, MAX_DURATION, MAX_IN_PER_NODE, MAX_OUT_PER_NODE, MAX_PARALLEL, MAX_PER_GROUP, MAX_SYNCS,
     ON_FAILURE, STREAM, SYNC_RATE, UNTIL,
 };
+use htools_model::words;
 
 words!(
     /// Where a key stands, unless it is for one tool only.

@@ -18,11 +18,11 @@ use super::options::{Options, TypedOption, one_form};
 use super::output::Output;
 use super::{ExitStatus, ahead, execution, source};
 use crate::load::Detail;
-use htools_model::words;
 use crate::model::shown::shown_name;
 use crate::search::groups::RegroupOptions;
 use crate::search::groups::balance::GroupBalanceOptions;
 use crate::search::groups::load::LoadSource;
+use htools_model::words;
 
 words!(
     /// What `hgroup` can do.

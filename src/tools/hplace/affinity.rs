@@ -7,7 +7,6 @@ use anyhow::{Context, bail, ensure};
 use super::attributes;
 use super::cluster::opened;
 use super::run::no_forms_but;
-use crate::execute::pacemaker::SIZE;
 use crate::input::encoding::decode;
 use crate::input::local::read_limited;
 use crate::load::merge::apply_node_options;
@@ -18,6 +17,7 @@ use crate::model::shown::printable;
 use crate::pacemaker::affinity::{
     ChoiceDetail, Fleet, FleetFigures, Misplaced, document, fleet_of, misplaced, place_all,
 };
+use crate::pacemaker::execute::SIZE;
 use crate::report::check::problems::tag_text;
 use crate::report::json;
 use crate::report::pacemaker::affinity::AffinityResult;

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::execute::pacemaker::{CibClient, SIZE, Suite};
 use crate::input::compressed::unpacked;
 use crate::input::encoding::decode;
 use crate::input::local::read_limited;
@@ -14,6 +13,7 @@ use crate::load::merge::apply_node_options;
 use crate::model::shown::printable;
 use crate::pacemaker::cib::GuestReading;
 use crate::pacemaker::cib::change::dated;
+use crate::pacemaker::execute::{CibClient, SIZE, Suite};
 use crate::pacemaker::working_set::{Outside, QuorumPolicy, WorkingSet};
 use crate::pacemaker::{AllocationScore, cib, ganeti};
 use crate::tools::options::{Options, PlacementOptions};

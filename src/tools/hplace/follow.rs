@@ -10,13 +10,13 @@ use anyhow::{Context, bail, ensure};
 use super::carry::ProposedChange;
 use super::run::status;
 use crate::execute::journal::{self, Journal, JournalForm};
-use crate::execute::pacemaker::{
-    CibClient, CibEvent, CibHeader, CibHost, CibRead, CibRunner, CibTask, SCHEMA, Suite, TaskState,
-};
 use crate::execute::signals::{SignalWish, Signals};
 use crate::execute::{ClusterId, Ending};
 use crate::model::shown::shown_name;
 use crate::pacemaker::cib::change::CibChange;
+use crate::pacemaker::execute::{
+    CibClient, CibEvent, CibHeader, CibHost, CibRead, CibRunner, CibTask, SCHEMA, Suite, TaskState,
+};
 use crate::pacemaker::pinning::ExpectedPlace;
 use crate::pacemaker::{WorkingSet, cib, place, transition};
 use crate::report::pacemaker::carried;

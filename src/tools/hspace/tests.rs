@@ -4,9 +4,9 @@ use super::request::FillRequest;
 use super::*;
 use crate::model::{Cluster, DiskTemplate, Mib};
 use crate::search::fill::Size;
-use crate::testing::cluster;
 use crate::tools::cli::Stop;
 use crate::tools::cli::testing::{self, words};
+use htools_testkit::cluster;
 
 fn parsed(args: &[&str]) -> Options {
     testing::parsed(&SPEC, args)

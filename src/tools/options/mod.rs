@@ -24,7 +24,6 @@ use crate::generate::ClusterSpec;
 use crate::load::Detail;
 use crate::load::merge::{MergeOptions, NodeOptions};
 use crate::load::units::parse_size;
-use htools_model::words;
 use crate::model::metrics::{AFFINITY, named};
 use crate::model::{DiskTemplate, Mib, WeightError, Weights};
 use crate::pacemaker::optimal::ThenGoal;
@@ -41,6 +40,7 @@ use crate::search::fill::Size;
 use crate::search::health::Severities;
 use crate::search::rolling::RollingOptions;
 use crate::search::squeeze::Reach;
+use htools_model::words;
 
 /// Which Pacemaker cluster is placed, how, and what of it is shown.
 #[derive(Debug, Clone, Default, PartialEq)]

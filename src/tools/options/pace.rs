@@ -7,9 +7,9 @@ use jiff::{Span, ZonedDateTime};
 
 use super::some;
 use crate::execute::journal::OnFailure;
-use htools_model::words;
 use crate::tools::cli::option::ArgumentKind::{Choices, File, Float, Integer, Text};
 use crate::tools::cli::{Given, OptionDef, ValueError};
+use htools_model::words;
 
 words!(
     /// What a plan is shown as.

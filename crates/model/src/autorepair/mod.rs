@@ -18,8 +18,8 @@ pub use self::permission::{RepairPermission, permission};
 pub use self::repair_step::{DiskSide, RepairNote, RepairStep};
 pub use self::visit::{Attended, Visit};
 use super::JobId;
-use crate::words;
 use super::known_tags::AUTOREPAIR;
+use crate::words;
 
 words!(
     /// What a repair does. A permission for one is a permission for those before it.

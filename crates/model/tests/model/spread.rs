@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use htools_model::{Cluster, Draft, NodeIdx, Placement, TagId};
 use htools_model::score::Board;
+use htools_model::{Cluster, Draft, NodeIdx, Placement, TagId};
 use htools_testkit::cluster;
 
 #[test]

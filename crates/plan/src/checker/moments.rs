@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::state::ReplayedCluster;
 use super::{CheckOptions, Checker, Fault, Replay, Violation, violation};
-use htools_model::{Cluster, Leg, NodeIdx, Placement, Step};
 use crate::graph::StepIdx;
+use htools_model::{Cluster, Leg, NodeIdx, Placement, Step};
 
 /// Event of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 //! steps do not make it so, a step follows all before it, as in the plan, in which the rule holds. Steps between nodes
 //! with room to spare change nothing about the reserve; they need no order among each other.
 
-use htools_model::{Class, Cluster, GroupIdx, GroupReserve, InstanceIdx, NodeIdx, Step};
 use crate::graph::StepIdx;
+use htools_model::{Class, Cluster, GroupIdx, GroupReserve, InstanceIdx, NodeIdx, Step};
 
 /// A group, and the steps so far that change its reserve.
 pub(super) struct TouchedGroup {

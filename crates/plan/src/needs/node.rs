@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::surplus::Choice;
 use super::touch::{NodeTouch, Role, Scarce, TouchAmounts};
-use htools_model::units::trunc_to_i64;
-use htools_model::{Cluster, Mib, NodeIdx, NodeSpec, TagId};
 use crate::checker::{NodeFigures, ReplayedCluster};
 use crate::graph::{EdgeReason, Precedence, StepIdx, StepSet};
+use htools_model::units::trunc_to_i64;
+use htools_model::{Cluster, Mib, NodeIdx, NodeSpec, TagId};
 
 /// Room that a step must find on its node, in every order.
 #[derive(Debug, Clone, Copy)]

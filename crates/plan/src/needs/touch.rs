@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use htools_model::{Cluster, Instance, InstanceIdx, Leg, Move, NodeIdx, Placement, Step, TagId};
 use crate::graph::StepIdx;
+use htools_model::{Cluster, Instance, InstanceIdx, Leg, Move, NodeIdx, Placement, Step, TagId};
 
 /// Something that a node has only so much of, as the rules count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

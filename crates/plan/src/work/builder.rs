@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 
 use super::{Freight, Relocation, Task, Work, WorkStep};
-use htools_model::{Cluster, Concession, Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
 use crate::checker::CheckOptions;
 use crate::graph::{Edge, EdgeReason, Graph, Precedence, StepIdx, Strength};
 use crate::jobset::Jobset;
 use crate::names::Impossible;
 use crate::needs;
 use crate::opcode::{Opcode, step_job};
+use htools_model::{Cluster, Concession, Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
 
 /// Work that is put together, stage by stage. By jobsets, a step waits for the last ones before it that touch
 /// one of its nodes, and for the stage before; by edges, for what is done to its nodes before, and for what it

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use htools::search::moves::{MoveRules, perform};
+use htools::search::{BalanceOptions, Balancer};
 use htools_model::{Cluster, Concession, Draft, Instance, Move, Placement, Step};
 use htools_plan::arrival::{End, Missed, NodeFlags};
 use htools_plan::checker::CheckOptions;
@@ -9,8 +11,6 @@ use htools_plan::graph::StepIdx;
 use htools_plan::jobset::jobsets;
 use htools_plan::opcode::{Opcode, PowerCommand};
 use htools_plan::work::{Builder, Relocation, Task, Work, WorkStep};
-use htools::search::moves::{MoveRules, perform};
-use htools::search::{BalanceOptions, Balancer};
 use htools_testkit::cluster;
 
 /// Twelve instances on the first two of four nodes.

@@ -67,7 +67,7 @@ impl AlikeInstances {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::cluster;
+    use htools_testkit::cluster;
 
     #[test]
     fn the_first_of_alike_instances_counts() {

@@ -216,7 +216,7 @@ mod tests {
     use super::super::lanes::amounts;
     use super::*;
     use crate::score::Board;
-    use crate::testing::cluster;
+    use htools_testkit::cluster;
 
     #[test]
     fn boxes_hold_all_their_instances() {

@@ -4,11 +4,11 @@ use rayon::prelude::*;
 
 use super::arrangement::Arrangement;
 use super::terrain::{NOWHERE, Seat, SlotStanding};
-use htools_model::words;
 use crate::model::{Cluster, Draft, Instance, InstanceIdx, Mirroring, NodeIdx};
 use crate::search::balance::{BalanceOptions, is_on_offline};
 use crate::search::moves::{Refusal, Trial};
 use crate::search::why::Hold;
+use htools_model::words;
 
 words!(
     /// What is wrong.

@@ -8,7 +8,7 @@ use super::super::*;
 use super::Harm;
 use crate::model::{Instance, Rule};
 use crate::search::squeeze::tests::{group, run};
-use crate::testing::cluster;
+use htools_testkit::cluster;
 
 const TAGS: [&str; 4] =
     ["htools:iextags:svc", "htools:nlocation:power", "htools:desiredlocation:power", "htools:migration:hv"];

@@ -10,7 +10,7 @@ use crate::model::units::trunc_to_i64;
 use crate::model::{DiskTemplate, Mib};
 use crate::redundancy::global;
 use crate::report::text::whole_cluster_text;
-use crate::testing::cluster;
+use htools_testkit::cluster;
 
 /// A cluster as a source would give it. Saved states keep the free memory that nodes had
 /// at first; a source measures it.

@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 use super::Departures;
 use super::figures::Figures;
 use super::outlook::Outlook;
-use crate::{
-    Bar, Class, Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec, NodeState, Place,
-    Rule, Strictness, TagArrival,
-};
 use crate::score::batch::{ChangedState, Scorer};
 use crate::score::interval::{Interval, Running};
 use crate::score::metrics::lanes;
 use crate::score::{Board, Touched};
+use crate::{
+    Bar, Class, Cluster, DiskCheck, Instance, InstanceIdx, Ledger, Mib, NodeIdx, NodeSpec, NodeState, Place,
+    Rule, Strictness, TagArrival,
+};
 
 /// An instance that finds no place when its node is lost.
 #[derive(Debug, Clone, PartialEq)]

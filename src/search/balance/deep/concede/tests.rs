@@ -5,7 +5,7 @@ use crate::plan::graph::Strength;
 use crate::plan::jobset::jobsets;
 use crate::plan::work::{Task, Work};
 use crate::search::balance::{BalanceOptions, Concessions};
-use crate::testing::cluster;
+use htools_testkit::cluster;
 
 /// A node of 4,096 MiB, all but `free` of which instances take.
 fn node(name: &str, free: i64) -> String {

@@ -1,0 +1,160 @@
+//! The state of the disks of instances, as their nodes tell it: nobody else knows whether a copy is good.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::client::JobClient;
+use super::host::RunHost;
+use super::job::{Job, JobId, JobMark, JobStatus, RunInfo, Watched};
+use crate::remote::CallError;
+use htools_model::autorepair::{DiskFault, DiskSight};
+use htools_plan::graph::StepIdx;
+use htools_plan::opcode::Opcode;
+
+/// Most instances that one job asks about: it waits for whoever changes one of them.
+const MOST_IN_JOB: usize = 25;
+/// Ganeti's number for a copy that cannot be used.
+const FAULTY: u64 = 4;
+/// And of one that is being made.
+const SYNCING: u64 = 2;
+
+/// State of disks, as far as it was found out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DiskSurvey {
+    /// Faults, by the full names of instances.
+    pub faults: HashMap<String, DiskFault>,
+    /// Of which nothing was heard.
+    pub unknown: Vec<String>,
+}
+
+/// Asks about the disks of instances, for at most so long; what does not answer by then is unknown, and is no longer asked.
+///
+/// # Errors
+/// If Ganeti cannot be asked at all.
+pub fn survey(
+    client: &mut dyn JobClient,
+    around: &mut dyn RunHost,
+    run: &RunInfo,
+    instances: &[String],
+    at_most: Duration,
+) -> Result<DiskSurvey, CallError> {
+    let size = if client.joins_opcodes() { MOST_IN_JOB } else { 1 };
+    let mut found = DiskSurvey::default();
+    let mut asked: Vec<(Watched, &[String])> = Vec::new();
+    for (part, names) in instances.chunks(size).enumerate() {
+        let opcodes = [Opcode::query_data(names)];
+        let job = Job { opcodes: &opcodes, mark: JobMark { step: StepIdx::new(0), part }, depends: None };
+        match client.submit(run, &[job])?.pop() {
+            Some(Ok(id)) => asked.push((Watched { id, status: JobStatus::Queued }, names)),
+            _ => found.unknown.extend_from_slice(names),
+        }
+    }
+    let end = around.now() + at_most;
+    loop {
+        let open: Vec<Watched> =
+            asked.iter().map(|(job, _)| *job).filter(|job| !job.status.is_final()).collect();
+        let Ok(left) = end.duration_since(around.now()) else { break };
+        if open.is_empty() {
+            break;
+        }
+        for (id, state) in client.next_change(&open, left)? {
+            let job = asked.iter_mut().find(|(job, _)| job.id == id);
+            // one that has left the queue says nothing more
+            job.into_iter().for_each(|(job, _)| job.status = state.status.unwrap_or(JobStatus::Canceled));
+        }
+    }
+    for (job, names) in asked {
+        if !job.status.is_final() {
+            // it may have begun; its answer is of no use
+            let _ = client.cancel(job.id);
+        }
+        let told = if job.status == JobStatus::Success { told(client, job.id)? } else { Value::Null };
+        for name in names {
+            match told.get(name).and_then(sights) {
+                None => found.unknown.push(name.clone()),
+                Some(disks) => found.faults.extend(DiskFault::of(&disks).map(|fault| (name.clone(), fault))),
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Answers of a job, by instance.
+fn told(client: &mut dyn JobClient, id: JobId) -> Result<Value, CallError> {
+    Ok(client.results(id)?.into_iter().next().unwrap_or_default())
+}
+
+/// The disks of an instance.
+fn sights(instance: &Value) -> Option<Vec<DiskSight>> {
+    instance.get("disks")?.as_array()?.iter().map(sight).collect()
+}
+
+/// One disk: where both nodes say of it, and of the volumes below it: path, numbers, how far it is in per cent and
+/// seconds, whether it is degraded, and how the local copy is.
+fn sight(disk: &Value) -> Option<DiskSight> {
+    let [primary, secondary] = ["pstatus", "sstatus"].map(|side| disk.get(side));
+    let (primary, secondary) = (primary?, secondary?);
+    let state = |copy: &Value| copy.get(6).and_then(Value::as_u64);
+    let below = disk.get("children")?.as_array()?;
+    let lacks = |side: &str| below.iter().any(|volume| volume.get(side).is_some_and(Value::is_null));
+    // a node where the disk is not in use, or that does not answer, says nothing; then there is nothing to be done about it here
+    if primary.is_null() {
+        return Some(DiskSight::default());
+    }
+    let syncs = primary.get(3).is_some_and(|done| !done.is_null()) || state(primary) == Some(SYNCING);
+    Some(DiskSight {
+        primary_lost: state(primary) == Some(FAULTY) || lacks("pstatus"),
+        secondary_lost: state(secondary) == Some(FAULTY) || lacks("sstatus"),
+        degraded: primary.get(5)?.as_bool()? && !syncs,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// As a real master told of copies that were broken on purpose.
+    #[test]
+    fn what_nodes_say_of_disks() {
+        let volume = json!(["/dev/xenvg/d", 253, 1, null, null, false, 1]);
+        let copy = |degraded: bool, state: u64| json!(["/dev/drbd0", 147, 0, null, null, degraded, state]);
+        let disk = |primary: Value, secondary: Value, volumes: [Value; 2]| {
+            let [p, s] = volumes;
+            json!({"pstatus": primary, "sstatus": secondary, "children": [{"pstatus": p, "sstatus": s}]})
+        };
+        let both = || [volume.clone(), volume.clone()];
+        let syncing = json!(["/dev/drbd0", 147, 0, 17.5, 100, true, 1]);
+        for (disk, fault) in [
+            (disk(copy(false, 1), copy(false, 1), both()), None),
+            // being mended
+            (disk(syncing, copy(true, 2), both()), None),
+            // down on the other node
+            (disk(copy(true, 1), json!(null), both()), Some(DiskFault::Apart)),
+            // detached there
+            (disk(copy(false, 1), copy(true, 4), both()), Some(DiskFault::SecondaryLost(vec![0]))),
+            // its volumes are gone
+            (
+                disk(copy(true, 1), json!(null), [volume.clone(), json!(null)]),
+                Some(DiskFault::SecondaryLost(vec![0])),
+            ),
+            (disk(copy(true, 4), copy(false, 1), both()), Some(DiskFault::PrimaryLost(vec![0]))),
+            (disk(copy(true, 4), copy(true, 4), both()), Some(DiskFault::BothLost)),
+            // not in use
+            (disk(json!(null), json!(null), both()), None),
+        ] {
+            let told = json!({"disks": [disk]});
+            assert_eq!(DiskFault::of(&sights(&told).unwrap()), fault, "{told}");
+        }
+        for wrong in
+            [json!({}), json!({"disks": 1}), json!({"disks": [{}]}), json!({"disks": [{"pstatus": []}]})]
+        {
+            assert_eq!(sights(&wrong), None, "{wrong}");
+        }
+        let second = json!({"disks": [disk(copy(false, 1), copy(false, 1), both()), disk(copy(false, 1), copy(true, 4), both())]});
+        assert_eq!(DiskFault::of(&sights(&second).unwrap()), Some(DiskFault::SecondaryLost(vec![1])));
+    }
+}

@@ -1,0 +1,197 @@
+//! The journal of a run: a file with one JSON object a line, written before and after
+//! every submission, from which the run can go on after a crash.
+//!
+//! The first line holds the plan, each of the others one event. Every line ends with
+//! a check sum over itself and all lines before it, so that a line that was changed or
+//! removed is noticed. A last line without its end was never written: what it would have told is
+//! asked of the cluster.
+
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+pub use read::{JournalError, JournalForm, LineError, Read, go_on, open, parse, read, read_ours};
+pub use write::Journal;
+
+use super::client::ClusterId;
+use super::job::{JobId, JobMark, JobStatus, RunInfo};
+use htools_model::words;
+use htools_plan::stream::StreamLimits;
+use htools_plan::work::Work;
+
+/// The form of journals that this version reads and writes.
+pub const SCHEMA: &str = "htools.journal-1";
+
+words!(
+    /// Fate of the other steps when one fails.
+    #[derive(Serialize, Deserialize, Default)]
+    #[serde(rename_all = "lowercase")]
+    pub OnFailure, "way to go on after a failure" {
+        /// No other step begins.
+        #[default]
+        Stop = "stop",
+        /// Steps that must follow it are dropped, and the rest goes on.
+        Continue = "continue",
+        /// No other step begins; then another plan is made.
+        Replan = "replan",
+    }
+);
+
+/// Pace of a run that does not go by jobsets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamPace {
+    /// Limits of what is under way at the same time.
+    pub limits: StreamLimits,
+    /// Fate of the other steps after a failure.
+    pub on_failure: OnFailure,
+}
+
+/// Content of the first line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// [`SCHEMA`].
+    pub journal: String,
+    /// The cluster that the plan is for.
+    pub cluster: ClusterId,
+    /// The part that all jobs have in common.
+    pub run: RunInfo,
+    /// The newest job before the run.
+    pub after: JobId,
+    /// True if a step is one job; otherwise each of its opcodes is one.
+    pub joins_opcodes: bool,
+    /// UUID of the group that the plan is for.
+    pub group: String,
+    /// True if the plan was made with `--ignore-soft-errors`.
+    pub ignore_soft_errors: bool,
+    /// `--keep-reserve` of whoever made the plan, if that was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_reserve: Option<usize>,
+    /// Pace of the run; jobset by jobset if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<StreamPace>,
+    /// The plan.
+    pub work: Work,
+}
+
+impl Header {
+    /// The number of jobs of each step; 1 for what this program does itself.
+    pub fn parts(&self) -> impl Iterator<Item = usize> {
+        self.work.steps.iter().map(|step| if self.joins_opcodes { 1 } else { step.opcodes.len().max(1) })
+    }
+
+    /// Fault of a header that was read.
+    fn fault(&self) -> Option<String> {
+        if self.journal != SCHEMA {
+            return Some(format!("it is a '{}', not a '{SCHEMA}'", self.journal));
+        }
+        self.work.fault()
+    }
+}
+
+/// Content of the other lines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Record {
+    /// These jobs are about to be submitted.
+    Submitting {
+        /// Which.
+        jobs: Vec<JobMark>,
+    },
+    /// A job got a number.
+    Submitted {
+        /// Which.
+        mark: JobMark,
+        /// Its number.
+        job: JobId,
+    },
+    /// These jobs surely did not reach Ganeti.
+    Absent {
+        /// Which.
+        jobs: Vec<JobMark>,
+    },
+    /// Ganeti refused these jobs.
+    Refused {
+        /// Which.
+        jobs: Vec<JobMark>,
+        /// Ganeti's reason.
+        why: String,
+    },
+    /// A job came to its end.
+    Ended {
+        /// Which.
+        mark: JobMark,
+        /// Its number.
+        job: JobId,
+        /// How.
+        status: JobStatus,
+        /// The words of its failed opcode.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+        /// Time that it ran, in milliseconds, if that was seen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        took: Option<u64>,
+        /// Position of the opcode that failed while it was carried out; none if it failed before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed_opcode: Option<usize>,
+    },
+    /// A job failed for a reason that passes, and will be submitted again.
+    Again {
+        /// Which.
+        mark: JobMark,
+    },
+    /// This program has done its own part.
+    Performed {
+        /// Which.
+        mark: JobMark,
+    },
+    /// This program could not do its own part.
+    Failed {
+        /// Which.
+        mark: JobMark,
+        /// Why.
+        why: String,
+    },
+    /// A job is no longer in Ganeti's queue.
+    Gone {
+        /// Which.
+        mark: JobMark,
+        /// Its number.
+        job: JobId,
+        /// True unless it was last seen before it began; older journals do not say.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        begun: bool,
+    },
+    /// The run was taken up again.
+    Resumed {
+        /// Milliseconds since 1970.
+        at: u64,
+    },
+    /// The program ended in order.
+    Closed {
+        /// Milliseconds since 1970.
+        at: u64,
+        /// How, in a word.
+        ending: String,
+    },
+}
+
+/// Source of a line's check sum: this line and all before it.
+#[derive(Debug, Clone, Default)]
+struct Chain {
+    last: String,
+}
+
+impl Chain {
+    /// The check sum of the next line: half of SHA-256, in hexadecimal digits.
+    fn next(&mut self, text: &str) -> String {
+        let digest = Sha256::new().chain_update(&self.last).chain_update(text).finalize();
+        self.last = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        self.last.clone()
+    }
+}

@@ -1,0 +1,262 @@
+//! Reading journals.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::fs::OFlags;
+use serde::de::DeserializeOwned;
+
+use super::{Chain, Header, Journal, Record};
+use crate::execute::job::JobId;
+use crate::execute::lines::{DurableFile, LineFile, Store};
+use crate::execute::state::{RecordError, State};
+use crate::input::LoadError;
+use crate::input::local::{Readers, check_ours, read_limited, read_regular};
+use htools_model::shown::{printable, shown_source};
+use htools_plan::durations::Measured;
+
+/// The largest journal that is read: some hundred thousand steps.
+const MOST: u64 = 256 << 20;
+
+/// Why a journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// It is no file that may be read for this.
+    #[error(transparent)]
+    Refused(#[from] LoadError),
+    /// It cannot be read.
+    #[error("{path}: cannot be read")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another program is at work with it.
+    #[error("{path}: another program carries out this run at this moment")]
+    InUse {
+        /// The file.
+        path: String,
+    },
+    /// It is cut off, was changed, or is no journal.
+    #[error("{path}, line {line}: {problem}")]
+    Damaged {
+        /// The file.
+        path: String,
+        /// Number of the line, from 1.
+        line: usize,
+        /// The problem there.
+        problem: String,
+    },
+}
+
+/// Fault of a line of a journal.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// Some byte is no part of a character.
+    #[error("it is not valid UTF-8")]
+    NotText,
+    /// There is no line at all.
+    #[error("it is empty")]
+    Empty,
+    /// The end of the first one is missing.
+    #[error("the line is cut off; if this was to become a journal, nothing was submitted")]
+    CutOff,
+    /// Nothing tells whether it is whole.
+    #[error("there is no check sum")]
+    NoSum,
+    /// It is not what was written.
+    #[error("the check sum is wrong: this line or the one before it was changed or removed")]
+    WrongSum,
+    /// It was written by something else.
+    #[error("not a record of a journal: {0}")]
+    NoRecord(#[from] serde_json::Error),
+    /// The plan of the first line makes no sense.
+    #[error("{0}")]
+    Plan(String),
+    /// It cannot follow on the lines before it.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The same in another kind of journal, in words.
+    #[error("{0}")]
+    OutOfTurn(String),
+}
+
+/// State that the lines of a kind of journals come to.
+pub trait JournalForm: Sized {
+    /// Content of the first line.
+    type Header: DeserializeOwned;
+    /// Content of each other line.
+    type Record: DeserializeOwned;
+
+    /// Before anything happened.
+    ///
+    /// # Errors
+    /// The header makes no sense.
+    fn begin(header: Self::Header) -> Result<Self, LineError>;
+
+    /// Takes note of the line with this number.
+    ///
+    /// # Errors
+    /// It cannot follow on the lines before it.
+    fn take(&mut self, number: usize, record: Self::Record) -> Result<(), LineError>;
+}
+
+/// Content of a journal.
+pub struct Read {
+    /// The plan and what belongs to it.
+    pub header: Header,
+    /// State of the run.
+    pub state: State,
+    /// Times that jobs ran, in milliseconds, as far as they were seen.
+    pub times: HashMap<JobId, u64>,
+    /// The number of lines.
+    pub lines: usize,
+}
+
+impl Read {
+    /// The steps of one job that ended well, and how long that took.
+    pub fn measured(&self) -> impl Iterator<Item = Measured<'_>> {
+        let steps = self.state.steps().filter(|step| self.state.is_done(*step));
+        let times = steps.filter_map(|step| {
+            let parts = self.state.step(step);
+            let took = parts.iter().map(|part| self.times.get(&part.job()?)).collect::<Option<Vec<_>>>()?;
+            Some((step, Duration::from_millis(took.into_iter().sum())))
+        });
+        times.map(|(step, took)| Measured { step: self.header.work.step(step), took })
+    }
+}
+
+/// Reads a journal to learn from it; another program may be writing it.
+///
+/// # Errors
+/// Faults of the file or its content, with their place.
+pub fn read(path: &Path) -> Result<Read, JournalError> {
+    read_of(path, Readers::Anyone)
+}
+
+/// Reads a journal that decides what is done.
+///
+/// # Errors
+/// As of [`read`]; others can write to the file, or own it.
+pub fn read_ours(path: &Path) -> Result<Read, JournalError> {
+    read_of(path, Readers::AnyoneNoWriters)
+}
+
+fn read_of(path: &Path, readers: Readers) -> Result<Read, JournalError> {
+    let bytes = read_regular(path, MOST, readers)?;
+    parse(&bytes).map_err(|(line, problem)| damaged(&shown_source(&path.to_string_lossy()), line, &problem))
+}
+
+/// Reads a journal, to go on writing it.
+///
+/// # Errors
+/// Faults of the file or its content, with their place; others can write to the file, or own it.
+pub fn open<F: JournalForm>(path: &Path) -> Result<(F, Journal), JournalError> {
+    let shown = shown_source(&path.to_string_lossy());
+    let unreadable = |source| JournalError::Unreadable { path: shown.clone(), source };
+    // the end of a pipe might never come
+    let at_once = OFlags::NONBLOCK.bits().cast_signed();
+    let file =
+        OpenOptions::new().read(true).append(true).custom_flags(at_once).open(path).map_err(unreadable)?;
+    let about = file.metadata().map_err(unreadable)?;
+    if !about.is_file() {
+        return Err(LoadError::one_line(&shown, "not a regular file").into());
+    }
+    check_ours(&about).map_err(|error| LoadError::one_line(&shown, &error.to_string()))?;
+    lock(&file, &shown)?;
+    let bytes = read_limited(&file, MOST).map_err(unreadable)?;
+    go_on(&bytes, Box::new(DurableFile(file))).map_err(|(line, problem)| damaged(&shown, line, &problem))
+}
+
+fn damaged(path: &str, line: usize, problem: &LineError) -> JournalError {
+    JournalError::Damaged { path: path.to_owned(), line, problem: printable(&problem.to_string(), 230) }
+}
+
+/// Reads the content of a journal, to go on writing it in `store`.
+///
+/// # Errors
+/// See [`parse`].
+pub fn go_on<F: JournalForm>(
+    bytes: &[u8],
+    store: Box<dyn Store>,
+) -> Result<(F, Journal), (usize, LineError)> {
+    let whole = whole_lines(bytes);
+    let (read, chain) = parse_chain(whole)?;
+    let lines = LineFile::go_on(store, whole.len() as u64, whole.len() < bytes.len());
+    Ok((read, Journal::go_on(lines, chain)))
+}
+
+fn lock(file: &File, path: &str) -> Result<(), JournalError> {
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => JournalError::InUse { path: path.to_owned() },
+        TryLockError::Error(source) => JournalError::Unreadable { path: path.to_owned(), source },
+    })
+}
+
+/// Reads the content of a journal.
+///
+/// # Errors
+/// The number of the first wrong line, from 1, and what is wrong with it.
+pub fn parse<F: JournalForm>(bytes: &[u8]) -> Result<F, (usize, LineError)> {
+    parse_chain(whole_lines(bytes)).map(|(read, _)| read)
+}
+
+/// The bytes without a last line that is cut off, unless that is the only one.
+fn whole_lines(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n');
+    end.map_or(bytes, |end| &bytes[..=end])
+}
+
+fn parse_chain<F: JournalForm>(bytes: &[u8]) -> Result<(F, Chain), (usize, LineError)> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
+        (line, LineError::NotText)
+    })?;
+    let mut chain = Chain::default();
+    let mut lines = (1..).zip(text.split_inclusive('\n'));
+    let (number, first) = lines.next().ok_or((1, LineError::Empty))?;
+    let header = content(first, &mut chain).map_err(|problem| (number, problem))?;
+    let mut read = F::begin(header).map_err(|problem| (number, problem))?;
+    for (number, line) in lines {
+        let record = content(line, &mut chain).map_err(|problem| (number, problem))?;
+        read.take(number, record).map_err(|problem| (number, problem))?;
+    }
+    Ok((read, chain))
+}
+
+impl JournalForm for Read {
+    type Header = Header;
+    type Record = Record;
+
+    fn begin(header: Header) -> Result<Read, LineError> {
+        if let Some(fault) = header.fault() {
+            return Err(LineError::Plan(fault));
+        }
+        let state = State::new(header.parts());
+        Ok(Read { state, header, times: HashMap::new(), lines: 1 })
+    }
+
+    fn take(&mut self, number: usize, record: Record) -> Result<(), LineError> {
+        self.state.apply(&record)?;
+        if let Record::Ended { job, took: Some(took), .. } = record {
+            self.times.insert(job, took);
+        }
+        self.lines = number;
+        Ok(())
+    }
+}
+
+/// Content of a line, if its check sum is right.
+fn content<T: DeserializeOwned>(line: &str, chain: &mut Chain) -> Result<T, LineError> {
+    let line = line.strip_suffix('\n').ok_or(LineError::CutOff)?;
+    let (text, sum) = line.rsplit_once(' ').ok_or(LineError::NoSum)?;
+    if sum != chain.next(text) {
+        return Err(LineError::WrongSum);
+    }
+    Ok(serde_json::from_str(text)?)
+}

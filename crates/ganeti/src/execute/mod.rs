@@ -1,0 +1,55 @@
+//! Carrying a plan out: a walk over its steps that gives jobs to Ganeti, follows
+//! them to their end and keeps a journal, so that no step is done twice, whatever
+//! happens to the connection or to this program.
+//!
+//! [`Runner`] decides when which step begins, from the plan's own dependencies; it
+//! knows Ganeti only as a [`JobClient`], behind which are LUXI, RAPI or, in tests,
+//! a queue with faults.
+
+#![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+
+mod answers;
+pub mod autorepair;
+mod awaiting;
+mod cleanup;
+mod client;
+mod course;
+pub mod disks;
+mod events;
+mod host;
+mod interruption;
+pub mod job;
+pub mod journal;
+pub mod lines;
+mod luxi;
+pub mod nodes;
+mod one_job;
+mod power;
+pub mod program;
+mod rapi;
+mod reconcile;
+mod report;
+mod runner;
+pub mod saved;
+pub mod signals;
+mod state;
+mod stream;
+mod undo;
+mod watch;
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod tests;
+
+pub use client::{ClusterId, InstanceNow, JobClient};
+pub use course::RunTerms;
+pub use events::{Event, EventLine};
+pub use host::{NodeTaskError, RunHost, TrialError};
+pub use luxi::LuxiClient;
+pub use power::{PowerError, PowerProblem};
+pub use rapi::RapiClient;
+pub use report::{Ending, Report, StepReport, StepState};
+pub use runner::Runner;
+pub use state::{RecordError, State};
+pub use undo::undo;

@@ -1,0 +1,215 @@
+//! Work on nodes besides Ganeti's jobs: finding out whether one is empty, whether
+//! one answers, and switching the power where Ganeti has no call for it.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use super::client::JobClient;
+use super::host::{NodeTaskError, RunHost, TrialError};
+use super::job::RunInfo;
+use super::one_job::await_job;
+use super::power;
+use crate::remote::CallError;
+use htools_model::shown::printable;
+use htools_plan::opcode::Opcode;
+use htools_plan::work::{Task, WorkStep};
+
+/// Attempts to ask what a node holds.
+const QUESTIONS: u32 = 5;
+/// The time between two of them.
+const PAUSE: Duration = Duration::from_secs(2);
+/// The time between two attempts to reach a node that starts.
+pub(super) const RETRY: Duration = Duration::from_secs(10);
+/// Most changes of such an attempt.
+const MOST_CHANGES: usize = 20;
+/// Longest time for one such attempt.
+const TRIAL: Duration = Duration::from_secs(180);
+/// Longest time for the command that switches the power: as long as Ganeti gives its own
+/// helper programs.
+const SWITCHING: Duration = Duration::from_secs(60);
+/// Most instances that an error names.
+const SHOWN: usize = 3;
+
+/// Longest time for nodes to start unless something else is said.
+pub const BOOT: Duration = Duration::from_secs(600);
+
+/// Handling of nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handling {
+    /// The command that switches the power, instead of Ganeti.
+    pub power_command: Option<OsString>,
+    /// Longest time for a node to answer after it was powered on.
+    pub boot: Duration,
+}
+
+impl Default for Handling {
+    fn default() -> Self {
+        Handling { power_command: None, boot: BOOT }
+    }
+}
+
+/// Does a step that Ganeti has no job for.
+///
+/// # Errors
+/// Why it could not be done.
+pub fn perform(
+    around: &mut dyn RunHost,
+    client: &mut dyn JobClient,
+    run: &RunInfo,
+    step: &WorkStep,
+    handling: &Handling,
+) -> Result<(), NodeTaskError> {
+    let node = step.subject.as_str();
+    match (&step.task, &handling.power_command) {
+        (Task::ConfirmEmpty, _) => confirm_empty(around, client, node),
+        (Task::Await, _) => wait_for(around, client, run, node, handling.boot),
+        (Task::PowerOn, Some(command)) => Ok(power::switch(command, "on", node, SWITCHING)?),
+        (Task::PowerOff, Some(command)) => Ok(power::switch(command, "off", node, SWITCHING)?),
+        _ => Err(NodeTaskError::NotOurs(step.title())),
+    }
+}
+
+/// Makes sure that a node holds no instance, by the cluster's word.
+///
+/// # Errors
+/// The instances that it holds, or why they are not known.
+pub fn confirm_empty(
+    around: &mut dyn RunHost,
+    client: &mut dyn JobClient,
+    node: &str,
+) -> Result<(), NodeTaskError> {
+    let mut attempt = 1;
+    loop {
+        match client.instances_on(node) {
+            Ok(held) if held.is_empty() => return Ok(()),
+            Ok(held) => return Err(NodeTaskError::Holds(listed(&held))),
+            Err(error @ CallError::Refused(_)) => return Err(NodeTaskError::Unknown(error)),
+            Err(error) if attempt == QUESTIONS => return Err(NodeTaskError::Unknown(error)),
+            Err(_) => {}
+        }
+        attempt += 1;
+        around.pause(PAUSE);
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| printable(name, 100)).collect();
+    match names.len().saturating_sub(SHOWN) {
+        0 if shown.len() == 1 => format!("instance {}", shown[0]),
+        0 => format!("instances {}", shown.join(", ")),
+        more => format!("instances {} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Waits until a node answers the master: until Ganeti would set it online, as a trial of
+/// that job tells.
+fn wait_for(
+    around: &mut dyn RunHost,
+    client: &mut dyn JobClient,
+    run: &RunInfo,
+    node: &str,
+    limit: Duration,
+) -> Result<(), NodeTaskError> {
+    let opcode = Opcode::set_offline(node, false);
+    let began = around.now();
+    // the clock may be set meanwhile
+    let attempts = limit.as_secs() / RETRY.as_secs() + 1;
+    let mut attempt = 1;
+    loop {
+        let Err(last) = try_out(client, run, &opcode) else { return Ok(()) };
+        let waited = around.now().duration_since(began).unwrap_or_default();
+        if attempt == attempts || waited + RETRY > limit {
+            return Err(NodeTaskError::NoAnswer { seconds: limit.as_secs(), last });
+        }
+        attempt += 1;
+        around.pause(RETRY);
+    }
+}
+
+/// Tries out a job.
+fn try_out(client: &mut dyn JobClient, run: &RunInfo, opcode: &Opcode) -> Result<(), TrialError> {
+    let id = client.try_out(run, opcode)?;
+    await_job(client, id, TRIAL, MOST_CHANGES)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    use super::super::fake::{CallFault, FakeCluster, FakeHost};
+    use super::*;
+
+    fn run() -> RunInfo {
+        RunInfo { tool: "t".into(), began: 1, comment: "c".into(), reason: "r".into(), priority: 0 }
+    }
+
+    fn step(task: Task) -> WorkStep {
+        WorkStep { subject: "n1".into(), task, opcodes: Vec::new(), freight: None }
+    }
+
+    struct Stage {
+        cluster: FakeCluster,
+        around: FakeHost,
+    }
+
+    impl Stage {
+        fn new() -> Stage {
+            let clock = Rc::new(Cell::new(0));
+            let cluster = FakeCluster::new(true, &clock);
+            Stage { cluster, around: FakeHost { clock, ..FakeHost::default() } }
+        }
+
+        fn perform(&mut self, task: Task, handling: &Handling) -> Result<(), String> {
+            perform(&mut self.around, &mut self.cluster, &run(), &step(task), handling)
+                .map_err(|error| error.to_string())
+        }
+    }
+
+    #[test]
+    fn empty_by_the_clusters_word_only() {
+        let handling = Handling::default();
+        let mut stage = Stage::new();
+        assert_eq!(stage.perform(Task::ConfirmEmpty, &handling), Ok(()));
+        stage.cluster.held = vec!["a".into()];
+        assert_eq!(stage.perform(Task::ConfirmEmpty, &handling).unwrap_err(), "the node holds instance a");
+        stage.cluster.held = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
+        let why = stage.perform(Task::ConfirmEmpty, &handling).unwrap_err();
+        assert_eq!(why, "the node holds instances a, b, c and 2 more");
+        // a connection that comes back, and one that does not
+        stage.cluster.held.clear();
+        stage.cluster.faults.extend([CallFault::LostBefore, CallFault::NotSent]);
+        assert_eq!(stage.perform(Task::ConfirmEmpty, &handling), Ok(()));
+        stage.cluster.faults.extend([CallFault::LostBefore; QUESTIONS as usize]);
+        let why = stage.perform(Task::ConfirmEmpty, &handling).unwrap_err();
+        assert!(why.starts_with("it is unknown whether the node holds instances: "), "{why}");
+    }
+
+    #[test]
+    fn nodes_that_start_are_waited_for_but_not_for_ever() {
+        let handling = Handling { boot: Duration::from_secs(100), ..Handling::default() };
+        let mut stage = Stage::new();
+        stage.cluster.answers_from = 45;
+        assert_eq!(stage.perform(Task::Await, &handling), Ok(()));
+        let took = stage.around.clock.get();
+        assert!((45..60).contains(&took), "{took}");
+        stage.cluster.answers_from = u64::MAX;
+        let why = stage.perform(Task::Await, &handling).unwrap_err();
+        assert_eq!(why, "the node does not answer within 100 s: it broke");
+        let took = stage.around.clock.get() - took;
+        assert!((90..=100).contains(&took), "{took}");
+        // none of the trials is a step of the run
+        assert!(stage.cluster.jobs.is_empty());
+    }
+
+    #[test]
+    fn power_needs_a_command() {
+        let mut stage = Stage::new();
+        let why = stage.perform(Task::PowerOff, &Handling::default()).unwrap_err();
+        assert_eq!(why, "this program cannot power off n1 by itself");
+        let handling = Handling { power_command: Some("test off n1 =".into()), ..Handling::default() };
+        assert!(stage.perform(Task::PowerOn, &handling).is_err());
+        let handling = Handling { power_command: Some("echo".into()), ..Handling::default() };
+        assert_eq!(stage.perform(Task::PowerOn, &handling), Ok(()));
+    }
+}

@@ -1,0 +1,490 @@
+//! The walk over a plan: jobset by jobset, never a step before those that it
+//! depends on, never a step twice.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::client::JobClient;
+use super::course::{AwaitedNode, RunTerms, Streaming};
+use super::events::Event;
+use super::host::RunHost;
+use super::job::{Job, JobId, JobMark, JobState, JobStatus, Watched};
+use super::journal::{Header, Journal, OnFailure, Record};
+use super::nodes;
+use super::report::{Ending, Report, StepReport, StepState};
+use super::state::{JobPart, State};
+use crate::remote::CallError;
+use htools_plan::graph::StepIdx;
+use htools_plan::work::Task;
+
+/// Attempts with a connection that does not work.
+pub(super) const ATTEMPTS: u32 = 12;
+/// Attempts to submit the same jobs, where Ganeti surely did not get them.
+const SUBMISSIONS: u32 = 5;
+/// Longest wait for a change before Ganeti is asked anyway.
+const CHANGE: Duration = Duration::from_secs(60);
+/// The shortest wait.
+const TICK: Duration = Duration::from_secs(1);
+
+/// A run under way.
+pub struct Runner<'a> {
+    pub(super) client: &'a mut dyn JobClient,
+    pub(super) around: &'a mut dyn RunHost,
+    pub(super) header: &'a Header,
+    journal: Journal,
+    pub(super) state: State,
+    /// True if no new step is begun.
+    pub(super) stopping: bool,
+    pub(super) terms: RunTerms,
+    pub(super) streaming: Streaming,
+    /// The nodes that are waited for.
+    pub(super) awaited: Vec<AwaitedNode>,
+    /// When jobs were seen running first, in milliseconds since 1970.
+    running_since: HashMap<JobId, u64>,
+    /// Jobs of an earlier program at whose state this one has not looked yet.
+    pub(super) inherited: HashSet<JobId>,
+    /// Attempts to submit that came to nothing, since the last one that did not.
+    vain: u32,
+    /// Attempts to wait that failed, since the last one that did not.
+    deaf: u32,
+    /// Jobs that got their numbers, with their steps, and were not told of yet.
+    got: Vec<(StepIdx, JobId)>,
+}
+
+/// Result of something that may end the run.
+pub(super) type MayEnd<T> = Result<T, Ending>;
+
+impl<'a> Runner<'a> {
+    /// A run with a new journal, or with one that was read.
+    pub fn new(
+        client: &'a mut dyn JobClient,
+        around: &'a mut dyn RunHost,
+        header: &'a Header,
+        journal: Journal,
+        state: State,
+    ) -> Runner<'a> {
+        let terms = RunTerms::default();
+        let streaming = Streaming::of(&header.work, header.stream.as_ref(), &terms);
+        Runner {
+            client,
+            around,
+            header,
+            journal,
+            state,
+            stopping: false,
+            terms,
+            streaming,
+            awaited: Vec::new(),
+            running_since: HashMap::new(),
+            inherited: HashSet::new(),
+            vain: 0,
+            deaf: 0,
+            got: Vec::new(),
+        }
+    }
+
+    /// The same with what is known besides the plan; before anything is done.
+    #[must_use]
+    pub fn with(self, terms: RunTerms) -> Runner<'a> {
+        let streaming = Streaming::of(&self.header.work, self.header.stream.as_ref(), &terms);
+        Runner { streaming, terms, ..self }
+    }
+
+    /// Carries the plan out, as far as that is possible.
+    pub fn walk(&mut self) -> Report {
+        let ending = self.finish(Runner::free_steps).map_or_else(|ending| ending, |()| self.ending());
+        self.close(ending)
+    }
+
+    /// Finishes the steps that have begun, and begins no other. Nothing if all is well
+    /// and the walk can go on; otherwise the report on the run, which is over.
+    pub fn settle(&mut self) -> Option<Report> {
+        let begun = |runner: &mut Runner<'a>| {
+            let steps = runner.state.steps();
+            steps.filter(|step| runner.state.has_begun(*step)).collect()
+        };
+        let settled = self.reconcile().and_then(|()| self.advance(begun));
+        match settled {
+            Ok(()) if !self.stopping => None,
+            Ok(()) => {
+                let ending = self.finish(begun).map_or_else(|ending| ending, |()| self.ending());
+                Some(self.close(ending))
+            }
+            Err(ending) => Some(self.close(ending)),
+        }
+    }
+
+    /// The steps about which nothing was done.
+    pub fn not_started(&self) -> Vec<StepIdx> {
+        self.state.steps().filter(|step| !self.state.has_begun(*step)).collect()
+    }
+
+    /// Ends the run before anything else begins.
+    pub fn abandon(&mut self) -> Report {
+        self.stopping = true;
+        let ending = self.finish(|_| Vec::new()).map_or_else(|ending| ending, |()| Ending::Interrupted);
+        self.close(ending)
+    }
+
+    /// Submits what `wanted` gives and follows it, until there is nothing left to do.
+    fn advance(&mut self, wanted: impl Fn(&mut Self) -> Vec<StepIdx>) -> MayEnd<()> {
+        loop {
+            self.look_for_reasons_to_stop();
+            self.look_for_a_pause();
+            let mut steps = wanted(self);
+            // what has begun is brought to its end
+            let may_begin = self.may_begin();
+            steps.retain(|step| may_begin || self.state.has_begun(*step));
+            if self.submit_next(&steps)? {
+                continue;
+            }
+            if !self.follow()? && !self.wait_idle() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The same where nothing comes after it: whoever was stopped is started.
+    fn finish(&mut self, wanted: impl Fn(&mut Self) -> Vec<StepIdx>) -> MayEnd<()> {
+        loop {
+            self.advance(&wanted)?;
+            if !self.start_again()? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn look_for_reasons_to_stop(&mut self) {
+        if !self.stopping {
+            let failed = self.state.steps().any(|step| self.state.has_failed(step));
+            if failed && self.on_failure() != OnFailure::Continue {
+                self.stop("a step failed");
+            } else if self.around.wants_to_stop() {
+                self.stop("asked to stop");
+            }
+        }
+    }
+
+    fn stop(&mut self, why: &str) {
+        self.stopping = true;
+        self.around.event(&Event::Stopping { why: why.to_owned() });
+    }
+
+    /// Submits the next jobs of these steps; false if there are none.
+    fn submit_next(&mut self, steps: &[StepIdx]) -> MayEnd<bool> {
+        let mut next: Vec<JobMark> = steps.iter().filter_map(|step| self.next_part(*step)).collect();
+        let own = |mark: &&JobMark| self.header.work.step(mark.step).opcodes.is_empty();
+        if let Some(mark) = next.iter().find(own).copied() {
+            match self.task(mark) {
+                Task::Await if self.header.stream.is_some() => self.await_node(mark)?,
+                Task::PowerOff if !self.may_power_off(mark)? => {}
+                _ => self.perform(mark)?,
+            }
+            return Ok(true);
+        }
+        let off = next.iter().copied().filter(|mark| *self.task(*mark) == Task::PowerOff);
+        for mark in off.collect::<Vec<JobMark>>() {
+            if !self.may_power_off(mark)? {
+                return Ok(true);
+            }
+        }
+        if !self.header.joins_opcodes {
+            // one call is one job
+            next.truncate(1);
+        }
+        if next.is_empty() {
+            // one line a jobset, however many calls it took
+            self.announce();
+            return Ok(false);
+        }
+        self.submit(&next)?;
+        Ok(true)
+    }
+
+    /// The first job of a step that is not submitted yet, unless an earlier one failed
+    /// or hangs in the air. In a chain it may wait for the one before it in Ganeti's queue.
+    pub(super) fn next_part(&self, step: StepIdx) -> Option<JobMark> {
+        let parts = self.state.step(step);
+        let part = parts.iter().position(|part| *part == JobPart::NotStarted)?;
+        let fine = |part: &JobPart| matches!(part, JobPart::Submitted(..)) || part.is_done();
+        parts[..part].iter().all(fine).then_some(JobMark { step, part })
+    }
+
+    fn task(&self, mark: JobMark) -> &'a Task {
+        &self.header.work.step(mark.step).task
+    }
+
+    /// Tells if a node may lose its power: only if the cluster says at this moment that it
+    /// holds no instance. Otherwise the step has failed.
+    fn may_power_off(&mut self, mark: JobMark) -> MayEnd<bool> {
+        let node = &self.header.work.step(mark.step).subject;
+        let Err(why) = nodes::confirm_empty(self.around, self.client, node) else { return Ok(true) };
+        self.record(Record::Submitting { jobs: vec![mark] })?;
+        self.record(Record::Refused { jobs: vec![mark], why: why.to_string() })?;
+        self.tell_of_end(mark.step);
+        Ok(false)
+    }
+
+    /// Does what Ganeti has no job for.
+    fn perform(&mut self, mark: JobMark) -> MayEnd<()> {
+        self.record(Record::Submitting { jobs: vec![mark] })?;
+        let step = self.header.work.step(mark.step);
+        let record = match self.around.perform(self.client, &self.header.run, step) {
+            Ok(()) => Record::Performed { mark },
+            Err(why) => Record::Failed { mark, why: why.to_string() },
+        };
+        self.record(record)?;
+        self.tell_of_end(mark.step);
+        Ok(())
+    }
+
+    pub(super) fn submit(&mut self, marks: &[JobMark]) -> MayEnd<()> {
+        self.record(Record::Submitting { jobs: marks.to_vec() })?;
+        let header = self.header;
+        let jobs: Vec<Job<'_>> = marks.iter().map(|mark| self.job(header, *mark)).collect();
+        match self.client.submit(&header.run, &jobs) {
+            Ok(results) if results.len() == marks.len() => self.submitted(marks, results),
+            Ok(results) => {
+                let problem = format!("{} answers to {} jobs", results.len(), marks.len());
+                self.clarify(marks, CallError::Nonsense(problem))
+            }
+            Err(CallError::Refused(why)) => self.record(Record::Refused { jobs: marks.to_vec(), why }),
+            Err(error) if error.is_undone() => {
+                self.record(Record::Absent { jobs: marks.to_vec() })?;
+                self.vainly(error)
+            }
+            Err(error) => self.clarify(marks, error),
+        }
+    }
+
+    fn job(&self, header: &'a Header, mark: JobMark) -> Job<'a> {
+        let opcodes = &header.work.step(mark.step).opcodes;
+        if header.joins_opcodes {
+            return Job { opcodes, mark, depends: None };
+        }
+        let before = mark.part.checked_sub(1).map(|part| &self.state.step(mark.step)[part]);
+        // one that ended well may have left the queue, where nothing could wait for it
+        let depends = before.filter(|part| !part.is_done()).and_then(JobPart::job);
+        Job { opcodes: &opcodes[mark.part..=mark.part], mark, depends }
+    }
+
+    fn submitted(&mut self, marks: &[JobMark], results: Vec<Result<JobId, CallError>>) -> MayEnd<()> {
+        self.vain = 0;
+        for (mark, result) in marks.iter().zip(results) {
+            match result {
+                Ok(job) => self.enter(*mark, job)?,
+                Err(why) => self.record(Record::Refused { jobs: vec![*mark], why: why.to_string() })?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note of a job that is in the queue.
+    pub(super) fn enter(&mut self, mark: JobMark, job: JobId) -> MayEnd<()> {
+        self.got.push((mark.step, job));
+        self.record(Record::Submitted { mark, job })
+    }
+
+    /// Tells of jobs that got their numbers.
+    fn announce(&mut self) {
+        let Some((first, _)) = self.got.first() else { return };
+        let sets = &self.header.work.jobsets;
+        let jobset = sets.iter().position(|set| set.contains(first)).map_or(0, |at| at + 1);
+        let (steps, jobs) = self.got.drain(..).map(|(step, job)| (step.number(), job)).unzip();
+        self.around.event(&Event::Submitted { jobset, steps, jobs });
+    }
+
+    /// An attempt to submit came to nothing.
+    pub(super) fn vainly(&mut self, error: CallError) -> MayEnd<()> {
+        self.vain += 1;
+        if self.vain >= SUBMISSIONS {
+            return Err(Ending::Lost(error.to_string()));
+        }
+        self.lost(&error, self.vain);
+        Ok(())
+    }
+
+    /// Waits until a job is further than before; false if none is under way.
+    fn follow(&mut self) -> MayEnd<bool> {
+        let mut watched: Vec<Watched> = self.state.under_way().collect();
+        self.try_nodes()?;
+        watched.extend(self.trials());
+        let due = self.next_trial();
+        if watched.is_empty() {
+            due.into_iter().for_each(|time| self.around.pause(time.max(TICK)));
+            return Ok(due.is_some());
+        }
+        let at_most = due.unwrap_or(CHANGE).min(self.streaming.patience(CHANGE)).max(TICK);
+        let changes = match self.client.next_change(&watched, at_most) {
+            Ok(changes) => {
+                self.deaf = 0;
+                if changes.is_empty() { self.states(&watched)? } else { changes }
+            }
+            Err(error) => {
+                self.deaf += 1;
+                self.lost(&error, self.deaf);
+                self.states(&watched)?
+            }
+        };
+        for (id, state) in changes {
+            self.take(id, state)?;
+        }
+        Ok(true)
+    }
+
+    fn states(&mut self, watched: &[Watched]) -> MayEnd<Vec<(JobId, JobState)>> {
+        let ids: Vec<JobId> = watched.iter().map(|job| job.id).collect();
+        let states = self.persist(|client| {
+            let states = client.states(&ids)?;
+            let wrong = || CallError::Nonsense(format!("{} states of {} jobs", states.len(), ids.len()));
+            if states.len() == ids.len() { Ok(states) } else { Err(wrong()) }
+        })?;
+        Ok(ids.into_iter().zip(states).collect())
+    }
+
+    /// Takes note of what Ganeti says about a job.
+    fn take(&mut self, id: JobId, state: JobState) -> MayEnd<()> {
+        if self.take_trial(id, &state)? {
+            return Ok(());
+        }
+        let Some(mark) = self.state.find(id) else { return Ok(()) };
+        let Some(JobPart::Submitted(_, before)) = self.state.part(mark) else { return Ok(()) };
+        let before = *before;
+        let state = self.verified(mark, id, state)?;
+        if state.status.is_some() {
+            self.inherited.remove(&id);
+        }
+        match state.status {
+            None => {
+                let begun = before == JobStatus::Running || self.inherited.contains(&id);
+                self.record(Record::Gone { mark, job: id, begun })?;
+            }
+            Some(status) if status.is_final() => {
+                let took = self.running_since.remove(&id).map(|since| self.millis().saturating_sub(since));
+                let JobState { message, failed_opcode, .. } = state.clone();
+                self.record(Record::Ended { mark, job: id, status, message, took, failed_opcode })?;
+                if self.submit_again(mark, &state)? {
+                    return Ok(());
+                }
+            }
+            Some(status) if status == before => return Ok(()),
+            Some(status) => {
+                if status == JobStatus::Running {
+                    let now = self.millis();
+                    self.running_since.entry(id).or_insert(now);
+                }
+                self.state.note(mark, status);
+            }
+        }
+        let (step, title) = (mark.step.number(), self.header.work.step(mark.step).title());
+        if let Some(status) = state.status {
+            self.around.event(&Event::Status { step, title, job: id, status });
+        }
+        self.tell_of_end(mark.step);
+        Ok(())
+    }
+
+    /// The state of a job that seems to have ended well; where that does not mean that what it
+    /// was for was done, as its results say.
+    fn verified(&mut self, mark: JobMark, id: JobId, state: JobState) -> MayEnd<JobState> {
+        let is_doubtful = matches!(self.task(mark), Task::PowerOn | Task::PowerOff);
+        if state.status != Some(JobStatus::Success) || !is_doubtful {
+            return Ok(state);
+        }
+        let found = self.states(&[Watched { id, status: JobStatus::Success }])?;
+        // a job that has left the queue meanwhile has nothing more to say
+        let known = found.into_iter().map(|(_, found)| found).find(|found| found.status.is_some());
+        Ok(known.unwrap_or(state))
+    }
+
+    /// Tells of a step that came to its end, if it did.
+    pub(super) fn tell_of_end(&mut self, step: StepIdx) {
+        let StepReport { state, message, cleanup, .. } = self.report_on(step);
+        if matches!(state, StepState::Done | StepState::Failed | StepState::Unknown | StepState::Dropped) {
+            let title = self.header.work.step(step).title();
+            let cleanup = cleanup.iter().map(ToString::to_string).collect();
+            self.around.event(&Event::StepEnded { step: step.number(), title, state, message, cleanup });
+        }
+    }
+
+    fn report_on(&self, step: StepIdx) -> StepReport {
+        let report = StepReport::of(self.header.work.step(step), self.state.step(step));
+        match self.streaming.dropped.get(&step) {
+            Some(cause) => report.dropped(*cause),
+            None => report,
+        }
+    }
+
+    /// Asks until there is an answer, but not for ever.
+    pub(super) fn persist<T>(
+        &mut self,
+        mut ask: impl FnMut(&mut dyn JobClient) -> Result<T, CallError>,
+    ) -> MayEnd<T> {
+        let mut attempt = 0;
+        loop {
+            match ask(self.client) {
+                Ok(answer) => {
+                    if attempt > 0 {
+                        self.around.event(&Event::ConnectionBack);
+                    }
+                    return Ok(answer);
+                }
+                Err(error) => {
+                    attempt += 1;
+                    if attempt >= ATTEMPTS {
+                        return Err(Ending::Lost(error.to_string()));
+                    }
+                    self.lost(&error, attempt);
+                }
+            }
+        }
+    }
+
+    /// Something is wrong with the connection: says so, and pauses, longer each time.
+    fn lost(&mut self, error: &CallError, attempt: u32) {
+        let pause = Duration::from_secs(1 << attempt.saturating_sub(1).min(4));
+        self.around.event(&Event::ConnectionLost { problem: error.to_string(), attempt, pause });
+        self.around.pause(pause);
+    }
+
+    /// Changes the state as a record says, and writes the record. What cannot be so is
+    /// not written.
+    pub(super) fn record(&mut self, record: Record) -> MayEnd<()> {
+        self.state.apply(&record).map_err(|error| Ending::Contradiction(error.to_string()))?;
+        self.journal.write(&record).map_err(|error| Ending::Unrecorded(error.to_string()))
+    }
+
+    fn ending(&self) -> Ending {
+        let steps = || self.state.steps();
+        if steps().any(|step| self.state.has_failed(step)) {
+            Ending::Failed
+        } else if steps().all(|step| self.state.is_done(step)) {
+            Ending::Done
+        } else if self.streaming.is_late && !self.stopping {
+            Ending::OutOfTime
+        } else {
+            Ending::Interrupted
+        }
+    }
+
+    fn close(&mut self, ending: Ending) -> Report {
+        self.announce();
+        if !matches!(ending, Ending::Unrecorded(_)) {
+            // the run is over either way
+            let _ = self.record(Record::Closed { at: self.millis(), ending: ending.word().to_owned() });
+        }
+        let report = Report { ending, steps: self.state.steps().map(|step| self.report_on(step)).collect() };
+        use StepState::*;
+        let (done, failed) = (report.count(&[Done]), report.count(&[Failed]));
+        let running = report.count(&[Running, Begun, Unknown]);
+        let not_started = report.count(&[NotStarted, Dropped]);
+        let ending = report.ending.clone();
+        self.around.event(&Event::Ended { ending, done, failed, running, not_started });
+        report
+    }
+
+    pub(super) fn millis(&self) -> u64 {
+        let time = self.around.now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,46 @@
+//! Why a source could not be read.
+
+use htools_model::shown::printable;
+
+/// A source could not be turned into a cluster. The text says where (file,
+/// line or object), which field, and what was found there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {problem}")]
+pub struct LoadError {
+    /// File and line, or the object in a document: `cluster.data, line 7, instance 'web'`.
+    pub place: String,
+    /// The field and the value found: `memory: cannot parse '12x' as an integer`.
+    pub problem: String,
+}
+
+impl LoadError {
+    /// An error at `place`.
+    pub fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
+        LoadError { place: place.into(), problem: problem.into() }
+    }
+}
+
+/// The result of loading.
+pub type Result<T> = std::result::Result<T, LoadError>;
+
+/// Most characters of each half of a message.
+const HALF_SHOWN: usize = 230;
+
+impl LoadError {
+    /// An error whose texts may hold anything that was read: it becomes one
+    /// line of limited length, without control characters.
+    pub fn one_line(place: &str, problem: &str) -> Self {
+        LoadError::new(printable(place, HALF_SHOWN), printable(problem, HALF_SHOWN))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_short() {
+        let error = LoadError::one_line(&"p".repeat(1000), &"\0".repeat(1000));
+        assert!(error.to_string().chars().count() < 500);
+    }
+}

@@ -1,0 +1,182 @@
+//! JSON documents, read leniently as to form and strictly as to types.
+//!
+//! [`Json`] keeps what a map would lose: the order of members, which is the
+//! order of nodes and instances, and repeated keys, of which the first one
+//! counts. `Object` gives typed access with errors that name the object and
+//! the key.
+
+mod access;
+mod budget;
+mod place;
+mod shape;
+mod stream;
+mod value;
+
+use std::io::{self, BufReader, Read};
+
+use serde::de::DeserializeSeed;
+
+pub(crate) use access::Object;
+pub(crate) use access::{each, named, strings};
+pub(crate) use budget::text_size;
+pub(crate) use budget::{Budget, Weight};
+pub(crate) use place::JsonPath;
+pub(crate) use shape::{WantedParts, keys};
+pub(crate) use stream::{At, ItemStream, MadeItems, Member, Of, described};
+pub use value::Json;
+pub(crate) use value::{ValueFault, Wrong};
+
+use crate::input::encoding::Utf8;
+use crate::input::error::{LoadError, Result};
+use htools_model::shown::shown_source;
+
+/// Most bytes that are read of a source at once.
+const CHUNK: usize = 64 << 10;
+
+/// Reads a document: a list or an object. `source` names it in messages.
+///
+/// # Errors
+/// What is not JSON, or nested deeper than 127 levels; the message has line
+/// and column. What makes too much.
+pub fn parse(text: &str, source: &str) -> Result<Json> {
+    parse_in(text, source, WantedParts::Whole, &Budget::new(Budget::FILE))
+}
+
+/// Reads those parts of a document that are wanted, and no more than fits.
+///
+/// # Errors
+/// See [`parse`].
+pub(crate) fn parse_in(text: &str, source: &str, shape: WantedParts, budget: &Budget) -> Result<Json> {
+    checked(seeded(text, source, budget, shape::ShapeReader { shape, budget })?, source)
+}
+
+/// The same, while the document arrives.
+///
+/// # Errors
+/// See [`parse`]; also what [`Body`] says.
+pub(crate) fn read(body: Body<'_>, shape: WantedParts, budget: &Budget) -> Result<Json> {
+    let source = body.source.clone();
+    checked(body.seeded(budget, shape::ShapeReader { shape, budget })?, &source)
+}
+
+/// Reads any value, while it arrives: what is wrong with it is told without its source.
+pub(crate) fn any(bytes: impl Read, shape: WantedParts, budget: &Budget) -> serde_json::Result<Json> {
+    let mut reader = serde_json::Deserializer::from_reader(BufReader::with_capacity(CHUNK, bytes));
+    let value = shape::ShapeReader { shape, budget }.deserialize(&mut reader)?;
+    reader.end().map(|()| value)
+}
+
+/// A reader of the parts of a value that are wanted.
+pub(crate) fn whole<'b>(
+    shape: WantedParts,
+    budget: &'b Budget,
+) -> impl for<'de> DeserializeSeed<'de, Value = Json> + 'b {
+    shape::ShapeReader { shape, budget }
+}
+
+/// A document that is still to be read: where it comes from, for messages, and its bytes.
+pub(crate) struct Body<'a> {
+    /// URL or file, without passwords.
+    pub(crate) source: String,
+    /// The bytes. A [`LoadError`] in one of their errors is shown as it is.
+    pub(crate) bytes: Box<dyn Read + 'a>,
+}
+
+impl Body<'_> {
+    /// Reads all of it with a reader of its own.
+    pub(crate) fn seeded<T>(
+        self,
+        budget: &Budget,
+        seed: impl for<'de> DeserializeSeed<'de, Value = T>,
+    ) -> Result<T> {
+        let mut bytes = BufReader::with_capacity(CHUNK, Utf8::new(self.bytes, &self.source));
+        let mut reader = serde_json::Deserializer::from_reader(&mut bytes);
+        let value = seed.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+        value.map_err(|error| fault(error, &self.source, bytes.get_ref().has_mark(), budget))
+    }
+
+    /// Reads a list of objects that describe something, each with a name; of each the parts in
+    /// `shape`. `kind` says what they are.
+    ///
+    /// # Errors
+    /// It is no list of such objects; what `read` finds.
+    pub(crate) fn each_described<T: Weight>(
+        self,
+        kind: &'static str,
+        shape: WantedParts,
+        budget: &Budget,
+        mut read: impl FnMut(&str, Object<'_, '_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let source = self.source.clone();
+        let place = JsonPath::source(&source);
+        let mut made = MadeItems::new();
+        let each = |at: At<'_>, item: &Json| match at {
+            At::Item(at) => made.add(|| described(item, at, &place, kind, &mut read)),
+            At::Name(_) => 0,
+        };
+        let other = self.seeded(budget, ItemStream { of: Of::List, shape, budget, each })?;
+        match other {
+            None => made.done(),
+            Some(other) => Err(no_list(&other, &place)),
+        }
+    }
+}
+
+/// Reads all of a text with a reader of its own.
+pub(crate) fn seeded<'t, T>(
+    text: &'t str,
+    source: &str,
+    budget: &Budget,
+    seed: impl DeserializeSeed<'t, Value = T>,
+) -> Result<T> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = seed.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    value.map_err(|error| fault(error, source, text.starts_with('\u{feff}'), budget))
+}
+
+/// What is wrong with a document that should be a list.
+pub(crate) fn no_list(found: &Json, place: &JsonPath<'_>) -> LoadError {
+    match found {
+        Json::Array(_) | Json::Object(_) => place.error(format!("expected a list, found {}", found.found())),
+        _ => neither(found, place),
+    }
+}
+
+fn neither(found: &Json, place: &JsonPath<'_>) -> LoadError {
+    place.error(format!("expected a list or an object, found {}", found.found()))
+}
+
+fn checked(value: Json, source: &str) -> Result<Json> {
+    match value {
+        Json::Array(_) | Json::Object(_) => Ok(value),
+        other => Err(neither(&other, &JsonPath::source(source))),
+    }
+}
+
+/// Why a document could not be read. `mark` tells whether it begins with a byte order mark.
+fn fault(error: serde_json::Error, source: &str, mark: bool, budget: &Budget) -> LoadError {
+    if budget.is_spent() {
+        return JsonPath::source(source).error(budget.excess().to_string());
+    }
+    if error.is_io() {
+        return unreadable(io::Error::from(error), source);
+    }
+    let place = format!("{}, line {}, column {}", shown_source(source), error.line(), error.column());
+    let message = error.to_string();
+    // the position stands in the place already
+    let problem = message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem);
+    let mark = if mark { " (the text starts with a byte order mark)" } else { "" };
+    LoadError::one_line(&place, &format!("Invalid JSON: {problem}{mark}"))
+}
+
+/// Why no more bytes came.
+fn unreadable(error: io::Error, source: &str) -> LoadError {
+    let inner = error.get_ref();
+    if let Some(error) = inner.and_then(|inner| inner.downcast_ref::<LoadError>()) {
+        return error.clone();
+    }
+    JsonPath::source(source).error(format!("cannot be read: {error}"))
+}
+
+#[cfg(test)]
+mod tests;

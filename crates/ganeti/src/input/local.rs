@@ -1,0 +1,152 @@
+//! Files of this machine, no more of them than fits.
+
+use std::ffi::OsString;
+use std::fs::{self, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
+
+use super::error::{LoadError, Result};
+use htools_model::shown::shown_source;
+
+/// Most bytes of a file that is read whole.
+pub const SIZE: u64 = 512 << 20;
+
+/// Reads all there is, or fails if that is too much.
+///
+/// # Errors
+/// It cannot be read, or has more than `most` bytes.
+pub fn read_limited(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
+    let mut from = Limited::new(from, most);
+    let mut bytes = Vec::new();
+    loop {
+        // a quarter more each time, not twice as much
+        let room = CHUNK.max(bytes.len() / 4);
+        bytes.try_reserve_exact(room).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        if from.by_ref().take(room as u64).read_to_end(&mut bytes)? == 0 {
+            bytes.shrink_to_fit();
+            return Ok(bytes);
+        }
+    }
+}
+
+/// Who may be able to read a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readers {
+    /// Anyone.
+    Anyone,
+    /// Anyone, but nobody else may change it: see [`check_ours`].
+    AnyoneNoWriters,
+    /// Its owner alone.
+    OwnerOnly,
+}
+
+/// Reads a small file about which nothing speaks against it. What is looked at is the file that is
+/// open, whatever has taken its name since.
+///
+/// # Errors
+/// It cannot be read, is no regular file or too large, or others than `readers` may read it.
+pub fn read_regular(path: &Path, most: u64, readers: Readers) -> Result<Vec<u8>> {
+    let wrong = |problem: &str| LoadError::one_line(&shown_source(&path.to_string_lossy()), problem);
+    let unreadable = |e: io::Error| wrong(&format!("cannot be read: {e}"));
+    // a pipe without a writer would wait for ever when it is opened
+    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(wrong("not a regular file"));
+    }
+    let at_once = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(at_once).open(path).map_err(unreadable)?;
+    let about = file.metadata().map_err(unreadable)?;
+    if !about.is_file() {
+        return Err(wrong("not a regular file"));
+    }
+    let mode = about.mode() & 0o7777;
+    let others = if is_credential(path, std::env::var_os("CREDENTIALS_DIRECTORY")) { 0o037 } else { 0o077 };
+    if readers == Readers::OwnerOnly && mode & others != 0 {
+        return Err(wrong(&format!("others may read or change it (mode {mode:04o}); use: chmod 600")));
+    }
+    if readers == Readers::AnyoneNoWriters {
+        check_ours(&about).map_err(|error| wrong(&error.to_string()))?;
+    }
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    match bytes.len() as u64 > most {
+        true => Err(wrong(&format!("more than {most} bytes"))),
+        false => Ok(bytes),
+    }
+}
+
+/// Refuses a file or directory that others may have put there or changed: it must belong to root or the user who runs this, and
+/// nobody else may be able to write to it. All that decides about actions is held to it: locks, journals, plans, configuration.
+///
+/// # Errors
+/// Why it is not trusted.
+pub fn check_ours(about: &Metadata) -> io::Result<()> {
+    if ![0, geteuid().as_raw()].contains(&about.uid()) {
+        return Err(io::Error::other(format!("it belongs to another user ({})", about.uid())));
+    }
+    let mode = about.mode() & 0o7777;
+    if mode & 0o022 != 0 {
+        return Err(io::Error::other(format!("others can write to it (mode {mode:04o}); use: chmod go-w")));
+    }
+    Ok(())
+}
+
+/// Whether systemd has put a file there for this service alone (`LoadCredential=`, in the directory that a variable names). An
+/// access list lets the service's user read it, which its mode shows as a right of the group.
+fn is_credential(path: &Path, directory: Option<OsString>) -> bool {
+    directory.is_some_and(|directory| path.parent() == Some(Path::new(&directory)))
+}
+
+/// Fewest bytes that are read at once.
+const CHUNK: usize = 64 << 10;
+
+/// Bytes, of which more than so many are an error of reading.
+pub(crate) struct Limited<R> {
+    from: io::Take<R>,
+    most: u64,
+}
+
+impl<R: Read> Limited<R> {
+    /// At most so many bytes.
+    pub(crate) fn new(from: R, most: u64) -> Limited<R> {
+        Limited { from: from.take(most.saturating_add(1)), most }
+    }
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.from.read(into)?;
+        match self.from.limit() {
+            0 if self.most < u64::MAX => Err(io::Error::other(format!("more than {} bytes", self.most))),
+            _ => Ok(count),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_of_a_service_are_in_its_directory() {
+        let is =
+            |path: &str, directory: Option<&str>| is_credential(Path::new(path), directory.map(Into::into));
+        assert!(is("/run/credentials/x.service/rapi", Some("/run/credentials/x.service")));
+        assert!(!is("/run/credentials/x.service/rapi", None));
+        assert!(!is("/etc/rapi", Some("/run/credentials/x.service")));
+        assert!(!is("/run/credentials/x.service/../rapi", Some("/run/credentials/x.service")));
+        assert!(!is("rapi", Some("/")));
+    }
+
+    #[test]
+    fn what_is_too_much_is_an_error() {
+        assert_eq!(read_limited(&b"abc"[..], 3).unwrap(), b"abc");
+        assert_eq!(read_limited(&b"abcd"[..], 3).unwrap_err().to_string(), "more than 3 bytes");
+        assert_eq!(read_limited(io::repeat(0), 0).unwrap_err().to_string(), "more than 0 bytes");
+        assert_eq!(read_limited(io::repeat(0), 1 << 20).unwrap_err().to_string(), "more than 1048576 bytes");
+        assert_eq!(read_limited(&b"abc"[..], u64::MAX).unwrap(), b"abc");
+    }
+}

@@ -1,0 +1,102 @@
+//! Where the master daemon listens, and why it cannot be reached there.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use super::connection::{Timeouts, seconds};
+use htools_model::shown::shown_source;
+
+/// The socket's place in Ganeti's directory.
+const SOCKET: &str = "/var/run/ganeti/socket/ganeti-query";
+
+/// Most bytes of a socket's path: what the kernel has room for.
+const LONGEST: usize = 107;
+
+/// The socket of this machine's master daemon, as Ganeti itself finds it.
+pub fn default_socket() -> PathBuf {
+    socket_below(&std::env::var_os("GANETI_ROOTDIR").unwrap_or_default())
+}
+
+/// The path directly behind that of Ganeti's directory.
+fn socket_below(root: &OsStr) -> PathBuf {
+    let mut path = root.to_owned();
+    path.push(SOCKET);
+    path.into()
+}
+
+/// A socket for messages.
+pub(crate) fn shown(socket: &Path) -> String {
+    match socket.as_os_str().is_empty() {
+        true => "LUXI socket ''".to_owned(),
+        false => shown_source(&socket.to_string_lossy()),
+    }
+}
+
+/// Why there is no connection to a socket.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SocketError {
+    #[error("the path of the socket is empty")]
+    Empty,
+    #[error("the path of a socket can have {LONGEST} bytes, this one has {0}")]
+    TooLong(usize),
+    #[error("there is no such socket: this machine is probably not the master of a cluster")]
+    Missing,
+    #[error("this is not a socket")]
+    NoSocket,
+    #[error("nobody listens at this socket: the master daemon probably does not run")]
+    Refused,
+    #[error("permission denied: only root and Ganeti's own users may talk to the master daemon")]
+    Forbidden,
+    #[error("no connection within {0}")]
+    Late(String),
+    #[error("no connection: {0}")]
+    Other(String),
+}
+
+/// Refuses what can be no socket's path.
+pub(super) fn check(socket: &Path) -> Result<(), SocketError> {
+    match socket.as_os_str().as_bytes().len() {
+        0 => Err(SocketError::Empty),
+        length if length > LONGEST => Err(SocketError::TooLong(length)),
+        _ => Ok(()),
+    }
+}
+
+/// Why there is no connection.
+pub(super) fn refusal(socket: &Path, error: &io::Error, manner: Timeouts) -> SocketError {
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => SocketError::Missing,
+        ErrorKind::ConnectionRefused if is_other(socket) => SocketError::NoSocket,
+        ErrorKind::ConnectionRefused => SocketError::Refused,
+        ErrorKind::PermissionDenied => SocketError::Forbidden,
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => SocketError::Late(seconds(manner.connect)),
+        _ => SocketError::Other(error.to_string()),
+    }
+}
+
+fn is_other(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.file_type().is_socket())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_socket_below_a_directory() {
+        assert_eq!(socket_below(OsStr::new("")), Path::new(SOCKET));
+        let below = socket_below(OsStr::new("/srv/c1"));
+        assert_eq!(below, Path::new("/srv/c1/var/run/ganeti/socket/ganeti-query"));
+    }
+
+    #[test]
+    fn paths_that_no_socket_has() {
+        assert_eq!(check(Path::new(&"s".repeat(107))), Ok(()));
+        assert_eq!(check(Path::new(&"s".repeat(108))), Err(SocketError::TooLong(108)));
+        assert_eq!(check(Path::new("")), Err(SocketError::Empty));
+    }
+}

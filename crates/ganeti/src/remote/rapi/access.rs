@@ -1,0 +1,127 @@
+//! What is needed to get at a cluster's RAPI besides its address.
+
+use std::path::PathBuf;
+
+use super::Address;
+use super::certificates::Trusted;
+use super::credentials::{VARIABLES, choose, read_environment, read_file};
+use super::secret::Credentials;
+use crate::input::error::Result;
+use htools_model::shown::printable;
+
+/// Who is asking and whom to believe, as the files say, and what may be risked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AccessOptions {
+    /// `--rapi-credentials`: users and their passwords.
+    pub credentials: Option<PathBuf>,
+    /// `--rapi-cacert`: the certificates that are trusted; without them any is.
+    pub certificates: Option<PathBuf>,
+    /// `--insecure-http`: passwords may be sent to other hosts as plain text.
+    pub insecure_http: bool,
+}
+
+/// Who is asking, and which servers are believed.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    file: Option<(PathBuf, Vec<Credentials>)>,
+    environment: Option<Credentials>,
+    trusted: Option<Trusted>,
+    insecure_http: bool,
+}
+
+impl Access {
+    /// Reads the files and the environment as far as these addresses need them: a user
+    /// and a password in a URL come before the file, the file before the environment.
+    ///
+    /// # Errors
+    /// What is wrong with the files or the variables. No text holds a password.
+    pub fn read(files: &AccessOptions, addresses: &[Address]) -> Result<Access> {
+        let mut access = Access { insecure_http: files.insecure_http, ..Access::default() };
+        if addresses.iter().any(Address::lacks_password) {
+            match &files.credentials {
+                Some(path) => access.file = Some((path.clone(), read_file(path)?)),
+                None => access.environment = read_environment(|name| std::env::var_os(name))?,
+            }
+        }
+        if let Some(path) = &files.certificates
+            && addresses.iter().any(Address::is_https)
+        {
+            access.trusted = Some(Trusted::read(path)?);
+        }
+        Ok(access)
+    }
+
+    /// Who asks at an address.
+    ///
+    /// # Errors
+    /// The address names a user whom the file does not know.
+    pub(super) fn credentials(&self, address: &Address) -> Result<Option<Credentials>> {
+        let login = address.login();
+        let named = match &login {
+            Some((_, Some(_))) | None => None,
+            Some((user, None)) => Some(user.as_str()),
+        };
+        if let Some((user, Some(password))) = login {
+            return Ok(Some(Credentials { user, password }));
+        }
+        if let Some((path, users)) = &self.file {
+            return choose(users, named, path).cloned().map(Some);
+        }
+        Ok(self.environment.clone().filter(|known| named.is_none_or(|user| user == known.user)))
+    }
+
+    /// Whether passwords may be sent to other hosts as plain text.
+    pub(super) fn allows_insecure_http(&self) -> bool {
+        self.insecure_http
+    }
+
+    /// The certificates that are trusted.
+    pub(super) fn trusted(&self) -> Option<&Trusted> {
+        self.trusted.as_ref()
+    }
+
+    /// What the user should know about how safe it is to ask these addresses: that a
+    /// password can be seen, and if wanted that any server is believed.
+    pub fn warnings(&self, addresses: &[Address], certificates: bool) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if addresses.iter().any(Address::holds_password) {
+            warnings.push(
+                "others on this machine can see the password in the address in the list of processes; \
+                 use --rapi-credentials FILE"
+                    .to_owned(),
+            );
+        }
+        let known = |address: &&Address| matches!(self.credentials(address), Ok(Some(_)));
+        if let Some(address) = addresses.iter().filter(|address| address.is_overheard()).find(known) {
+            warnings.push(format!(
+                "the password for {} is sent as plain text, which others in the network can read; use https://",
+                printable(&address.host(), 100)
+            ));
+        }
+        if certificates && self.trusted.is_none() {
+            let hosts: Vec<String> = addresses.iter().filter(|a| a.is_https()).map(Address::host).collect();
+            match hosts.as_slice() {
+                [] => {}
+                [host] => warnings.push(format!(
+                    "the certificate of {} is not verified; --rapi-cacert FILE pins it",
+                    printable(host, 100)
+                )),
+                [host, others @ ..] => warnings.push(format!(
+                    "the certificates of {} and {} more are not verified; --rapi-cacert FILE pins them",
+                    printable(host, 100),
+                    others.len()
+                )),
+            }
+        }
+        warnings
+    }
+}
+
+/// The first variable of the environment that says who asks, if one does.
+pub fn variable_in_use() -> Option<&'static str> {
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    VARIABLES.into_iter().find(is_set)
+}
+
+/// What to do where nobody said who asks.
+pub(super) const HINT: &str = "a user and a password are needed: --rapi-credentials FILE";

@@ -1,0 +1,237 @@
+//! Where user and password come from that are not in the address: a file, or the
+//! environment.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::address::shown_user;
+use super::secret::{Credentials, Secret};
+use crate::input::encoding::decode;
+use crate::input::error::{LoadError, Result};
+use crate::input::local::{Readers, read_regular};
+use htools_model::shown::{printable, shown_source};
+
+/// The variable with the user's name.
+const USER: &str = "GANETI_RAPI_USER";
+/// The variable with the password.
+const PASSWORD: &str = "GANETI_RAPI_PASSWORD";
+/// The variables of the environment that say who is asking: no program that is started needs
+/// them.
+pub const VARIABLES: [&str; 2] = [USER, PASSWORD];
+/// Most bytes of a file.
+const SIZE: u64 = 1 << 20;
+
+/// Reads the users of a file that nobody but its owner may read. A line is
+/// `USER:PASSWORD`, or one of Ganeti's own file of RAPI users: `USER PASSWORD [OPTIONS]`.
+///
+/// # Errors
+/// A file that others may read, that is no file, or that has no usable line.
+pub(super) fn read_file(path: &Path) -> Result<Vec<Credentials>> {
+    let source = path.to_string_lossy();
+    let bytes = read_regular(path, SIZE, Readers::OwnerOnly)?;
+    // the text that is not UTF-8 may be a password: only its line is named
+    let text = decode(&bytes, &source).map_err(|e| LoadError::new(e.place, "not UTF-8 text"))?;
+    read_lines(text, &source)
+}
+
+/// The users that can be used, in the order of the lines.
+fn read_lines(text: &str, source: &str) -> Result<Vec<Credentials>> {
+    let mut found = Vec::new();
+    let mut first_problem = None;
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        match read_line(line) {
+            Ok(credentials) => found.push(credentials),
+            Err(problem) => {
+                let place = format!("{}, line {}", shown_source(source), at + 1);
+                first_problem.get_or_insert_with(|| LoadError::one_line(&place, problem));
+            }
+        }
+    }
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    Err(first_problem.unwrap_or_else(|| LoadError::one_line(&shown_source(source), "no line with a user")))
+}
+
+/// A line's user. In Ganeti's form the user is followed by a blank, and a colon before
+/// it is none of a name; in the other all behind the first colon is the password.
+fn read_line(line: &str) -> std::result::Result<Credentials, &'static str> {
+    let blank = line.find([' ', '\t']).unwrap_or(line.len());
+    let (user, password) = match line.find(':').filter(|colon| *colon < blank) {
+        Some(colon) => (&line[..colon], &line[colon + 1..]),
+        None => (&line[..blank], ganeti_password(line[blank..].trim_start())?),
+    };
+    if user.is_empty() {
+        return Err("no user in front of the password");
+    }
+    if password.is_empty() {
+        return Err("no password behind the user");
+    }
+    Ok(Credentials { user: user.to_owned(), password: Secret::new(password) })
+}
+
+/// The password in front of the options, whose form may be named in braces.
+fn ganeti_password(rest: &str) -> std::result::Result<&str, &'static str> {
+    let word = rest.split([' ', '\t']).next().unwrap_or_default();
+    let Some((form, password)) = word.strip_prefix('{').and_then(|word| word.split_once('}')) else {
+        return Ok(word);
+    };
+    match form.to_ascii_lowercase().as_str() {
+        "cleartext" => Ok(password),
+        "ha1" => Err("the password is there as a hash ({HA1}) only, which cannot be used to log in"),
+        _ => Err("the password is in a form that is neither {cleartext} nor {HA1}"),
+    }
+}
+
+/// The user whom the environment names; an empty variable counts as none.
+///
+/// # Errors
+/// One variable without the other.
+pub(super) fn read_environment(variable: impl Fn(&str) -> Option<OsString>) -> Result<Option<Credentials>> {
+    let text = |name: &str| match variable(name).filter(|value| !value.is_empty()) {
+        None => Ok(None),
+        Some(value) => value
+            .into_string()
+            .map(Some)
+            .map_err(|_| LoadError::new("environment", format!("{name} is not UTF-8 text"))),
+    };
+    match (text(USER)?, text(PASSWORD)?) {
+        (None, None) => Ok(None),
+        (Some(user), Some(password)) => Ok(Some(Credentials { user, password: Secret::new(password) })),
+        (Some(_), None) => Err(LoadError::new("environment", format!("{USER} is set, {PASSWORD} is not"))),
+        (None, Some(_)) => Err(LoadError::new("environment", format!("{PASSWORD} is set, {USER} is not"))),
+    }
+}
+
+/// The first of some users with a name, or the first of all.
+pub(super) fn choose<'c>(
+    users: &'c [Credentials],
+    wanted: Option<&str>,
+    source: &Path,
+) -> Result<&'c Credentials> {
+    let found = users.iter().find(|one| wanted.is_none_or(|wanted| one.user == wanted));
+    found.ok_or_else(|| {
+        let user = printable(shown_user(wanted.unwrap_or_default()), 60);
+        LoadError::one_line(
+            &shown_source(&source.to_string_lossy()),
+            &format!("no password for the user '{user}'"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn user(user: &str, password: &str) -> Credentials {
+        Credentials { user: user.into(), password: Secret::new(password) }
+    }
+
+    #[test]
+    fn forms_of_lines() {
+        for (line, name, password) in [
+            ("u:p", "u", "p"),
+            ("u:p:q r#", "u", "p:q r#"),
+            ("u p", "u", "p"),
+            ("  u\t p write,read", "u", "p"),
+            ("u {cleartext}p:q write", "u", "p:q"),
+            ("u {ClearText}{x}", "u", "{x}"),
+            ("u {open", "u", "{open"),
+        ] {
+            assert_eq!(
+                read_lines(&format!("# x:y\n\n{line}\nother:x\n"), "f").unwrap()[0],
+                user(name, password)
+            );
+        }
+    }
+
+    #[test]
+    fn lines_that_cannot_be_used() {
+        for (text, problem) in [
+            ("", "f: no line with a user"),
+            ("#u:p\n \n", "f: no line with a user"),
+            (":s3cr3t", "f, line 1: no user in front of the password"),
+            ("\nu", "f, line 2: no password behind the user"),
+            ("u:", "f, line 1: no password behind the user"),
+            ("u {cleartext} write", "f, line 1: no password behind the user"),
+            (
+                "u {HA1}s3cr3t write",
+                "f, line 1: the password is there as a hash ({HA1}) only, which cannot be used to log in",
+            ),
+            (
+                "u {s3cr3t}s3cr3t",
+                "f, line 1: the password is in a form that is neither {cleartext} nor {HA1}",
+            ),
+        ] {
+            assert_eq!(read_lines(text, "f").unwrap_err().to_string(), problem);
+        }
+        // the first usable line counts
+        assert_eq!(read_lines("u {HA1}x\nv w\n", "f").unwrap(), [user("v", "w")]);
+    }
+
+    #[test]
+    fn files_of_others_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("users");
+        let problem = |path: &Path| read_file(path).unwrap_err().problem;
+        assert!(problem(&path).starts_with("cannot be read: "));
+        fs::write(&path, "u:p").unwrap();
+        for mode in [0o644, 0o640, 0o620, 0o604, 0o601] {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(
+                problem(&path),
+                format!("others may read or change it (mode {mode:04o}); use: chmod 600")
+            );
+        }
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(read_file(&path).unwrap(), [user("u", "p")]);
+        fs::write(&path, b"u:\xffs3cr3t").unwrap();
+        assert_eq!(problem(&path), "not UTF-8 text");
+        fs::write(&path, vec![b'#'; (1 << 20) + 1]).unwrap();
+        assert_eq!(problem(&path), "more than 1048576 bytes");
+        assert_eq!(problem(dir.path()), "not a regular file");
+        assert_eq!(problem(Path::new("/dev/null")), "not a regular file");
+    }
+
+    #[test]
+    fn the_environment_names_both_or_none() {
+        let read = |name: &str, word: &str| {
+            read_environment(|variable| {
+                let value = if variable == USER { name } else { word };
+                (value != "unset").then(|| value.into())
+            })
+        };
+        assert_eq!(read("u", "p"), Ok(Some(user("u", "p"))));
+        for (name, word) in [("unset", "unset"), ("", ""), ("", "unset")] {
+            assert_eq!(read(name, word), Ok(None));
+        }
+        let problem = |name, word| read(name, word).unwrap_err().to_string();
+        assert_eq!(problem("u", ""), "environment: GANETI_RAPI_USER is set, GANETI_RAPI_PASSWORD is not");
+        assert_eq!(
+            problem("unset", "p"),
+            "environment: GANETI_RAPI_PASSWORD is set, GANETI_RAPI_USER is not"
+        );
+    }
+
+    #[test]
+    fn the_user_of_the_address_is_looked_for() {
+        let users = [user("a", "1"), user("b", "2"), user("b", "3")];
+        let chosen = |wanted| choose(&users, wanted, Path::new("f")).cloned();
+        assert_eq!(chosen(None), Ok(user("a", "1")));
+        assert_eq!(chosen(Some("b")), Ok(user("b", "2")));
+        assert_eq!(chosen(Some("c")).unwrap_err().to_string(), "f: no password for the user 'c'");
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        assert_eq!(format!("{:?}", user("u", "s3cr3t")), "Credentials { user: \"u\", password: *** }");
+    }
+}

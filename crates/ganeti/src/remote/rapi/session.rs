@@ -1,0 +1,304 @@
+//! Talking to RAPI: one call is one request.
+
+use std::fmt;
+use std::io::{self, Read};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::blocking::{Client, RequestBuilder, Response};
+use reqwest::{Method, Url, header};
+use serde_json::Value;
+
+use super::access::Access;
+use super::address::{Address, AnswerSource, without_password};
+use super::cause;
+use super::certificates::Trusted;
+use super::client::client;
+use super::limits::{CallLimits, FetchLimits};
+use super::refusal;
+use super::refusal::Asked;
+use super::secret::Credentials;
+use crate::input::error::{LoadError, Result};
+use crate::input::json::{self, Budget, WantedParts};
+use crate::remote::CallError;
+use crate::remote::cutoff::Cutoff;
+use htools_model::shown::{printable, shown_source};
+
+/// What is left as it is in a part of a path, and in a query.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// Most bytes that are read of an answer that is a refusal.
+const REFUSAL: u64 = 1 << 16;
+
+/// What is done to a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Read it.
+    Get,
+    /// Change it.
+    Put,
+    /// Add to it, or start something.
+    Post,
+    /// Remove it.
+    Delete,
+}
+
+impl Verb {
+    fn method(self) -> Method {
+        match self {
+            Verb::Get => Method::GET,
+            Verb::Put => Method::PUT,
+            Verb::Post => Method::POST,
+            Verb::Delete => Method::DELETE,
+        }
+    }
+}
+
+/// An answer that has begun.
+pub(crate) struct Incoming {
+    response: Response,
+    limits: CallLimits,
+    most: u64,
+    seen: u64,
+}
+
+impl Read for Incoming {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.response.read(into);
+        let count = count.map_err(|error| io::Error::other(cause::of_body(&error, self.limits)))?;
+        self.seen += count as u64;
+        match self.seen > self.most {
+            true => Err(io::Error::other(CallError::Nonsense(format!("more than {} bytes", self.most)))),
+            false => Ok(count),
+        }
+    }
+}
+
+/// Why an answer that has begun could not be read.
+fn misread(error: serde_json::Error, budget: &Budget) -> CallError {
+    if budget.is_spent() {
+        return CallError::Nonsense(budget.excess().to_string());
+    }
+    if !error.is_io() {
+        return CallError::Nonsense(format!("the answer is no JSON: {error}"));
+    }
+    let error = io::Error::from(error);
+    let known = error.get_ref().and_then(|inner| inner.downcast_ref::<CallError>());
+    known.cloned().unwrap_or_else(|| CallError::Lost(error.to_string()))
+}
+
+/// A cluster's RAPI, with all that it takes to ask it. Nothing is kept open between
+/// calls, and nothing is ever sent twice.
+pub struct Session {
+    /// What all URLs begin with. May hold a password, hence is not shown.
+    prefix: String,
+    credentials: Option<Credentials>,
+    trusted: Option<Trusted>,
+    manner: FetchLimits,
+    client: Mutex<Option<Client>>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("prefix", &without_password(&self.prefix))
+            .field("credentials", &self.credentials)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// A session with the RAPI at an address. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// The address is a directory, names a user without a password, or has a password with a slash or
+    /// the like in it, behind which no host is found.
+    pub fn new(address: &Address, access: &Access, manner: FetchLimits) -> Result<Session> {
+        let AnswerSource::Url(prefix) = address.place() else {
+            return Err(LoadError::one_line(&shown_source(&address.shown()), "a directory cannot be asked"));
+        };
+        if address.has_password_for_host() {
+            let what = "the password ends the URL before its host: write '/' as %2F, '?' as %3F, '#' as %23";
+            return Err(LoadError::one_line(&shown_source(&address.shown()), what));
+        }
+        let credentials = access.credentials(address)?;
+        if credentials.is_some() && address.is_overheard() && !access.allows_insecure_http() {
+            let what = "the password would be sent as plain text, which others in the network can read: use https://, or --insecure-http";
+            return Err(LoadError::one_line(&shown_source(&address.shown()), what));
+        }
+        Ok(Session {
+            prefix: prefix.clone(),
+            credentials,
+            trusted: access.trusted().cloned(),
+            manner,
+            client: Mutex::new(None),
+        })
+    }
+
+    /// Asks for a resource: what follows `/2/` in its path.
+    ///
+    /// # Errors
+    /// See [`Session::send`].
+    pub fn get(&self, resource: &str) -> std::result::Result<Value, CallError> {
+        self.look(resource, &[], WantedParts::Whole, self.manner.transfer)
+    }
+
+    /// Asks for a resource, of which the parts in `shape` are read.
+    pub(crate) fn look(
+        &self,
+        resource: &str,
+        query: &[(&str, &str)],
+        shape: WantedParts,
+        limit: Duration,
+    ) -> std::result::Result<Value, CallError> {
+        self.read(resource, self.open(Verb::Get, resource, query, None, self.limits(limit)), shape)
+    }
+
+    /// Sends a request, once. `resource` is what follows `/2/` in the path, as plain text;
+    /// `limit` is the time until the whole answer is there. What the answer says has to fit into
+    /// the budget of an answer.
+    ///
+    /// # Errors
+    /// The variant says whether the request may have been carried out; the text names
+    /// the URL and the cause, never the password.
+    pub fn send(
+        &self,
+        verb: Verb,
+        resource: &str,
+        query: &[(&str, &str)],
+        body: Option<&Value>,
+        limit: Duration,
+    ) -> std::result::Result<Value, CallError> {
+        self.read(resource, self.open(verb, resource, query, body, self.limits(limit)), WantedParts::Whole)
+    }
+
+    /// The limits of a call by itself.
+    pub(crate) fn limits(&self, transfer: Duration) -> CallLimits {
+        CallLimits { connect: self.manner.connect, transfer, end: Cutoff::NEVER, reading: None }
+    }
+
+    /// Reads an answer while it arrives, if there is one.
+    fn read(
+        &self,
+        resource: &str,
+        answer: std::result::Result<Incoming, CallError>,
+        shape: WantedParts,
+    ) -> std::result::Result<Value, CallError> {
+        let budget = Budget::new(Budget::ANSWER);
+        let value = answer.and_then(|answer| {
+            json::any(answer, shape, &budget).map(Value::from).map_err(|error| misread(error, &budget))
+        });
+        // the query holds free text
+        let source = shown_source(&self.source(resource, &[]));
+        value.map_err(|error| error.map(|text| LoadError::one_line(&source, &text).to_string()))
+    }
+
+    /// The URL of a resource for messages.
+    pub(crate) fn source(&self, resource: &str, query: &[(&str, &str)]) -> String {
+        without_password(&self.text(resource, query))
+    }
+
+    /// Sends a request, once; the answer has begun, and has to be there as a whole within the
+    /// limits. Errors are without the URL.
+    pub(crate) fn open(
+        &self,
+        verb: Verb,
+        resource: &str,
+        query: &[(&str, &str)],
+        body: Option<&Value>,
+        limits: CallLimits,
+    ) -> std::result::Result<Incoming, CallError> {
+        let failed = |e: &reqwest::Error| cause::of_request(e, limits, self.trusted_source());
+        let url = self.url(resource, query)?;
+        let client = self.client(limits)?;
+        // making the client may have taken time of a reading; a call by itself begins now
+        let left = limits.end.or_after(limits.transfer).left();
+        let left = left.ok_or_else(|| CallError::NotSent(cause::too_late(limits)))?;
+        // a limit of the request is one of its whole answer
+        let request = client.request(verb.method(), url).timeout(left);
+        let request = with_body(self.with_login(request), body);
+        let response = request.send().map_err(|e| failed(&e))?;
+        self.accept(response, limits, !matches!(verb, Verb::Get))
+    }
+
+    /// The answer, if it is one.
+    fn accept(
+        &self,
+        response: Response,
+        limits: CallLimits,
+        writes: bool,
+    ) -> std::result::Result<Incoming, CallError> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(Incoming { response, limits, most: self.manner.size, seen: 0 });
+        }
+        let location = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
+        let location = location.map(str::to_owned);
+        let mut bytes = Vec::new();
+        // of a refusal the status is enough
+        let _ = response.take(REFUSAL).read_to_end(&mut bytes);
+        let asked = Asked { login: self.credentials.is_some(), writes };
+        Err(refusal::of_status(status, location.as_deref(), &bytes, asked)
+            .unwrap_or_else(|| CallError::Nonsense(status.to_string())))
+    }
+
+    /// The client, made when it is first needed.
+    fn client(&self, limits: CallLimits) -> std::result::Result<Client, CallError> {
+        let mut kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = &*kept {
+            return Ok(made.clone());
+        }
+        let made = client(self.trusted.as_ref(), self.manner)
+            .map_err(|e| cause::of_request(&e, limits, self.trusted_source()))?;
+        Ok(kept.insert(made).clone())
+    }
+
+    fn trusted_source(&self) -> Option<&str> {
+        self.trusted.as_ref().map(|trusted| trusted.source.as_str())
+    }
+
+    fn with_login(&self, request: RequestBuilder) -> RequestBuilder {
+        match &self.credentials {
+            Some(known) => request.basic_auth(&known.user, Some(known.password.reveal())),
+            None => request,
+        }
+    }
+
+    /// The text of a URL, with all that may be in the prefix.
+    fn text(&self, resource: &str, query: &[(&str, &str)]) -> String {
+        let parts: Vec<String> = resource.split('/').map(encoded).collect();
+        let query: Vec<String> =
+            query.iter().map(|(key, value)| format!("{}={}", encoded(key), encoded(value))).collect();
+        let mark = if query.is_empty() { "" } else { "?" };
+        format!("{}/2/{}{mark}{}", self.prefix, parts.join("/"), query.join("&"))
+    }
+
+    fn url(&self, resource: &str, query: &[(&str, &str)]) -> std::result::Result<Url, CallError> {
+        // a name of dots would climb to another resource
+        if resource.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return Err(CallError::NotSent(format!("'{}' is no resource", printable(resource, 100))));
+        }
+        let unusable = |why: &dyn fmt::Display| CallError::NotSent(format!("not a usable URL: {why}"));
+        let mut url = Url::parse(&self.text(resource, query)).map_err(|e| unusable(&e))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(unusable(&"neither HTTP nor HTTPS"));
+        }
+        if self.credentials.is_some() {
+            // sent as a header instead; an HTTP URL can do without
+            let _ = (url.set_username(""), url.set_password(None));
+        }
+        Ok(url)
+    }
+}
+
+fn encoded(part: &str) -> String {
+    utf8_percent_encode(part, PLAIN).to_string()
+}
+
+/// Ganeti insists on the type of whatever has a body.
+fn with_body(request: RequestBuilder, body: Option<&Value>) -> RequestBuilder {
+    match body {
+        Some(body) => request.header(header::CONTENT_TYPE, "application/json").body(body.to_string()),
+        None => request,
+    }
+}
