@@ -94,5 +94,5 @@ pub use htools_model::redundancy;
 pub use htools_plan as plan;
 pub mod report;
 pub use htools_model::score;
-pub mod search;
+pub use htools_search as search;
 pub mod tools;

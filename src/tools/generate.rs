@@ -15,8 +15,8 @@ use super::output::Output;
 use crate::generate::{ClusterSpec, TemplateMix, cluster};
 use crate::load::merge::{MergeOptions, finish, merge};
 use crate::load::number::{parse_int, shown};
+use crate::load::text::writer::whole_cluster_text;
 use crate::model::{Mib, UnknownName};
-use crate::report::text::whole_cluster_text;
 
 /// Name, purpose and options.
 pub const SPEC: Spec = Spec {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::output::Output;
 use crate::load::text;
+use crate::load::text::writer::whole_cluster_text;
 use crate::model::Cluster;
 use crate::report::file::{WriteError, write_whole};
-use crate::report::text::whole_cluster_text;
 
 /// A way to write a state to `PREFIX.SUFFIX`, which is said to be that of some moment.
 pub type Write = fn(&Path, &str, &str, &str) -> Result<String, WriteError>;

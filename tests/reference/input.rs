@@ -3,8 +3,8 @@
 
 use htools::generate::random::Random;
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
+use htools::load::text::writer::policy_row;
 use htools::model::NodeIdx;
-use htools::report::text::policy_row;
 
 use super::clusters::OddCluster;
 

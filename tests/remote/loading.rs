@@ -9,11 +9,11 @@ use htools::generate::random::Random;
 use htools::generate::{ClusterSpec, TemplateMix, cluster};
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::raw::{RawCluster, RawInstance};
+use htools::load::text::writer::cluster_text;
 use htools::load::{iallocator, simulate, text};
 use htools::model::{
     AllocPolicy, Cluster, DiskTemplate, Draft, InstancePolicy, Mib, NodeIdx, Outage, RunStatus, SpecRange,
 };
-use htools::report::text::cluster_text;
 use htools::score::Board;
 use htools::search::{BalanceOptions, Balancer};
 use proptest::prelude::*;

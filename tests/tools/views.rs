@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::process::Command;
 
-use htools::report::text::whole_cluster_text;
+use htools::load::text::writer::whole_cluster_text;
 
 use crate::common::clusters::{Dice, Recipe, Style, cases};
 

@@ -26,6 +26,7 @@ pub mod metrics;
 mod node;
 mod node_reserve;
 mod node_set;
+pub mod number;
 mod peers;
 mod placement;
 mod policy;

@@ -6,6 +6,7 @@ use anyhow::{anyhow, bail};
 
 use super::{ExitStatus, Options, SPEC};
 use crate::load::merge::apply_node_options;
+use crate::load::text::writer::whole_cluster_text;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::plan::rolling::{Reboots, SCRIPT_TITLE};
@@ -14,7 +15,6 @@ use crate::report::file::write_whole;
 use crate::report::html::rolling::RollingReport;
 use crate::report::json;
 use crate::report::rolling::{graph_line, moves, node_names, statistics_line};
-use crate::report::text::whole_cluster_text;
 use crate::report::timetable::Timetable;
 use crate::search::rolling::{Conflicts, NoPlan, Part, is_stopped};
 use crate::tools::options::CommandTarget;

@@ -3,8 +3,8 @@
 use crate::input::error::LoadError;
 use crate::load::raw::{RawCluster, RawInstance, RawNode};
 use crate::load::text;
+use crate::load::text::writer::whole_cluster_text;
 use crate::model::{Cluster, Disk};
-use crate::report::text::whole_cluster_text;
 
 /// The name of a cluster's file: never a path.
 pub(super) fn file_name(name: &str) -> String {

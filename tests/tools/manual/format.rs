@@ -2,9 +2,9 @@
 
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::monitoring::{self, Collector, CollectorReport};
+use htools::load::text::writer::whole_cluster_text;
 use htools::load::{RawCluster, simulate, text, utilisation};
 use htools::model::{AllocPolicy, DiskTemplate, InstancePolicy, Mib, RunStatus};
-use htools::report::text::whole_cluster_text;
 
 use super::{block, read};
 

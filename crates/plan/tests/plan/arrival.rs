@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use htools::search::moves::{MoveRules, perform};
-use htools::search::{BalanceOptions, Balancer};
 use htools_model::{Cluster, Concession, Draft, Instance, Move, Placement, Step};
 use htools_plan::arrival::{End, Missed, NodeFlags};
 use htools_plan::checker::CheckOptions;
@@ -11,6 +9,8 @@ use htools_plan::graph::StepIdx;
 use htools_plan::jobset::jobsets;
 use htools_plan::opcode::{Opcode, PowerCommand};
 use htools_plan::work::{Builder, Relocation, Task, Work, WorkStep};
+use htools_search::moves::{MoveRules, perform};
+use htools_search::{BalanceOptions, Balancer};
 use htools_testkit::cluster;
 
 /// Twelve instances on the first two of four nodes.

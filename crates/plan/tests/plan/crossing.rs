@@ -1,9 +1,9 @@
 //! The check of moves between groups.
 
-use htools::search::groups::crossing;
 use htools_model::{Cluster, Instance, Move, NodeIdx, Placement, Rule, Step, TagTable};
 use htools_plan::checker::{Fault, JobsetFault, Replay, check_crossings, check_jobsets};
 use htools_plan::jobset::jobsets;
+use htools_search::groups::crossing;
 use htools_testkit::{groups, sets};
 
 fn node(name: &str, free: i64) -> String {

@@ -1,8 +1,8 @@
 //! Jobsets of moves.
 
-use htools::search::{BalanceOptions, Balancer};
 use htools_model::{Draft, Move, NodeIdx, Step};
 use htools_plan::jobset::{Jobset, jobsets, side_by_side};
+use htools_search::{BalanceOptions, Balancer};
 use htools_testkit::{cluster, sets};
 
 #[test]

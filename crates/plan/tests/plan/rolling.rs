@@ -1,10 +1,10 @@
 //! The work of rolling reboots.
 
-use htools::search::rolling::{Conflicts, RollingOptions};
 use htools_model::NodeIdx;
 use htools_plan::rolling::Reboots;
 use htools_plan::shell::Line;
 use htools_plan::work::WorkStep;
+use htools_search::rolling::{Conflicts, RollingOptions};
 use htools_testkit::cluster;
 
 const NODES: [&str; 3] = [

@@ -1,10 +1,10 @@
 //! The work of powering nodes down and up.
 
-use htools::search::squeeze::{Decision, GroupPlan, SqueezeOptions, squeeze};
 use htools_model::Cluster;
 use htools_plan::graph::{EdgeReason, StepIdx, Strength};
 use htools_plan::switching::{Switch, power_down, power_up};
 use htools_plan::work::{Task, Work};
+use htools_search::squeeze::{Decision, GroupPlan, SqueezeOptions, squeeze};
 use htools_testkit::cluster;
 
 fn titles(work: &Work) -> Vec<Vec<String>> {

@@ -1,12 +1,12 @@
 //! Plans in names and opcodes.
 
-use htools::search::{BalanceOptions, Balancer};
 use htools_model::{Cluster, Draft, Step};
 use htools_plan::checker::CheckOptions;
 use htools_plan::graph::{Edge, EdgeReason, StepIdx, Strength};
 use htools_plan::jobset::jobsets;
 use htools_plan::opcode::Opcode;
 use htools_plan::work::{Builder, Task, Work};
+use htools_search::{BalanceOptions, Balancer};
 use htools_testkit::cluster;
 
 /// Three nodes, all instances on the first two; and the plan that balances them.

@@ -13,6 +13,7 @@ mod instances;
 pub mod nodes;
 mod policies;
 mod row;
+pub mod writer;
 
 use std::collections::{HashMap, HashSet};
 

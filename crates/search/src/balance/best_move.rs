@@ -1,0 +1,434 @@
+//! The best move, without computing the exact score of every move.
+//!
+//! Three sieves: bounds that are kept from step to step ([`MoveBounds`]); for what
+//! may matter, the placement rules and an interval from running statistics;
+//! the exact score of the few that remain. Which moves pass does not depend on
+//! the number of threads: a move is left out only if it is sure to lose against
+//! one that is possible, and the last sieve compares with the smallest upper
+//! bound of all.
+
+mod exact;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ordered_float::OrderedFloat;
+use rayon::prelude::*;
+
+use super::Balancer;
+use super::bounds::{Candidate, MoveBounds, Seen};
+use super::bounds_cache::BoundsCache;
+use super::likeness::{Remembered, Starts, Verdicts};
+use crate::moves::Trial;
+use htools_model::score::batch::{ChangedState, PatternPlaces, Spot};
+use htools_model::score::interval::{Interval, Running};
+use htools_model::{Instance, InstanceIdx, Move, NodeIdx};
+
+/// A possible move with its exact score.
+#[derive(Clone, Copy)]
+pub(super) struct ScoredMove {
+    pub score: f64,
+    pub order: MoveOrder,
+    pub mv: Move,
+}
+
+/// The order in which moves are tried: by instance, then failover, then by
+/// target and kind.
+pub(super) type MoveOrder = (InstanceIdx, usize);
+
+/// A possible move whose exact score may be the smallest.
+#[derive(Clone, Copy)]
+struct Survivor {
+    lo: f64,
+    instance: InstanceIdx,
+    rank: u32,
+    /// The number of its pattern, and which of its nodes stands where in it; [`NO_PATTERN`] if that
+    /// is not known.
+    pattern: u32,
+    places: PatternPlaces,
+}
+
+/// Instead of a pattern's number.
+const NO_PATTERN: u32 = u32::MAX;
+
+/// The rows of an instance's primary and, if it has one, secondary node.
+type Own = (u32, Option<u32>);
+
+impl Survivor {
+    /// The rows of the nodes that the move changes, in the order in which its pattern has them.
+    fn rows(&self, (primary, mirror): Own) -> [u32; Move::MOST_NODES] {
+        let target = self.rank.checked_sub(1).map_or(Spot::NO_ROW, |at| at / KINDS as u32);
+        let touched = match mirror {
+            Some(mirror) => [primary, mirror, target],
+            None => [primary, target, Spot::NO_ROW],
+        };
+        self.places.map(|place| touched.get(usize::from(place)).copied().unwrap_or(Spot::NO_ROW))
+    }
+
+    fn order(&self) -> MoveOrder {
+        (self.instance, self.rank as usize)
+    }
+}
+
+/// More survivors than this are scored at once, so that they take no more room.
+const MOST_SURVIVORS: usize = 1 << 18;
+
+/// The smallest score that some move is known to reach, shared by all threads.
+struct Limit(AtomicU64);
+
+impl Limit {
+    fn new(score: f64) -> Limit {
+        Limit(AtomicU64::new(score.to_bits()))
+    }
+
+    fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Relaxed))
+    }
+
+    fn lower(&self, score: f64) {
+        let lower = |bits| (score < f64::from_bits(bits)).then_some(score.to_bits());
+        // an error only says that the limit was lower already
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower);
+    }
+}
+
+/// The best move that beats the present score.
+pub(super) fn best(balancer: &Balancer<'_>, memory: &mut BoundsCache) -> Option<ScoredMove> {
+    if balancer.instances().is_empty() {
+        return None;
+    }
+    let limit = Limit::new(balancer.starting_limit());
+    let scored = AtomicU64::new(0);
+    let mut likeness = std::mem::take(&mut memory.likeness);
+    // where searches had to look at very many moves, most of them are alike
+    let verdicts = if MANY_MOVES * memory.evaluated >= (balancer.board().rows().len() as u64).max(1) {
+        likeness.refresh(balancer.cluster(), balancer.board());
+        Verdicts::new(&likeness, (balancer.cluster(), balancer.board()), balancer.shapes())
+    } else {
+        None
+    };
+    let verdicts = verdicts.as_ref();
+    let (best, considered, found) = match memory.bounds(balancer) {
+        Some(bounds) => {
+            let running = bounds.running();
+            let online = bounds.online();
+            let search =
+                BestMoveSearch { balancer, running, online, limit: &limit, verdicts, scored: &scored };
+            let (best, found) = search.with_bounds(bounds);
+            let considered = bounds.moves();
+            bounds.note_work(found.work);
+            (best, considered, found)
+        }
+        None => {
+            let running = Running::of(balancer.board());
+            let nodes = balancer.board().nodes().iter().copied();
+            let online: Vec<NodeIdx> = nodes.filter(|node| balancer.board().row(*node).is_some()).collect();
+            let (running, online) = (&running, online.as_slice());
+            let search =
+                BestMoveSearch { balancer, running, online, limit: &limit, verdicts, scored: &scored };
+            let (best, found) = search.without_bounds();
+            (best, found.trials, found)
+        }
+    };
+    memory.likeness = likeness;
+    // now and then there is a step with a clear winner among others
+    memory.evaluated = found.trials.max(memory.evaluated - memory.evaluated.div_ceil(8));
+    let tally = &mut memory.tally;
+    tally.considered += considered;
+    tally.evaluated += found.trials;
+    tally.skipped += considered - found.trials;
+    tally.scored += scored.into_inner();
+    best
+}
+
+/// So many times the number of moves that a search evaluated are many where they exceed the number
+/// of nodes.
+const MANY_MOVES: u64 = 16;
+
+/// Instances that one thread takes at a time.
+const CHUNK: usize = 32;
+
+/// Blocks of instances that are looked at one after the other, to find a low limit,
+/// before the others are looked at in parallel.
+const FIRST_BLOCKS: usize = 8;
+
+/// For fewer blocks than this, other threads are not worth waking.
+const FEWEST_BLOCKS: usize = 64;
+
+/// The rank of the `at`th kind of move to the node in `row`.
+pub(super) fn rank(row: usize, at: usize) -> usize {
+    1 + row * KINDS + at
+}
+
+/// Room for the kinds of moves to one node.
+const KINDS: usize = 8;
+
+/// The better of two moves: the smaller score, then the earlier one. A move has
+/// to beat `current`, too.
+pub(super) fn better(best: Option<ScoredMove>, new: ScoredMove, current: f64) -> Option<ScoredMove> {
+    match best {
+        None => (new.score < current).then_some(new),
+        Some(old) => {
+            let wins = new.score < old.score || (new.score == old.score && new.order < old.order);
+            Some(if wins { new } else { old })
+        }
+    }
+}
+
+/// What a thread reuses from one instance to the next.
+#[derive(Default)]
+struct Workspace {
+    near: Vec<(f64, u32)>,
+    candidates: Vec<Candidate>,
+    found: ThreadFound,
+}
+
+#[derive(Default)]
+struct ThreadFound {
+    survivors: Vec<Survivor>,
+    best: Option<ScoredMove>,
+    seen: Seen,
+    /// Moves for which the placement rules were worked out.
+    trials: u64,
+}
+
+impl ThreadFound {
+    /// Roughly how long the work took that better bounds could save, in
+    /// nanoseconds.
+    fn work(&self) -> u64 {
+        400 * self.seen.instances + 40 * self.seen.bounds
+    }
+}
+
+/// One search for the best move.
+struct BestMoveSearch<'a> {
+    balancer: &'a Balancer<'a>,
+    running: &'a Running,
+    /// The nodes in the rows of the board.
+    online: &'a [NodeIdx],
+    limit: &'a Limit,
+    /// The verdicts on moves that are alike, if there are many of them.
+    verdicts: Option<&'a Verdicts<'a>>,
+    /// How many exact scores were computed.
+    scored: &'a AtomicU64,
+}
+
+/// How much there was to do.
+struct Workload {
+    trials: u64,
+    work: u64,
+}
+
+impl Workload {
+    fn of(found: &[ThreadFound]) -> Workload {
+        Workload {
+            trials: found.iter().map(|f| f.trials).sum(),
+            work: found.iter().map(ThreadFound::work).sum(),
+        }
+    }
+}
+
+impl BestMoveSearch<'_> {
+    /// Looks at every move.
+    fn without_bounds(&self) -> (Option<ScoredMove>, Workload) {
+        let candidates = self.balancer.candidates();
+        let found: Vec<ThreadFound> = candidates
+            .par_chunks(CHUNK)
+            .map(|chunk| {
+                let mut found = ThreadFound::default();
+                for instance in chunk {
+                    let trial = Trial::new(self.balancer.cluster(), instance, self.balancer.rules());
+                    let start = self.verdicts.and_then(|v| v.start(&trial));
+                    let mut remembered = self.remembered(start);
+                    for (rank, _, mv) in self.balancer.moves(instance, self.balancer.repertoire(instance)) {
+                        self.keep_if_promising((&trial, start), (mv, rank), &mut remembered, &mut found);
+                    }
+                    self.keep_remembered(start, remembered);
+                }
+                found
+            })
+            .collect();
+        let effort = Workload::of(&found);
+        (self.best_of(found), effort)
+    }
+
+    /// Looks at the moves that the bounds do not exclude. At first only at those
+    /// with bounds near the smallest one: most often one of these is possible, and
+    /// then all others are excluded without a look.
+    fn with_bounds(&self, bounds: &MoveBounds) -> (Option<ScoredMove>, Workload) {
+        let start = self.limit.get();
+        let blocks = bounds.blocks(start);
+        let least = blocks.first().map_or(start, |(bound, _)| *bound);
+        let (mut work, mut found) = (0, Vec::new());
+        for share in [0.02, 0.2, 1.0] {
+            let ceiling = if share < 1.0 { least + share * (start - least) } else { start };
+            // includes what was looked at before
+            found = self.up_to(bounds, &blocks, ceiling);
+            work += Workload::of(&found).work;
+            if self.limit.get() <= ceiling {
+                break;
+            }
+        }
+        let effort = Workload { work, ..Workload::of(&found) };
+        (self.best_of(found), effort)
+    }
+
+    /// Looks at the moves whose bounds are neither above the ceiling nor above the
+    /// limit.
+    fn up_to(&self, bounds: &MoveBounds, blocks: &[(f64, usize)], ceiling: f64) -> Vec<ThreadFound> {
+        let mut space = Workspace::default();
+        let (first, rest) = blocks.split_at(blocks.len().min(FIRST_BLOCKS));
+        self.look_at_blocks(bounds, first, ceiling, &mut space);
+        let limit = self.limit_below(ceiling);
+        let rest = &rest[..rest.partition_point(|(bound, _)| *bound <= limit)];
+        let mut found = Vec::new();
+        if rest.len() < FEWEST_BLOCKS {
+            self.look_at_blocks(bounds, rest, ceiling, &mut space);
+        } else {
+            let look = |space: &mut Workspace, block: &(f64, usize)| {
+                self.look_at_blocks(bounds, std::slice::from_ref(block), ceiling, space);
+                std::mem::take(&mut space.found)
+            };
+            found = rest.par_iter().map_init(Workspace::default, look).collect();
+        }
+        found.push(space.found);
+        found
+    }
+
+    fn limit_below(&self, ceiling: f64) -> f64 {
+        let limit = self.limit.get();
+        if limit < ceiling { limit } else { ceiling }
+    }
+
+    /// The best of everything found.
+    fn best_of(&self, found: Vec<ThreadFound>) -> Option<ScoredMove> {
+        let mut best = None;
+        let mut survivors = Vec::new();
+        for new in found {
+            best = new.best.map_or(best, |s| better(best, s, self.balancer.score()));
+            survivors.extend(new.survivors);
+        }
+        self.score_survivors(survivors, best)
+    }
+
+    /// Looks at the instances of some blocks, the most promising ones first.
+    fn look_at_blocks(
+        &self,
+        bounds: &MoveBounds,
+        blocks: &[(f64, usize)],
+        ceiling: f64,
+        space: &mut Workspace,
+    ) {
+        let mut near = std::mem::take(&mut space.near);
+        for (bound, block) in blocks {
+            if *bound > self.limit_below(ceiling) {
+                break;
+            }
+            bounds.members(*block, self.limit_below(ceiling), &mut near);
+            for (bound, position) in &near {
+                let limit = self.limit_below(ceiling);
+                if *bound > limit {
+                    break;
+                }
+                self.look_at(bounds, *position, limit, space);
+            }
+        }
+        space.near = near;
+    }
+
+    /// Looks at the moves of one instance whose bounds are up to `limit`.
+    fn look_at(&self, bounds: &MoveBounds, position: u32, limit: f64, space: &mut Workspace) {
+        let balancer = self.balancer;
+        let instance = balancer.cluster().instance(bounds.instance(position));
+        let mut candidates = std::mem::take(&mut space.candidates);
+        bounds.candidates(balancer, (position, instance), limit, &mut candidates, &mut space.found.seen);
+        if !candidates.is_empty() {
+            self.look_at_candidates(instance, &mut candidates, space);
+        }
+        space.candidates = candidates;
+    }
+
+    /// Looks at some moves of one instance, the most promising ones first.
+    fn look_at_candidates(&self, instance: &Instance, candidates: &mut [Candidate], space: &mut Workspace) {
+        let balancer = self.balancer;
+        let trial = Trial::new(balancer.cluster(), instance, balancer.rules());
+        let start = self.verdicts.and_then(|v| v.start(&trial));
+        // a verdict that is known costs less than to find the most promising moves
+        if start.is_none() {
+            candidates.sort_unstable_by_key(|p| OrderedFloat(p.bound));
+        }
+        let repertoire = balancer.repertoire(instance);
+        let mut remembered = self.remembered(start);
+        for Candidate { bound, mv } in candidates.iter() {
+            if *bound > self.limit.get() {
+                if start.is_none() {
+                    break;
+                }
+                continue;
+            }
+            let rank = balancer.rank(&repertoire, *mv);
+            self.keep_if_promising((&trial, start), (*mv, rank), &mut remembered, &mut space.found);
+        }
+        self.keep_remembered(start, remembered);
+    }
+
+    /// What this thread remembers of the verdicts, if there are any for an instance.
+    fn remembered(&self, start: Option<Starts>) -> Remembered {
+        self.verdicts.filter(|_| start.is_some()).map(Verdicts::remembered).unwrap_or_default()
+    }
+
+    fn keep_remembered(&self, start: Option<Starts>, remembered: Remembered) {
+        if let Some(verdicts) = self.verdicts.filter(|_| start.is_some()) {
+            verdicts.keep(remembered);
+        }
+    }
+
+    /// MoveBounds on the score of a move, and what else `of` finds out about it; nothing if it is
+    /// impossible.
+    fn interval<R>(
+        &self,
+        trial: &Trial<'_>,
+        mv: Move,
+        of: impl FnOnce(&ChangedState<'_>) -> R,
+    ) -> Option<(Interval, R)> {
+        let outcome = trial.run(mv).ok()?;
+        let board = self.balancer.board();
+        let spread_change = self.balancer.spread_change(trial.instance(), outcome.placement);
+        let touched = outcome.touched();
+        let interval = self.running.interval(board, touched, board.spread().surplus() + spread_change);
+        Some((interval, of(&ChangedState { touched, spread_change })))
+    }
+
+    /// Keeps a move that is possible and whose score may be the smallest. `start` is what
+    /// the moves of the instance have in common with others.
+    fn keep_if_promising(
+        &self,
+        (trial, start): (&Trial<'_>, Option<Starts>),
+        (mv, rank): (Move, usize),
+        remembered: &mut Remembered,
+        found: &mut ThreadFound,
+    ) {
+        found.trials += 1;
+        let kept = match self.verdicts.zip(start) {
+            Some((verdicts, start)) => {
+                let pattern = |state: &ChangedState<'_>| self.balancer.board().pattern(state);
+                let work_out = || self.interval(trial, mv, pattern);
+                let verdict = verdicts.verdict(trial, (start, mv), remembered, work_out);
+                verdict.map(|v| (v.interval, v.pattern, v.places))
+            }
+            None => self
+                .interval(trial, mv, |_| ())
+                .map(|(interval, ())| (interval, NO_PATTERN, [0; Move::MOST_NODES])),
+        };
+        let Some((interval, pattern, places)) = kept else { return };
+        if interval.lo > self.limit.get() {
+            return;
+        }
+        self.limit.lower(interval.hi);
+        let instance = trial.instance().idx;
+        found.survivors.push(Survivor { lo: interval.lo, instance, rank: rank as u32, pattern, places });
+        if found.survivors.len() >= MOST_SURVIVORS {
+            let survivors = std::mem::take(&mut found.survivors);
+            found.best = self.score_survivors(survivors, found.best.take());
+        }
+    }
+}

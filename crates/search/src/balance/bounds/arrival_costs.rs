@@ -1,0 +1,190 @@
+//! What the arrival of an instance of one size costs on each node.
+
+use super::lane_loops::{LaneOf, ReserveNeed, add_arrivals, add_reserves, smallest};
+use super::lanes::{LaneRange, MEMBER, NONE, PRIMARY, RESERVE, lanewise};
+use super::online_nodes::OnlineNodes;
+use super::size::SizeBox;
+use super::{FAILOVER, FAILOVER_AND_REPLACE, REPLACE_SECONDARY};
+use htools_model::score::interval::counted_score;
+use htools_model::score::metrics::{Counted, LANES, Lanes, lane};
+use htools_model::{Cluster, DiskCheck, Mib, Strictness, TagArrival};
+
+/// As what an instance arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum ArrivalRole {
+    Primary,
+    Secondary,
+}
+
+impl ArrivalRole {
+    /// What the new node becomes in the moves of a slot.
+    pub fn of_target(slot: usize) -> Option<ArrivalRole> {
+        match slot {
+            FAILOVER => None,
+            REPLACE_SECONDARY | FAILOVER_AND_REPLACE => Some(ArrivalRole::Secondary),
+            _ => Some(ArrivalRole::Primary),
+        }
+    }
+
+    /// The lanes that an arrival changes.
+    pub fn lanes(self) -> Lanes {
+        let own = if self == ArrivalRole::Primary { &PRIMARY } else { &RESERVE };
+        lanewise!(k => own[k] + MEMBER[k])
+    }
+}
+
+/// Which arrivals share a row.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct ArrivalKind {
+    pub size: u32,
+    pub role: ArrivalRole,
+    /// Whether only the impossible forbids it.
+    pub forced: bool,
+    /// The kind of node ([`Kinds`](super::kinds::Kinds)) from which the instance
+    /// migrates, if that matters.
+    pub from: Option<u32>,
+}
+
+/// The nodes of one stretch of a row.
+pub(super) const STRETCH: usize = 64;
+
+/// The costs of one kind of arrival, by row of the ground.
+pub(super) struct ArrivalRow {
+    pub arrival: ArrivalKind,
+    /// What is not a deviation; infinite where the node refuses.
+    pub fixed: Vec<f64>,
+    /// The same with the prices of the changed deviations.
+    pub cost: Vec<f64>,
+    /// The smallest costs of each stretch and of all nodes.
+    pub stretches: Vec<f64>,
+    pub smallest: f64,
+}
+
+impl ArrivalRow {
+    pub fn new(arrival: ArrivalKind, nodes: usize) -> ArrivalRow {
+        ArrivalRow {
+            arrival,
+            fixed: vec![f64::INFINITY; nodes],
+            cost: vec![f64::INFINITY; nodes],
+            stretches: vec![f64::INFINITY; nodes.div_ceil(STRETCH)],
+            smallest: f64::INFINITY,
+        }
+    }
+
+    /// Looks anew at what the node in one row counts and refuses. `reachable` says
+    /// whether instances can migrate to it.
+    pub fn inspect(
+        &mut self,
+        cluster: &Cluster,
+        ground: &OnlineNodes,
+        size: &SizeBox,
+        row: usize,
+        reachable: bool,
+    ) {
+        let node = cluster.node(ground.nodes[row]);
+        let (spec, ledger, i) = (&node.spec, &node.state.ledger, &size.smallest);
+        let strictness = if self.arrival.forced { Strictness::Forced } else { Strictness::Strict };
+        let after = match self.arrival.role {
+            _ if !reachable => None,
+            ArrivalRole::Primary => ledger.add_primary(spec, i, 0, TagArrival::default(), strictness).ok(),
+            ArrivalRole::Secondary => {
+                ledger.add_secondary(spec, i, Mib::ZERO, strictness, DiskCheck::Needed).ok()
+            }
+        };
+        self.fixed[row] = after.map_or(f64::INFINITY, |after| {
+            counted_score(&cluster.weights, &(Counted::of(spec, &after) - Counted::of(spec, ledger)), 0)
+        });
+    }
+
+    /// Works out the cost in one row and takes the changes of the variances into
+    /// the range; the smallest costs are left as they are.
+    fn assess(&mut self, ground: &OnlineNodes, size: &SizeBox, row: usize, range: &mut LaneRange) {
+        if self.fixed[row] == f64::INFINITY {
+            self.cost[row] = f64::INFINITY;
+            return;
+        }
+        let (change, reserve) = size.amounts.arrival(ground, row, self.arrival.role);
+        range.include(&change);
+        let reserve = ground.running.reserved_weight() * reserve;
+        self.cost[row] = self.fixed[row] + reserve + size.price(&change);
+    }
+
+    /// Works all costs out. Returns the range of the changes of the variances.
+    pub fn assess_all(&mut self, ground: &OnlineNodes, size: &SizeBox) -> LaneRange {
+        let mut range = LaneRange::empty();
+        if ground.storage_kinds() == 1 {
+            range = self.assess_by_lane(ground, size);
+        } else {
+            for row in 0..self.cost.len() {
+                self.assess(ground, size, row, &mut range);
+            }
+        }
+        for stretch in 0..self.stretches.len() {
+            self.summarise(stretch);
+        }
+        self.smallest = smallest(&self.stretches);
+        range
+    }
+
+    /// Works all costs out lane by lane, where all nodes have the same kind of storage.
+    fn assess_by_lane(&mut self, ground: &OnlineNodes, size: &SizeBox) -> LaneRange {
+        let mut range = LaneRange { lo: NONE, hi: NONE };
+        let lanes = self.arrival.role.lanes();
+        let (lo, hi) = (&size.amounts.lo[0], &size.amounts.hi[0]);
+        self.cost.copy_from_slice(&self.fixed);
+        for k in 0..LANES {
+            if lanes[k] == 0.0 || (lo[k] == 0.0 && hi[k] == 0.0) {
+                continue;
+            }
+            let same = |j: usize| ground.twin[j] == ground.twin[k] && lo[j] == lo[k] && hi[j] == hi[k];
+            // twins are worked out together
+            if (0..k).any(|j| lanes[j] == 1.0 && same(j)) {
+                continue;
+            }
+            let twins = || (k..LANES).filter(|j| lanes[*j] == 1.0 && same(*j));
+            let slope: f64 = twins().map(|j| size.slopes[j]).sum();
+            let lane = LaneOf { column: &ground.columns[k], slope, inv_n: ground.inv_n };
+            let (least, most) = add_arrivals((lo[k], hi[k]), &lane, &self.fixed, &mut self.cost);
+            twins().for_each(|j| (range.lo[j], range.hi[j]) = (least, most));
+        }
+        if self.arrival.role == ArrivalRole::Secondary {
+            let k = lane::RESERVED_MEM;
+            let lane = LaneOf { column: &ground.columns[k], slope: size.slopes[k], inv_n: ground.inv_n };
+            let (least, most) = size.amounts.need;
+            let need = ReserveNeed {
+                least,
+                further: ground.further_reserve(most),
+                weight: ground.running.reserved_weight(),
+            };
+            (range.lo[k], range.hi[k]) =
+                add_reserves(&need, &ground.reserved, &lane, &self.fixed, &mut self.cost);
+        }
+        range
+    }
+
+    /// The same for some rows only.
+    pub fn assess_some(&mut self, ground: &OnlineNodes, size: &SizeBox, rows: &[usize]) -> LaneRange {
+        let mut range = LaneRange::empty();
+        for row in rows {
+            self.assess(ground, size, *row, &mut range);
+            self.summarise(row / STRETCH);
+        }
+        self.smallest = smallest(&self.stretches);
+        range
+    }
+
+    fn summarise(&mut self, stretch: usize) {
+        let end = self.cost.len().min((stretch + 1) * STRETCH);
+        self.stretches[stretch] = smallest(&self.cost[stretch * STRETCH..end]);
+    }
+
+    /// The rows whose cost is at most `limit`.
+    pub fn up_to(&self, limit: f64) -> impl Iterator<Item = usize> + '_ {
+        let near = self.stretches.iter().enumerate().filter(move |(_, cost)| **cost <= limit);
+        near.flat_map(move |(stretch, _)| {
+            let from = stretch * STRETCH;
+            let costs = &self.cost[from..self.cost.len().min(from + STRETCH)];
+            costs.iter().enumerate().filter(move |(_, cost)| **cost <= limit).map(move |(at, _)| from + at)
+        })
+    }
+}

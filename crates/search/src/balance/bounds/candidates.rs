@@ -1,0 +1,232 @@
+//! The moves that could be the best, with the bounds to prove it of the others.
+
+use std::borrow::Cow;
+
+use super::amounts::AmountsBox;
+use super::arrival_costs::{ArrivalRole, ArrivalRow};
+use super::departure::{Departure, VarianceChanges};
+use super::lanes::least;
+use super::place::Outlay;
+use super::size::SizeBox;
+use super::tight_bounds::SlotArrivals;
+use super::{FAILOVER, MoveBounds, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS, slot};
+use crate::balance::Balancer;
+use htools_model::{Cluster, Instance, InstanceIdx, Move, NodeIdx};
+
+/// A move that the bounds do not exclude.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Candidate {
+    /// Its score is not smaller.
+    pub bound: f64,
+    /// The move.
+    pub mv: Move,
+}
+
+/// What one instance costs more at some nodes than at the one that is best for it: by the place, if there is a difference
+/// between places, and by its affinity keys, if it has any.
+struct Extras<'a> {
+    bounds: &'a MoveBounds,
+    cluster: &'a Cluster,
+    /// Its position, and itself.
+    of: (u32, &'a Instance),
+    outlay: Option<Outlay<'a>>,
+    /// By row, what its keys cost more there, once that is asked for.
+    keys: Option<Vec<f64>>,
+}
+
+impl Extras<'_> {
+    /// What a move of a slot costs more, by row, rounded down.
+    fn of_slot(&mut self, slot: usize) -> impl Fn(usize) -> f64 + '_ {
+        let MoveBounds { places, key_costs, ground, .. } = self.bounds;
+        let by_place = self.outlay.as_mut().map(|outlay| outlay.extras(slot));
+        let brings_keys =
+            ArrivalRole::of_target(slot) == Some(ArrivalRole::Primary) && !self.of.1.keys.is_empty();
+        let by_keys = brings_keys.then(|| {
+            &*self.keys.get_or_insert_with(|| key_costs.extras(self.cluster, &ground.nodes, self.of))
+        });
+        move |at| {
+            let place = by_place.as_ref().map_or(0.0, |extras| extras[places.of_row(at)]);
+            place + by_keys.map_or(0.0, |extras| extras[at])
+        }
+    }
+}
+
+/// What looking for candidates took.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Seen {
+    /// MoveBounds worked out for single moves.
+    pub bounds: u64,
+    /// Instances looked at.
+    pub instances: u64,
+}
+
+impl MoveBounds {
+    /// The blocks of instances that have moves with a bound of at most `limit`, the
+    /// smallest bound first.
+    pub fn blocks(&self, limit: f64) -> Vec<(f64, usize)> {
+        let bounds = self.groups.blocks.iter().map(|b| self.bound(b.group as usize, &b.least));
+        let mut near: Vec<(f64, usize)> =
+            bounds.enumerate().filter(|(_, bound)| *bound <= limit).map(|(at, bound)| (bound, at)).collect();
+        near.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        near
+    }
+
+    /// The instances of a block that have moves with a bound of at most `limit`,
+    /// the smallest bound first.
+    pub fn members(&self, block: usize, limit: f64, near: &mut Vec<(f64, u32)>) {
+        let block = &self.groups.blocks[block];
+        near.clear();
+        for position in &block.members {
+            let bound = self.bound(block.group as usize, &self.departures[*position as usize].cost);
+            if bound <= limit {
+                near.push((bound, *position));
+            }
+        }
+        near.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    }
+
+    /// The instance at a position.
+    pub fn instance(&self, position: u32) -> InstanceIdx {
+        self.instances[position as usize]
+    }
+
+    /// The smallest bound of a group's moves with these costs of departure.
+    fn bound(&self, group: usize, costs: &[f64; SLOTS]) -> f64 {
+        let group = &self.groups.groups[group];
+        let base = &self.sizes[group.size as usize].base;
+        let mut bound = base[FAILOVER] + costs[FAILOVER];
+        for slot in FAILOVER + 1..SLOTS {
+            if let Some(row) = self.rows.get(group.rows[slot] as usize) {
+                bound = least(base[slot] + costs[slot] + row.smallest, bound);
+            }
+        }
+        bound
+    }
+
+    /// The moves of an instance that the bounds do not exclude: all whose score may
+    /// be `limit` or less.
+    pub fn candidates(
+        &self,
+        balancer: &Balancer<'_>,
+        (position, instance): (u32, &Instance),
+        limit: f64,
+        found: &mut Vec<Candidate>,
+        seen: &mut Seen,
+    ) {
+        found.clear();
+        seen.instances += 1;
+        let departure = &self.departures[position as usize];
+        let Some((_, group)) = self.groups.of(position) else { return };
+        let size = &self.sizes[group.size as usize];
+        let amounts = self.amounts_of(size, instance);
+        let changes = departure.changes(&self.ground);
+        let reach = changes.reach();
+        let mut extras = self.extras(balancer, (position, instance));
+        for slot in 0..SLOTS {
+            if departure.fixed[slot] == f64::INFINITY {
+                continue;
+            }
+            let base = size.base_of(&self.present, &reach, slot) + departure.cost[slot];
+            let Some(row) = self.rows.get(group.rows[slot] as usize) else {
+                // the failover
+                if base <= limit {
+                    found.push(Candidate { bound: base, mv: Move::Failover });
+                }
+                continue;
+            };
+            if base + row.smallest > limit {
+                continue;
+            }
+            let extra = extras.of_slot(slot);
+            let near = row.up_to(limit - base).filter(|at| base + row.cost[*at] + extra(*at) <= limit);
+            let rows: Vec<u32> = near.map(|at| at as u32).collect();
+            seen.bounds += rows.len() as u64;
+            let bounds = self.arrivals(departure, &changes, (size, &amounts), row, slot).bounds(&rows);
+            let bounds = rows.iter().zip(bounds).map(|(at, bound)| (*at, bound + extra(*at as usize)));
+            for (at, bound) in bounds.filter(|(_, bound)| *bound <= limit) {
+                let target = self.ground.nodes[at as usize];
+                if target != instance.primary && Some(target) != instance.secondary {
+                    found.push(Candidate { bound, mv: mv(slot, instance, target) });
+                }
+            }
+        }
+    }
+
+    /// The bounds that have to be passed before a move is tried: its block's, its
+    /// instance's, that of the lines, and its own. Nothing for instances that do not
+    /// move or of which an earlier one is alike; infinite where the move is known to
+    /// be impossible.
+    pub fn bounds(&self, balancer: &Balancer<'_>, instance: &Instance, mv: Move) -> Option<[f64; 4]> {
+        let position = self.position[instance.idx.get()]?;
+        let departure = &self.departures[position as usize];
+        if !self.alike.is_first(position) {
+            return None;
+        }
+        let (block, group) = self.groups.of(position)?;
+        let size = &self.sizes[group.size as usize];
+        let slot = slot(mv);
+        let bounds = [&block.least, &departure.cost].map(|cost| self.bound(block.group as usize, cost));
+        if departure.fixed[slot] == f64::INFINITY {
+            return Some([bounds[0], bounds[1], f64::INFINITY, f64::INFINITY]);
+        }
+        let amounts = self.amounts_of(size, instance);
+        let changes = departure.changes(&self.ground);
+        let base = size.base_of(&self.present, &changes.reach(), slot) + departure.cost[slot];
+        let at = mv.target().map(|t| self.ground.nodes.binary_search(&t));
+        let Some(Ok(at)) = at else {
+            return Some([bounds[0], bounds[1], base, base]);
+        };
+        let row = &self.rows[group.rows[slot] as usize];
+        let own = self.arrivals(departure, &changes, (size, &amounts), row, slot).bounds(&[at as u32]);
+        let extra = self.extras(balancer, (position, instance)).of_slot(slot)(at);
+        Some([bounds[0], bounds[1], base + row.cost[at] + extra, own[0] + extra])
+    }
+
+    /// What an instance costs more at some nodes than at the one that is best for it.
+    fn extras<'a>(
+        &'a self,
+        balancer: &'a Balancer<'_>,
+        (position, instance): (u32, &'a Instance),
+    ) -> Extras<'a> {
+        let (cluster, spread) = (balancer.cluster(), balancer.board().spread());
+        let outlay = || Outlay::new(&self.places, spread, cluster, instance);
+        Extras {
+            bounds: self,
+            cluster,
+            of: (position, instance),
+            outlay: self.places.matter().then(outlay),
+            keys: None,
+        }
+    }
+
+    /// The amounts of one instance of a size.
+    fn amounts_of<'a>(&self, size: &'a SizeBox, instance: &Instance) -> Cow<'a, AmountsBox> {
+        match size.amounts.is_box() {
+            true => Cow::Owned(AmountsBox::of(&[instance], &self.ground)),
+            false => Cow::Borrowed(&size.amounts),
+        }
+    }
+
+    fn arrivals<'a>(
+        &'a self,
+        departure: &Departure,
+        changes: &VarianceChanges,
+        (size, amounts): (&SizeBox, &'a AmountsBox),
+        row: &'a ArrivalRow,
+        slot: usize,
+    ) -> SlotArrivals<'a> {
+        let offset = self.present.offset_after(&size.offset, &changes.of_slot(slot));
+        let rest = size.rest(&self.present) + departure.fixed[slot];
+        SlotArrivals::new((&self.ground, &self.present), amounts, row, offset, rest)
+    }
+}
+
+fn mv(slot: usize, instance: &Instance, target: NodeIdx) -> Move {
+    match slot {
+        REPLACE_PRIMARY if instance.mirror().is_none() => Move::FailoverTo(target),
+        REPLACE_PRIMARY => Move::ReplacePrimary(target),
+        REPLACE_SECONDARY => Move::ReplaceSecondary(target),
+        REPLACE_AND_FAILOVER => Move::ReplaceAndFailover(target),
+        _ => Move::FailoverAndReplace(target),
+    }
+}

@@ -1,0 +1,339 @@
+//! What a move of an instance does to the nodes that it has: to P and to S.
+
+use multiversion::multiversion;
+
+use super::arrival_costs::ArrivalRole;
+use super::lane_loops::smallest_growth;
+use super::lanes::{LaneRange, MEMBER, NONE, PRIMARY, RESERVE, dot, lanewise, least, most};
+use super::online_nodes::{COUNT_ERROR, OnlineNodes};
+use super::place::{ArrivalPlaces, Outlay, PlaceCost};
+use super::{AGAIN, FAILOVER, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS};
+use crate::moves::{Ends, Repertoire, Trial};
+use htools_model::score::Board;
+use htools_model::score::interval::CountedPart;
+use htools_model::score::metrics::{Counted, Lanes, PADDED_LANES, lane, lanes};
+use htools_model::{Cluster, Instance, Ledger, Move, NodeIdx};
+
+const fn both(a: Lanes, b: Lanes) -> Lanes {
+    let mut sum = NONE;
+    let mut k = 0;
+    while k < PADDED_LANES {
+        sum[k] = a[k] + b[k];
+        k += 1;
+    }
+    sum
+}
+
+/// The lanes of P that change, by slot. In the lane of the reserve P only grows:
+/// by the instance as its secondary.
+const FROM_P: [Lanes; SLOTS] =
+    [both(PRIMARY, RESERVE), NONE, both(PRIMARY, RESERVE), both(PRIMARY, MEMBER), both(PRIMARY, MEMBER)];
+
+/// The lanes of S that change, by slot: a primary arrives, a secondary leaves. When
+/// S stays the secondary, for another primary, the reserve's change is kept apart.
+const FROM_S: [Lanes; SLOTS] =
+    [both(PRIMARY, RESERVE), both(MEMBER, RESERVE), both(MEMBER, RESERVE), NONE, both(PRIMARY, RESERVE)];
+
+/// One instance's departures.
+#[derive(Debug, Clone)]
+pub(super) struct Departure {
+    /// Rows of P and S, if they are online.
+    pub p: Option<u32>,
+    pub s: Option<u32>,
+    /// Changes of P's values: without the instance, but the reserve as its
+    /// secondary node.
+    p_change: Lanes,
+    /// Changes of S's values: primary lanes with the instance as a primary, the
+    /// others without it.
+    s_change: Lanes,
+    /// Change of S's reserve as the secondary for another primary.
+    again: f64,
+    /// By how much the reserves of P and of S may grow beyond what they do here, as they may keep memory for the new
+    /// node already; 0 where that cannot help.
+    further: [f64; 2],
+    /// For each slot the change of everything in the score but deviations;
+    /// infinite where no such move is possible.
+    pub fixed: [f64; SLOTS],
+    /// The same with the prices of the changed deviations.
+    pub cost: [f64; SLOTS],
+}
+
+/// Changes of variances by departures, from a least to a largest.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct VarianceReach {
+    from_p: LaneRange,
+    from_s: LaneRange,
+    again: (f64, f64),
+}
+
+/// Changes of variances by the departures of one instance.
+pub(super) struct VarianceChanges {
+    from_p: Lanes,
+    from_s: Lanes,
+    again: f64,
+}
+
+impl VarianceReach {
+    pub fn empty() -> VarianceReach {
+        VarianceReach {
+            from_p: LaneRange::empty(),
+            from_s: LaneRange::empty(),
+            again: (f64::INFINITY, f64::NEG_INFINITY),
+        }
+    }
+
+    pub fn include(&mut self, changes: &VarianceChanges) {
+        self.from_p.include(&changes.from_p);
+        self.from_s.include(&changes.from_s);
+        self.again = (least(changes.again, self.again.0), most(changes.again, self.again.1));
+    }
+
+    pub fn join(&mut self, other: &VarianceReach) {
+        self.from_p.join(&other.from_p);
+        self.from_s.join(&other.from_s);
+        self.again = (least(other.again.0, self.again.0), most(other.again.1, self.again.1));
+    }
+
+    /// The changes of the moves of one slot.
+    #[inline(always)]
+    pub fn range(&self, slot: usize) -> LaneRange {
+        let zero = LaneRange { lo: NONE, hi: NONE };
+        let mut range =
+            zero.plus(&self.from_p.or_zero(), &FROM_P[slot]).plus(&self.from_s.or_zero(), &FROM_S[slot]);
+        if slot == AGAIN && self.again.0 <= self.again.1 {
+            range.lo[lane::RESERVED_MEM] += self.again.0;
+            range.hi[lane::RESERVED_MEM] += self.again.1;
+        }
+        range
+    }
+}
+
+impl VarianceChanges {
+    /// The changes that the moves of one slot bring.
+    pub fn of_slot(&self, slot: usize) -> Lanes {
+        let mut changes: Lanes =
+            lanewise!(k => FROM_P[slot][k] * self.from_p[k] + FROM_S[slot][k] * self.from_s[k]);
+        if slot == AGAIN {
+            changes[lane::RESERVED_MEM] += self.again;
+        }
+        changes
+    }
+
+    /// A range of just these.
+    pub fn reach(&self) -> VarianceReach {
+        let mut reach = VarianceReach::empty();
+        reach.include(self);
+        reach
+    }
+}
+
+/// What is needed to look at departures.
+pub(super) struct Scene<'a> {
+    pub cluster: &'a Cluster,
+    pub board: &'a Board,
+    pub places: &'a ArrivalPlaces,
+    /// What the instance's keys cost at least on any node.
+    pub least_key_cost: i64,
+    /// See [`OnlineNodes`].
+    pub reserve_may_help: bool,
+}
+
+impl Scene<'_> {
+    /// By how much the counts change when a node comes to another state: not at all
+    /// outside the set.
+    fn counted(&self, node: NodeIdx, state: &Ledger) -> Counted {
+        let node = self.cluster.node(node);
+        if self.board.contains(node.spec.idx) {
+            Counted::of(&node.spec, state) - Counted::of_node(node)
+        } else {
+            Counted::default()
+        }
+    }
+
+    /// What changes of counts, places and reserves add to the score, rounded down.
+    fn fixed_score(&self, counts: Counted, places: PlaceCost, reserve: f64) -> f64 {
+        let weights = self.board.weights();
+        let counts = Counted { location_sum: counts.location_sum + places.locations, ..counts };
+        let CountedPart { score, size } = CountedPart::of(weights, &counts, places.surplus);
+        score - COUNT_ERROR * size + weights.reserved_sum() * reserve
+    }
+}
+
+impl Departure {
+    /// An instance that does not move.
+    pub fn none() -> Departure {
+        Departure {
+            p: None,
+            s: None,
+            p_change: NONE,
+            s_change: NONE,
+            again: 0.0,
+            further: [0.0; 2],
+            fixed: [f64::INFINITY; SLOTS],
+            cost: [f64::INFINITY; SLOTS],
+        }
+    }
+
+    /// Works out what the moves of an instance do to its nodes. The cost is left
+    /// open.
+    pub fn of(
+        scene: &Scene<'_>,
+        trial: &Trial<'_>,
+        instance: &Instance,
+        repertoire: &Repertoire,
+    ) -> Departure {
+        let Scene { cluster, board, reserve_may_help, .. } = *scene;
+        let row = |n: NodeIdx| board.row(n);
+        let (p, s) = (row(instance.primary), instance.mirror().and_then(row));
+        let mut departure = Departure { p: p.map(|r| r as u32), s: s.map(|r| r as u32), ..Departure::none() };
+        let ends = trial.ends();
+        let reserve = lane::RESERVED_MEM;
+        // the values of a node in another state, less the present ones
+        let change = |row: Option<usize>, node: NodeIdx, state: &Ledger| match row {
+            Some(row) => {
+                let (old, new) = (&board.rows()[row], lanes(&cluster.node(node).spec, state));
+                lanewise!(k => new[k] - old[k])
+            }
+            None => NONE,
+        };
+        departure.p_change = change(p, instance.primary, &ends.p_left);
+        departure.p_change[reserve] =
+            ends.p_as_secondary.as_ref().map_or(0.0, |l| change(p, instance.primary, l)[reserve]);
+        if let (Some(mirror), Some(m)) = (instance.mirror(), &ends.mirror) {
+            let left = change(s, mirror, &m.left);
+            let primary = m.as_primary.as_ref().map_or(NONE, |l| change(s, mirror, l));
+            departure.s_change = lanewise!(k => PRIMARY[k] * primary[k] + (1.0 - PRIMARY[k]) * left[k]);
+            departure.again = m.again.as_ref().map_or(0.0, |l| change(s, mirror, l)[reserve]);
+        }
+        if reserve_may_help && !instance.forthcoming {
+            let need = instance.mem_reserved().as_f64();
+            let further = |node: NodeIdx| need / cluster.node(node).spec.mem_total;
+            departure.further = [Some(instance.primary), instance.mirror()].map(|n| n.map_or(0.0, further));
+        }
+        departure.fixed = departure.fixed(scene, trial, instance, repertoire, &ends);
+        departure
+    }
+
+    /// What the moves of each slot change in the score beside the deviations.
+    fn fixed(
+        &self,
+        scene: &Scene<'_>,
+        trial: &Trial<'_>,
+        instance: &Instance,
+        repertoire: &Repertoire,
+        ends: &Ends,
+    ) -> [f64; SLOTS] {
+        let mut fixed = [f64::INFINITY; SLOTS];
+        let mut outlay = Outlay::new(scene.places, scene.board.spread(), scene.cluster, instance);
+        let failover = repertoire.failover.then(|| trial.run(Move::Failover).ok()).flatten();
+        if let Some(outcome) = failover {
+            let changes = outcome.touched().iter().map(|t| scene.counted(t.spec.idx, &t.after));
+            fixed[FAILOVER] = scene.fixed_score(
+                changes.fold(Counted::default(), |a, b| a + b),
+                outlay.failover(),
+                self.reserve_of_p() + self.reserve_of_s(),
+            );
+        }
+        for mv in repertoire.to_target {
+            let slot = super::slot(mv(instance.primary));
+            if let Some((mut counts, reserve)) = self.states(scene, instance, ends, slot) {
+                if ArrivalRole::of_target(slot) == Some(ArrivalRole::Primary) {
+                    counts.key_cost += scene.least_key_cost;
+                }
+                fixed[slot] = scene.fixed_score(counts, outlay.least(slot), reserve);
+            }
+        }
+        fixed
+    }
+
+    /// By how much the counts of P and S and their reserves change by the moves of a
+    /// slot to a new node; nothing where P or S does not allow it.
+    fn states(
+        &self,
+        scene: &Scene<'_>,
+        instance: &Instance,
+        ends: &Ends,
+        slot: usize,
+    ) -> Option<(Counted, f64)> {
+        let p = |state: &Ledger| scene.counted(instance.primary, state);
+        let (Some(mirror), Some(m)) = (instance.mirror(), &ends.mirror) else {
+            return Some((p(&ends.p_left), 0.0));
+        };
+        let s = |state: &Ledger| scene.counted(mirror, state);
+        let [p_grows, s_falls] = [self.reserve_of_p(), self.reserve_of_s()];
+        match slot {
+            REPLACE_SECONDARY => ends.p_stays.then(|| (s(&m.left), s_falls)),
+            REPLACE_AND_FAILOVER => {
+                let p_after = ends.p_as_secondary.as_ref()?;
+                Some((p(p_after) + s(&m.left), p_grows + s_falls))
+            }
+            REPLACE_PRIMARY => {
+                let s_after = m.again.as_ref().filter(|_| m.reachable)?;
+                Some((p(&ends.p_left) + s(s_after), self.again))
+            }
+            _ => {
+                let s_after = m.as_primary.as_ref().filter(|_| m.reachable)?;
+                Some((p(&ends.p_left) + s(s_after), s_falls))
+            }
+        }
+    }
+
+    fn reserve_of_p(&self) -> f64 {
+        self.p_change[lane::RESERVED_MEM]
+    }
+
+    fn reserve_of_s(&self) -> f64 {
+        self.s_change[lane::RESERVED_MEM]
+    }
+
+    /// Whether the instance has any moves.
+    pub fn is_possible(&self) -> bool {
+        self.fixed.iter().any(|fixed| *fixed < f64::INFINITY)
+    }
+
+    /// The changes of the variances, as the nodes are now.
+    pub fn changes(&self, ground: &OnlineNodes) -> VarianceChanges {
+        changes(self, ground)
+    }
+
+    /// Sums the costs up.
+    pub fn set_cost(&mut self, changes: &VarianceChanges, slopes: &Lanes) {
+        let prices = prices(changes, slopes);
+        self.cost = std::array::from_fn(|slot| self.fixed[slot] + prices[slot]);
+    }
+}
+
+/// See [`Departure::changes`]; here for the sake of the registers.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn changes(departure: &Departure, ground: &OnlineNodes) -> VarianceChanges {
+    let mut changes = VarianceChanges { from_p: NONE, from_s: NONE, again: 0.0 };
+    let k = lane::RESERVED_MEM;
+    let [p_further, s_further] = departure.further;
+    if let Some(p) = departure.p {
+        changes.from_p = ground.change(p as usize, &departure.p_change);
+        if p_further > 0.0 {
+            let least = departure.p_change[k];
+            let y = ground.y[p as usize][k];
+            changes.from_p[k] = smallest_growth(least, least + p_further, 1.0, y) * ground.inv_n;
+        }
+    }
+    if let Some(s) = departure.s {
+        changes.from_s = ground.change(s as usize, &departure.s_change);
+        let (least, y) = (departure.again, ground.y[s as usize][k]);
+        changes.again = smallest_growth(least, least + s_further, 1.0, y) * ground.inv_n;
+    }
+    changes
+}
+
+/// The prices of the departures of each slot; compare [`FROM_P`] and [`FROM_S`].
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn prices(changes: &VarianceChanges, slopes: &Lanes) -> [f64; SLOTS] {
+    let (p, s) = (&changes.from_p, &changes.from_s);
+    let primary = lanewise!(k => PRIMARY[k] * slopes[k]);
+    let member = lanewise!(k => MEMBER[k] * slopes[k]);
+    let ([pp, pm], [sp, sm]) = ([dot(&primary, p), dot(&member, p)], [dot(&primary, s), dot(&member, s)]);
+    let reserve = slopes[lane::RESERVED_MEM];
+    let (pr, sr) = (reserve * p[lane::RESERVED_MEM], reserve * s[lane::RESERVED_MEM]);
+    let again = reserve * changes.again;
+    [pp + pr + sp + sr, sm + sr, pp + pr + sm + sr, pp + pm + again, pp + pm + sp + sr]
+}

@@ -1,0 +1,110 @@
+//! What the affinity keys of instances cost on the nodes to which they could go.
+
+use std::collections::HashMap;
+
+use super::online_nodes::COUNT_ERROR;
+use htools_model::{CarriedKeys, Cluster, Instance, InstanceIdx, KeyIdx, NodeIdx, WORTH_PARTS};
+
+/// The least that the keys of instances cost on any node, kept from step to step.
+#[derive(Default)]
+pub(super) struct KeyCosts {
+    /// By position, in [`WORTH_PARTS`].
+    least: Vec<i64>,
+    /// By kind of key, the positions of the instances that carry one.
+    carriers: HashMap<KeyIdx, Vec<u32>>,
+}
+
+impl KeyCosts {
+    /// Looks at everything.
+    pub fn of(cluster: &Cluster, instances: &[InstanceIdx], nodes: &[NodeIdx]) -> KeyCosts {
+        let mut costs = KeyCosts { least: vec![0; instances.len()], carriers: HashMap::new() };
+        for (position, instance) in (0..).zip(instances) {
+            for key in cluster.instance(*instance).keys.keys() {
+                costs.carriers.entry(*key).or_default().push(position);
+            }
+        }
+        let all: Vec<u32> = (0..instances.len() as u32).collect();
+        costs.measure(cluster, instances, nodes, &all);
+        costs
+    }
+
+    /// The least that an instance's keys cost on any node, in [`WORTH_PARTS`].
+    pub fn least(&self, position: u32) -> i64 {
+        self.least[position as usize]
+    }
+
+    /// Follows an instance to another primary node. Returns the positions of those to which that makes a difference.
+    pub fn follow(
+        &mut self,
+        cluster: &Cluster,
+        instances: &[InstanceIdx],
+        nodes: &[NodeIdx],
+        moved: &Instance,
+    ) -> Vec<u32> {
+        let mut near: Vec<u32> =
+            moved.keys.near().filter_map(|key| self.carriers.get(&key)).flatten().copied().collect();
+        near.sort_unstable();
+        near.dedup();
+        self.measure(cluster, instances, nodes, &near);
+        near
+    }
+
+    fn measure(
+        &mut self,
+        cluster: &Cluster,
+        instances: &[InstanceIdx],
+        nodes: &[NodeIdx],
+        positions: &[u32],
+    ) {
+        // many carry the same
+        let mut known: HashMap<&[KeyIdx], [(i64, Option<NodeIdx>); 2]> = HashMap::new();
+        for position in positions {
+            let instance = cluster.instance(instances[*position as usize]);
+            let (keys, primary) = (&instance.keys, instance.primary);
+            if keys.is_empty() {
+                continue;
+            }
+            let [first, second] =
+                *known.entry(keys.keys()).or_insert_with(|| two_least(cluster, keys, nodes));
+            // where it runs it meets itself, but that is nowhere to go
+            let (least, _) = if first.1 == Some(primary) { second } else { first };
+            self.least[*position as usize] = least;
+        }
+    }
+
+    /// By row, how much more an instance's keys cost there than where they cost least, as part of the score, rounded
+    /// down.
+    pub fn extras(
+        &self,
+        cluster: &Cluster,
+        nodes: &[NodeIdx],
+        (position, instance): (u32, &Instance),
+    ) -> Vec<f64> {
+        let part = |cost: i64| cluster.weights.affinity() * (cost as f64 / WORTH_PARTS);
+        let least = part(self.least(position));
+        let extra = |cost: f64| cost - least - COUNT_ERROR * (cost.abs() + least.abs());
+        costs(cluster, &instance.keys, nodes).map(|cost| extra(part(cost))).collect()
+    }
+}
+
+/// What keys cost on some nodes.
+fn costs<'a>(
+    cluster: &'a Cluster,
+    keys: &'a CarriedKeys,
+    nodes: &'a [NodeIdx],
+) -> impl Iterator<Item = i64> + 'a {
+    nodes.iter().map(|node| keys.cost(&cluster.node(*node).state.key_count))
+}
+
+/// The two nodes on which keys cost least, and what; the cost is 0 where there is no node.
+fn two_least(cluster: &Cluster, keys: &CarriedKeys, nodes: &[NodeIdx]) -> [(i64, Option<NodeIdx>); 2] {
+    let mut least = [(i64::MAX, None); 2];
+    for (node, cost) in nodes.iter().zip(costs(cluster, keys, nodes)) {
+        if cost < least[0].0 {
+            least = [(cost, Some(*node)), least[0]];
+        } else if cost < least[1].0 {
+            least[1] = (cost, Some(*node));
+        }
+    }
+    least.map(|(cost, node)| (node.map_or(0, |_| cost), node))
+}

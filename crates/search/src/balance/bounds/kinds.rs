@@ -1,0 +1,51 @@
+//! Which nodes can receive instances from which.
+
+use htools_model::{Cluster, NodeIdx, NodeSpec};
+
+/// Kinds of nodes: those with the same migration tags and the same tags from
+/// which they can receive instances.
+pub(super) struct TagKinds {
+    /// By node of the cluster.
+    of: Vec<u32>,
+    /// For each pair of kinds whether instances can migrate from one to the other.
+    reachable: Vec<bool>,
+    count: usize,
+}
+
+impl TagKinds {
+    /// More kinds than this are not told apart.
+    const MOST: usize = 8;
+
+    pub fn of(cluster: &Cluster) -> TagKinds {
+        let mut examples: Vec<&NodeSpec> = Vec::new();
+        let mut of = Vec::with_capacity(cluster.nodes.len());
+        for node in cluster.nodes.iter().map(|n| &n.spec) {
+            let alike = |e: &&NodeSpec| {
+                e.migration_tags == node.migration_tags && e.receivable_tags == node.receivable_tags
+            };
+            let kind = examples.iter().position(alike).unwrap_or_else(|| {
+                examples.push(node);
+                examples.len() - 1
+            });
+            if examples.len() > TagKinds::MOST {
+                return TagKinds { of: vec![0; cluster.nodes.len()], reachable: vec![true], count: 1 };
+            }
+            of.push(kind as u32);
+        }
+        let reachable = examples.iter().flat_map(|from| examples.iter().map(|to| from.can_migrate_to(to)));
+        TagKinds { of, reachable: reachable.collect(), count: examples.len() }
+    }
+
+    /// The kind of a node, if there are nodes to which its instances cannot
+    /// migrate.
+    pub fn restricting(&self, node: NodeIdx) -> Option<u32> {
+        let kind = self.of[node.get()];
+        let from = kind as usize * self.count;
+        self.reachable[from..from + self.count].contains(&false).then_some(kind)
+    }
+
+    /// Whether instances can migrate from nodes of a kind to a node.
+    pub fn reaches(&self, from: Option<u32>, to: NodeIdx) -> bool {
+        from.is_none_or(|from| self.reachable[from as usize * self.count + self.of[to.get()] as usize])
+    }
+}

@@ -1,0 +1,184 @@
+//! Lower bounds on the scores of all moves, kept from one step to the next.
+//!
+//! docs/search.md explains the bound and why it is safe. In short: a move changes
+//! the variance of a lane by a part that depends on the nodes that the instance
+//! has (its departure) and a part that depends on the new node (an arrival). The
+//! deviation is the square root of the variance, which is concave, so over the
+//! range of changes that can occur it lies above its chord; and along a line the
+//! two parts just add up. So no move of an instance leads to a score below a
+//! constant of its size, plus the cost of its departure, plus the smallest cost of
+//! all arrivals. A step changes three nodes: only the departures from these and
+//! the arrivals there have to be found anew, and the constants.
+
+mod amounts;
+mod arrival_costs;
+mod candidates;
+mod departure;
+mod equivalents;
+mod group;
+mod key_costs;
+mod kinds;
+mod lane_loops;
+pub(in crate::balance) mod lanes;
+mod online_nodes;
+mod place;
+mod refresh;
+mod size;
+mod tight_bounds;
+
+use std::collections::HashMap;
+
+use self::arrival_costs::{ArrivalKind, ArrivalRow};
+use self::departure::Departure;
+use self::equivalents::AlikeInstances;
+use self::group::CostGroups;
+use self::key_costs::KeyCosts;
+use self::kinds::TagKinds;
+use self::online_nodes::{OnlineNodes, Present, is_plausible, is_small};
+use self::place::ArrivalPlaces;
+use self::size::{SizeBox, sizes};
+use super::Balancer;
+use htools_model::score::interval::Running;
+use htools_model::score::metrics::Lanes;
+use htools_model::{Instance, InstanceIdx, Mib, Move, NodeIdx, TagId};
+
+pub use self::candidates::{Candidate, Seen};
+
+/// Kinds of moves, by what they do to P, S and the new node. The failover of an
+/// externally mirrored instance is, for the bounds, a [`REPLACE_PRIMARY`].
+const SLOTS: usize = 5;
+const FAILOVER: usize = 0;
+const REPLACE_SECONDARY: usize = 1;
+const REPLACE_AND_FAILOVER: usize = 2;
+const REPLACE_PRIMARY: usize = 3;
+const FAILOVER_AND_REPLACE: usize = 4;
+/// The slot in which S stays the secondary, for another primary.
+const AGAIN: usize = REPLACE_PRIMARY;
+
+fn slot(mv: Move) -> usize {
+    match mv {
+        Move::Failover => FAILOVER,
+        Move::ReplaceSecondary(_) => REPLACE_SECONDARY,
+        Move::ReplaceAndFailover(_) => REPLACE_AND_FAILOVER,
+        Move::ReplacePrimary(_) | Move::FailoverTo(_) => REPLACE_PRIMARY,
+        Move::FailoverAndReplace(_) => FAILOVER_AND_REPLACE,
+        Move::ReplaceBoth(..) | Move::FailoverAndReplaceBoth(..) => unreachable!("in no repertoire"),
+    }
+}
+
+/// Below this many online nodes, looking at every move is fast; with Ganeti's weights, more reserve
+/// on one node could lower the score there (docs/search.md, "The reserve").
+const FEWEST_NODES: usize = 16;
+
+/// The rows of all sizes together have about this many places at most.
+const MOST_PLACES: usize = 2_000_000;
+
+const NO_ROW: u32 = u32::MAX;
+
+/// MoveBounds for all moves of a group.
+pub struct MoveBounds {
+    ground: OnlineNodes,
+    places: ArrivalPlaces,
+    kinds: TagKinds,
+    sizes: Vec<SizeBox>,
+    rows: Vec<ArrivalRow>,
+    row_numbers: HashMap<ArrivalKind, u32>,
+    /// The movable instances; the other lists go by position in this one.
+    instances: Vec<InstanceIdx>,
+    /// By instance, the position; none for those that never move.
+    position: Vec<Option<u32>>,
+    size_of: Vec<u32>,
+    departures: Vec<Departure>,
+    /// How many moves each instance has.
+    moves: Vec<u32>,
+    all_moves: u64,
+    groups: CostGroups,
+    alike: AlikeInstances,
+    /// By node, the instances that have it.
+    at_node: Vec<Vec<u32>>,
+    /// By exclusion tag, the instances that have it.
+    by_tag: HashMap<TagId, Vec<u32>>,
+    key_costs: KeyCosts,
+    present: Present,
+    /// The most that one instance adds to a lane.
+    largest_change: Lanes,
+    upkeep: refresh::Upkeep,
+}
+
+impl MoveBounds {
+    /// Looks at all moves of a balancer's instances; nothing if its set of nodes is
+    /// too small or too odd for bounds.
+    pub fn of(balancer: &Balancer<'_>) -> Option<MoveBounds> {
+        let (cluster, board) = (balancer.cluster(), balancer.board());
+        if board.rows().len() < FEWEST_NODES {
+            return None;
+        }
+        let movable = |i: &&Instance| i.is_movable() && i.auto_balance;
+        let instances: Vec<&Instance> =
+            balancer.instances().iter().map(|i| cluster.instance(*i)).filter(movable).collect();
+        let plausible = board.nodes().iter().all(|n| is_plausible(cluster, *n));
+        if !plausible || !instances.iter().all(|i| is_plausible_instance(i)) {
+            return None;
+        }
+        let ground = OnlineNodes::new(cluster, board);
+        let most = (MOST_PLACES / board.rows().len()).clamp(16, 512);
+        let (sizes, size_of) = sizes(&instances, &ground, most);
+        let largest_change = SizeBox::largest_change(&sizes);
+        let present = Present::of(&ground, board, balancer.score(), &largest_change)?;
+        let places = ArrivalPlaces::of(cluster, board);
+        let mut position = vec![None; cluster.instances.len()];
+        let mut by_tag: HashMap<TagId, Vec<u32>> = HashMap::new();
+        for (at, instance) in instances.iter().enumerate() {
+            position[instance.idx.get()] = Some(at as u32);
+            for tag in &instance.exclusion_tags {
+                by_tag.entry(*tag).or_default().push(at as u32);
+            }
+        }
+        let indices: Vec<InstanceIdx> = instances.iter().map(|i| i.idx).collect();
+        let mut bounds = MoveBounds {
+            places,
+            kinds: TagKinds::of(cluster),
+            sizes,
+            rows: Vec::new(),
+            row_numbers: HashMap::new(),
+            position,
+            size_of,
+            departures: vec![Departure::none(); instances.len()],
+            moves: vec![0; instances.len()],
+            all_moves: 0,
+            groups: CostGroups::new(instances.len()),
+            alike: AlikeInstances::new(instances.len()),
+            at_node: vec![Vec::new(); cluster.nodes.len()],
+            by_tag,
+            key_costs: KeyCosts::of(cluster, &indices, &ground.nodes),
+            present,
+            largest_change,
+            upkeep: refresh::Upkeep::default(),
+            ground,
+            instances: indices,
+        };
+        bounds.begin(balancer);
+        Some(bounds)
+    }
+
+    /// How many moves come into question.
+    pub fn moves(&self) -> u64 {
+        self.all_moves
+    }
+
+    /// The nodes in the rows of the board.
+    pub(super) fn online(&self) -> &[NodeIdx] {
+        &self.ground.nodes
+    }
+
+    /// What bounds scores in the present state.
+    pub fn running(&self) -> &Running {
+        &self.ground.running
+    }
+}
+
+/// The bounds count on it that an instance more on a node never frees memory.
+fn is_plausible_instance(i: &Instance) -> bool {
+    let figures = [i.mem.0, i.disk.0, i.vcpus, i.spindle_use, i.spindles.unwrap_or(0)];
+    i.mem >= Mib::ZERO && figures.iter().all(|x| is_small(*x))
+}

@@ -1,0 +1,301 @@
+//! The online nodes as the bounds see them, and the score in its present state.
+
+use super::lanes::{LaneRange, growth, lanewise, least, most, scales};
+use htools_model::score::Board;
+use htools_model::score::interval::{CountedPart, Running, U, clamp};
+use htools_model::score::metrics::{LANES, Lanes, PADDED_LANES};
+use htools_model::{Cluster, Mib, NodeIdx};
+
+/// Values above this could overflow when squared and summed up.
+const LARGEST: f64 = 1e100;
+
+/// A few integers up to this can be added without wrapping.
+const LARGEST_INTEGER: u64 = 1 << 59;
+
+/// Relative error of a variance, rounded up (compare the error that [`Running::interval`] allows).
+pub(super) const VARIANCE_FACTOR: f64 = 1.0 - 1024.0 * U;
+
+/// Relative error of a score that consists of counts, rounded up.
+pub(super) const COUNT_ERROR: f64 = 64.0 * U;
+
+/// The online nodes, by row of the board.
+pub(super) struct OnlineNodes {
+    pub nodes: Vec<NodeIdx>,
+    /// Values of the lanes, and the same around the centre.
+    values: Vec<Lanes>,
+    pub y: Vec<Lanes>,
+    /// What turns an amount into a change of the value.
+    pub scale: Vec<Lanes>,
+    /// `y` and `scale` once more, by lane.
+    pub columns: Vec<Column>,
+    /// For each lane the first one with the same columns.
+    pub twin: [usize; LANES],
+    /// Whether disks are given out by whole spindles: 0 or 1.
+    pub exclusive: Vec<u8>,
+    /// No node with exclusive storage can come to have more free spindles, or more
+    /// of them missing; 0 if there is no such node.
+    pub most_spindles: f64,
+    /// Reserved memory in MiB.
+    pub reserved: Vec<f64>,
+    /// Of all nodes.
+    pub largest_scale: Lanes,
+    largest_value: Lanes,
+    pub running: Running,
+    pub inv_n: f64,
+    /// Whether more reserve than a move needs at least may lower the score (docs/search.md, "The reserve"):
+    /// then the change of the variance that is least of all that can be counts.
+    pub reserve_may_help: bool,
+}
+
+/// One lane of all nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Column {
+    pub y: Vec<f64>,
+    pub scale: Vec<f64>,
+}
+
+/// Whether a figure can be added to a few others without wrapping.
+pub(super) fn is_small(x: i64) -> bool {
+    x.unsigned_abs() <= LARGEST_INTEGER
+}
+
+impl OnlineNodes {
+    pub fn new(cluster: &Cluster, board: &Board) -> OnlineNodes {
+        let online = board.nodes().iter().copied().filter(|n| board.row(*n).is_some());
+        let nodes: Vec<NodeIdx> = online.collect();
+        let spec = |n: &NodeIdx| &cluster.node(*n).spec;
+        let scale: Vec<Lanes> = nodes.iter().map(|n| scales(spec(n))).collect();
+        let mut largest_scale = [0.0; PADDED_LANES];
+        for s in &scale {
+            (0..PADDED_LANES).for_each(|k| largest_scale[k] = most(s[k].abs(), largest_scale[k]));
+        }
+        let column =
+            |k: usize| Column { y: vec![0.0; nodes.len()], scale: scale.iter().map(|s| s[k]).collect() };
+        let mut ground = OnlineNodes {
+            values: board.rows().to_vec(),
+            y: board.rows().to_vec(),
+            columns: (0..LANES).map(column).collect(),
+            twin: [0; LANES],
+            scale,
+            exclusive: nodes.iter().map(|n| u8::from(spec(n).exclusive_storage)).collect(),
+            most_spindles: most_spindles(cluster, &nodes),
+            reserved: nodes.iter().map(|n| reserved(cluster, *n)).collect(),
+            largest_scale,
+            largest_value: [0.0; PADDED_LANES],
+            running: Running::of(board),
+            inv_n: 1.0 / nodes.len() as f64,
+            reserve_may_help: !board.weights().reserves_never_pay(nodes.len()),
+            nodes,
+        };
+        ground.measure(board);
+        ground
+    }
+
+    /// How many kinds of storage there are: 2 with exclusive storage on some nodes.
+    pub fn storage_kinds(&self) -> usize {
+        if self.most_spindles > 0.0 { 2 } else { 1 }
+    }
+
+    /// Takes the statistics anew, around the present means.
+    pub fn measure(&mut self, board: &Board) {
+        self.running = Running::of(board);
+        self.largest_value = [0.0; PADDED_LANES];
+        for row in 0..self.nodes.len() {
+            self.place(row, &board.rows()[row]);
+        }
+        let first = |k: &usize| (0..*k).find(|j| self.columns[*j] == self.columns[*k]).unwrap_or(*k);
+        self.twin = std::array::from_fn(|k| first(&k));
+    }
+
+    fn place(&mut self, row: usize, values: &Lanes) {
+        self.values[row] = *values;
+        for k in 0..LANES {
+            self.y[row][k] = values[k] - self.running.centre(k);
+            self.columns[k].y[row] = self.y[row][k];
+            self.largest_value[k] = most(values[k].abs(), self.largest_value[k]);
+        }
+    }
+
+    /// Follows a node that changed.
+    pub fn follow(&mut self, cluster: &Cluster, board: &Board, row: usize) {
+        let new = board.rows()[row];
+        self.running.replace(&self.values[row], &new);
+        self.place(row, &new);
+        self.reserved[row] = reserved(cluster, self.nodes[row]);
+    }
+
+    /// How much a reserve may grow beyond the least there can be, where `need` MiB are kept for one node more: not at
+    /// all where that cannot help.
+    #[inline(always)]
+    pub fn further_reserve(&self, need: f64) -> f64 {
+        if self.reserve_may_help { need } else { 0.0 }
+    }
+
+    /// The largest value that a lane can come to have when `change` is added.
+    pub fn reach(&self, lane: usize, change: f64) -> f64 {
+        self.largest_value[lane] + change
+    }
+
+    /// By how much the variance grows, apart from the effect on the mean
+    /// ([`Present::deviation`]), when the values of a node change by `d`.
+    #[inline(always)]
+    pub fn change(&self, row: usize, d: &Lanes) -> Lanes {
+        let growth = growth(d, &self.y[row]);
+        lanewise!(k => growth[k] * self.inv_n)
+    }
+}
+
+/// See [`OnlineNodes::most_spindles`].
+fn most_spindles(cluster: &Cluster, nodes: &[NodeIdx]) -> f64 {
+    let exclusive = nodes.iter().map(|n| cluster.node(*n)).filter(|n| n.spec.exclusive_storage);
+    let free = exclusive.map(|n| {
+        let l = &n.state.ledger;
+        l.spindles_free.unsigned_abs().max(l.spindles_free_planned.unsigned_abs()) as f64
+    });
+    let of_all: f64 = cluster.instances.iter().map(|i| i.spindles.unwrap_or(0).unsigned_abs() as f64).sum();
+    free.fold(None, |largest: Option<f64>, free| Some(largest.unwrap_or(0.0).max(free)))
+        .map_or(0.0, |free| free + of_all + 1.0)
+}
+
+fn reserved(cluster: &Cluster, node: NodeIdx) -> f64 {
+    cluster.node(node).state.ledger.mem_reserved.as_f64()
+}
+
+/// Whether the figures of a node leave room for calculations, and none is negative
+/// that must not be.
+pub(super) fn is_plausible(cluster: &Cluster, node: NodeIdx) -> bool {
+    let node = cluster.node(node);
+    let l = &node.state.ledger;
+    let figures = [l.mem_unallocated(&node.spec), l.mem_free_planned, l.disk_free, l.disk_free_planned];
+    // what leaves one node and arrives at another must not add up
+    scales(&node.spec).iter().all(|s| *s >= 0.0)
+        && figures.iter().all(|x| is_small(x.0))
+        && [l.mem_instances.0, l.vcpus, l.vcpus_planned, l.spindles_free, l.spindles_free_planned]
+            .iter()
+            .all(|x| is_small(*x))
+        && node.state.peers.iter().all(|(_, held)| held >= Mib::ZERO && is_small(held.0))
+}
+
+/// The score in its present state, in the terms of the bounds.
+pub(super) struct Present {
+    variance: Lanes,
+    /// Taken off each variance for rounding.
+    variance_slack: Lanes,
+    weight: Lanes,
+    /// Distance of the centre from the mean, times the number of nodes.
+    sums: Lanes,
+    inv_n: f64,
+    /// Everything in the score that is not a deviation, less the slack for all
+    /// rounding errors.
+    pub rest: f64,
+}
+
+impl Present {
+    /// The present state, where no move adds more than `largest_change` to a
+    /// lane; nothing if figures are so large that bounds make no sense.
+    pub fn of(ground: &OnlineNodes, board: &Board, score: f64, largest_change: &Lanes) -> Option<Present> {
+        let running = &ground.running;
+        let (n, inv_n) = (running.n(), ground.inv_n);
+        let mut present = Present {
+            variance: [0.0; PADDED_LANES],
+            variance_slack: [0.0; PADDED_LANES],
+            weight: [0.0; PADDED_LANES],
+            sums: [0.0; PADDED_LANES],
+            inv_n,
+            rest: 0.0,
+        };
+        let mut slack = 0.0;
+        for k in 0..LANES {
+            let extra = ground.reach(k, largest_change[k]);
+            if !(extra < LARGEST) {
+                return None;
+            }
+            present.variance[k] = (running.squares(k) - running.sum(k) * running.sum(k) * inv_n) * inv_n;
+            present.variance_slack[k] = (1024.0 * U * running.squares(k) + running.drift(k)) * inv_n;
+            present.weight[k] = running.weight(k);
+            present.sums[k] = running.sum(k).abs();
+            let error = running.reference_error(k, 0.0, 3.0 * extra * inv_n) + 64.0 * U * extra;
+            slack += running.weight(k) * error;
+        }
+        let reserved = running.reserved_total();
+        // more than what it counts for does no harm, less would
+        let of_reserved = running.reserved_weight().max(1.0);
+        let counts = CountedPart::of(board.weights(), &board.counted(), board.spread().surplus());
+        // what is added up to the score may be much more than that: keys count for less than nothing
+        slack += 4.0 * U * (n + 16.0) * (of_reserved * reserved.abs() + score.abs() + 2.0 * counts.size);
+        slack += of_reserved * running.reserved_drift();
+        slack += 2.0 * COUNT_ERROR * counts.size;
+        present.rest = counts.score + running.reserved_weight() * reserved - 2.0 * slack;
+        slack.is_finite().then_some(present)
+    }
+
+    /// Weight of a lane's deviation.
+    pub fn weight(&self, lane: usize) -> f64 {
+        self.weight[lane]
+    }
+
+    /// The most that the effect of a move on the means takes off the variances
+    /// ([`OnlineNodes::change`] leaves it out), where all its changes of a lane add up
+    /// to no more than `total`.
+    #[inline(always)]
+    pub fn mean_effect(&self, total: &Lanes) -> Lanes {
+        lanewise!(k => (2.0 * self.sums[k] + total[k]) * total[k] * self.inv_n * self.inv_n)
+    }
+
+    /// What is added to the change of a variance before the square root is taken.
+    #[inline(always)]
+    pub fn offset(&self, mean_effect: &Lanes) -> Lanes {
+        lanewise!(k => {
+            (self.variance[k] - mean_effect[k]) * VARIANCE_FACTOR - self.variance_slack[k]
+        })
+    }
+
+    /// The offset for further changes after some.
+    pub fn offset_after(&self, offset: &Lanes, change: &Lanes) -> Lanes {
+        lanewise!(k => offset[k] + VARIANCE_FACTOR * change[k])
+    }
+
+    /// Lower bounds of the weighted deviations, where the variances change by
+    /// `change` and `offset` comes from [`offset`](Present::offset).
+    #[inline(always)]
+    pub fn deviations(&self, offset: &Lanes, change: &Lanes) -> Lanes {
+        lanewise!(k => self.weight[k] * clamp(offset[k] + VARIANCE_FACTOR * change[k]).sqrt())
+    }
+
+    /// Lines that stay below the deviations over a range of changes: for each
+    /// lane the slope of the chord.
+    pub fn slopes(&self, offset: &Lanes, range: &LaneRange) -> Lanes {
+        let range = self.reachable(offset, range);
+        let (lo, hi) = (self.deviations(offset, &range.lo), self.deviations(offset, &range.hi));
+        lanewise!(k => {
+            let width = range.hi[k] - range.lo[k];
+            if width > 0.0 { ((hi[k] - lo[k]) / width).clamp(0.0, STEEPEST) } else { 0.0 }
+        })
+    }
+
+    /// The sum over all lanes of the largest constants with which lines of the
+    /// given slopes stay below the deviations over the range: deviations are
+    /// concave, so only the ends matter.
+    #[inline(always)]
+    pub fn intercept(&self, offset: &Lanes, slopes: &Lanes, range: &LaneRange) -> f64 {
+        let range = self.reachable(offset, range);
+        let (lo, hi) = (self.deviations(offset, &range.lo), self.deviations(offset, &range.hi));
+        let mut sum = 0.0;
+        for k in 0..PADDED_LANES {
+            sum += least(lo[k] - slopes[k] * range.lo[k], hi[k] - slopes[k] * range.hi[k]);
+        }
+        sum
+    }
+
+    /// A range without the part in which a variance would be negative, where the
+    /// deviation counts as 0 and is not concave: there, a rising line is highest at
+    /// the upper end.
+    #[inline(always)]
+    fn reachable(&self, offset: &Lanes, range: &LaneRange) -> LaneRange {
+        let lo = lanewise!(k => least(most(range.lo[k], -offset[k] / VARIANCE_FACTOR), range.hi[k]));
+        LaneRange { lo, hi: range.hi }
+    }
+}
+
+/// A steeper chord would only enlarge rounding errors.
+const STEEPEST: f64 = 1e12;

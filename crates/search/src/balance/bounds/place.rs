@@ -1,0 +1,194 @@
+//! What locations and services add to the score.
+
+use std::collections::HashMap;
+
+use super::online_nodes::COUNT_ERROR;
+use super::{FAILOVER_AND_REPLACE, REPLACE_AND_FAILOVER, REPLACE_SECONDARY};
+use htools_model::score::Board;
+use htools_model::score::interval::CountedPart;
+use htools_model::score::metrics::Counted;
+use htools_model::score::spread::Spread;
+use htools_model::{Cluster, Instance, NodeIdx, NodeSpec, TagId, Weights};
+
+/// The different places at which an instance can arrive: online nodes with the same
+/// location tags are one.
+pub(super) struct ArrivalPlaces {
+    /// By row of the board.
+    of_row: Vec<u32>,
+    count: usize,
+    /// By location, the places in it.
+    at_location: HashMap<TagId, Vec<u32>>,
+}
+
+/// What an arrival adds to the counts that depend on the place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct PlaceCost {
+    /// To the costs of locations.
+    pub locations: i64,
+    /// To the surplus of services in locations.
+    pub surplus: i64,
+}
+
+impl PlaceCost {
+    fn part(self, weights: &Weights) -> CountedPart {
+        let counted = Counted { location_sum: self.locations, ..Counted::default() };
+        CountedPart::of(weights, &counted, self.surplus)
+    }
+}
+
+/// Costs by place.
+type Costs = Vec<PlaceCost>;
+
+impl ArrivalPlaces {
+    pub fn of(cluster: &Cluster, board: &Board) -> ArrivalPlaces {
+        let mut known = HashMap::new();
+        let mut at_location: HashMap<TagId, Vec<u32>> = HashMap::new();
+        let online = board.nodes().iter().filter(|n| board.row(**n).is_some());
+        let mut place = |node: &NodeIdx| {
+            let tags = &cluster.node(*node).spec.location_tags;
+            let next = known.len() as u32;
+            *known.entry(tags).or_insert_with(|| {
+                tags.iter().for_each(|tag| at_location.entry(tag).or_default().push(next));
+                next
+            })
+        };
+        let of_row = online.map(&mut place).collect();
+        ArrivalPlaces { of_row, count: known.len(), at_location }
+    }
+
+    /// Whether a place can make a difference at all.
+    pub fn matter(&self) -> bool {
+        !self.at_location.is_empty()
+    }
+
+    /// The place of the node in a row.
+    pub fn of_row(&self, row: usize) -> usize {
+        self.of_row[row] as usize
+    }
+
+    /// The same cost at all places.
+    fn level(&self, cost: PlaceCost) -> Costs {
+        vec![cost; self.count]
+    }
+
+    /// Changes the costs of all places in a location.
+    fn change(&self, costs: &mut Costs, location: TagId, by: impl Fn(&mut PlaceCost)) {
+        for place in self.at_location.get(&location).into_iter().flatten() {
+            by(&mut costs[*place as usize]);
+        }
+    }
+
+    /// Adds the number of locations that each place has in common with a node.
+    fn add_common(&self, costs: &mut Costs, node: &NodeSpec) {
+        node.location_tags
+            .iter()
+            .for_each(|location| self.change(costs, location, |cost| cost.locations += 1));
+    }
+}
+
+/// One instance's costs of places.
+pub(super) struct Outlay<'a> {
+    places: &'a ArrivalPlaces,
+    spread: &'a Spread,
+    weights: &'a Weights,
+    instance: &'a Instance,
+    p: &'a NodeSpec,
+    mirror: Option<&'a NodeSpec>,
+    /// Of a new primary node, but for the locations that it has in common with the
+    /// secondary.
+    as_primary: Option<Costs>,
+}
+
+impl<'a> Outlay<'a> {
+    pub fn new(
+        places: &'a ArrivalPlaces,
+        spread: &'a Spread,
+        cluster: &'a Cluster,
+        instance: &'a Instance,
+    ) -> Outlay<'a> {
+        let spec = |n: NodeIdx| &cluster.node(n).spec;
+        let (p, mirror) = (spec(instance.primary), instance.mirror().map(spec));
+        Outlay { places, spread, weights: &cluster.weights, instance, p, mirror, as_primary: None }
+    }
+
+    /// The change of the surplus of services in locations by a failover.
+    pub fn failover(&self) -> PlaceCost {
+        let surplus = self.spread.change(self.instance, Some(self.p), self.mirror);
+        PlaceCost { surplus, ..PlaceCost::default() }
+    }
+
+    /// The least that a move of this slot adds to the counts by the place of the
+    /// new node.
+    pub fn least(&mut self, slot: usize) -> PlaceCost {
+        let weights = self.weights;
+        let by_score = |a: &PlaceCost, b: &PlaceCost| a.part(weights).score.total_cmp(&b.part(weights).score);
+        self.costs(slot).into_iter().min_by(by_score).unwrap_or_default()
+    }
+
+    /// By place, what a move of this slot costs more than at the cheapest place, rounded
+    /// down.
+    pub fn extras(&mut self, slot: usize) -> Vec<f64> {
+        let parts: Vec<CountedPart> =
+            self.costs(slot).into_iter().map(|cost| cost.part(self.weights)).collect();
+        let least = parts.iter().map(|part| part.score).fold(f64::INFINITY, f64::min);
+        let size = parts.iter().map(|part| part.size).fold(0.0, f64::max);
+        parts.iter().map(|part| part.score - least - COUNT_ERROR * (part.size + size)).collect()
+    }
+
+    /// What a move of this slot adds to the counts by the place of the new node,
+    /// including the change of the surplus. What the instance's own nodes count is
+    /// in their ledgers, but for the location score that the move gives to an
+    /// instance that stays where it is or goes to S.
+    pub fn costs(&mut self, slot: usize) -> Costs {
+        let (places, instance, p) = (self.places, self.instance, self.p);
+        if instance.forthcoming {
+            return places.level(PlaceCost::default());
+        }
+        match (slot, self.mirror) {
+            (REPLACE_SECONDARY, _) if p.offline => places.level(PlaceCost::default()),
+            (REPLACE_SECONDARY, _) => {
+                let locations = -instance.location_score;
+                let mut costs = places.level(PlaceCost { locations, ..PlaceCost::default() });
+                places.add_common(&mut costs, p);
+                costs
+            }
+            (FAILOVER_AND_REPLACE, Some(s)) => {
+                let mut costs = places.level(self.failover());
+                if !s.offline {
+                    places.add_common(&mut costs, s);
+                }
+                costs
+            }
+            (_, mirror) => {
+                let mut costs = self.as_primary().clone();
+                match if slot == REPLACE_AND_FAILOVER { Some(p) } else { mirror } {
+                    Some(other) => places.add_common(&mut costs, other),
+                    // an externally mirrored instance keeps its location score
+                    None => costs.iter_mut().for_each(|cost| cost.locations += instance.location_score),
+                }
+                costs
+            }
+        }
+    }
+
+    fn as_primary(&mut self) -> &Costs {
+        let Outlay { places, spread, instance, p, .. } = *self;
+        self.as_primary.get_or_insert_with(|| {
+            let (leaving, arrivals) = spread.departure(instance, Some(p));
+            let desired = &instance.desired_locations;
+            let mut costs = places.level(PlaceCost { locations: desired.len() as i64, surplus: leaving });
+            for location in desired.iter() {
+                places.change(&mut costs, location, |cost| cost.locations -= 1);
+            }
+            if arrivals.elsewhere != 0 {
+                for location in places.at_location.keys() {
+                    places.change(&mut costs, *location, |cost| cost.surplus += arrivals.elsewhere);
+                }
+            }
+            for (location, by) in arrivals.there {
+                places.change(&mut costs, location, |cost| cost.surplus += by - arrivals.elsewhere);
+            }
+            costs
+        })
+    }
+}

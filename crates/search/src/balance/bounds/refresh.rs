@@ -1,0 +1,331 @@
+//! Keeping the bounds up to date.
+
+use rayon::prelude::*;
+
+use super::arrival_costs::{ArrivalKind, ArrivalRole, ArrivalRow};
+use super::departure::{Departure, Scene, VarianceReach};
+use super::group::CostGroup;
+use super::lanes::LaneRange;
+use super::online_nodes::{Present, is_plausible};
+use super::{MoveBounds, NO_ROW, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS};
+use crate::balance::Balancer;
+use crate::moves::Trial;
+use htools_model::{Instance, InstanceIdx, NodeIdx};
+
+/// How much work the bounds save, and cost. All work is in nanoseconds, roughly,
+/// and by fixed prices, so that it does not depend on clocks.
+#[derive(Default)]
+pub(super) struct Upkeep {
+    /// The least work that a search took since the slopes were chosen.
+    least: Option<u64>,
+    /// By how much the others took more.
+    excess: u64,
+}
+
+const COST_OF_PLACE: u64 = 5;
+const COST_OF_INSTANCE: u64 = 60;
+
+/// Instances that one thread takes at a time. For fewer, other threads are not worth
+/// waking.
+const CHUNK: usize = 4096;
+/// Most instances whose departures are found before these are entered.
+const MOST_AT_ONCE: usize = 16 * CHUNK;
+
+/// The same for places in rows.
+const FEWEST_PLACES: usize = 200_000;
+
+impl MoveBounds {
+    /// Looks at everything for the first time.
+    pub(super) fn begin(&mut self, balancer: &Balancer<'_>) {
+        let cluster = balancer.cluster();
+        let positions: Vec<u32> = (0..self.instances.len() as u32).collect();
+        for position in &positions {
+            let instance = cluster.instance(self.instances[*position as usize]);
+            self.alike.enter(*position, instance, balancer.shapes().get(instance.idx));
+            for node in instance.nodes() {
+                self.at_node[node.get()].push(*position);
+            }
+        }
+        for position in &positions {
+            self.sort_in(balancer, *position);
+        }
+        self.inspect_departures(balancer, &positions);
+        self.assess_everything();
+        self.choose_slopes();
+    }
+
+    /// Follows a step that changed some nodes by moving an instance. Whether that
+    /// was possible: if not, the bounds hold no more.
+    pub fn follow(
+        &mut self,
+        balancer: &Balancer<'_>,
+        changed: &[NodeIdx],
+        moved: InstanceIdx,
+        from: [Option<NodeIdx>; 2],
+    ) -> bool {
+        let (cluster, board) = (balancer.cluster(), balancer.board());
+        if !changed.iter().all(|n| is_plausible(cluster, *n)) {
+            return false;
+        }
+        let rows: Vec<usize> = changed.iter().filter_map(|n| board.row(*n)).collect();
+        for row in &rows {
+            self.ground.follow(cluster, board, *row);
+        }
+        let Some(present) = Present::of(&self.ground, board, balancer.score(), &self.largest_change) else {
+            return false;
+        };
+        self.present = present;
+        let mut touched = self.touched(balancer, changed, cluster.instance(moved), from);
+        if from[0] != Some(cluster.instance(moved).primary) {
+            let MoveBounds { key_costs, instances, ground, .. } = self;
+            touched.extend(key_costs.follow(cluster, instances, &ground.nodes, cluster.instance(moved)));
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        self.inspect_rows(balancer, &rows);
+        // only the nodes that it has decide about an instance's group
+        let position = self.position[moved.get()];
+        let mut blocks = position.map_or_else(Vec::new, |position| self.sort_in(balancer, position));
+        blocks.extend(touched.iter().filter_map(|p| self.groups.block_of(*p)));
+        self.inspect_departures(balancer, &touched);
+        if self.upkeep.is_due(self.price_of_slopes()) {
+            self.ground.measure(board);
+            match Present::of(&self.ground, board, balancer.score(), &self.largest_change) {
+                Some(present) => self.present = present,
+                None => return false,
+            }
+            self.choose_slopes();
+        } else {
+            self.assess(&rows, &touched, blocks);
+        }
+        true
+    }
+
+    /// Notes how much work a search was.
+    pub fn note_work(&mut self, work: u64) {
+        let least = self.upkeep.least.map_or(work, |least| least.min(work));
+        self.upkeep.least = Some(least);
+        self.upkeep.excess += work - least;
+    }
+
+    fn price_of_slopes(&self) -> u64 {
+        let places = self.rows.len() as u64 * self.ground.nodes.len() as u64;
+        places * COST_OF_PLACE + self.instances.len() as u64 * COST_OF_INSTANCE
+    }
+
+    /// The instances whose departures a step changes.
+    fn touched(
+        &mut self,
+        balancer: &Balancer<'_>,
+        changed: &[NodeIdx],
+        moved: &Instance,
+        from: [Option<NodeIdx>; 2],
+    ) -> Vec<u32> {
+        let mut touched = Vec::new();
+        if let Some(position) = self.position[moved.idx.get()] {
+            for node in from.into_iter().flatten() {
+                self.at_node[node.get()].retain(|p| *p != position);
+            }
+            for node in moved.nodes() {
+                self.at_node[node.get()].push(position);
+            }
+            touched.push(position);
+            touched.extend(self.alike.enter(position, moved, balancer.shapes().get(moved.idx)));
+        }
+        for node in changed {
+            touched.extend(&self.at_node[node.get()]);
+        }
+        if self.places.matter() {
+            for tag in &moved.exclusion_tags {
+                touched.extend(self.by_tag.get(tag).into_iter().flatten());
+            }
+        }
+        touched
+    }
+
+    /// Puts an instance into the group to which it belongs now. Returns the blocks
+    /// that this changes.
+    fn sort_in(&mut self, balancer: &Balancer<'_>, position: u32) -> Vec<u32> {
+        let cluster = balancer.cluster();
+        let instance = cluster.instance(self.instances[position as usize]);
+        let size = self.size_of[position as usize];
+        let from_p = cluster.node(instance.primary).spec.offline;
+        let from_s = instance.mirror().is_some_and(|s| cluster.node(s).spec.offline);
+        let mut group = CostGroup { size, rows: [NO_ROW; SLOTS] };
+        for slot in 0..SLOTS {
+            let Some(role) = ArrivalRole::of_target(slot) else { continue };
+            if instance.mirror().is_none() && slot != REPLACE_PRIMARY {
+                continue;
+            }
+            // from where the instance migrates to the new node
+            let last = if slot == REPLACE_PRIMARY { instance.mirror() } else { None };
+            let from = self.kinds.restricting(last.unwrap_or(instance.primary));
+            let from = from.filter(|_| role == ArrivalRole::Primary);
+            // the same as a trial has it: what the new node is asked depends on whom it replaces
+            let forced = match slot {
+                REPLACE_SECONDARY => from_s,
+                REPLACE_AND_FAILOVER => false,
+                _ => from_p,
+            };
+            let forced = forced || balancer.rules().ignore_soft_errors;
+            group.rows[slot] = self.row(balancer, ArrivalKind { size, role, forced, from });
+        }
+        self.groups.assign(position, group)
+    }
+
+    /// The number of a row, which is made if it does not exist.
+    fn row(&mut self, balancer: &Balancer<'_>, arrival: ArrivalKind) -> u32 {
+        if let Some(number) = self.row_numbers.get(&arrival) {
+            return *number;
+        }
+        let size = &mut self.sizes[arrival.size as usize];
+        let mut row = ArrivalRow::new(arrival.clone(), self.ground.nodes.len());
+        for (at, node) in self.ground.nodes.iter().enumerate() {
+            let reachable = self.kinds.reaches(arrival.from, *node);
+            row.inspect(balancer.cluster(), &self.ground, size, at, reachable);
+        }
+        let range = row.assess_all(&self.ground, size);
+        size.arrivals[arrival.role as usize].join(&range);
+        let number = self.rows.len() as u32;
+        self.rows.push(row);
+        self.row_numbers.insert(arrival, number);
+        number
+    }
+
+    /// Looks anew at what changed nodes count and refuse.
+    fn inspect_rows(&mut self, balancer: &Balancer<'_>, changed: &[usize]) {
+        let MoveBounds { rows, sizes, ground, kinds, .. } = self;
+        for row in rows {
+            for at in changed {
+                let reachable = kinds.reaches(row.arrival.from, ground.nodes[*at]);
+                let size = &sizes[row.arrival.size as usize];
+                row.inspect(balancer.cluster(), ground, size, *at, reachable);
+            }
+        }
+    }
+
+    /// Looks anew at the departures of some instances.
+    fn inspect_departures(&mut self, balancer: &Balancer<'_>, positions: &[u32]) {
+        // the departures of a million instances are not in memory twice
+        for positions in positions.chunks(MOST_AT_ONCE) {
+            let inspect = |position: &u32| self.departure(balancer, *position);
+            let inspected: Vec<(Departure, u32)> = match positions.len() < CHUNK {
+                true => positions.iter().map(inspect).collect(),
+                false => positions.par_iter().map(inspect).collect(),
+            };
+            for (position, (departure, moves)) in positions.iter().zip(inspected) {
+                let at = *position as usize;
+                self.departures[at] = departure;
+                self.all_moves += u64::from(moves);
+                self.all_moves -= u64::from(std::mem::replace(&mut self.moves[at], moves));
+            }
+        }
+    }
+
+    /// What the moves of an instance do to its nodes, and how many it has.
+    fn departure(&self, balancer: &Balancer<'_>, position: u32) -> (Departure, u32) {
+        let (cluster, board) = (balancer.cluster(), balancer.board());
+        let instance = cluster.instance(self.instances[position as usize]);
+        if !balancer.is_candidate(instance) {
+            return (Departure::none(), 0);
+        }
+        let repertoire = balancer.repertoire(instance);
+        let other = instance.secondary.filter(|s| *s != instance.primary);
+        let own = std::iter::once(instance.primary).chain(other).filter(|n| board.row(*n).is_some()).count();
+        let moves = repertoire.len(self.ground.nodes.len() - own) as u32;
+        if !self.alike.is_first(position) || repertoire.len(1) == 0 {
+            return (Departure::none(), moves);
+        }
+        let scene = Scene {
+            cluster,
+            board,
+            places: &self.places,
+            least_key_cost: self.key_costs.least(position),
+            reserve_may_help: self.ground.reserve_may_help,
+        };
+        // what is kept from step to step must depend on no other node but by what keys meet there
+        let trial = Trial::new(cluster, instance, balancer.rules()).alone();
+        (Departure::of(&scene, &trial, instance, &repertoire), moves)
+    }
+
+    /// Chooses the slopes of all lines as fits now, and finds all costs anew.
+    fn choose_slopes(&mut self) {
+        let present = &self.present;
+        self.sizes.iter_mut().for_each(|size| size.choose_slopes(present));
+        self.assess_everything();
+        self.upkeep = Upkeep::default();
+    }
+
+    /// Finds all costs anew.
+    fn assess_everything(&mut self) {
+        let MoveBounds { rows, sizes, ground, departures, size_of, groups, present, .. } = self;
+        let assess_row = |row: &mut ArrivalRow| row.assess_all(ground, &sizes[row.arrival.size as usize]);
+        let ranges: Vec<LaneRange> = match rows.len() * ground.nodes.len() < FEWEST_PLACES {
+            true => rows.iter_mut().map(assess_row).collect(),
+            false => rows.par_iter_mut().map(assess_row).collect(),
+        };
+        let assess_departures = |(departures, size_of): (&mut [Departure], &[u32])| {
+            let mut reaches = vec![VarianceReach::empty(); sizes.len()];
+            for (departure, size) in departures.iter_mut().zip(size_of).filter(|(d, _)| d.is_possible()) {
+                let changes = departure.changes(ground);
+                reaches[*size as usize].include(&changes);
+                departure.set_cost(&changes, &sizes[*size as usize].slopes);
+            }
+            reaches
+        };
+        let join = |mut a: Vec<VarianceReach>, b: Vec<VarianceReach>| {
+            a.iter_mut().zip(&b).for_each(|(a, b)| a.join(b));
+            a
+        };
+        let reaches = match departures.len() <= 3 * CHUNK {
+            true => assess_departures((departures.as_mut_slice(), size_of.as_slice())),
+            false => departures
+                .par_chunks_mut(CHUNK)
+                .zip(size_of.par_chunks(CHUNK))
+                .map(assess_departures)
+                .reduce(|| vec![VarianceReach::empty(); sizes.len()], join),
+        };
+        for (size, reach) in sizes.iter_mut().zip(reaches) {
+            size.departures = reach;
+            size.arrivals = [LaneRange::empty(); 2];
+        }
+        for (row, range) in rows.iter().zip(&ranges) {
+            sizes[row.arrival.size as usize].arrivals[row.arrival.role as usize].join(range);
+        }
+        groups.blocks.iter_mut().for_each(|b| b.summarise(departures));
+        sizes.iter_mut().for_each(|s| s.settle(present));
+    }
+
+    /// Finds the costs anew that a step changed.
+    fn assess(&mut self, changed: &[usize], touched: &[u32], mut blocks: Vec<u32>) {
+        let MoveBounds { rows, sizes, ground, departures, size_of, groups, present, .. } = self;
+        for row in rows {
+            let size = &mut sizes[row.arrival.size as usize];
+            let range = row.assess_some(ground, size, changed);
+            size.arrivals[row.arrival.role as usize].join(&range);
+        }
+        for position in touched {
+            let at = *position as usize;
+            if !departures[at].is_possible() {
+                continue;
+            }
+            let size = &mut sizes[size_of[at] as usize];
+            let changes = departures[at].changes(ground);
+            size.departures.include(&changes);
+            departures[at].set_cost(&changes, &size.slopes);
+        }
+        blocks.sort_unstable();
+        blocks.dedup();
+        for block in blocks {
+            groups.blocks[block as usize].summarise(departures);
+        }
+        sizes.iter_mut().for_each(|s| s.settle(present));
+    }
+}
+
+impl Upkeep {
+    /// Whether choosing the slopes anew would have been worth it.
+    fn is_due(&self, price: u64) -> bool {
+        self.excess > price
+    }
+}

@@ -1,0 +1,247 @@
+//! Instances of about the same size, and the lines that bound what their moves
+//! make of the deviations.
+
+use std::collections::HashMap;
+
+use multiversion::multiversion;
+
+use super::SLOTS;
+use super::amounts::AmountsBox;
+use super::arrival_costs::ArrivalRole;
+use super::departure::VarianceReach;
+use super::lanes::{LaneRange, NONE, dot, lanewise, most};
+use super::online_nodes::{OnlineNodes, Present};
+use htools_model::score::interval::U;
+use htools_model::score::metrics::Lanes;
+use htools_model::{CarriedKeys, ExclusionTags, Instance, TagSet};
+
+/// The sizes of instances that are treated as one: a box.
+pub(super) struct SizeBox {
+    /// What the instances take.
+    pub amounts: AmountsBox,
+    /// An instance that is as small as the smallest one in everything; what it may
+    /// not do, none may.
+    pub smallest: Instance,
+    /// The most that a lane's values change altogether.
+    change: Lanes,
+    /// How far the changes of variances range: those of departures, and those of
+    /// arrivals by role.
+    pub departures: VarianceReach,
+    pub arrivals: [LaneRange; 2],
+    /// Slopes of the lines, the same for all moves.
+    pub slopes: Lanes,
+    /// For each slot the sum of the lines' constants and of the rest of the
+    /// score.
+    pub base: [f64; SLOTS],
+    /// See [`Present::offset`].
+    pub offset: Lanes,
+    /// What the rounding errors of sums of bounds amount to at most.
+    rounding: f64,
+}
+
+impl SizeBox {
+    fn of(members: &[&Instance], ground: &OnlineNodes) -> SizeBox {
+        let amounts = AmountsBox::of(members, ground);
+        let mut like_first = members[0].clone();
+        let smallest = like_first.details_mut();
+        for i in members {
+            smallest.mem = smallest.mem.min(i.mem);
+            smallest.disk = smallest.disk.min(i.disk);
+            smallest.vcpus = smallest.vcpus.min(i.vcpus);
+            smallest.spindle_use = smallest.spindle_use.min(i.spindle_use);
+            smallest.spindles = smallest.spindles.min(i.spindles);
+        }
+        // these do not depend on the size
+        smallest.exclusion_tags = ExclusionTags::default();
+        smallest.pools = TagSet::default();
+        smallest.desired_locations = TagSet::default();
+        smallest.keys = CarriedKeys::default();
+        SizeBox {
+            change: amounts.largest_change(ground),
+            amounts,
+            smallest: like_first,
+            departures: VarianceReach::empty(),
+            arrivals: [LaneRange::empty(); 2],
+            slopes: NONE,
+            base: [0.0; SLOTS],
+            offset: NONE,
+            rounding: 0.0,
+        }
+    }
+
+    /// The most that an instance of any size changes a lane.
+    pub fn largest_change(sizes: &[SizeBox]) -> Lanes {
+        sizes.iter().fold(NONE, |largest, size| lanewise!(k => most(size.change[k], largest[k])))
+    }
+
+    /// The changes of variances that the moves of a slot can lead to.
+    #[inline(always)]
+    fn range(&self, departures: &VarianceReach, slot: usize) -> LaneRange {
+        let own = departures.range(slot);
+        match ArrivalRole::of_target(slot) {
+            Some(role) => own.plus(&self.arrivals[role as usize].or_zero(), &role.lanes()),
+            None => own,
+        }
+    }
+
+    /// Chooses the slopes anew: the chords over everything that can happen.
+    pub fn choose_slopes(&mut self, present: &Present) {
+        let mut all = LaneRange { lo: NONE, hi: NONE };
+        for slot in 0..SLOTS {
+            all.join(&self.range(&self.departures, slot));
+        }
+        let offset = present.offset(&present.mean_effect(&self.change));
+        self.slopes = present.slopes(&offset, &all);
+    }
+
+    /// Finds the constants for the slopes, as things are now.
+    pub fn settle(&mut self, present: &Present) {
+        settle(self, present);
+    }
+
+    /// The same as `base` for one instance, whose departures are known: a better
+    /// bound.
+    pub fn base_of(&self, present: &Present, departures: &VarianceReach, slot: usize) -> f64 {
+        base_of(self, present, departures, slot)
+    }
+
+    /// A lower bound of the score's rest, for bounds that do without lines.
+    pub fn rest(&self, present: &Present) -> f64 {
+        present.rest - self.rounding
+    }
+
+    /// The lines' values for changes of the variances.
+    pub fn price(&self, change: &Lanes) -> f64 {
+        dot(&self.slopes, change)
+    }
+}
+
+/// See [`SizeBox::base_of`]; here for the sake of the registers.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn base_of(size: &SizeBox, present: &Present, departures: &VarianceReach, slot: usize) -> f64 {
+    let range = size.range(departures, slot);
+    present.intercept(&size.offset, &size.slopes, &range) + present.rest - size.rounding
+}
+
+/// See [`SizeBox::settle`]; here for the sake of the registers.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn settle(size: &mut SizeBox, present: &Present) {
+    size.offset = present.offset(&present.mean_effect(&size.change));
+    let mut largest = NONE;
+    for slot in 0..SLOTS {
+        let range = size.range(&size.departures, slot);
+        largest = lanewise!(k => most(most(range.lo[k].abs(), range.hi[k].abs()), largest[k]));
+        size.base[slot] = present.intercept(&size.offset, &size.slopes, &range);
+    }
+    let largest_base = size.base.iter().fold(0.0, |m, b| most(m, b.abs()));
+    size.rounding = 1024.0 * U * (dot(&size.slopes, &largest) + largest_base);
+    for base in &mut size.base {
+        *base += present.rest - size.rounding;
+    }
+}
+
+/// Everything about a size that decides about the box.
+#[derive(PartialEq, Eq, Hash)]
+struct SizeKey {
+    flags: [bool; 7],
+    amounts: [u64; 9],
+}
+
+/// A number with all but the first `bits` bits of its mantissa cut off; nothing at
+/// all for a negative number of bits.
+fn rounded(x: f64, bits: i32) -> u64 {
+    if bits < 0 { 0 } else { x.to_bits() >> (52 - bits) }
+}
+
+impl SizeKey {
+    fn of(i: &Instance, bits: i32) -> SizeKey {
+        let amounts = [
+            i.mem.as_f64(),
+            i.disk.as_f64(),
+            i.vcpus as f64,
+            i.spindle_use as f64,
+            i.spindles.map_or(-1.0, |n| n as f64),
+            i.util.cpu,
+            i.util.mem,
+            i.util.disk,
+            i.util.net,
+        ];
+        SizeKey {
+            flags: [
+                i.status.uses_memory(),
+                i.status.is_offline(),
+                i.auto_balance,
+                i.forthcoming,
+                i.template.uses_local_storage(),
+                i.template.has_secondary(),
+                i.spindles.is_some(),
+            ],
+            amounts: amounts.map(|x| rounded(x, bits)),
+        }
+    }
+}
+
+/// How finely sizes are told apart, at first and as long as that gives too many.
+const BITS: [i32; 9] = [52, 8, 6, 4, 3, 2, 1, 0, -1];
+
+/// Sorts instances into sizes; returns the sizes and the number of each
+/// instance's. No more than `most` of them, but never fewer than needed to tell
+/// the kinds of instances apart.
+pub(super) fn sizes(instances: &[&Instance], ground: &OnlineNodes, most: usize) -> (Vec<SizeBox>, Vec<u32>) {
+    let mut numbers: HashMap<SizeKey, u32> = HashMap::new();
+    let mut of = Vec::with_capacity(instances.len());
+    for bits in BITS {
+        numbers.clear();
+        of.clear();
+        for i in instances {
+            let next = numbers.len() as u32;
+            of.push(*numbers.entry(SizeKey::of(i, bits)).or_insert(next));
+            if numbers.len() > most && bits >= 0 {
+                break;
+            }
+        }
+        if numbers.len() <= most {
+            break;
+        }
+    }
+    let mut members: Vec<Vec<&Instance>> = vec![Vec::new(); numbers.len()];
+    for (i, size) in instances.iter().zip(&of) {
+        members[*size as usize].push(i);
+    }
+    (members.iter().map(|m| SizeBox::of(m, ground)).collect(), of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lanes::amounts;
+    use super::*;
+    use htools_model::score::Board;
+    use htools_testkit::cluster;
+
+    #[test]
+    fn boxes_hold_all_their_instances() {
+        let nodes: Vec<String> =
+            (0..16).map(|n| format!("n{n}|99999|0|90000|9999999|9999999|99|N|u|1")).collect();
+        let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+        let instance =
+            |i: i64| format!("i{i}|{}|{}|{}|running|Y|n{}||plain|", 100 + i, 7 * i, 1 + i % 5, i % 16);
+        let instances: Vec<String> = (0..200).map(instance).collect();
+        let instances: Vec<&str> = instances.iter().map(String::as_str).collect();
+        let cluster = cluster(&nodes, &instances, &[]);
+        let ground = OnlineNodes::new(&cluster, &Board::new(&cluster, &cluster.all_nodes()));
+        let all: Vec<&Instance> = cluster.instances.iter().collect();
+        assert_eq!(sizes(&all, &ground, 256).0.len(), 200, "no boxes without need");
+        let (boxes, of) = sizes(&all, &ground, 40);
+        assert!(boxes.len() <= 40 && boxes.len() > 1, "{} boxes", boxes.len());
+        for (i, size) in all.iter().zip(of) {
+            let (size, amounts) = (&boxes[size as usize], amounts(i, false));
+            let box_ = &size.amounts;
+            for k in 0..amounts.len() {
+                assert!(box_.lo[0][k] <= amounts[k] && amounts[k] <= box_.hi[0][k]);
+            }
+            assert!(size.smallest.mem <= i.mem && size.smallest.disk <= i.disk);
+            let reserved = i.mem_reserved().as_f64();
+            assert!(box_.need.0 <= reserved && reserved <= box_.need.1);
+        }
+    }
+}

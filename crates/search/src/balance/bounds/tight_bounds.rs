@@ -1,0 +1,153 @@
+//! The bounds of single moves: by the square roots, not by their chords.
+
+use multiversion::multiversion;
+
+use super::amounts::AmountsBox;
+use super::arrival_costs::{ArrivalRole, ArrivalRow};
+use super::lane_loops::smallest_growth;
+use super::lanes::{NONE, most, sum};
+use super::online_nodes::{Column, OnlineNodes, Present, VARIANCE_FACTOR};
+use htools_model::score::interval::clamp;
+use htools_model::score::metrics::{LANES, Lanes, lane};
+
+/// How many nodes are looked at at once.
+const WIDTH: usize = 8;
+
+/// The arrivals of one instance by moves of one slot.
+pub(super) struct SlotArrivals<'a> {
+    ground: &'a OnlineNodes,
+    present: &'a Present,
+    /// Of the instance alone.
+    amounts: &'a AmountsBox,
+    row: &'a ArrivalRow,
+    /// The size's offset, with the changes of the departure.
+    offset: Lanes,
+    /// Of the score, what is not a deviation and does not depend on the new node.
+    rest: f64,
+    /// The lanes that an arrival changes.
+    changing: Vec<Changing<'a>>,
+    /// The reserve's lane, if it changes.
+    reserve: Option<Changing<'a>>,
+    /// The deviations of all others.
+    constant: f64,
+}
+
+/// A lane, or several with equal values, that an arrival changes.
+struct Changing<'a> {
+    column: &'a Column,
+    lo: f64,
+    hi: f64,
+    offset: f64,
+    weight: f64,
+}
+
+impl<'a> SlotArrivals<'a> {
+    pub fn new(
+        (ground, present): (&'a OnlineNodes, &'a Present),
+        amounts: &'a AmountsBox,
+        row: &'a ArrivalRow,
+        offset: Lanes,
+        rest: f64,
+    ) -> SlotArrivals<'a> {
+        let deviations = present.deviations(&offset, &NONE);
+        let lanes = row.arrival.role.lanes();
+        let (lo, hi) = (&amounts.lo[0], &amounts.hi[0]);
+        let changing = |k: usize, lo: f64, hi: f64| Changing {
+            column: &ground.columns[k],
+            lo,
+            hi,
+            offset: offset[k],
+            weight: present.weight(k),
+        };
+        let (mut of_lanes, mut constant) = (Vec::with_capacity(LANES), 0.0);
+        let mut seen: Vec<usize> = Vec::with_capacity(LANES);
+        for k in (0..LANES).filter(|k| *k != lane::RESERVED_MEM) {
+            if lanes[k] == 0.0 || (lo[k] == 0.0 && hi[k] == 0.0) {
+                constant += deviations[k];
+                continue;
+            }
+            let twin = seen
+                .iter()
+                .position(|j| ground.twin[*j] == ground.twin[k] && lo[*j] == lo[k] && hi[*j] == hi[k]);
+            match twin {
+                Some(at) => {
+                    let twin: &mut Changing<'_> = &mut of_lanes[at];
+                    twin.weight += present.weight(k);
+                    twin.offset = twin.offset.min(offset[k]);
+                }
+                None => {
+                    seen.push(k);
+                    of_lanes.push(changing(k, lo[k], hi[k]));
+                }
+            }
+        }
+        let k = lane::RESERVED_MEM;
+        let reserve =
+            (row.arrival.role == ArrivalRole::Secondary).then(|| changing(k, amounts.need.0, amounts.need.1));
+        constant += if reserve.is_some() { 0.0 } else { deviations[k] };
+        SlotArrivals { ground, present, amounts, row, offset, rest, changing: of_lanes, reserve, constant }
+    }
+
+    /// The bounds of the moves to the nodes in some rows.
+    pub fn bounds(&self, rows: &[u32]) -> Vec<f64> {
+        match self.ground.storage_kinds() {
+            1 => bounds(self, rows),
+            _ => rows.iter().map(|row| self.bound(*row as usize)).collect(),
+        }
+    }
+
+    /// One bound, for nodes with any kind of storage.
+    fn bound(&self, at: usize) -> f64 {
+        let (change, reserve) = self.amounts.arrival(self.ground, at, self.row.arrival.role);
+        let deviations = self.present.deviations(&self.offset, &change);
+        let reserve = self.ground.running.reserved_weight() * reserve;
+        self.rest + self.row.fixed[at] + reserve + sum(&deviations)
+    }
+}
+
+/// Values from a list, for the rows that are looked at.
+#[inline(always)]
+fn gather(values: &[f64], rows: &[usize; WIDTH]) -> [f64; WIDTH] {
+    let mut gathered = [0.0; WIDTH];
+    for k in 0..WIDTH {
+        gathered[k] = values[rows[k]];
+    }
+    gathered
+}
+
+/// See [`SlotArrivals::bounds`]; where all nodes have the same kind of storage.
+#[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
+fn bounds(arrivals: &SlotArrivals, rows: &[u32]) -> Vec<f64> {
+    let inv_n = arrivals.ground.inv_n;
+    let of_reserved = arrivals.ground.running.reserved_weight();
+    let mut all = Vec::with_capacity(rows.len().next_multiple_of(WIDTH));
+    for chunk in rows.chunks(WIDTH) {
+        // what is missing is filled up with the first one
+        let mut at = [chunk[0] as usize; WIDTH];
+        for (at, row) in at.iter_mut().zip(chunk) {
+            *at = *row as usize;
+        }
+        let mut bounds = gather(&arrivals.row.fixed, &at);
+        for lane in &arrivals.changing {
+            let (y, scale) = (gather(&lane.column.y, &at), gather(&lane.column.scale, &at));
+            for k in 0..WIDTH {
+                let change = smallest_growth(lane.lo, lane.hi, scale[k], y[k]) * inv_n;
+                bounds[k] += lane.weight * clamp(lane.offset + VARIANCE_FACTOR * change).sqrt();
+            }
+        }
+        if let Some(lane) = &arrivals.reserve {
+            let (y, scale) = (gather(&lane.column.y, &at), gather(&lane.column.scale, &at));
+            let reserved = gather(&arrivals.ground.reserved, &at);
+            let further = arrivals.ground.further_reserve(lane.hi);
+            for k in 0..WIDTH {
+                let more = most(lane.lo - reserved[k], 0.0);
+                let change = smallest_growth(more, most(more, further), scale[k], y[k]) * inv_n;
+                bounds[k] += of_reserved * (more * scale[k])
+                    + lane.weight * clamp(lane.offset + VARIANCE_FACTOR * change).sqrt();
+            }
+        }
+        all.extend(bounds.map(|bound| bound + arrivals.rest + arrivals.constant));
+    }
+    all.truncate(rows.len());
+    all
+}

@@ -1,0 +1,164 @@
+//! What of the counts and of the reserve no placement avoids.
+
+use std::collections::BTreeMap;
+
+use super::stays_online;
+use crate::balance::deep::terrain::{NOWHERE, SlotStanding, Terrain};
+use htools_model::{Instance, KeyIdx, NodeIdx, TagId};
+
+/// The score of the counts that no placement avoids: instances that stay on offline nodes, more instances of a
+/// service than there are nodes or locations, and locations that nobody offers.
+pub(super) fn unavoidable(terrain: &Terrain<'_>) -> f64 {
+    let weights = &terrain.weights;
+    let (all, primaries) = on_offline(terrain);
+    let (conflicts, spread) = tags(terrain);
+    weights.offline * all as f64
+        + weights.offline_primaries * primaries as f64
+        + weights.conflicts * conflicts as f64
+        + weights.spread * spread as f64
+        + weights.locations * locations(terrain) as f64
+}
+
+/// What affinity keys cost wherever instances go, as a part of the score: everybody is with all that like it, on the node with
+/// the best keys, and of those that repel each other no node has more than it must.
+pub(super) fn keys(terrain: &Terrain<'_>) -> f64 {
+    if terrain.weights.keys == 0.0 || terrain.online.is_empty() {
+        return 0.0;
+    }
+    let set: Vec<NodeIdx> = (terrain.nodes.iter().zip(&terrain.standing))
+        .filter(|(_, standing)| **standing != SlotStanding::Outside)
+        .map(|(node, _)| *node)
+        .collect();
+    terrain.weights.keys * (crowds(terrain) + terrain.cluster.least_key_cost(&set)) as f64
+}
+
+/// What keys of one kind that repel each other cost at least, as there are so many of them for so many nodes.
+fn crowds(terrain: &Terrain<'_>) -> i64 {
+    let mut kinds: BTreeMap<KeyIdx, (i64, i64)> = BTreeMap::new();
+    let mut count = |instance: &Instance| {
+        for (key, cost) in instance.keys.own_costs().filter(|(_, cost)| *cost > 0) {
+            kinds.entry(key).or_insert((0, cost)).0 += 1;
+        }
+    };
+    (0..terrain.mobiles.len() as u32)
+        .filter(|mobile| stays_online(terrain, *mobile))
+        .for_each(|mobile| count(terrain.instance(mobile)));
+    let nodes = terrain.online.len() as i64;
+    let pairs = |of: i64| of * (of - 1) / 2;
+    let even = |count: i64| {
+        (count % nodes) * pairs(count / nodes + 1) + (nodes - count % nodes) * pairs(count / nodes)
+    };
+    kinds.values().map(|(count, cost)| even(*count) * cost).sum()
+}
+
+/// Instances, and primaries, of offline nodes that may not move.
+fn on_offline(terrain: &Terrain<'_>) -> (i64, i64) {
+    let (mut all, mut primaries) = (0, 0);
+    let offline = |slot: &u32| terrain.standing[*slot as usize] == SlotStanding::Offline;
+    for slot in (0..terrain.nodes.len() as u32).filter(offline) {
+        let ledger = &terrain.cluster.node(terrain.nodes[slot as usize]).state.ledger;
+        all += ledger.primaries + ledger.secondaries;
+        primaries += ledger.primaries;
+    }
+    for of in &terrain.mobiles {
+        for (slot, primary) in [(of.home.primary, 1), (of.home.secondary, 0)] {
+            if slot != NOWHERE && offline(&slot) {
+                all -= of.counts;
+                primaries -= primary * of.counts;
+            }
+        }
+    }
+    (all, primaries)
+}
+
+/// Of each exclusion tag, those beyond one for each node, and beyond one for each location.
+fn tags(terrain: &Terrain<'_>) -> (i64, i64) {
+    let mut movable: BTreeMap<TagId, (i64, i64)> = BTreeMap::new();
+    let mut at_home: BTreeMap<(u32, TagId), i64> = BTreeMap::new();
+    for (mobile, of) in (0..).zip(&terrain.mobiles) {
+        for (tag, own) in terrain.instance(mobile).exclusion_tags.counts().iter() {
+            *at_home.entry((of.home.primary, tag)).or_default() += own;
+            if stays_online(terrain, mobile) {
+                let sums = movable.entry(tag).or_default();
+                *sums = (sums.0 + own, sums.1 + own * of.counts);
+            }
+        }
+    }
+    // who may not move is at least there
+    let mut there: BTreeMap<TagId, i64> = BTreeMap::new();
+    let mut fixed_conflicts = 0;
+    for slot in &terrain.online {
+        let state = &terrain.cluster.node(terrain.nodes[*slot as usize]).state;
+        for (tag, count) in state.tag_count.iter() {
+            let fixed = count - at_home.get(&(*slot, tag)).copied().unwrap_or(0);
+            *there.entry(tag).or_default() += fixed;
+            fixed_conflicts += (fixed - 1).max(0);
+        }
+    }
+    let nodes = terrain.online.len() as i64;
+    let locations: std::collections::BTreeSet<TagId> =
+        terrain.online.iter().flat_map(|slot| terrain.spec(*slot).location_tags.iter()).collect();
+    let fewest =
+        terrain.online.iter().map(|s| terrain.spec(*s).location_tags.len()).min().unwrap_or(0) as i64;
+    let (mut conflicts, mut spread) = (0, 0);
+    for (tag, fixed) in &there {
+        let (movable, existing) = movable.get(tag).copied().unwrap_or_default();
+        conflicts += (movable + fixed - nodes).max(0);
+        spread += (existing * fewest - locations.len() as i64).max(0);
+    }
+    (conflicts.max(fixed_conflicts), spread)
+}
+
+/// Desired locations that no node offers, and what instances that may not move cost.
+fn locations(terrain: &Terrain<'_>) -> i64 {
+    if !terrain.located {
+        return 0;
+    }
+    let least = |mobile: u32| {
+        let instance = terrain.instance(mobile);
+        let missing = |slot: &u32| instance.desired_locations.missing_in(&terrain.spec(*slot).location_tags);
+        let fixed = if terrain.mobiles[mobile as usize].mirrored { 0 } else { instance.location_score };
+        fixed + terrain.online.iter().map(missing).min().unwrap_or(0)
+    };
+    let mut sum: i64 = terrain
+        .online
+        .iter()
+        .map(|slot| terrain.cluster.node(terrain.nodes[*slot as usize]).state.ledger.location_sum)
+        .sum();
+    for (mobile, of) in (0..).zip(&terrain.mobiles).filter(|(_, of)| of.counts > 0) {
+        if terrain.is_online(of.home.primary) {
+            let spec = terrain.spec(of.home.primary);
+            let instance = terrain.instance(mobile);
+            sum -= spec.location_cost(instance, instance.location_score);
+        }
+        if stays_online(terrain, mobile) {
+            sum += least(mobile);
+        }
+    }
+    sum
+}
+
+/// The reserve that no placement avoids: what secondaries keep is kept, on each node, for as many others as there
+/// are at most, and a piece is not divided.
+pub(super) fn reserve(terrain: &Terrain<'_>) -> f64 {
+    if terrain.lanes.reserve.is_none() {
+        return 0.0;
+    }
+    let others = terrain.online.len().saturating_sub(1) as f64;
+    let pieces: Vec<i64> = (0..)
+        .zip(&terrain.mobiles)
+        .filter(|(mobile, of)| of.need > 0 && stays_online(terrain, *mobile))
+        .map(|(_, of)| of.need)
+        .collect();
+    let scale = terrain.online.iter().map(|slot| 1.0 / terrain.spec(*slot).mem_total);
+    let least_scale = scale.fold(f64::INFINITY, f64::min);
+    if !(others > 0.0 && least_scale.is_finite() && least_scale > 0.0) {
+        return 0.0;
+    }
+    let all = pieces.iter().sum::<i64>() as f64 / others;
+    let mut sizes = pieces.clone();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    // a node that keeps r has at most r / size pieces of a size, or more, for each other node
+    let of_size = (1..).zip(&sizes).map(|(count, size)| *size as f64 * (f64::from(count) / others).ceil());
+    terrain.weights.reserved * least_scale * of_size.fold(all, f64::max)
+}

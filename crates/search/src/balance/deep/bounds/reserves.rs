@@ -1,0 +1,211 @@
+//! How uneven the reserves have to be: who keeps little has few mirrors, and their disks are somewhere else.
+//!
+//! A secondary with need v is on a node that keeps v at least. All of those with needs of at least v have so much disk
+//! together that it takes k nodes to hold it, unless disks are spread badly; so k nodes keep v or more. docs/bounds.md
+//! has the mathematics.
+
+use super::level::LaneColumn;
+use super::stays_online;
+use crate::balance::deep::terrain::Terrain;
+
+/// Most sizes of needs that are told apart; leaving some out makes the bound weaker, not wrong.
+const MOST_SIZES: usize = 48;
+
+/// Deviations of the disks that are looked at: fewer on more than so many nodes, as each takes longer.
+const GRID: usize = 256;
+const LEAST_GRID: usize = 48;
+const SMALL: usize = 200;
+
+/// Steps of the search for the level.
+const HALVINGS: usize = 60;
+
+/// What secondaries ask for, by size.
+struct Demand {
+    /// Needs, ascending, as the reserve's lane shows them on the node with most memory.
+    needs: Vec<f64>,
+    /// What the secondaries with at least such a need put on their nodes in the other lane.
+    amounts: Vec<f64>,
+}
+
+/// The other lane: what k nodes hold at least, and the mean.
+struct Holders {
+    /// By k, the sum of the k smallest fixed parts.
+    fixed: Vec<f64>,
+    mean: f64,
+    scale: f64,
+}
+
+/// What the score has at least for the deviation of a lane that secondaries add to and for the reserves, their sum and
+/// their deviation, together; nothing where that cannot be said. `least` is the least deviation of the lane alone, and
+/// `sum` the least part of the score for the reserve's sum.
+pub(super) fn together(
+    terrain: &Terrain<'_>,
+    lane: usize,
+    column: &LaneColumn,
+    (least, sum): (f64, f64),
+) -> Option<f64> {
+    let reserve = terrain.lanes.reserve?;
+    let scale = column.scales[0];
+    if column.optional != 0.0 || column.scales.iter().any(|s| *s != scale) || column.fixed.len() < 2 {
+        return None;
+    }
+    let (demand, holders) = (demand(terrain, lane)?, Holders::of(column, scale));
+    let (weight, of_sum, of_deviation) =
+        (terrain.lanes.weight[lane], terrain.weights.reserved, terrain.lanes.weight[reserve]);
+    let nodes = column.fixed.len();
+    let rest = |deviation: f64| {
+        let profile = demand.profile(&holders, nodes, deviation);
+        least_of(&profile, sum / of_sum.max(f64::MIN_POSITIVE), (of_sum, of_deviation))
+    };
+    // with a larger deviation of the lane the reserves are no worse: from point to point the lane has at least what it
+    // has at the first, and the rest at least what it has at the last
+    let most = weight * least + rest(least);
+    let points = (GRID * SMALL / nodes).clamp(LEAST_GRID, GRID);
+    let step = (most / weight - least) / points as f64;
+    if !(weight > 0.0 && step > 0.0 && step.is_finite()) {
+        return None;
+    }
+    let point = |at: usize| least + step * at as f64;
+    let of_interval = |at: usize| weight * point(at) + rest(point(at + 1));
+    Some((0..points).map(of_interval).fold(weight * point(points), f64::min))
+}
+
+/// The sizes of the needs; nothing if there are none, or if secondaries add nothing to the lane.
+fn demand(terrain: &Terrain<'_>, lane: usize) -> Option<Demand> {
+    let first = terrain.online.first()?;
+    let most_memory = terrain.online.iter().map(|slot| terrain.spec(*slot).mem_total).fold(0.0, f64::max);
+    let mut all: Vec<(i64, f64)> = (0..)
+        .zip(&terrain.mobiles)
+        .filter(|(mobile, of)| of.mirrored && of.need > 0 && stays_online(terrain, *mobile))
+        .map(|(mobile, of)| (of.need, terrain.amounts(mobile, *first, true)[lane].abs()))
+        .collect();
+    let weigh = all.iter().any(|of| of.1 > 0.0);
+    if !(weigh && most_memory.is_finite() && most_memory > 0.0) {
+        return None;
+    }
+    all.sort_by_key(|of| std::cmp::Reverse(of.0));
+    let (mut sizes, mut amount): (Vec<(i64, f64)>, f64) = (Vec::new(), 0.0);
+    for (need, of) in all {
+        amount += of;
+        match sizes.last_mut().filter(|last| last.0 == need) {
+            Some(last) => last.1 = amount,
+            None => sizes.push((need, amount)),
+        }
+    }
+    let every = sizes.len().div_ceil(MOST_SIZES);
+    sizes.reverse();
+    let kept = sizes.iter().step_by(every);
+    Some(Demand {
+        needs: kept.clone().map(|size| size.0 as f64 / most_memory).collect(),
+        amounts: kept.map(|size| size.1).collect(),
+    })
+}
+
+impl Holders {
+    fn of(column: &LaneColumn, scale: f64) -> Holders {
+        let mut sorted = column.fixed.clone();
+        sorted.sort_by(f64::total_cmp);
+        let mut sum = 0.0;
+        let sums = sorted.iter().map(|fixed| {
+            sum += fixed;
+            sum
+        });
+        let fixed: Vec<f64> = [0.0].into_iter().chain(sums).collect();
+        let total = column.fixed.iter().sum::<f64>() + column.items.iter().sum::<f64>();
+        Holders { fixed, mean: total / column.fixed.len() as f64, scale }
+    }
+
+    /// The fewest nodes that hold an amount where the deviation is no larger than that.
+    fn fewest(&self, amount: f64, deviation: f64) -> usize {
+        let nodes = self.fixed.len() - 1;
+        let holds = |k: &usize| {
+            let beyond = self.fixed[*k] + amount - *k as f64 * self.mean;
+            // of k nodes whose mean is that much above that of all, and of the others below it
+            self.scale * beyond <= deviation * (1.0 + 1e-9) * ((k * (nodes - k)) as f64).sqrt()
+        };
+        (1..nodes).find(holds).unwrap_or(nodes)
+    }
+}
+
+impl Demand {
+    /// What the nodes keep at least, descending, where the other lane's deviation is no larger than that.
+    fn profile(&self, holders: &Holders, nodes: usize, deviation: f64) -> Vec<f64> {
+        let mut profile = vec![0.0; nodes];
+        for (need, amount) in self.needs.iter().zip(&self.amounts) {
+            // ascending: what was written for smaller needs stays beyond
+            profile[..holders.fewest(*amount, deviation)].fill(*need);
+        }
+        profile.sort_by(|a, b| b.total_cmp(a));
+        profile
+    }
+}
+
+/// The least of sum and deviation, with their weights, of values none of which is below those of `profile`, and whose sum
+/// is not below `sum`: of all with the same sum those deviate least of which the lowest are raised to one level.
+fn least_of(profile: &[f64], sum: f64, (of_sum, of_deviation): (f64, f64)) -> f64 {
+    let n = profile.len() as f64;
+    let at = |level: f64| {
+        let raised = || profile.iter().map(|x| x.max(level));
+        let total = raised().sum::<f64>();
+        let mean = total / n;
+        let variance = raised().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
+        (total, of_sum * total + of_deviation * variance.sqrt())
+    };
+    let highest = profile.first().copied().unwrap_or(0.0).max(sum / n);
+    let (mut low, mut high) = (0.0, highest);
+    for _ in 0..HALVINGS {
+        let middle = (low + high) / 2.0;
+        if at(middle).0 < sum { low = middle } else { high = middle }
+    }
+    let (mut low, mut high) = (low, highest);
+    for _ in 0..HALVINGS {
+        let third = (high - low) / 3.0;
+        if at(low + third).1 < at(high - third).1 { high -= third } else { low += third }
+    }
+    // the search ends where values no longer differ
+    at(low).1 * (1.0 - 1e-9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_are_raised_while_that_pays() {
+        let weights = (0.25, 1.0);
+        let by_steps = |profile: &[f64], sum: f64| {
+            let mut best = f64::INFINITY;
+            for level in 0..=4000 {
+                let level = f64::from(level) / 1000.0;
+                let raised: Vec<f64> = profile.iter().map(|x| x.max(level)).collect();
+                let total: f64 = raised.iter().sum();
+                let mean = total / profile.len() as f64;
+                let variance = raised.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / profile.len() as f64;
+                if total >= sum {
+                    best = best.min(weights.0 * total + weights.1 * variance.sqrt());
+                }
+            }
+            best
+        };
+        for (profile, sum) in [
+            (&[3.0, 2.0, 0.0, 0.0][..], 0.0),
+            (&[3.0, 2.0, 0.0, 0.0], 9.5),
+            (&[1.0, 1.0, 1.0], 0.0),
+            (&[0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 0.0),
+        ] {
+            let (found, stepped) = (least_of(profile, sum, weights), by_steps(profile, sum));
+            assert!(found <= stepped && found > stepped - 0.01, "{profile:?} {sum}: {found} {stepped}");
+        }
+    }
+
+    #[test]
+    fn disks_take_nodes() {
+        let column =
+            LaneColumn { fixed: vec![0.0; 4], scales: vec![0.5; 4], items: vec![1.0; 8], optional: 0.0 };
+        let holders = Holders::of(&column, 0.5);
+        // two for each node: five take three nodes, or two if those have 2.5 each and the others 1.5
+        assert_eq!(holders.fewest(5.0, 0.0), 3);
+        assert_eq!(holders.fewest(5.0, 0.25), 2);
+        assert_eq!(holders.fewest(8.0, 0.1), 4);
+    }
+}

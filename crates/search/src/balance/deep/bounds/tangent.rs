@@ -1,0 +1,312 @@
+//! What so many moves can do at most: the score lies above each of its tangents, and along a tangent
+//! instances do not know of each other.
+
+use rayon::prelude::*;
+
+use super::ROUNDING;
+use crate::Deadline;
+use crate::balance::deep::arrangement::Arrangement;
+use crate::balance::deep::terrain::{NOWHERE, Seat, SlotStanding, Terrain};
+
+/// Lower bounds by number of moved instances.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MoveLine {
+    /// By number of moves, from 0.
+    bounds: Vec<f64>,
+    floor: f64,
+}
+
+impl MoveLine {
+    /// Nothing is known.
+    pub fn unknown() -> MoveLine {
+        MoveLine { bounds: Vec::new(), floor: f64::NEG_INFINITY }
+    }
+
+    /// The score below which no placement with up to so many moved instances is.
+    pub fn after(&self, moves: usize) -> f64 {
+        self.bounds.get(moves).copied().unwrap_or(self.floor).max(self.floor)
+    }
+
+    /// Takes in a tangent: its value at the start, what each instance gains along it at most, best first, and the sum of the
+    /// parts of the value without their signs, of which rounding is a share.
+    fn take(&mut self, start: f64, gains: &[f64], size: f64) {
+        let mut value = start;
+        for (moves, bound) in self.bounds.iter_mut().enumerate() {
+            if moves > 0 {
+                value -= gains.get(moves - 1).copied().unwrap_or(0.0);
+            }
+            *bound = bound.max(value - ROUNDING * size);
+        }
+    }
+}
+
+/// Values of the lanes by online node, as a point at which a tangent touches.
+type LaneValues = Vec<f64>;
+
+/// What the tangents have in common.
+struct Slopes<'t> {
+    terrain: &'t Terrain<'t>,
+    /// Values at the start.
+    start: LaneValues,
+    /// By mobile: what the counts can fall by if it moves.
+    counted: Vec<f64>,
+    /// By online node: for which other node it keeps most at the start.
+    fullest: Vec<u32>,
+    /// The score of everything that is not a deviation or the reserve's sum.
+    rest: f64,
+    /// What affinity keys add to that, without its sign.
+    keys: f64,
+    /// By slot: its place among the online nodes.
+    row: Vec<usize>,
+}
+
+/// The cheapest online node for a primary and for a secondary along a tangent, with what each costs there.
+type CheapestNodes = [Option<(f64, u32)>; 2];
+
+/// The response to a tangent: what each mobile gains, and where it goes.
+struct TangentGains {
+    value: f64,
+    gains: Vec<(f64, u32, Seat)>,
+}
+
+impl<'t> Slopes<'t> {
+    fn of(terrain: &'t Terrain<'t>) -> Slopes<'t> {
+        let at = Arrangement::of(terrain);
+        let width = terrain.width();
+        let start: LaneValues = terrain
+            .online
+            .iter()
+            .flat_map(|slot| (0..width).map(|k| (*slot, k)).collect::<Vec<_>>())
+            .map(|(slot, k)| at.raw_value(slot, k))
+            .collect();
+        let mut row = vec![usize::MAX; terrain.nodes.len()];
+        for (at, slot) in terrain.online.iter().enumerate() {
+            row[*slot as usize] = at;
+        }
+        let counted = (0..terrain.mobiles.len() as u32).map(|m| most_counted(terrain, m)).collect();
+        let fullest = terrain.online.iter().map(|slot| at.ledgers.fullest(*slot)).collect();
+        let rest = at.now().score - at.deviations() + terrain.constant;
+        let keys = terrain.weights.keys * at.counts.keys.unsigned_abs() as f64;
+        Slopes { terrain, start, counted, fullest, rest, keys, row }
+    }
+
+    /// By lane: mean and population standard deviation of some values.
+    fn moments(&self, values: &LaneValues) -> Vec<(f64, f64)> {
+        let (width, n) = (self.terrain.width(), self.terrain.online.len() as f64);
+        let column = |k: usize| values.iter().skip(k).step_by(width.max(1));
+        (0..width)
+            .map(|k| {
+                let mean = column(k).sum::<f64>() / n;
+                (mean, (column(k).map(|x| (x - mean) * (x - mean)).sum::<f64>() / n).sqrt())
+            })
+            .collect()
+    }
+
+    /// The tangent at `values`: what each mobile gains along it, best first.
+    fn tangent(&self, values: &LaneValues) -> TangentGains {
+        let (terrain, width, n) = (self.terrain, self.terrain.width(), self.terrain.online.len() as f64);
+        // by node and lane: how the score changes with the value, times the scale
+        let mut slopes = vec![0.0; values.len()];
+        let mut value = self.rest;
+        for k in 0..width {
+            let column =
+                |of: &LaneValues| -> Vec<f64> { of.iter().skip(k).step_by(width).copied().collect() };
+            let start = centred(column(&self.start));
+            if Some(k) == terrain.lanes.reserve {
+                value += terrain.weights.reserved * column(&self.start).iter().sum::<f64>();
+                // the deviation of the reserves is left out: it is not convex in who is where
+                continue;
+            }
+            if !terrain.is_sum(k) {
+                continue;
+            }
+            let away = centred(column(values));
+            let length = away.iter().map(|x| x * x).sum::<f64>().sqrt();
+            let largest = values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+            // of values that are equal but for rounding there is no direction
+            if !(length > 1e-7 * largest) {
+                continue;
+            }
+            for (at, slot) in terrain.online.iter().enumerate() {
+                let slope = terrain.lanes.weight[k] * away[at] / (length * n.sqrt());
+                value += slope * start[at];
+                slopes[at * width + k] = slope * terrain.scale(*slot)[k];
+            }
+        }
+        let cheapest: Vec<CheapestNodes> =
+            terrain.samples.par_iter().map(|mobile| self.cheapest(*mobile, &slopes)).collect();
+        let gain =
+            |mobile: u32| self.gain(mobile, &slopes, cheapest[terrain.kinds[mobile as usize] as usize]);
+        let mut gains: Vec<(f64, u32, Seat)> =
+            (0..terrain.mobiles.len() as u32).into_par_iter().map(gain).collect();
+        gains.retain(|gain| gain.0 > 0.0);
+        gains.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        TangentGains { value, gains }
+    }
+
+    /// What a role of a mobile costs on a node along a tangent; nothing on a node that does not count.
+    fn cost(&self, mobile: u32, slot: u32, secondary: bool, slopes: &[f64]) -> f64 {
+        let Some(row) = self.row.get(slot as usize).filter(|row| **row != usize::MAX) else { return 0.0 };
+        let (width, amounts) = (self.terrain.width(), self.terrain.amounts(mobile, slot, secondary));
+        slopes[row * width..][..width].iter().zip(amounts).map(|(slope, amount)| slope * amount).sum()
+    }
+
+    /// The first of the online nodes on which each role of a mobile costs least.
+    fn cheapest(&self, mobile: u32, slopes: &[f64]) -> CheapestNodes {
+        let is_mirrored = self.terrain.mobiles[mobile as usize].mirrored;
+        [false, true].map(|secondary| {
+            let online = self.terrain.online.iter().filter(|_| is_mirrored || !secondary);
+            let costs = online.map(|slot| (self.cost(mobile, *slot, secondary, slopes), *slot));
+            costs.min_by(|a, b| a.0.total_cmp(&b.0))
+        })
+    }
+
+    /// What one mobile gains at most along a tangent, and where it goes for that.
+    fn gain(&self, mobile: u32, slopes: &[f64], cheapest: CheapestNodes) -> (f64, u32, Seat) {
+        let terrain = self.terrain;
+        let of = &terrain.mobiles[mobile as usize];
+        let cost = |slot: u32, secondary: bool| self.cost(mobile, slot, secondary, slopes);
+        let best = |secondary: bool, home: u32| {
+            let goes = cheapest[usize::from(secondary)].into_iter().chain([(cost(home, secondary), home)]);
+            goes.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, home))
+        };
+        let (primary, to) = best(false, of.home.primary);
+        let mut gain = cost(of.home.primary, false) - primary + self.counted[mobile as usize];
+        let mut seat = Seat { primary: to, secondary: NOWHERE };
+        if of.mirrored {
+            // an offline node may be either, so both roles may go there
+            let (secondary, other) = best(true, of.home.secondary);
+            let roles = cost(of.home.primary, true).min(secondary);
+            let role = cost(of.home.secondary, false).min(primary);
+            gain += cost(of.home.secondary, true) - roles + (primary - role);
+            seat.secondary = other;
+            gain += self.reserve_gain(of.home, of.need);
+        }
+        (gain, mobile, seat)
+    }
+
+    /// What the sum of the reserves can fall by if a mirrored instance moves: what its node keeps is at least
+    /// what it keeps for the node for which it keeps most now.
+    fn reserve_gain(&self, home: Seat, need: i64) -> f64 {
+        let terrain = self.terrain;
+        let Some(k) = terrain.lanes.reserve.filter(|_| terrain.is_online(home.secondary)) else { return 0.0 };
+        if self.fullest[self.row[home.secondary as usize]] != home.primary {
+            return 0.0;
+        }
+        terrain.weights.reserved * need as f64 * terrain.scale(home.secondary)[k]
+    }
+
+    /// The values if the best of a response move.
+    fn follow(&self, response: &TangentGains, moves: usize) -> LaneValues {
+        let (terrain, width) = (self.terrain, self.terrain.width());
+        let mut values = self.start.clone();
+        let mut add = |mobile: u32, slot: u32, secondary: bool, sign: f64| {
+            let Some(row) = self.row.get(slot as usize).filter(|row| **row != usize::MAX) else { return };
+            let (amounts, scale) = (terrain.amounts(mobile, slot, secondary), terrain.scale(slot));
+            for k in 0..width {
+                values[row * width + k] += sign * amounts[k] * scale[k];
+            }
+        };
+        for (_, mobile, to) in response.gains.iter().take(moves) {
+            let home = terrain.mobiles[*mobile as usize].home;
+            for (seat, sign) in [(home, -1.0), (*to, 1.0)] {
+                add(*mobile, seat.primary, false, sign);
+                add(*mobile, seat.secondary, true, sign);
+            }
+        }
+        values
+    }
+
+    /// The deviations' part of the score.
+    fn deviations(&self, values: &LaneValues) -> f64 {
+        let lanes = &self.terrain.lanes;
+        let moments = self.moments(values);
+        (0..moments.len()).filter(|k| Some(*k) != lanes.reserve).map(|k| lanes.weight[k] * moments[k].1).sum()
+    }
+
+    /// Where on the way from one point to another the deviations are smallest.
+    fn between(&self, from: &LaneValues, to: &LaneValues) -> LaneValues {
+        let at = |share: f64| -> LaneValues {
+            from.iter().zip(to).map(|(from, to)| from + share * (to - from)).collect()
+        };
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..24 {
+            let (a, b) = (low + (high - low) * 0.382, low + (high - low) * 0.618);
+            if self.deviations(&at(a)) < self.deviations(&at(b)) { high = b } else { low = a }
+        }
+        at((low + high) / 2.0)
+    }
+}
+
+/// Values less their mean; twice, so that what is left of it is rounding of small numbers.
+fn centred(mut values: Vec<f64>) -> Vec<f64> {
+    for _ in 0..2 {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        values.iter_mut().for_each(|x| *x -= mean);
+    }
+    values
+}
+
+/// What the counts fall by at most if a mobile moves: its own part of them, and all of a node that fails N+1.
+fn most_counted(terrain: &Terrain<'_>, mobile: u32) -> f64 {
+    let (of, weights, instance) =
+        (&terrain.mobiles[mobile as usize], &terrain.weights, terrain.instance(mobile));
+    let mut most = 0.0;
+    for (slot, primary) in [(of.home.primary, true), (of.home.secondary, false)] {
+        let Some(standing) = terrain.standing.get(slot as usize) else { continue };
+        let ledger = &terrain.cluster.node(terrain.nodes[slot as usize]).state.ledger;
+        match standing {
+            SlotStanding::Online if ledger.n1_fail => {
+                most += weights.on_failing * (ledger.primaries + ledger.secondaries) as f64;
+            }
+            SlotStanding::Offline => {
+                most += of.counts as f64
+                    * (weights.offline + f64::from(u8::from(primary)) * weights.offline_primaries);
+            }
+            _ => {}
+        }
+    }
+    let tags = instance.exclusion_tags.len() as f64;
+    let spec = terrain.spec(of.home.primary);
+    let locations = spec.location_tags.len() as f64;
+    most += tags * (weights.conflicts + weights.spread * locations);
+    // it leaves what it dislikes, and meets all that it likes
+    let here = &terrain.cluster.node(spec.idx).state.key_count;
+    most += weights.keys * instance.keys.most().saturating_add(instance.keys.dislikes(here)) as f64;
+    most + weights.locations * spec.location_cost(instance, instance.location_score).max(0) as f64
+}
+
+/// Steps towards the point at which the tangent for a number of moves is tightest.
+const STEPS: usize = 40;
+const LEAST_STEPS: usize = 2;
+
+/// How many numbers of moves are worked out one by one.
+const MOST_TARGETS: usize = 12;
+
+/// Looks and sums that may be spent on one line.
+const BUDGET: usize = 400_000_000;
+
+/// The bounds for up to `most` moves. Beyond the budget, time that runs out leaves them valid, but less tight.
+pub fn line(terrain: &Terrain<'_>, floor: f64, most: usize, deadline: &Deadline) -> MoveLine {
+    let slopes = Slopes::of(terrain);
+    let mut line = MoveLine { bounds: vec![f64::NEG_INFINITY; most + 1], floor };
+    let looks = terrain.samples.len() * terrain.online.len() + terrain.mobiles.len();
+    let steps = BUDGET / (2 * looks * terrain.width()).max(1) / MOST_TARGETS;
+    let is_long = steps < LEAST_STEPS;
+    let steps = steps.clamp(LEAST_STEPS, STEPS);
+    for target in 1..=MOST_TARGETS {
+        let moves = most * target / MOST_TARGETS;
+        let mut point = slopes.start.clone();
+        for step in 0..steps {
+            if is_long && deadline.reached_before(step + target - 1).is_some() {
+                return line;
+            }
+            let response = slopes.tangent(&point);
+            let gains: Vec<f64> = response.gains.iter().map(|gain| gain.0).collect();
+            line.take(response.value, &gains, response.value.abs() + slopes.keys);
+            let next = slopes.follow(&response, moves);
+            point = slopes.between(&point, &next);
+        }
+    }
+    line
+}

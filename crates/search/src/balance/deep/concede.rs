@@ -1,0 +1,150 @@
+//! Where neither an order nor a detour makes room: an instance is stopped until its turn comes, or a node has more than
+//! fits until somebody has left it.
+//!
+//! Of the moves that are left, and that lack nothing but memory on one node, the one comes first for which the
+//! smallest instance is stopped, or that lacks least; they lack it where they are to run. Who is stopped leaves that node by one of the moves
+//! that are left, and has at least the memory that is lacking.
+
+use super::order::StepSequence;
+use super::terrain::Seat;
+use crate::balance::Concessions;
+use crate::moves::Trial;
+use htools_model::score::Touched;
+use htools_model::{Concession, Leg, Mib, Move, NodeIdx, Placement};
+
+/// Moves that are tried before all are given up.
+const MOST_TRIED: usize = 64;
+
+/// A move that lacks memory.
+struct Lacking {
+    mobile: u32,
+    to: Seat,
+    node: NodeIdx,
+    memory: Mib,
+}
+
+/// What it costs: whether somebody else is stopped, how much memory that has, what is lacking, and for whom.
+type Price = (bool, Mib, Mib, u32);
+
+impl StepSequence<'_> {
+    /// Makes one of the moves that are left with a concession after which another one is possible; false if there is
+    /// none.
+    pub(super) fn concede(&mut self, allowed: Concessions) -> bool {
+        if allowed == Concessions::default() {
+            return false;
+        }
+        let lacking: Vec<Lacking> =
+            self.left.iter().filter_map(|(mobile, to)| self.lacking(*mobile, *to)).collect();
+        allowed.interruptions && self.concede_one(&lacking, |at, of| at.interruption(of))
+            || allowed.overcommit && self.concede_one(&lacking, |at, of| at.overcommit(of))
+    }
+
+    fn concede_one(
+        &mut self,
+        lacking: &[Lacking],
+        way: impl Fn(&Self, &Lacking) -> Option<(Price, Concession, Option<u32>)>,
+    ) -> bool {
+        let mut ways: Vec<_> =
+            lacking.iter().filter_map(|of| way(self, of).map(|found| (found, of))).collect();
+        ways.sort_by_key(|((price, ..), _)| *price);
+        for ((_, concession, stops), of) in ways.into_iter().take(MOST_TRIED) {
+            let mark = self.draft.mark();
+            if !self.make_with(of.mobile, of.to, concession) {
+                continue;
+            }
+            self.left.remove(&of.mobile);
+            if self.can_go_on() {
+                self.stopped.extend(stops);
+                return true;
+            }
+            self.take_back(mark);
+            self.left.insert(of.mobile, of.to);
+        }
+        false
+    }
+
+    /// What a move lacks, if that is memory on one node, and nothing else.
+    fn lacking(&self, mobile: u32, to: Seat) -> Option<Lacking> {
+        if self.stopped.contains(&mobile) {
+            return None;
+        }
+        let mv = self.terrain.move_between(mobile, self.seat_of(mobile), to)?;
+        if comes_by_another(mv) {
+            return None;
+        }
+        let instance = self.instance(mobile);
+        let outcome = Trial::new(&self.draft, instance, &self.terrain.rules).crowded().run(mv).ok()?;
+        let (from, to_nodes, need) = (instance.placement(), outcome.placement, instance.mem_reserved());
+        let mut short = outcome.touched().iter().filter_map(|node| {
+            let memory = lack(node, (from, to_nodes), need);
+            (memory > Mib::ZERO).then_some((node.spec.idx, memory))
+        });
+        let (node, memory) = short.next()?;
+        let is_one = short.next().is_none() && node == outcome.placement.primary;
+        is_one.then_some(Lacking { mobile, to, node, memory })
+    }
+
+    /// Those of the moves that are left by which somebody leaves a node where it runs.
+    fn leaving(&self, of: &Lacking) -> impl Iterator<Item = u32> {
+        let leaves = move |(mobile, to): &(&u32, &Seat)| {
+            **mobile != of.mobile
+                && self.instance(**mobile).primary == of.node
+                && self.terrain.nodes[to.primary as usize] != of.node
+        };
+        self.left.iter().filter(leaves).map(|(mobile, _)| *mobile)
+    }
+
+    fn interruption(&self, of: &Lacking) -> Option<(Price, Concession, Option<u32>)> {
+        let runs = |mobile: &u32| self.instance(*mobile).status.is_running();
+        let memory = |mobile: u32| self.instance(mobile).mem_in_use();
+        let enough = self.leaving(of).filter(runs).filter(|mobile| memory(*mobile) >= of.memory);
+        let price = |mobile: u32| (!self.stopped.contains(&mobile), memory(mobile), of.memory, mobile);
+        let stopped = enough.min_by_key(|mobile| price(*mobile))?;
+        let concession = Concession::Interruption { memory: of.memory, stopped: self.instance(stopped).idx };
+        Some((price(stopped), concession, Some(stopped)))
+    }
+
+    fn overcommit(&self, of: &Lacking) -> Option<(Price, Concession, Option<u32>)> {
+        let leaves: Mib = self.leaving(of).map(|mobile| self.instance(mobile).mem_in_use()).sum();
+        let price = (false, Mib::ZERO, of.memory, of.mobile);
+        (leaves >= of.memory).then_some((price, Concession::Overcommit(of.memory), None))
+    }
+
+    /// Whether everything that was conceded is over: nobody is stopped, and no node lacks memory.
+    pub(super) fn is_sound(&self) -> bool {
+        let conceded = self.ordered.steps.iter().filter(|step| step.concession.memory() > Mib::ZERO);
+        let is_well = |node: NodeIdx| {
+            let (now, before) = (self.draft.node(node), &self.terrain.cluster.node(node).state.ledger);
+            let ledger = &now.state.ledger;
+            ledger.mem_unallocated(&now.spec) > Mib::ZERO
+                && (!ledger.n1_fail || before.n1_fail)
+                && !ledger.lacks_more_than(before, &now.spec)
+        };
+        let mut nodes = conceded.flat_map(|step| step.to.nodes());
+        self.stopped.is_empty() && nodes.all(is_well)
+    }
+}
+
+/// Whether an instance runs on a node meanwhile where it does not stay.
+fn comes_by_another(mv: Move) -> bool {
+    let goes = mv.legs().filter(|leg| !matches!(leg, Leg::ReplaceSecondary(_)));
+    goes.count() > 1
+}
+
+/// The memory that a node lacks by the rules after somebody came there who keeps `need` free on secondary nodes.
+fn lack(node: &Touched<'_>, (from, to): (Placement, Placement), need: Mib) -> Mib {
+    let (spec, after) = (node.spec, &node.after);
+    let runs_here = to.primary == spec.idx && from.primary != spec.idx;
+    let is_kept_here =
+        to.secondary == Some(spec.idx) && (from.secondary, from.primary) != (to.secondary, to.primary);
+    if !runs_here && !is_kept_here {
+        return Mib::ZERO;
+    }
+    let free = after.mem_unallocated(spec);
+    let kept = if is_kept_here { need } else { Mib::ZERO };
+    let wanted = after.mem_reserved.max(after.joint.sum).max(kept) - free;
+    (wanted.max(kept - after.mem_free_planned) + Mib(1)).max(Mib::ZERO)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,326 @@
+//! The numbers of the nodes on which the rules are checked: those of the model, by the model's own
+//! operations, while a placement is looked for.
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+
+use super::arrangement::Shift;
+use super::tag_state::{TagState, location_score};
+use super::terrain::{NOWHERE, Seat, Terrain};
+use htools_model::{DiskCheck, JointReserve, Ledger, Mib, NodeIdx, NodeReserve, Strictness, TagArrival};
+
+/// A change of what a slot keeps for the failure of another: the slot, the other, MiB.
+type PeerChange = (u32, u32, i64);
+
+/// See the module.
+#[derive(Clone)]
+pub(super) struct Ledgers {
+    /// By slot.
+    ledgers: Vec<Ledger>,
+    /// By slot, what it keeps for the failure of each other node, in MiB, largest first; for nodes that are no slots,
+    /// the largest amounts under [`NOWHERE`], as many as may be lost at once.
+    peers: Vec<Vec<(u32, i64)>>,
+    /// By slot, how many mobiles are there in a role that they do not have there at home.
+    strangers: Vec<u32>,
+    /// By slot, the mobiles that are at home there, and whether as secondaries.
+    natives: Vec<Vec<(u32, bool)>>,
+}
+
+impl Ledgers {
+    pub fn of(terrain: &Terrain<'_>) -> Ledgers {
+        let slots = terrain.nodes.len();
+        let node = |slot: usize| terrain.cluster.node(terrain.nodes[slot]);
+        let known: HashMap<NodeIdx, u32> =
+            terrain.nodes.iter().enumerate().map(|(at, n)| (*n, at as u32)).collect();
+        let peers = (0..slots).map(|slot| {
+            let mut peers: Vec<(u32, i64)> = Vec::new();
+            let mut unknown = node(slot).spec.joint_losses.max(1);
+            for (other, amount) in node(slot).state.peers.iter() {
+                match known.get(&other) {
+                    Some(other) => peers.push((*other, amount.0)),
+                    // entries come largest first
+                    None if unknown > 0 => {
+                        unknown -= 1;
+                        peers.push((NOWHERE, amount.0));
+                    }
+                    None => {}
+                }
+            }
+            peers
+        });
+        let mut natives = vec![Vec::new(); slots];
+        for (mobile, of) in terrain.mobiles.iter().enumerate() {
+            natives[of.home.primary as usize].push((mobile as u32, false));
+            if of.home.secondary != NOWHERE {
+                natives[of.home.secondary as usize].push((mobile as u32, true));
+            }
+        }
+        Ledgers {
+            ledgers: (0..slots).map(|slot| node(slot).state.ledger).collect(),
+            peers: peers.collect(),
+            strangers: vec![0; slots],
+            natives,
+        }
+    }
+
+    pub fn ledger(&self, slot: u32) -> &Ledger {
+        &self.ledgers[slot as usize]
+    }
+
+    /// For which other slot a slot keeps most; [`NOWHERE`] if it keeps nothing.
+    pub fn fullest(&self, slot: u32) -> u32 {
+        self.peers[slot as usize].first().map_or(NOWHERE, |peer| peer.0)
+    }
+
+    /// What a slot keeps at most for one other node, with some changes.
+    pub fn reserve_with(&self, slot: u32, changes: &[PeerChange]) -> i64 {
+        let here = || changes.iter().filter(|change| change.0 == slot);
+        let sum = |other: u32| here().filter(|change| change.1 == other).map(|change| change.2).sum::<i64>();
+        // largest first: the first that does not change is the most of those
+        let same = self.peers[slot as usize].iter().find(|peer| here().all(|change| change.1 != peer.0));
+        let most = same.map_or(0, |peer| peer.1);
+        here().fold(most, |most, change| most.max(self.peer(slot, change.1) + sum(change.1)))
+    }
+
+    /// What a slot keeps for the loss of several nodes at once.
+    fn joint(&self, terrain: &Terrain<'_>, slot: u32) -> JointReserve {
+        let amounts = self.peers[slot as usize].iter().map(|peer| Mib(peer.1));
+        JointReserve::of(amounts, terrain.spec(slot).joint_losses)
+    }
+
+    /// What a slot keeps for the failure of another.
+    pub fn peer(&self, slot: u32, other: u32) -> i64 {
+        self.peers[slot as usize].iter().find(|peer| peer.0 == other).map_or(0, |peer| peer.1)
+    }
+
+    fn change_peer(&mut self, slot: u32, other: u32, by: i64) {
+        let peers = &mut self.peers[slot as usize];
+        let mut amount = by;
+        if let Some(at) = peers.iter().position(|peer| peer.0 == other) {
+            amount += peers.remove(at).1;
+        }
+        if amount > 0 {
+            let at = peers.iter().position(|peer| peer.1 <= amount).unwrap_or(peers.len());
+            peers.insert(at, (other, amount));
+        }
+    }
+
+    /// Carries a proposal out; `false`, and nothing happens, if a rule forbids it. `seats` are those before.
+    pub fn shift(
+        &mut self,
+        terrain: &Terrain<'_>,
+        seats: &[Seat],
+        proposal: &[Shift],
+        tags: &TagState,
+    ) -> bool {
+        let mut saved: SmallVec<[(u32, Ledger); 8]> = SmallVec::new();
+        for shift in proposal {
+            let from = seats[shift.mobile as usize];
+            for slot in [from.primary, from.secondary, shift.to.primary, shift.to.secondary] {
+                if slot != NOWHERE && !saved.iter().any(|s| s.0 == slot) {
+                    saved.push((slot, self.ledgers[slot as usize]));
+                }
+            }
+        }
+        // who left (-1) or came (1): mobile, slot
+        let mut changed: SmallVec<[(u32, u32, i64); 8]> = SmallVec::new();
+        for shift in proposal {
+            let from = seats[shift.mobile as usize];
+            self.leave(terrain, shift.mobile, from, tags, &changed);
+            changed.push((shift.mobile, from.primary, -1));
+        }
+        for (at, shift) in proposal.iter().enumerate() {
+            let absent = |mobile: u32| match proposal.iter().position(|s| s.mobile == mobile) {
+                Some(other) if other >= at => Seat { primary: NOWHERE, secondary: NOWHERE },
+                Some(other) => proposal[other].to,
+                None => seats[mobile as usize],
+            };
+            if !self.arrive(terrain, (*shift, seats[shift.mobile as usize]), absent, (tags, &changed)) {
+                for (back, shift) in proposal.iter().enumerate() {
+                    if back < at {
+                        self.count_in(terrain, shift.mobile, shift.to, -1);
+                    }
+                    self.count_in(terrain, shift.mobile, seats[shift.mobile as usize], 1);
+                }
+                for (slot, ledger) in saved {
+                    self.ledgers[slot as usize] = ledger;
+                }
+                return false;
+            }
+            changed.push((shift.mobile, shift.to.primary, 1));
+        }
+        true
+    }
+
+    /// Brings many mobiles from their homes elsewhere, one after the other once all have left. `seats` and
+    /// `tags` follow. `false` if a rule forbids one of them: then nothing is as it should be.
+    pub fn settle(
+        &mut self,
+        terrain: &Terrain<'_>,
+        shifts: &[Shift],
+        (seats, tags): (&mut [Seat], &mut TagState),
+    ) -> bool {
+        for shift in shifts {
+            let seat = &mut seats[shift.mobile as usize];
+            self.leave(terrain, shift.mobile, *seat, tags, &[]);
+            tags.enter(terrain, shift.mobile, *seat, -1);
+            *seat = Seat { primary: NOWHERE, secondary: NOWHERE };
+        }
+        shifts.iter().all(|shift| {
+            let home = terrain.mobiles[shift.mobile as usize].home;
+            let arrived = self.arrive(terrain, (*shift, home), |m| seats[m as usize], (tags, &[]));
+            if arrived {
+                tags.enter(terrain, shift.mobile, shift.to, 1);
+                seats[shift.mobile as usize] = shift.to;
+            }
+            arrived
+        })
+    }
+
+    /// Enters a mobile in (or, with `-1`, takes it out of) what is kept beside the ledgers.
+    fn count_in(&mut self, terrain: &Terrain<'_>, mobile: u32, seat: Seat, by: i64) {
+        let of = &terrain.mobiles[mobile as usize];
+        if seat.secondary != NOWHERE {
+            if of.need > 0 {
+                self.change_peer(seat.secondary, seat.primary, by * of.need);
+            }
+            if seat.secondary != of.home.secondary {
+                self.strangers[seat.secondary as usize] =
+                    self.strangers[seat.secondary as usize].wrapping_add_signed(by as i32);
+            }
+        }
+        if seat.primary != of.home.primary {
+            self.strangers[seat.primary as usize] =
+                self.strangers[seat.primary as usize].wrapping_add_signed(by as i32);
+        }
+    }
+
+    fn leave(
+        &mut self,
+        terrain: &Terrain<'_>,
+        mobile: u32,
+        from: Seat,
+        tags: &TagState,
+        changed: &[(u32, u32, i64)],
+    ) {
+        let (instance, of) = (terrain.instance(mobile), &terrain.mobiles[mobile as usize]);
+        let met = match of.tagged {
+            true => tags.departure(terrain, mobile, from.primary, changed),
+            false => TagArrival::default(),
+        };
+        let location = location_score(terrain, mobile, from);
+        let ledger = &mut self.ledgers[from.primary as usize];
+        *ledger = ledger.remove_primary(terrain.spec(from.primary), instance, location, met);
+        self.count_in(terrain, mobile, from, -1);
+        if from.secondary != NOWHERE {
+            let largest = Mib(self.reserve_with(from.secondary, &[]));
+            let left = NodeReserve { largest, joint: self.joint(terrain, from.secondary) };
+            let ledger = &mut self.ledgers[from.secondary as usize];
+            *ledger = ledger.remove_secondary(terrain.spec(from.secondary), instance, left);
+        }
+    }
+
+    fn arrive(
+        &mut self,
+        terrain: &Terrain<'_>,
+        (shift, from): (Shift, Seat),
+        seat_of: impl Fn(u32) -> Seat,
+        (tags, changed): (&TagState, &[(u32, u32, i64)]),
+    ) -> bool {
+        let Shift { mobile, to } = shift;
+        let (instance, of) = (terrain.instance(mobile), &terrain.mobiles[mobile as usize]);
+        let strict = terrain.strictness(false);
+        let (mut primary, secondary) = match terrain.way(mobile, of.home, to) {
+            _ if to == of.home => (strict, strict),
+            Some(way) => (way.primary, way.secondary),
+            None => return false,
+        };
+        if to.primary == from.primary {
+            primary = Strictness::Forced;
+        } else if to.primary == of.home.primary {
+            primary = strict;
+        }
+        let arrival = if of.tagged {
+            tags.arrival(terrain, mobile, to.primary, changed)
+        } else {
+            TagArrival::default()
+        };
+        let location = location_score(terrain, mobile, to);
+        let before = self.ledgers[to.primary as usize];
+        // who never left its node meets no rules there
+        let returns = to.primary == of.home.primary && self.strangers[to.primary as usize] == 0;
+        let new_primary = if returns {
+            let seat = |m: u32| if m == mobile { Seat { secondary: NOWHERE, ..to } } else { seat_of(m) };
+            let mut ledger = self.natives_only(terrain, to.primary, seat);
+            ledger.tag_conflicts = before.tag_conflicts + arrival.conflicts;
+            ledger.key_cost = before.key_cost + arrival.key_cost;
+            ledger.location_sum += of.counts * terrain.spec(to.primary).location_cost(instance, location);
+            Some(ledger)
+        } else {
+            before.add_primary(terrain.spec(to.primary), instance, location, arrival, primary).ok()
+        };
+        let Some(new_primary) = new_primary else { return false };
+        let mut new_secondary = None;
+        if to.secondary != NOWHERE {
+            let before = self.ledgers[to.secondary as usize];
+            // a secondary whose primary goes elsewhere is entered anew, by the rules
+            let returns = to == of.home && self.strangers[to.secondary as usize] == 0;
+            let peer = self.peer(to.secondary, to.primary);
+            let new = if returns {
+                let seat = |m: u32| if m == mobile { Seat { primary: NOWHERE, ..to } } else { seat_of(m) };
+                let mut ledger = self.natives_only(terrain, to.secondary, seat);
+                (ledger.tag_conflicts, ledger.key_cost) = (before.tag_conflicts, before.key_cost);
+                ledger.mem_reserved = before.mem_reserved.max(Mib(peer + of.need));
+                ledger.joint = before.joint.raised(Mib(peer), Mib(of.need));
+                let node = terrain.cluster.node(terrain.nodes[to.secondary as usize]);
+                ledger.update_n1(&node.spec);
+                // others of its may have gone to the same node
+                (!ledger.lacks_more_than(&node.state.ledger, &node.spec)).then_some(ledger)
+            } else {
+                let spec = terrain.spec(to.secondary);
+                let disk = if spec.offline { DiskCheck::Ignored } else { DiskCheck::Needed };
+                before.add_secondary(spec, instance, Mib(peer), secondary, disk).ok()
+            };
+            let Some(new) = new else { return false };
+            new_secondary = Some(new);
+        }
+        self.ledgers[to.primary as usize] = new_primary;
+        if let Some(new) = new_secondary {
+            self.ledgers[to.secondary as usize] = new;
+        }
+        self.count_in(terrain, mobile, to, 1);
+        if to.secondary != NOWHERE {
+            self.ledgers[to.secondary as usize].joint = self.joint(terrain, to.secondary);
+        }
+        true
+    }
+
+    /// The ledger of a slot on which there is nobody who is not at home there. NodeReserve, tag conflicts and what
+    /// keys cost are those of now.
+    fn natives_only(&self, terrain: &Terrain<'_>, slot: u32, seat_of: impl Fn(u32) -> Seat) -> Ledger {
+        let now = self.ledgers[slot as usize];
+        let (spec, node) = (terrain.spec(slot), terrain.cluster.node(terrain.nodes[slot as usize]));
+        let mut ledger = node.state.ledger;
+        let mut complete = true;
+        for (mobile, secondary) in &self.natives[slot as usize] {
+            let (seat, instance) = (seat_of(*mobile), terrain.instance(*mobile));
+            if *secondary && seat.secondary != slot {
+                ledger = ledger.remove_secondary(spec, instance, now.reserve());
+                complete = false;
+            } else if !secondary && seat.primary != slot {
+                ledger =
+                    ledger.remove_primary(spec, instance, instance.location_score, TagArrival::default());
+                complete = false;
+            }
+        }
+        if !complete || ledger.mem_reserved != now.mem_reserved {
+            ledger.mem_reserved = now.mem_reserved;
+            ledger.update_n1(spec);
+        }
+        ledger.joint = now.joint;
+        // who is here with another secondary has another location score than at home
+        ledger.location_sum = now.location_sum;
+        ledger
+    }
+}

@@ -1,0 +1,318 @@
+//! Deep balancing: the search for the placement itself, not for the best next step.
+//!
+//! [`search`] finds, for every number of moved instances, the best placement that it can
+//! ([`Deep::line`]), with a bound below which no placement is ([`bounds`]); [`order`](order::order) makes the
+//! steps that lead to one of them. docs/search.md explains how, docs/bounds.md why the bounds hold.
+
+pub mod anneal;
+mod appraise;
+pub mod archive;
+pub mod arrangement;
+pub mod bounds;
+mod concede;
+mod draws;
+pub mod faults;
+pub mod headway;
+mod ledgers;
+mod mender;
+pub mod merge;
+pub mod neighbourhood;
+pub mod order;
+pub mod plan;
+mod polish;
+pub mod remains;
+pub mod repair;
+pub mod schedules;
+mod sift;
+mod surplus;
+mod tag_state;
+pub mod terrain;
+mod ways;
+
+use rayon::prelude::*;
+
+pub use draws::Draws;
+
+use self::anneal::{Limits, anneal};
+use self::archive::{Archive, SeenPlacement};
+use self::arrangement::{Arrangement, Shift};
+use self::bounds::MoveLine;
+use self::headway::Headway;
+use self::schedules::Scale;
+use self::terrain::Terrain;
+use super::BalanceOptions;
+use crate::{Deadline, Stopped};
+use htools_model::score::{Board, Components};
+use htools_model::{Cluster, Draft, Instance, InstanceIdx, Mib, NodeIdx, Placement};
+
+/// How to search.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DeepOptions {
+    /// Changes that are tried altogether (`--effort`). The same number gives the same answer.
+    pub effort: u64,
+    /// Most instances that move (`--max-moves`).
+    pub max_moves: Option<u64>,
+    /// Most disk that is copied and memory that is migrated (`--max-data`).
+    pub max_data: Option<Mib>,
+    /// The least gain in score that a moved instance must be worth (`--move-cost`); if not given, a tenth of
+    /// what one gains on average on the way to the best placement, faults left aside.
+    pub move_cost: Option<f64>,
+    /// Independent streams of random numbers. Their number is a part of the question: another one gives
+    /// another answer, the number of threads does not.
+    pub streams: usize,
+}
+
+impl DeepOptions {
+    /// The defaults for the set `nodes` (ascending). The effort follows the number of its instances: a few seconds for a
+    /// small cluster, and no more than a minute or two for a large one.
+    pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> DeepOptions {
+        let here = |i: &&Instance| nodes.binary_search(&i.primary).is_ok();
+        let instances = cluster.instances.iter().filter(here).count() as u64;
+        let effort = instances.saturating_mul(400_000).clamp(200_000, 120_000_000);
+        DeepOptions { effort, max_moves: None, max_data: None, move_cost: None, streams: 8 }
+    }
+}
+
+/// A placement that is the best known for its number of moved instances.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinePoint {
+    /// How many instances move.
+    pub moves: usize,
+    /// Disk that is copied and memory that is migrated.
+    pub data: Mib,
+    /// Its score, as [`Board`] computes it.
+    pub score: f64,
+    /// No placement with so many moved instances has a smaller score.
+    pub bound: f64,
+    /// Who goes where, in the order of the instances.
+    pub placements: Vec<(InstanceIdx, Placement)>,
+}
+
+/// What a deep search found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Deep {
+    /// The metrics at the start.
+    pub initial: Components,
+    /// The best placements, fewest moves first; the first is the start. Each has a smaller score than those before it.
+    pub line: Vec<LinePoint>,
+    /// Which of them is worth its moves: the last that obeys all limits, or less where moves no longer pay.
+    pub chosen: usize,
+    /// No placement at all has a smaller score.
+    pub floor: f64,
+    /// How many instances may move, where that is not all of them.
+    pub allowed: Option<usize>,
+    /// The bounds by number of moved instances.
+    pub bounds: MoveLine,
+    /// What a moved instance had to be worth.
+    pub move_cost: f64,
+    /// Changes that were tried.
+    pub evaluations: u64,
+    /// What ended the search early, if anything did.
+    pub stopped: Option<Stopped>,
+}
+
+impl Deep {
+    /// The chosen placement.
+    pub fn best(&self) -> &LinePoint {
+        &self.line[self.chosen]
+    }
+
+    /// No placement with as many moved instances as are allowed has a smaller score.
+    pub fn bound(&self) -> f64 {
+        self.allowed.map_or(self.floor, |most| self.bounds.after(most))
+    }
+
+    /// What a point of the line is worth, less being better: its score, and what its moves cost.
+    pub fn worth(&self, at: usize) -> f64 {
+        self.line[at].score + self.move_cost * self.line[at].moves as f64
+    }
+
+    /// Whether no placement at all is better than a score, as far as doubles can tell.
+    pub fn is_optimal(&self, score: f64) -> bool {
+        score - self.floor <= 1e-9 * score.abs().max(1e-3)
+    }
+
+    /// The share of what can be gained that a point of the line gains.
+    pub fn share(&self, point: &LinePoint) -> f64 {
+        let (first, last) = (self.initial.score(), self.line.last().map_or(0.0, |last| last.score));
+        if first > last { (first - point.score) / (first - last) } else { 1.0 }
+    }
+}
+
+/// Looks for the best placements of the set `nodes` (ascending), and tells `headway` how far it is.
+pub fn search(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    options: &BalanceOptions,
+    deep: &DeepOptions,
+    (deadline, headway): (&Deadline, &Headway),
+) -> Deep {
+    let initial = Board::new(cluster, nodes).components();
+    let terrain = Terrain::of(cluster, nodes, options);
+    let home = Arrangement::of(&terrain);
+    let limits = Limits {
+        moves: deep.max_moves.map_or(i64::MAX, |most| i64::try_from(most).unwrap_or(i64::MAX)),
+        data: deep.max_data.map_or(i64::MAX, |most| most.0),
+        data_of_a_move: terrain.data_of_a_move(),
+    };
+    let mut archive = Archive::default();
+    archive.offer(&home);
+    let sane = home.now().score.is_finite() && !terrain.online.is_empty() && !terrain.mobiles.is_empty();
+    let floor = if sane { bounds::floor(&terrain) } else { f64::NEG_INFINITY };
+    let allowed = usize::try_from(limits.moves).ok().filter(|most| *most < terrain.mobiles.len());
+    let limited = allowed.filter(|_| sane).map(|most| bounds::line(&terrain, floor, most, deadline));
+    let deviations = home.deviations();
+    let mut evaluations = 0;
+    headway.begin(deep.effort, limited.as_ref().zip(allowed).map_or(floor, |(line, most)| line.after(most)));
+    if sane && limits.moves > 0 {
+        let scale = Scale::of(&mut home.clone());
+        evaluations = rounds(&home, deep, (&scale, deviations), &limits, &mut archive, (deadline, headway));
+    }
+    let mut line = line(&home, nodes, &archive);
+    if line.is_empty() {
+        // a score that is no number: nothing is better than another
+        let score = initial.score();
+        let bound = f64::NEG_INFINITY;
+        line.push(LinePoint { moves: 0, data: Mib::ZERO, score, bound, placements: Vec::new() });
+    }
+    let move_cost = move_cost(deep, deviations, &archive);
+    let most = line.last().map_or(0, |last| last.moves);
+    let bounds = match limited {
+        Some(line) => line,
+        None if sane => bounds::line(&terrain, floor, most, deadline),
+        None => MoveLine::unknown(),
+    };
+    for point in &mut line {
+        // a bound is never above what was found, or rounding says so
+        point.bound = bounds.after(point.moves).min(point.score);
+    }
+    let stopped = deadline.reached();
+    let mut found =
+        Deep { initial, line, chosen: 0, floor, allowed, bounds, move_cost, evaluations, stopped };
+    let worth = |at: &usize| found.worth(*at);
+    found.chosen = (0..found.line.len()).min_by(|a, b| worth(a).total_cmp(&worth(b))).unwrap_or_default();
+    found
+}
+
+/// A moved instance has to be worth this share of what one gains on average.
+const LEAST_SHARE: f64 = 0.1;
+
+/// The share of the effort that the first round takes, without and with limits.
+const FIRST_ROUND: f64 = 0.5;
+const FIRST_WITH_LIMITS: f64 = 0.2;
+
+/// Runs both rounds; returns how many changes were tried.
+fn rounds(
+    home: &Arrangement<'_>,
+    deep: &DeepOptions,
+    (scale, deviations): (&Scale, f64),
+    limits: &Limits,
+    archive: &mut Archive,
+    watch: (&Deadline, &Headway),
+) -> u64 {
+    let share = if limits.is_any() { FIRST_WITH_LIMITS } else { FIRST_ROUND };
+    let first = (deep.effort as f64 * share) as u64;
+    let runs = schedules::first_round(deep.streams, first, scale);
+    let mut tried = run_all(home, &runs, limits, archive, None, watch);
+    let move_cost = move_cost(deep, deviations, archive);
+    let target = archive.front().filter(|r| limits.moves >= r.appraisal.moved).min_by(|a, b| {
+        let worth = |r: &SeenPlacement| r.appraisal.score + move_cost * r.appraisal.moved as f64;
+        worth(a).total_cmp(&worth(b))
+    });
+    let Some(target) = target.cloned() else { return tried };
+    let fits = archive.slope(target.appraisal.moved).max(move_cost).clamp(scale.unit * 0.01, scale.dear);
+    let runs = schedules::second_round(deep.streams, deep.effort - first, (scale, fits), limits);
+    tried += run_all(home, &runs, limits, archive, Some(&target.shifts), watch);
+    if limits.data == i64::MAX {
+        polish::single_moves(&mut home.clone(), archive);
+    }
+    polish::home_again(home, archive);
+    tried
+}
+
+/// What a moved instance has to be worth: as the options say, or a share of the average.
+fn move_cost(deep: &DeepOptions, deviations: f64, archive: &Archive) -> f64 {
+    let average = archive.front().last().map_or(0.0, |last| {
+        (deviations - last.appraisal.score).max(0.0) / last.appraisal.moved.max(1) as f64
+    });
+    deep.move_cost.unwrap_or(LEAST_SHARE * average)
+}
+
+/// Runs some schedules, as many at a time as there are threads.
+fn run_all(
+    home: &Arrangement<'_>,
+    runs: &[anneal::Schedule],
+    limits: &Limits,
+    archive: &mut Archive,
+    from: Option<&[Shift]>,
+    watch: (&Deadline, &Headway),
+) -> u64 {
+    let one = |schedule: &anneal::Schedule| {
+        let start = from.filter(|_| schedule.goes_on).and_then(|shifts| home.clone().with(shifts));
+        let mut at = start.unwrap_or_else(|| home.clone());
+        let mut own = Archive::default();
+        let tried = anneal(&mut at, schedule, limits, &mut own, watch);
+        (tried, own)
+    };
+    let found: Vec<(u64, Archive)> = runs.par_iter().map(one).collect();
+    let mut sum = 0;
+    for (tried, own) in found {
+        sum += tried;
+        archive.join(own);
+    }
+    sum
+}
+
+/// The records as placements with their exact scores.
+fn line(home: &Arrangement<'_>, nodes: &[NodeIdx], archive: &Archive) -> Vec<LinePoint> {
+    let terrain = home.terrain;
+    let mut line: Vec<LinePoint> = Vec::new();
+    let records: Vec<&SeenPlacement> = archive.front().collect();
+    let scores: Vec<f64> = records.par_iter().map(|record| exact_score(home, nodes, record)).collect();
+    for (record, score) in records.into_iter().zip(scores) {
+        // what is lost of a sum of squares is much of a small deviation, and all that it counts for
+        let size = terrain.lanes.weight.iter().fold(score.abs().max(1.0), |most, weight| most.max(*weight));
+        // spindles that nobody counts depend on the way on which a state was reached
+        debug_assert!(
+            !score.is_finite()
+                || terrain.odd_spindles
+                || (score - record.appraisal.score).abs() <= 1e-7 * size,
+            "carried along: {}, computed: {score}",
+            record.appraisal.score,
+        );
+        if line.last().is_some_and(|last| !(score < last.score)) {
+            continue;
+        }
+        let mut placements: Vec<(InstanceIdx, Placement)> = record
+            .shifts
+            .iter()
+            .map(|s| (terrain.mobiles[s.mobile as usize].instance, terrain.placement(s.mobile, s.to)))
+            .collect();
+        placements.sort_unstable_by_key(|(instance, _)| *instance);
+        let data = Mib(record.appraisal.data);
+        line.push(LinePoint { moves: placements.len(), data, score, bound: f64::NEG_INFINITY, placements });
+    }
+    line
+}
+
+/// The score of a record, as [`Board`] computes it.
+fn exact_score(home: &Arrangement<'_>, nodes: &[NodeIdx], record: &SeenPlacement) -> f64 {
+    let Some(at) = home.clone().with(&record.shifts) else { return f64::INFINITY };
+    Board::new(&as_draft(home.terrain, &at), nodes).score()
+}
+
+/// The cluster as an arrangement has it.
+fn as_draft(terrain: &Terrain<'_>, at: &Arrangement<'_>) -> Draft {
+    let mut draft = Draft::of(terrain.cluster);
+    let ledgers = |seat: terrain::Seat| {
+        let slots = [seat.primary, seat.secondary].into_iter().filter(|slot| *slot != terrain::NOWHERE);
+        slots.map(|slot| (terrain.nodes[slot as usize], *at.ledgers.ledger(slot))).collect::<Vec<_>>()
+    };
+    for mobile in &at.moved {
+        let (of, seat) = (&terrain.mobiles[*mobile as usize], at.seats[*mobile as usize]);
+        let all = [ledgers(of.home), ledgers(seat)].concat();
+        let location = tag_state::location_score(terrain, *mobile, seat);
+        draft.relocate(of.instance, terrain.placement(*mobile, seat), location, &all);
+    }
+    draft
+}

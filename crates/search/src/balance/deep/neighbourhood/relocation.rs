@@ -1,0 +1,36 @@
+//! One instance goes elsewhere.
+
+use super::{Neighbourhood, enter, with_role_at};
+use crate::balance::deep::arrangement::{Arrangement, ShiftSet};
+use crate::balance::deep::draws::Draws;
+use crate::balance::deep::terrain::Seat;
+
+/// Any instance to any other node; of a mirrored one, either role, both, or its nodes swap roles.
+#[derive(Debug)]
+pub struct SingleMove;
+
+impl Neighbourhood for SingleMove {
+    fn name(&self) -> &'static str {
+        "move"
+    }
+
+    fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
+        let mobile = draws.below(at.seats.len()) as u32;
+        let Some(slot) = draws.pick(&at.terrain.online) else { return false };
+        let Some(seat) = at.seats.get(mobile as usize).copied() else { return false };
+        let to = if !at.terrain.mobiles[mobile as usize].mirrored {
+            Seat { primary: slot, ..seat }
+        } else {
+            match draws.below(16) {
+                0..7 => with_role_at(seat, false, slot),
+                7..14 => with_role_at(seat, true, slot),
+                14 => Seat { primary: seat.secondary, secondary: seat.primary },
+                _ => {
+                    let Some(other) = draws.pick(&at.terrain.online) else { return false };
+                    Seat { primary: slot, secondary: other }
+                }
+            }
+        };
+        enter(at, proposal, mobile, to)
+    }
+}

@@ -1,0 +1,135 @@
+//! From a goal to its steps, with one call.
+
+use super::headway::Headway;
+use super::order::{Ordered, order};
+use super::repair::{Mending, evacuate, repair};
+use super::surplus::without_surplus;
+use super::{Deep, DeepOptions, search};
+use crate::balance::BalanceOptions;
+use crate::moves::perform_step;
+use crate::{Deadline, Stopped};
+use htools_model::score::{Board, Components};
+use htools_model::{Cluster, Draft, NodeIdx};
+
+/// What is to be reached.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DeepGoal {
+    /// The best placement that is worth its moves.
+    Best(DeepOptions),
+    /// Nothing is wrong any more; as few moves as possible.
+    Repair,
+    /// These nodes hold nothing.
+    Evacuate(Vec<NodeIdx>),
+}
+
+/// What was found for a goal.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DeepFound {
+    /// The line of the best placements, and which of them was taken.
+    Best(Deep),
+    /// Who has to go where.
+    Mended(Mending),
+}
+
+/// A goal with its steps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeepPlan {
+    /// Where the steps lead.
+    pub found: DeepFound,
+    /// The steps.
+    pub ordered: Ordered,
+    /// The score after the last one.
+    pub last: Components,
+    /// What ended the search early, if anything did.
+    pub stopped: Option<Stopped>,
+}
+
+impl DeepPlan {
+    /// Whether the steps bring about what was asked for: nothing is left where it should not be. A balance, however
+    /// good, always does.
+    pub fn is_complete(&self) -> bool {
+        match &self.found {
+            DeepFound::Best(_) => true,
+            DeepFound::Mended(mending) => mending.is_complete() && self.ordered.given_up.is_empty(),
+        }
+    }
+
+    /// The line of the best placements alone: nothing moves.
+    pub fn unordered(found: Deep) -> DeepPlan {
+        let (last, stopped) = (found.initial.clone(), found.stopped);
+        DeepPlan { found: DeepFound::Best(found), ordered: Ordered::default(), last, stopped }
+    }
+}
+
+/// Placements that are tried where those before could not be reached wholly.
+const MOST_ORDERED: usize = 12;
+
+/// The steps to the chosen placement; if there is no order in which all of them are possible, to that of the line that is
+/// worth most as far as it can be reached, which is then the chosen one.
+fn order_best(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    options: &BalanceOptions,
+    deep: &DeepOptions,
+    found: &mut Deep,
+) -> Ordered {
+    let mut by_worth: Vec<usize> = (0..found.line.len()).collect();
+    by_worth.sort_by(|a, b| found.worth(*a).total_cmp(&found.worth(*b)).then(a.cmp(b)));
+    let mut best: Option<(f64, usize, Ordered)> = None;
+    for at in by_worth.into_iter().take(MOST_ORDERED) {
+        let point = &found.line[at];
+        // each is one more move
+        let detours = deep.max_moves.map_or(usize::MAX, |most| {
+            usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(point.moves)
+        });
+        let ordered = order(cluster, nodes, options, &point.placements, detours);
+        let score = ordered.steps.last().map_or(found.initial.score(), |step| step.score);
+        let worth = score + found.move_cost * ordered.steps.len() as f64;
+        let complete = ordered.given_up.is_empty();
+        if best.as_ref().is_none_or(|(least, ..)| worth < *least) {
+            best = Some((worth, at, ordered));
+        }
+        if complete {
+            break;
+        }
+    }
+    let (_, at, ordered) = best.unwrap_or_default();
+    found.chosen = at;
+    ordered
+}
+
+/// Looks for the way to a goal within the set `nodes` (ascending) of a draft, which is then as the steps leave it.
+///
+/// # Panics
+/// If a step of the order is not possible, which would be a mistake of this library.
+pub fn plan(
+    draft: &mut Draft,
+    nodes: &[NodeIdx],
+    options: &BalanceOptions,
+    goal: &DeepGoal,
+    watch: (&Deadline, &Headway),
+) -> DeepPlan {
+    let cluster: &Cluster = draft;
+    let (found, ordered) = match goal {
+        DeepGoal::Best(deep) => {
+            let mut found = search(cluster, nodes, options, deep, watch);
+            let ordered = order_best(cluster, nodes, options, deep, &mut found);
+            (DeepFound::Best(found), ordered)
+        }
+        DeepGoal::Repair | DeepGoal::Evacuate(_) => {
+            let mending = match goal {
+                DeepGoal::Evacuate(emptied) => evacuate(cluster, nodes, options, emptied),
+                _ => repair(cluster, nodes, options),
+            };
+            let ordered = order(cluster, nodes, options, &mending.placements, usize::MAX);
+            let emptied = if let DeepGoal::Evacuate(emptied) = goal { Some(&emptied[..]) } else { None };
+            let ordered = without_surplus((cluster, nodes, options), emptied, ordered);
+            (DeepFound::Mended(mending), ordered)
+        }
+    };
+    for step in &ordered.steps {
+        perform_step(draft, step, &options.rules).expect("what was ordered is possible");
+    }
+    let last = Board::new(draft, nodes).components();
+    DeepPlan { found, ordered, last, stopped: watch.0.reached() }
+}

@@ -1,0 +1,169 @@
+//! What could not be mended, and why.
+
+use rayon::prelude::*;
+
+use super::arrangement::Arrangement;
+use super::terrain::{NOWHERE, Seat, SlotStanding};
+use crate::balance::{BalanceOptions, is_on_offline};
+use crate::moves::{Refusal, Trial};
+use crate::why::Hold;
+use htools_model::words;
+use htools_model::{Cluster, Draft, Instance, InstanceIdx, Mirroring, NodeIdx};
+
+words!(
+    /// What is wrong.
+    pub Complaint, "complaint" {
+        /// An instance on a node that is offline, or is to be emptied.
+        LeftBehind = "left-behind",
+        /// A node that fails N+1.
+        Redundancy = "n+1",
+        /// A node with more virtual CPUs or spindle weight than its policy allows.
+        Policy = "policy",
+        /// A primary that meets one of its exclusion tags, on its node or at its location, or is not at the location
+        /// where it should be.
+        Tags = "tags",
+    }
+);
+
+/// An instance that is still where it should not be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unmended {
+    /// Which.
+    pub instance: InstanceIdx,
+    /// Where.
+    pub node: NodeIdx,
+    /// What is wrong with that.
+    pub complaint: Complaint,
+    /// Why it is not moved at all, if that is so.
+    pub hold: Option<Hold>,
+    /// What refuses it, once for each node, role and rule; nothing where it can move and that mends nothing.
+    pub refusals: Vec<Refusal>,
+}
+
+/// A node with which something is still wrong.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AilingNode {
+    /// Which.
+    pub node: NodeIdx,
+    /// What is wrong with it.
+    pub complaint: Complaint,
+    /// How many instances have it as one of their nodes.
+    pub instances: usize,
+    /// How many of them may move.
+    pub mobile: usize,
+}
+
+/// The instances that are still where they should not be, in order; `wrong` are the mobiles among them.
+pub(super) fn unmended(
+    at: &Arrangement<'_>,
+    draft: &Draft,
+    (options, emptied): (&BalanceOptions, Option<&[NodeIdx]>),
+    wrong: &[u32],
+) -> Vec<Unmended> {
+    let terrain = at.terrain;
+    let of_mobile = |mobile: &u32| {
+        let seat = at.seats[*mobile as usize];
+        let left = [seat.primary, seat.secondary].into_iter().find(|slot| at.is_to_be_left(*slot));
+        let tags = at.tags.meets(terrain, *mobile, seat).then_some(seat.primary);
+        let slot = left.or(tags)?;
+        let complaint = if left.is_some() { Complaint::LeftBehind } else { Complaint::Tags };
+        let refusals = refusals(at, draft, *mobile, left.is_some());
+        let instance = terrain.instance(*mobile);
+        let hold = hold_by_options(instance, options).filter(|_| refusals.is_empty());
+        Some(Unmended {
+            instance: instance.idx,
+            node: terrain.nodes[slot as usize],
+            complaint,
+            hold,
+            refusals,
+        })
+    };
+    let mut unmended: Vec<Unmended> = wrong.par_iter().filter_map(of_mobile).collect();
+    let mobile: std::collections::HashSet<InstanceIdx> = terrain.mobiles.iter().map(|m| m.instance).collect();
+    for instance in draft.instances.iter().filter(|i| !i.forthcoming && !mobile.contains(&i.idx)) {
+        let is_left = |node: &NodeIdx| match emptied {
+            Some(emptied) => emptied.contains(node),
+            None => {
+                let slot = terrain.nodes.iter().position(|other| other == node);
+                slot.is_some_and(|slot| terrain.standing[slot] == SlotStanding::Offline)
+            }
+        };
+        if let Some(node) = instance.nodes().find(is_left) {
+            unmended.push(Unmended {
+                instance: instance.idx,
+                node,
+                complaint: Complaint::LeftBehind,
+                hold: Some(hold(draft, instance, options)),
+                refusals: Vec::new(),
+            });
+        }
+    }
+    unmended.sort_by_key(|of| of.instance);
+    unmended
+}
+
+/// The nodes with which something is still wrong, in order.
+pub(super) fn ailing(at: &Arrangement<'_>) -> Vec<AilingNode> {
+    let of_slot = |slot: &u32| {
+        let complaint = match (at.fails(*slot), at.exceeds(*slot)) {
+            (true, _) => Complaint::Redundancy,
+            (false, true) => Complaint::Policy,
+            (false, false) => return None,
+        };
+        let residents = &at.residents[*slot as usize];
+        Some(AilingNode {
+            node: at.terrain.nodes[*slot as usize],
+            complaint,
+            instances: usize::try_from(at.members[*slot as usize]).unwrap_or(0),
+            mobile: residents.primaries.len() + residents.secondaries.len(),
+        })
+    };
+    at.terrain.online.iter().filter_map(of_slot).collect()
+}
+
+/// Which option of the command line keeps an instance from moving.
+fn hold_by_options(instance: &Instance, options: &BalanceOptions) -> Option<Hold> {
+    match instance.template.mirroring() {
+        Mirroring::External if !options.rules.instance_moves => Some(Hold::NoInstanceMoves),
+        Mirroring::Internal if !options.rules.disk_moves => Some(Hold::NoDiskMoves),
+        Mirroring::Internal if !options.rules.instance_moves => Some(Hold::NoInstanceMoves),
+        _ => None,
+    }
+}
+
+/// Why an instance is not moved at all.
+fn hold(cluster: &Cluster, instance: &Instance, options: &BalanceOptions) -> Hold {
+    let immobile = instance.immobile.map(Hold::Immobile);
+    let unwanted = (!instance.auto_balance).then_some(Hold::NotAutoBalanced);
+    let not_asked =
+        (options.evacuate && !is_on_offline(cluster, instance)).then_some(Hold::NothingToEvacuate);
+    immobile
+        .or(unwanted)
+        .or(not_asked)
+        .or(hold_by_options(instance, options))
+        // what is left has its primary node elsewhere
+        .unwrap_or(Hold::Immobile(htools_model::Immobile::Split))
+}
+
+/// What refuses a mobile, once for each node, role and rule.
+fn refusals(at: &Arrangement<'_>, draft: &Draft, mobile: u32, leaves: bool) -> Vec<Refusal> {
+    let (terrain, now) = (at.terrain, at.seats[mobile as usize]);
+    let trial = Trial::new(draft, draft.instance(terrain.mobiles[mobile as usize].instance), &terrain.rules);
+    let mut seats = terrain.seats_with_way(mobile, &terrain.online, false);
+    if leaves && now.secondary != NOWHERE {
+        // each node once, with one other: all pairs would say the same
+        for slot in &terrain.online {
+            let Some(other) = terrain.online.iter().find(|other| *other != slot) else { continue };
+            seats.extend([(*slot, *other), (*other, *slot)].map(|(p, s)| Seat { primary: p, secondary: s }));
+        }
+    }
+    let mut refusals: Vec<Refusal> = Vec::new();
+    for to in seats {
+        if let Some(mv) = terrain.move_between(mobile, now, to) {
+            refusals.extend(trial.run(mv).err());
+        }
+    }
+    refusals.sort_by_key(|refusal| (refusal.node, refusal.role_is_primary, refusal.rule));
+    refusals.dedup();
+    refusals
+}

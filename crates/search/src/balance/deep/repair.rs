@@ -1,0 +1,110 @@
+//! The fewest moves that end what is wrong, and the emptying of nodes. Neither looks for balance: among moves that
+//! mend as much, the one with the best score is made, and nothing else moves unless room must be made.
+
+use super::arrangement::Arrangement;
+use super::as_draft;
+use super::faults::Faults;
+use super::mender::Mender;
+use super::remains::{AilingNode, Unmended, ailing, unmended};
+use super::terrain::Terrain;
+use crate::balance::BalanceOptions;
+use htools_model::{Cluster, InstanceIdx, NodeIdx, Placement};
+
+/// Who has to go where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mending {
+    /// Who goes where, in the order of the instances; [`order`](super::order::order) makes steps of it.
+    pub placements: Vec<(InstanceIdx, Placement)>,
+    /// What was wrong, and what still is.
+    pub before: Faults,
+    /// See `before`.
+    pub after: Faults,
+    /// Instances that are still where they should not be, each with why.
+    pub stuck: Vec<Unmended>,
+    /// Nodes with which something is still wrong.
+    pub ailing: Vec<AilingNode>,
+}
+
+impl Mending {
+    /// Whether nothing is left of what was to be ended.
+    pub fn is_complete(&self) -> bool {
+        self.stuck.is_empty() && self.ailing.is_empty()
+    }
+}
+
+/// Ends what is wrong in the set `nodes` (ascending): instances on offline nodes, nodes that fail N+1 or their
+/// policy, exclusion tags and locations that meet.
+pub fn repair(cluster: &Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> Mending {
+    mend(&terrain(cluster, nodes, options, None), options, None)
+}
+
+/// Empties some nodes of the set `nodes` (ascending), of primaries and secondaries.
+pub fn evacuate(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    options: &BalanceOptions,
+    emptied: &[NodeIdx],
+) -> Mending {
+    mend(&terrain(cluster, nodes, options, Some(emptied)), options, Some(emptied))
+}
+
+/// What is left of what is to be ended on a cluster as it is.
+pub(super) fn left(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    options: &BalanceOptions,
+    emptied: Option<&[NodeIdx]>,
+) -> Faults {
+    let terrain = terrain(cluster, nodes, options, emptied);
+    let faults = Arrangement::of(&terrain).faults().ended_or_not();
+    if emptied.is_some() { faults.left_behind_only() } else { faults }
+}
+
+fn terrain<'c>(
+    cluster: &'c Cluster,
+    nodes: &[NodeIdx],
+    options: &BalanceOptions,
+    emptied: Option<&[NodeIdx]>,
+) -> Terrain<'c> {
+    match emptied {
+        Some(emptied) => Terrain::evacuating(cluster, nodes, options, emptied),
+        None => Terrain::of(cluster, nodes, options),
+    }
+}
+
+/// Rounds in which everybody who moved looks for a better seat.
+const ROUNDS: usize = 2;
+
+fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeIdx]>) -> Mending {
+    let mut mender = Mender::of(terrain, emptied.is_some());
+    let before = mender.now;
+    let mut left_behind: Vec<u32> = mender.patients();
+    left_behind.retain(|mobile| mender.at.is_left_behind(*mobile));
+    // the largest find the fewest places, and come first
+    left_behind.sort_by_key(|m| {
+        let of = &terrain.mobiles[*m as usize];
+        (std::cmp::Reverse((of.mem.max(of.need), terrain.instance(*m).disk.0)), *m)
+    });
+    for mobile in left_behind {
+        mender.fetch(mobile);
+    }
+    if emptied.is_none() {
+        mender.treat_all();
+    }
+    mender.discharge();
+    for _ in 0..ROUNDS {
+        if !mender.settle() {
+            break;
+        }
+        mender.discharge();
+    }
+    let at = &mender.at;
+    let mut placements: Vec<(InstanceIdx, Placement)> = (at.moved.iter())
+        .map(|m| (terrain.mobiles[*m as usize].instance, terrain.placement(*m, at.seats[*m as usize])))
+        .collect();
+    placements.sort_unstable_by_key(|(instance, _)| *instance);
+    let draft = as_draft(terrain, at);
+    let stuck = unmended(at, &draft, (options, emptied), &mender.patients());
+    let ailing = if emptied.is_none() { ailing(at) } else { Vec::new() };
+    Mending { placements, before, after: mender.now, stuck, ailing }
+}

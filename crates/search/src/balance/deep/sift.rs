@@ -1,0 +1,247 @@
+//! Which nodes come into question for an instance, best first. On a large cluster most are not worth an appraisal:
+//! they refuse the instance, would be worse off with it, or are worse places than others.
+
+use super::arrangement::{Arrangement, Counts, Shift};
+use super::terrain::{NOWHERE, Seat};
+use htools_model::{DiskCheck, Mib, Move, Strictness, TagArrival};
+
+/// Up to so many online nodes all are looked at.
+pub(super) const ALL: usize = 48;
+
+/// Of more nodes, so many are tried for each way in which an instance can change one of its nodes...
+const FEW: usize = 16;
+
+/// ... of so many that are looked at whether there is a way to them ...
+const FEW_WITH_WAY: usize = 64;
+
+/// ... and so many on either side where it changes both.
+const FEW_PAIRED: usize = 8;
+
+/// Nodes that are tried first for everybody, half of them for a role.
+const POOL: usize = 128;
+
+/// How a node would take an instance, best first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Prospect {
+    /// Whether it would take it by force only, or fail N+1 then.
+    harmed: bool,
+    /// Exclusion tags and locations: how many faults more.
+    met: (i64, i64, i64),
+    /// How much the score would grow, roughly.
+    cost: f64,
+    slot: u32,
+}
+
+impl Prospect {
+    fn cmp(&self, other: &Prospect) -> std::cmp::Ordering {
+        let faults = (self.harmed, self.met).cmp(&(other.harmed, other.met));
+        faults.then(self.cost.total_cmp(&other.cost)).then(self.slot.cmp(&other.slot))
+    }
+}
+
+/// See the module.
+pub(super) struct Sift {
+    /// By lane, the mean, and how much the score grows with the sum of squares.
+    pull: Vec<(f64, f64)>,
+    /// Nodes that are tried first.
+    pool: Vec<u32>,
+}
+
+impl Sift {
+    /// Looks at how the nodes are now; `typical` are mobiles as most are that look for a place.
+    pub fn of(at: &Arrangement<'_>, typical: &[u32]) -> Sift {
+        let terrain = at.terrain;
+        let n = terrain.online.len().max(1) as f64;
+        let pull = terrain.lanes.weight.iter().enumerate().map(|(lane, weight)| {
+            let mean = at.mean(lane);
+            let square = |slot: &u32| (at.value(*slot, lane) - mean).powi(2);
+            let deviation = (terrain.online.iter().map(square).sum::<f64>() / n).sqrt();
+            (mean, weight / (2.0 * n * deviation.max(1e-6)))
+        });
+        let mut sift = Sift { pull: pull.collect(), pool: terrain.online.clone() };
+        if terrain.online.len() > POOL && !typical.is_empty() {
+            let mut pool = Vec::new();
+            for mobile in typical {
+                pool.extend(sift.primaries(at, *mobile, NOWHERE, (&terrain.online, POOL / 2)));
+                if terrain.mobiles[*mobile as usize].mirrored {
+                    pool.extend(sift.secondaries(at, *mobile, NOWHERE, (&terrain.online, POOL / 2)));
+                }
+            }
+            pool.sort_unstable();
+            pool.dedup();
+            sift.pool = pool;
+        }
+        sift
+    }
+
+    /// Nodes that are tried first.
+    pub fn pool(&self) -> &[u32] {
+        &self.pool
+    }
+
+    /// The seats to which a mobile might go on some slots, with a way to each; with `both`, those too where both
+    /// its nodes are others.
+    pub fn seats(&self, at: &Arrangement<'_>, mobile: u32, slots: &[u32], both: bool) -> Vec<Seat> {
+        let (terrain, now) = (at.terrain, at.seats[mobile as usize]);
+        let home = terrain.mobiles[mobile as usize].home;
+        let (p, s) = (home.primary, home.secondary);
+        let all = terrain.online.len() <= ALL;
+        let most = |few: usize| if all { usize::MAX } else { few };
+        let goes = |to: &Seat| at.has_way(mobile, *to);
+        let mut seats: Vec<Seat> = Vec::new();
+        if !terrain.mobiles[mobile as usize].mirrored {
+            let primaries = self.primaries(at, mobile, NOWHERE, (slots, most(FEW_WITH_WAY)));
+            let to = |primary: u32| Seat { primary, secondary: NOWHERE };
+            seats.extend(primaries.into_iter().map(to).filter(goes).take(most(FEW)));
+        } else {
+            seats.extend([Seat { primary: s, secondary: p }].into_iter().filter(goes));
+            let for_primary = self.primaries(at, mobile, s, (slots, most(FEW_WITH_WAY)));
+            for secondary in [p, s] {
+                let to = for_primary.iter().map(|primary| Seat { primary: *primary, secondary });
+                seats.extend(to.filter(goes).take(most(FEW)));
+            }
+            let mut for_secondary = Vec::new();
+            for primary in [s, p] {
+                for_secondary = self.secondaries(at, mobile, primary, (slots, most(FEW_WITH_WAY)));
+                let to = for_secondary.iter().map(|secondary| Seat { primary, secondary: *secondary });
+                seats.extend(to.filter(goes).take(most(FEW)));
+            }
+            if both {
+                let few = most(FEW_PAIRED);
+                for primary in for_primary.into_iter().take(few) {
+                    let to = for_secondary.iter().map(|secondary| Seat { primary, secondary: *secondary });
+                    seats.extend(to.filter(goes).take(few));
+                }
+            }
+        }
+        if now != home {
+            seats.push(home);
+        }
+        seats.sort_unstable();
+        seats.dedup();
+        seats.retain(|to| *to != now);
+        seats
+    }
+
+    /// The seats on the pool that differ from where a mobile is by one node, or by the roles.
+    pub fn seats_nearby(&self, at: &Arrangement<'_>, mobile: u32) -> Vec<Seat> {
+        let now @ Seat { primary, secondary } = at.seats[mobile as usize];
+        let slots = (&self.pool[..], FEW_WITH_WAY);
+        let goes = |to: &Seat| *to != now && at.has_way(mobile, *to);
+        let primaries = self.primaries(at, mobile, secondary, slots).into_iter();
+        let mut seats: Vec<Seat> =
+            primaries.map(|primary| Seat { primary, secondary }).filter(goes).take(FEW).collect();
+        if secondary != NOWHERE {
+            let secondaries = self.secondaries(at, mobile, primary, slots).into_iter();
+            seats.extend(secondaries.map(|secondary| Seat { primary, secondary }).filter(goes).take(FEW));
+            seats.extend([Seat { primary: secondary, secondary: primary }].into_iter().filter(goes));
+        }
+        seats
+    }
+
+    /// The slots that can take a mobile as its primary node, its secondary being elsewhere; the best of them.
+    fn primaries(
+        &self,
+        at: &Arrangement<'_>,
+        mobile: u32,
+        secondary: u32,
+        (slots, most): (&[u32], usize),
+    ) -> Vec<u32> {
+        let (terrain, instance) = (at.terrain, at.terrain.instance(mobile));
+        let tagged = terrain.mobiles[mobile as usize].tagged;
+        let fits = slots.iter().filter_map(|slot| {
+            let (spec, ledger) = (terrain.spec(*slot), at.ledgers.ledger(*slot));
+            let tags = TagArrival::default();
+            let enter = |strict| ledger.add_primary(spec, instance, 0, tags, strict);
+            let harmed = match enter(Strictness::Strict) {
+                Ok(after) => after.n1_fail,
+                Err(_) => enter(Strictness::Forced).is_ok().then_some(true)?,
+            };
+            let met = if tagged || terrain.located {
+                met(at, mobile, Seat { primary: *slot, secondary })
+            } else {
+                (0, 0, 0)
+            };
+            Some(Prospect { harmed, met, cost: self.cost(at, mobile, *slot, None), slot: *slot })
+        });
+        best(fits.collect(), most)
+    }
+
+    /// The same for its secondary node.
+    fn secondaries(
+        &self,
+        at: &Arrangement<'_>,
+        mobile: u32,
+        primary: u32,
+        (slots, most): (&[u32], usize),
+    ) -> Vec<u32> {
+        let (terrain, instance) = (at.terrain, at.terrain.instance(mobile));
+        let need = terrain.mobiles[mobile as usize].need;
+        let fits = slots.iter().filter_map(|slot| {
+            let (spec, ledger) = (terrain.spec(*slot), at.ledgers.ledger(*slot));
+            let reserved = at.ledgers.reserve_with(*slot, &[(*slot, primary, need)]);
+            let peer = Mib(at.ledgers.peer(*slot, primary));
+            let enter = |strict| ledger.add_secondary(spec, instance, peer, strict, DiskCheck::Needed);
+            let harmed = match enter(Strictness::Strict) {
+                Ok(after) => after.n1_fail,
+                Err(_) => enter(Strictness::Forced).is_ok().then_some(true)?,
+            };
+            let met = if terrain.located && primary != NOWHERE {
+                met(at, mobile, Seat { primary, secondary: *slot })
+            } else {
+                (0, 0, 0)
+            };
+            let grows = reserved - at.reserved[*slot as usize];
+            Some(Prospect { harmed, met, cost: self.cost(at, mobile, *slot, Some(grows)), slot: *slot })
+        });
+        best(fits.collect(), most)
+    }
+
+    /// How much a slot's part of the score grows with a mobile, roughly: deviations change slowly. `reserve` is by
+    /// how much a secondary makes its reserve grow.
+    fn cost(&self, at: &Arrangement<'_>, mobile: u32, slot: u32, reserve: Option<i64>) -> f64 {
+        let terrain = at.terrain;
+        let (scale, amounts) = (terrain.scale(slot), terrain.amounts(mobile, slot, reserve.is_some()));
+        let mut cost = 0.0;
+        for lane in 0..terrain.width() {
+            let grows = match reserve {
+                Some(grows) if terrain.lanes.reserve == Some(lane) => {
+                    let grows = grows as f64 * scale[lane];
+                    cost += terrain.weights.reserved * grows;
+                    grows
+                }
+                _ => amounts[lane] * scale[lane],
+            };
+            let (mean, pull) = self.pull[lane];
+            cost += pull * grows * (2.0 * (at.value(slot, lane) - mean) + grows);
+        }
+        cost
+    }
+}
+
+impl Arrangement<'_> {
+    /// Whether a mobile has a way from home to a seat; a secondary node that has to run it meanwhile needs room.
+    fn has_way(&self, mobile: u32, to: Seat) -> bool {
+        let of = &self.terrain.mobiles[mobile as usize];
+        match self.terrain.way(mobile, of.home, to).map(|way| way.mv) {
+            Some(Move::ReplacePrimary(_)) => self.room(of.home.secondary) > of.mem,
+            way => way.is_some(),
+        }
+    }
+}
+
+/// What a mobile would meet in a seat, more than now: tags on its node, locations, tags at locations.
+fn met(at: &Arrangement<'_>, mobile: u32, to: Seat) -> (i64, i64, i64) {
+    let mut counts = Counts::default();
+    at.tags.count(at.terrain, &at.seats, &[Shift { mobile, to }], &mut counts);
+    (counts.conflicts, counts.locations, counts.spread)
+}
+
+fn best(mut prospects: Vec<Prospect>, most: usize) -> Vec<u32> {
+    if prospects.len() > most {
+        prospects.select_nth_unstable_by(most, Prospect::cmp);
+        prospects.truncate(most);
+    }
+    prospects.sort_unstable_by(Prospect::cmp);
+    prospects.into_iter().map(|prospect| prospect.slot).collect()
+}

@@ -1,0 +1,426 @@
+//! What does not change while a placement is looked for: the nodes, the instances that may move,
+//! what each of them adds to the figures of a node, and what the figures count for.
+
+use std::collections::HashMap;
+
+use super::super::BalanceOptions;
+use super::super::bounds::lanes::{amounts, scales};
+use super::super::is_on_offline;
+use super::appraise::{LaneRow, MOST_LANES, stride};
+use crate::MoveRules;
+use crate::moves::Repertoire;
+use htools_model::score::Board;
+use htools_model::score::metrics::{Aggregate, Count, LANES, Lanes, TABLE, lane};
+use htools_model::{
+    Cluster, Instance, InstanceIdx, Mirroring, NodeIdx, NodeSpec, Placement, WORTH_PARTS, Weights,
+};
+
+/// Instead of a slot where there is no node.
+pub const NOWHERE: u32 = u32::MAX;
+
+/// Where an instance is, by slots. Only mirrored instances have a secondary here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Seat {
+    /// The slot of the primary node.
+    pub primary: u32,
+    /// The slot of the secondary node, or [`NOWHERE`].
+    pub secondary: u32,
+}
+
+impl Seat {
+    /// Whether none of its nodes is one of another seat's.
+    pub fn keeps_none_of(self, other: Seat) -> bool {
+        [self.primary, self.secondary].iter().all(|slot| *slot != other.primary && *slot != other.secondary)
+    }
+}
+
+/// An instance that may move.
+#[derive(Debug, Clone)]
+pub struct Mobile {
+    /// Which.
+    pub instance: InstanceIdx,
+    /// Where it is at the start.
+    pub home: Seat,
+    /// Memory in use, in MiB; 0 for forthcoming ones.
+    pub mem: i64,
+    /// Memory that its secondary node keeps, in MiB; 0 for forthcoming ones.
+    pub need: i64,
+    /// Whether it is mirrored by Ganeti.
+    pub mirrored: bool,
+    /// 1, or 0 for forthcoming ones: what it counts as.
+    pub counts: i64,
+    /// Whether it has exclusion tags or affinity keys.
+    pub tagged: bool,
+}
+
+/// How a node of the set takes part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlotStanding {
+    /// Its figures count, and it may receive instances.
+    Online,
+    /// The instances on it count.
+    Offline,
+    /// It is not of the set.
+    Outside,
+}
+
+/// The deviations of the score in which something can change, each once: lanes that are the same
+/// for all nodes and instances are one.
+#[derive(Debug, Clone, Default)]
+pub struct LaneList {
+    /// The number of the lane in [`lane`].
+    pub lane: Vec<usize>,
+    /// What its deviation counts for.
+    pub weight: Vec<f64>,
+    /// Which of them is the reserve, if it can change.
+    pub reserve: Option<usize>,
+}
+
+/// What each count of the score counts for.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct CountWeights {
+    /// Instances on nodes that fail N+1.
+    pub on_failing: f64,
+    /// Primaries with the same exclusion tag on a node.
+    pub conflicts: f64,
+    /// Location costs.
+    pub locations: f64,
+    /// What affinity keys cost, each of the parts of which costs are counted.
+    pub keys: f64,
+    /// Instances on offline nodes.
+    pub offline: f64,
+    /// Primaries on offline nodes.
+    pub offline_primaries: f64,
+    /// The spread's surplus.
+    pub spread: f64,
+    /// The sum of the reserves' shares.
+    pub reserved: f64,
+}
+
+impl CountWeights {
+    fn of(all: &Weights) -> CountWeights {
+        let mut weights = CountWeights::default();
+        for (at, metric) in TABLE.iter().enumerate() {
+            let to = match metric.kind {
+                Aggregate::OnlineCount(Count::OnFailingNodes) => &mut weights.on_failing,
+                Aggregate::OnlineCount(Count::TagConflicts) => &mut weights.conflicts,
+                Aggregate::OnlineCount(Count::LocationSum) => &mut weights.locations,
+                Aggregate::OnlineCount(Count::KeyCost) => &mut weights.keys,
+                Aggregate::OfflineCount(Count::Instances) => &mut weights.offline,
+                Aggregate::OfflineCount(Count::Primaries) => &mut weights.offline_primaries,
+                Aggregate::Spread => &mut weights.spread,
+                Aggregate::Sum(_) => &mut weights.reserved,
+                _ => continue,
+            };
+            *to += all.of(at);
+        }
+        weights.keys /= WORTH_PARTS;
+        weights
+    }
+}
+
+/// See the module.
+pub struct Terrain<'c> {
+    /// The cluster at the start.
+    pub cluster: &'c Cluster,
+    /// Which moves are allowed.
+    pub rules: MoveRules,
+    /// By slot, the node. First the set's, in order.
+    pub nodes: Vec<NodeIdx>,
+    /// By slot.
+    pub standing: Vec<SlotStanding>,
+    /// The online slots of the set, in order.
+    pub online: Vec<u32>,
+    /// The instances that may move, in order.
+    pub mobiles: Vec<Mobile>,
+    /// The lanes in which something can change.
+    pub lanes: LaneList,
+    /// What the counts count for.
+    pub weights: CountWeights,
+    /// What the lanes that cannot change add to the score.
+    pub constant: f64,
+    stride: usize,
+    lane_weights: LaneRow,
+    /// By slot and lane: what to multiply amounts with.
+    scale: Vec<f64>,
+    /// By mobile: its kind. Mobiles of a kind add the same to the lanes of any node.
+    pub(super) kinds: Vec<u32>,
+    /// By kind: its first mobile.
+    pub(super) samples: Vec<u32>,
+    /// By kind, storage kind, role and lane: what a mobile adds, before scaling.
+    amount: Vec<f64>,
+    /// Whether any node has migration tags.
+    migration_tags: bool,
+    /// Whether locations can make a difference.
+    pub located: bool,
+    /// Whether instances of which nobody knows how many spindles they take may come to nodes that give out
+    /// whole ones: then their number there means nothing, and is not a sum of anything.
+    pub odd_spindles: bool,
+    /// By slot: whether it has exclusive storage.
+    exclusive: Vec<bool>,
+}
+
+/// Whether a lane of the score follows membership in either role, not the primary role alone.
+fn of_members(k: usize) -> bool {
+    matches!(
+        k,
+        lane::FREE_DISK | lane::DISK_LOAD | lane::SPINDLES | lane::FREE_DISK_PLANNED | lane::SPINDLES_PLANNED
+    )
+}
+
+impl<'c> Terrain<'c> {
+    /// Looks at the set `nodes` (ascending) of a cluster.
+    pub fn of(cluster: &'c Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> Terrain<'c> {
+        let board = Board::new(cluster, nodes);
+        let rules = options.rules;
+        let takes_part = |i: &&Instance| {
+            i.is_movable()
+                && i.auto_balance
+                && (!options.evacuate || is_on_offline(cluster, i))
+                && can_move(cluster, i, &rules)
+        };
+        let there = cluster.instances_on(nodes);
+        let movable: Vec<&Instance> = there.iter().map(|i| cluster.instance(*i)).filter(takes_part).collect();
+        let mut slots: Vec<NodeIdx> = nodes.to_vec();
+        let mut slot_of: HashMap<NodeIdx, u32> = HashMap::new();
+        for node in nodes.iter().copied().chain(movable.iter().filter_map(|i| i.mirror())) {
+            let next = slot_of.len() as u32;
+            if *slot_of.entry(node).or_insert(next) == next && next as usize >= nodes.len() {
+                slots.push(node);
+            }
+        }
+        let standing: Vec<SlotStanding> = slots.iter().map(|n| standing(cluster, &board, *n)).collect();
+        let online =
+            (0..slots.len() as u32).filter(|s| standing[*s as usize] == SlotStanding::Online).collect();
+        let mobiles: Vec<Mobile> = movable.iter().map(|i| mobile(i, &slot_of)).collect();
+        let spec = |slot: &NodeIdx| &cluster.node(*slot).spec;
+        let mut terrain = Terrain {
+            cluster,
+            rules,
+            standing,
+            online,
+            mobiles,
+            lanes: LaneList::default(),
+            weights: CountWeights::of(&cluster.weights),
+            constant: 0.0,
+            stride: 0,
+            lane_weights: [0.0; MOST_LANES],
+            scale: Vec::new(),
+            amount: Vec::new(),
+            kinds: Vec::new(),
+            samples: Vec::new(),
+            migration_tags: slots.iter().any(|n| !spec(n).migration_tags.is_empty()),
+            located: slots.iter().any(|n| !spec(n).location_tags.is_empty())
+                || movable.iter().any(|i| !i.desired_locations.is_empty()),
+            odd_spindles: slots.iter().any(|n| spec(n).exclusive_storage)
+                && movable.iter().any(|i| i.spindles.is_none()),
+            exclusive: slots.iter().map(|n| spec(n).exclusive_storage).collect(),
+            nodes: slots,
+        };
+        terrain.choose_lanes(&board, &movable);
+        terrain
+    }
+
+    /// The same, with some nodes that are to be emptied: what is on them counts as if they were offline, and nothing
+    /// goes there. Everything that may move at all takes part.
+    pub fn evacuating(
+        cluster: &'c Cluster,
+        nodes: &[NodeIdx],
+        options: &BalanceOptions,
+        emptied: &[NodeIdx],
+    ) -> Terrain<'c> {
+        let mut terrain = Terrain::of(cluster, nodes, options);
+        for (slot, node) in terrain.nodes.iter().enumerate() {
+            if terrain.standing[slot] != SlotStanding::Outside {
+                let left = if emptied.contains(node) { SlotStanding::Offline } else { SlotStanding::Online };
+                // what is offline already is nobody's request
+                let offline = cluster.node(*node).spec.offline && !emptied.contains(node);
+                terrain.standing[slot] = if offline { SlotStanding::Outside } else { left };
+            }
+        }
+        let standing = &terrain.standing;
+        terrain.online.retain(|slot| standing[*slot as usize] == SlotStanding::Online);
+        terrain
+    }
+
+    /// Sorts the mobiles by kind. Returns what each kind adds to the lanes of nodes without and with
+    /// exclusive storage.
+    fn choose_kinds(&mut self, movable: &[&Instance]) -> Vec<[Lanes; 2]> {
+        let (mut known, mut all) = (HashMap::new(), Vec::new());
+        for ((mobile, entry), instance) in (0..).zip(&self.mobiles).zip(movable) {
+            let amounts = [amounts(instance, false), amounts(instance, true)];
+            let bits = amounts.map(|lanes| lanes.map(f64::to_bits));
+            let kind = *known.entry((entry.mirrored, bits)).or_insert(all.len() as u32);
+            if kind as usize == all.len() {
+                all.push(amounts);
+                self.samples.push(mobile);
+            }
+            self.kinds.push(kind);
+        }
+        all
+    }
+
+    /// Finds the lanes in which something can change, and what the others add.
+    fn choose_lanes(&mut self, board: &Board, movable: &[&Instance]) {
+        let weight = self.cluster.weights.deviations();
+        let amounts = self.choose_kinds(movable);
+        let scales: Vec<_> = self.nodes.iter().map(|n| scales(&self.cluster.node(*n).spec)).collect();
+        let mirrors = self.mobiles.iter().any(|m| m.mirrored && m.need > 0);
+        let same = |a: usize, b: usize| {
+            of_members(a) == of_members(b)
+                && amounts.iter().all(|of| of.iter().all(|x| x[a] == x[b]))
+                && scales.iter().all(|s| s[a] == s[b])
+                && board.rows().iter().all(|row| row[a].to_bits() == row[b].to_bits())
+        };
+        let deviations = deviations(board);
+        let mut lanes = LaneList::default();
+        for k in 0..LANES {
+            let odd = self.odd_spindles && matches!(k, lane::FREE_DISK | lane::FREE_DISK_PLANNED);
+            let changes = odd || amounts.iter().any(|of| of.iter().any(|x| x[k] != 0.0));
+            if k == lane::RESERVED_MEM && mirrors {
+                lanes.reserve = Some(lanes.lane.len());
+            } else if weight[k] == 0.0 && k != lane::RESERVED_MEM {
+                continue;
+            } else if !changes || k == lane::RESERVED_MEM {
+                self.constant += if weight[k] > 0.0 { weight[k] * deviations[k] } else { 0.0 };
+                if k == lane::RESERVED_MEM {
+                    self.constant +=
+                        self.weights.reserved * board.rows().iter().map(|row| row[k]).sum::<f64>();
+                }
+                continue;
+            } else if let Some(twin) = (0..lanes.lane.len()).find(|at| !odd && same(lanes.lane[*at], k)) {
+                lanes.weight[twin] += weight[k];
+                continue;
+            }
+            lanes.lane.push(k);
+            lanes.weight.push(weight[k]);
+        }
+        self.stride = stride(lanes.lane.len());
+        let beyond = || std::iter::repeat_n(0.0, stride(lanes.lane.len()) - lanes.lane.len());
+        for slot in &scales {
+            self.scale.extend(lanes.lane.iter().map(|k| slot[*k]).chain(beyond()));
+        }
+        for of in &amounts {
+            for x in of {
+                self.amount.extend(lanes.lane.iter().map(|k| x[*k]).chain(beyond()));
+                let of_member = |k: &usize| if of_members(*k) { x[*k] } else { 0.0 };
+                self.amount.extend(lanes.lane.iter().map(of_member).chain(beyond()));
+            }
+        }
+        self.lane_weights[..lanes.weight.len()].copy_from_slice(&lanes.weight);
+        self.lanes = lanes;
+    }
+
+    /// Whether a lane is the sum of what the instances add to it.
+    pub fn is_sum(&self, at: usize) -> bool {
+        let k = self.lanes.lane[at];
+        !(self.odd_spindles && matches!(k, lane::FREE_DISK | lane::FREE_DISK_PLANNED))
+    }
+
+    /// How many lanes there are.
+    pub fn width(&self) -> usize {
+        self.lanes.lane.len()
+    }
+
+    /// The length of a row of numbers, one for each lane; what is beyond [`width`](Terrain::width) is zero.
+    pub(super) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// What each lane's deviation counts for.
+    pub(super) fn lane_weights(&self) -> &LaneRow {
+        &self.lane_weights
+    }
+
+    /// What amounts become on the node of a slot.
+    pub fn scale(&self, slot: u32) -> &[f64] {
+        let stride = self.stride();
+        &self.scale[slot as usize * stride..][..stride]
+    }
+
+    /// What a mobile adds to a slot's lanes, before scaling, as a primary or as a secondary.
+    pub fn amounts(&self, mobile: u32, slot: u32, secondary: bool) -> &[f64] {
+        let stride = self.stride();
+        let exclusive = usize::from(self.exclusive[slot as usize]);
+        let kind = self.kinds[mobile as usize] as usize;
+        &self.amount[((kind * 2 + exclusive) * 2 + usize::from(secondary)) * stride..][..stride]
+    }
+
+    /// The fixed part of a slot's node.
+    pub fn spec(&self, slot: u32) -> &'c NodeSpec {
+        &self.cluster.node(self.nodes[slot as usize]).spec
+    }
+
+    /// The instance of a mobile.
+    pub fn instance(&self, mobile: u32) -> &'c Instance {
+        self.cluster.instance(self.mobiles[mobile as usize].instance)
+    }
+
+    /// Whether a slot is an online node of the set.
+    pub fn is_online(&self, slot: u32) -> bool {
+        self.standing.get(slot as usize) == Some(&SlotStanding::Online)
+    }
+
+    /// Whether instances can migrate from one slot to another.
+    pub fn migrates(&self, from: u32, to: u32) -> bool {
+        !self.migration_tags || self.spec(from).can_migrate_to(self.spec(to))
+    }
+
+    /// A seat in the house's words.
+    pub fn placement(&self, mobile: u32, seat: Seat) -> Placement {
+        let instance = self.instance(mobile);
+        let mirrored = self.mobiles[mobile as usize].mirrored;
+        Placement {
+            primary: self.nodes[seat.primary as usize],
+            secondary: if mirrored {
+                self.nodes.get(seat.secondary as usize).copied()
+            } else {
+                instance.secondary
+            },
+        }
+    }
+}
+
+/// Each lane's deviation at the start.
+fn deviations(board: &Board) -> [f64; LANES] {
+    let mut deviations = [0.0; LANES];
+    for (metric, value) in TABLE.iter().zip(board.components().values) {
+        if let Aggregate::Deviation(k) = metric.kind {
+            deviations[k] = value;
+        }
+    }
+    deviations
+}
+
+fn can_move(cluster: &Cluster, instance: &Instance, rules: &MoveRules) -> bool {
+    match instance.template.mirroring() {
+        Mirroring::None => !Repertoire::of(cluster, instance, false, rules).to_target.is_empty(),
+        Mirroring::External => rules.instance_moves,
+        Mirroring::Internal => {
+            (rules.disk_moves || rules.instance_moves)
+                && instance.mirror().is_some_and(|s| s != instance.primary)
+        }
+    }
+}
+
+fn standing(cluster: &Cluster, board: &Board, node: NodeIdx) -> SlotStanding {
+    match (board.contains(node), cluster.node(node).spec.offline) {
+        (false, _) => SlotStanding::Outside,
+        (true, true) => SlotStanding::Offline,
+        (true, false) => SlotStanding::Online,
+    }
+}
+
+fn mobile(instance: &Instance, slot_of: &HashMap<NodeIdx, u32>) -> Mobile {
+    let slot = |node: Option<NodeIdx>| node.map_or(NOWHERE, |n| slot_of[&n]);
+    let exists = !instance.forthcoming;
+    Mobile {
+        instance: instance.idx,
+        home: Seat { primary: slot(Some(instance.primary)), secondary: slot(instance.mirror()) },
+        mem: instance.mem_in_use().0,
+        need: if exists && instance.template.has_secondary() { instance.mem_reserved().0 } else { 0 },
+        mirrored: instance.template.has_secondary(),
+        counts: i64::from(exists),
+        tagged: !instance.exclusion_tags.is_empty() || !instance.keys.is_empty(),
+    }
+}

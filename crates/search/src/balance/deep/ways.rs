@@ -1,0 +1,138 @@
+//! By which move an instance gets from its home to a seat, if by any.
+
+use super::terrain::{NOWHERE, Seat, Terrain};
+use htools_model::{Move, NodeIdx, Strictness};
+
+/// How an instance gets to a seat, and how strict its new nodes are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Way {
+    /// The move, by slots.
+    pub mv: Move<u32>,
+    /// The rules for it as a primary.
+    pub primary: Strictness,
+    /// The rules for it as a secondary.
+    pub secondary: Strictness,
+}
+
+impl Terrain<'_> {
+    /// How a mobile gets from `from` to another seat in one move, as far as its own rules and the nodes' states
+    /// go; whether there is room is another question.
+    pub fn way(&self, mobile: u32, from: Seat, to: Seat) -> Option<Way> {
+        if self.mobiles[mobile as usize].mirrored {
+            self.mirrored_way(from, to)
+        } else {
+            self.single_way(mobile, from, to)
+        }
+    }
+
+    /// The same as a move between nodes.
+    pub fn move_between(&self, mobile: u32, from: Seat, to: Seat) -> Option<Move> {
+        let node = |slot: u32| -> Result<NodeIdx, ()> { self.nodes.get(slot as usize).copied().ok_or(()) };
+        self.way(mobile, from, to)?.mv.try_map(node).ok()
+    }
+
+    /// The seats on some slots to which a mobile has a way from home; with `both`, those too where both its nodes
+    /// are others.
+    pub fn seats_with_way(&self, mobile: u32, slots: &[u32], both: bool) -> Vec<Seat> {
+        let home = self.mobiles[mobile as usize].home;
+        let (p, s) = (home.primary, home.secondary);
+        let seat = |(primary, secondary): (u32, u32)| Seat { primary, secondary };
+        let mut seats: Vec<Seat> = if s == NOWHERE {
+            slots.iter().map(|slot| seat((*slot, NOWHERE))).collect()
+        } else {
+            let one = slots.iter().flat_map(|slot| [(p, *slot), (*slot, p), (*slot, s), (s, *slot)]);
+            let pairs = slots.iter().flat_map(|slot| slots.iter().map(|other| (*slot, *other)));
+            one.chain([(s, p)]).chain(pairs.filter(|_| both)).map(seat).collect()
+        };
+        seats.sort_unstable();
+        seats.dedup();
+        seats.retain(|to| self.way(mobile, home, *to).is_some());
+        seats
+    }
+
+    pub(super) fn strictness(&self, forced: bool) -> Strictness {
+        if forced || self.rules.ignore_soft_errors { Strictness::Forced } else { Strictness::Strict }
+    }
+
+    /// What it takes to bring a mobile from its home to a seat, in MiB: disk that is copied, and memory
+    /// that goes over the network.
+    pub fn data(&self, mobile: u32, seat: Seat) -> i64 {
+        let of = &self.mobiles[mobile as usize];
+        if seat == of.home {
+            return 0;
+        }
+        let (p, s, t, u) = (of.home.primary, of.home.secondary, seat.primary, seat.secondary);
+        if !of.mirrored {
+            let instance = self.instance(mobile);
+            return if instance.template.is_movable() { of.mem } else { instance.disk.0 };
+        }
+        let copies = i64::from(t != p && t != s) + i64::from(u != p && u != s);
+        let migrations = match (t == p, u == s) {
+            (true, _) => 0,
+            (false, true) => 2,
+            (false, false) => 1 + i64::from(copies == 2 && self.spec(p).offline),
+        };
+        copies * self.instance(mobile).disk.0 + migrations * of.mem
+    }
+
+    /// What it takes to move a mobile on average, if one disk of those that have a mirror is copied, in MiB.
+    pub fn data_of_a_move(&self) -> f64 {
+        let data = |mobile: u32| {
+            let of = &self.mobiles[mobile as usize];
+            of.mem as f64 + if of.mirrored { self.instance(mobile).disk.0 as f64 } else { 0.0 }
+        };
+        let sum: f64 = (0..self.mobiles.len() as u32).map(data).sum();
+        (sum / self.mobiles.len().max(1) as f64).max(1.0)
+    }
+
+    fn single_way(&self, mobile: u32, from: Seat, to: Seat) -> Option<Way> {
+        let named = self.instance(mobile).secondary;
+        let node = self.nodes[to.primary as usize];
+        let possible = self.rules.instance_moves
+            && self.is_online(to.primary)
+            && to.primary != from.primary
+            && to.secondary == NOWHERE
+            && named != Some(node)
+            && (self.migrates(from.primary, to.primary) || !self.instance(mobile).template.is_movable());
+        let strictness = self.strictness(self.spec(from.primary).offline);
+        possible.then_some(Way {
+            mv: Move::FailoverTo(to.primary),
+            primary: strictness,
+            secondary: strictness,
+        })
+    }
+
+    fn mirrored_way(&self, from: Seat, to: Seat) -> Option<Way> {
+        let (p, s, t, u) = (from.primary, from.secondary, to.primary, to.secondary);
+        let rules = &self.rules;
+        let [p_offline, s_offline] = [p, s].map(|slot| self.spec(slot).offline);
+        let mirror_usable = self.is_online(s) && rules.instance_moves;
+        // leaving an online node is what restricted migration forbids, but for a change of roles
+        let leaves = rules.disk_moves && rules.instance_moves && (p_offline || !rules.restricted_migration);
+        let usable = |slot: u32| self.is_online(slot);
+        let (mv, possible, primary, secondary) = if (t, u) == (s, p) {
+            (Move::Failover, mirror_usable && self.migrates(p, s), p_offline, p_offline)
+        } else if t == p {
+            (Move::ReplaceSecondary(u), rules.disk_moves && usable(u), true, s_offline)
+        } else if u == p {
+            (Move::ReplaceAndFailover(t), leaves && usable(t) && self.migrates(p, t), false, s_offline)
+        } else if u == s {
+            let goes = mirror_usable && !rules.restricted_migration && usable(t);
+            let migrates = self.migrates(p, s) && self.migrates(s, t);
+            (Move::ReplacePrimary(t), leaves && goes && migrates, p_offline, p_offline)
+        } else if t == s {
+            let goes = leaves && mirror_usable && usable(u) && self.migrates(p, s);
+            (Move::FailoverAndReplace(u), goes, p_offline, p_offline)
+        } else if !p_offline {
+            let goes = leaves && usable(t) && usable(u) && self.migrates(p, t);
+            (Move::ReplaceBoth(t, u), goes, false, false)
+        } else {
+            let goes = leaves && mirror_usable && !rules.restricted_migration && usable(t) && usable(u);
+            let migrates = self.migrates(p, s) && self.migrates(s, t);
+            (Move::FailoverAndReplaceBoth(t, u), goes && migrates, false, false)
+        };
+        let possible = possible && t != u && (t, u) != (p, s);
+        let [primary, secondary] = [primary, secondary].map(|forced| self.strictness(forced));
+        possible.then_some(Way { mv, primary, secondary })
+    }
+}

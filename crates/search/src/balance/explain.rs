@@ -1,0 +1,149 @@
+//! Why an instance stays where it is: every move it has, with the score it would
+//! give or the rule that forbids it.
+
+use super::Balancer;
+use crate::moves::{Repertoire, Trial};
+use crate::why::{Hold, Hurdle};
+use htools_model::{Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
+
+/// One move of the instance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MoveVerdict {
+    /// The move.
+    pub mv: Move,
+    /// Where it would take the instance.
+    pub to: Placement,
+    /// The score that it would give, or what is in the way.
+    pub verdict: Result<f64, Box<Hurdle>>,
+}
+
+/// What becomes of the instance, in one word.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum InstanceOutlook {
+    /// Its best move is the next step.
+    Next,
+    /// Another step is better for now.
+    OtherFirst(Step),
+    /// Its best move gains too little to be made.
+    GainTooSmall,
+    /// No possible move improves the score.
+    NoImprovement,
+    /// No move is possible.
+    NothingPossible,
+    /// Balancing has reached its goal.
+    Balanced,
+    /// It is not moved at all.
+    Held,
+}
+
+/// Why an instance moves or does not.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// The instance.
+    pub instance: InstanceIdx,
+    /// The score as things are.
+    pub score: f64,
+    /// Why it is passed over, if it is.
+    pub holds: Vec<Hold>,
+    /// All its moves, in the order in which they are tried.
+    pub moves: Vec<MoveVerdict>,
+    /// Position in `moves` of the possible one with the smallest score.
+    pub best: Option<usize>,
+    /// What becomes of it.
+    pub outlook: InstanceOutlook,
+}
+
+/// Explains what balancing thinks of an instance of its set.
+pub fn explain(balancer: &Balancer<'_>, idx: InstanceIdx) -> Explanation {
+    let instance = balancer.cluster().instance(idx);
+    let moves = verdicts(balancer, instance);
+    let score = |m: &MoveVerdict| *m.verdict.as_ref().unwrap_or(&f64::NAN);
+    let mut best: Option<usize> = None;
+    for (at, candidate) in moves.iter().enumerate() {
+        let new = score(candidate);
+        if !new.is_nan() && best.is_none_or(|b| new < score(&moves[b])) {
+            best = Some(at);
+        }
+    }
+    let holds = holds(balancer, instance);
+    let outlook = if holds.is_empty() {
+        outlook(balancer, idx, best.map(|b| score(&moves[b])))
+    } else {
+        InstanceOutlook::Held
+    };
+    Explanation { instance: idx, score: balancer.score(), holds, moves, best, outlook }
+}
+
+fn holds(balancer: &Balancer<'_>, instance: &Instance) -> Vec<Hold> {
+    let mut holds: Vec<Hold> = instance.immobile.map(Hold::Immobile).into_iter().collect();
+    if !instance.auto_balance {
+        holds.push(Hold::NotAutoBalanced);
+    }
+    if holds.is_empty() && !balancer.is_candidate(instance) {
+        holds.push(Hold::NothingToEvacuate);
+    }
+    holds
+}
+
+fn outlook(balancer: &Balancer<'_>, idx: InstanceIdx, best: Option<f64>) -> InstanceOutlook {
+    let Some(best) = best else { return InstanceOutlook::NothingPossible };
+    if !balancer.may_continue() {
+        return InstanceOutlook::Balanced;
+    }
+    if !(best < balancer.score()) {
+        return InstanceOutlook::NoImprovement;
+    }
+    match balancer.peek() {
+        Some(step) if step.instance == idx => InstanceOutlook::Next,
+        Some(step) => InstanceOutlook::OtherFirst(step),
+        None => InstanceOutlook::GainTooSmall,
+    }
+}
+
+fn verdicts(balancer: &Balancer<'_>, instance: &Instance) -> Vec<MoveVerdict> {
+    // a DRBD instance without a secondary has no moves
+    if instance.template.has_secondary() && instance.secondary.is_none() {
+        return Vec::new();
+    }
+    let repertoire = balancer.repertoire(instance);
+    let rules = balancer.rules();
+    let trial = Trial::new(balancer.cluster(), instance, rules);
+    let mut result = Vec::new();
+    let mut push = |mv: Move, verdict: Result<f64, Box<Hurdle>>| {
+        result.push(MoveVerdict { mv, to: mv.placement(instance), verdict });
+    };
+    let tried = |mv: Move| match trial.run(mv) {
+        Ok(outcome) => Ok(balancer.score_after(instance, &outcome)),
+        Err(refusal) => Err(Box::new(Hurdle::of_move(balancer.cluster(), &trial, mv, refusal))),
+    };
+    if repertoire.failover {
+        push(Move::Failover, tried(Move::Failover));
+    }
+    for target in balancer.nodes() {
+        if *target == instance.primary || Some(*target) == instance.secondary {
+            continue;
+        }
+        for_target(balancer, *target, &repertoire, &mut |mv, offline| {
+            push(mv, if offline { Err(Box::new(Hurdle::offline(instance, mv, *target))) } else { tried(mv) });
+        });
+    }
+    result
+}
+
+/// Calls `visit` for each kind of move to a node; once only if it is offline.
+fn for_target(
+    balancer: &Balancer<'_>,
+    target: NodeIdx,
+    repertoire: &Repertoire,
+    visit: &mut impl FnMut(Move, bool),
+) {
+    let offline = balancer.cluster().node(target).spec.offline;
+    let kinds = if offline {
+        &repertoire.to_target[..repertoire.to_target.len().min(1)]
+    } else {
+        repertoire.to_target
+    };
+    for kind in kinds {
+        visit(kind(target), offline);
+    }
+}

@@ -1,0 +1,323 @@
+//! Moves that are alike: what they make of their nodes is the same but for where these
+//! stand, so that rules and bounds need to be worked out for one of them only.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+// asked very often; their order is never looked at
+use foldhash::{HashMap, HashMapExt};
+
+use super::shape::Shapes;
+use crate::moves::Trial;
+use crate::place::kinds::{Fixed, LedgerBits, bits};
+use htools_model::score::batch::{ChangedState, Pattern, PatternPlaces};
+use htools_model::score::interval::Interval;
+use htools_model::score::{Board, Touched};
+use htools_model::{Cluster, Mib, Move, NodeIdx, NodeReserve, NodeSpec};
+
+/// Which nodes are alike: a number for each, the same for those with equal figures.
+#[derive(Default)]
+pub(super) struct Likeness {
+    known: Option<Known>,
+    /// Nodes that changed since they were looked at.
+    changed: Vec<NodeIdx>,
+}
+
+struct Known {
+    fixed: Vec<u32>,
+    numbers: HashMap<(u32, LedgerBits), u32>,
+    of: Vec<u32>,
+    /// Whether nodes that look alike need not be: where migration tags restrict, or the reserve of the group counts.
+    restricted: bool,
+    /// Whether nodes have locations.
+    located: bool,
+}
+
+impl Known {
+    fn of(cluster: &Cluster, board: &Board) -> Known {
+        let mut numbers = HashMap::new();
+        let fixed = cluster.nodes.iter().map(|node| {
+            let next = numbers.len() as u32;
+            *numbers
+                .entry(Fixed::of(&node.spec, node.spec.group.get(), board.contains(node.spec.idx), false))
+                .or_insert(next)
+        });
+        let fixed: Vec<u32> = fixed.collect();
+        let of = vec![0; fixed.len()];
+        let is_special =
+            |spec: &NodeSpec| !spec.migration_tags.is_empty() || cluster.group_reserve(spec.group).is_some();
+        let restricted = cluster.nodes.iter().any(|node| is_special(&node.spec));
+        let located = cluster.nodes.iter().any(|node| !node.spec.location_tags.is_empty());
+        let mut known = Known { fixed, numbers: HashMap::new(), of, restricted, located };
+        cluster.nodes.iter().for_each(|node| known.look_at(cluster, node.spec.idx));
+        known
+    }
+
+    fn look_at(&mut self, cluster: &Cluster, node: NodeIdx) {
+        let next = self.numbers.len() as u32;
+        let key = (self.fixed[node.get()], bits(&cluster.node(node).state.ledger));
+        self.of[node.get()] = *self.numbers.entry(key).or_insert(next);
+    }
+}
+
+impl Likeness {
+    /// Notes that nodes have changed.
+    pub fn note(&mut self, nodes: &[NodeIdx]) {
+        if self.known.is_some() {
+            self.changed.extend(nodes);
+        }
+    }
+
+    /// Looks anew at what has changed.
+    pub fn refresh(&mut self, cluster: &Cluster, board: &Board) {
+        // figures that no node has any more are not kept for ever
+        let is_full = |known: &Known| known.numbers.len() > 4 * known.of.len();
+        match &mut self.known {
+            Some(known) if !is_full(known) => {
+                self.changed.iter().for_each(|node| known.look_at(cluster, *node));
+            }
+            known => *known = Some(Known::of(cluster, board)),
+        }
+        self.changed.clear();
+    }
+}
+
+/// An instance's shape and its nodes' figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct MoveStart {
+    shape: u32,
+    location_score: i64,
+    primary: u32,
+    /// The secondary node, and what it reserves when the instance has left.
+    mirror: Option<(u32, NodeReserve)>,
+}
+
+/// The same for moves that leave the primary node as it is: for these it is all the same which
+/// one that is, and of the secondary node only what its loss changes counts.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Stay {
+    shape: u32,
+    offline: bool,
+    /// The secondary node without the instance.
+    left: Pattern,
+}
+
+/// What the moves of an instance have in common with those of others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Starts {
+    /// The number of the instance's [`MoveStart`].
+    all: u32,
+    /// That of its [`Stay`], for [`Move::ReplaceSecondary`].
+    staying: Option<u32>,
+    shape: u32,
+    mirror_offline: bool,
+}
+
+/// All that decides what a new secondary node becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct SecondaryEntry {
+    shape: u32,
+    forced: bool,
+    target: u32,
+    peer: Mib,
+}
+
+/// Everything about a move but where its nodes stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct MoveKey {
+    start: u32,
+    kind: u8,
+    target: Option<u32>,
+    /// What the new secondary node already reserves for the new primary node.
+    peer: Mib,
+}
+
+/// What is known about all moves that are alike and possible.
+#[derive(Clone, Copy)]
+pub(super) struct SharedVerdict {
+    /// MoveBounds on the score.
+    pub interval: Interval,
+    /// The number of their pattern: that of all moves with the same effect on the score.
+    pub pattern: u32,
+    /// Which of their nodes stands where in the pattern.
+    pub places: PatternPlaces,
+}
+
+/// The verdicts on the moves of one state of a cluster.
+pub(super) struct Verdicts<'a> {
+    cluster: &'a Cluster,
+    board: &'a Board,
+    shapes: &'a Shapes,
+    known: &'a Known,
+    table: Mutex<VerdictTable>,
+    /// What each thread remembers.
+    remembered: Vec<Mutex<Remembered>>,
+}
+
+#[derive(Default)]
+struct VerdictTable {
+    starts: HashMap<MoveStart, u32>,
+    stays: HashMap<Stay, u32>,
+    /// What becomes of new secondary nodes.
+    entered: HashMap<Pattern, u32>,
+    verdicts: HashMap<MoveKey, Option<SharedVerdict>>,
+    patterns: Vec<Pattern>,
+    numbers: HashMap<Pattern, u32>,
+}
+
+/// What a thread remembers of the verdicts.
+#[derive(Default)]
+pub(super) struct Remembered {
+    verdicts: HashMap<MoveKey, Option<SharedVerdict>>,
+    entries: HashMap<SecondaryEntry, Option<u32>>,
+    last: Option<(MoveKey, Option<SharedVerdict>)>,
+}
+
+impl<'a> Verdicts<'a> {
+    /// No verdicts yet. Nothing where nodes that look alike need not be.
+    pub fn new(
+        likeness: &'a Likeness,
+        (cluster, board): (&'a Cluster, &'a Board),
+        shapes: &'a Shapes,
+    ) -> Option<Verdicts<'a>> {
+        let known = likeness.known.as_ref().filter(|known| !known.restricted)?;
+        let remembered = (0..=rayon::current_num_threads()).map(|_| Mutex::default()).collect();
+        Some(Verdicts { cluster, board, shapes, known, table: Mutex::default(), remembered })
+    }
+
+    /// What the present thread remembers, which is to be given back with [`Verdicts::keep`]. Who
+    /// comes in between on the same thread, while this one waits for others, starts from nothing.
+    pub fn remembered(&self) -> Remembered {
+        std::mem::take(&mut *self.of_thread())
+    }
+
+    /// Keeps what the present thread remembers.
+    pub fn keep(&self, remembered: Remembered) {
+        *self.of_thread() = remembered;
+    }
+
+    fn of_thread(&self) -> MutexGuard<'_, Remembered> {
+        let others = self.remembered.len() - 1;
+        // the last one is for threads from elsewhere
+        let at = rayon::current_thread_index().map_or(others, |at| at.min(others));
+        self.remembered[at].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn table(&self) -> MutexGuard<'_, VerdictTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The patterns with these numbers.
+    pub fn patterns(&self, numbers: &[u32]) -> Vec<Pattern> {
+        let table = self.table();
+        numbers.iter().map(|number| table.patterns[*number as usize].clone()).collect()
+    }
+
+    /// What the moves of an instance have in common with those of others; nothing where more
+    /// than figures counts.
+    pub fn start(&self, trial: &Trial<'_>) -> Option<Starts> {
+        let instance = trial.instance();
+        if !instance.exclusion_tags.is_empty() || !instance.keys.is_empty() {
+            return None;
+        }
+        let of = |node: NodeIdx| self.known.of[node.get()];
+        let shape = self.shapes.get(instance.idx);
+        let mirror = instance.mirror().zip(trial.mirror_left());
+        let start = MoveStart {
+            shape,
+            location_score: instance.location_score,
+            primary: of(instance.primary),
+            mirror: mirror.map(|(node, left)| (of(node), left.reserve())),
+        };
+        let stays = !self.known.located && trial.is_back_as_before();
+        let stay = mirror.filter(|_| stays).map(|(node, left)| {
+            let node = self.cluster.node(node);
+            let touched = [Touched { spec: &node.spec, before: &node.state.ledger, after: *left }];
+            let (left, _) = self.board.pattern(&ChangedState { touched: &touched, spread_change: 0 });
+            Stay { shape, offline: node.spec.offline, left }
+        });
+        let mut table = self.table();
+        let VerdictTable { starts, stays, .. } = &mut *table;
+        let next = starts.len() as u32;
+        let all = *starts.entry(start).or_insert(next);
+        let next = stays.len() as u32;
+        let mirror_offline = stay.as_ref().is_some_and(|stay| stay.offline);
+        let staying = stay.map(|stay| *stays.entry(stay).or_insert(next));
+        Some(Starts { all, staying, shape, mirror_offline })
+    }
+
+    /// The key of a move; nothing if it is known to be impossible.
+    fn key(
+        &self,
+        trial: &Trial<'_>,
+        starts: Starts,
+        mv: Move,
+        entries: &mut HashMap<SecondaryEntry, Option<u32>>,
+    ) -> Option<MoveKey> {
+        let instance = trial.instance();
+        let p = instance.primary;
+        let s = instance.mirror().unwrap_or(p);
+        let peer = |at: NodeIdx, of: NodeIdx| self.cluster.node(at).state.peers.get(of);
+        let of = |node: NodeIdx| self.known.of[node.get()];
+        if let (Move::ReplaceSecondary(t), Some(start)) = (mv, starts.staying) {
+            let Starts { shape, mirror_offline: forced, .. } = starts;
+            let entry = SecondaryEntry { shape, forced, target: of(t), peer: peer(t, p) };
+            let entered = *entries.entry(entry).or_insert_with(|| self.entered(trial, t));
+            return entered.map(|entered| MoveKey { start, kind: 6, target: Some(entered), peer: Mib::ZERO });
+        }
+        let (kind, peer) = match mv {
+            Move::Failover => (0, peer(p, s)),
+            Move::FailoverTo(_) => (1, Mib::ZERO),
+            Move::ReplaceSecondary(t) => (2, peer(t, p)),
+            Move::ReplaceAndFailover(t) => (3, peer(p, t)),
+            Move::ReplacePrimary(t) => (4, peer(s, t)),
+            Move::FailoverAndReplace(t) => (5, peer(t, s)),
+            Move::ReplaceBoth(..) | Move::FailoverAndReplaceBoth(..) => unreachable!("in no repertoire"),
+        };
+        Some(MoveKey { start: starts.all, kind, target: mv.target().map(of), peer })
+    }
+
+    /// The number of what becomes of a new secondary node; nothing if it refuses.
+    fn entered(&self, trial: &Trial<'_>, target: NodeIdx) -> Option<u32> {
+        let touched = [trial.new_secondary(target)?];
+        let (entered, _) = self.board.pattern(&ChangedState { touched: &touched, spread_change: 0 });
+        let mut table = self.table();
+        let next = table.entered.len() as u32;
+        Some(*table.entered.entry(entered).or_insert(next))
+    }
+
+    /// The verdict on a move, which is worked out if no move that is alike was seen. Nothing if the
+    /// rules forbid it.
+    pub fn verdict(
+        &self,
+        trial: &Trial<'_>,
+        (start, mv): (Starts, Move),
+        remembered: &mut Remembered,
+        work_out: impl FnOnce() -> Option<(Interval, (Pattern, PatternPlaces))>,
+    ) -> Option<SharedVerdict> {
+        let key = self.key(trial, start, mv, &mut remembered.entries)?;
+        if let Some((last, verdict)) = remembered.last
+            && last == key
+        {
+            return verdict;
+        }
+        let verdict = *remembered.verdicts.entry(key).or_insert_with(|| {
+            if let Some(verdict) = self.table().verdicts.get(&key) {
+                return *verdict;
+            }
+            // two threads may work the same out, which does no harm
+            let worked_out = work_out();
+            let mut table = self.table();
+            let VerdictTable { verdicts, patterns, numbers, .. } = &mut *table;
+            let verdict = worked_out.map(|(interval, (pattern, places))| {
+                let number = *numbers.entry(pattern).or_insert_with_key(|pattern| {
+                    patterns.push(pattern.clone());
+                    patterns.len() as u32 - 1
+                });
+                SharedVerdict { interval, pattern: number, places }
+            });
+            *verdicts.entry(key).or_insert(verdict)
+        });
+        remembered.last = Some((key, verdict));
+        verdict
+    }
+}

@@ -1,0 +1,150 @@
+//! Balancing from the beginning to the end, of one set of nodes or of several groups: the steps
+//! and what they gain are one value; who shows them on the way looks on.
+
+use std::cmp::Ordering;
+use std::convert::Infallible;
+
+use rayon::prelude::*;
+
+use super::tally::Tally;
+use super::{BalanceOptions, Balancer};
+use crate::moves::perform;
+use crate::{Deadline, Stopped};
+use htools_model::redundancy::n_plus_one::unavoidable_score;
+use htools_model::score::{Board, Components};
+use htools_model::{Cluster, Draft, GroupIdx, NodeIdx, Step};
+
+/// How good a set of nodes is before anything is moved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outset {
+    /// Its score.
+    pub initial: Components,
+    /// The part of it that reserving memory makes unavoidable.
+    pub unavoidable: f64,
+}
+
+impl Outset {
+    /// Looks at the set `nodes` (ascending).
+    pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> Outset {
+        let initial = Board::new(cluster, nodes).components();
+        Outset { initial, unavoidable: unavoidable_score(cluster, nodes) }
+    }
+
+    /// Whether there is nothing to gain.
+    pub fn is_balanced(&self, min_score: f64) -> bool {
+        self.initial.score() - self.unavoidable < min_score
+    }
+
+    /// Worse ones come first; scores that are no numbers last.
+    pub fn worst_first(&self, other: &Outset) -> Ordering {
+        let (a, b) = (self.initial.score(), other.initial.score());
+        a.is_nan().cmp(&b.is_nan()).then(b.total_cmp(&a))
+    }
+}
+
+/// What came of balancing a set of nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Balancing {
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+    /// The score after the last one.
+    pub last: Components,
+    /// What ended the search early, if anything did.
+    pub stopped: Option<Stopped>,
+    /// How much work it was.
+    pub tally: Tally,
+}
+
+/// Balances the set `nodes` (ascending) of a draft, which is then as the steps leave it.
+///
+/// ```
+/// # use htools::load::{merge, text};
+/// # use htools::model::{Draft, Mib};
+/// use htools::search::{BalanceOptions, balance};
+///
+/// # let data = std::fs::read("data/unbalanced-drbd.data")?;
+/// # let raw = text::parse_bytes(&data, "data/unbalanced-drbd.data")?;
+/// # let mut cluster = merge::merge(raw, &merge::MergeOptions::default())?;
+/// # merge::finish(&mut cluster, Mib::ZERO);
+/// let mut draft = Draft::from(cluster);
+/// let nodes = draft.all_nodes();
+/// let found = balance::run(&mut draft, &nodes, BalanceOptions::default());
+/// assert!(!found.steps.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn run(draft: &mut Draft, nodes: &[NodeIdx], options: BalanceOptions) -> Balancing {
+    let nobody = |_: &Balancer<'_>, _: &[Step]| Ok::<(), Infallible>(());
+    let Ok(found) = run_watched(draft, nodes, options, (&Deadline::never(), 0), nobody);
+    found
+}
+
+/// The same, as far as there is time once `least` steps are made. `observe` sees the state and
+/// the steps after each of them.
+///
+/// # Errors
+/// The first of `observe`.
+pub fn run_watched<E>(
+    draft: &mut Draft,
+    nodes: &[NodeIdx],
+    options: BalanceOptions,
+    (deadline, least): (&Deadline, usize),
+    mut observe: impl FnMut(&Balancer<'_>, &[Step]) -> Result<(), E>,
+) -> Result<Balancing, E> {
+    let mut balancer = Balancer::new(draft, nodes, options);
+    let (mut steps, mut stopped) = (Vec::new(), None);
+    let to_gain = !balancer.is_balanced();
+    // a search that ends by itself is complete, whatever the time
+    while to_gain && balancer.may_continue() && options.max_length != steps.len() as i64 {
+        stopped = deadline.reached().filter(|_| steps.len() >= least);
+        if stopped.is_some() {
+            break;
+        }
+        let Some(step) = balancer.next_step() else { break };
+        steps.push(step);
+        observe(&balancer, &steps)?;
+    }
+    Ok(Balancing { steps, last: balancer.components(), stopped, tally: balancer.tally() })
+}
+
+/// Balances the worst group of a draft that can be improved; nothing if none can.
+pub fn worst(draft: &mut Draft, options: BalanceOptions) -> Option<(GroupIdx, Balancing)> {
+    let group = |group: GroupIdx| {
+        let nodes = draft.nodes_of(group);
+        (group, Outset::of(draft, nodes), nodes.to_vec())
+    };
+    let mut groups: Vec<_> = draft.groups_with_nodes().into_iter().map(group).collect();
+    groups.retain(|(_, outset, _)| !outset.is_balanced(options.min_score));
+    groups.sort_by(|a, b| a.1.worst_first(&b.1));
+    groups.into_iter().find_map(|(group, _, nodes)| {
+        let found = run(draft, &nodes, options);
+        (!found.steps.is_empty()).then_some((group, found))
+    })
+}
+
+/// Balances every group of a draft, as many at a time as there are threads: no step of one
+/// changes what another one sees.
+pub fn all(draft: &mut Draft, options: BalanceOptions) -> Vec<(GroupIdx, Balancing)> {
+    all_until(draft, options, &Deadline::never())
+}
+
+/// The same, as far as there is time.
+pub fn all_until(
+    draft: &mut Draft,
+    options: BalanceOptions,
+    deadline: &Deadline,
+) -> Vec<(GroupIdx, Balancing)> {
+    let start: &Cluster = draft;
+    let one = |own: &mut Option<Draft>, group: &GroupIdx| {
+        let own = own.get_or_insert_with(|| Draft::of(start));
+        let nobody = |_: &Balancer<'_>, _: &[Step]| Ok::<(), Infallible>(());
+        let Ok(found) = run_watched(own, start.nodes_of(*group), options, (deadline, 0), nobody);
+        (*group, found)
+    };
+    let found: Vec<(GroupIdx, Balancing)> =
+        start.groups_with_nodes().par_iter().map_init(|| None, one).collect();
+    for step in found.iter().flat_map(|(_, found)| &found.steps) {
+        let made = perform(draft, step.instance, step.mv, &options.rules);
+        made.expect("what is possible in a group does not depend on others");
+    }
+    found
+}

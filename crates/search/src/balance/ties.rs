@@ -1,0 +1,63 @@
+//! The best of very many moves that are alike: by what they make of their nodes,
+//! and then by where these stand.
+
+use foldhash::HashMap;
+
+use htools_model::score::batch::{Pattern, Scorer, Spot};
+use htools_model::score::zones::Zones;
+
+/// A pattern, and the zones of its nodes.
+type ZoneKey = (u64, u64);
+
+/// Of spots whose nodes stand in the same zones, the one that is first in order.
+struct Firsts(HashMap<ZoneKey, u32>);
+
+impl Firsts {
+    fn of<O: Ord>(spots: &[(Spot, O)], zones: &Zones) -> Firsts {
+        let zone = |row: u32| if row == Spot::NO_ROW { 0 } else { u64::from(zones.of_row(row as usize)) + 1 };
+        let mut firsts: HashMap<ZoneKey, u32> = HashMap::default();
+        // neighbours are often equal
+        let mut last: Option<(ZoneKey, usize)> = None;
+        for (at, (spot, order)) in spots.iter().enumerate() {
+            let rows = spot.rows;
+            let key =
+                ((u64::from(spot.pattern) << 32) | zone(rows[0]), (zone(rows[1]) << 32) | zone(rows[2]));
+            if last.is_some_and(|(last, first)| last == key && spots[first].1 < *order) {
+                continue;
+            }
+            let first = firsts.entry(key).or_insert(at as u32);
+            if *order < spots[*first as usize].1 {
+                *first = at as u32;
+            }
+            last = Some((key, *first as usize));
+        }
+        Firsts(firsts)
+    }
+
+    fn spots<O>(&self, spots: &[(Spot, O)]) -> Vec<Spot> {
+        self.0.values().map(|at| spots[*at as usize].0).collect()
+    }
+}
+
+/// From spots with their order, those that can have the smallest score and be the first
+/// with it, by position; all of them, if nothing can be said.
+pub(super) fn contenders<O: Ord>(
+    scorer: &Scorer<'_>,
+    patterns: &[Pattern],
+    spots: &[(Spot, O)],
+) -> Vec<usize> {
+    let firsts = || {
+        let mut examples: Vec<Option<Spot>> = vec![None; patterns.len()];
+        spots.iter().for_each(|(spot, _)| examples[spot.pattern as usize] = Some(*spot));
+        let examples: Vec<Spot> = examples.into_iter().flatten().collect();
+        let examples = scorer.replaced_at(patterns, &examples);
+        let mut cuts = scorer.cuts_by_sum(&examples)?;
+        let firsts = Firsts::of(spots, &cuts.zones());
+        scorer.cut_by_squares(&mut cuts, &examples, &scorer.replaced_at(patterns, &firsts.spots(spots)))?;
+        Some(Firsts::of(spots, &cuts.zones()))
+    };
+    match firsts() {
+        Some(Firsts(firsts)) => firsts.into_values().map(|at| at as usize).collect(),
+        None => (0..spots.len()).collect(),
+    }
+}

@@ -1,0 +1,321 @@
+//! A cluster while it is being filled.
+
+use std::cell::{Cell, OnceCell};
+use std::sync::Arc;
+
+use super::emptying::Shelves;
+use super::loss::{FloorArrival, Pooled, is_simple, losses_are_borne};
+use super::size::Thresholds;
+use super::{FillSettings, FillWatch, Filled, Size, reach};
+use crate::place::floor::Floor;
+use crate::place::offers::Offers;
+use crate::place::shelf::Shelf;
+use crate::place::{Conditions, PlaceSearch, Targets, plain};
+use crate::{Stopped, place};
+use htools_model::redundancy::global::{Before, Guard, NodePool, Scope, is_redundant, is_surely_lost};
+use htools_model::score::PairUpdate;
+use htools_model::{
+    Class, Cluster, Draft, FailCounts, FailKind, Instance, InstanceIdx, Ledger, Mib, NodeIdx, Place,
+};
+
+/// An instance that was placed, and how its nodes were before.
+struct Placed {
+    size: Size,
+    place: Place,
+    before: (Ledger, Option<Ledger>),
+    pool: Option<Before>,
+}
+
+/// A cluster that is being filled.
+pub(super) struct Filling<'a> {
+    base: &'a Cluster,
+    nodes: Vec<NodeIdx>,
+    settings: FillSettings,
+    targets: &'a Targets,
+    /// What has to stay redundant, if anything.
+    scope: Option<Arc<Scope>>,
+    floor: Floor<'a>,
+    placed: Vec<Placed>,
+    /// Follows redundancy, if all instances are on shared storage.
+    pool: Option<NodePool>,
+    /// Whether the state is redundant, if that has been asked.
+    redundant: Option<bool>,
+    /// Scores are not numbers: ties depend on the order of all places.
+    unordered: bool,
+    /// The loss of nodes can be followed on the floor.
+    simple: bool,
+    shelves: Shelves,
+    watch: &'a FillWatch<'a>,
+    /// What has ended the search.
+    stopped: Cell<Option<Stopped>>,
+}
+
+impl<'a> Filling<'a> {
+    pub fn new(
+        base: &'a Cluster,
+        settings: FillSettings,
+        scope: Option<Scope>,
+        targets: &'a Targets,
+        size: Size,
+        watch: &'a FillWatch<'a>,
+    ) -> Filling<'a> {
+        let nodes = base.all_nodes();
+        let floor = Floor::new(base, &nodes, targets, &size.instance(&settings, 0));
+        let shared = Class::of(settings.template) == Class::Relocate;
+        let pool = scope.as_ref().filter(|_| shared).and_then(|scope| NodePool::of(base, &nodes, scope));
+        let unordered = settings.template.has_secondary()
+            && PairUpdate::of(&floor.board).score(floor.board.weights(), 0).is_nan();
+        let simple = pool.is_some() && is_simple(base, &floor);
+        Filling {
+            base,
+            nodes,
+            settings,
+            simple,
+            shelves: Shelves::default(),
+            targets,
+            scope: scope.map(Arc::new),
+            floor,
+            placed: Vec::new(),
+            pool,
+            redundant: None,
+            unordered,
+            watch,
+            stopped: Cell::new(None),
+        }
+    }
+
+    /// What has ended the search, or does so now. What was found out since it was asked last means nothing
+    /// then.
+    pub fn stopped(&self) -> Option<Stopped> {
+        if self.stopped.get().is_none() {
+            self.stopped.set(self.watch.deadline.reached());
+        }
+        self.stopped.get()
+    }
+
+    /// Beyond which amounts every size is too large.
+    pub fn thresholds(&self) -> Thresholds {
+        Thresholds::of(self.base)
+    }
+
+    /// Instances placed so far.
+    pub fn added(&self) -> usize {
+        self.placed.len()
+    }
+
+    /// Whether placing can end redundancy, and whether that matters.
+    pub fn is_checked(&self) -> bool {
+        self.scope.is_some() && !self.settings.template.has_secondary()
+    }
+
+    /// The number of nodes.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Memory that all nodes have available.
+    pub fn memory_available(&self) -> Mib {
+        let ledgers = self.base.nodes.iter().zip(&self.floor.ledgers);
+        ledgers.map(|(node, ledger)| ledger.mem_available(&node.spec)).sum()
+    }
+
+    pub fn finish(self, failures: FailCounts) -> Filled {
+        let first = self.base.instances.len();
+        let added = (first..first + self.placed.len()).map(InstanceIdx::new).collect();
+        let cluster = cluster(self.base, &self.settings, &self.placed);
+        Filled { cluster, added, failures, stopped: self.stopped.get() }
+    }
+
+    /// Looks for a place for one more instance, under all conditions.
+    pub fn attempt(&mut self, size: Size) -> PlaceSearch {
+        let instance = size.instance(&self.settings, 0);
+        let scope = self.scope.clone();
+        self.find(&mut offers(&instance), scope.as_deref())
+    }
+
+    /// Places instances one by one until no more fits or `limit` are placed; says
+    /// why places were refused at the last attempt. If `checked`, each has to leave
+    /// the cluster redundant; if not, they may end as soon as it is certain that the cluster is
+    /// not redundant any more.
+    pub fn steps(&mut self, size: Size, mut limit: Option<i64>, checked: bool) -> FailCounts {
+        let instance = size.instance(&self.settings, 0);
+        let mut offers = offers(&instance);
+        let mut shelf = Shelf::new(&instance, false);
+        let scope = self.scope.clone().filter(|_| checked);
+        let first = self.placed.len();
+        loop {
+            let mut found = None;
+            if limit != Some(0) && self.stopped().is_none() {
+                found = self.best(&mut offers, &mut shelf, scope.as_deref());
+            }
+            // what was found while the search ended was not judged
+            let found = found.filter(|_| self.stopped().is_none());
+            let Some(place) = found else { return self.find(&mut offers, scope.as_deref()).failures };
+            self.place(size, &instance, place);
+            limit = limit.map(|n| n - 1);
+            let count = self.placed.len() - first;
+            let asked = count.is_power_of_two() && (self.pool.is_some() || count >= WORTH_A_LOOK);
+            let takes = size.memory >= Mib::ZERO && !checked;
+            if asked && takes && self.is_checked() && self.is_surely_lost() {
+                return FailCounts::default();
+            }
+        }
+    }
+
+    fn best(&mut self, offers: &mut Offers<'_>, shelf: &mut Shelf, scope: Option<&Scope>) -> Option<Place> {
+        if scope.is_some() || self.unordered {
+            return self.find(offers, scope).best.map(|b| b.1);
+        }
+        if matches!(self.targets, Targets::Singles(_)) {
+            return place::best_from(&self.floor, offers, shelf);
+        }
+        place::best_on(&self.floor, offers).map(|(_, place)| place)
+    }
+
+    /// The best place, and how often which refusals occur.
+    fn find(&mut self, offers: &mut Offers<'_>, scope: Option<&Scope>) -> PlaceSearch {
+        let Filling {
+            base,
+            nodes,
+            settings,
+            targets,
+            floor,
+            placed,
+            pool,
+            unordered,
+            simple,
+            watch,
+            shelves,
+            ..
+        } = self;
+        let state: OnceCell<Cluster> = OnceCell::new();
+        let state = || state.get_or_init(|| cluster(base, settings, placed));
+        let instance = offers.instance;
+        if *unordered {
+            let conditions = Conditions { ignore_soft_errors: false, redundancy: scope.cloned() };
+            return plain::find(state(), nodes, instance.into(), targets, &conditions);
+        }
+        let Some(scope) = scope else { return place::find_on(floor, offers, None) };
+        // what arrives makes that no better
+        if instance.mem >= Mib::ZERO && pool.as_mut().is_some_and(|pool| pool.holds() == Some(false)) {
+            return all_refused(place::count_on(floor, offers));
+        }
+        let deadline = watch.deadline;
+        let mut guard: Option<Guard<'_>> = None;
+        let mut pooled = pool.as_mut().map(|pool| Pooled::new(pool, shelves, floor, instance, *simple));
+        let mut holds = |place: &Place| {
+            if deadline.reached().is_some() {
+                // the first that is left is taken, and nobody asks for it
+                return true;
+            }
+            let instances = present(base, settings, placed, Some((place.placement.primary, instance)));
+            let verdict = pooled.as_mut().and_then(|pooled| pooled.verdict(place, &instances, deadline));
+            if let Some(verdict) = verdict {
+                return verdict;
+            }
+            let guard = guard.get_or_insert_with(|| Guard::new(state(), nodes, scope));
+            guard.holds_with(instance, place)
+        };
+        place::find_on(floor, offers, Some(&mut holds))
+    }
+
+    fn place(&mut self, size: Size, instance: &Instance, place: Place) {
+        let (p, s) = (place.placement.primary, place.placement.secondary);
+        let before = (self.floor.ledgers[p.get()], s.map(|s| self.floor.ledgers[s.get()]));
+        self.floor.place(instance, &place);
+        let pool = self.pool.as_mut().and_then(|pool| pool.arrive(p, instance.mem_in_use()));
+        self.placed.push(Placed { size, place, before, pool });
+        self.redundant = None;
+        (self.watch.placed)(self.placed.len());
+    }
+
+    /// Takes instances off again, until `count` are left.
+    pub fn back_to(&mut self, count: usize) {
+        while self.placed.len() > count {
+            let Some(Placed { size, place, before, pool }) = self.placed.pop() else { return };
+            let instance = size.instance(&self.settings, 0);
+            self.floor.take_back(&instance, place.placement, before);
+            if let (Some(all), Some(before)) = (&mut self.pool, pool) {
+                all.restore(place.placement.primary, before);
+            }
+            self.redundant = None;
+        }
+    }
+
+    /// Whether it is certain that some node could not be emptied, now and after more arrivals.
+    fn is_surely_lost(&mut self) -> bool {
+        let Filling { base, settings, placed, nodes, scope, pool, .. } = self;
+        match (pool, scope) {
+            (Some(pool), _) => pool.holds() == Some(false),
+            (None, Some(scope)) => is_surely_lost(&cluster(base, settings, placed), nodes, scope),
+            (None, None) => false,
+        }
+    }
+
+    /// Whether an instance of some smaller size could be placed, if a size shrinks for one reason only,
+    /// whatever that does to redundancy. False is certain.
+    pub fn could_fit(&self, size: Size, kind: FailKind) -> bool {
+        reach::could_fit(&self.floor, &self.settings, size, kind)
+    }
+
+    /// Whether every node could be emptied now.
+    pub fn is_redundant(&mut self) -> bool {
+        let Some(scope) = &self.scope else { return true };
+        if let Some(known) = self.redundant {
+            return known;
+        }
+        let Filling { base, settings, placed, floor, simple, pool, watch, shelves, .. } = self;
+        let verdict = pool.as_mut().and_then(|pool| match pool.holds() {
+            None if *simple => {
+                let instances = present(base, settings, placed, None);
+                let arrival = FloorArrival { floor, arrived: None };
+                Some(losses_are_borne(pool, &arrival, shelves, &instances, watch.deadline).survives)
+            }
+            verdict => verdict,
+        });
+        let verdict =
+            verdict.unwrap_or_else(|| is_redundant(&cluster(base, settings, placed), &self.nodes, scope));
+        self.redundant = Some(verdict);
+        verdict
+    }
+}
+
+/// Without a pool, a look at redundancy is dear; smaller batches are looked at in the end only.
+const WORTH_A_LOOK: usize = 16;
+
+/// A search in which every place that is possible was refused for the sake of redundancy.
+fn all_refused(search: PlaceSearch) -> PlaceSearch {
+    let PlaceSearch { successes, mut failures, .. } = search;
+    failures.add(FailKind::N1, successes);
+    PlaceSearch { best: None, successes: 0, failures }
+}
+
+/// Verdicts on one instance, place by place; soft limits count.
+fn offers(instance: &Instance) -> Offers<'_> {
+    Offers::new(instance, &Conditions::default())
+}
+
+/// The cluster with the instances that were placed.
+fn cluster(base: &Cluster, settings: &FillSettings, placed: &[Placed]) -> Cluster {
+    let mut cluster = Draft::of(base);
+    for (number, placed) in placed.iter().enumerate() {
+        cluster.adopt(&placed.size.instance(settings, number), &placed.place);
+    }
+    cluster.into_cluster()
+}
+
+/// So many of the primaries of a node, in the order in which they leave it: the newest first.
+fn present<'a>(
+    base: &'a Cluster,
+    settings: &'a FillSettings,
+    placed: &'a [Placed],
+    new: Option<(NodeIdx, &'a Instance)>,
+) -> impl Fn(NodeIdx, usize) -> Vec<Instance> + 'a {
+    move |node, most| {
+        let last = new.filter(|n| n.0 == node).map(|n| n.1.clone());
+        let added = placed.iter().rev().filter(|p| p.place.placement.primary == node);
+        let old = base.node(node).state.primaries.iter().rev().map(|i| base.instance(*i).clone());
+        let all = last.into_iter().chain(added.map(|p| p.size.instance(settings, 0))).chain(old);
+        all.take(most).collect()
+    }
+}

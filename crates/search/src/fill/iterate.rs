@@ -1,0 +1,57 @@
+//! Filling with one size.
+
+use super::Size;
+use super::filling::Filling;
+use htools_model::FailCounts;
+
+/// Instances placed between two looks at redundancy, once the first, large batch
+/// was too large.
+const SMALL_BATCH: i64 = 10;
+/// The least number of instances in a large batch.
+const LARGE_BATCH: i64 = 20;
+
+/// Places as many instances as fit, up to `limit`; says why places were refused at
+/// the last attempt.
+///
+/// As in Ganeti, redundancy is looked at after batches, and at single placements
+/// only where a batch would end it; the counts of refusals are those of the
+/// attempt that was made last, in a batch or not. With a secondary node, single
+/// placements are never looked at.
+pub(super) fn iterate(filling: &mut Filling<'_>, size: Size, limit: Option<i64>) -> FailCounts {
+    if !filling.is_checked() {
+        return filling.steps(size, limit, false);
+    }
+    let mut large = true;
+    let mut limit = limit;
+    loop {
+        let batch = if large { large_batch(filling, size) } else { SMALL_BATCH };
+        let before = filling.added();
+        let failures = filling.steps(size, Some(limit.map_or(batch, |l| l.min(batch))), false);
+        let redundant = filling.is_redundant();
+        if filling.stopped().is_some() {
+            if !redundant {
+                filling.back_to(before);
+            }
+            return failures;
+        }
+        if redundant {
+            let left = limit.map(|l| l - batch);
+            if left.is_some_and(|left| left <= 0) || filling.added() == before {
+                return failures;
+            }
+            limit = left;
+        } else {
+            filling.back_to(before);
+            if !large {
+                return filling.steps(size, limit, true);
+            }
+            large = false;
+        }
+    }
+}
+
+/// As many as leave room for the loss of one node, were all sizes equal.
+fn large_batch(filling: &Filling<'_>, size: Size) -> i64 {
+    let most = filling.memory_available().0.checked_div_euclid(size.memory.0).unwrap_or(0);
+    most.saturating_sub(filling.node_count() as i64).max(LARGE_BATCH)
+}

@@ -1,0 +1,274 @@
+//! How many more instances fit: filling a copy of the cluster, with one size
+//! (*standard*), or with sizes that shrink when nothing more fits (*tiered*).
+
+mod emptying;
+mod filling;
+mod iterate;
+pub mod loss;
+mod reach;
+mod size;
+mod tiered;
+
+pub use size::Size;
+
+use std::collections::BTreeSet;
+
+use super::place::{NoTargets, Targets};
+use super::{Deadline, Stopped};
+use filling::Filling;
+use htools_model::redundancy::global::{Departures, Scope, groups_at_risk_until};
+use htools_model::redundancy::n_plus_one::Failures;
+use htools_model::{
+    AllocPolicy, Cluster, DiskTemplate, FailCounts, FailKind, GroupIdx, InstanceIdx, NodeIdx,
+};
+use iterate::iterate;
+
+/// What is filled in, and what is tolerated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FillSettings {
+    /// How the disks of the new instances are stored.
+    pub template: DiskTemplate,
+    /// Their weight on the nodes' spindles.
+    pub spindle_use: i64,
+    /// Nodes and groups that are in trouble already are used all the same
+    /// (`--accept-existing-errors`).
+    pub accept_existing_errors: bool,
+    /// Groups in trouble are left out, and do not keep others from being used
+    /// (`--independent-groups`).
+    pub independent_groups: bool,
+    /// Whether every node has to stay expendable (not with
+    /// `--no-capacity-checks`).
+    pub capacity_checks: bool,
+}
+
+impl FillSettings {
+    /// The number of nodes that an instance needs.
+    pub fn required_nodes(&self) -> i64 {
+        if self.template.has_secondary() { 2 } else { 1 }
+    }
+}
+
+/// What a search heeds while it runs.
+pub struct FillWatch<'a> {
+    /// How long it may go on.
+    pub deadline: &'a Deadline,
+    /// Is told after each placement how many instances are in place.
+    pub placed: &'a (dyn Fn(usize) + Sync),
+}
+
+/// What a cluster looks like before it is filled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FillGround {
+    settings: FillSettings,
+    /// Online nodes that fail N+1.
+    pub bad_nodes: Vec<NodeIdx>,
+    /// Groups that could not lose each of their nodes.
+    pub bad_groups: Vec<GroupIdx>,
+    /// The places that are tried.
+    pub targets: Result<Targets, NoTargets>,
+    /// Nothing is tried: existing trouble, which leaves no group with a place, has to be mended first.
+    pub hopeless: bool,
+}
+
+/// A filled cluster.
+#[derive(Debug, Clone)]
+pub struct Filled {
+    /// The cluster with the new instances.
+    pub cluster: Cluster,
+    /// The new instances, in the order in which they were placed.
+    pub added: Vec<InstanceIdx>,
+    /// Why the last attempt failed; if a limit ended the run, why places were
+    /// refused to the last one.
+    pub failures: FailCounts,
+    /// What ended the search, when it could have gone on.
+    pub stopped: Option<Stopped>,
+}
+
+/// What has to stay redundant. hspace prints how many instances fit, so that nodes are emptied in the order of the
+/// reference.
+fn scope_of(settings: &FillSettings, exempt: BTreeSet<GroupIdx>) -> Scope {
+    Scope { departures: Departures::AsListed, online_only: settings.accept_existing_errors, exempt }
+}
+
+impl FillGround {
+    /// Surveys a cluster.
+    pub fn of(cluster: &Cluster, settings: FillSettings) -> FillGround {
+        FillGround::of_until(cluster, settings, &Deadline::never())
+    }
+
+    /// The same, without a look at the groups that are left when the time is over; nothing is placed then either.
+    pub fn of_until(cluster: &Cluster, settings: FillSettings, deadline: &Deadline) -> FillGround {
+        let bad_nodes = Failures::of(cluster, &cluster.all_nodes()).nodes;
+        let scope = scope_of(&settings, BTreeSet::new());
+        let bad_groups = groups_at_risk_until(cluster, &scope, &|| deadline.reached().is_some());
+        let unallocable: Vec<bool> =
+            cluster.groups.iter().map(|g| g.alloc_policy == AllocPolicy::Unallocable).collect();
+        let mut unusable = unallocable.clone();
+        if !settings.accept_existing_errors {
+            bad_nodes.iter().for_each(|n| unusable[cluster.node(*n).spec.group.get()] = true);
+        }
+        if settings.independent_groups {
+            bad_groups.iter().for_each(|g| unusable[g.get()] = true);
+        }
+        let some_group_left = settings.independent_groups && unusable.contains(&false);
+        let online_outside = |left_out: &[bool]| {
+            let nodes = cluster.nodes.iter().filter(|n| !n.spec.offline && !left_out[n.spec.group.get()]);
+            let nodes: Vec<NodeIdx> = nodes.map(|n| n.spec.idx).collect();
+            Targets::of(cluster, &nodes, settings.required_nodes())
+        };
+        let targets = online_outside(&unusable);
+        let kept_by_trouble = || targets.is_err() && online_outside(&unallocable).is_ok();
+        let hopeless = !settings.accept_existing_errors && !bad_nodes.is_empty() && !some_group_left
+            || kept_by_trouble();
+        FillGround { settings, bad_nodes, bad_groups, targets, hopeless }
+    }
+
+    /// What has to stay redundant.
+    fn scope(&self) -> Option<Scope> {
+        let s = &self.settings;
+        let exempt =
+            if s.independent_groups { self.bad_groups.iter().copied().collect() } else { BTreeSet::new() };
+        s.capacity_checks.then_some(scope_of(s, exempt))
+    }
+
+    fn filling<'a>(
+        &'a self,
+        cluster: &'a Cluster,
+        size: Size,
+        watch: &'a FillWatch<'a>,
+    ) -> Result<Filling<'a>, NoTargets> {
+        let targets = self.targets.as_ref().map_err(|e| *e)?;
+        Ok(Filling::new(cluster, self.settings, self.scope(), targets, size, watch))
+    }
+
+    /// Whether the policy of no group with places to try lists the disk template, so that no instance of any
+    /// size can be placed.
+    pub fn template_is_nowhere_allowed(&self, cluster: &Cluster) -> bool {
+        let allowed = |node: &NodeIdx| {
+            let policy = &cluster.group(cluster.node(*node).spec.group).policy;
+            policy.disk_templates.contains(&self.settings.template)
+        };
+        self.targets.as_ref().is_ok_and(|targets| !targets.primaries().iter().any(allowed))
+    }
+
+    /// Nothing, because existing trouble has to be mended first.
+    fn nothing(&self, cluster: &Cluster) -> Filled {
+        let failures = FailCounts::one(FailKind::N1);
+        Filled { cluster: cluster.clone(), added: Vec::new(), failures, stopped: None }
+    }
+
+    /// Nothing, because nothing is asked for.
+    fn untouched(&self, cluster: &Cluster) -> Filled {
+        let failures = FailCounts::default();
+        Filled { cluster: cluster.clone(), added: Vec::new(), failures, stopped: None }
+    }
+
+    /// Fills a cluster with instances of one size, up to `limit` of them.
+    ///
+    /// # Errors
+    /// If there is no place to try.
+    pub fn standard(&self, cluster: &Cluster, size: Size, limit: Option<i64>) -> Result<Filled, NoTargets> {
+        self.standard_until(cluster, size, limit, &unwatched(&Deadline::never()))
+    }
+
+    /// As [`standard`](Self::standard), or as far as it comes.
+    ///
+    /// # Errors
+    /// If there is no place to try.
+    pub fn standard_until(
+        &self,
+        cluster: &Cluster,
+        size: Size,
+        limit: Option<i64>,
+        watch: &FillWatch<'_>,
+    ) -> Result<Filled, NoTargets> {
+        if self.hopeless {
+            return Ok(self.nothing(cluster));
+        }
+        let mut filling = self.filling(cluster, size, watch)?;
+        let failures = iterate(&mut filling, size, limit);
+        Ok(filling.finish(failures))
+    }
+
+    /// Fills a cluster with instances of each of the given sizes, which shrink when
+    /// nothing more fits, up to `limit` of them.
+    ///
+    /// # Errors
+    /// If there is no place to try.
+    pub fn tiered(&self, cluster: &Cluster, sizes: &[Size], limit: Option<i64>) -> Result<Filled, NoTargets> {
+        self.tiered_until(cluster, sizes, limit, &unwatched(&Deadline::never()))
+    }
+
+    /// As [`tiered`](Self::tiered), or as far as it comes.
+    ///
+    /// # Errors
+    /// If there is no place to try.
+    pub fn tiered_until(
+        &self,
+        cluster: &Cluster,
+        sizes: &[Size],
+        limit: Option<i64>,
+        watch: &FillWatch<'_>,
+    ) -> Result<Filled, NoTargets> {
+        if self.hopeless {
+            return Ok(self.nothing(cluster));
+        }
+        // where nothing is asked for, it does not matter whether there is a place
+        let first = sizes.first().filter(|_| limit.is_none_or(|limit| limit > 0));
+        let Some(first) = first else { return Ok(self.untouched(cluster)) };
+        let mut filling = self.filling(cluster, *first, watch)?;
+        let barren = self.template_is_nowhere_allowed(cluster);
+        let mut failures = FailCounts::default();
+        for &size in sizes {
+            let added = filling.added() as i64;
+            let left = limit.map(|limit| limit - added);
+            if filling.stopped().is_some() || left.is_some_and(|left| left <= 0) {
+                break;
+            }
+            // where no smaller size can fit either, the first one says why
+            failures = match barren {
+                true => iterate(&mut filling, size, left),
+                false => tiered::fill(&mut filling, size, left),
+            };
+        }
+        Ok(filling.finish(failures))
+    }
+}
+
+/// Nobody looks on.
+fn unwatched(deadline: &Deadline) -> FillWatch<'_> {
+    FillWatch { deadline, placed: &|_| () }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use htools_testkit::cluster;
+
+    #[test]
+    fn preparations_end_with_the_time() {
+        let cluster = cluster(
+            &["a|9000|0|1000|9000|9000|9|N|u|1", "b|9000|0|9000|9000|9000|9|Y|u|1"],
+            &["i|8000|0|1|running|Y|a||ext|"],
+            &[],
+        );
+        let settings = FillSettings {
+            template: DiskTemplate::Ext,
+            spindle_use: 1,
+            accept_existing_errors: false,
+            independent_groups: true,
+            capacity_checks: true,
+        };
+        assert_eq!(FillGround::of(&cluster, settings).bad_groups, [GroupIdx::new(0)]);
+        let over = Deadline::new(Some(Duration::ZERO), Arc::default());
+        let ground = FillGround::of_until(&cluster, settings, &over);
+        assert!(ground.bad_groups.is_empty(), "no group is looked at any more");
+        let size = Size { memory: htools_model::Mib(1), disk: htools_model::Mib(1), vcpus: 1, spindles: 1 };
+        let watch = FillWatch { deadline: &over, placed: &|_| () };
+        let filled = ground.standard_until(&cluster, size, None, &watch).unwrap();
+        assert!(filled.stopped.is_some() && filled.added.is_empty());
+    }
+}

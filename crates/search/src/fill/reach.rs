@@ -1,0 +1,77 @@
+//! Whether shrinking a size for one reason can ever make it fit.
+//!
+//! A smaller instance meets the rules of a node at least as well as a larger one. Only policies ask for
+//! more, so that of the sizes that a range of a policy admits the smallest has the best chance: if no node
+//! takes any of these, no size between fits.
+
+use super::{FillSettings, Size};
+use crate::place::Targets;
+use crate::place::floor::Floor;
+use crate::place::kinds::NodeKind;
+use htools_model::{
+    DiskCheck, FailKind, Instance, InstancePolicy, InstanceSpec, Mib, Strictness, TagArrival,
+};
+
+/// Whether an instance could fit, if only what `kind` complains about is made smaller; false is certain.
+pub(super) fn could_fit(floor: &Floor<'_>, settings: &FillSettings, size: Size, kind: FailKind) -> bool {
+    let groups = floor.cluster.groups.len();
+    let (mut primaries, mut secondaries) = (vec![false; groups], vec![false; groups]);
+    if matches!(floor.targets, Targets::Singles(_)) {
+        secondaries.fill(true);
+    }
+    let Some(least) = size.least_shrunk(kind, 0) else { return false };
+    let least = least.instance(settings, 0);
+    for of in floor.usable_kinds() {
+        let of = floor.kinds.get(of);
+        let group = floor.cluster.node(of.sample).spec.group.get();
+        if !primaries[group] {
+            primaries[group] = takes_primary(floor, settings, size, kind, of);
+        }
+        if !secondaries[group] {
+            secondaries[group] = takes_secondary(floor, &least, of);
+        }
+        if primaries[group] && secondaries[group] {
+            return true;
+        }
+    }
+    false
+}
+
+fn takes_primary(
+    floor: &Floor<'_>,
+    settings: &FillSettings,
+    size: Size,
+    kind: FailKind,
+    of: &NodeKind,
+) -> bool {
+    let spec = &floor.cluster.node(of.sample).spec;
+    if spec.cpu_total < 0.0 {
+        // more is less there
+        return true;
+    }
+    let policy = &floor.cluster.group(spec.group).policy;
+    candidates(policy, size, kind).any(|size| {
+        let instance = size.instance(settings, 0);
+        let tags = TagArrival::default();
+        policy.accepts(&instance, spec.exclusive_storage).is_ok()
+            && of.ledger.add_primary(spec, &instance, 0, tags, Strictness::Strict).is_ok()
+    })
+}
+
+fn takes_secondary(floor: &Floor<'_>, instance: &Instance, of: &NodeKind) -> bool {
+    let spec = &floor.cluster.node(of.sample).spec;
+    of.ledger.add_secondary(spec, instance, Mib::ZERO, Strictness::Strict, DiskCheck::Needed).is_ok()
+}
+
+/// The sizes with the best chances: the smallest that each range of a policy admits, and the smallest of all.
+fn candidates(policy: &InstancePolicy, size: Size, kind: FailKind) -> impl Iterator<Item = Size> {
+    let amount = move |spec: &InstanceSpec| match kind {
+        FailKind::Mem => spec.memory.0,
+        FailKind::Disk => spec.disk_size.0,
+        FailKind::Cpu => spec.cpus,
+        _ => spec.spindle_use,
+    };
+    let least = policy.ranges.iter().map(move |range| amount(&range.min));
+    // some ranges do not look at it: spindles count on nodes with exclusive storage only
+    least.chain([0]).filter_map(move |least| size.least_shrunk(kind, least))
+}

@@ -1,0 +1,135 @@
+//! Instances that a plan moves twice: one move instead of two.
+//!
+//! Step by step the best move is not always the shortest way: what went from A to B goes on
+//! to C when there is room. The plan then gets along without the stop at B, if every step
+//! between the two moves is still possible and still gains.
+
+use super::balance::{GroupBalanceOptions, MoveCandidate};
+use super::load::Loads;
+use super::place::put_back;
+use super::{Placing, Setting};
+use htools_model::{Cluster, Draft, InstanceIdx, Placement, Step};
+
+/// A plan so far, and the state to which it leads.
+#[derive(Debug, Clone)]
+pub(super) struct Course<'s> {
+    pub(super) steps: Vec<Step>,
+    pub(super) placing: Placing<'s>,
+    pub(super) loads: Loads,
+    pub(super) after: Draft,
+}
+
+/// Where an instance goes in a step.
+type Hop = (InstanceIdx, Placement);
+
+impl<'s> Course<'s> {
+    /// A plan without steps.
+    pub(super) fn begin(start: &Cluster, setting: &'s Setting, options: &GroupBalanceOptions) -> Course<'s> {
+        Course {
+            steps: Vec::new(),
+            placing: Placing::new(start, setting),
+            loads: Loads::of(start, options.loads),
+            after: Draft::of(start),
+        }
+    }
+
+    /// The same plan with one move in place of the last step and an earlier one of the same
+    /// instance; nothing if there is none, or if that cannot be.
+    pub(super) fn without_detour(
+        &self,
+        start: &Cluster,
+        setting: &'s Setting,
+        options: &GroupBalanceOptions,
+    ) -> Option<Course<'s>> {
+        let (last, earlier) = self.steps.split_last()?;
+        let instance = last.instance;
+        let first = earlier.iter().rposition(|step| step.instance == instance)?;
+        let target = last.groups(start).1;
+        let there_and_back = earlier[first].groups(start).0 == target;
+        let between: Vec<Hop> = earlier[first + 1..].iter().map(hop).collect();
+        let direct = Some(hop(last)).filter(|_| !there_and_back);
+        let from = Course::at(&self.steps[..first], start, setting, options)?;
+        // the order of the plan stays, if that can be
+        let late = from.clone().along(&between, direct, options);
+        let anew = || from.along_as_it_gains([&between[..], direct.as_slice()].concat(), options);
+        let course = late.or_else(anew)?;
+        let health = |course: &Course<'_>| course.placing.health(target);
+        (health(&course) <= health(self)).then_some(course)
+    }
+
+    /// The state after some steps of a plan.
+    fn at(
+        steps: &[Step],
+        start: &Cluster,
+        setting: &'s Setting,
+        options: &GroupBalanceOptions,
+    ) -> Option<Course<'s>> {
+        let mut after = Draft::of(start);
+        for step in steps {
+            put_back(&mut after, step.instance, step.to)?;
+        }
+        let (placing, loads) = (Placing::new(&after, setting), Loads::of(&after, options.loads));
+        Some(Course { steps: steps.to_vec(), placing, loads, after })
+    }
+
+    /// Goes on with some steps; a direct move comes when they cannot go on without it, or
+    /// in the end.
+    fn along(
+        mut self,
+        hops: &[Hop],
+        mut direct: Option<Hop>,
+        options: &GroupBalanceOptions,
+    ) -> Option<Course<'s>> {
+        for hop in hops {
+            if self.step(*hop, options).is_none() {
+                self.step(direct.take()?, options)?;
+                self.step(*hop, options)?;
+            }
+        }
+        if let Some(direct) = direct {
+            self.step(direct, options)?;
+        }
+        Some(self)
+    }
+
+    /// Makes some steps in the order in which the plan would choose among them.
+    fn along_as_it_gains(mut self, mut hops: Vec<Hop>, options: &GroupBalanceOptions) -> Option<Course<'s>> {
+        while !hops.is_empty() {
+            let outlook = self.loads.outlook();
+            let rank = |(at, (instance, to)): (usize, &Hop)| {
+                let target = self.after.node(to.primary).spec.group;
+                // the moves of one instance keep their order
+                let is_first = hops[..at].iter().all(|(earlier, _)| earlier != instance);
+                let gain = outlook.gain(&self.loads, *instance, target)
+                    - options.cost(self.after.instance(*instance));
+                is_first.then(|| (MoveCandidate::new(&self.after, *instance, target, gain), at))
+            };
+            let mut order: Vec<(MoveCandidate, usize)> = hops.iter().enumerate().filter_map(rank).collect();
+            order.sort_unstable_by(|a, b| b.cmp(a));
+            let made = order.into_iter().find(|(_, at)| self.step(hops[*at], options).is_some());
+            hops.remove(made?.1);
+        }
+        Some(self)
+    }
+
+    /// Makes a step, if it is possible and gains.
+    fn step(&mut self, (instance, to): Hop, options: &GroupBalanceOptions) -> Option<()> {
+        let before = self.loads.score();
+        let mut loads = self.loads.clone();
+        loads.relocate(instance, self.after.node(to.primary).spec.group);
+        let score = loads.score();
+        let cost = options.cost(self.after.instance(instance));
+        if !(before > options.min_score) || !options.is_worth(before - score - cost) {
+            return None;
+        }
+        let step = self.placing.put(&mut self.after, instance, to)?;
+        self.placing.refresh(&self.after, step.groups(&self.after).0);
+        self.loads = loads;
+        self.steps.push(Step { score, ..step });
+        Some(())
+    }
+}
+
+fn hop(step: &Step) -> Hop {
+    (step.instance, step.to)
+}

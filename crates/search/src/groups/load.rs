@@ -1,0 +1,236 @@
+//! The load of groups, and how evenly it is spread.
+
+use smallvec::SmallVec;
+
+use htools_model::{Cluster, GroupIdx, Instance, InstanceIdx};
+
+/// Where loads are from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LoadSource {
+    /// Nothing was measured: virtual CPUs, memory and disk in use.
+    #[default]
+    InUse,
+    /// Measured.
+    Measured,
+}
+
+/// What load is of.
+pub const KINDS: [&str; 4] = ["cpu", "memory", "disk", "network"];
+
+/// One number for each of [`KINDS`].
+pub type Shares = [f64; KINDS.len()];
+
+/// The loads of the groups over what they have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loads {
+    source: LoadSource,
+    /// By group: what its online nodes have.
+    capacity: Vec<Shares>,
+    /// By instance: what it puts on the group of its nodes.
+    demands: Vec<Shares>,
+    /// By instance: its group, by the primary node.
+    homes: Vec<GroupIdx>,
+    /// By group.
+    sums: Vec<Shares>,
+    /// Of all groups together.
+    mean: Shares,
+}
+
+/// What an instance puts on its group. Disks of a DRBD instance count twice, as on nodes.
+fn demand(instance: &Instance, source: LoadSource) -> Shares {
+    if instance.forthcoming {
+        return Shares::default();
+    }
+    let copies = instance.nodes().count() as f64;
+    match source {
+        LoadSource::Measured => {
+            let util = instance.util;
+            [util.cpu, util.mem, util.disk * copies, util.net]
+        }
+        LoadSource::InUse => {
+            let disk = instance.local_disk().as_f64() * copies;
+            [instance.vcpus_in_use() as f64, instance.mem_in_use().as_f64(), disk, 0.0]
+        }
+    }
+}
+
+fn capacity(cluster: &Cluster, group: GroupIdx) -> Shares {
+    let nodes = cluster.nodes_of(group).iter().map(|n| cluster.node(*n));
+    let online = nodes.filter(|node| !node.spec.offline);
+    online.fold(Shares::default(), |sum, node| {
+        let spec = &node.spec;
+        let more = [spec.cpu_total * spec.cpu_speed, spec.mem_total, spec.disk_total, 1.0];
+        std::array::from_fn(|k| sum[k] + more[k])
+    })
+}
+
+impl Loads {
+    /// The loads of a cluster.
+    pub fn of(cluster: &Cluster, source: LoadSource) -> Loads {
+        let demands: Vec<Shares> = cluster.instances.iter().map(|i| demand(i, source)).collect();
+        let homes: Vec<GroupIdx> =
+            cluster.instances.iter().map(|i| cluster.node(i.primary).spec.group).collect();
+        let capacity: Vec<Shares> = cluster.groups.iter().map(|g| capacity(cluster, g.idx)).collect();
+        let total = |shares: &[Shares], k: usize| shares.iter().map(|s| s[k]).sum::<f64>();
+        let mean = std::array::from_fn(|k| total(&demands, k) / total(&capacity, k));
+        let mut loads = Loads { source, capacity, demands, homes, sums: Vec::new(), mean };
+        loads.sums = (0..loads.capacity.len()).map(|g| loads.sum(GroupIdx::new(g))).collect();
+        loads
+    }
+
+    /// Where the loads are from.
+    pub fn source(&self) -> LoadSource {
+        self.source
+    }
+
+    /// Adds the instances of a group up, always in the same order.
+    fn sum(&self, group: GroupIdx) -> Shares {
+        let there = self.homes.iter().zip(&self.demands).filter(|(home, _)| **home == group);
+        there.fold(Shares::default(), |sum, (_, demand)| std::array::from_fn(|k| sum[k] + demand[k]))
+    }
+
+    /// The load of a group over what it has, and over the same of the cluster: 1 is what
+    /// every group would have. Nothing where the group has nothing of the kind, or nobody
+    /// uses any.
+    pub fn relative(&self, group: GroupIdx) -> [Option<f64>; KINDS.len()] {
+        std::array::from_fn(|k| self.relative_at(group, k, self.sums[group.get()][k]))
+    }
+
+    fn relative_at(&self, group: GroupIdx, k: usize, sum: f64) -> Option<f64> {
+        let value = sum / self.capacity[group.get()][k] / self.mean[k];
+        value.is_finite().then_some(value)
+    }
+
+    /// The imbalance: for each kind the standard deviation of the groups' relative loads,
+    /// in per cent, added up.
+    pub fn score(&self) -> f64 {
+        self.components().iter().sum()
+    }
+
+    /// The parts of the score.
+    pub fn components(&self) -> Shares {
+        std::array::from_fn(|k| {
+            let groups = (0..self.sums.len()).map(GroupIdx::new);
+            let values: Vec<f64> =
+                groups.filter_map(|g| self.relative_at(g, k, self.sums[g.get()][k])).collect();
+            let n = values.len() as f64;
+            if values.is_empty() {
+                return 0.0;
+            }
+            let mean = values.iter().sum::<f64>() / n;
+            let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / n;
+            100.0 * variance.sqrt()
+        })
+    }
+
+    /// Moves an instance.
+    pub fn relocate(&mut self, instance: InstanceIdx, to: GroupIdx) {
+        let from = std::mem::replace(&mut self.homes[instance.get()], to);
+        for group in [from, to] {
+            self.sums[group.get()] = self.sum(group);
+        }
+    }
+
+    /// The group of an instance.
+    pub fn home(&self, instance: InstanceIdx) -> GroupIdx {
+        self.homes[instance.get()]
+    }
+
+    /// Moves an instance, with sums that are carried along: rounding adds up until they are
+    /// [refreshed](Loads::refresh).
+    pub(super) fn shift(&mut self, instance: InstanceIdx, to: GroupIdx) {
+        let from = std::mem::replace(&mut self.homes[instance.get()], to);
+        for k in 0..KINDS.len() {
+            let demand = self.demands[instance.get()][k];
+            self.sums[from.get()][k] -= demand;
+            self.sums[to.get()][k] += demand;
+        }
+    }
+
+    /// Adds all groups up anew.
+    pub(super) fn refresh(&mut self) {
+        self.sums = (0..self.capacity.len()).map(|g| self.sum(GroupIdx::new(g))).collect();
+    }
+
+    /// What it takes to tell quickly what moves would change.
+    pub fn outlook(&self) -> LoadState {
+        let moments = std::array::from_fn(|k| {
+            let groups = (0..self.sums.len()).map(GroupIdx::new);
+            let values = groups.filter_map(|g| self.relative_at(g, k, self.sums[g.get()][k]));
+            // around 1, so that little is lost
+            values.fold(LoadMoments::default(), |m, v| m.with(v - 1.0, 1.0))
+        });
+        LoadState { moments, score: self.score() }
+    }
+}
+
+/// Sums over some values.
+#[derive(Debug, Clone, Copy, Default)]
+struct LoadMoments {
+    n: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl LoadMoments {
+    fn with(self, value: f64, n: f64) -> LoadMoments {
+        LoadMoments { n: self.n + n, sum: self.sum + value, squares: self.squares + value * value }
+    }
+
+    fn replaced(self, old: f64, new: f64) -> LoadMoments {
+        let squares = self.squares - old * old + new * new;
+        LoadMoments { n: self.n, sum: self.sum - old + new, squares }
+    }
+
+    fn deviation(self) -> f64 {
+        if self.n == 0.0 {
+            return 0.0;
+        }
+        let mean = self.sum / self.n;
+        100.0 * (self.squares / self.n - mean * mean).max(0.0).sqrt()
+    }
+}
+
+/// A state of some loads, ready to answer what moves would change.
+#[derive(Debug, Clone)]
+pub struct LoadState {
+    moments: [LoadMoments; KINDS.len()],
+    /// The score of the state.
+    pub score: f64,
+}
+
+impl LoadState {
+    /// What a move of an instance to a group takes off the score, but for the last digits. The loads are those that
+    /// the state is of.
+    pub fn gain(&self, loads: &Loads, instance: InstanceIdx, to: GroupIdx) -> f64 {
+        self.score - self.after(loads, &[(instance, to)])
+    }
+
+    /// The score once some instances, each of them once, are in other groups.
+    pub fn after(&self, loads: &Loads, moves: &[(InstanceIdx, GroupIdx)]) -> f64 {
+        let mut touched: SmallVec<[(GroupIdx, Shares); 4]> = SmallVec::new();
+        for (instance, to) in moves {
+            let demand = &loads.demands[instance.get()];
+            for (group, sign) in [(loads.home(*instance), -1.0), (*to, 1.0)] {
+                let more = demand.map(|demand| sign * demand);
+                match touched.iter_mut().find(|(other, _)| *other == group) {
+                    Some((_, sums)) => (0..KINDS.len()).for_each(|k| sums[k] += more[k]),
+                    None => touched.push((group, more)),
+                }
+            }
+        }
+        let mut score = 0.0;
+        for k in 0..KINDS.len() {
+            let mut moments = self.moments[k];
+            for (group, more) in &touched {
+                let sum = loads.sums[group.get()][k];
+                let value = |sum| loads.relative_at(*group, k, sum);
+                if let (Some(old), Some(new)) = (value(sum), value(sum + more[k])) {
+                    moments = moments.replaced(old - 1.0, new - 1.0);
+                }
+            }
+            score += moments.deviation();
+        }
+        score
+    }
+}

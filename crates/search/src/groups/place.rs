@@ -1,0 +1,288 @@
+//! The best place in other groups.
+
+use std::collections::HashMap;
+
+use super::health::{Condition, Health};
+use super::stage::PlaceStage;
+use super::{Setting, Why, reach};
+use crate::moves::{MoveRules, Trial};
+use crate::place;
+use crate::place::floor::Floor;
+use crate::place::offers::Offers;
+use crate::place::{Conditions, Fit, PlaceMetric, PlaceSearch, Targets};
+use crate::why::{GroupBar, GroupWhy, Hurdle, Nearest, places};
+use htools_model::redundancy::global::Guard;
+use htools_model::score::PairUpdate;
+use htools_model::{
+    AllocPolicy, Cluster, Concession, Draft, GroupIdx, Instance, InstanceIdx, Move, NodeIdx, Place,
+    Placement, Step,
+};
+
+/// Places instances of one group in others, one after the other.
+#[derive(Debug, Clone)]
+pub struct Placing<'s> {
+    setting: &'s Setting,
+    nodes: Vec<NodeIdx>,
+    health: Vec<Health>,
+}
+
+impl<'s> Placing<'s> {
+    /// Prepares to move instances on a cluster.
+    pub fn new(cluster: &Cluster, setting: &'s Setting) -> Placing<'s> {
+        Placing {
+            setting,
+            nodes: cluster.all_nodes(),
+            health: cluster.groups.iter().map(|g| setting.condition(cluster, g.idx).health()).collect(),
+        }
+    }
+
+    /// Looks at the health of a group anew.
+    pub fn refresh(&mut self, cluster: &Cluster, group: GroupIdx) {
+        self.health[group.get()] = self.setting.condition(cluster, group).health();
+    }
+
+    /// What is wrong in a group.
+    pub fn condition(&self, cluster: &Cluster, group: GroupIdx) -> Condition {
+        self.setting.condition(cluster, group)
+    }
+
+    /// The health of a group when it was last looked at.
+    pub fn health(&self, group: GroupIdx) -> Health {
+        self.health[group.get()]
+    }
+
+    /// Moves an instance to the best place in one of some groups: a preferred group before
+    /// one of last resort, then the smallest score of the whole cluster.
+    ///
+    /// # Errors
+    /// Why it stays; the cluster is then as before.
+    pub fn place(
+        &self,
+        cluster: &mut Draft,
+        idx: InstanceIdx,
+        among: impl Fn(GroupIdx) -> bool,
+    ) -> Result<Step, Why> {
+        self.place_on(cluster, &mut None, idx, among)
+    }
+
+    /// The same, with a stage that follows the cluster, if there is one.
+    pub(super) fn place_on(
+        &self,
+        cluster: &mut Draft,
+        stage: &mut Option<PlaceStage<'_>>,
+        idx: InstanceIdx,
+        among: impl Fn(GroupIdx) -> bool,
+    ) -> Result<Step, Why> {
+        if let Some(hold) = reach::hold(cluster, cluster.instance(idx)) {
+            return Err(Why::Held(hold));
+        }
+        let instance = cluster.instance(idx).clone();
+        let source = cluster.node(instance.primary).spec.group;
+        let mut bars = Vec::new();
+        let mut usable = Vec::new();
+        for group in cluster.groups.iter().map(|g| g.idx).filter(|g| *g != source && among(*g)) {
+            let (nodes, health) = (cluster.nodes_of(group), self.health[group.get()]);
+            match reach::targets(cluster, self.setting, &instance, group, nodes, health) {
+                Ok(nodes) => usable.push((group, nodes)),
+                Err(bar) => bars.push(GroupWhy::barred(group, bar)),
+            }
+        }
+        let start = cluster.mark();
+        take_out(cluster, &instance);
+        let follow = |cluster: &Cluster, stage: &mut Option<PlaceStage<'_>>| {
+            stage.iter_mut().for_each(|stage| stage.follow(cluster, &instance, instance.nodes()));
+        };
+        follow(cluster, stage);
+        match self.best(cluster, stage, &instance, &usable) {
+            Some((metric, place)) => {
+                let score = if let PlaceMetric::Score(score) = metric { score } else { 0.0 };
+                let step = crossing(cluster, &instance, place.placement, score);
+                settle(cluster, idx, &place);
+                let moved = |stage: &mut PlaceStage<'_>| stage.moved(cluster, &instance, step.from, step.to);
+                stage.iter_mut().for_each(moved);
+                Ok(step)
+            }
+            None => {
+                bars.extend(usable.iter().map(|(group, nodes)| refused(cluster, &instance, *group, nodes)));
+                bars.sort_by_key(|bar| bar.group);
+                cluster.back_to(start);
+                follow(cluster, stage);
+                Err(Why::NoPlace(bars))
+            }
+        }
+    }
+
+    /// Moves an instance to these nodes of another group, if all rules allow it; the cluster
+    /// is as before otherwise.
+    pub fn put(&self, cluster: &mut Draft, idx: InstanceIdx, to: Placement) -> Option<Step> {
+        let instance = cluster.instance(idx).clone();
+        let group = |n: NodeIdx| cluster.node(n).spec.group;
+        let target = group(to.primary);
+        if target == group(instance.primary) || reach::hold(cluster, &instance).is_some() {
+            return None;
+        }
+        let (members, health) = (cluster.nodes_of(target), self.health[target.get()]);
+        let usable = reach::targets(cluster, self.setting, &instance, target, members, health).ok()?;
+        if ![Some(to.primary), to.secondary].into_iter().flatten().all(|n| usable.contains(&n)) {
+            return None;
+        }
+        let start = cluster.mark();
+        take_out(cluster, &instance);
+        let fit = Fit::new(cluster, &instance, &Conditions::default());
+        let place = fit.at(to).ok();
+        let holds = |place: &Place| {
+            let scope = self.setting.redundancy.as_ref();
+            let members = cluster.nodes_of(target);
+            scope.is_none_or(|scope| Guard::new(cluster, members, scope).holds_with(&instance, place))
+        };
+        let Some(place) = place.filter(holds) else {
+            cluster.back_to(start);
+            return None;
+        };
+        let step = crossing(cluster, &instance, to, 0.0);
+        settle(cluster, idx, &place);
+        Some(step)
+    }
+
+    fn best(
+        &self,
+        cluster: &Cluster,
+        stage: &mut Option<PlaceStage<'_>>,
+        instance: &Instance,
+        usable: &[(GroupIdx, Vec<NodeIdx>)],
+    ) -> Option<(PlaceMetric, Place)> {
+        [AllocPolicy::Preferred, AllocPolicy::LastResort].into_iter().find_map(|policy| {
+            let of_policy = usable.iter().filter(|(g, _)| cluster.group(*g).alloc_policy == policy);
+            let mut nodes: Vec<NodeIdx> = of_policy.flat_map(|(_, nodes)| nodes).copied().collect();
+            nodes.sort_unstable();
+            let targets = Targets::of(cluster, &nodes, required(instance)).ok()?;
+            let quick = stage.as_mut().and_then(|stage| self.quick(cluster, stage, instance, &targets));
+            quick.unwrap_or_else(|| self.search(cluster, instance, &targets).best)
+        })
+    }
+
+    /// The best place, if the stage has a floor for the search, and if no node is less
+    /// expendable afterwards.
+    fn quick(
+        &self,
+        cluster: &Cluster,
+        stage: &mut PlaceStage<'_>,
+        instance: &Instance,
+        targets: &Targets,
+    ) -> Option<Option<(PlaceMetric, Place)>> {
+        let floor = stage.floor(cluster, instance, targets)?;
+        if has_no_order(floor) {
+            return None;
+        }
+        let best = place::best_on(floor, &mut Offers::new(instance, &Conditions::default()));
+        let holds = |(_, place): &(f64, Place)| {
+            let group = cluster.node(place.placement.primary).spec.group;
+            let guard = |scope| Guard::new(cluster, cluster.nodes_of(group), scope);
+            self.setting.redundancy.as_ref().is_none_or(|scope| guard(scope).holds_with(instance, place))
+        };
+        best.as_ref().is_none_or(holds).then(|| best.map(|(score, place)| (PlaceMetric::Score(score), place)))
+    }
+
+    /// Looks for the best place by the score of the whole cluster. Whether nodes stay
+    /// expendable is a question to their group alone.
+    fn search(&self, cluster: &Cluster, instance: &Instance, targets: &Targets) -> PlaceSearch {
+        let conditions = Conditions::default();
+        let floor = Floor::new(cluster, &self.nodes, targets, instance);
+        if has_no_order(&floor) {
+            let mut redundancy = self.setting.redundancy.clone();
+            let source = cluster.node(instance.primary).spec.group;
+            redundancy.iter_mut().for_each(|scope| {
+                scope.exempt.insert(source);
+            });
+            let conditions = Conditions { redundancy, ..conditions };
+            return place::find(cluster, &self.nodes, instance.into(), targets, &conditions);
+        }
+        let mut offers = Offers::new(instance, &conditions);
+        let Some(scope) = &self.setting.redundancy else {
+            return place::find_on(&floor, &mut offers, None);
+        };
+        let mut guards: HashMap<GroupIdx, Guard<'_>> = HashMap::new();
+        let mut holds = |place: &Place| {
+            let group = cluster.node(place.placement.primary).spec.group;
+            let guard = guards.entry(group);
+            let guard = guard.or_insert_with(|| Guard::new(cluster, cluster.nodes_of(group), scope));
+            guard.holds_with(instance, place)
+        };
+        // asking about one place is far cheaper than asking about the best of every node
+        let found = place::find_on(&floor, &mut offers, None);
+        match &found.best {
+            Some((_, place)) if !holds(place) => {
+                let mut offers = Offers::new(instance, &conditions);
+                place::find_on(&floor, &mut offers, Some(&mut holds))
+            }
+            _ => found,
+        }
+    }
+}
+
+/// Whether ties between scores, which are not numbers, depend on the order of all pairs.
+fn has_no_order(floor: &Floor<'_>) -> bool {
+    !matches!(floor.targets, Targets::Singles(_))
+        && PairUpdate::of(&floor.board).score(floor.board.weights(), 0).is_nan()
+}
+
+/// How an instance gets from where it is to two nodes of another group, or to one.
+///
+/// What is on external storage changes its node. A DRBD instance leaves an offline primary
+/// node first; then a node of the other group becomes its secondary, takes over, and the
+/// other node of that group becomes the secondary. So one of the two copies is always
+/// complete where it is.
+pub fn crossing(cluster: &Cluster, instance: &Instance, to: Placement, score: f64) -> Step {
+    let from = Placement { primary: instance.primary, secondary: instance.mirror() };
+    let mv = match from.secondary.and(to.secondary) {
+        Some(other) if cluster.node(from.primary).spec.offline => {
+            Move::FailoverAndReplaceBoth(to.primary, other)
+        }
+        Some(other) => Move::ReplaceBoth(to.primary, other),
+        None => Move::FailoverTo(to.primary),
+    };
+    Step { instance: instance.idx, mv, from, to, score, concession: Concession::None }
+}
+
+/// How many nodes an instance has.
+fn required(instance: &Instance) -> i64 {
+    if instance.template.has_secondary() { 2 } else { 1 }
+}
+
+/// Takes an instance off the numbers of its nodes.
+fn take_out(cluster: &mut Draft, instance: &Instance) {
+    let rules = MoveRules::default();
+    let trial = Trial::new(cluster, instance, &rules);
+    let mirror = instance.mirror().zip(trial.mirror_left().copied());
+    let left = [(instance.primary, *trial.primary_left())].into_iter().chain(mirror);
+    left.collect::<Vec<_>>().into_iter().for_each(|(node, ledger)| cluster.set_ledger(node, ledger));
+}
+
+/// Moves an instance to nodes of which it is known that it may be there.
+pub(super) fn put_back(cluster: &mut Draft, idx: InstanceIdx, to: Placement) -> Option<()> {
+    let instance = cluster.instance(idx).clone();
+    take_out(cluster, &instance);
+    let place = Fit::new(cluster, &instance, &Conditions::default()).at(to).ok()?;
+    settle(cluster, idx, &place);
+    Some(())
+}
+
+/// Enters an instance that was taken out where it goes.
+fn settle(cluster: &mut Draft, idx: InstanceIdx, place: &Place) {
+    let secondary = place.placement.secondary.zip(place.secondary);
+    let ledgers: Vec<_> = [(place.placement.primary, place.primary)].into_iter().chain(secondary).collect();
+    cluster.relocate(idx, place.placement, place.location_score, &ledgers);
+}
+
+/// What keeps the nodes of a group from taking an instance that was taken out.
+fn refused(cluster: &Cluster, instance: &Instance, group: GroupIdx, nodes: &[NodeIdx]) -> GroupWhy {
+    let Ok(targets) = Targets::of(cluster, nodes, required(instance)) else {
+        return GroupWhy::barred(group, GroupBar::Unreached);
+    };
+    let mut nearest = Nearest::default();
+    for (place, bar) in places(cluster, &targets, instance, &Conditions::default()) {
+        let Some(bar) = bar else { return GroupWhy::barred(group, GroupBar::Expendability) };
+        nearest.push(Hurdle::of_place(cluster, instance, place, bar));
+    }
+    GroupWhy { group, bar: None, places: nearest }
+}

@@ -1,0 +1,93 @@
+//! Which instances can leave their group, and which groups come into question for them.
+
+use super::Setting;
+use super::health::Health;
+use crate::moves::{MoveRules, Trial};
+use crate::why::{GroupBar, Hold};
+use htools_model::{AllocPolicy, Cluster, GroupIdx, Instance, NodeIdx, Rule, Strictness, TagArrival};
+
+/// Why an instance must stay in its group, if that has to do with itself.
+pub fn hold(cluster: &Cluster, instance: &Instance) -> Option<Hold> {
+    if cluster.denies_leaving(cluster.node(instance.primary).spec.group) {
+        return Some(Hold::Denied);
+    }
+    if let Some(why) = instance.immobile {
+        return Some(Hold::Immobile(why));
+    }
+    if instance.forthcoming {
+        return Some(Hold::Forthcoming);
+    }
+    if !instance.auto_balance {
+        return Some(Hold::NotAutoBalanced);
+    }
+    if instance.secondary.is_some() && instance.mirror().is_none() {
+        return Some(Hold::NominalSecondary);
+    }
+    no_failover(cluster, instance)
+}
+
+/// A DRBD instance on an offline node fails over to its secondary before anything else, by the
+/// rules of balancing: migration tags count for failovers, too.
+fn no_failover(cluster: &Cluster, instance: &Instance) -> Option<Hold> {
+    let mirror = cluster.node(instance.mirror()?);
+    let primary = &cluster.node(instance.primary).spec;
+    if !primary.offline {
+        return None;
+    }
+    if mirror.spec.offline {
+        return Some(Hold::NoOnlineNode);
+    }
+    if !primary.can_migrate_to(&mirror.spec) {
+        return Some(Hold::NoFailover(mirror.spec.idx, Rule::MigrationTags));
+    }
+    let trial = Trial::new(cluster, instance, &MoveRules::default());
+    let left = trial.mirror_left()?;
+    let tags = TagArrival::default();
+    let runs = left.add_primary(&mirror.spec, instance, instance.location_score, tags, Strictness::Forced);
+    runs.err().map(|rule| Hold::NoFailover(mirror.spec.idx, rule))
+}
+
+/// The node from which an instance migrates to another group.
+pub fn departs_from(cluster: &Cluster, instance: &Instance) -> NodeIdx {
+    let offline = cluster.node(instance.primary).spec.offline;
+    instance.mirror().filter(|_| offline).unwrap_or(instance.primary)
+}
+
+/// The nodes of a group on which an instance of another group may be placed.
+///
+/// # Errors
+/// What forbids the whole group.
+pub fn targets(
+    cluster: &Cluster,
+    setting: &Setting,
+    instance: &Instance,
+    group: GroupIdx,
+    nodes: &[NodeIdx],
+    health: Health,
+) -> Result<Vec<NodeIdx>, GroupBar> {
+    let there = cluster.group(group);
+    if there.denies_moves_between_groups() {
+        return Err(GroupBar::Denied);
+    }
+    if there.alloc_policy == AllocPolicy::Unallocable {
+        return Err(GroupBar::Unallocable);
+    }
+    if let Some(pool) = setting.storage.missing(group, instance.idx) {
+        return Err(GroupBar::Pool(pool));
+    }
+    GroupBar::networks(cluster, group, instance)?;
+    if health != Health::Healthy {
+        return Err(GroupBar::Health(health));
+    }
+    let needed = if instance.template.has_secondary() { 2 } else { 1 };
+    let online = |n: &&NodeIdx| !cluster.node(**n).spec.offline;
+    let usable = nodes.iter().filter(online).filter(|n| setting.storage.reaches(**n, instance.idx));
+    let usable: Vec<NodeIdx> = usable.copied().collect();
+    if usable.len() < needed {
+        return Err(GroupBar::Unreached);
+    }
+    let from = departs_from(cluster, instance);
+    let receives = |n: &NodeIdx| cluster.node(from).spec.can_migrate_to(&cluster.node(*n).spec);
+    let usable: Vec<NodeIdx> = usable.into_iter().filter(receives).collect();
+    if usable.len() < needed { Err(GroupBar::Migration(from)) } else { Ok(usable) }
+}

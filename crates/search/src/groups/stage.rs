@@ -1,0 +1,102 @@
+//! Floors that follow a cluster from which instances are moved, one after the other.
+
+use crate::place::Targets;
+use crate::place::floor::Floor;
+use htools_model::{Cluster, Instance, NodeIdx, Placement};
+
+/// All nodes as places, for instances on one node and on two.
+#[derive(Debug, Clone)]
+pub(super) struct Sites {
+    nodes: Vec<NodeIdx>,
+    singles: Targets,
+    pairs: Targets,
+}
+
+impl Sites {
+    /// All nodes of a cluster.
+    pub fn of(cluster: &Cluster) -> Sites {
+        let nodes = cluster.all_nodes();
+        Sites { singles: Targets::Singles(nodes.clone()), pairs: Targets::Pairs(nodes.clone()), nodes }
+    }
+}
+
+/// What a search for places in a cluster would form anew for each of its instances.
+pub(super) struct PlaceStage<'c> {
+    singles: Option<Floor<'c>>,
+    pairs: Option<Floor<'c>>,
+}
+
+impl<'c> PlaceStage<'c> {
+    /// The stage of a cluster as it is. What is moved afterwards is moved in a copy, which the
+    /// stage follows.
+    pub fn new(cluster: &'c Cluster, sites: &'c Sites) -> PlaceStage<'c> {
+        let floor = |targets, two: bool| {
+            let mut like = cluster.instances.iter().filter(|i| i.template.has_secondary() == two);
+            let plain = like.find(|i| is_plain(i))?;
+            Some(Floor::of_groups(cluster, &sites.nodes, targets, plain))
+        };
+        PlaceStage { singles: floor(&sites.singles, false), pairs: floor(&sites.pairs, true) }
+    }
+
+    /// The floor on which the best of some targets is looked for; nothing if it has to be made
+    /// for this search.
+    pub fn floor(&mut self, cluster: &Cluster, instance: &Instance, targets: &Targets) -> Option<&Floor<'c>> {
+        let floor = match targets {
+            Targets::Singles(_) => self.singles.as_mut(),
+            Targets::Pairs(_) => self.pairs.as_mut(),
+            Targets::Partners(..) => None,
+        };
+        let floor = floor.filter(|_| is_plain(instance))?;
+        let usable = by_groups(cluster, targets)?;
+        floor.usable = usable;
+        Some(floor)
+    }
+
+    /// Takes over the numbers of nodes on which an instance is, or was.
+    pub fn follow(&mut self, now: &Cluster, instance: &Instance, nodes: impl Iterator<Item = NodeIdx>) {
+        for node in nodes {
+            for floor in self.floors() {
+                floor.replace(instance, node, now.node(node).state.ledger);
+            }
+        }
+    }
+
+    /// Takes over that an instance has gone from one place to another.
+    pub fn moved(&mut self, now: &Cluster, instance: &Instance, from: Placement, to: Placement) {
+        let (left, there) = (&now.node(from.primary).spec, &now.node(to.primary).spec);
+        for floor in self.floors() {
+            floor.board.commit(&[], instance, Some(left), there);
+            for at in [from, to] {
+                if let Some(secondary) = at.secondary {
+                    let amount = now.node(secondary).state.peers.get(at.primary);
+                    floor.set_backing(at.primary, secondary, amount);
+                }
+            }
+        }
+        let nodes = [from, to].into_iter().flat_map(|at| [Some(at.primary), at.secondary]);
+        self.follow(now, instance, nodes.flatten());
+    }
+
+    fn floors(&mut self) -> impl Iterator<Item = &mut Floor<'c>> {
+        self.singles.iter_mut().chain(&mut self.pairs)
+    }
+}
+
+/// Whether nodes are alike for an instance if their numbers are: no tag of it counts.
+fn is_plain(instance: &Instance) -> bool {
+    instance.exclusion_tags.is_empty() && instance.keys.is_empty() && instance.desired_locations.is_empty()
+}
+
+/// Which nodes are targets, if of each group all online nodes are, or none. Nodes that are alike
+/// would have to be told apart otherwise.
+fn by_groups(cluster: &Cluster, targets: &Targets) -> Option<Vec<bool>> {
+    let mut usable = vec![false; cluster.nodes.len()];
+    targets.primaries().iter().for_each(|node| usable[node.get()] = true);
+    let mut of_group: Vec<Option<bool>> = vec![None; cluster.groups.len()];
+    let mut online = cluster.nodes.iter().filter(|node| !node.spec.offline).map(|node| &node.spec);
+    let alike = online.all(|node| {
+        let tried = usable[node.idx.get()];
+        *of_group[node.group.get()].get_or_insert(tried) == tried
+    });
+    alike.then_some(usable)
+}

@@ -1,0 +1,69 @@
+//! What would become of the instances if nodes were lost together.
+
+use crate::why::{Hurdle, Nearest};
+use htools_model::redundancy::global::{self, Casualty, Obstacle};
+use htools_model::{Bar, Cluster, InstanceIdx, NodeIdx, Placement};
+
+/// The loss of some nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loss {
+    /// The nodes, ascending.
+    pub nodes: Vec<NodeIdx>,
+    /// The instances that run elsewhere afterwards.
+    pub placed: Vec<InstanceIdx>,
+    /// The instances that run nowhere, by index.
+    pub stranded: Vec<Stranded>,
+    /// The instances on other nodes that lose their secondary.
+    pub unmirrored: Vec<InstanceIdx>,
+}
+
+/// An instance that would run nowhere.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stranded {
+    /// The instance.
+    pub instance: InstanceIdx,
+    /// The nodes that came into question.
+    pub nearest: Nearest,
+}
+
+/// Works out what the loss of `nodes` would mean. Every group gets along by itself, as
+/// in the check whether each single node could be emptied.
+pub fn loss(cluster: &Cluster, nodes: &[NodeIdx]) -> Loss {
+    let mut nodes = nodes.to_vec();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let mut stranded = Vec::new();
+    for group in cluster.groups_with_nodes() {
+        let casualties = global::casualties(cluster, cluster.nodes_of(group), &nodes);
+        stranded.extend(casualties.into_iter().map(|casualty| explained(cluster, casualty)));
+    }
+    stranded.sort_by_key(|s: &Stranded| s.instance);
+    let on_lost = nodes.iter().flat_map(|n| cluster.node(*n).state.primaries.iter().copied());
+    let is_stranded = |i: &InstanceIdx| stranded.binary_search_by_key(i, |s| s.instance).is_ok();
+    let mut placed: Vec<InstanceIdx> = on_lost.filter(|i| !is_stranded(i)).collect();
+    placed.sort_unstable();
+    let is_lost = |n: NodeIdx| nodes.binary_search(&n).is_ok();
+    let unmirrored = cluster
+        .instances
+        .iter()
+        .filter(|i| !i.forthcoming && !is_lost(i.primary) && i.mirror().is_some_and(is_lost))
+        .map(|i| i.idx)
+        .collect();
+    Loss { nodes, placed, stranded, unmirrored }
+}
+
+fn explained(cluster: &Cluster, casualty: Casualty) -> Stranded {
+    let instance = cluster.instance(casualty.instance);
+    let mut nearest = Nearest::default();
+    for Obstacle { node, ledger, bar } in casualty.obstacles {
+        let place = match bar {
+            // the lost node itself, with the roles swapped
+            Bar::Secondary(_) => {
+                Placement { primary: instance.mirror().unwrap_or(node), secondary: Some(node) }
+            }
+            _ => Placement { primary: node, secondary: None },
+        };
+        nearest.push(Hurdle::new(cluster, instance, place, (node, &ledger), bar));
+    }
+    Stranded { instance: instance.idx, nearest }
+}

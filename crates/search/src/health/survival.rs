@@ -1,0 +1,280 @@
+//! Which nodes of a group cannot be lost together: every combination of up to so many, the worst first.
+//!
+//! Instances whose disks are lost with the nodes (both nodes of a DRBD instance, the node of one on local
+//! storage) are told apart from those that have their disks and find no place; only the latter mean
+//! that a combination is not survived, for no other placement keeps the former from being lost.
+
+use std::cmp::{Ordering, Reverse};
+
+use rayon::prelude::*;
+
+use crate::{Deadline, Stopped};
+use htools_model::redundancy::global::{DataLoss, JointLoss, Tray};
+use htools_model::{Cluster, GroupIdx, InstanceIdx, Mib, NodeIdx};
+
+/// Most combinations that are examined in a group.
+const MOST: u64 = 2_000_000;
+
+/// What the loss of nodes of one group means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupSurvival {
+    /// The group.
+    pub group: GroupIdx,
+    /// Its online nodes.
+    pub online: usize,
+    /// By number of nodes lost, from one on.
+    pub sizes: Vec<SizeSurvival>,
+    /// The worst combinations, the worst first.
+    pub worst: Vec<JointFailure>,
+}
+
+/// What the loss of so many nodes at once means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SizeSurvival {
+    /// How many nodes are lost.
+    pub size: usize,
+    /// How many such combinations there are; `u64::MAX` stands for all numbers from there on.
+    pub combinations: u64,
+    /// How many of them were examined.
+    pub examined: u64,
+    /// Sums show that all of them are survived, examined or not.
+    pub is_proved: bool,
+    /// How many leave instances without a place.
+    pub failing: u64,
+    /// How many lose data.
+    pub losing: u64,
+}
+
+impl SizeSurvival {
+    /// Whether it is known of every combination what it means for places.
+    pub fn is_settled(&self) -> bool {
+        self.is_proved || self.examined == self.combinations
+    }
+}
+
+/// A combination of nodes whose loss does harm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JointFailure {
+    /// The nodes, ascending.
+    pub nodes: Vec<NodeIdx>,
+    /// Instances that have their disks and find no place.
+    pub homeless: Vec<InstanceIdx>,
+    /// Their memory.
+    pub homeless_mem: Mib,
+    /// Instances that lose their disks.
+    pub lost: DataLoss,
+}
+
+impl JointFailure {
+    /// The worse one first: more without a place, more memory of these, more that lose data; then fewer nodes, and the
+    /// order of nodes.
+    fn order(&self, other: &JointFailure) -> Ordering {
+        let key = |f: &JointFailure| Reverse((f.homeless.len(), f.homeless_mem, f.lost.count, f.lost.mem));
+        key(self)
+            .cmp(&key(other))
+            .then_with(|| self.nodes.len().cmp(&other.nodes.len()))
+            .then_with(|| self.nodes.cmp(&other.nodes))
+    }
+}
+
+/// What the loss of up to so many nodes of any group means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Survival {
+    /// How many nodes at most.
+    pub most: usize,
+    /// The groups with online nodes.
+    pub groups: Vec<GroupSurvival>,
+    /// What ended it early, if anything did.
+    pub stopped: Option<Stopped>,
+}
+
+impl Survival {
+    fn sizes(&self) -> impl Iterator<Item = &SizeSurvival> {
+        self.groups.iter().flat_map(|group| &group.sizes)
+    }
+
+    /// How many combinations leave instances without a place.
+    pub fn failing(&self) -> u64 {
+        self.sizes().map(|size| size.failing).sum()
+    }
+
+    /// How many combinations lose data.
+    pub fn losing(&self) -> u64 {
+        self.sizes().map(|size| size.losing).sum()
+    }
+
+    /// Whether nothing is left open.
+    pub fn is_settled(&self) -> bool {
+        self.sizes().all(SizeSurvival::is_settled)
+    }
+
+    /// Whether it is shown that every instance that has its disks finds a place, whichever nodes are lost.
+    pub fn is_shown(&self) -> bool {
+        self.is_settled() && self.failing() == 0
+    }
+}
+
+/// Finds out what the loss of up to `most` online nodes of any group means, and the `shown` worst combinations of each group.
+///
+/// Combinations are looked at by the number of nodes; where there are too many (2,000,000 a group), those of the nodes with the most memory in
+/// use. Offline nodes are lost already.
+pub fn survival(cluster: &Cluster, most: usize, shown: usize, deadline: &Deadline) -> Survival {
+    let mut stopped = None;
+    let groups = cluster
+        .groups_with_nodes()
+        .into_iter()
+        .map(|group| of_group(cluster, group, (most, shown), deadline, &mut stopped))
+        .filter(|group| group.online > 0)
+        .collect();
+    Survival { most, groups, stopped }
+}
+
+fn of_group(
+    cluster: &Cluster,
+    group: GroupIdx,
+    (most, shown): (usize, usize),
+    deadline: &Deadline,
+    stopped: &mut Option<Stopped>,
+) -> GroupSurvival {
+    let nodes = cluster.nodes_of(group);
+    let joint = JointLoss::of(cluster, nodes);
+    let mut online: Vec<NodeIdx> = nodes.iter().copied().filter(|n| !cluster.node(*n).spec.offline).collect();
+    online.sort_by_key(|n| (Reverse(cluster.node(*n).state.ledger.mem_instances), *n));
+    let mut survival = GroupSurvival { group, online: online.len(), sizes: Vec::new(), worst: Vec::new() };
+    let mut left = MOST;
+    for size in 1..=most.min(online.len()) {
+        let combinations = binomial(online.len(), size);
+        let among = (size..=online.len()).rev().find(|n| binomial(*n, size) <= left).unwrap_or(0);
+        let is_proved = joint.all_surely_fit(&online, size);
+        let search = ComboSearch { cluster, joint: &joint, online: &online[..among], size, shown, is_proved };
+        let found = search.run(deadline, stopped);
+        left -= found.examined;
+        survival.sizes.push(SizeSurvival {
+            size,
+            combinations,
+            examined: found.examined,
+            is_proved,
+            failing: found.failing,
+            losing: found.losing,
+        });
+        survival.worst.extend(found.worst);
+        trim(&mut survival.worst, shown);
+    }
+    survival
+}
+
+/// How many ways there are to choose `size` of `of`, as far as 64 bits go.
+fn binomial(of: usize, size: usize) -> u64 {
+    let mut ways: u128 = 1;
+    for at in 0..size.min(of - size.min(of)) {
+        ways = ways * (of - at) as u128 / (at + 1) as u128;
+        if ways > u128::from(u64::MAX) {
+            return u64::MAX;
+        }
+    }
+    if size > of { 0 } else { u64::try_from(ways).unwrap_or(u64::MAX) }
+}
+
+/// Keeps the worst ones, in order.
+fn trim(failures: &mut Vec<JointFailure>, most: usize) {
+    failures.sort_by(JointFailure::order);
+    failures.truncate(most);
+}
+
+/// The combinations of some size.
+struct ComboSearch<'a> {
+    cluster: &'a Cluster,
+    joint: &'a JointLoss<'a>,
+    /// The nodes that are combined.
+    online: &'a [NodeIdx],
+    size: usize,
+    /// How many of the worst are kept.
+    shown: usize,
+    /// Nothing has to be simulated.
+    is_proved: bool,
+}
+
+/// What some combinations mean.
+#[derive(Debug, Default)]
+struct ComboTally {
+    examined: u64,
+    failing: u64,
+    losing: u64,
+    worst: Vec<JointFailure>,
+    stopped: Option<Stopped>,
+}
+
+impl ComboSearch<'_> {
+    fn run(&self, deadline: &Deadline, stopped: &mut Option<Stopped>) -> ComboTally {
+        // by the last node of a combination, so that all of the first few nodes are looked at before any other
+        let parts: Vec<ComboTally> = (self.size.saturating_sub(1)..self.online.len())
+            .into_par_iter()
+            .map(|last| self.ending_with(last, deadline))
+            .collect();
+        let mut all = ComboTally::default();
+        for part in parts {
+            all.examined += part.examined;
+            all.failing += part.failing;
+            all.losing += part.losing;
+            all.worst.extend(part.worst);
+            *stopped = stopped.or(part.stopped);
+        }
+        trim(&mut all.worst, self.shown);
+        all
+    }
+
+    fn ending_with(&self, last: usize, deadline: &Deadline) -> ComboTally {
+        let mut found = ComboTally::default();
+        let mut tray = Tray::default();
+        // positions in ascending order
+        let mut chosen: Vec<usize> = (0..self.size - 1).chain([last]).collect();
+        loop {
+            if found.examined.is_multiple_of(64) {
+                found.stopped = deadline.reached();
+                if found.stopped.is_some() {
+                    break;
+                }
+            }
+            let mut lost: Vec<NodeIdx> = chosen.iter().map(|at| self.online[*at]).collect();
+            lost.sort_unstable();
+            self.examine(lost, &mut tray, &mut found);
+            if !advance(&mut chosen) {
+                break;
+            }
+        }
+        trim(&mut found.worst, self.shown);
+        found
+    }
+
+    fn examine(&self, nodes: Vec<NodeIdx>, tray: &mut Tray, found: &mut ComboTally) {
+        let lost = self.joint.data_loss(&nodes);
+        let fits = self.is_proved || self.joint.surely_fits(&nodes, tray);
+        let homeless = if fits { Vec::new() } else { self.joint.homeless(&nodes) };
+        found.examined += 1;
+        found.failing += u64::from(!homeless.is_empty());
+        found.losing += u64::from(lost.count > 0);
+        if homeless.is_empty() && lost.count == 0 {
+            return;
+        }
+        let homeless_mem = homeless.iter().map(|i| self.cluster.instance(*i).mem).sum();
+        found.worst.push(JointFailure { nodes, homeless, homeless_mem, lost });
+        if found.worst.len() > 2 * self.shown + 64 {
+            trim(&mut found.worst, self.shown);
+        }
+    }
+}
+
+/// The next combination with the same last position, if there is one.
+fn advance(chosen: &mut [usize]) -> bool {
+    let Some(fixed) = chosen.len().checked_sub(1) else { return false };
+    for at in 0..fixed {
+        if chosen[at] + 1 < chosen[at + 1] {
+            chosen[at] += 1;
+            for (before, position) in chosen[..at].iter_mut().enumerate() {
+                *position = before;
+            }
+            return true;
+        }
+    }
+    false
+}

@@ -1,0 +1,562 @@
+//! The moves of one instance, in the order in which they are tried, and what
+//! each does to the nodes it touches.
+
+mod ends;
+
+pub use ends::{Ends, MirrorEnds};
+
+use htools_model::score::Touched;
+use htools_model::{
+    Cluster, Concession, DiskCheck, Draft, Instance, InstanceIdx, Ledger, Mib, Mirroring, Move, NodeIdx,
+    NodeSpec, Placement, ReserveChange, Rule, Step, Strictness, TagArrival,
+};
+
+/// Which moves are allowed: the command line's restrictions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoveRules {
+    /// Moves that copy disks (`--no-disk-moves` clears it).
+    pub disk_moves: bool,
+    /// Moves that interrupt or migrate the instance (`--no-instance-moves`
+    /// clears it).
+    pub instance_moves: bool,
+    /// `--restricted-migration`: only leave offline nodes.
+    pub restricted_migration: bool,
+    /// `--ignore-soft-errors`: only the impossible is forbidden.
+    pub ignore_soft_errors: bool,
+}
+
+impl Default for MoveRules {
+    fn default() -> Self {
+        MoveRules {
+            disk_moves: true,
+            instance_moves: true,
+            restricted_migration: false,
+            ignore_soft_errors: false,
+        }
+    }
+}
+
+/// The kinds of move to a new node, in the order in which they are tried there.
+pub type TargetMove = fn(NodeIdx) -> Move;
+
+/// The moves that come into question for one instance.
+#[derive(Debug, Clone, Copy)]
+pub struct Repertoire {
+    /// Whether the roles may be swapped; tried first.
+    pub failover: bool,
+    /// The moves to each new node, in order.
+    pub to_target: &'static [TargetMove],
+}
+
+impl Repertoire {
+    /// The moves of `instance` under `rules`, where `mirror_usable` says whether
+    /// its secondary is an online node of the set being balanced.
+    pub fn of(cluster: &Cluster, instance: &Instance, mirror_usable: bool, rules: &MoveRules) -> Repertoire {
+        let none = Repertoire { failover: false, to_target: &[] };
+        match instance.template.mirroring() {
+            // it is stopped for the copy, so only to leave a node that goes out of use; see `squeeze::loosened`
+            Mirroring::None
+                if rules.instance_moves
+                    && rules.disk_moves
+                    && instance.is_movable()
+                    && cluster.node(instance.primary).spec.offline =>
+            {
+                Repertoire { failover: false, to_target: &[Move::FailoverTo] }
+            }
+            Mirroring::None => none,
+            Mirroring::External if !rules.instance_moves => none,
+            Mirroring::External => Repertoire { failover: false, to_target: &[Move::FailoverTo] },
+            Mirroring::Internal => {
+                let mirror_usable = mirror_usable && rules.instance_moves;
+                let primary_online = !cluster.node(instance.primary).spec.offline;
+                Repertoire {
+                    failover: mirror_usable,
+                    to_target: mirrored_moves(mirror_usable, primary_online, rules),
+                }
+            }
+        }
+    }
+
+    /// How many moves it makes with `targets` new nodes.
+    pub fn len(&self, targets: usize) -> usize {
+        usize::from(self.failover) + self.to_target.len() * targets
+    }
+}
+
+fn mirrored_moves(mirror_usable: bool, primary_online: bool, rules: &MoveRules) -> &'static [TargetMove] {
+    if !rules.disk_moves {
+        return &[];
+    }
+    if !rules.instance_moves || (rules.restricted_migration && primary_online) {
+        return &[Move::ReplaceSecondary];
+    }
+    match (mirror_usable, rules.restricted_migration) {
+        (true, true) => &[Move::ReplaceSecondary, Move::ReplaceAndFailover, Move::FailoverAndReplace],
+        (true, false) => &[
+            Move::ReplaceSecondary,
+            Move::ReplaceAndFailover,
+            Move::ReplacePrimary,
+            Move::FailoverAndReplace,
+        ],
+        (false, _) => &[Move::ReplaceSecondary, Move::ReplaceAndFailover],
+    }
+}
+
+/// Why a move is impossible: the node that refuses and the rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// The node.
+    pub node: NodeIdx,
+    /// The rule.
+    pub rule: Rule,
+    /// Whether the node refuses it as a primary, not as a secondary.
+    pub role_is_primary: bool,
+}
+
+/// What a possible move leads to.
+#[derive(Debug, Clone, Copy)]
+pub struct Outcome<'a> {
+    /// The instance's nodes afterwards.
+    pub placement: Placement,
+    /// Its location score afterwards.
+    pub location_score: i64,
+    touched: [Touched<'a>; Move::MOST_NODES],
+    count: usize,
+}
+
+impl<'a> Outcome<'a> {
+    /// The nodes that change.
+    pub fn touched(&self) -> &[Touched<'a>] {
+        &self.touched[..self.count]
+    }
+
+    /// The numbers of these nodes then.
+    pub fn ledgers(&self) -> Vec<(NodeIdx, Ledger)> {
+        self.touched().iter().map(|t| (t.spec.idx, t.after)).collect()
+    }
+}
+
+/// One end of a move: a node as the instance finds it.
+struct Side<'a> {
+    spec: &'a NodeSpec,
+    before: &'a Ledger,
+    tags: TagArrival,
+}
+
+impl<'a> Side<'a> {
+    fn new(cluster: &'a Cluster, node: NodeIdx, instance: &Instance) -> Side<'a> {
+        let node = cluster.node(node);
+        let tags = TagArrival::of(&node.state, instance);
+        Side { spec: &node.spec, before: &node.state.ledger, tags }
+    }
+
+    fn touched(&self, after: Ledger) -> Touched<'a> {
+        Touched { spec: self.spec, before: self.before, after }
+    }
+
+    /// How the node says no to a primary.
+    fn refuse_primary(&self) -> impl Fn(Rule) -> Refusal + use<> {
+        let node = self.spec.idx;
+        move |rule| Refusal { node, rule, role_is_primary: true }
+    }
+
+    /// How the node says no to a secondary.
+    fn refuse_secondary(&self) -> impl Fn(Rule) -> Refusal + use<> {
+        let node = self.spec.idx;
+        move |rule| Refusal { node, rule, role_is_primary: false }
+    }
+}
+
+/// Works one instance's moves out on the ledgers of the nodes concerned, step by
+/// step as Ganeti carries them out, without changing the cluster.
+pub struct Trial<'a> {
+    cluster: &'a Cluster,
+    instance: &'a Instance,
+    primary: Side<'a>,
+    /// P without the instance.
+    primary_left: Ledger,
+    /// What the instance's tags and keys meet as a primary where it is.
+    own_tags: TagArrival,
+    mirror: Option<Mirror<'a>>,
+    soft: bool,
+    crowded: bool,
+    /// Whether the group does not count.
+    alone: bool,
+}
+
+/// The secondary node, before and after losing the instance.
+struct Mirror<'a> {
+    side: Side<'a>,
+    left: Ledger,
+}
+
+impl<'a> Trial<'a> {
+    /// Prepares the moves of `instance`.
+    pub fn new(cluster: &'a Cluster, instance: &'a Instance, rules: &MoveRules) -> Trial<'a> {
+        let primary = Side::new(cluster, instance.primary, instance);
+        let state = &cluster.node(instance.primary).state;
+        let own_tags = TagArrival::of_primary(state, instance);
+        let primary_left =
+            primary.before.remove_primary(primary.spec, instance, instance.location_score, own_tags);
+        let mirror = instance.mirror().map(|node| {
+            let side = Side::new(cluster, node, instance);
+            let (reserve, _) = cluster.node(node).state.reserve_without(side.spec, instance);
+            let left = side.before.remove_secondary(side.spec, instance, reserve);
+            Mirror { side, left }
+        });
+        Trial {
+            cluster,
+            instance,
+            primary,
+            primary_left,
+            own_tags,
+            mirror,
+            soft: rules.ignore_soft_errors,
+            crowded: false,
+            alone: false,
+        }
+    }
+
+    /// The same with what is conceded.
+    #[must_use]
+    pub fn conceding(self, concession: Concession) -> Trial<'a> {
+        if concession.memory() > Mib::ZERO { self.crowded() } else { self }
+    }
+
+    /// The same where the new nodes need not have the memory yet.
+    #[must_use]
+    pub fn crowded(self) -> Trial<'a> {
+        Trial { crowded: true, ..self }
+    }
+
+    /// The same by what the nodes of a move alone say, whatever others of the group are like.
+    #[must_use]
+    pub fn alone(self) -> Trial<'a> {
+        Trial { alone: true, ..self }
+    }
+
+    fn strictness(&self, forced: bool) -> Strictness {
+        match () {
+            () if self.crowded => Strictness::Crowded,
+            () if forced || self.soft => Strictness::Forced,
+            () => Strictness::Strict,
+        }
+    }
+
+    fn check_migration(&self, from: &NodeSpec, to: &NodeSpec) -> Result<(), Refusal> {
+        if from.can_migrate_to(to) {
+            return Ok(());
+        }
+        Err(Refusal { node: to.idx, rule: Rule::MigrationTags, role_is_primary: true })
+    }
+
+    fn mirror(&self) -> Result<&Mirror<'a>, Refusal> {
+        self.mirror.as_ref().ok_or(Refusal {
+            node: self.primary.spec.idx,
+            rule: Rule::NotMirrored,
+            role_is_primary: false,
+        })
+    }
+
+    /// Memory that `node` already reserves for the failure of `primary`.
+    fn peer(&self, node: NodeIdx, primary: NodeIdx) -> Mib {
+        self.cluster.node(node).state.peers.get(primary)
+    }
+
+    /// The instance.
+    pub fn instance(&self) -> &'a Instance {
+        self.instance
+    }
+
+    /// P without the instance.
+    pub fn primary_left(&self) -> &Ledger {
+        &self.primary_left
+    }
+
+    /// S without the instance, for mirrored ones.
+    pub fn mirror_left(&self) -> Option<&Ledger> {
+        self.mirror.as_ref().map(|m| &m.left)
+    }
+
+    /// What the instance's exclusion tags meet on S.
+    pub fn mirror_tags(&self) -> TagArrival {
+        self.mirror.as_ref().map_or_else(TagArrival::default, |m| m.side.tags)
+    }
+
+    /// Tries a move.
+    ///
+    /// # Errors
+    /// The first rule that one of its steps breaks, and where.
+    pub fn run(&self, mv: Move) -> Result<Outcome<'a>, Refusal> {
+        if self.primary.spec.joint_losses <= 1 {
+            return self.run_alone(mv);
+        }
+        let outcome = self.run_alone(mv)?;
+        let to = outcome.placement.primary;
+        let is_bound = !(self.alone || self.soft || self.primary.spec.offline || to == self.instance.primary);
+        let breaks = |change: ReserveChange| !change.is_allowed();
+        if is_bound && self.reserve_change(to).is_some_and(breaks) {
+            return Err(Refusal { node: to, rule: Rule::GroupReserve, role_is_primary: true });
+        }
+        Ok(outcome)
+    }
+
+    /// What it does to the reserve of a group if the instance runs on a node of it.
+    pub fn reserve_change(&self, to: NodeIdx) -> Option<ReserveChange> {
+        self.cluster.reserve_change(self.instance, self.instance.primary, to)
+    }
+
+    fn run_alone(&self, mv: Move) -> Result<Outcome<'a>, Refusal> {
+        match mv {
+            Move::Failover => self.failover(mv),
+            Move::FailoverTo(t) => self.failover_to(mv, t),
+            Move::ReplaceSecondary(t) => self.replace_secondary(mv, t),
+            Move::ReplaceAndFailover(t) => self.replace_and_failover(mv, t),
+            Move::ReplacePrimary(t) => self.replace_primary(mv, t),
+            Move::FailoverAndReplace(t) => self.failover_and_replace(mv, t),
+            Move::ReplaceBoth(t, u) | Move::FailoverAndReplaceBoth(t, u) => self.replace_both(mv, t, u),
+        }
+    }
+
+    fn outcome<const N: usize>(&self, mv: Move, location_score: i64, ends: [Touched<'a>; N]) -> Outcome<'a> {
+        let mut touched = [ends[0]; Move::MOST_NODES];
+        touched[..N].copy_from_slice(&ends);
+        Outcome { placement: mv.placement(self.instance), location_score, touched, count: N }
+    }
+
+    fn failover(&self, mv: Move) -> Result<Outcome<'a>, Refusal> {
+        let (p, s, i) = (&self.primary, self.mirror()?, self.instance);
+        self.check_migration(p.spec, s.side.spec)?;
+        let strictness = self.strictness(p.spec.offline);
+        let location = i.location_score;
+        let new_s = s
+            .left
+            .add_primary(s.side.spec, i, location, s.side.tags, strictness)
+            .map_err(s.side.refuse_primary())?;
+        let disk = if p.spec.offline { DiskCheck::Ignored } else { DiskCheck::Needed };
+        let peer = self.peer(p.spec.idx, s.side.spec.idx);
+        let new_p = self
+            .primary_left
+            .add_secondary(p.spec, i, peer, strictness, disk)
+            .map_err(p.refuse_secondary())?;
+        Ok(self.outcome(mv, location, [p.touched(new_p), s.side.touched(new_s)]))
+    }
+
+    fn failover_to(&self, mv: Move, target: NodeIdx) -> Result<Outcome<'a>, Refusal> {
+        let (p, i) = (&self.primary, self.instance);
+        let t = Side::new(self.cluster, target, i);
+        // nothing migrates where the instance is stopped
+        if i.template.is_movable() {
+            self.check_migration(p.spec, t.spec)?;
+        }
+        let strictness = self.strictness(p.spec.offline);
+        let location = i.location_score;
+        let new_t =
+            t.before.add_primary(t.spec, i, location, t.tags, strictness).map_err(t.refuse_primary())?;
+        Ok(self.outcome(mv, location, [p.touched(self.primary_left), t.touched(new_t)]))
+    }
+
+    fn replace_secondary(&self, mv: Move, target: NodeIdx) -> Result<Outcome<'a>, Refusal> {
+        let (p, s, i) = (&self.primary, self.mirror()?, self.instance);
+        let t = Side::new(self.cluster, target, i);
+        let location = self.cluster.common_locations(p.spec.idx, target);
+        let mut new_t = self.enter_as_secondary(s, &t, self.peer(target, p.spec.idx))?;
+        if target == s.side.spec.idx {
+            // it is judged as if it came on top of itself, but reserves its memory once
+            let (_, left) = self.cluster.node(target).state.reserve_without(t.spec, i);
+            new_t = Ledger { joint: t.before.joint, ..self.enter_as_secondary(s, &t, left)? };
+        }
+        // the primary is entered anew where it was, under its new location score
+        let new_p = self
+            .primary_left
+            .add_primary(p.spec, i, location, self.own_tags, Strictness::Forced)
+            .map_err(p.refuse_primary())?;
+        Ok(self.outcome(mv, location, [p.touched(new_p), s.side.touched(s.left), t.touched(new_t)]))
+    }
+
+    /// T as the secondary node in place of S.
+    fn enter_as_secondary(&self, s: &Mirror<'_>, t: &Side<'_>, peer: Mib) -> Result<Ledger, Refusal> {
+        let strictness = self.strictness(s.side.spec.offline);
+        let new = t.before.add_secondary(t.spec, self.instance, peer, strictness, DiskCheck::Needed);
+        new.map_err(t.refuse_secondary())
+    }
+
+    /// What [`Move::ReplaceSecondary`] makes of a node other than S; nothing if that refuses.
+    pub fn new_secondary(&self, target: NodeIdx) -> Option<Touched<'a>> {
+        let t = Side::new(self.cluster, target, self.instance);
+        let peer = self.peer(target, self.primary.spec.idx);
+        let entered = self.enter_as_secondary(self.mirror.as_ref()?, &t, peer);
+        entered.ok().map(|after| t.touched(after))
+    }
+
+    fn replace_and_failover(&self, mv: Move, target: NodeIdx) -> Result<Outcome<'a>, Refusal> {
+        let (p, s, i) = (&self.primary, self.mirror()?, self.instance);
+        let t = Side::new(self.cluster, target, i);
+        let location = self.cluster.common_locations(target, p.spec.idx);
+        self.check_migration(p.spec, t.spec)?;
+        let strictness = self.strictness(false);
+        let new_t =
+            t.before.add_primary(t.spec, i, location, t.tags, strictness).map_err(t.refuse_primary())?;
+        let strictness = self.strictness(s.side.spec.offline);
+        let peer = self.peer(p.spec.idx, target);
+        let new_p = self
+            .primary_left
+            .add_secondary(p.spec, i, peer, strictness, DiskCheck::Needed)
+            .map_err(p.refuse_secondary())?;
+        Ok(self.outcome(mv, location, [p.touched(new_p), s.side.touched(s.left), t.touched(new_t)]))
+    }
+
+    fn replace_primary(&self, mv: Move, target: NodeIdx) -> Result<Outcome<'a>, Refusal> {
+        let (p, s, i) = (&self.primary, self.mirror()?, self.instance);
+        let t = Side::new(self.cluster, target, i);
+        let location = self.cluster.common_locations(target, s.side.spec.idx);
+        self.check_migration(p.spec, s.side.spec)?;
+        self.check_migration(s.side.spec, t.spec)?;
+        let strictness = self.strictness(p.spec.offline);
+        // S has to run the instance for a while
+        let meanwhile = s
+            .left
+            .add_primary(s.side.spec, i, location, s.side.tags, strictness)
+            .map_err(s.side.refuse_primary())?;
+        let back = meanwhile.remove_primary(s.side.spec, i, location, s.side.tags);
+        let new_t =
+            t.before.add_primary(t.spec, i, location, t.tags, strictness).map_err(t.refuse_primary())?;
+        let peer = self.peer(s.side.spec.idx, target);
+        let new_s = back
+            .add_secondary(s.side.spec, i, peer, strictness, DiskCheck::Needed)
+            .map_err(s.side.refuse_secondary())?;
+        Ok(self.outcome(
+            mv,
+            location,
+            [p.touched(self.primary_left), s.side.touched(new_s), t.touched(new_t)],
+        ))
+    }
+
+    fn failover_and_replace(&self, mv: Move, target: NodeIdx) -> Result<Outcome<'a>, Refusal> {
+        let (p, s, i) = (&self.primary, self.mirror()?, self.instance);
+        let t = Side::new(self.cluster, target, i);
+        let location = self.cluster.common_locations(s.side.spec.idx, target);
+        self.check_migration(p.spec, s.side.spec)?;
+        let strictness = self.strictness(p.spec.offline);
+        let new_s = s
+            .left
+            .add_primary(s.side.spec, i, location, s.side.tags, strictness)
+            .map_err(s.side.refuse_primary())?;
+        let peer = self.peer(target, s.side.spec.idx);
+        let new_t = t
+            .before
+            .add_secondary(t.spec, i, peer, strictness, DiskCheck::Needed)
+            .map_err(t.refuse_secondary())?;
+        Ok(self.outcome(
+            mv,
+            location,
+            [p.touched(self.primary_left), s.side.touched(new_s), t.touched(new_t)],
+        ))
+    }
+
+    /// On its way the instance has only to be possible where it does not stay.
+    fn replace_both(&self, mv: Move, target: NodeIdx, other: NodeIdx) -> Result<Outcome<'a>, Refusal> {
+        let (p, s, i) = (&self.primary, self.mirror()?, self.instance);
+        let [t, u] = [target, other].map(|node| Side::new(self.cluster, node, i));
+        let location = self.cluster.common_locations(target, other);
+        let mut from = p.spec;
+        if matches!(mv, Move::FailoverAndReplaceBoth(..)) {
+            self.check_migration(from, s.side.spec)?;
+            from = s.side.spec;
+            let there = s.left.add_primary(from, i, location, s.side.tags, Strictness::Forced);
+            there.map_err(s.side.refuse_primary())?;
+        }
+        self.check_migration(from, t.spec)?;
+        let strictness = self.strictness(false);
+        let new_t =
+            t.before.add_primary(t.spec, i, location, t.tags, strictness).map_err(t.refuse_primary())?;
+        let peer = self.peer(other, target);
+        let new_u = u.before.add_secondary(u.spec, i, peer, strictness, DiskCheck::Needed);
+        let new_u = new_u.map_err(u.refuse_secondary())?;
+        let left = [p.touched(self.primary_left), s.side.touched(s.left)];
+        Ok(self.outcome(mv, location, [left[0], left[1], t.touched(new_t), u.touched(new_u)]))
+    }
+}
+
+/// Carries a move out.
+///
+/// # Errors
+/// What forbids it; the cluster is then as before.
+pub fn perform(draft: &mut Draft, idx: InstanceIdx, mv: Move, rules: &MoveRules) -> Result<(), Refusal> {
+    make(draft, idx, mv, rules, Concession::None)
+}
+
+/// Carries a step out, with what is conceded for it.
+///
+/// # Errors
+/// What forbids it; the cluster is then as before.
+pub fn perform_step(draft: &mut Draft, step: &Step, rules: &MoveRules) -> Result<(), Refusal> {
+    make(draft, step.instance, step.mv, rules, step.concession)
+}
+
+fn make(
+    draft: &mut Draft,
+    idx: InstanceIdx,
+    mv: Move,
+    rules: &MoveRules,
+    concession: Concession,
+) -> Result<(), Refusal> {
+    let outcome = Trial::new(draft, draft.instance(idx), rules).conceding(concession).run(mv)?;
+    let (to, location_score, ledgers) = (outcome.placement, outcome.location_score, outcome.ledgers());
+    draft.relocate(idx, to, location_score, &ledgers);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(mirror_usable: bool, primary_online: bool, rules: MoveRules) -> Vec<Move> {
+        let n = NodeIdx::new(9);
+        mirrored_moves(mirror_usable, primary_online, &rules).iter().map(|kind| kind(n)).collect()
+    }
+
+    #[test]
+    fn who_is_stopped_for_a_copy_only_leaves_nodes_that_go() {
+        use htools_model::Immobile;
+        let nodes = ["n1|4096|0|3072|10240|9216|4|N|u|1", "n2|4096|0|4096|10240|10240|4|N|u|1"];
+        let mut cluster = htools_testkit::cluster(&nodes, &["i|1024|1024|1|running|Y|n1||plain||1"], &[]);
+        let count = |cluster: &Cluster, rules: &MoveRules| {
+            Repertoire::of(cluster, &cluster.instances[0], false, rules).len(1)
+        };
+        let all = MoveRules::default();
+        assert_eq!(cluster.instances[0].immobile, Some(Immobile::Template));
+        assert_eq!(count(&cluster, &all), 0);
+        cluster.nodes[0].spec.offline = true;
+        assert_eq!(count(&cluster, &all), 0);
+        cluster.instances[0].immobile = None;
+        assert_eq!(count(&cluster, &all), 1);
+        assert_eq!(count(&cluster, &MoveRules { disk_moves: false, ..all }), 0);
+        assert_eq!(count(&cluster, &MoveRules { instance_moves: false, ..all }), 0);
+        cluster.nodes[0].spec.offline = false;
+        assert_eq!(count(&cluster, &all), 0);
+    }
+
+    #[test]
+    fn moves_of_mirrored_instances_to_one_node() {
+        use Move::{FailoverAndReplace, ReplaceAndFailover, ReplacePrimary, ReplaceSecondary};
+        let n = NodeIdx::new(9);
+        let all = MoveRules::default();
+        let restricted = MoveRules { restricted_migration: true, ..all };
+        let no_disks = MoveRules { disk_moves: false, ..restricted };
+        let no_instances = MoveRules { instance_moves: false, ..restricted };
+        for online in [true, false] {
+            let four = [ReplaceSecondary(n), ReplaceAndFailover(n), ReplacePrimary(n), FailoverAndReplace(n)];
+            assert_eq!(kinds(true, online, all), four);
+            assert_eq!(kinds(false, online, all), [ReplaceSecondary(n), ReplaceAndFailover(n)]);
+            assert_eq!(kinds(true, online, no_disks), []);
+            assert_eq!(kinds(true, online, no_instances), [ReplaceSecondary(n)]);
+            assert_eq!(kinds(false, online, no_instances), [ReplaceSecondary(n)]);
+        }
+        assert_eq!(kinds(true, true, restricted), [ReplaceSecondary(n)]);
+        assert_eq!(kinds(false, true, restricted), [ReplaceSecondary(n)]);
+        let leaving = [ReplaceSecondary(n), ReplaceAndFailover(n), FailoverAndReplace(n)];
+        assert_eq!(kinds(true, false, restricted), leaving);
+        assert_eq!(kinds(false, false, restricted), [ReplaceSecondary(n), ReplaceAndFailover(n)]);
+    }
+}

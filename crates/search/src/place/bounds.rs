@@ -1,0 +1,150 @@
+//! Lower bounds on the score of a pair of nodes, as the sum of a part that depends
+//! on the primary and one that depends on the secondary.
+//!
+//! With two nodes changed, the variance of a lane is
+//! `v = v0 + X(p) + X(s) - 2 a(p) a(s) / n^2`, where a is the change of the value and
+//! `X = (q - 2 mean a) / n - a^2 / n^2`. Between the smallest and the largest value
+//! that v can have, its root is not below the chord, which is linear in v: so the
+//! bound is a sum of two parts. The other metrics are sums anyway; common locations
+//! only add to them.
+
+use htools_model::Weights;
+use htools_model::score::interval::CountedPart;
+use htools_model::score::metrics::{Counted, LANES, lane};
+use htools_model::score::{NodeChange, PairUpdate};
+
+/// Whether a node that backs the primary already is never better than one of its kind
+/// that does not. On few nodes memory reserved for one more could make the score better:
+/// the smaller deviation could outweigh the larger sum.
+pub(crate) fn backing_never_helps(weights: &Weights, statistics: &PairUpdate) -> bool {
+    // one node fewer: clearly, not by rounding
+    statistics.n() >= 1.0 && weights.reserves_never_pay(statistics.n() as usize - 1)
+}
+
+/// The parts of a set of places.
+pub(crate) struct Bounds {
+    /// What every pair has.
+    fixed: f64,
+    primaries: Vec<f64>,
+    secondaries: Vec<f64>,
+    /// Upper bound on the absolute values that the bound of a pair adds up; its rounding error is proportional to it.
+    size: f64,
+}
+
+/// Range of a number that depends on the place.
+#[derive(Clone, Copy)]
+struct NumberRange {
+    least: f64,
+    most: f64,
+}
+
+impl NumberRange {
+    fn of(values: impl Iterator<Item = f64>) -> NumberRange {
+        let start = NumberRange { least: f64::INFINITY, most: f64::NEG_INFINITY };
+        values.fold(start, |r, x| NumberRange { least: r.least.min(x), most: r.most.max(x) })
+    }
+}
+
+impl Bounds {
+    /// The parts for these places, of which some are impossible as a primary or as a
+    /// secondary; `surplus` is the spread's, by primary.
+    pub fn of(
+        weights: &Weights,
+        statistics: &PairUpdate,
+        places: &[(Option<&NodeChange>, Option<&NodeChange>)],
+        surplus: &[i64],
+    ) -> Bounds {
+        let of_reserved = weights.reserved_sum();
+        // most places differ in no count
+        let mut last: Option<((Counted, i64), CountedPart)> = None;
+        let mut size: f64 = 0.0;
+        let mut count = |arrived: Option<&NodeChange>, surplus: i64| match arrived {
+            None => f64::INFINITY,
+            Some(a) => {
+                let total = of_reserved * a.by(lane::RESERVED_MEM);
+                let counts = (a.counted(), surplus);
+                let counted = match last {
+                    Some((known, part)) if known == counts => part,
+                    _ => CountedPart::of(weights, &counts.0, counts.1),
+                };
+                last = Some((counts, counted));
+                size = size.max(counted.size + total.abs());
+                counted.score + total
+            }
+        };
+        let common = statistics.counted_part(weights);
+        let primaries = places.iter().zip(surplus).map(|(p, surplus)| count(p.0, *surplus)).collect();
+        let secondaries = places.iter().map(|p| count(p.1, 0)).collect();
+        let size = common.size + 2.0 * size;
+        let mut bounds = Bounds { fixed: common.score, primaries, secondaries, size };
+        for (lane, weight) in weights.deviations().into_iter().enumerate() {
+            if weight > 0.0 {
+                bounds.add_lane(statistics, places, lane, weight);
+            }
+        }
+        bounds
+    }
+
+    fn add_lane(
+        &mut self,
+        statistics: &PairUpdate,
+        places: &[(Option<&NodeChange>, Option<&NodeChange>)],
+        lane: usize,
+        weight: f64,
+    ) {
+        debug_assert!(lane < LANES);
+        let (n, variance) = (statistics.n(), statistics.variance(lane));
+        if variance.is_nan() {
+            // carried on, it counts as 0
+            return;
+        }
+        let mean = statistics.sum(lane) / n;
+        let part = |change: &NodeChange| {
+            let a = change.by(lane);
+            (change.squares(lane) - 2.0 * mean * a) / n - a * a / (n * n)
+        };
+        let firsts = || places.iter().filter_map(|p| p.0);
+        let seconds = || places.iter().filter_map(|p| p.1);
+        let [x, y] = [NumberRange::of(firsts().map(part)), NumberRange::of(seconds().map(part))];
+        let by = |a: &NodeChange| a.by(lane);
+        let [a, b] = [NumberRange::of(firsts().map(by)), NumberRange::of(seconds().map(by))];
+        let products = [a.least * b.least, a.least * b.most, a.most * b.least, a.most * b.most];
+        let product = NumberRange::of(products.into_iter());
+        let cross = |product: f64| -2.0 * product / (n * n);
+        let floor = |v: f64| v.max(0.0);
+        let least = floor(variance + x.least + y.least + cross(product.most));
+        let most = floor(variance + x.most + y.most + cross(product.least));
+        // what the few operations, and those of the exact score, may be off by
+        let size = variance + [x.least, x.most, y.least, y.most].map(f64::abs).iter().sum::<f64>();
+        let error = 1e-13 * (1.0 + n / 64.0) * (size + mean * mean);
+        let (low, high) = (least.sqrt(), most.sqrt());
+        let slope = if low + high > 0.0 { weight / (low + high) } else { 0.0 };
+        let slack = weight * error / low.max(error.sqrt()).max(f64::MIN_POSITIVE);
+        self.size += weight * high;
+        self.fixed += weight * low + slope * (variance + cross(product.most) - least) - slack;
+        for ((p, s), (first, second)) in self.primaries.iter_mut().zip(&mut self.secondaries).zip(places) {
+            if let Some(a) = first {
+                *p += slope * part(a);
+            }
+            if let Some(b) = second {
+                *s += slope * part(b);
+            }
+        }
+    }
+
+    /// The part of a place as the primary, with what every pair has.
+    pub fn primary(&self, at: usize) -> f64 {
+        self.known(self.fixed + self.primaries[at])
+    }
+
+    /// The part of a place as the secondary.
+    pub fn secondary(&self, at: usize) -> f64 {
+        self.known(self.secondaries[at])
+    }
+
+    /// Lowers a bound by its rounding error; a bound that is not a number becomes minus infinity.
+    fn known(&self, bound: f64) -> f64 {
+        let rounding = 1e-12 * (self.size + bound.abs());
+        if bound.is_nan() || rounding.is_nan() { f64::NEG_INFINITY } else { bound - rounding }
+    }
+}

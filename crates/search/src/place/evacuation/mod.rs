@@ -1,0 +1,192 @@
+//! Other nodes for an instance that has to leave one.
+
+mod pair;
+
+use self::pair::Leaving;
+use crate::moves::{MoveRules, Outcome, Trial, perform};
+use htools_model::score::Board;
+use htools_model::{
+    Cluster, DiskTemplate, Draft, EvacMode, FailKind, GroupIdx, Instance, InstanceIdx, Mirroring, Move,
+    NodeIdx, Placement,
+};
+
+/// Where an instance may go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Destination {
+    /// The group whose score decides.
+    pub group: GroupIdx,
+    /// The nodes that come into question, ascending.
+    pub targets: Vec<NodeIdx>,
+    /// Soft limits do not count (`--ignore-soft-errors`).
+    pub ignore_soft_errors: bool,
+}
+
+/// An instance that has found other nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// The instance.
+    pub instance: InstanceIdx,
+    /// The moves that take it there, in order.
+    pub moves: Vec<Move>,
+    /// Its nodes afterwards.
+    pub to: Placement,
+}
+
+/// The steps that take a DRBD instance to two new nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PairStep {
+    /// Leaving an offline primary node.
+    LeavePrimary,
+    /// The first new node becomes the secondary.
+    FirstSecondary,
+    /// It becomes the primary.
+    NewPrimary,
+    /// The second new node becomes the secondary.
+    FinalSecondary,
+}
+
+/// Why an instance stays where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stuck {
+    /// Its disks are on its node only.
+    NotMirrored(DiskTemplate),
+    /// It has no secondary that could be replaced.
+    NoSecondary(DiskTemplate),
+    /// Its secondary cannot take over.
+    Failover(FailKind),
+    /// Its secondary is offline or drained.
+    SecondaryOffline(NodeIdx),
+    /// None of the nodes can take it.
+    NoNode(Vec<(NodeIdx, FailKind)>),
+    /// There are not two nodes to go to.
+    NoPair,
+    /// No two nodes can take it; where the last pair tried failed.
+    PairFailed(PairStep, FailKind),
+}
+
+/// Moves an instance off its nodes, as the mode says, to the best place in `room`:
+/// the one with the smallest score of the group, the one tried last among equals.
+///
+/// # Errors
+/// Why it cannot be moved; the cluster is then as before.
+pub fn evacuate(
+    draft: &mut Draft,
+    idx: InstanceIdx,
+    mode: EvacMode,
+    destination: &Destination,
+) -> Result<Moved, Stuck> {
+    let cluster: &Cluster = draft;
+    let instance = cluster.instance(idx);
+    let template = instance.template;
+    let moves = match (template.mirroring(), mode) {
+        (Mirroring::None, _) => return Err(Stuck::NotMirrored(template)),
+        (Mirroring::External, EvacMode::SecondaryOnly) => return Err(Stuck::NoSecondary(template)),
+        (Mirroring::External, _) => vec![best(cluster, instance, destination, Move::FailoverTo)?],
+        (Mirroring::Internal, EvacMode::PrimaryOnly) => vec![failover(cluster, instance, destination)?],
+        (Mirroring::Internal, EvacMode::SecondaryOnly) => {
+            vec![best(cluster, instance, destination, Move::ReplaceSecondary)?]
+        }
+        (Mirroring::Internal, EvacMode::All) => pair(draft, idx, destination)?,
+    };
+    for mv in &moves {
+        perform(draft, idx, *mv, &rules(destination))
+            .map_err(|refusal| Stuck::Failover(refusal.rule.kind()))?;
+    }
+    let instance = draft.instance(idx);
+    let to = Placement { primary: instance.primary, secondary: instance.mirror() };
+    Ok(Moved { instance: idx, moves, to })
+}
+
+fn rules(destination: &Destination) -> MoveRules {
+    MoveRules { ignore_soft_errors: destination.ignore_soft_errors, ..MoveRules::default() }
+}
+
+/// The present place is left for the secondary; there is no choice.
+fn failover(cluster: &Cluster, instance: &Instance, destination: &Destination) -> Result<Move, Stuck> {
+    let trial = Trial::new(cluster, instance, &rules(destination));
+    trial.run(Move::Failover).map_err(|refusal| Stuck::Failover(refusal.rule.kind()))?;
+    match instance.mirror().filter(|m| cluster.node(*m).spec.offline) {
+        // it has room, being drained only
+        Some(mirror) => Err(Stuck::SecondaryOffline(mirror)),
+        None => Ok(Move::Failover),
+    }
+}
+
+/// The best move of one kind to one of the targets.
+fn best(
+    cluster: &Cluster,
+    instance: &Instance,
+    destination: &Destination,
+    kind: fn(NodeIdx) -> Move,
+) -> Result<Move, Stuck> {
+    let trial = Trial::new(cluster, instance, &rules(destination));
+    let board = Board::new(cluster, cluster.nodes_of(destination.group));
+    let mut failures = Vec::new();
+    let mut best: Option<(f64, Move)> = None;
+    for &target in destination.targets.iter().filter(|t| **t != instance.primary) {
+        let mv = kind(target);
+        match trial.run(mv) {
+            Err(refusal) => failures.push((target, refusal.rule.kind())),
+            Ok(outcome) => {
+                let score = score(cluster, &board, instance, &outcome);
+                if !best.is_some_and(|b| score > b.0) {
+                    best = Some((score, mv));
+                }
+            }
+        }
+    }
+    best.map(|b| b.1).ok_or(Stuck::NoNode(failures))
+}
+
+fn score(cluster: &Cluster, board: &Board, instance: &Instance, outcome: &Outcome<'_>) -> f64 {
+    let to = outcome.placement.primary;
+    let spec = |n: NodeIdx| &cluster.node(n).spec;
+    let from = Some(instance.primary).filter(|p| board.contains(*p)).map(spec);
+    let spread = if to == instance.primary {
+        0
+    } else {
+        board.spread().change(instance, from, Some(spec(to)).filter(|_| board.contains(to)))
+    };
+    board.score_with(outcome.touched(), spread)
+}
+
+/// The best two nodes for a DRBD instance that leaves both of its own.
+fn pair(draft: &mut Draft, idx: InstanceIdx, destination: &Destination) -> Result<Vec<Move>, Stuck> {
+    let primary = draft.instance(idx).primary;
+    let targets: Vec<NodeIdx> = destination.targets.iter().copied().filter(|t| *t != primary).collect();
+    if targets.len() < 2 {
+        return Err(Stuck::NoPair);
+    }
+    let start = draft.mark();
+    let leaves = draft.node(primary).spec.offline;
+    if leaves {
+        perform(draft, idx, Move::Failover, &rules(destination))
+            .map_err(|refusal| Stuck::PairFailed(PairStep::LeavePrimary, refusal.rule.kind()))?;
+    }
+    let found = best_pair(draft, draft.instance(idx), destination, &targets);
+    draft.back_to(start);
+    let Placement { primary, secondary } = found?;
+    let last = Move::ReplaceSecondary(secondary.unwrap_or(primary));
+    let first = leaves.then_some(Move::Failover);
+    Ok(first.into_iter().chain([Move::ReplaceSecondary(primary), Move::Failover, last]).collect())
+}
+
+/// The best two of these nodes; there are two at least.
+fn best_pair(
+    cluster: &Cluster,
+    instance: &Instance,
+    destination: &Destination,
+    targets: &[NodeIdx],
+) -> Result<Placement, Stuck> {
+    let leaving = Leaving::new(cluster, instance, destination).ok_or(Stuck::NoPair)?;
+    match leaving.best(destination, targets) {
+        Some(place) => Ok(place),
+        None => {
+            let [.., second_last, last] = targets[..] else { return Err(Stuck::NoPair) };
+            // all pairs failed; the last one tried is the one that is told of
+            let (step, kind) =
+                leaving.check(last, second_last).err().unwrap_or((PairStep::NewPrimary, FailKind::Internal));
+            Err(Stuck::PairFailed(step, kind))
+        }
+    }
+}

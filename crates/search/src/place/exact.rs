@@ -1,0 +1,306 @@
+//! The exact scores of an instance on each of the nodes of a kind.
+//!
+//! They differ in their last bits only: the score is summed up in the order of the
+//! nodes, and where in this row the changed node stands decides how sums are
+//! rounded.
+
+use std::iter::Peekable;
+
+use super::floor::Floor;
+use super::kinds::KindIdx;
+use super::offers::Arrived;
+use super::rows::Few;
+use htools_model::Weights;
+use htools_model::score::exact_sums;
+use htools_model::score::exact_sums::{MOST_VALUES, Piece, Run};
+use htools_model::score::metrics::{Aggregate, LANES, Lanes, METRICS, TABLE};
+
+/// Rows at which the instance gives the same score, and rows of other kinds between
+/// them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stand {
+    /// The first row.
+    pub from: usize,
+    /// The row after the last one.
+    pub to: usize,
+    pub score: f64,
+}
+
+/// Sum and deviation of a lane for some rows.
+#[derive(Debug, Clone, Copy)]
+struct RowMoments {
+    from: usize,
+    to: usize,
+    sum: f64,
+    deviation: f64,
+}
+
+/// The scores with an instance on a node of `kind`, row by row in order, with the
+/// spread's surplus at `surplus`.
+pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplus: i64) -> Vec<Stand> {
+    let twins = twins(floor, &arrived.lanes);
+    let mut mixed = Mixed::new(floor, kind);
+    let mut of_lane = |lane: usize| {
+        let quickly = mixed.as_mut().and_then(|mixed| mixed.of_lane(arrived, lane));
+        quickly.unwrap_or_else(|| of_lane(floor, kind, arrived, lane))
+    };
+    let moments: Vec<Vec<RowMoments>> =
+        (0..LANES).map(|lane| if twins[lane] == lane { of_lane(lane) } else { Vec::new() }).collect();
+    let counted = floor.board.counted() + arrived.change.counted();
+    let mut terms = Terms::new(floor.board.weights(), &twins, |kind| match kind {
+        Aggregate::Spread => surplus as f64,
+        kind => counted.value(kind),
+    });
+    let rows = floor.board.rows().len();
+    let mut lanes: Vec<(usize, Peekable<_>)> = Vec::with_capacity(LANES);
+    lanes.extend(
+        moments
+            .into_iter()
+            .enumerate()
+            .filter(|(_, m)| !m.is_empty())
+            .map(|(k, m)| (k, m.into_iter().peekable())),
+    );
+    let mut stands = Vec::new();
+    let mut from = 0;
+    while from < rows {
+        let mut to = rows;
+        let mut covered = true;
+        for (lane, moments) in &mut lanes {
+            while moments.next_if(|m: &RowMoments| m.to <= from).is_some() {}
+            // rows between pieces are of other kinds
+            match moments.peek() {
+                None => covered = false,
+                Some(m) if m.from > from => {
+                    covered = false;
+                    to = to.min(m.from);
+                }
+                Some(m) => {
+                    to = to.min(m.to);
+                    terms.set(*lane, m);
+                }
+            }
+        }
+        if covered {
+            stands.push(Stand { from, to, score: terms.score() });
+        }
+        from = to;
+    }
+    stands
+}
+
+/// The terms of a score, in the order in which they are summed up.
+struct Terms<'w> {
+    weights: &'w Weights,
+    values: [f64; METRICS],
+    /// By lane: which terms come from it, one bit each.
+    of_lane: [u32; LANES],
+}
+
+const _: () = assert!(METRICS <= u32::BITS as usize);
+
+impl<'w> Terms<'w> {
+    /// The terms for lanes of which some stand for their `twins`, with what `fixed` says
+    /// about others.
+    fn new(weights: &'w Weights, twins: &[usize; LANES], fixed: impl Fn(Aggregate) -> f64) -> Terms<'w> {
+        let mut terms = Terms { weights, values: [0.0; METRICS], of_lane: [0; LANES] };
+        for (at, metric) in TABLE.iter().enumerate() {
+            match metric.kind {
+                Aggregate::Deviation(lane) | Aggregate::Sum(lane) => terms.of_lane[twins[lane]] |= 1 << at,
+                kind => terms.values[at] = weights.part(at, fixed(kind)),
+            }
+        }
+        terms
+    }
+
+    fn set(&mut self, lane: usize, moments: &RowMoments) {
+        let mut left = self.of_lane[lane];
+        while left != 0 {
+            let at = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let value = match TABLE[at].kind {
+                Aggregate::Sum(_) => moments.sum,
+                _ => moments.deviation,
+            };
+            self.values[at] = self.weights.part(at, value);
+        }
+    }
+
+    fn score(&self) -> f64 {
+        self.values.iter().fold(0.0, |sum, term| sum + term)
+    }
+}
+
+/// For each lane the first one whose values are the same on every node, with the
+/// instance and without.
+fn twins(floor: &Floor<'_>, after: &Lanes) -> [usize; LANES] {
+    let kinds = || floor.kinds.present().iter().map(|kind| &floor.kinds.get(*kind).lanes).chain([after]);
+    let equal = |a: usize, b: usize| kinds().all(|lanes| lanes[a].to_bits() == lanes[b].to_bits());
+    std::array::from_fn(|k| (0..k).find(|j| equal(*j, k)).unwrap_or(k))
+}
+
+/// Rows of a few kinds, of which one takes the instance.
+struct Mixed<'f, 'c> {
+    floor: &'f Floor<'c>,
+    few: &'f Few,
+    /// The number of the kind whose nodes take the instance.
+    which: usize,
+    /// What was worked out before.
+    known: Vec<KnownSums>,
+}
+
+/// The sums of the rows for some numbers.
+struct KnownSums {
+    values: [f64; MOST_VALUES],
+    replaced: f64,
+    pieces: Vec<Piece>,
+}
+
+impl<'f, 'c> Mixed<'f, 'c> {
+    fn new(floor: &'f Floor<'c>, kind: KindIdx) -> Option<Mixed<'f, 'c>> {
+        let few = floor.rows.few()?;
+        Some(Mixed { floor, few, which: few.value(kind)?, known: Vec::new() })
+    }
+
+    /// Sum and deviation of one lane, row by row; nothing if the sum is rounded.
+    fn of_lane(&mut self, arrived: &Arrived, lane: usize) -> Option<Vec<RowMoments>> {
+        let Mixed { floor, few, which, .. } = *self;
+        let n = floor.board.rows().len() as f64;
+        let totals = few.mix().totals();
+        let of_kind = |at: usize| floor.kinds.get(few.kinds()[at]).lanes[lane];
+        let (old, new) = (of_kind(which), arrived.lanes[lane]);
+        // numbers that stand nowhere do not matter
+        let mut values: [f64; MOST_VALUES] =
+            std::array::from_fn(|at| if totals[at] > 0 { of_kind(at) } else { old });
+        let changes = new.to_bits() != old.to_bits();
+        if values.iter().all(|x| x.to_bits() == new.to_bits()) {
+            // the same number throughout, in any order
+            let rows = |value: f64| [Run { value, count: n as usize, replaced: None }];
+            let sum = exact_sums::sum(&rows(new));
+            let mean = sum / n;
+            let deviation = (exact_sums::sum(&rows((new - mean) * (new - mean))) / n).sqrt();
+            return Some(vec![RowMoments { from: 0, to: usize::MAX, sum, deviation }]);
+        }
+        let sum = match exact_sum(&totals, &values, new, n) {
+            Some(sum) => sum - old + new,
+            None if changes => return None,
+            None => few.mix().sum(&values),
+        };
+        let mean = sum / n;
+        let square = |x: f64| (x - mean) * (x - mean);
+        values = values.map(square);
+        if !changes {
+            let deviation = (few.mix().sum(&values) / n).sqrt();
+            return Some(vec![RowMoments { from: 0, to: usize::MAX, sum, deviation }]);
+        }
+        let (scale, back) = normal_scale(&values, square(new));
+        let pieces = self.sums(values.map(|x| x * scale), square(new) * scale);
+        let moments =
+            |p: &Piece| RowMoments { from: p.from, to: p.to, sum, deviation: (p.sum * back / n).sqrt() };
+        Some(pieces.iter().map(moments).collect())
+    }
+
+    /// The sums of the rows with one number replaced.
+    fn sums(&mut self, values: [f64; MOST_VALUES], replaced: f64) -> &[Piece] {
+        let kinds = self.few.kinds().len();
+        let known = self.known.iter().position(|known| known.values == values && known.replaced == replaced);
+        let at = known.unwrap_or_else(|| {
+            let pieces = self.few.mix().sums_with_one_replaced(&values[..kinds], self.which, replaced);
+            self.known.push(KnownSums { values, replaced, pieces });
+            self.known.len() - 1
+        });
+        &self.known[at].pieces
+    }
+}
+
+/// A power of two that makes numbers comparable with those of other lanes, which often
+/// are the same but for such a factor, and its inverse. No sum of numbers multiplied by
+/// it is rounded differently.
+fn normal_scale(values: &[f64], replaced: f64) -> (f64, f64) {
+    const LARGEST: f64 = (1u128 << 100) as f64;
+    let usual = |x: f64| x == 0.0 || (1.0 / LARGEST..LARGEST).contains(&x.abs());
+    if replaced == 0.0 || !usual(replaced) || !values.iter().all(|x| usual(*x)) {
+        return (1.0, 1.0);
+    }
+    let power = f64::from_bits(replaced.to_bits() >> 52 << 52).abs();
+    (1.0 / power, power)
+}
+
+/// The sum of numbers that each occur so often, if no order of adding them up, with
+/// `other` in the place of one, rounds anything: if they are multiples of a power of
+/// two that is not too small for their size.
+fn exact_sum(totals: &[usize], values: &[f64], other: f64, n: f64) -> Option<f64> {
+    const UNIT: f64 = (1u64 << 22) as f64;
+    const LARGEST: f64 = (1u64 << 30) as f64;
+    let fine = |x: f64| x.abs() * (n + 1.0) < LARGEST && (x * UNIT).fract() == 0.0;
+    if !fine(other) || !values.iter().all(|x| fine(*x)) {
+        return None;
+    }
+    Some(totals.iter().zip(values).map(|(count, x)| *count as f64 * x).sum())
+}
+
+/// Sum and deviation of one lane, row by row.
+fn of_lane(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, lane: usize) -> Vec<RowMoments> {
+    let n = floor.board.rows().len() as f64;
+    let value = |of: KindIdx| floor.kinds.get(of).lanes[lane];
+    let new = arrived.lanes[lane];
+    let all = |f: &dyn Fn(f64) -> f64| -> Vec<Run> {
+        let run =
+            |(of, count): &(KindIdx, usize)| Run { value: f(value(*of)), count: *count, replaced: None };
+        floor.rows.runs().iter().map(run).collect()
+    };
+    if new.to_bits() == value(kind).to_bits() {
+        let sum = exact_sums::sum(&all(&|x| x));
+        let mean = sum / n;
+        let deviation = (exact_sums::sum(&all(&|x| (x - mean) * (x - mean))) / n).sqrt();
+        return vec![RowMoments { from: 0, to: usize::MAX, sum, deviation }];
+    }
+    let mut first = all(&|x| x);
+    for (run, (of, _)) in first.iter_mut().zip(floor.rows.runs()) {
+        run.replaced = (*of == kind).then_some(new);
+    }
+    let mut by_sum: Vec<(f64, Vec<(usize, usize)>)> = Vec::new();
+    for piece in exact_sums::sums_with_one_replaced(&first) {
+        match by_sum.iter_mut().find(|s| s.0.to_bits() == piece.sum.to_bits()) {
+            Some((_, rows)) => rows.push((piece.from, piece.to)),
+            None => by_sum.push((piece.sum, vec![(piece.from, piece.to)])),
+        }
+    }
+    let mut moments = Vec::new();
+    for (sum, rows) in by_sum {
+        let mean = sum / n;
+        let square = |x: f64| (x - mean) * (x - mean);
+        let second = split(&all(&square), &rows, square(new));
+        moments.extend(exact_sums::sums_with_one_replaced(&second).into_iter().map(|piece| RowMoments {
+            from: piece.from,
+            to: piece.to,
+            sum,
+            deviation: (piece.sum / n).sqrt(),
+        }));
+    }
+    moments.sort_unstable_by_key(|m| m.from);
+    moments
+}
+
+/// The same runs, in which a number at one of `rows` (ascending stretches) may be
+/// replaced.
+fn split(runs: &[Run], rows: &[(usize, usize)], replaced: f64) -> Vec<Run> {
+    let mut parts = Vec::with_capacity(runs.len() + 2 * rows.len());
+    let mut row = 0;
+    let mut next = rows.iter().copied().peekable();
+    for run in runs {
+        let end = row + run.count;
+        while row < end {
+            while next.peek().is_some_and(|r| r.1 <= row) {
+                next.next();
+            }
+            let (to, replaced) = match next.peek() {
+                Some((from, to)) if *from <= row => ((*to).min(end), Some(replaced)),
+                Some((from, _)) => ((*from).min(end), None),
+                None => (end, None),
+            };
+            parts.push(Run { value: run.value, count: to - row, replaced });
+            row = to;
+        }
+    }
+    parts
+}

@@ -1,0 +1,95 @@
+//! Whether an instance fits in one place.
+
+use super::Conditions;
+use htools_model::{Bar, Cluster, DiskCheck, Instance, NodeIdx, Place, Placement, Strictness, TagArrival};
+
+/// Tries places for one instance.
+#[derive(Clone, Copy)]
+pub struct Fit<'a> {
+    cluster: &'a Cluster,
+    instance: &'a Instance,
+    strictness: Strictness,
+}
+
+impl<'a> Fit<'a> {
+    /// Prepares to place `instance`, which is not there yet.
+    pub fn new(cluster: &'a Cluster, instance: &'a Instance, conditions: &Conditions) -> Fit<'a> {
+        Fit { cluster, instance, strictness: conditions.strictness() }
+    }
+
+    /// The instance on one node, or on two.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn at(&self, place: Placement) -> Result<Place, Bar> {
+        place.secondary.map_or_else(|| self.single(place.primary), |s| self.pair(place.primary, s))
+    }
+
+    /// The instance on one node.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn single(&self, node: NodeIdx) -> Result<Place, Bar> {
+        self.policy(node)?;
+        self.primary(node, None, 0)
+    }
+
+    /// The instance on two nodes.
+    ///
+    /// # Errors
+    /// The first rule that is broken, the primary's before the secondary's.
+    pub fn pair(&self, primary: NodeIdx, secondary: NodeIdx) -> Result<Place, Bar> {
+        self.policy(primary)?;
+        let location_score = self.cluster.common_locations(primary, secondary);
+        let place = self.primary(primary, Some(secondary), location_score)?;
+        self.with_secondary(place, primary, secondary)
+    }
+
+    /// The instance on two nodes, whatever locations they have in common.
+    pub(super) fn unrelated_pair(&self, primary: NodeIdx, secondary: NodeIdx) -> Result<Place, Bar> {
+        self.policy(primary)?;
+        let place = self.primary(primary, Some(secondary), 0)?;
+        self.with_secondary(place, primary, secondary)
+    }
+
+    /// Whether the policy of the group of a primary node accepts the instance.
+    pub(super) fn policy(&self, node: NodeIdx) -> Result<(), Bar> {
+        let spec = &self.cluster.node(node).spec;
+        let policy = &self.cluster.group(spec.group).policy;
+        policy.accepts(self.instance, spec.exclusive_storage).map_err(Bar::Policy)
+    }
+
+    /// The primary node with the instance.
+    pub(super) fn primary(
+        &self,
+        node: NodeIdx,
+        secondary: Option<NodeIdx>,
+        location_score: i64,
+    ) -> Result<Place, Bar> {
+        let target = self.cluster.node(node);
+        let tags = TagArrival::of(&target.state, self.instance);
+        let ledger = &target.state.ledger;
+        let primary = ledger
+            .add_primary(&target.spec, self.instance, location_score, tags, self.strictness)
+            .map_err(Bar::Primary)?;
+        let placement = Placement { primary: node, secondary };
+        Ok(Place { placement, location_score, primary, secondary: None })
+    }
+
+    /// A place with its secondary node; soft limits always count there.
+    pub(super) fn with_secondary(
+        &self,
+        place: Place,
+        primary: NodeIdx,
+        secondary: NodeIdx,
+    ) -> Result<Place, Bar> {
+        let target = self.cluster.node(secondary);
+        let peer = target.state.peers.get(primary);
+        let ledger = target
+            .state
+            .ledger
+            .add_secondary(&target.spec, self.instance, peer, Strictness::Strict, DiskCheck::Needed)
+            .map_err(Bar::Secondary)?;
+        Ok(Place { secondary: Some(ledger), ..place })
+    }
+}

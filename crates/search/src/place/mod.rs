@@ -1,0 +1,153 @@
+//! Where a new instance can go, and where it goes best.
+
+mod aftermath;
+pub(crate) mod bounds;
+pub(crate) mod dedicated;
+pub mod evacuation;
+mod exact;
+mod fit;
+pub(crate) mod floor;
+pub(crate) mod kinds;
+pub(crate) mod offers;
+mod pairs;
+pub mod plain;
+mod rows;
+mod select;
+pub(crate) mod shelf;
+mod singles;
+mod targets;
+
+pub(crate) use aftermath::{Aftermath, Reserves};
+pub use fit::Fit;
+pub use targets::{NoTargets, Targets};
+
+use self::floor::Floor;
+use self::offers::Offers;
+use self::shelf::Shelf;
+use htools_model::redundancy::global::Scope;
+use htools_model::score::PairUpdate;
+use htools_model::{Cluster, FailCounts, Instance, NodeIdx, Place, Strictness};
+
+/// What may be ignored, and what must not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conditions {
+    /// Soft limits of the primary node do not count (`--ignore-soft-errors`).
+    pub ignore_soft_errors: bool,
+    /// Every node that this scope includes must be expendable afterwards.
+    pub redundancy: Option<Scope>,
+}
+
+impl Conditions {
+    /// How limits of the primary node count.
+    fn strictness(&self) -> Strictness {
+        if self.ignore_soft_errors { Strictness::Forced } else { Strictness::Strict }
+    }
+}
+
+/// How good a place is; smaller is better.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PlaceMetric {
+    /// The score of the set of nodes afterwards.
+    Score(f64),
+    /// On nodes with exclusive storage: the instances that could have been placed
+    /// there instead, by size, and the disk that stays free.
+    Lost(Vec<i64>, i64),
+}
+
+/// What came of looking for a place.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PlaceSearch {
+    /// The best place, and how good it is.
+    pub best: Option<(PlaceMetric, Place)>,
+    /// Places that are possible and were not discarded.
+    pub successes: u64,
+    /// Places that are not, by kind of refusal.
+    pub failures: FailCounts,
+}
+
+/// An instance that is looking for a place.
+#[derive(Debug, Clone, Copy)]
+pub struct Newcomer<'a> {
+    /// The instance. What it says about its nodes means nothing.
+    pub instance: &'a Instance,
+    /// What counts as the instance when redundancy is looked at.
+    pub judged_as: &'a Instance,
+}
+
+impl<'a> From<&'a Instance> for Newcomer<'a> {
+    fn from(instance: &'a Instance) -> Newcomer<'a> {
+        Newcomer { instance, judged_as: instance }
+    }
+}
+
+/// Looks for the best place for an instance among `targets`. `nodes` (ascending) is
+/// the set whose score counts. Ties go to the place tried last.
+pub fn find(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    newcomer: Newcomer<'_>,
+    targets: &Targets,
+    conditions: &Conditions,
+) -> PlaceSearch {
+    if matches!(targets, Targets::Partners(..)) {
+        return plain::find(cluster, nodes, newcomer, targets, conditions);
+    }
+    let floor = Floor::new(cluster, nodes, targets, newcomer.instance);
+    let pairs = !matches!(targets, Targets::Singles(_));
+    if pairs && PairUpdate::of(&floor.board).score(floor.board.weights(), 0).is_nan() {
+        // ties between scores that are not numbers depend on the order of all pairs
+        return plain::find(cluster, nodes, newcomer, targets, conditions);
+    }
+    let mut offers = Offers::new(newcomer.instance, conditions);
+    match Aftermath::of(cluster, nodes, newcomer, conditions) {
+        None => find_on(&floor, &mut offers, None),
+        Some(mut aftermath) => find_on(&floor, &mut offers, Some(&mut |place| aftermath.holds(place))),
+    }
+}
+
+/// Looks for the best place on a floor, after which `holds` is true.
+pub(crate) fn find_on(
+    floor: &Floor<'_>,
+    offers: &mut Offers<'_>,
+    holds: Option<&mut dyn FnMut(&Place) -> bool>,
+) -> PlaceSearch {
+    match (floor.targets, holds) {
+        (Targets::Singles(_), None) => singles::find(floor, offers, |_| true),
+        (Targets::Singles(_), Some(holds)) => singles::find(floor, offers, holds),
+        (_, None) => pairs::find(floor, offers),
+        (_, Some(holds)) => pairs::find_checked(floor, offers, holds),
+    }
+}
+
+/// How many places on a floor are possible, and why others are not; none is chosen.
+pub(crate) fn count_on(floor: &Floor<'_>, offers: &mut Offers<'_>) -> PlaceSearch {
+    match floor.targets {
+        Targets::Singles(_) => {
+            let (failures, successes) = singles::count(floor, offers);
+            PlaceSearch { best: None, successes, failures }
+        }
+        _ => PlaceSearch { best: None, ..pairs::find(floor, offers) },
+    }
+}
+
+/// The best single node but one; and whether this is so for all nodes that are alike.
+pub(crate) fn best_elsewhere(
+    floor: &Floor<'_>,
+    offers: &mut Offers<'_>,
+    not: NodeIdx,
+) -> Option<(Place, bool)> {
+    singles::best_elsewhere(floor, offers, not)
+}
+
+/// The best place on a floor with the score afterwards, whatever it does to redundancy.
+pub(crate) fn best_on(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<(f64, Place)> {
+    match floor.targets {
+        Targets::Singles(_) => singles::best(floor, offers),
+        _ => pairs::best(floor, offers),
+    }
+}
+
+/// The best place on a floor of single nodes, found with a shelf for the instance.
+pub(crate) fn best_from(floor: &Floor<'_>, offers: &mut Offers<'_>, shelf: &mut Shelf) -> Option<Place> {
+    singles::best_from(floor, offers, shelf)
+}

@@ -1,0 +1,127 @@
+//! What each kind of node would become with an instance.
+
+use std::sync::Arc;
+
+use super::Conditions;
+use super::floor::Floor;
+use super::kinds::KindIdx;
+use htools_model::score::NodeChange;
+use htools_model::score::metrics::{Lanes, lanes};
+use htools_model::{
+    DiskCheck, FailKind, Instance, Ledger, Mib, NodeIdx, PolicyBreach, Strictness, TagArrival,
+};
+
+/// A node with the instance.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrived {
+    pub ledger: Ledger,
+    pub lanes: Lanes,
+    pub change: NodeChange,
+}
+
+/// The verdicts on one instance, kind by kind, formed when they are first asked
+/// for.
+pub(crate) struct Offers<'a> {
+    pub instance: &'a Instance,
+    strictness: Strictness,
+    /// Policies do not count.
+    anywhere: bool,
+    primaries: VerdictMemory,
+    secondaries: VerdictMemory,
+}
+
+type OfferVerdict = Result<Arrived, FailKind>;
+
+/// Verdicts by position of the kind, each with the kind's serial; not in line, because often
+/// most kinds refuse, and shared, because they are large.
+type VerdictMemory = Vec<Option<(u64, Result<Arc<Arrived>, FailKind>)>>;
+
+impl<'a> Offers<'a> {
+    pub fn new(instance: &'a Instance, conditions: &Conditions) -> Offers<'a> {
+        Offers {
+            instance,
+            strictness: conditions.strictness(),
+            anywhere: false,
+            primaries: Vec::new(),
+            secondaries: Vec::new(),
+        }
+    }
+
+    /// Verdicts under all rules.
+    pub fn strict(instance: &'a Instance) -> Offers<'a> {
+        Offers::new(instance, &Conditions::default())
+    }
+
+    /// Verdicts on an instance that has to go somewhere: only what is impossible is
+    /// refused.
+    pub fn forced(instance: &'a Instance) -> Offers<'a> {
+        let conditions = Conditions { ignore_soft_errors: true, redundancy: None };
+        Offers { anywhere: true, ..Offers::new(instance, &conditions) }
+    }
+
+    fn remembered<'o>(
+        memory: &'o mut VerdictMemory,
+        floor: &Floor<'_>,
+        kind: KindIdx,
+        find: impl FnOnce() -> OfferVerdict,
+    ) -> Result<&'o Arc<Arrived>, FailKind> {
+        if memory.len() <= kind {
+            memory.resize(kind + 1, None);
+        }
+        let serial = floor.kinds.get(kind).serial;
+        let entry = &mut memory[kind];
+        if entry.as_ref().is_some_and(|e| e.0 != serial) {
+            *entry = None;
+        }
+        let (_, verdict) = entry.get_or_insert_with(|| (serial, find().map(Arc::new)));
+        verdict.as_ref().map_err(|reason| *reason)
+    }
+
+    /// A node of a kind with the instance as a primary that has no location in common
+    /// with its secondary.
+    pub fn primary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> Result<&Arc<Arrived>, FailKind> {
+        let (instance, strictness, anywhere) = (self.instance, self.strictness, self.anywhere);
+        Offers::remembered(&mut self.primaries, floor, kind, || {
+            let sample = floor.kinds.get(kind);
+            let node = floor.cluster.node(sample.sample);
+            let policy = &floor.cluster.group(node.spec.group).policy;
+            if !anywhere {
+                policy.accepts(instance, node.spec.exclusive_storage).map_err(PolicyBreach::kind)?;
+            }
+            let tags = TagArrival::of(&node.state, instance);
+            let after = sample
+                .ledger
+                .add_primary(&node.spec, instance, 0, tags, strictness)
+                .map_err(|rule| rule.kind())?;
+            Ok(arrived(floor, kind, after))
+        })
+    }
+
+    /// A node of a kind with the instance as a secondary, of whose primary it backs
+    /// nothing yet.
+    pub fn secondary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> Result<&Arc<Arrived>, FailKind> {
+        let instance = self.instance;
+        Offers::remembered(&mut self.secondaries, floor, kind, || second(floor, instance, kind, Mib::ZERO))
+    }
+
+    /// A node with the instance as a secondary; `peer` is what it backs of the
+    /// primary's already.
+    pub fn backing_secondary(&self, floor: &Floor<'_>, node: NodeIdx, peer: Mib) -> OfferVerdict {
+        second(floor, self.instance, floor.kinds.of_node(node), peer)
+    }
+}
+
+fn second(floor: &Floor<'_>, instance: &Instance, kind: KindIdx, peer: Mib) -> OfferVerdict {
+    let sample = floor.kinds.get(kind);
+    let spec = &floor.cluster.node(sample.sample).spec;
+    let after = sample.ledger.add_secondary(spec, instance, peer, Strictness::Strict, DiskCheck::Needed);
+    after.map(|after| arrived(floor, kind, after)).map_err(|rule| rule.kind())
+}
+
+fn arrived(floor: &Floor<'_>, kind: KindIdx, after: Ledger) -> Arrived {
+    let sample = floor.kinds.get(kind);
+    let spec = &floor.cluster.node(sample.sample).spec;
+    let lanes = lanes(spec, &after);
+    let change = NodeChange::between(spec, (&sample.ledger, &sample.lanes), (&after, &lanes));
+    Arrived { ledger: after, lanes, change }
+}

@@ -1,0 +1,270 @@
+//! Where one more instance of a shape goes best, asked again and again while the nodes
+//! change one by one.
+//!
+//! Lower bounds on the scores, kind by kind, are worked out once and put in order. Later
+//! all of them together are lowered by what the scores can have fallen since, so that only
+//! the first few are looked at again; see [`rise`](htools_model::score::rise).
+
+use super::floor::Floor;
+use super::kinds::KindIdx;
+use super::offers::Offers;
+use htools_model::Instance;
+use htools_model::score::interval::{CountedPart, Interval, Running, counted_score};
+use htools_model::score::metrics::{Counted, Lanes};
+use htools_model::score::rise::{Span, comparable, rise};
+
+/// A kind whose nodes take the instance.
+struct ShelfEntry {
+    kind: KindIdx,
+    serial: u64,
+    /// The values of a node with the instance.
+    after: Lanes,
+    counted: Counted,
+    /// The score was not smaller when the bounds were taken.
+    least: f64,
+}
+
+impl ShelfEntry {
+    fn of(floor: &Floor<'_>, offers: &mut Offers<'_>, kind: KindIdx) -> Option<ShelfEntry> {
+        let arrived = offers.primary(floor, kind).ok()?;
+        let serial = floor.kinds.get(kind).serial;
+        let counted = arrived.change.counted();
+        Some(ShelfEntry { kind, serial, after: arrived.lanes, counted, least: f64::NEG_INFINITY })
+    }
+}
+
+/// What the bounds were taken from.
+struct BoundsSource {
+    running: Running,
+    counted: Counted,
+    span: Span,
+}
+
+/// The kinds of a floor in the order in which an instance would go there.
+pub(crate) struct Shelf {
+    instance: Instance,
+    /// Only what is impossible keeps it from a node.
+    forced: bool,
+    taken: Option<BoundsSource>,
+    /// The newest kind that has been looked at.
+    newest: Option<u64>,
+    /// By ascending bound.
+    sorted: Vec<ShelfEntry>,
+    /// Kinds that came later.
+    fresh: Vec<ShelfEntry>,
+    /// How many bounds have been looked at since they were taken.
+    looks: usize,
+}
+
+/// Kinds that came later, before all are put in order again.
+const MOST_FRESH: usize = 24;
+
+/// A state near that of the floor.
+pub(crate) struct View<'v> {
+    pub running: &'v Running,
+    pub counted: Counted,
+}
+
+impl Shelf {
+    /// For an instance without tags, which counts under the same conditions as others of
+    /// its shape.
+    pub fn new(instance: &Instance, forced: bool) -> Shelf {
+        Shelf {
+            instance: instance.clone(),
+            forced,
+            taken: None,
+            newest: None,
+            sorted: Vec::new(),
+            fresh: Vec::new(),
+            looks: 0,
+        }
+    }
+
+    /// Looks at the kinds that are new, and takes all bounds again where old ones do not help.
+    fn follow(&mut self, floor: &Floor<'_>) {
+        let newest = floor.kinds.newest();
+        if self.newest != Some(newest) {
+            self.fresh.retain(|entry| is_there(floor, entry));
+            let mut offers =
+                if self.forced { Offers::forced(&self.instance) } else { Offers::strict(&self.instance) };
+            let is_new = |kind: &KindIdx| self.newest.is_none_or(|n| floor.kinds.get(*kind).serial > n);
+            let new = floor.usable_kinds().filter(is_new);
+            self.fresh.extend(new.filter_map(|kind| ShelfEntry::of(floor, &mut offers, kind)));
+            self.newest = Some(newest);
+        }
+        let comparable = self.taken.as_ref().is_some_and(|t| comparable(&t.running, &floor.running));
+        if !comparable || self.fresh.len() > MOST_FRESH || self.looks > 2 * floor.kinds.present().len() {
+            self.take(floor);
+        }
+    }
+
+    fn take(&mut self, floor: &Floor<'_>) {
+        let (running, counted) = (floor.running.clone(), floor.board.counted());
+        let mut span = Span::NONE;
+        self.sorted.append(&mut self.fresh);
+        self.sorted.retain(|entry| is_there(floor, entry));
+        for entry in &mut self.sorted {
+            let bounds = interval(floor, &View { running: &running, counted }, entry);
+            // what is not a number says nothing
+            entry.least = if bounds.lo.is_finite() { bounds.lo } else { f64::NEG_INFINITY };
+            span.add(&running, &floor.kinds.get(entry.kind).lanes, &entry.after);
+        }
+        self.sorted.sort_by(|a, b| a.least.total_cmp(&b.least));
+        self.taken = Some(BoundsSource { running, counted, span });
+        self.looks = 0;
+    }
+
+    /// Whether a node takes the instance, of those that are `open`.
+    pub fn has_room(&mut self, floor: &Floor<'_>, open: impl Fn(KindIdx) -> bool) -> bool {
+        self.follow(floor);
+        self.fresh.iter().chain(&self.sorted).any(|entry| is_there(floor, entry) && open(entry.kind))
+    }
+
+    /// The kinds of which one is the best in a state near that of the floor, among those of
+    /// which some node is `open`; with bounds on their scores. None of them is worse than `limit`.
+    /// Nothing if scores are not numbers.
+    pub fn near(
+        &mut self,
+        floor: &Floor<'_>,
+        view: &View<'_>,
+        mut limit: f64,
+        open: impl Fn(KindIdx) -> bool,
+    ) -> Option<Vec<(KindIdx, Interval)>> {
+        self.follow(floor);
+        let taken = self.taken.as_ref()?;
+        let mut found: Vec<(KindIdx, Interval)> = Vec::new();
+        let mut width = 0f64;
+        let mut look = |entry: &ShelfEntry, limit: &mut f64, width: &mut f64| {
+            if is_there(floor, entry) && open(entry.kind) {
+                let bounds = interval(floor, view, entry);
+                if !(bounds.hi - bounds.lo).is_finite() {
+                    return None;
+                }
+                *limit = limit.min(bounds.hi);
+                *width = width.max(bounds.hi - bounds.lo);
+                found.push((entry.kind, bounds));
+            }
+            Some(())
+        };
+        for entry in &self.fresh {
+            look(entry, &mut limit, &mut width)?;
+        }
+        if !self.sorted.is_empty() {
+            let counts = counts_rise(floor, &taken.counted, &view.counted);
+            let rise = counts + rise(&taken.running, view.running, &taken.span);
+            if !rise.is_finite() {
+                return None;
+            }
+            for entry in &self.sorted {
+                // the scores are rounded much alike, and so are the sums here
+                let margin = 1e-9 * entry.least.abs().max(limit.abs().min(1e300)).max(1.0) + 8.0 * width;
+                if entry.least + rise - margin > limit {
+                    break;
+                }
+                if !entry.least.is_finite() {
+                    return None;
+                }
+                self.looks += 1;
+                look(entry, &mut limit, &mut width)?;
+            }
+        }
+        found.retain(|(_, bounds)| bounds.lo <= limit);
+        Some(found)
+    }
+}
+
+/// Whether the kind of an entry still has nodes.
+fn is_there(floor: &Floor<'_>, entry: &ShelfEntry) -> bool {
+    let kind = floor.kinds.get(entry.kind);
+    kind.serial == entry.serial && !kind.members.is_empty()
+}
+
+/// By how much the counts' part of scores rises from some counts to others.
+fn counts_rise(floor: &Floor<'_>, from: &Counted, to: &Counted) -> f64 {
+    let score = |counted: &Counted| counted_score(floor.board.weights(), counted, 0);
+    score(to) - score(from)
+}
+
+fn interval(floor: &Floor<'_>, view: &View<'_>, entry: &ShelfEntry) -> Interval {
+    let counts = view.counted + entry.counted;
+    let counted = CountedPart::of(floor.board.weights(), &counts, floor.board.spread().surplus());
+    view.running.interval_between(&floor.kinds.get(entry.kind).lanes, &entry.after, counted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Targets, best_from, best_on};
+    use super::*;
+    use htools_model::score::Touched;
+    use htools_model::{Disk, DiskTemplate, InstanceDetails, Ledger, Mib, Placement};
+    use htools_testkit::shared;
+    use proptest::prelude::*;
+
+    fn instance(memory: i64, vcpus: i64) -> Instance {
+        let disk = Disk { size: Mib(1024), spindles: Some(1) };
+        Instance::from(InstanceDetails {
+            mem: Mib(memory * 512),
+            disk: disk.size,
+            disks: [disk].into(),
+            spindles: disk.spindles,
+            spindle_use: 1,
+            vcpus,
+            ..InstanceDetails::blank("new".into(), DiskTemplate::Ext)
+        })
+    }
+
+    /// None of the bounds is above the score now.
+    fn bounds_hold(shelf: &Shelf, floor: &Floor<'_>) -> Result<(), TestCaseError> {
+        let Some(taken) = shelf.taken.as_ref().filter(|t| comparable(&t.running, &floor.running)) else {
+            return Ok(());
+        };
+        let counts = counts_rise(floor, &taken.counted, &floor.board.counted());
+        let rise = counts + rise(&taken.running, &floor.running, &taken.span);
+        for entry in shelf.sorted.iter().filter(|entry| is_there(floor, entry)) {
+            let kind = floor.kinds.get(entry.kind);
+            let spec = &floor.cluster.node(kind.members[0]).spec;
+            let arrived = Offers::strict(&shelf.instance).primary(floor, entry.kind).cloned();
+            let after = arrived.expect("it went there before").ledger;
+            let score = floor.board.score_with(&[Touched { spec, before: &kind.ledger, after }], 0);
+            let bound = entry.least + rise;
+            prop_assert!(bound <= score + 1e-9, "{} above {}", bound, score);
+        }
+        Ok(())
+    }
+
+    proptest! {
+        /// One shelf is asked again and again, and finds what all nodes say.
+        #[test]
+        fn a_shelf_finds_the_best_of_all(
+            nodes in prop::collection::vec((prop::sample::select(vec![16i64, 32, 48]), 8i64..12), 2..24),
+            instances in prop::collection::vec((0usize..24, 1i64..16, 1i64..4), 0..120),
+            size in (1i64..12, 1i64..4),
+            others in prop::collection::vec((1i64..12, 1i64..4, 0u8..4), 1..60),
+        ) {
+            let cluster = shared(&nodes, &instances);
+            let all = cluster.all_nodes();
+            let targets = Targets::Singles(all.clone());
+            let instance_asked = instance(size.0, size.1);
+            let mut floor = Floor::new(&cluster, &all, &targets, &instance_asked);
+            let mut shelf = Shelf::new(&instance_asked, false);
+            let mut offers = Offers::strict(&instance_asked);
+            let mut placed: Vec<(Instance, Placement, Ledger)> = Vec::new();
+            for (memory, vcpus, what) in others {
+                let from_shelf = best_from(&floor, &mut offers, &mut shelf);
+                let best = best_on(&floor, &mut offers).map(|(_, place)| place);
+                prop_assert_eq!(&from_shelf, &best);
+                prop_assert!(best.is_some() || !placed.is_empty() || !instances.is_empty());
+                bounds_hold(&shelf, &floor)?;
+                if what == 0 && let Some((last, at, before)) = placed.pop() {
+                    floor.take_back(&last, at, (before, None));
+                    continue;
+                }
+                let other = if what == 1 { instance(memory, vcpus) } else { instance_asked.clone() };
+                let Some((_, place)) = best_on(&floor, &mut Offers::strict(&other)) else { continue };
+                let before = floor.ledgers[place.placement.primary.get()];
+                floor.place(&other, &place);
+                placed.push((other, place.placement, before));
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The places that come into question.
+
+use htools_model::{Cluster, NodeIdx};
+
+/// The nodes, or pairs of nodes, that are tried, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Targets {
+    /// One node each, ascending.
+    Singles(Vec<NodeIdx>),
+    /// Two of these nodes (ascending) that are of the same group: primaries in
+    /// order, each with its secondaries in order. Every node has a partner.
+    Pairs(Vec<NodeIdx>),
+    /// A primary node that is given, and the secondaries tried for it.
+    Partners(NodeIdx, Vec<NodeIdx>),
+}
+
+/// Why there is no place to try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoTargets {
+    /// Not one.
+    NoOnlineNodes,
+    /// Not two in one group.
+    NotEnoughOnlineNodes,
+    /// Instances have one node or two.
+    UnsupportedNumber,
+}
+
+impl Targets {
+    /// The places among `nodes` (ascending, all of them usable) for an instance
+    /// that needs `required` nodes. Pairs are of one group.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn of(cluster: &Cluster, nodes: &[NodeIdx], required: i64) -> Result<Targets, NoTargets> {
+        match required {
+            1 if nodes.is_empty() => Err(NoTargets::NoOnlineNodes),
+            1 => Ok(Targets::Singles(nodes.to_vec())),
+            2 => Targets::pairs(cluster, nodes).ok_or(NoTargets::NotEnoughOnlineNodes),
+            _ => Err(NoTargets::UnsupportedNumber),
+        }
+    }
+
+    fn pairs(cluster: &Cluster, nodes: &[NodeIdx]) -> Option<Targets> {
+        let mut members = vec![0; cluster.groups.len()];
+        let group = |n: &NodeIdx| cluster.node(*n).spec.group.get();
+        nodes.iter().for_each(|n| members[group(n)] += 1);
+        let with_partner: Vec<NodeIdx> = nodes.iter().copied().filter(|n| members[group(n)] > 1).collect();
+        (!with_partner.is_empty()).then_some(Targets::Pairs(with_partner))
+    }
+
+    /// The secondaries tried for a primary, ascending.
+    pub fn partners<'a>(
+        &'a self,
+        cluster: &'a Cluster,
+        primary: NodeIdx,
+    ) -> impl Iterator<Item = NodeIdx> + 'a {
+        let group = cluster.node(primary).spec.group;
+        let (nodes, any_group): (&[NodeIdx], bool) = match self {
+            Targets::Singles(_) => (&[], false),
+            Targets::Pairs(nodes) => (nodes, false),
+            Targets::Partners(_, nodes) => (nodes, true),
+        };
+        nodes
+            .iter()
+            .copied()
+            .filter(move |n| *n != primary && (any_group || cluster.node(*n).spec.group == group))
+    }
+
+    /// The primaries that are tried, ascending.
+    pub fn primaries(&self) -> &[NodeIdx] {
+        match self {
+            Targets::Singles(nodes) | Targets::Pairs(nodes) => nodes,
+            Targets::Partners(primary, _) => std::slice::from_ref(primary),
+        }
+    }
+}

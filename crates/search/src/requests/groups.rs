@@ -1,0 +1,201 @@
+//! Choosing the group for an instance.
+
+use super::PrimaryRule;
+use crate::place::{Conditions, NoTargets, PlaceMetric, PlaceSearch, Targets, dedicated};
+use crate::why::GroupBar;
+use crate::{Deadline, place};
+use htools_model::{AllocPolicy, Cluster, FailCounts, GroupIdx, Instance, NodeIdx, NodeSpec, Place};
+
+/// How an instance is placed in a group.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub instance: &'a Instance,
+    /// Number of nodes.
+    pub required: i64,
+    /// Full names of the nodes that may be used; nothing for all.
+    pub restrict_to: Option<&'a [String]>,
+    /// Nodes that must not be used.
+    pub avoided: &'a [NodeIdx],
+    /// The instance comes from another group, and denials of such moves count.
+    pub heeds_denials: bool,
+    /// By lost allocations, not by score.
+    pub dedicated: bool,
+    pub conditions: &'a Conditions,
+    /// What chooses the primary node; none: the score.
+    pub rule: Option<&'a dyn PrimaryRule>,
+    pub deadline: &'a Deadline,
+}
+
+impl Wanted<'_> {
+    /// Whether a node may be used.
+    pub fn admits(&self, spec: &NodeSpec) -> bool {
+        !spec.offline
+            && !self.avoided.contains(&spec.idx)
+            && self.restrict_to.is_none_or(|names| names.contains(&spec.name))
+    }
+}
+
+/// A group that was tried.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupTrial {
+    /// The group.
+    pub group: GroupIdx,
+    /// What was found, or why not one place was tried.
+    pub result: Result<Box<PlaceSearch>, GroupBar>,
+}
+
+impl GroupTrial {
+    /// The best place in the group, if there is one.
+    pub fn best(&self) -> Option<&(PlaceMetric, Place)> {
+        self.result.as_ref().ok()?.best.as_ref()
+    }
+}
+
+/// All groups that were tried for an instance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupChoice {
+    /// Full name of the instance.
+    pub instance: String,
+    /// The groups, in order.
+    pub trials: Vec<GroupTrial>,
+    /// Position of the best one in `trials`.
+    pub selected: Option<usize>,
+    /// The request named the group: it was not a choice.
+    pub named: bool,
+    /// By lost allocations, not by score.
+    pub dedicated: bool,
+}
+
+impl GroupChoice {
+    /// The place chosen.
+    pub fn place(&self) -> Option<&Place> {
+        let trial = &self.trials[self.selected?];
+        trial.best().map(|b| &b.1)
+    }
+
+    /// The groups that have a place and in which something may be placed, best first.
+    pub(super) fn allocable_best_first(&self, cluster: &Cluster) -> Vec<GroupIdx> {
+        let ranked = self.ranked(cluster).into_iter();
+        ranked.filter(|trial| is_allocable(cluster, trial)).map(|trial| trial.group).collect()
+    }
+
+    /// All groups that have a place, best first; those in which nothing may be placed
+    /// come last.
+    pub fn ranked(&self, cluster: &Cluster) -> Vec<&GroupTrial> {
+        let mut left: Vec<usize> = (0..self.trials.len()).collect();
+        let mut ranked = Vec::new();
+        while let Some(at) = best(cluster, &self.trials, left.iter().copied()) {
+            left.retain(|l| *l != at);
+            ranked.push(&self.trials[at]);
+        }
+        ranked
+    }
+}
+
+/// Tells if new instances may be placed in the group.
+fn is_allocable(cluster: &Cluster, trial: &GroupTrial) -> bool {
+    cluster.group(trial.group).alloc_policy != AllocPolicy::Unallocable
+}
+
+/// The places in a group for an instance.
+pub(super) fn targets(cluster: &Cluster, group: GroupIdx, wanted: &Wanted<'_>) -> Result<Targets, NoTargets> {
+    let usable = |node: &NodeIdx| wanted.admits(&cluster.node(*node).spec);
+    let nodes: Vec<NodeIdx> = cluster.nodes_of(group).iter().copied().filter(usable).collect();
+    Targets::of(cluster, &nodes, wanted.required)
+}
+
+/// The best of some groups that have a place: a preferred one before one of last resort,
+/// then the better place, then the later group.
+fn best(cluster: &Cluster, trials: &[GroupTrial], among: impl Iterator<Item = usize>) -> Option<usize> {
+    let mut best: Option<(usize, AllocPolicy, &PlaceMetric)> = None;
+    for at in among {
+        let Some((metric, _)) = trials[at].best() else { continue };
+        let policy = cluster.group(trials[at].group).alloc_policy;
+        let better = best.is_none_or(|(_, p, m)| policy < p || (policy == p && metric.beats_earlier(m)));
+        if better {
+            best = Some((at, policy, metric));
+        }
+    }
+    best.map(|b| b.0)
+}
+
+/// Looks for a place in one group; `nodes` is the set whose score counts.
+pub(super) fn search(
+    cluster: &Cluster,
+    group: GroupIdx,
+    nodes: &[NodeIdx],
+    wanted: &Wanted<'_>,
+) -> Result<Box<PlaceSearch>, GroupBar> {
+    let targets = targets(cluster, group, wanted).map_err(GroupBar::Nodes)?;
+    match wanted.rule {
+        Some(rule) => search_by_rule(cluster, group, nodes, wanted, &targets, rule),
+        None => Ok(Box::new(search_among(cluster, nodes, wanted, &targets))),
+    }
+}
+
+fn search_among(cluster: &Cluster, nodes: &[NodeIdx], wanted: &Wanted<'_>, targets: &Targets) -> PlaceSearch {
+    if wanted.dedicated {
+        dedicated::find(cluster, wanted.instance, targets, wanted.conditions)
+    } else {
+        place::find(cluster, nodes, wanted.instance.into(), targets, wanted.conditions)
+    }
+}
+
+/// The same, where a rule chooses the primary node: the first that has a place, with the best secondary for it.
+fn search_by_rule(
+    cluster: &Cluster,
+    group: GroupIdx,
+    nodes: &[NodeIdx],
+    wanted: &Wanted<'_>,
+    targets: &Targets,
+    rule: &dyn PrimaryRule,
+) -> Result<Box<PlaceSearch>, GroupBar> {
+    let ranked = rule.ranked(cluster, wanted.instance, group, targets.primaries());
+    if ranked.is_empty() {
+        return Err(GroupBar::NoPrimary);
+    }
+    let mut failures = FailCounts::default();
+    for (tried, primary) in ranked.into_iter().enumerate() {
+        if let Some(stopped) = wanted.deadline.reached_before(tried) {
+            return Err(GroupBar::NoTime(stopped));
+        }
+        let one = match targets {
+            Targets::Singles(_) => Targets::Singles(vec![primary]),
+            _ => Targets::Partners(primary, targets.partners(cluster, primary).collect()),
+        };
+        let found = search_among(cluster, nodes, wanted, &one);
+        failures += found.failures;
+        if found.best.is_some() {
+            return Ok(Box::new(PlaceSearch { failures, ..found }));
+        }
+    }
+    Ok(Box::new(PlaceSearch { failures, ..PlaceSearch::default() }))
+}
+
+/// Tries several groups and chooses the best one in which something may be placed.
+pub(super) fn choose(cluster: &Cluster, groups: &[GroupIdx], wanted: &Wanted<'_>) -> GroupChoice {
+    let nodes = cluster.all_nodes();
+    let mut searched = 0;
+    let mut result = |group: GroupIdx| {
+        if wanted.heeds_denials && cluster.group(group).denies_moves_between_groups() {
+            return Err(GroupBar::Denied);
+        }
+        GroupBar::networks(cluster, group, wanted.instance)?;
+        if let Some(stopped) = wanted.deadline.reached_before(searched) {
+            return Err(GroupBar::NoTime(stopped));
+        }
+        searched += 1;
+        search(cluster, group, &nodes, wanted)
+    };
+    let trials: Vec<GroupTrial> =
+        groups.iter().map(|group| GroupTrial { group: *group, result: result(*group) }).collect();
+    let allocable = (0..trials.len()).filter(|at| is_allocable(cluster, &trials[*at]));
+    let selected = best(cluster, &trials, allocable);
+    GroupChoice {
+        instance: wanted.instance.name.clone(),
+        selected,
+        trials,
+        named: false,
+        dedicated: wanted.dedicated,
+    }
+}

@@ -1,0 +1,240 @@
+//! Requests to move instances that exist.
+
+use std::collections::HashSet;
+
+use super::groups::Wanted;
+use super::{Answer, Failure, Notes, Settings, groups, why};
+use crate::place::Conditions;
+use crate::place::evacuation::{Destination, Moved, Stuck, evacuate};
+use crate::why::Hold;
+use htools_model::{Cluster, Draft, EvacMode, GroupIdx, InstanceIdx, Mirroring, NodeIdx};
+
+/// Other nodes for instances, in their group.
+pub(super) fn node_evacuate(
+    cluster: &mut Draft,
+    notes: &mut Notes,
+    instances: &[InstanceIdx],
+    mode: EvacMode,
+    settings: &Settings,
+) -> Answer {
+    let avoided = nodes_to_leave(cluster, instances, mode);
+    let (mut moved, mut failed) = (Vec::new(), Vec::new());
+    for (tried, idx) in each_once(instances).enumerate() {
+        if let Some(stopped) = settings.deadline.reached_before(tried) {
+            failed.push((idx, Failure::NoTime(stopped)));
+            continue;
+        }
+        let group = cluster.node(cluster.instance(idx).primary).spec.group;
+        let usable = |n: &NodeIdx| !cluster.node(*n).spec.offline && !avoided.contains(n);
+        let targets = cluster.nodes_of(group).iter().copied().filter(usable).collect();
+        let destination = Destination { group, targets, ignore_soft_errors: settings.ignore_soft_errors };
+        let found = match evacuate(cluster, idx, mode, &destination) {
+            Ok(done) => Ok(done),
+            Err(stuck) => {
+                if settings.explain {
+                    notes.explain(why::of_moves(cluster, idx, mode, &destination));
+                }
+                elsewhere(cluster, notes, idx, mode, stuck, &avoided, settings)
+            }
+        };
+        match found {
+            Ok(done) => {
+                // not always the old one: the secondary of a split instance is elsewhere
+                let group = cluster.node(done.to.primary).spec.group;
+                moved.push((done, group));
+            }
+            Err(failure) => failed.push((idx, failure)),
+        }
+    }
+    Answer::Evacuated { moved, failed }
+}
+
+/// Another group for an instance that is stuck in its own, if that is wanted.
+fn elsewhere(
+    cluster: &mut Draft,
+    notes: &mut Notes,
+    idx: InstanceIdx,
+    mode: EvacMode,
+    stuck: Stuck,
+    avoided: &[NodeIdx],
+    settings: &Settings,
+) -> Result<Moved, Failure> {
+    let instance = cluster.instance(idx);
+    let leaves_all = match instance.template.mirroring() {
+        Mirroring::None => false,
+        Mirroring::Internal => mode == EvacMode::All,
+        Mirroring::External => mode != EvacMode::SecondaryOnly,
+    };
+    if !settings.other_groups || !leaves_all {
+        return Err(Failure::Stuck(stuck));
+    }
+    let own = cluster.node(instance.primary).spec.group;
+    let mut groups = cluster.groups_with_nodes();
+    groups.retain(|g| *g != own);
+    let mut conditions = settings.conditions();
+    if let Some(scope) = &mut conditions.redundancy {
+        // it has no room for the instance, which is why the instance leaves
+        scope.exempt.insert(own);
+    }
+    let found = if groups.is_empty() {
+        Err(Failure::NoTargetGroups(Vec::new()))
+    } else {
+        to_another_group(
+            cluster,
+            notes,
+            idx,
+            &Others { groups, avoided, heeds_denials: true, conditions },
+            settings,
+        )
+    };
+    found.map(|(moved, _)| moved).map_err(|failure| Failure::NowhereElse(stuck, Box::new(failure)))
+}
+
+/// The instances in the order in which they are first named: one that has been moved
+/// off its nodes need not be moved again.
+fn each_once(instances: &[InstanceIdx]) -> impl Iterator<Item = InstanceIdx> + use<> {
+    let mut seen = HashSet::new();
+    let first: Vec<InstanceIdx> = instances.iter().copied().filter(|i| seen.insert(*i)).collect();
+    first.into_iter()
+}
+
+/// The nodes of the instances that are to be freed, as the mode says.
+fn nodes_to_leave(cluster: &Cluster, instances: &[InstanceIdx], mode: EvacMode) -> Vec<NodeIdx> {
+    let of = |i: &InstanceIdx| {
+        let instance = cluster.instance(*i);
+        let primary = Some(instance.primary).filter(|_| mode != EvacMode::SecondaryOnly);
+        let mirror = instance.mirror().filter(|_| mode != EvacMode::PrimaryOnly);
+        [primary, mirror].into_iter().flatten()
+    };
+    instances.iter().flat_map(of).collect()
+}
+
+/// Another node for an instance, in place of one that it is on.
+pub(super) fn relocate(
+    cluster: &mut Draft,
+    notes: &mut Notes,
+    idx: InstanceIdx,
+    required_nodes: i64,
+    from: &[NodeIdx],
+    settings: &Settings,
+) -> Result<Answer, Failure> {
+    if required_nodes != 1 {
+        return Err(Failure::Exchange(required_nodes));
+    }
+    let instance = cluster.instance(idx);
+    let (role, node, mode) = match instance.template.mirroring() {
+        Mirroring::None => return Err(Failure::NotMirrored),
+        Mirroring::Internal => ("secondary", instance.mirror(), EvacMode::SecondaryOnly),
+        Mirroring::External => ("primary", Some(instance.primary), EvacMode::PrimaryOnly),
+    };
+    if node.is_none_or(|node| from != [node]) {
+        return Err(Failure::NotItsNode(role, node, from.to_vec()));
+    }
+    // Ganeti expects a node of the same group
+    let settings = Settings { other_groups: false, ..settings.clone() };
+    let Answer::Evacuated { mut moved, mut failed } = node_evacuate(cluster, notes, &[idx], mode, &settings)
+    else {
+        return Err(Failure::NotMirrored);
+    };
+    if let Some((_, failure)) = failed.pop() {
+        return Err(failure);
+    }
+    let new = moved.pop().map(|(Moved { to, .. }, _)| match mode {
+        EvacMode::SecondaryOnly => to.secondary.unwrap_or(to.primary),
+        _ => to.primary,
+    });
+    new.map(|node| Answer::Relocated { node }).ok_or(Failure::NotMirrored)
+}
+
+/// Another group for instances.
+pub(super) fn change_group(
+    cluster: &mut Draft,
+    notes: &mut Notes,
+    instances: &[InstanceIdx],
+    targets: &[GroupIdx],
+    settings: &Settings,
+) -> Answer {
+    let sources: Vec<GroupIdx> =
+        instances.iter().map(|i| cluster.node(cluster.instance(*i).primary).spec.group).collect();
+    let wanted = |g: &GroupIdx| (targets.is_empty() || targets.contains(g)) && !sources.contains(g);
+    let groups: Vec<GroupIdx> = cluster.groups_with_nodes().into_iter().filter(wanted).collect();
+    // whoever names the groups may insist
+    let heeds_denials = targets.is_empty() || !settings.ignore_soft_errors;
+    let others = Others { groups, avoided: &[], heeds_denials, conditions: settings.conditions() };
+    let (mut moved, mut failed) = (Vec::new(), Vec::new());
+    for (tried, idx) in each_once(instances).enumerate() {
+        if others.groups.is_empty() {
+            failed.push((idx, Failure::NoTargetGroups(targets.to_vec())));
+            continue;
+        }
+        if let Some(stopped) = settings.deadline.reached_before(tried) {
+            failed.push((idx, Failure::NoTime(stopped)));
+            continue;
+        }
+        match to_another_group(cluster, notes, idx, &others, settings) {
+            Ok(done) => moved.push(done),
+            Err(failure) => failed.push((idx, failure)),
+        }
+    }
+    Answer::Evacuated { moved, failed }
+}
+
+/// Where an instance may go that leaves its group.
+struct Others<'a> {
+    groups: Vec<GroupIdx>,
+    /// Nodes that are to be freed themselves.
+    avoided: &'a [NodeIdx],
+    /// Tags that deny moves between groups count.
+    heeds_denials: bool,
+    conditions: Conditions,
+}
+
+/// Moves an instance to the best group that can take it. A place in a group does not show that there is a way
+/// there: migration tags can close it, and then the next group is tried.
+fn to_another_group(
+    cluster: &mut Draft,
+    notes: &mut Notes,
+    idx: InstanceIdx,
+    others: &Others<'_>,
+    settings: &Settings,
+) -> Result<(Moved, GroupIdx), Failure> {
+    let instance = cluster.instance(idx).clone();
+    let own = cluster.node(instance.primary).spec.group;
+    if others.heeds_denials && cluster.denies_leaving(own) {
+        return Err(Failure::Held(Hold::Denied));
+    }
+    let wanted = Wanted {
+        instance: &instance,
+        required: if instance.template.has_secondary() { 2 } else { 1 },
+        restrict_to: settings.restrict_to.as_deref(),
+        avoided: others.avoided,
+        heeds_denials: others.heeds_denials,
+        dedicated: false,
+        conditions: &others.conditions,
+        rule: None,
+        deadline: &settings.deadline,
+    };
+    let choice = groups::choose(cluster, &others.groups, &wanted);
+    if choice.selected.is_none() {
+        if settings.explain {
+            notes.explain(why::of_choice(cluster, &choice, &wanted));
+        }
+        return Err(Failure::NoGroup(choice));
+    }
+    let mut first_failure = None;
+    for group in choice.allocable_best_first(cluster) {
+        let usable = |n: &NodeIdx| wanted.admits(&cluster.node(*n).spec);
+        let targets = cluster.nodes_of(group).iter().copied().filter(usable).collect();
+        let destination = Destination { group, targets, ignore_soft_errors: false };
+        match evacuate(cluster, idx, EvacMode::All, &destination) {
+            Ok(moved) => return Ok((moved, group)),
+            Err(stuck) => {
+                if settings.explain {
+                    notes.explain(why::of_moves(cluster, idx, EvacMode::All, &destination));
+                }
+                first_failure.get_or_insert(Failure::Stuck(stuck));
+            }
+        }
+    }
+    Err(first_failure.unwrap_or(Failure::NoGroup(choice)))
+}

@@ -1,0 +1,122 @@
+//! Why places come into no question: for each, the rule in the way, what it asked for
+//! and what was there. The places nearest to being possible are kept.
+
+use super::groups;
+use super::groups::{GroupChoice, GroupTrial, Wanted};
+use crate::moves::{MoveRules, Trial, perform};
+use crate::place::Reserves;
+use crate::place::evacuation::Destination;
+use crate::why::{GroupWhy, Hurdle, Nearest, places};
+use htools_model::{Bar, Cluster, Draft, EvacMode, InstanceIdx, Mirroring, Move, NodeIdx, Rule};
+
+/// What is in the way of one instance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InTheWay {
+    /// Full name of the instance.
+    pub instance: String,
+    /// The groups that were tried for it.
+    pub groups: Vec<GroupWhy>,
+    /// The moves that were tried, where it stays in its group.
+    pub moves: Option<Nearest>,
+}
+
+/// What was in the way of a new instance in the groups that were tried for it.
+pub(super) fn of_choice(cluster: &Cluster, choice: &GroupChoice, wanted: &Wanted<'_>) -> InTheWay {
+    let groups = choice.trials.iter().map(|trial| of_group(cluster, trial, wanted)).collect();
+    InTheWay { instance: wanted.instance.name.clone(), groups, moves: None }
+}
+
+fn of_group(cluster: &Cluster, trial: &GroupTrial, wanted: &Wanted<'_>) -> GroupWhy {
+    let group = trial.group;
+    let search = match &trial.result {
+        Ok(search) => search,
+        Err(bar) => return GroupWhy::barred(group, bar.clone()),
+    };
+    let mut nearest = Nearest::default();
+    if let Ok(targets) = &groups::targets(cluster, group, wanted) {
+        let mut reserves = Reserves::of(cluster, wanted.instance, wanted.conditions);
+        for (place, bar) in places(cluster, targets, wanted.instance, wanted.conditions) {
+            // a possible place that was not chosen fell through a check of the whole
+            let mut whole = || match reserves.hold(place.primary) {
+                true => Bar::Expendability,
+                false => Bar::Primary(Rule::GroupReserve),
+            };
+            let bar = bar.or_else(|| (search.best.is_none() && wanted.rule.is_none()).then(&mut whole));
+            let hurdle = bar.map(|bar| Hurdle::of_place(cluster, wanted.instance, place, bar));
+            hurdle.into_iter().for_each(|hurdle| nearest.push(hurdle));
+        }
+    }
+    GroupWhy { group, bar: None, places: nearest }
+}
+
+/// What is in the way of an instance that is to be moved within `destination`, as
+/// [`evacuate`](crate::place::evacuation::evacuate) tries it.
+pub(crate) fn of_moves(
+    cluster: &Cluster,
+    idx: InstanceIdx,
+    mode: EvacMode,
+    destination: &Destination,
+) -> InTheWay {
+    let instance = cluster.instance(idx);
+    let rules = MoveRules { ignore_soft_errors: destination.ignore_soft_errors, ..MoveRules::default() };
+    let mut refused = RefusedMoves { idx, rules, nearest: Nearest::default() };
+    let targets: Vec<NodeIdx> =
+        destination.targets.iter().copied().filter(|t| *t != instance.primary).collect();
+    match (instance.template.mirroring(), mode) {
+        (Mirroring::None, _) | (Mirroring::External, EvacMode::SecondaryOnly) => {}
+        (Mirroring::External, _) => {
+            refused.all_pass(cluster, targets.into_iter().map(Move::FailoverTo));
+        }
+        (Mirroring::Internal, EvacMode::PrimaryOnly) => {
+            let offline = instance.mirror().filter(|m| cluster.node(*m).spec.offline);
+            if let (true, Some(node)) = (refused.all_pass(cluster, [Move::Failover]), offline) {
+                refused.nearest.push(Hurdle::offline(instance, Move::Failover, node));
+            }
+        }
+        (Mirroring::Internal, EvacMode::SecondaryOnly) => {
+            refused.all_pass(cluster, targets.into_iter().map(Move::ReplaceSecondary));
+        }
+        (Mirroring::Internal, EvacMode::All) => refused.try_pairs(cluster, &targets),
+    }
+    InTheWay { instance: instance.name.clone(), groups: Vec::new(), moves: Some(refused.nearest) }
+}
+
+/// The moves of an instance that are refused.
+struct RefusedMoves {
+    idx: InstanceIdx,
+    rules: MoveRules,
+    nearest: Nearest,
+}
+
+impl RefusedMoves {
+    /// Tries moves, and says whether all are possible.
+    fn all_pass(&mut self, cluster: &Cluster, moves: impl IntoIterator<Item = Move>) -> bool {
+        let before = self.nearest.refused;
+        let trial = Trial::new(cluster, cluster.instance(self.idx), &self.rules);
+        for mv in moves {
+            if let Err(refusal) = trial.run(mv) {
+                self.nearest.push(Hurdle::of_move(cluster, &trial, mv, refusal));
+            }
+        }
+        self.nearest.refused == before
+    }
+
+    /// The steps to two new nodes, as far as each first one gets.
+    fn try_pairs(&mut self, cluster: &Cluster, targets: &[NodeIdx]) {
+        let leave = cluster.node(cluster.instance(self.idx).primary).spec.offline;
+        let mut state = Draft::of(cluster);
+        let start = state.mark();
+        for &first in targets {
+            state.back_to(start);
+            let way = [Move::ReplaceSecondary(first), Move::Failover];
+            let mut way = leave.then_some(Move::Failover).into_iter().chain(way);
+            let arrives = way.all(|mv| {
+                self.all_pass(&state, [mv]) && perform(&mut state, self.idx, mv, &self.rules).is_ok()
+            });
+            if arrives {
+                let others = targets.iter().filter(|t| **t != first);
+                self.all_pass(&state, others.map(|t| Move::ReplaceSecondary(*t)));
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Clearing nodes: dividing a list of nodes into parts that can be freed of
+//! instances together.
+
+use htools_model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, Strictness};
+
+use super::layout::Layout;
+use super::{NoPlan, Part, RollingOptions};
+
+/// Of what nodes are to be freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clearing {
+    /// Of primaries without a secondary.
+    Primaries,
+    /// Of copies of other nodes' instances.
+    Secondaries,
+}
+
+/// What all steps need.
+pub struct ClearGround<'a> {
+    cluster: &'a Cluster,
+    options: RollingOptions,
+    /// The online nodes of each group, in order.
+    online: Vec<Vec<NodeIdx>>,
+}
+
+/// Gets the nodes that can be cleared together, with the layout in which they are.
+type ClearedNodes<'f> = dyn FnMut(&[NodeIdx], &mut Layout<'_>) -> Result<(), NoPlan> + 'f;
+
+impl<'a> ClearGround<'a> {
+    pub fn of(cluster: &'a Cluster, options: RollingOptions) -> ClearGround<'a> {
+        let online = |group: GroupIdx| {
+            cluster.nodes_of(group).iter().copied().filter(|n| !cluster.node(*n).spec.offline).collect()
+        };
+        let online = cluster.groups.iter().map(|g| online(g.idx)).collect();
+        ClearGround { cluster, options, online }
+    }
+
+    /// Divides nodes, in their order: as many as can be cleared together are the
+    /// first part, and so on. Every part starts from the same layout, which is
+    /// also what remains.
+    ///
+    /// # Errors
+    /// If a node cannot be cleared even with the others in use.
+    pub fn partition(
+        &self,
+        layout: &mut Layout<'_>,
+        nodes: &[NodeIdx],
+        what: Clearing,
+        found: &mut ClearedNodes<'_>,
+    ) -> Result<(), NoPlan> {
+        let start = layout.mark();
+        let mut rest = nodes.to_vec();
+        while let Some(first) = rest.first().copied() {
+            let mut cleared = vec![false; self.cluster.nodes.len()];
+            rest.retain(|node| {
+                let mark = layout.mark();
+                let done = self.clear(layout, *node, what, &cleared);
+                match done {
+                    true => cleared[node.get()] = true,
+                    false => layout.back_to(mark),
+                }
+                !done
+            });
+            let part: Vec<NodeIdx> = nodes.iter().copied().filter(|n| cleared[n.get()]).collect();
+            if part.is_empty() {
+                return Err(match what {
+                    Clearing::Primaries => NoPlan::NonRedundant { node: first },
+                    Clearing::Secondaries => NoPlan::Secondaries { node: first },
+                });
+            }
+            found(&part, layout)?;
+            layout.back_to(start);
+        }
+        Ok(())
+    }
+
+    /// Frees nodes of all data, in as many parts as it takes.
+    ///
+    /// # Errors
+    /// If instances cannot run on their secondaries, or copies go nowhere.
+    pub fn evacuate(
+        &self,
+        layout: &mut Layout<'_>,
+        nodes: &[NodeIdx],
+        parts: &mut Vec<Part>,
+    ) -> Result<(), NoPlan> {
+        let mirrored = |i: &InstanceIdx| self.cluster.instance(*i).template.has_secondary();
+        let primaries: Vec<InstanceIdx> =
+            nodes.iter().flat_map(|n| layout.primaries(*n)).filter(mirrored).collect();
+        for instance in primaries {
+            if !layout.fail_over(instance) {
+                return Err(NoPlan::Migration { instance });
+            }
+        }
+        self.partition(layout, nodes, Clearing::Secondaries, &mut |nodes, layout| {
+            parts.push(Part { nodes: nodes.to_vec(), moves: layout.moved() });
+            Ok(())
+        })
+    }
+
+    /// Whether a node could be cleared; what was moved until then stays moved.
+    fn clear(&self, layout: &mut Layout<'_>, node: NodeIdx, what: Clearing, cleared: &[bool]) -> bool {
+        let group = self.cluster.node(node).spec.group;
+        let targets = || {
+            let open = move |t: &NodeIdx| *t != node && !cleared[t.get()];
+            self.online[group.get()].iter().copied().filter(open)
+        };
+        match what {
+            Clearing::Primaries => {
+                let instances = layout.primaries(node);
+                let leaving = instances.into_iter().filter(|i| self.leaves(*i));
+                leaving.into_iter().all(|i| self.relocate(layout, i, node, targets()))
+            }
+            Clearing::Secondaries => layout.secondaries(node).into_iter().all(|instance| {
+                let primary = layout.place(instance).primary;
+                targets().any(|t| t != primary && layout.move_secondary(instance, t))
+            }),
+        }
+    }
+
+    /// Whether a primary has to leave before its node is down.
+    fn leaves(&self, instance: InstanceIdx) -> bool {
+        let instance = self.cluster.instance(instance);
+        if instance.template.has_secondary() || self.options.rests(instance) {
+            return false;
+        }
+        !(self.options.ignore_non_redundant && self.options.is_non_redundant(instance))
+    }
+
+    /// Moves a primary: what migrates to the node that has most to spare by all
+    /// the rules, the others to the first that can hold them.
+    fn relocate(
+        &self,
+        layout: &mut Layout<'_>,
+        instance: InstanceIdx,
+        from: NodeIdx,
+        targets: impl Iterator<Item = NodeIdx>,
+    ) -> bool {
+        let offers = |how| {
+            let layout = &*layout;
+            targets.filter_map(move |t| layout.offer(instance, t, how).map(|offer| (t, offer)))
+        };
+        let found = if self.options.migrates_shared(self.cluster.instance(instance)) {
+            let spec = |n: NodeIdx| &self.cluster.node(n).spec;
+            let reachable = |t: &NodeIdx| spec(from).can_migrate_to(spec(*t));
+            let fit = offers(Strictness::Strict).filter(|(t, _)| reachable(t));
+            fit.reduce(|best, next| if next.1.1 > best.1.1 { next } else { best })
+        } else {
+            let mut fit = offers(Strictness::Forced);
+            fit.next()
+        };
+        match found {
+            Some((target, (new, _))) => {
+                layout.move_primary(instance, target, new);
+                true
+            }
+            None => false,
+        }
+    }
+}

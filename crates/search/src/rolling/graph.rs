@@ -1,0 +1,138 @@
+//! Which nodes cannot be down at the same time.
+
+use htools_model::{Cluster, NodeIdx};
+
+use super::RollingOptions;
+
+/// A graph of the selected nodes. Two nodes are neighbours if one holds the
+/// disk copies of the other's instances, or if a third one holds those of both
+/// and could not take over all of them. Neighbours have multiplicities, and a
+/// vertex may be its own neighbour: both count for degrees.
+#[derive(Debug, Clone)]
+pub struct ConflictGraph {
+    nodes: Vec<NodeIdx>,
+    /// Neighbours of each vertex as they came, oldest first.
+    lists: Vec<Vec<usize>>,
+    /// Neighbours of each vertex other than itself, once each, and how often
+    /// they are in its list.
+    distinct: Vec<Vec<(usize, usize)>>,
+}
+
+impl ConflictGraph {
+    /// The conflicts among nodes in ascending order.
+    pub fn of(cluster: &Cluster, selected: &[NodeIdx], options: &RollingOptions) -> ConflictGraph {
+        let mut vertex_of = vec![None; cluster.nodes.len()];
+        for (vertex, node) in selected.iter().enumerate() {
+            vertex_of[node.get()] = Some(vertex);
+        }
+        let mut lists = vec![Vec::new(); selected.len()];
+        for instance in &cluster.instances {
+            let Some(mirror) = instance.mirror() else { continue };
+            if options.offline_maintenance && options.rests(instance) {
+                continue;
+            }
+            if let (Some(a), Some(b)) = (vertex_of[instance.primary.get()], vertex_of[mirror.get()]) {
+                lists[a].push(b);
+                lists[b].push(a);
+            }
+        }
+        if !options.offline_maintenance {
+            join_primaries(&takeovers(cluster, &vertex_of, options), &mut lists);
+        }
+        ConflictGraph { nodes: selected.to_vec(), distinct: counted(&lists), lists }
+    }
+
+    /// A graph with these lists of neighbours, for tests.
+    #[cfg(test)]
+    pub fn of_lists(lists: Vec<Vec<usize>>) -> ConflictGraph {
+        let nodes = (0..lists.len()).map(NodeIdx::new).collect();
+        ConflictGraph { nodes, distinct: counted(&lists), lists }
+    }
+
+    /// Number of vertices.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are no vertices.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Returns the node that a vertex stands for.
+    pub fn node(&self, vertex: usize) -> NodeIdx {
+        self.nodes[vertex]
+    }
+
+    /// Neighbours of a vertex with repetitions, and itself where it is one;
+    /// newest first.
+    pub fn neighbours(&self, vertex: usize) -> impl Iterator<Item = usize> + '_ {
+        self.lists[vertex].iter().rev().copied()
+    }
+
+    /// Length of the list of neighbours.
+    pub fn degree(&self, vertex: usize) -> usize {
+        self.lists[vertex].len()
+    }
+
+    /// The other vertices next to this one, and how often.
+    pub fn distinct(&self, vertex: usize) -> &[(usize, usize)] {
+        &self.distinct[vertex]
+    }
+}
+
+/// For each node of the cluster: the vertices whose instances it would run if
+/// they were down, once each, the newest secondary's first.
+fn takeovers(cluster: &Cluster, vertex_of: &[Option<usize>], options: &RollingOptions) -> Vec<Vec<usize>> {
+    let mut last_seen = vec![usize::MAX; vertex_of.len()];
+    let of_node = |node: &htools_model::Node| {
+        let here = node.spec.idx.get();
+        let mut vertices = Vec::new();
+        for idx in node.state.secondaries.iter().rev() {
+            let instance = cluster.instance(*idx);
+            let Some(vertex) = vertex_of[instance.primary.get()] else { continue };
+            // a node is no help to its own instances, whatever the source says
+            let helps = instance.primary.get() != here && !options.rests(instance);
+            if last_seen[vertex] != here && helps {
+                last_seen[vertex] = here;
+                vertices.push(vertex);
+            }
+        }
+        vertices
+    };
+    cluster.nodes.iter().map(of_node).collect()
+}
+
+/// Makes vertices of one list neighbours (also each of itself), unless they are
+/// already. Vertex by vertex, so that a mark a vertex is all that has to be kept.
+fn join_primaries(together: &[Vec<usize>], lists: &mut [Vec<usize>]) {
+    let mut member_of = vec![Vec::new(); lists.len()];
+    for (number, vertices) in together.iter().enumerate() {
+        vertices.iter().for_each(|v| member_of[*v].push(number));
+    }
+    let mut known_to = vec![usize::MAX; lists.len()];
+    for (vertex, list) in lists.iter_mut().enumerate() {
+        list.iter().for_each(|other| known_to[*other] = vertex);
+        for other in member_of[vertex].iter().flat_map(|number| &together[*number]) {
+            if known_to[*other] != vertex {
+                known_to[*other] = vertex;
+                list.push(*other);
+            }
+        }
+    }
+}
+
+fn counted(lists: &[Vec<usize>]) -> Vec<Vec<(usize, usize)>> {
+    let mut count = vec![0_usize; lists.len()];
+    let of_vertex = |(vertex, list): (usize, &Vec<usize>)| {
+        let mut order = Vec::new();
+        for other in list.iter().filter(|other| **other != vertex) {
+            if count[*other] == 0 {
+                order.push(*other);
+            }
+            count[*other] += 1;
+        }
+        order.into_iter().map(|other| (other, std::mem::take(&mut count[other]))).collect()
+    };
+    lists.iter().enumerate().map(of_vertex).collect()
+}

@@ -1,0 +1,459 @@
+//! Freeing nodes.
+//!
+//! Candidates are tried one after the other, fewest instances first. A candidate is
+//! taken if the cluster *as it is*, with it and everything taken before offline, can be
+//! balanced so that nothing is left on these nodes and the others keep what they must.
+//!
+//! In a large group that would take long: each trial moves all instances of all nodes
+//! taken before once more. There, trials go on from the state that the former one left,
+//! with several candidates at a time, and balance only where emptying the candidates is
+//! not enough; when that has helped none of the last few, it is not done any more. The
+//! result is balanced from the beginning. If it does not stand that test, the longest
+//! beginning that does is taken.
+//!
+//! In a very large group balancing alone would take longer than anybody waits. There it is
+//! left to who asks for it: instances only leave the nodes that are freed, in the trials and
+//! in the result.
+//!
+//! The search goes on from its own result until it finds no more nodes, as a freed node may make
+//! another one free, so that the next run has nothing to do.
+//!
+//! A search that has to end tries no more candidates, and balances no further; but what
+//! it has found is made a whole plan: the nodes are emptied from the beginning.
+
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+
+use super::candidates::refusal;
+use super::expand::suffices;
+use super::harm::{hold, release};
+use super::standby::bring_online;
+use super::trial::{BalancedState, GroupScope};
+use super::{Decision, GroupPlan, Hindrance, Kept, SqueezeProgress, Standby, balance_options};
+use crate::balance::deep::order::{Ordered, order};
+use crate::moves::perform;
+use htools_model::score::Board;
+use htools_model::{Cluster, Draft, InstanceIdx, NodeIdx};
+
+/// Up to this product of candidates and instances every trial begins anew.
+const SMALL: usize = 6_000;
+
+/// Above this product instances only leave the nodes that are freed.
+const VERY_LARGE: usize = 1_000_000;
+
+/// In a large group: when so many candidates in a row could not be freed, balancing is
+/// not expected to help the others.
+const PATIENCE: usize = 8;
+
+/// In a very large group: when so many in a row could not be freed, the others, which have more
+/// instances, are not tried.
+const LAST_HOPE: usize = 128;
+
+/// The same as [`condense`], but instances on nodes that are offline already stay there where they
+/// find a place only against the rules.
+pub(super) fn condense_held(
+    scope: &GroupScope<'_>,
+    most: usize,
+    state: &mut Draft,
+) -> (GroupPlan, Option<Draft>) {
+    let held = scope.held(state);
+    hold(state, &held);
+    let (plan, mut after) = condense(scope, most, state);
+    after.iter_mut().for_each(|after| release(after, &held));
+    release(state, &held);
+    (plan, after)
+}
+
+/// Finds the nodes that can be freed. Returns the cluster after that, too, if there are
+/// any.
+fn condense(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Draft>) {
+    let way = TrialWay::of(scope);
+    let (mut plan, mut after) = condense_by(scope, most, state, way);
+    while let Some(reached) = &after {
+        let Some((more, further)) = go_further(scope, most, state, (&plan, reached)) else { break };
+        (plan, after) = (more, Some(further));
+    }
+    (plan, after)
+}
+
+/// Frees what the next run would free on the state that a plan reaches, and takes every instance
+/// there at once. Nodes that the plan brings online may turn out not to be needed; but no plan
+/// both frees nodes and brings others online.
+pub(super) fn go_further(
+    scope: &GroupScope<'_>,
+    most: usize,
+    state: &Cluster,
+    (plan, reached): (&GroupPlan, &Cluster),
+) -> Option<(GroupPlan, Draft)> {
+    let way = TrialWay::of(scope);
+    if way == TrialWay::OnlyEmptied || scope.has_to_end() {
+        return None;
+    }
+    let again = GroupScope::of(reached, scope.group, scope.options, scope.watch);
+    if again.needs_more() {
+        return None;
+    }
+    let (next, further) = condense_by(&again, most - plan.nodes.len(), reached, way);
+    let further = further?;
+    let is_online = further.nodes.iter().map(|n| !n.spec.offline).collect::<Vec<bool>>();
+    let freed: Vec<NodeIdx> = scope.candidates.iter().copied().filter(|n| !is_online[n.get()]).collect();
+    let on: Vec<Standby> = scope.standby.iter().copied().filter(|s| is_online[s.node.get()]).collect();
+    if !freed.is_empty() && !on.is_empty() {
+        return None;
+    }
+    let mut draft = Draft::of(state);
+    draft.set_offline(&freed, true);
+    on.iter().for_each(|standby| bring_online(&mut draft, standby));
+    let moved = further.instances.iter().filter(|i| i.placement() != state.instance(i.idx).placement());
+    let placements: Vec<_> = moved.map(|i| (i.idx, i.placement())).collect();
+    let options = balance_options(scope.options);
+    let Ordered { steps, given_up, .. } =
+        order(&draft, &scope.nodes, &options, &placements, placements.len());
+    let rules = options.rules;
+    let made = steps.iter().all(|step| perform(&mut draft, step.instance, step.mv, &rules).is_ok());
+    if !made || !given_up.is_empty() {
+        return None;
+    }
+    let is_good = match freed.is_empty() {
+        true => suffices(scope, &draft, &on),
+        false => scope.objection(&draft, &freed, false).is_none(),
+    };
+    let final_score = Board::new(&draft, &scope.nodes).score();
+    let (offline_candidates, online_candidates) = (scope.candidates.clone(), scope.standby.clone());
+    let initial_score = plan.initial_score;
+    let plan = match freed.is_empty() {
+        true => GroupPlan { nodes: on.iter().map(|s| s.node).collect(), steps, final_score, ..plan.clone() },
+        false => GroupPlan {
+            nodes: freed,
+            steps,
+            initial_score,
+            final_score,
+            offline_candidates,
+            online_candidates,
+            ..next
+        },
+    };
+    is_good.then_some((plan, draft))
+}
+
+/// Frees what the next run would free once nodes have been brought online.
+pub(super) fn after_expansion(
+    scope: &GroupScope<'_>,
+    most: usize,
+    (plan, reached): (&GroupPlan, &Draft),
+) -> Option<(GroupPlan, Draft)> {
+    let wanted = scope.options.swaps && plan.decision == Decision::Expand && plan.enough;
+    if !wanted || scope.has_to_end() {
+        return None;
+    }
+    let mut again = GroupScope::of(reached, scope.group, scope.options, scope.watch);
+    if again.needs_more() {
+        return None;
+    }
+    again.candidates.retain(|node| !plan.nodes.contains(node));
+    let (next, further) = condense_held(&again, most, &mut Draft::of(reached));
+    Some((next, further?))
+}
+
+/// How candidates are tried; see the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TrialWay {
+    /// Each from the beginning.
+    Anew,
+    /// Each on what the former left.
+    Onwards,
+    /// The same, without any balancing.
+    OnlyEmptied,
+}
+
+impl TrialWay {
+    /// The way for a group of this size.
+    fn of(scope: &GroupScope<'_>) -> TrialWay {
+        let instances = scope.cluster.instances_of(scope.group).len();
+        match scope.candidates.len().saturating_mul(instances) {
+            size if size <= SMALL => TrialWay::Anew,
+            size if size <= VERY_LARGE => TrialWay::Onwards,
+            _ => TrialWay::OnlyEmptied,
+        }
+    }
+}
+
+/// The same, by one of the ways.
+pub(super) fn condense_by(
+    scope: &GroupScope<'_>,
+    most: usize,
+    state: &Cluster,
+    way: TrialWay,
+) -> (GroupPlan, Option<Draft>) {
+    let mut walk = CandidateWalk {
+        scope,
+        state,
+        way,
+        fixed: scope.fixed(),
+        most,
+        freed: Vec::new(),
+        kept: Vec::new(),
+        reached: None,
+        spare: Mutex::default(),
+    };
+    let order: Vec<NodeIdx> = scope.candidates.iter().rev().copied().collect();
+    if way == TrialWay::Anew {
+        walk.anew(&order);
+    } else {
+        walk.onwards(&order);
+        walk.confirm();
+    }
+    let CandidateWalk { freed, mut kept, reached, .. } = walk;
+    let is_candidate = scope.cluster.mask(&scope.candidates);
+    for node in scope.online().filter(|n| !is_candidate[n.get()]) {
+        kept.extend(refusal(scope.cluster, node, scope.options).map(|why| Kept { node, why }));
+    }
+    kept.sort_by_key(|kept| kept.node);
+    let initial_score = scope.initial_score();
+    let (steps, final_score, after) = match reached {
+        Some(BalancedState { cluster, steps, score }) => (steps, score, Some(cluster)),
+        None => (Vec::new(), initial_score, None),
+    };
+    let is_freed = scope.cluster.mask(&freed);
+    let nodes: Vec<NodeIdx> = scope.candidates.iter().copied().filter(|n| is_freed[n.get()]).collect();
+    let plan = GroupPlan {
+        group: scope.group,
+        decision: if nodes.is_empty() { Decision::Nothing } else { Decision::Condense },
+        nodes,
+        steps,
+        offline_candidates: scope.candidates.clone(),
+        online_candidates: scope.standby.clone(),
+        missing: None,
+        exposed: None,
+        enough: true,
+        kept,
+        initial_score,
+        final_score,
+        start: None,
+    };
+    (plan, after)
+}
+
+type TriedCandidate = Result<BalancedState, Hindrance>;
+
+/// The candidates that were looked at so far, and what came of them.
+struct CandidateWalk<'a> {
+    scope: &'a GroupScope<'a>,
+    /// The cluster before anything was done in this group.
+    state: &'a Cluster,
+    way: TrialWay,
+    fixed: Vec<Option<InstanceIdx>>,
+    most: usize,
+    /// In the order in which they were taken.
+    freed: Vec<NodeIdx>,
+    kept: Vec<Kept>,
+    /// The balanced state with all of `freed` offline.
+    reached: Option<BalancedState>,
+    /// Copies of the state that was reached so far: a trial that fails is taken back and leaves
+    /// its copy to the next.
+    spare: Mutex<Vec<Draft>>,
+}
+
+impl CandidateWalk<'_> {
+    /// Tries every candidate from the beginning. Several are tried at a time, on the
+    /// assumption that each fares as the last one did; what was tried on an assumption
+    /// that proves wrong is not used.
+    fn anew(&mut self, order: &[NodeIdx]) {
+        let width = rayon::current_num_threads().max(1);
+        let (mut at, mut taking) = (0, true);
+        while at < order.len() {
+            if self.ends(&order[at..]) {
+                return;
+            }
+            if self.decided(order[at]) {
+                at += 1;
+                continue;
+            }
+            let batch: Vec<NodeIdx> = order[at..].iter().copied().take(width).collect();
+            let batch: Vec<NodeIdx> =
+                batch.into_iter().take_while(|n| self.fixed[n.get()].is_none()).collect();
+            let sets: Vec<Vec<NodeIdx>> = (0..batch.len())
+                .map(|k| {
+                    let added = if taking { &batch[..=k] } else { &batch[k..=k] };
+                    self.freed.iter().chain(added).copied().collect()
+                })
+                .filter(|set: &Vec<NodeIdx>| set.len() <= self.most)
+                .collect();
+            let tried: Vec<TriedCandidate> = sets.par_iter().map(|set| self.try_anew(set)).collect();
+            for (node, tried) in batch.into_iter().zip(tried) {
+                at += 1;
+                let took = tried.is_ok();
+                self.record(node, tried);
+                if took != taking {
+                    taking = took;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Tries candidates on the state that was reached so far, several together as long
+    /// as that goes well, and several beside each other when it does not.
+    fn onwards(&mut self, order: &[NodeIdx]) {
+        let width = rayon::current_num_threads().max(1);
+        let hope = if self.way == TrialWay::OnlyEmptied { LAST_HOPE } else { usize::MAX };
+        let (mut at, mut size, mut failures) = (0, 1, 0);
+        while at < order.len() {
+            if self.ends(&order[at..]) {
+                return;
+            }
+            if self.decided(order[at]) {
+                at += 1;
+                continue;
+            }
+            if failures == hope {
+                self.kept.push(Kept { node: order[at], why: Hindrance::Unlikely });
+                at += 1;
+                continue;
+            }
+            let free = order[at..].iter().take_while(|n| self.fixed[n.get()].is_none()).count();
+            let count = size.min(free).min(self.most - self.freed.len());
+            if count > 1 {
+                let batch = &order[at..at + count];
+                let all: Vec<NodeIdx> = self.freed.iter().chain(batch).copied().collect();
+                // of several together, nobody asks why they cannot be freed
+                let tried =
+                    if self.scope.lacks_spindles(&all) { None } else { self.go_on(batch, false).ok() };
+                match tried {
+                    Some(reached) => {
+                        self.freed = all;
+                        self.reach(reached);
+                        at += count;
+                        size = count * 2;
+                    }
+                    None => size = count / 2,
+                }
+                continue;
+            }
+            let beside = if failures > 0 { width.min(free).min(hope - failures) } else { 1 };
+            let thorough = failures < PATIENCE && self.way != TrialWay::OnlyEmptied;
+            let tried: Vec<TriedCandidate> =
+                order[at..at + beside].par_iter().map(|node| self.go_on(&[*node], thorough)).collect();
+            for tried in tried {
+                let took = tried.is_ok();
+                self.record(order[at], tried);
+                at += 1;
+                size = if took { 2 } else { 1 };
+                failures = if took { 0 } else { failures + 1 };
+                if took {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Whether the search has to end with these candidates not looked at; notes that.
+    fn ends(&mut self, rest: &[NodeIdx]) -> bool {
+        let candidates = self.scope.candidates.len();
+        let looked_at = candidates - rest.len();
+        (self.scope.watch.progress)(SqueezeProgress { looked_at, candidates, freed: self.freed.len() });
+        let ends = self.scope.has_to_end();
+        if ends {
+            let not_tried = |node: &NodeIdx| Kept { node: *node, why: Hindrance::NotTried };
+            self.kept.extend(rest.iter().map(not_tried));
+        }
+        ends
+    }
+
+    /// Frees some more nodes on the state that was reached so far; with patience, also
+    /// where that takes more than moving their instances.
+    fn go_on(&self, batch: &[NodeIdx], thorough: bool) -> TriedCandidate {
+        let freed: Vec<NodeIdx> = self.freed.iter().chain(batch).copied().collect();
+        if let Some(why) = self.scope.hopeless(&freed) {
+            return Err(why);
+        }
+        let start = self.reached.as_ref().map_or(self.state, |reached| &reached.cluster);
+        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let copy = spare().pop();
+        let mut cluster = copy.unwrap_or_else(|| Draft::of(start));
+        let unchanged = cluster.mark();
+        cluster.set_offline(batch, true);
+        let mut moved = self.scope.evacuated(cluster);
+        let mut objection = self.scope.objection(&moved.cluster, &freed, true);
+        if objection.is_some() && thorough {
+            moved = self.scope.balanced(moved.cluster);
+            objection = self.scope.objection(&moved.cluster, &freed, true);
+        }
+        let Some(why) = objection else { return Ok(moved) };
+        moved.cluster.back_to(unchanged);
+        spare().push(moved.cluster);
+        Err(why)
+    }
+
+    /// This is the state from which trials go on.
+    fn reach(&mut self, reached: BalancedState) {
+        self.reached = Some(reached);
+        self.spare.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Balances with everything that was taken offline from the beginning; goes back as
+    /// far as necessary.
+    fn confirm(&mut self) {
+        let (mut good, mut bad) = (0, self.freed.len() + 1);
+        let (mut reached, mut why) = (None, None);
+        // most often only the last few are too many
+        let mut back = 1;
+        while good + 1 < bad {
+            let next = match &reached {
+                None => bad.saturating_sub(back).max(1),
+                Some(_) => good + (bad - good) / 2,
+            };
+            match self.try_anew(&self.freed[..next]) {
+                Ok(balanced) => (good, reached) = (next, Some(balanced)),
+                Err(obstacle) => (bad, why) = (next, Some(obstacle)),
+            }
+            back *= 2;
+        }
+        self.reached = reached;
+        if let Some(why) = why {
+            for node in self.freed.drain(good..) {
+                self.kept.push(Kept { node, why: why.clone() });
+            }
+        }
+    }
+
+    /// Whether a candidate is out of the question without a trial; notes why.
+    fn decided(&mut self, node: NodeIdx) -> bool {
+        let fixed = self.fixed[node.get()].map(Hindrance::Fixed);
+        let why = fixed.or((self.freed.len() >= self.most).then_some(Hindrance::MaxNodes)).or_else(|| {
+            let set: Vec<NodeIdx> = self.freed.iter().copied().chain([node]).collect();
+            self.scope.hopeless(&set)
+        });
+        let decided = why.is_some();
+        self.kept.extend(why.map(|why| Kept { node, why }));
+        decided
+    }
+
+    /// Balances the group as it is with some nodes offline, or only empties these.
+    fn try_anew(&self, freed: &[NodeIdx]) -> TriedCandidate {
+        if let Some(why) = self.scope.hopeless(freed) {
+            return Err(why);
+        }
+        let mut cluster = Draft::of(self.state);
+        cluster.set_offline(freed, true);
+        let balanced = match self.way {
+            TrialWay::OnlyEmptied => self.scope.evacuated(cluster),
+            TrialWay::Anew | TrialWay::Onwards => self.scope.balanced(cluster),
+        };
+        match self.scope.objection(&balanced.cluster, freed, false) {
+            Some(why) => Err(why),
+            None => Ok(balanced),
+        }
+    }
+
+    fn record(&mut self, node: NodeIdx, tried: TriedCandidate) {
+        match tried {
+            Ok(balanced) => {
+                self.freed.push(node);
+                self.reach(balanced);
+            }
+            Err(why) => self.kept.push(Kept { node, why }),
+        }
+    }
+}

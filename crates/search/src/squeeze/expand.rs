@@ -1,0 +1,106 @@
+//! Bringing nodes online.
+
+use super::condense::{condense_held, go_further};
+use super::harm::{Standing, release};
+use super::standby::{SizeSource, bring_online};
+use super::trial::{BalancedState, GroupScope};
+use super::{Decision, GroupPlan, Standby};
+use htools_model::{Cluster, Draft, Instance};
+
+/// The group with some standby nodes online.
+struct Expanded {
+    count: usize,
+    balanced: BalancedState,
+    /// Whether the minimal reserve holds.
+    enough: bool,
+    /// Whether nothing is worse than before, and nothing had to stay where it is for that.
+    harmless: bool,
+}
+
+/// Brings standby nodes online; but nodes that are not needed once instances have moved are freed,
+/// or stay off.
+pub(super) fn expand_or_condense(
+    scope: &GroupScope<'_>,
+    most: usize,
+    state: &Draft,
+) -> (GroupPlan, Option<Draft>) {
+    let (mut plan, mut after) = expand(scope, most, state);
+    if !plan.enough {
+        return (plan, after);
+    }
+    if plan.nodes.is_empty() {
+        let condensed = condense_held(scope, most, &mut state.clone());
+        if !condensed.0.nodes.is_empty() {
+            return condensed;
+        }
+    }
+    while let Some((more, further)) =
+        after.as_ref().and_then(|reached| go_further(scope, most, state, (&plan, reached)))
+    {
+        (plan, after) = (more, Some(further));
+    }
+    (plan, after)
+}
+
+/// Finds the first so many standby nodes with which balancing makes the minimal reserve
+/// hold without worsening anything; where there is none, the first ones that make it hold; all of
+/// them, if it never does. Returns the cluster after that, too.
+fn expand(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Draft>) {
+    let wanted = scope.standby.len().min(most);
+    let mut best = with_online(scope, state, 0);
+    for count in 1..=wanted {
+        if (best.enough && best.harmless) || scope.has_to_end() {
+            break;
+        }
+        let tried = with_online(scope, state, count);
+        if !best.enough || (tried.enough && tried.harmless) {
+            best = tried;
+        }
+    }
+    let Expanded { count, balanced: BalancedState { cluster, steps, score }, enough, .. } = best;
+    let plan = GroupPlan {
+        group: scope.group,
+        decision: Decision::Expand,
+        nodes: scope.standby[..count].iter().map(|s| s.node).collect(),
+        steps,
+        offline_candidates: scope.candidates.clone(),
+        online_candidates: scope.standby.clone(),
+        missing: scope.missing.clone(),
+        exposed: scope.exposed,
+        enough,
+        kept: Vec::new(),
+        initial_score: scope.initial_score(),
+        final_score: score,
+        start: None,
+    };
+    (plan, Some(cluster))
+}
+
+fn with_online(scope: &GroupScope<'_>, state: &Cluster, count: usize) -> Expanded {
+    let standby = &scope.standby[..count];
+    let mut start = Draft::of(state);
+    standby.iter().for_each(|s| bring_online(&mut start, s));
+    let (mut balanced, held) = scope.balanced_within_rules(&start, |cluster| scope.balanced(cluster));
+    let enough = suffices(scope, &balanced.cluster, standby);
+    release(&mut balanced.cluster, &held);
+    let soft = scope.options.ignore_soft_errors;
+    let harm = || Standing::of(&start, &scope.nodes).harm(&balanced.cluster, &scope.nodes);
+    let harmless = soft || (held.is_empty() && harm().is_none());
+    Expanded { count, balanced, enough, harmless }
+}
+
+/// Whether every online node has the minimal reserve, and nothing that balancing could
+/// move is left on an offline node. Nodes of which nothing is known are not asked.
+pub(super) fn suffices(scope: &GroupScope<'_>, after: &Cluster, standby: &[Standby]) -> bool {
+    let unknown = |n| standby.iter().any(|s| s.node == n && s.source == SizeSource::Unknown);
+    let asked: Vec<_> = scope.nodes.iter().copied().filter(|n| !unknown(*n)).collect();
+    let stranded = |i: &Instance| {
+        let spec = &after.node(i.primary).spec;
+        spec.group == scope.group && spec.offline && i.is_movable() && i.auto_balance
+    };
+    let online = asked.iter().any(|n| !after.node(*n).spec.offline);
+    online
+        && scope.minimal.first_lack(after, &asked).is_none()
+        && !after.instances.iter().any(stranded)
+        && scope.unusable(&scope.minimal, after).is_none()
+}

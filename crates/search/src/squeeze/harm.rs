@@ -1,0 +1,218 @@
+//! What switching nodes must not worsen: exclusion tags, locations and policies.
+//!
+//! Balancing keeps to exclusion tags and policies of its own will, but what has to leave an
+//! offline node goes wherever that is possible at all; and it weighs locations against everything
+//! else. Here the state that comes of it is held against the one before.
+
+use std::collections::BTreeMap;
+
+use super::trial::{BalancedState, GroupScope};
+use super::{Hindrance, balance_options};
+use crate::moves::perform;
+use htools_model::{Cluster, Draft, Immobile, InstanceIdx, Mib, NodeIdx, Rule, Step, TagId};
+
+/// What is worse than before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Harm {
+    /// More primaries share a node with another one that has the same exclusion tag.
+    Exclusion {
+        /// A node where they do.
+        node: NodeIdx,
+        /// The tag.
+        tag: TagId,
+    },
+    /// A node is beyond a ratio of its policy, or what is planned there, and further than it was.
+    Policy {
+        /// The node.
+        node: NodeIdx,
+        /// The rule on that ratio.
+        rule: Rule,
+    },
+    /// The two nodes of instances have more location tags in common.
+    SharedLocation,
+    /// Instances miss more of the locations that they desire.
+    DesiredLocation,
+}
+
+/// A group as it was.
+pub(super) struct Standing<'c> {
+    before: &'c Cluster,
+    conflicts: BTreeMap<TagId, i64>,
+    locations: Locations,
+}
+
+/// Location tags of all primaries of a group.
+#[derive(Clone, Copy)]
+struct Locations {
+    /// In common with their secondaries.
+    shared: i64,
+    /// Desired and not there.
+    missed: i64,
+}
+
+impl<'c> Standing<'c> {
+    pub fn of(before: &'c Cluster, nodes: &[NodeIdx]) -> Standing<'c> {
+        Standing { before, conflicts: conflicts(before, nodes), locations: locations(before, nodes) }
+    }
+
+    /// What is worse in another state of the same group.
+    pub fn harm(&self, after: &Cluster, nodes: &[NodeIdx]) -> Option<Harm> {
+        let Locations { shared, missed } = locations(after, nodes);
+        self.breach(after, nodes)
+            .or_else(|| (shared > self.locations.shared).then_some(Harm::SharedLocation))
+            .or_else(|| (missed > self.locations.missed).then_some(Harm::DesiredLocation))
+    }
+
+    /// The same, of what balancing never does of its own will.
+    pub fn breach(&self, after: &Cluster, nodes: &[NodeIdx]) -> Option<Harm> {
+        self.crowded(after, nodes).or_else(|| nodes.iter().find_map(|node| self.beyond(after, *node)))
+    }
+
+    fn crowded(&self, after: &Cluster, nodes: &[NodeIdx]) -> Option<Harm> {
+        let known = |tag| self.conflicts.get(&tag).copied().unwrap_or(0);
+        let (tag, _) = conflicts(after, nodes).into_iter().find(|(tag, count)| *count > known(*tag))?;
+        let count = |cluster: &Cluster, node: NodeIdx| cluster.node(node).state.tag_count.get(tag);
+        let more = |node: &NodeIdx| count(after, *node) > count(self.before, *node).max(1);
+        nodes.iter().copied().find(more).map(|node| Harm::Exclusion { node, tag })
+    }
+
+    fn beyond(&self, after: &Cluster, node: NodeIdx) -> Option<Harm> {
+        let (spec, now) = (&after.node(node).spec, &after.node(node).state.ledger);
+        let was = &self.before.node(node).state.ledger;
+        let cpus = |now: i64, was: i64| now > was && spec.exceeds_cpu_ratio(now);
+        let spindles = |now: f64, was: f64| now > was && now > spec.spindle_limit;
+        // the figures count spindles of disks on shared storage, too, which take none of the node's
+        let lacks_spindles = || {
+            let is_short =
+                spec.exclusive_storage && now.spindles_free_planned < was.spindles_free_planned.min(0);
+            is_short && local_spindles(after, node) > local_spindles(self.before, node)
+        };
+        let rule = if spec.offline {
+            return None;
+        } else if spindles(now.spindles_used, was.spindles_used) {
+            Rule::SpindleRatio
+        } else if spindles(now.spindles_used_planned, was.spindles_used_planned) {
+            Rule::PlannedSpindleRatio
+        } else if now.disk_free_planned < was.disk_free_planned && now.disk_free_planned <= Mib::ZERO {
+            Rule::PlannedDisk
+        } else if lacks_spindles() {
+            Rule::PlannedSpindles
+        } else if cpus(now.vcpus, was.vcpus) {
+            Rule::CpuRatio
+        } else if cpus(now.vcpus_planned, was.vcpus_planned) {
+            Rule::PlannedCpuRatio
+        } else {
+            return None;
+        };
+        Some(Harm::Policy { node, rule })
+    }
+}
+
+/// Spindles that the disks of instances take on a node, as far as they are known.
+fn local_spindles(cluster: &Cluster, node: NodeIdx) -> i64 {
+    let state = &cluster.node(node).state;
+    let there = state.primaries.iter().chain(&state.secondaries).map(|i| cluster.instance(*i));
+    there.filter(|i| i.template.uses_local_storage()).filter_map(|i| i.spindles).sum()
+}
+
+/// By exclusion tag: primaries beyond the first on each node.
+fn conflicts(cluster: &Cluster, nodes: &[NodeIdx]) -> BTreeMap<TagId, i64> {
+    let mut found = BTreeMap::new();
+    // most nodes have none
+    let states = nodes.iter().map(|node| &cluster.node(*node).state);
+    for state in states.filter(|state| state.ledger.tag_conflicts > 0) {
+        for (tag, count) in state.tag_count.iter().filter(|(_, count)| *count > 1) {
+            *found.entry(tag).or_insert(0) += count - 1;
+        }
+    }
+    found
+}
+
+fn locations(cluster: &Cluster, nodes: &[NodeIdx]) -> Locations {
+    let (mut shared, mut missed) = (0, 0);
+    // neither is ever less than zero
+    let nodes = nodes.iter().map(|node| cluster.node(*node));
+    for node in nodes.filter(|node| node.state.ledger.location_sum > 0) {
+        for instance in node.state.primaries.iter().map(|i| cluster.instance(*i)) {
+            shared += instance.location_score;
+            missed += instance.desired_locations.missing_in(&node.spec.location_tags);
+        }
+    }
+    Locations { shared, missed }
+}
+
+impl GroupScope<'_> {
+    /// What freeing nodes has worsened.
+    pub fn harm(&self, after: &Cluster) -> Option<Hindrance> {
+        let harm = || self.standing.harm(after, &self.nodes).map(Hindrance::Worse);
+        (!self.options.ignore_soft_errors).then(harm).flatten()
+    }
+
+    /// Balances a group (`balance`) without breaking more exclusion tags or policies: an
+    /// instance on an offline node that finds a place at that price only stays where it is. In the
+    /// result these are immobile; see [`release`].
+    pub fn balanced_within_rules(
+        &self,
+        start: &Cluster,
+        balance: impl Fn(Draft) -> BalancedState,
+    ) -> (BalancedState, Vec<InstanceIdx>) {
+        let standing = Standing::of(start, &self.nodes);
+        let mut draft = Draft::of(start);
+        let unchanged = draft.mark();
+        let mut held = Vec::new();
+        loop {
+            hold(&mut draft, &held);
+            let balanced = balance(draft);
+            let soft = self.options.ignore_soft_errors;
+            if soft || standing.breach(&balanced.cluster, &self.nodes).is_none() {
+                return (balanced, held);
+            }
+            draft = balanced.cluster;
+            draft.back_to(unchanged);
+            let culprit = self.culprit(&mut draft, &standing, &balanced.steps);
+            draft.back_to(unchanged);
+            match culprit {
+                Some(instance) => held.push(instance),
+                None => {
+                    hold(&mut draft, &held);
+                    return (balance(draft), held);
+                }
+            }
+        }
+    }
+
+    /// The instance with whose step the rules begin to be broken.
+    fn culprit(&self, draft: &mut Draft, standing: &Standing<'_>, steps: &[Step]) -> Option<InstanceIdx> {
+        let rules = balance_options(self.options).rules;
+        let breaks = |step: &&Step| {
+            let made = perform(draft, step.instance, step.mv, &rules).is_ok();
+            made && standing.breach(draft, &self.nodes).is_some()
+        };
+        steps.iter().find(breaks).map(|step| step.instance)
+    }
+
+    /// Instances on nodes that are offline anyway, which find a place at the price of tags or
+    /// policies only: freeing nodes is not to blame for that, so that they stay where they are.
+    pub fn held(&self, state: &Cluster) -> Vec<InstanceIdx> {
+        let nodes = state.nodes_of(self.group).iter().copied();
+        let offline: Vec<NodeIdx> = nodes.filter(|node| state.node(*node).spec.offline).collect();
+        let stranded = || state.residents(&offline).iter().any(|i| state.instance(*i).is_movable());
+        if !stranded() || self.options.ignore_soft_errors {
+            return Vec::new();
+        }
+        self.balanced_within_rules(state, |cluster| self.evacuated(cluster)).1
+    }
+}
+
+/// Keeps instances where they are.
+pub(super) fn hold(cluster: &mut Draft, held: &[InstanceIdx]) {
+    cluster.set_immobile(held, Some(Immobile::Excluded));
+}
+
+/// Lets them move again.
+pub(super) fn release(cluster: &mut Draft, held: &[InstanceIdx]) {
+    cluster.set_immobile(held, None);
+}
+
+#[cfg(test)]
+mod tests;

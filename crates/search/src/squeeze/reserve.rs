@@ -1,0 +1,141 @@
+//! The reserve: room for so many standard instances on every node.
+//!
+//! Disks count only where the standard instance stores them on nodes: moving memory around seldom
+//! makes room on disks, so that as many nodes as keep a copy must have it, not every node.
+
+use std::cmp::Reverse;
+
+use crate::why::Hurdle;
+use htools_model::redundancy::global::{Guard, Scope};
+use htools_model::units::floor_to_i64;
+use htools_model::{
+    Bar, Cluster, Disk, DiskTemplate, Instance, InstanceDetails, InstancePolicy, Ledger, Mib, NodeIdx, Place,
+    Placement, Rule, Strictness, TagArrival,
+};
+
+/// Nodes on which the reserve is used for a trial.
+const TRIED: usize = 2;
+
+/// Amounts beyond this are as good as infinite, and still can be added.
+const MOST: i64 = i64::MAX >> 4;
+
+/// Room for one instance so many times as large as a standard one.
+#[derive(Debug, Clone)]
+pub struct Reserve {
+    probe: Instance,
+    /// The same with its disk, where that takes room on nodes.
+    with_disk: Option<Instance>,
+}
+
+impl Reserve {
+    /// `factor` times the standard instance of a policy, whose first disk template says where its
+    /// disk is.
+    pub fn of(policy: &InstancePolicy, factor: f64) -> Reserve {
+        let times = |amount: i64| match amount as f64 * factor {
+            product if product >= MOST as f64 => MOST,
+            product if product <= -(MOST as f64) => -MOST,
+            product => floor_to_i64(product),
+        };
+        let probe = InstanceDetails {
+            mem: Mib(times(policy.std.memory.0)),
+            vcpus: times(policy.std.cpus),
+            spindle_use: times(policy.std.spindle_use),
+            ..InstanceDetails::blank("reserve".to_owned(), DiskTemplate::Ext)
+        };
+        let disk = Mib(times(policy.std.disk_size.0));
+        let template = policy.disk_templates.first().copied();
+        let stored = template.filter(|template| template.uses_local_storage() && disk > Mib::ZERO);
+        let with_disk = stored.map(|template| {
+            let disks = [Disk { size: disk, spindles: Some(probe.spindle_use) }].into();
+            InstanceDetails { template, disk, disks, spindles: Some(probe.spindle_use), ..probe.clone() }
+                .into()
+        });
+        Reserve { probe: probe.into(), with_disk }
+    }
+
+    /// Its memory.
+    pub fn memory(&self) -> Mib {
+        self.probe.mem
+    }
+
+    /// Its virtual CPUs.
+    pub fn vcpus(&self) -> i64 {
+        self.probe.vcpus
+    }
+
+    /// What a node lacks, if it does not have it.
+    pub fn lack(&self, cluster: &Cluster, node: NodeIdx) -> Option<Hurdle> {
+        let rule = self.used(cluster, node).err()?;
+        let place = Placement { primary: node, secondary: None };
+        Some(Hurdle::of_place(cluster, &self.probe, place, Bar::Primary(rule)))
+    }
+
+    /// A node with the reserve used.
+    fn used(&self, cluster: &Cluster, node: NodeIdx) -> Result<Ledger, Rule> {
+        let htools_model::Node { spec, state } = cluster.node(node);
+        state.ledger.add_primary(spec, &self.probe, 0, TagArrival::default(), Strictness::Strict)
+    }
+
+    /// The first of some nodes that is online and does not have it; or the one with most disk, if
+    /// too few have room for its disk.
+    pub fn first_lack(&self, cluster: &Cluster, nodes: &[NodeIdx]) -> Option<Hurdle> {
+        let online = || nodes.iter().copied().filter(|n| !cluster.node(*n).spec.offline);
+        online().find_map(|node| self.lack(cluster, node)).or_else(|| self.lacks_disk(cluster, online()))
+    }
+
+    /// What the node with most disk lacks of those that do not have room for the disk, if others
+    /// are too few for all copies.
+    fn lacks_disk(&self, cluster: &Cluster, online: impl Iterator<Item = NodeIdx>) -> Option<Hurdle> {
+        let probe = self.with_disk.as_ref()?;
+        let mut missing = if probe.template.has_secondary() { 2 } else { 1 };
+        let mut nearest: Option<(Mib, NodeIdx, Rule)> = None;
+        for node in online {
+            let htools_model::Node { spec, state } = cluster.node(node);
+            let free = state.ledger.disk_free;
+            match state.ledger.add_primary(spec, probe, 0, TagArrival::default(), Strictness::Strict) {
+                Ok(_) => missing -= 1,
+                Err(rule) if nearest.is_none_or(|(most, ..)| free > most) => {
+                    nearest = Some((free, node, rule))
+                }
+                Err(_) => {}
+            }
+        }
+        let (_, node, rule) = nearest.filter(|_| missing > 0)?;
+        let place = Placement { primary: node, secondary: None };
+        Some(Hurdle::of_place(cluster, probe, place, Bar::Primary(rule)))
+    }
+
+    /// In a group all of whose nodes could be emptied (global N+1), `nodes`: the online one
+    /// with most room, if that would end wherever the reserve were used. An allocator that
+    /// keeps global N+1 places nothing in such a group, whatever room it has. Only the nodes
+    /// with most room are tried, as those with less hardly help where these do not.
+    /// Where that takes a trial, `stuck` is tried to empty first; then it is the node for which
+    /// that failed last.
+    pub fn unusable(
+        &self,
+        cluster: &Cluster,
+        nodes: &[NodeIdx],
+        stuck: &mut Option<NodeIdx>,
+    ) -> Option<NodeIdx> {
+        let mut online: Vec<NodeIdx> =
+            nodes.iter().copied().filter(|n| !cluster.node(*n).spec.offline).collect();
+        if self.probe.mem <= Mib::ZERO || online.is_empty() {
+            return None;
+        }
+        let room = |n: &NodeIdx| {
+            let node = cluster.node(*n);
+            Reverse(node.state.ledger.mem_unallocated(&node.spec))
+        };
+        online.sort_by_key(room);
+        let mut guard = Guard::new(cluster, nodes, &Scope { online_only: true, ..Scope::default() });
+        guard.begin_with(*stuck);
+        let mut tried = online.iter().take(TRIED);
+        let usable = tried.any(|node| {
+            let placement = Placement { primary: *node, secondary: None };
+            let place = |primary| Place { placement, location_score: 0, primary, secondary: None };
+            self.used(cluster, *node).is_ok_and(|ledger| guard.holds_with(&self.probe, &place(ledger)))
+        });
+        *stuck = guard.last_stuck();
+        (!usable).then_some(online[0])
+    }
+}

@@ -1,0 +1,257 @@
+//! Balancing a group with some nodes switched, and what is to be said of the result.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::candidates::{offline_candidates, online_candidates};
+use super::harm::Standing;
+use super::reserve::Reserve;
+use super::{Hindrance, SqueezeOptions, SqueezeWatch, Standby, balance_options};
+use crate::why::Hurdle;
+use crate::{BalanceOptions, Balancer, Stopped};
+use htools_model::redundancy::global::{self, Departures};
+use htools_model::score::Board;
+use htools_model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, NodeIdx, Step};
+
+/// A group as it is, and what is asked for.
+pub(super) struct GroupScope<'c> {
+    pub cluster: &'c Cluster,
+    pub options: &'c SqueezeOptions,
+    pub group: GroupIdx,
+    pub nodes: Vec<NodeIdx>,
+    pub minimal: Reserve,
+    pub target: Reserve,
+    /// The first node without the minimal reserve.
+    pub missing: Option<Hurdle>,
+    /// Otherwise, the node with most room, if using it would put a node at risk anywhere.
+    pub exposed: Option<NodeIdx>,
+    pub standby: Vec<Standby>,
+    pub candidates: Vec<NodeIdx>,
+    /// What must not become worse.
+    pub standing: Standing<'c>,
+    /// Nodes that could not be emptied from the start.
+    at_risk: HashSet<NodeIdx>,
+    /// The same if the smallest instances leave first.
+    loosely_at_risk: HashSet<NodeIdx>,
+    pub watch: SqueezeWatch<'c>,
+    /// What ended the search here, once it has.
+    stopped: OnceLock<Stopped>,
+    /// The node that could not be emptied in the last trial; it is looked at first in the next.
+    stuck: Mutex<Option<NodeIdx>>,
+}
+
+/// A balanced group.
+pub(super) struct BalancedState {
+    pub cluster: Draft,
+    pub steps: Vec<Step>,
+    pub score: f64,
+}
+
+impl<'c> GroupScope<'c> {
+    pub fn of(
+        cluster: &'c Cluster,
+        group: GroupIdx,
+        options: &'c SqueezeOptions,
+        watch: SqueezeWatch<'c>,
+    ) -> GroupScope<'c> {
+        let nodes = cluster.nodes_of(group);
+        let minimal = Reserve::of(&cluster.policy, options.minimal);
+        let at_risk = |departures| -> HashSet<NodeIdx> {
+            match options.capacity_checks {
+                true => global::nodes_at_risk(cluster, nodes, departures).into_iter().collect(),
+                false => HashSet::new(),
+            }
+        };
+        let mut scope = GroupScope {
+            missing: minimal.first_lack(cluster, nodes),
+            exposed: None,
+            target: Reserve::of(&cluster.policy, options.target),
+            standby: online_candidates(cluster, nodes, options),
+            candidates: offline_candidates(cluster, nodes, options),
+            standing: Standing::of(cluster, nodes),
+            cluster,
+            options,
+            group,
+            nodes: nodes.to_vec(),
+            minimal,
+            at_risk: at_risk(Departures::BySize),
+            loosely_at_risk: at_risk(Departures::SmallestFirst),
+            watch,
+            stopped: OnceLock::new(),
+            stuck: Mutex::new(None),
+        };
+        if scope.missing.is_none() {
+            scope.exposed = scope.unusable(&scope.minimal, cluster);
+        }
+        scope
+    }
+
+    /// Whether using a reserve would put a node at risk wherever that is, in a state of the
+    /// cluster: the node with most room then. Where nodes are at risk anyway, now and in that
+    /// state, it is not asked for.
+    pub fn unusable(&self, reserve: &Reserve, state: &Cluster) -> Option<NodeIdx> {
+        let sound = || {
+            let online = |n| !state.node(n).spec.offline;
+            global::any_at_risk(state, &self.nodes, Departures::BySize, online).is_none()
+        };
+        let expected = || self.online().all(|n| !self.at_risk.contains(&n)) || sound();
+        let expected = self.options.capacity_checks && expected();
+        if !expected {
+            return None;
+        }
+        let stuck = || self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = *stuck();
+        let found = reserve.unusable(state, &self.nodes, &mut first);
+        *stuck() = first;
+        found
+    }
+
+    /// Asked by a search that could go on: whether it has to end.
+    pub fn has_to_end(&self) -> bool {
+        let reached = self.watch.deadline.reached();
+        if let Some(why) = reached {
+            let _ = self.stopped.set(why);
+        }
+        reached.is_some()
+    }
+
+    /// What ended the search, if it did not come to its own end.
+    pub fn stopped(&self) -> Option<Stopped> {
+        self.stopped.get().copied()
+    }
+
+    /// Whether the group lacks the minimal reserve.
+    pub fn needs_more(&self) -> bool {
+        self.missing.is_some()
+            || self.exposed.is_some()
+            || (self.online().next().is_none() && !self.standby.is_empty())
+    }
+
+    /// The nodes that are online now.
+    pub fn online(&self) -> impl Iterator<Item = NodeIdx> + '_ {
+        self.nodes.iter().copied().filter(|n| !self.cluster.node(*n).spec.offline)
+    }
+
+    /// The score of the group as it is.
+    pub fn initial_score(&self) -> f64 {
+        Board::new(self.cluster, &self.nodes).score()
+    }
+
+    /// Balances the group in a state of the cluster, as far as there is time; nothing is left
+    /// on offline nodes then that can move.
+    pub fn balanced(&self, cluster: Draft) -> BalancedState {
+        let (balanced, complete) = self.moved(cluster, balance_options(self.options), false);
+        if complete {
+            return balanced;
+        }
+        let BalancedState { cluster, mut steps, .. } = balanced;
+        let rest = self.evacuated(cluster);
+        steps.extend(rest.steps);
+        BalancedState { steps, ..rest }
+    }
+
+    /// Only moves instances away from offline nodes.
+    pub fn evacuated(&self, cluster: Draft) -> BalancedState {
+        self.moved(cluster, BalanceOptions { evacuate: true, ..balance_options(self.options) }, true).0
+    }
+
+    /// Makes step after step, to the end if it must be; also says whether that was reached.
+    fn moved(&self, mut cluster: Draft, options: BalanceOptions, wholly: bool) -> (BalancedState, bool) {
+        let mut balancer = Balancer::new(&mut cluster, &self.nodes, options);
+        let mut steps = Vec::new();
+        let mut complete = true;
+        loop {
+            if !wholly && self.has_to_end() {
+                complete = false;
+                break;
+            }
+            let Some(step) = balancer.next_step() else { break };
+            steps.push(step);
+        }
+        let score = balancer.score();
+        (BalancedState { cluster, steps, score }, complete)
+    }
+
+    /// What is wrong with a balanced state in which `freed` are offline. A hasty answer
+    /// leaves out what hardly ever differs from the rest.
+    pub fn objection(&self, after: &Cluster, freed: &[NodeIdx], hasty: bool) -> Option<Hindrance> {
+        let is_freed = after.mask(freed);
+        let is_freed = |n: NodeIdx| is_freed[n.get()];
+        if let Some(left) = after.instances.iter().find(|i| places(i).any(is_freed)) {
+            return Some(Hindrance::Stays(left.idx));
+        }
+        if let Some(lack) = self.target.first_lack(after, &self.nodes) {
+            return Some(Hindrance::Reserve(Box::new(lack)));
+        }
+        let online = || self.nodes.iter().copied().filter(|n| !after.node(*n).spec.offline);
+        let failed = |cluster: &Cluster, n: NodeIdx| cluster.node(n).state.ledger.n1_fail;
+        if let Some(node) = online().find(|n| failed(after, *n) && !failed(self.cluster, *n)) {
+            return Some(Hindrance::Redundancy(node));
+        }
+        if let Some(worse) = self.harm(after) {
+            return Some(worse);
+        }
+        if !self.options.capacity_checks {
+            return None;
+        }
+        let exposed = |reserve| self.unusable(reserve, after).map(Hindrance::Exposed);
+        // more room is no proof: how a node is emptied depends on all of it
+        let at_risk = || self.newly_at_risk(after).map(Hindrance::Expendable);
+        match hasty && self.at_risk.is_empty() {
+            true => exposed(&self.target),
+            false => at_risk().or_else(|| exposed(&self.target)).or_else(|| exposed(&self.minimal)),
+        }
+    }
+
+    /// A node that could not be emptied, and could from the start; offline ones count, too. Most
+    /// often it could not in the order of some list, such as hcheck's, if it could not with the
+    /// smallest instances first.
+    fn newly_at_risk(&self, after: &Cluster) -> Option<NodeIdx> {
+        let found = |departures, before: &HashSet<NodeIdx>| {
+            global::any_at_risk(after, &self.nodes, departures, |n| !before.contains(&n))
+        };
+        found(Departures::BySize, &self.at_risk)
+            .or_else(|| found(Departures::SmallestFirst, &self.loosely_at_risk))
+    }
+
+    /// What rules a set out before it is tried: balancing can neither move what is
+    /// fixed, nor make memory.
+    pub fn hopeless(&self, freed: &[NodeIdx]) -> Option<Hindrance> {
+        let is_freed = self.cluster.mask(freed);
+        let online: Vec<NodeIdx> = self.online().filter(|n| !is_freed[n.get()]).collect();
+        if online.is_empty() {
+            return Some(Hindrance::LastNode);
+        }
+        let sum = |nodes: &mut dyn Iterator<Item = i64>| nodes.map(i128::from).sum::<i128>();
+        let room = |n: &NodeIdx| {
+            let node = self.cluster.node(*n);
+            node.state.ledger.mem_unallocated(&node.spec).0
+        };
+        let used = |n: &NodeIdx| self.cluster.node(*n).state.ledger.mem_instances.0;
+        let free = sum(&mut online.iter().map(room)) - sum(&mut freed.iter().map(used));
+        // on every node a MiB has to stay beyond the reserve
+        let needed = online.len() as i128 * (i128::from(self.target.memory().0) + 1);
+        let missing = needed - free;
+        (missing > 0).then(|| Hindrance::Memory(i64::try_from(missing).unwrap_or(i64::MAX)))
+    }
+
+    /// By node: an instance there that balancing never moves.
+    pub fn fixed(&self) -> Vec<Option<InstanceIdx>> {
+        let mut fixed = vec![None; self.cluster.nodes.len()];
+        for instance in &self.cluster.instances {
+            let stays = !instance.is_movable() || !instance.auto_balance;
+            // what is named as a secondary without being one is never changed
+            let nominal = instance.secondary.filter(|_| stays || instance.mirror().is_none());
+            let primary = Some(instance.primary).filter(|_| stays);
+            for node in [primary, nominal].into_iter().flatten() {
+                fixed[node.get()].get_or_insert(instance.idx);
+            }
+        }
+        fixed
+    }
+}
+
+/// Every node that an instance names.
+fn places(instance: &Instance) -> impl Iterator<Item = NodeIdx> {
+    [Some(instance.primary), instance.secondary].into_iter().flatten()
+}

@@ -1,0 +1,258 @@
+//! Why not: the rule in the way, what is missing, and where it would nearly do.
+//!
+//! Every search that has to say why something cannot be says it with these types: a [`Hold`]
+//! keeps an instance where it is, a [`GroupBar`] keeps it from a whole group, a [`Bar`] from one
+//! place. A [`Hurdle`] is such a place with what is missing there, [`Nearest`] those that come
+//! nearest to being possible. In which words each tool says it is a matter of `report::why`.
+
+mod shortfall;
+
+pub use shortfall::{Shortfall, missing};
+
+use super::Stopped;
+use super::groups::health::Health;
+use super::moves::{Refusal, Trial};
+use super::place::{Conditions, Fit, NoTargets, Targets};
+use htools_model::{
+    Bar, Cluster, GroupIdx, Immobile, Instance, Ledger, Move, NodeIdx, Placement, PoolIdx, Rule,
+};
+
+/// How many places are kept.
+pub const MOST: usize = 20;
+
+/// Why an instance does not move at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// It cannot or must not move.
+    Immobile(Immobile),
+    /// Its auto_balance flag is off.
+    NotAutoBalanced,
+    /// Only instances with an offline node are being moved (`-E`).
+    NothingToEvacuate,
+    /// It could only go with its disks copied, which is switched off (`--no-disk-moves`).
+    NoDiskMoves,
+    /// It could only go where it is moved or fails over, which is switched off (`--no-instance-moves`).
+    NoInstanceMoves,
+    /// It does not exist yet.
+    Forthcoming,
+    /// Nothing may leave its group.
+    Denied,
+    /// The source names a secondary node that its disk template has no use for.
+    NominalSecondary,
+    /// Both its nodes are offline.
+    NoOnlineNode,
+    /// Its primary node is offline, and its secondary node cannot run it, or does not receive
+    /// migrations from there.
+    NoFailover(NodeIdx, Rule),
+}
+
+/// What keeps a whole group from taking an instance.
+#[derive(Debug, Clone, PartialEq)]
+pub enum GroupBar {
+    /// Nothing may come to it.
+    Denied,
+    /// Nothing is placed in it.
+    Unallocable,
+    /// It is not healthy itself.
+    Health(Health),
+    /// It does not reach a pool of the instance.
+    Pool(PoolIdx),
+    /// UUIDs of networks of the instance that it lacks.
+    Networks(Vec<String>),
+    /// It has no nodes for it.
+    Nodes(NoTargets),
+    /// It has no online node (for DRBD: not two) that reaches the instance's pools.
+    Unreached,
+    /// No node receives migrations from the instance's node.
+    Migration(NodeIdx),
+    /// Nodes could not be emptied any more (global N+1).
+    Expendability,
+    /// The rule by which primary nodes are chosen leaves none.
+    NoPrimary,
+    /// The search ended before.
+    NoTime(Stopped),
+}
+
+impl GroupBar {
+    /// The networks that a group lacks, if it lacks any.
+    pub fn networks(cluster: &Cluster, group: GroupIdx, instance: &Instance) -> Result<(), GroupBar> {
+        let there = cluster.group(group);
+        let lacking = instance.networks.iter().filter(|n| !there.networks.contains(n));
+        if there.connects(instance) { Ok(()) } else { Err(GroupBar::Networks(lacking.cloned().collect())) }
+    }
+}
+
+/// What is in the way in one group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupWhy {
+    /// The group.
+    pub group: GroupIdx,
+    /// Why not one place was tried, or why none that is possible was taken.
+    pub bar: Option<GroupBar>,
+    /// The places that were refused.
+    pub places: Nearest,
+}
+
+impl GroupWhy {
+    /// That the group is barred as a whole.
+    pub fn barred(group: GroupIdx, bar: GroupBar) -> GroupWhy {
+        GroupWhy { group, bar: Some(bar), places: Nearest::default() }
+    }
+}
+
+/// A place that was refused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hurdle {
+    /// The move that would lead there, of an instance that exists.
+    pub mv: Option<Move>,
+    /// The place; without a secondary node if any would meet the same refusal.
+    pub place: Placement,
+    /// The node that refuses.
+    pub node: NodeIdx,
+    /// What is in the way.
+    pub bar: Bar,
+    /// What is missing, if something is.
+    pub shortfall: Option<Shortfall>,
+}
+
+impl Hurdle {
+    /// A node with these numbers that keeps an instance from a place.
+    pub fn new(
+        cluster: &Cluster,
+        instance: &Instance,
+        place: Placement,
+        (node, ledger): (NodeIdx, &Ledger),
+        bar: Bar,
+    ) -> Hurdle {
+        let shortfall = missing(cluster, instance, place.primary, (node, ledger), bar);
+        Hurdle { mv: None, place, node, bar, shortfall }
+    }
+
+    /// A place as it is.
+    pub fn of_place(cluster: &Cluster, instance: &Instance, place: Placement, bar: Bar) -> Hurdle {
+        let node = match bar {
+            Bar::Secondary(_) => place.secondary.unwrap_or(place.primary),
+            _ => place.primary,
+        };
+        Hurdle::new(cluster, instance, place, (node, &cluster.node(node).state.ledger), bar)
+    }
+
+    /// A node that is offline at the end of a move.
+    pub fn offline(instance: &Instance, mv: Move, node: NodeIdx) -> Hurdle {
+        Hurdle { mv: Some(mv), place: mv.placement(instance), node, bar: Bar::Offline, shortfall: None }
+    }
+
+    /// A move that was refused.
+    pub fn of_move(cluster: &Cluster, trial: &Trial<'_>, mv: Move, refusal: Refusal) -> Hurdle {
+        let (instance, node) = (trial.instance(), refusal.node);
+        let place = mv.placement(instance);
+        let bar =
+            if refusal.role_is_primary { Bar::Primary(refusal.rule) } else { Bar::Secondary(refusal.rule) };
+        // on its own nodes it finds what there is without itself
+        let left = match node {
+            node if node == instance.primary => Some(trial.primary_left()),
+            node => trial.mirror_left().filter(|_| Some(node) == instance.mirror()),
+        };
+        let ledger = left.unwrap_or(&cluster.node(node).state.ledger);
+        let mut hurdle = Hurdle::new(cluster, instance, place, (node, ledger), bar);
+        if let (Rule::MigrationTags, Move::ReplacePrimary(to), Some(from)) =
+            (refusal.rule, mv, instance.mirror().filter(|_| mv.target() == Some(node)))
+        {
+            hurdle.shortfall = Some(Shortfall::migration(cluster, from, to));
+        }
+        if let (Rule::GroupReserve, Some(change)) = (refusal.rule, trial.reserve_change(node)) {
+            hurdle.shortfall = Some(Shortfall::group_reserve(change));
+        }
+        Hurdle { mv: Some(mv), ..hurdle }
+    }
+
+    /// What comes first is nearest to being possible.
+    fn distance(&self) -> f64 {
+        match &self.shortfall {
+            Some(shortfall) => shortfall.relative(),
+            None if self.bar == Bar::Expendability => 0.0,
+            None => f64::INFINITY,
+        }
+    }
+}
+
+/// Refused places: those nearest to being possible, and how many there are.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Nearest {
+    /// The nearest ones, nearest first; in the order tried among equals.
+    pub kept: Vec<Hurdle>,
+    /// All of them.
+    pub refused: usize,
+}
+
+impl Nearest {
+    /// Those of some.
+    pub fn of(hurdles: impl Iterator<Item = Hurdle>) -> Nearest {
+        let mut nearest = Nearest::default();
+        hurdles.for_each(|hurdle| nearest.push(hurdle));
+        nearest
+    }
+
+    pub(super) fn push(&mut self, hurdle: Hurdle) {
+        self.refused += 1;
+        let distance = hurdle.distance();
+        let at = self.kept.partition_point(|known| known.distance().total_cmp(&distance).is_le());
+        if at < MOST {
+            self.kept.truncate(MOST - 1);
+            self.kept.insert(at, hurdle);
+        }
+    }
+}
+
+/// All places for an instance that is not there, with what is in the way; where that is so
+/// whatever the secondary node, the place has none, and is the last one with its primary node.
+pub(super) fn places<'a>(
+    cluster: &'a Cluster,
+    targets: &'a Targets,
+    instance: &'a Instance,
+    conditions: &Conditions,
+) -> impl Iterator<Item = (Placement, Option<Bar>)> + 'a {
+    let fit = Fit::new(cluster, instance, conditions);
+    targets.primaries().iter().flat_map(move |&primary| {
+        let single = matches!(targets, Targets::Singles(_)).then_some(None);
+        let mut is_refused = false;
+        single.into_iter().chain(targets.partners(cluster, primary).map(Some)).map_while(move |secondary| {
+            if is_refused {
+                return None;
+            }
+            let bar = fit.at(Placement { primary, secondary }).err();
+            is_refused = matches!(bar, Some(Bar::Policy(_) | Bar::Primary(_)));
+            Some((Placement { primary, secondary: secondary.filter(|_| !is_refused) }, bar))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_nearest_are_kept_in_the_order_tried(lacks in prop::collection::vec(-2_i64..12, 0..70)) {
+            let hurdle = |(at, lack): (usize, &i64)| {
+                let node = NodeIdx::new(at);
+                let (bar, shortfall) = match lack {
+                    -2 => (Bar::Offline, None),
+                    -1 => (Bar::Expendability, None),
+                    &needed => (Bar::Primary(Rule::Memory), Some(Shortfall::Amount {
+                        resource: "memory", unit: "MiB", needed: 10, available: 10 - needed,
+                    })),
+                };
+                Hurdle { mv: None, place: Placement { primary: node, secondary: None }, node, bar, shortfall }
+            };
+            let mut all: Vec<Hurdle> = lacks.iter().enumerate().map(hurdle).collect();
+            let mut nearest = Nearest::default();
+            all.iter().for_each(|hurdle| nearest.push(hurdle.clone()));
+            all.sort_by(|a, b| a.distance().total_cmp(&b.distance()));
+            all.truncate(MOST);
+            prop_assert_eq!(nearest, Nearest { kept: all, refused: lacks.len() });
+        }
+    }
+}
