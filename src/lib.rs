@@ -83,14 +83,15 @@
 
 #![deny(missing_docs)]
 
+pub use htools_affinity as affinity;
 pub use htools_ganeti::execute;
 pub use htools_ganeti::generate;
 pub use htools_ganeti::input;
 pub use htools_ganeti::load;
-pub use htools_model as model;
-pub mod pacemaker;
 pub use htools_ganeti::remote;
+pub use htools_model as model;
 pub use htools_model::redundancy;
+pub use htools_pacemaker as pacemaker;
 pub use htools_plan as plan;
 pub mod report;
 pub use htools_model::score;

@@ -11,12 +11,12 @@ mod processes;
 
 use std::time::{Duration, Instant};
 
-use htools::model::Mib;
-use htools::model::random::Random;
-use htools::pacemaker::affinity::{
+use htools::affinity::{
     AffinityKey, ChoiceDetail, Fleet, FleetNode, KeyLevel, KeyOwner, LevelKeys, Machine, NodeKey, Occupancy,
     choose, misplaced,
 };
+use htools::model::Mib;
+use htools::model::random::Random;
 
 const NODES: usize = 1000;
 const MACHINES: usize = 50_000;

@@ -12,13 +12,13 @@ use super::hplace::cluster::{ReadCib, ensure_quorum, read_cib};
 use super::options::Options;
 use super::output::Output;
 use super::source;
+use crate::affinity::bridges::instances::{
+    HoldReason, MovableResources, MovableUnit, ResourcesAsInstances, resources_as_instances,
+};
 use crate::load::raw::RawInstance;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, Draft, Mib, NodeIdx, Step};
 use crate::pacemaker::cib::change::{CibChange, LocationPin, PinSurvey};
-use crate::pacemaker::instances::{
-    HoldReason, MovableResources, MovableUnit, ResourcesAsInstances, resources_as_instances,
-};
 use crate::pacemaker::pinning::{Foresight, Pinning, pin_running};
 use crate::pacemaker::{HostIdx, Strategy};
 use crate::report::json::plan::ganeti_commands;

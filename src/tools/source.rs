@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow, bail};
 
 use super::options::{LoadOptions, SourceOptions};
 use super::output::Output;
+use crate::affinity::carry_keys;
 use crate::input::encoding;
 use crate::input::local::{self, Readers, read_limited, read_regular};
 use crate::load::LoadError;
@@ -17,7 +18,6 @@ use crate::load::monitoring::{self, Collector, MonitoringData};
 use crate::load::{RawCluster, iallocator, luxi, mond, rapi, simulate, text, utilisation};
 use crate::model::shown::{shown_name, shown_source};
 use crate::model::{Cluster, Utilisation};
-use crate::pacemaker::affinity::carry_keys;
 use crate::remote::luxi::Timeouts;
 use crate::remote::rapi::{Access, Address, FetchLimits};
 

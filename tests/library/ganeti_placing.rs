@@ -1,9 +1,10 @@
 //! Ganeti clusters under the strategies of Pacemaker.
 
+use htools::affinity::bridges::ganeti;
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::text;
 use htools::model::{Cluster, Mib};
-use htools::pacemaker::{AllPlaced, AllocationScore, Strategy, WorkingSet, ganeti, place};
+use htools::pacemaker::{AllPlaced, AllocationScore, Strategy, WorkingSet, place};
 
 /// Two groups; node4 is offline.
 const CLUSTER: &str = "\

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use htools::affinity::bridges::instances::{
+    HoldReason, MovableResources, ResourcesAsInstances, resources_as_instances,
+};
 use htools::generate::random::Random;
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::model::{Cluster, Draft, InstanceIdx, Mib, Move, NodeIdx};
-use htools::pacemaker::instances::{
-    HoldReason, MovableResources, ResourcesAsInstances, resources_as_instances,
-};
 use htools::pacemaker::{AllocationScore, HostIdx, ResourceIdx, WorkingSet, cib};
 use htools::search::balance::deep::DeepOptions;
 use htools::search::balance::deep::headway::Headway;

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use htools::affinity::{AffinityOptions, AffinityRule, FleetFigures};
 use htools::load::iallocator::{Allocation, Description, Request};
 use htools::load::merge::new_instance;
 use htools::model::{
     Cluster, Disk, DiskTemplate, Draft, GroupIdx, Instance, Mib, Node, NodeIdx, Outage, RunStatus, proximity,
 };
-use htools::pacemaker::affinity::{AffinityOptions, AffinityRule, FleetFigures};
 use htools::redundancy::global::Scope;
 use htools::search::place::{Conditions, Newcomer, Targets, plain};
 use htools::search::requests::{Answer, Settings, answer, is_dedicated};

@@ -11,9 +11,9 @@ pub use statistics::{StatisticsEntry, of_counts};
 use statistics::{of_cluster, of_group};
 
 use super::shell::Assignments;
+use crate::affinity::UnmetKey;
 use crate::load::tag_review::IdleTag;
 use crate::model::Cluster;
-use crate::pacemaker::affinity::UnmetKey;
 use crate::search::Stopped;
 use crate::search::health::{GroupHealth, ProblemCounts};
 

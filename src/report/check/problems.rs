@@ -1,10 +1,10 @@
 //! What is wrong, by name (`--list-problems`).
 
 use super::{CheckResult, Snapshot, When};
+use crate::affinity::UnmetKey;
 use crate::load::tag_review::{IdleTag, Owner, Reason};
 use crate::model::shown::printable;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
-use crate::pacemaker::affinity::UnmetKey;
 use crate::search::health::GroupHealth;
 
 /// Most characters of a line.

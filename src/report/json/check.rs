@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::Generator;
 use super::why::RefusedView;
+use crate::affinity::UnmetKey;
 use crate::load::tag_review::{IdleTag, Owner, Reason};
 use crate::model::key_tags::KeyTagFault;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
-use crate::pacemaker::affinity::UnmetKey;
 use crate::report::check::{CheckResult, Snapshot as Findings};
 use crate::search::Stopped;
 use crate::search::health::loss::Stranded;

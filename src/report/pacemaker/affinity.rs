@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::model::shown::shown_name;
-use crate::pacemaker::affinity::{
+use crate::affinity::{
     CompiledKey, Fleet, KeyTerm, MachineChoice, Misplaced, NodeRefusal, StuckMachine, by_worth,
 };
+use crate::model::shown::shown_name;
 use crate::report::json::Generator;
 use crate::report::number::counted;
 use crate::report::table::{Align, Table};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::affinity::unmet_in;
 use crate::load::tag_review::idle_tags;
 use crate::model::{Cluster, Draft, GroupIdx};
-use crate::pacemaker::affinity::unmet_in;
 use crate::report::check::{CheckResult, Snapshot};
 use crate::report::info::Information;
 use crate::report::metrics::balance::BalanceFigures;

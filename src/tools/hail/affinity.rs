@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::{bail, ensure};
 
+use crate::affinity::{AffinityOptions, AffinityRule, FleetFigures};
 use crate::model::NodeIdx;
-use crate::pacemaker::affinity::{AffinityOptions, AffinityRule, FleetFigures};
 use crate::report::pacemaker::affinity::choice_lines;
 use crate::search::requests::{Answer, Reply};
 use crate::tools::options::Options;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use super::{Options, affinity};
+use crate::affinity::AffinityRule;
 use crate::load::iallocator::Request;
 use crate::load::text::writer::cluster_text;
 use crate::model::{Cluster, InstanceIdx, RunStatus};
-use crate::pacemaker::affinity::AffinityRule;
 use crate::report::allocator::{Response, WishedAdditions, plan_lines, why_lines};
 use crate::search::Deadline;
 use crate::search::requests::{PrimaryRule, Reply, Settings, answer, is_dedicated};

@@ -1,9 +1,9 @@
 //! From a loaded cluster to the findings and their views.
 
 use super::{ExitStatus, Options, SPEC};
+use crate::affinity::unmet_in;
 use crate::load::tag_review::idle_tags;
 use crate::model::{Cluster, GroupIdx};
-use crate::pacemaker::affinity::unmet_in;
 use crate::report::check::problems::problem_lines;
 use crate::report::check::{self, CheckResult, Snapshot};
 use crate::report::{html, json, metrics};

@@ -7,6 +7,9 @@ use anyhow::{Context, bail, ensure};
 use super::attributes;
 use super::cluster::opened;
 use super::run::no_forms_but;
+use crate::affinity::{
+    ChoiceDetail, Fleet, FleetFigures, Misplaced, document, fleet_of, misplaced, place_all,
+};
 use crate::input::encoding::decode;
 use crate::input::local::read_limited;
 use crate::load::merge::apply_node_options;
@@ -14,9 +17,6 @@ use crate::load::tag_review::idle_tags;
 use crate::model::Cluster;
 use crate::model::known_tags::KEY;
 use crate::model::shown::printable;
-use crate::pacemaker::affinity::{
-    ChoiceDetail, Fleet, FleetFigures, Misplaced, document, fleet_of, misplaced, place_all,
-};
 use crate::pacemaker::execute::SIZE;
 use crate::report::check::problems::tag_text;
 use crate::report::json;

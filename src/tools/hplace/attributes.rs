@@ -6,8 +6,8 @@ use anyhow::{bail, ensure};
 
 use super::affinity::{status, tell};
 use super::cluster::read_cib;
+use crate::affinity::{ChoiceDetail, PacemakerFleet, fleet_of_set, place_all};
 use crate::model::shown::{printable, shown_name};
-use crate::pacemaker::affinity::{ChoiceDetail, PacemakerFleet, fleet_of_set, place_all};
 use crate::pacemaker::cib::change::CibChange;
 use crate::pacemaker::pinning::pin_running;
 use crate::pacemaker::quantity::MeasuredCapacity;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 
+use crate::affinity::bridges::ganeti;
 use crate::input::compressed::unpacked;
 use crate::input::encoding::decode;
 use crate::input::local::read_limited;
@@ -15,7 +16,7 @@ use crate::pacemaker::cib::GuestReading;
 use crate::pacemaker::cib::change::dated;
 use crate::pacemaker::execute::{CibClient, SIZE, Suite};
 use crate::pacemaker::working_set::{Outside, QuorumPolicy, WorkingSet};
-use crate::pacemaker::{AllocationScore, cib, ganeti};
+use crate::pacemaker::{AllocationScore, cib};
 use crate::tools::options::{Options, PlacementOptions};
 use crate::tools::output::Output;
 use crate::tools::source;

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow::{Break, Continue};
 
 use super::affinity::{ToldFleet, check, of_cluster, status, tell};
+use crate::affinity::{Fleet, KeyRelocations, StuckMachine, relocations};
 use crate::model::{Cluster, Draft, Step};
-use crate::pacemaker::affinity::{Fleet, KeyRelocations, StuckMachine, relocations};
 use crate::plan::checker::CheckOptions;
 use crate::plan::jobset::jobsets;
 use crate::plan::work::Work;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::affinity::{AffinityOptions, MachineOrder};
 use crate::model::Mib;
-use crate::pacemaker::affinity::{AffinityOptions, MachineOrder};
 use crate::tools::cli::OptionDef;
 use crate::tools::cli::option::ArgumentKind::{Choices, File, Float, Integer};
 

@@ -4,12 +4,12 @@ mod copies;
 mod model;
 mod recipes;
 
-use htools::model::Mib;
-use htools::pacemaker::affinity::{
+use htools::affinity::{
     AffinityKey, AffinityOptions, ChoiceDetail, CompiledKeys, Fleet, FleetNode, KeyLevel, KeyOwner,
     LevelKeys, Machine, MachineChoice, MachineOrder, NodeKey, NodeRefusal, Occupancy, SPECIAL, misplaced,
     place_all,
 };
+use htools::model::Mib;
 
 const GIB: i64 = 1024;
 

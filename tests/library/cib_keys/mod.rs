@@ -6,12 +6,12 @@ mod small;
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use htools::generate::random::Random;
-use htools::model::Mib;
-use htools::pacemaker::affinity::{
+use htools::affinity::{
     ChoiceDetail, Fleet, MachineChoice, MachineOrder, NodeRefusal, PacemakerFleet, document, fleet_of_set,
     misplaced, place_all,
 };
+use htools::generate::random::Random;
+use htools::model::Mib;
 use htools::pacemaker::cib;
 use sample::{Host, Sample, Vm, escaped, sample};
 

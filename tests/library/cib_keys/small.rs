@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use htools::affinity::{ChoiceDetail, MachineOrder, fleet_of_set, misplaced, place_all};
 use htools::generate::random::Random;
-use htools::pacemaker::affinity::{ChoiceDetail, MachineOrder, fleet_of_set, misplaced, place_all};
 use htools::pacemaker::cib;
 
 use super::read;

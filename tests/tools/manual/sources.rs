@@ -21,7 +21,7 @@ fn sources() -> Vec<(String, String)> {
     }
     const TESTS: &str = "#[cfg(test)]\nmod ";
     let mut found = Vec::new();
-    for dir in ["src", "bin"] {
+    for dir in ["src", "bin", "crates"] {
         walk(&Path::new(env!("CARGO_MANIFEST_DIR")).join(dir), &mut found);
     }
     // modules of tests in files of their own

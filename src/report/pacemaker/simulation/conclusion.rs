@@ -1,7 +1,7 @@
 //! What the numbers of a simulation come to, in two sentences.
 
 use super::percent;
-use crate::pacemaker::simulation::{SimulatedRun, WishShare};
+use crate::affinity::simulation::{SimulatedRun, WishShare};
 use crate::report::number::{counted, fixed};
 
 /// Which strategies are best by some number, which are worst, and these numbers; smaller is better.
@@ -109,8 +109,8 @@ fn verb(runs: &[&SimulatedRun], one: &str, many: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::affinity::simulation::Contender;
     use crate::model::Mib;
-    use crate::pacemaker::simulation::Contender;
 
     fn run(
         contender: Contender,

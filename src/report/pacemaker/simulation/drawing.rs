@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::{SimulationResult, percent};
+use crate::affinity::simulation::{SimulatedDay, SimulatedRun};
 use crate::model::shown::escaped;
-use crate::pacemaker::simulation::{SimulatedDay, SimulatedRun};
 use crate::report::number::{counted, fixed};
 use crate::report::palette::Palette;
 

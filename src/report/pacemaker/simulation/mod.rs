@@ -5,7 +5,7 @@ mod drawing;
 
 use serde::Serialize;
 
-use crate::pacemaker::simulation::{NightWork, SimulatedDay, SimulatedRun, Timeline, WishShare};
+use crate::affinity::simulation::{NightWork, SimulatedDay, SimulatedRun, Timeline, WishShare};
 use crate::report::json::Generator;
 use crate::report::number::{counted, fixed};
 use crate::report::table::{Align, Table};

@@ -1,0 +1,163 @@
+//! Where each unit may go.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::holds::{by_node, unit_of};
+use super::nodes::Measures;
+use super::{HoldReason, MovableUnit, charge_clones, needed};
+use htools_pacemaker::capacity::Capacities;
+use htools_pacemaker::index::{AttributeIdx, HostIdx, ResourceIdx};
+use htools_pacemaker::score::{AllocationScore, ScoreTable};
+use htools_pacemaker::working_set::WorkingSet;
+
+/// Where each unit may go, and from whom it keeps away.
+pub(super) struct AllowedHosts {
+    /// By unit that may move, the hosts to which it must not.
+    kept_out: BTreeMap<usize, Vec<HostIdx>>,
+    /// By unit, what it has in common with each that it must not meet.
+    apart: Vec<Vec<String>>,
+}
+
+impl AllowedHosts {
+    /// Finds it out, and holds what may go nowhere else.
+    pub(super) fn of(set: &WorkingSet, measures: &Measures, units: &mut [MovableUnit]) -> AllowedHosts {
+        let of = unit_of(set, units);
+        let scores = wishes(set);
+        let clones = by_clones(set, &of, units);
+        let apart = apart(set, &of, units.len());
+        let wide = WideHosts::of(set, units);
+        let mut kept_out = BTreeMap::new();
+        for (at, unit) in units.iter_mut().enumerate().filter(|(_, unit)| unit.hold.is_none()) {
+            let amounts = needed(set, &unit.members);
+            let is_wanted = |host: HostIdx| {
+                unit.members.iter().chain([&unit.resource]).all(|one| {
+                    let table = &scores[one.get()];
+                    let (there, here) = (table.or_never(host), table.or_never(unit.host));
+                    there > AllocationScore::MINUS_INFINITY && there >= here
+                }) && clones[at].iter().all(|(hosts, wanted)| hosts.contains(&host) == *wanted)
+            };
+            let scarce =
+                |kind: AttributeIdx, host: HostIdx| amounts.get(kind) > 0 && !wide.holds_all(kind, host);
+            let may = |host: HostIdx| {
+                set.host(host).state.available()
+                    && is_wanted(host)
+                    && !measures.unmeasured(set).any(|kind| scarce(kind, host))
+            };
+            let others = set.host_indices().filter(|host| *host != unit.host);
+            let (allowed, mut kept): (Vec<HostIdx>, Vec<HostIdx>) = others.partition(|host| may(*host));
+            // what must not be where it is does not come back, nor what there is too much of
+            let crowds = |kind: AttributeIdx| amounts.get(kind) > 0 && wide.is_crowded(kind, unit.host);
+            let stays_away = !is_wanted(unit.host) || measures.unmeasured(set).any(crowds);
+            kept.extend(stays_away.then_some(unit.host));
+            if allowed.is_empty() {
+                unit.hold = Some(HoldReason::NoOther);
+            } else {
+                kept_out.insert(at, kept);
+            }
+        }
+        AllowedHosts { kept_out, apart }
+    }
+
+    /// Every unit with each host to which it must not go.
+    pub(super) fn kept_out(&self) -> impl Iterator<Item = (usize, HostIdx)> + '_ {
+        self.kept_out.iter().flat_map(|(at, hosts)| hosts.iter().map(|host| (*at, *host)))
+    }
+
+    /// What a unit has in common with each that it must not meet.
+    pub(super) fn apart(&self, unit: usize) -> Vec<String> {
+        self.apart[unit].clone()
+    }
+}
+
+/// How the tags begin that keep units apart.
+pub(super) const APART: &str = "apart:";
+
+/// By resource, what it is worth on each host besides that it is there now.
+fn wishes(set: &WorkingSet) -> Vec<ScoreTable> {
+    let mut set = set.clone();
+    set.resources.iter_mut().for_each(|resource| resource.stickiness = AllocationScore::ZERO);
+    set.set_scores();
+    set.resources.into_iter().map(|resource| resource.scores).collect()
+}
+
+/// By unit, hosts on which it has to be, or not, because of a clone.
+fn by_clones(
+    set: &WorkingSet,
+    of: &[Option<usize>],
+    units: &[MovableUnit],
+) -> Vec<Vec<(BTreeSet<HostIdx>, bool)>> {
+    let mut bounds = vec![Vec::new(); units.len()];
+    for colocation in set.colocations.iter().filter(|colocation| by_node(colocation)) {
+        for (one, other) in
+            [(colocation.dependent, colocation.primary), (colocation.primary, colocation.dependent)]
+        {
+            let Some(at) = of[one.get()].filter(|_| set.resource(other).is_clone()) else { continue };
+            let hosts = active(set, other);
+            let here = hosts.contains(&units[at].host);
+            let (must, wanted) = (colocation.score.is_infinite(), colocation.score > AllocationScore::ZERO);
+            // a wish that does not hold now binds nobody
+            if colocation.score != AllocationScore::ZERO && (must || here == wanted) {
+                bounds[at].push((hosts, wanted));
+            }
+        }
+    }
+    bounds
+}
+
+fn active(set: &WorkingSet, resource: ResourceIdx) -> BTreeSet<HostIdx> {
+    set.primitives(&resource).iter().filter_map(|member| set.resource(*member).active).collect()
+}
+
+/// By unit, a tag for each that it must not meet, or would rather not.
+fn apart(set: &WorkingSet, of: &[Option<usize>], units: usize) -> Vec<Vec<String>> {
+    let negative = set.colocations.iter().filter(|c| c.score < AllocationScore::ZERO && by_node(c));
+    let pair = negative.filter_map(|c| Some((of[c.dependent.get()]?, of[c.primary.get()]?)));
+    let pairs: BTreeSet<(usize, usize)> = pair
+        .filter(|(one, other)| one != other)
+        .map(|(one, other)| (one.min(other), one.max(other)))
+        .collect();
+    let mut tags = vec![Vec::new(); units];
+    for (one, other) in pairs {
+        let tag = format!("{APART}{one}-{other}");
+        tags[one].push(tag.clone());
+        tags[other].push(tag);
+    }
+    tags
+}
+
+/// What hosts have for all units together.
+struct WideHosts {
+    /// By host.
+    room: Vec<Capacities>,
+    /// By host, what units take there now.
+    taken: Vec<Capacities>,
+    /// What all units need, more than nothing.
+    all: Capacities,
+}
+
+impl WideHosts {
+    fn of(set: &WorkingSet, units: &[MovableUnit]) -> WideHosts {
+        let (mut all, mut taken) = (Capacities::default(), vec![Capacities::default(); set.hosts.len()]);
+        for unit in units {
+            let needed = needed(set, &unit.members);
+            taken[unit.host.get()].add(&needed);
+            for (kind, amount) in needed.iter().filter(|(_, amount)| *amount > 0) {
+                all.set(kind, all.get(kind).saturating_add(amount));
+            }
+        }
+        let (mut room, mut clones) = (set.room(), vec![Capacities::default(); set.hosts.len()]);
+        charge_clones(set, &mut clones);
+        room.iter_mut().zip(&clones).for_each(|(room, taken)| room.charge(taken));
+        WideHosts { room, taken, all }
+    }
+
+    /// Whether a host has enough of a kind for all units: it cannot matter who comes.
+    fn holds_all(&self, kind: AttributeIdx, host: HostIdx) -> bool {
+        self.room[host.get()].get(kind) >= self.all.get(kind)
+    }
+
+    /// Whether there is more of a kind on a host now than it has.
+    fn is_crowded(&self, kind: AttributeIdx, host: HostIdx) -> bool {
+        self.room[host.get()].get(kind) < self.taken[host.get()].get(kind)
+    }
+}

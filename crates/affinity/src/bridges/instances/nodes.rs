@@ -1,0 +1,161 @@
+//! Hosts as nodes.
+
+use super::{MovableUnit, needed};
+use crate::bridges::instances::allowed::APART;
+use htools_ganeti::load::raw::{RawCluster, RawGroup, RawNode};
+use htools_model::known_tags::{EXCLUSION, STANDBY};
+use htools_model::{
+    AllocPolicy, DiskParameters, DiskTemplate, GroupIdx, InstancePolicy, InstanceSpec, Mib, Outage, SpecRange,
+};
+use htools_pacemaker::capacity::Capacities;
+use htools_pacemaker::index::{AttributeIdx, HostIdx};
+use htools_pacemaker::quantity::MeasuredCapacity;
+use htools_pacemaker::working_set::WorkingSet;
+
+/// What the only group is called.
+const GROUP: &str = "pacemaker";
+
+/// The most virtual CPUs of the size that new instances begin with: it shrinks by one after the other.
+const MOST_VCPUS: i64 = 1 << 16;
+
+/// The attributes of a cluster that nodes and instances are measured in.
+pub(super) struct Measures {
+    memory: Option<AttributeIdx>,
+    disk: Option<AttributeIdx>,
+    vcpus: Option<AttributeIdx>,
+}
+
+impl Measures {
+    pub(super) fn of(set: &WorkingSet) -> Measures {
+        Measures {
+            memory: MeasuredCapacity::Memory.attribute(set),
+            disk: MeasuredCapacity::Disk.attribute(set),
+            vcpus: MeasuredCapacity::Vcpus.attribute(set),
+        }
+    }
+
+    pub(super) fn memory(&self, of: &Capacities) -> i64 {
+        self.memory.map_or(0, |kind| of.get(kind))
+    }
+
+    pub(super) fn disk(&self, of: &Capacities) -> i64 {
+        self.disk.map_or(0, |kind| of.get(kind))
+    }
+
+    pub(super) fn vcpus(&self, of: &Capacities) -> i64 {
+        self.vcpus.map_or(0, |kind| of.get(kind))
+    }
+
+    /// The kinds of capacity that no rule of nodes and instances counts. Disks of instances on shared storage are one: their
+    /// nodes do not have them.
+    pub(super) fn unmeasured<'a>(&self, set: &'a WorkingSet) -> impl Iterator<Item = AttributeIdx> + use<'a> {
+        let measured = [self.memory, self.vcpus];
+        set.attribute_indices().filter(move |kind| !measured.contains(&Some(*kind)))
+    }
+}
+
+/// The cluster without its instances. `extra` is what each host has to give besides them.
+pub(super) fn raw(
+    set: &WorkingSet,
+    measures: &Measures,
+    units: &[MovableUnit],
+    extra: &[Capacities],
+) -> RawCluster {
+    let room = set.room();
+    let mut used = vec![0; set.hosts.len()];
+    let mut sizes = Vec::with_capacity(units.len());
+    for unit in units {
+        let needed = needed(set, &unit.members);
+        let size = (measures.memory(&needed).max(0), measures.vcpus(&needed).max(0));
+        used[unit.host.get()] += size.0;
+        sizes.push(size);
+    }
+    let node = |host: HostIdx| {
+        let at = host.get();
+        let (capacity, mut left) = (&set.host(host).capacity, room[at].clone());
+        left.charge(&extra[at]);
+        raw_node(set, host, measures, (capacity, &left), used[at])
+    };
+    let policy = policy(&sizes);
+    RawCluster {
+        nodes: set.host_indices().map(node).collect(),
+        groups: vec![RawGroup {
+            name: GROUP.to_owned(),
+            uuid: GROUP.to_owned(),
+            alloc_policy: AllocPolicy::Preferred,
+            networks: Vec::new(),
+            // every size is accepted
+            policy: InstancePolicy { ranges: Vec::new(), ..policy.clone() },
+            disk_parameters: DiskParameters::default(),
+            tags: Vec::new(),
+        }],
+        tags: vec![format!("{EXCLUSION}{APART}")],
+        policy,
+        ..RawCluster::default()
+    }
+}
+
+/// A host: what it has, what is left of that for instances, and what memory they use of it.
+#[allow(clippy::cast_precision_loss)] // amounts are far below 2^53
+fn raw_node(
+    set: &WorkingSet,
+    host: HostIdx,
+    measures: &Measures,
+    (capacity, left): (&Capacities, &Capacities),
+    used: i64,
+) -> RawNode {
+    let of = set.host(host);
+    // Ganeti's rules keep the last MiB of a node free, Pacemaker's do not
+    let memory = measures.memory(capacity).saturating_add(1).max(1);
+    let own = memory.saturating_sub(measures.memory(left).saturating_add(1));
+    let (cpus, cpus_left) = (measures.vcpus(capacity).max(0), measures.vcpus(left));
+    let disk = measures.disk(capacity).max(1);
+    RawNode {
+        name: of.name.clone(),
+        mem_total: memory as f64,
+        mem_node: Mib(own),
+        mem_free: Mib(memory.saturating_sub(own).saturating_sub(used)),
+        disk_total: disk as f64,
+        disk_free: Mib(disk),
+        // without any, one virtual CPU is already too much
+        cpu_total: if cpus == 0 { 0.5 } else { cpus as f64 },
+        cpu_node: cpus.saturating_sub(cpus_left),
+        cpu_speed: 1.0,
+        spindle_total: 1,
+        spindle_free: 0,
+        exclusive_storage: false,
+        offline: !of.state.available(),
+        outage: if of.state.standby { Outage::Drained } else { Outage::Marked },
+        // any node can be the coordinator
+        master: false,
+        group: GroupIdx::new(0),
+        tags: of.state.standby.then(|| format!("{STANDBY}{GROUP}")).into_iter().collect(),
+        hypervisor: None,
+    }
+}
+
+/// A policy for which new instances are as large as the largest that there is, or as one on average.
+fn policy(sizes: &[(i64, i64)]) -> InstancePolicy {
+    let spec = |memory: i64, cpus: i64| InstanceSpec {
+        memory: Mib(memory),
+        cpus,
+        disk_size: Mib(0),
+        disk_count: 0,
+        nic_count: 0,
+        spindle_use: 0,
+    };
+    let largest =
+        sizes.iter().fold((0, 0), |most, size| (most.0.max(size.0), most.1.max(size.1.min(MOST_VCPUS))));
+    let count = i64::try_from(sizes.len()).unwrap_or(i64::MAX).max(1);
+    let average = |of: fn(&(i64, i64)) -> i64| {
+        let sum = sizes.iter().map(of).fold(0, i64::saturating_add);
+        sum / count + i64::from(sum % count > 0)
+    };
+    InstancePolicy {
+        ranges: vec![SpecRange { min: spec(0, 0), max: spec(largest.0, largest.1) }],
+        std: spec(average(|size| size.0), average(|size| size.1)),
+        disk_templates: vec![DiskTemplate::Ext],
+        vcpu_ratio: 1.0,
+        spindle_ratio: 1.0,
+    }
+}

@@ -1,0 +1,187 @@
+//! Colocations of a Pacemaker cluster that bind: who may not be with whom, and who has to be.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use super::fleet::Fleet;
+use super::units::FleetUnit;
+use htools_model::TagId;
+use htools_pacemaker::AllocationScore;
+use htools_pacemaker::index::ResourceIdx;
+use htools_pacemaker::wishes::AgreeingHosts;
+use htools_pacemaker::working_set::{Colocation, WorkingSet};
+
+/// A constraint, and the attribute in which hosts are to agree.
+type ConstraintKey<'a> = (&'a str, Option<&'a str>);
+
+/// The machines by the primitive, group or clone outside which nothing is.
+struct TiedMachines<'a> {
+    set: &'a WorkingSet,
+    machines: HashMap<ResourceIdx, Vec<usize>>,
+    /// Names that were given.
+    names: HashSet<String>,
+    /// By machine, the tags that keep it apart, its marks, and those that it has to be with.
+    tags: Vec<[Vec<TagId>; 3]>,
+}
+
+/// Says in a fleet, whose machines these are in this order, who may not be with whom, and who has to be. In circles of those who have to be
+/// with each other, whatever closes one is left out.
+pub(super) fn ties(set: &WorkingSet, units: &[FleetUnit], fleet: &mut Fleet) {
+    let mut machines: HashMap<ResourceIdx, Vec<usize>> = HashMap::new();
+    for (at, unit) in units.iter().enumerate() {
+        machines.entry(whole(set, unit.resource)).or_default().push(at);
+    }
+    // names of rules about hosts may be those of colocations as well
+    let names = fleet.machines.iter().flat_map(|of| of.forbidden.iter());
+    let names = names.map(|(_, rule)| fleet.tag_table.name(*rule).to_owned()).collect();
+    let tags = units.iter().map(|_| Default::default()).collect();
+    let mut tied = TiedMachines { set, machines, names, tags };
+    tied.keep_apart(fleet);
+    let edges = tied.keep_together(fleet);
+    for (machine, [apart, marks, beside]) in fleet.machines.iter_mut().zip(tied.tags) {
+        machine.exclusion = apart.into_iter().collect();
+        machine.marks = marks.into_iter().collect();
+        machine.beside = beside.into_iter().collect();
+    }
+    follow(units, fleet, &edges);
+}
+
+/// The primitive, group or clone outside which nothing is.
+fn whole(set: &WorkingSet, resource: ResourceIdx) -> ResourceIdx {
+    let of = set.resource(resource).group.unwrap_or(resource);
+    set.resource(of).instance_of.unwrap_or(of)
+}
+
+impl<'a> TiedMachines<'a> {
+    /// The colocations of a score between different wholes, by constraint.
+    fn bound(&self, score: AllocationScore) -> BTreeMap<ConstraintKey<'a>, Vec<(ResourceIdx, ResourceIdx)>> {
+        let mut all: BTreeMap<ConstraintKey<'a>, Vec<_>> = BTreeMap::new();
+        for Colocation { id, dependent, primary, attribute, .. } in
+            self.set.colocations.iter().filter(|of| of.score == score)
+        {
+            let pair = (whole(self.set, *dependent), whole(self.set, *primary));
+            if pair.0 != pair.1 {
+                all.entry((id, attribute.as_deref())).or_default().push(pair);
+            }
+        }
+        all
+    }
+
+    fn keep_apart(&mut self, fleet: &mut Fleet) {
+        for ((id, attribute), pairs) in self.bound(AllocationScore::MINUS_INFINITY) {
+            let both = |(one, other): &(ResourceIdx, ResourceIdx)| (*one.min(other), *one.max(other));
+            let pairs: BTreeSet<(ResourceIdx, ResourceIdx)> = pairs.iter().map(both).collect();
+            let all: BTreeSet<ResourceIdx> = pairs.iter().flat_map(|(one, other)| [*one, *other]).collect();
+            // one tag will do where everybody avoids everybody
+            if pairs.len() == all.len() * (all.len() - 1) / 2 {
+                let tag = self.tag(fleet, id, attribute);
+                all.iter().for_each(|one| self.give(*one, 0, tag));
+                continue;
+            }
+            for (one, other) in pairs {
+                let names = [one, other].map(|of| self.set.resource(of).id.as_str());
+                let tag = self.tag(fleet, &format!("{id} ({})", names.join(" and ")), attribute);
+                [one, other].into_iter().for_each(|of| self.give(of, 0, tag));
+            }
+        }
+    }
+
+    /// Returns who has to be on the very host of whom.
+    fn keep_together(&mut self, fleet: &mut Fleet) -> Vec<(ResourceIdx, ResourceIdx)> {
+        let (mut with, mut edges) = (HashMap::<ResourceIdx, Vec<ResourceIdx>>::new(), Vec::new());
+        for ((id, attribute), pairs) in self.bound(AllocationScore::INFINITY) {
+            // instances of clones are where they are
+            let pairs: BTreeSet<(ResourceIdx, ResourceIdx)> =
+                pairs.into_iter().filter(|(one, _)| !self.set.resource(*one).is_clone()).collect();
+            let primaries: BTreeSet<ResourceIdx> = pairs.iter().map(|(_, primary)| *primary).collect();
+            let mut marks: HashMap<ResourceIdx, TagId> = HashMap::new();
+            for (dependent, primary) in pairs {
+                if leads(&with, primary, dependent) {
+                    continue;
+                }
+                with.entry(dependent).or_default().push(primary);
+                let mark = match marks.get(&primary) {
+                    Some(mark) => *mark,
+                    None => {
+                        let name = match primaries.len() {
+                            1 => id.to_owned(),
+                            _ => format!("{id} (with {})", self.set.resource(primary).id),
+                        };
+                        let mark = self.tag(fleet, &name, attribute);
+                        self.give(primary, 1, mark);
+                        *marks.entry(primary).or_insert(mark)
+                    }
+                };
+                self.give(dependent, 2, mark);
+                if attribute.is_none() {
+                    edges.push((dependent, primary));
+                }
+            }
+        }
+        edges
+    }
+
+    fn give(&mut self, of: ResourceIdx, kind: usize, tag: TagId) {
+        for at in self.machines.get(&of).into_iter().flatten() {
+            self.tags[*at][kind].push(tag);
+        }
+    }
+
+    /// A tag that no other constraint has.
+    fn tag(&mut self, fleet: &mut Fleet, name: &str, attribute: Option<&str>) -> TagId {
+        let mut unique = name.to_owned();
+        for number in 2.. {
+            if self.names.insert(unique.clone()) {
+                break;
+            }
+            unique = format!("{name} #{number}");
+        }
+        let tag = fleet.tag_table.intern(&unique);
+        if let Some(attribute) = attribute {
+            let zones: Arc<[usize]> = AgreeingHosts::of(self.set, attribute).zones().into();
+            fleet.zones.insert(tag, zones);
+        }
+        tag
+    }
+}
+
+/// Whether somebody has to be with somebody else, or with who has to be with them.
+fn leads(with: &HashMap<ResourceIdx, Vec<ResourceIdx>>, from: ResourceIdx, to: ResourceIdx) -> bool {
+    let (mut open, mut seen) = (vec![from], HashSet::new());
+    while let Some(of) = open.pop() {
+        if of == to {
+            return true;
+        }
+        if seen.insert(of) {
+            open.extend(with.get(&of).into_iter().flatten());
+        }
+    }
+    false
+}
+
+/// Keeps who waits from hosts on which those may not be that wait for it, as long as a host is left.
+fn follow(units: &[FleetUnit], fleet: &mut Fleet, edges: &[(ResourceIdx, ResourceIdx)]) {
+    let waiting: HashMap<ResourceIdx, usize> = units
+        .iter()
+        .enumerate()
+        .filter(|(_, of)| of.is_waiting())
+        .map(|(at, of)| (of.resource, at))
+        .collect();
+    let pairs: Vec<(usize, usize)> =
+        edges.iter().filter_map(|(one, other)| Some((*waiting.get(one)?, *waiting.get(other)?))).collect();
+    let mut is_settled = false;
+    while !is_settled {
+        is_settled = true;
+        for (dependent, primary) in &pairs {
+            let Some(theirs) = fleet.machines[*dependent].reach.clone() else { continue };
+            let own = fleet.machines[*primary].reach.clone();
+            let is_own = |node: &usize| own.as_ref().is_none_or(|own| own.binary_search(node).is_ok());
+            let both: Vec<usize> = theirs.iter().copied().filter(is_own).collect();
+            let before = own.as_ref().map_or(usize::MAX, |own| own.len());
+            if !both.is_empty() && both.len() < before {
+                fleet.machines[*primary].reach = Some(both.into());
+                is_settled = false;
+            }
+        }
+    }
+}

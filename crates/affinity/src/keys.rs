@@ -1,0 +1,312 @@
+//! Keys, the levels that set them, and what they come to for a machine.
+
+use std::collections::BTreeMap;
+
+pub use htools_model::AffinityKey;
+pub use htools_model::key_tags::{LARGEST, SPECIAL};
+use htools_model::key_tags::{SpecialKeyFault, check_special};
+use htools_model::words;
+
+words!(
+    /// Where a key of a machine is set, from high to low: of one name the lowest level wins.
+    pub KeyLevel, "level of keys" {
+        /// Known to the algorithm itself: the special keys.
+        Default = "default",
+        /// The whole cluster.
+        Cluster = "cluster",
+        /// Who pays.
+        BillingEntity = "billing-entity",
+        /// The offer that the customer has taken.
+        CustomerOffer = "customer-offer",
+        /// The customer.
+        Customer = "customer",
+        /// The offer of the image.
+        ImageOffer = "image-offer",
+        /// The image from which the machine is made.
+        Image = "image",
+        /// The offer of the virtual data center.
+        VdcOffer = "vdc-offer",
+        /// The virtual data center; of Ganeti the node group.
+        Vdc = "vdc",
+        /// The offer of the machine.
+        ServerOffer = "server-offer",
+        /// The machine; of Ganeti the instance.
+        Server = "server",
+        /// The offer of its first disk.
+        DiskOffer = "disk-offer",
+        /// Its first disk.
+        Disk = "disk",
+        /// The offer of the network of its first card.
+        NetworkOffer = "network-offer",
+        /// That network.
+        Network = "network",
+        /// The offer of its first card.
+        NicOffer = "nic-offer",
+        /// Its first card.
+        Nic = "nic",
+    }
+);
+
+words!(
+    /// Who set a key.
+    pub KeyOwner, "owner of keys" {
+        /// The operator, for machines.
+        System = "system",
+        /// The customer.
+        Customer = "customer",
+        /// Who pays; counts where the customer says nothing on the same level.
+        Billing = "billing",
+    }
+);
+
+/// A key of a node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeKey {
+    /// Its name; one that begins with `_` is compared with keys of customers, others with the operator's.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// The weight with which a machine that is started there takes the key along.
+    pub sticky: Option<f64>,
+}
+
+/// The copies that a machine takes along from a node with these keys: on the level of the server, on the operator's side.
+pub(super) fn copies(keys: &[NodeKey]) -> Vec<AffinityKey> {
+    let copy = |key: &NodeKey| {
+        let (name, value) = (key.name.clone(), key.value);
+        key.sticky.map(|weight| AffinityKey { name, value, weight })
+    };
+    keys.iter().filter_map(copy).collect()
+}
+
+/// What is wrong with a key.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum KeyError {
+    /// The special names and the reserved ones are not for everybody.
+    #[error("key '{name}': {owner} keys cannot have names that begin with '{letter}'")]
+    Name {
+        /// The key.
+        name: String,
+        /// Whose it is.
+        owner: &'static str,
+        /// What its name begins with.
+        letter: char,
+    },
+    /// It begins as special keys do, and is none.
+    #[error("key '{0}' {1}")]
+    Special(String, SpecialKeyFault),
+    /// The customer cannot set anything on this level.
+    #[error("customers cannot set keys on this level; keys that are set for them are 'billing' keys")]
+    Level,
+    /// There are two of one name.
+    #[error("key '{0}' is there twice")]
+    Twice(String),
+    /// It is no finite number.
+    #[error("key '{0}': the {1} is no finite number")]
+    NotFinite(String, &'static str),
+    /// It is a number of which no sums are made.
+    #[error("key '{0}': the {1} is not between -1e12 and 1e12")]
+    TooLarge(String, &'static str),
+}
+
+/// The keys of a machine that one owner set on one level.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LevelKeys {
+    /// Where.
+    pub level: KeyLevel,
+    /// Who.
+    pub owner: KeyOwner,
+    /// The keys.
+    pub keys: Vec<AffinityKey>,
+}
+
+impl LevelKeys {
+    /// Whether the names and numbers are allowed.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self) -> Result<(), KeyError> {
+        if self.owner == KeyOwner::Customer && !self.keys.is_empty() && !self.level.is_customers() {
+            return Err(KeyError::Level);
+        }
+        let (owner, letter) = match self.owner {
+            KeyOwner::System => ("system", '_'),
+            KeyOwner::Customer => ("customer", '#'),
+            KeyOwner::Billing => ("billing", '#'),
+        };
+        let mut names = std::collections::HashSet::new();
+        for key in &self.keys {
+            if key.name.starts_with(letter) {
+                return Err(KeyError::Name { name: key.name.clone(), owner, letter });
+            }
+            if !names.insert(&key.name) {
+                return Err(KeyError::Twice(key.name.clone()));
+            }
+            for (number, what) in [(key.value, "value"), (key.weight, "weight")] {
+                check_number(&key.name, what, number)?;
+            }
+            check_special(&key.name, key.value)
+                .map_err(|fault| KeyError::Special(key.name.clone(), fault))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a number of a key, its value or weight, can be reckoned with.
+///
+/// # Errors
+/// It cannot.
+pub fn check_number(key: &str, what: &'static str, number: f64) -> Result<(), KeyError> {
+    match number {
+        _ if !number.is_finite() => Err(KeyError::NotFinite(key.to_owned(), what)),
+        _ if number.abs() > LARGEST => Err(KeyError::TooLarge(key.to_owned(), what)),
+        _ => Ok(()),
+    }
+}
+
+impl KeyLevel {
+    /// Whether customers themselves can set keys on it.
+    pub fn is_customers(self) -> bool {
+        matches!(
+            self,
+            KeyLevel::Image | KeyLevel::Server | KeyLevel::Disk | KeyLevel::Network | KeyLevel::Nic
+        )
+    }
+}
+
+/// A key that counts for a machine, and where it is from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompiledKey {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// How much it counts.
+    pub weight: f64,
+    /// The level that won.
+    pub level: KeyLevel,
+    /// Who set it there.
+    pub owner: KeyOwner,
+    /// Whether a key of who pays was there, too.
+    pub over_billing: bool,
+}
+
+/// What the keys of a machine come to, by name.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CompiledKeys {
+    /// The operator's.
+    pub system: Vec<CompiledKey>,
+    /// The customer's.
+    pub customer: Vec<CompiledKey>,
+}
+
+/// Finds out which keys count: of each name that of the lowest level, value and weight together; on one level the customer's before
+/// those of who pays. What weighs nothing is no key, unless `zero_disables`: then it takes the name away.
+pub fn compiled<'a>(levels: impl IntoIterator<Item = &'a LevelKeys>, zero_disables: bool) -> CompiledKeys {
+    let mut sides: [BTreeMap<&str, CompiledKey>; 2] = [BTreeMap::new(), BTreeMap::new()];
+    let mut in_order: Vec<&LevelKeys> = levels.into_iter().collect();
+    // on one level who pays comes first, so that the customer wins
+    in_order.sort_by_key(|of| (of.level, of.owner != KeyOwner::Billing));
+    for of in in_order {
+        let side = &mut sides[usize::from(of.owner != KeyOwner::System)];
+        for key in of.keys.iter().filter(|key| zero_disables || key.weight != 0.0) {
+            let before = side.get(key.name.as_str());
+            let over_billing = of.owner == KeyOwner::Customer
+                && before.is_some_and(|old| old.level == of.level && old.owner == KeyOwner::Billing);
+            let (level, owner) = (of.level, of.owner);
+            let AffinityKey { name, value, weight } = key.clone();
+            side.insert(&key.name, CompiledKey { name, value, weight, level, owner, over_billing });
+        }
+    }
+    let [system, customer] = sides.map(|side| {
+        let keys = side.into_values();
+        keys.filter(|key| key.weight != 0.0).collect::<Vec<_>>()
+    });
+    CompiledKeys { system, customer }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(level: KeyLevel, owner: KeyOwner, name: &str, value: f64, weight: f64) -> LevelKeys {
+        LevelKeys { level, owner, keys: vec![AffinityKey { name: name.to_owned(), value, weight }] }
+    }
+
+    #[test]
+    fn the_lowest_level_wins() {
+        use KeyLevel::{Cluster, ServerOffer, Vdc};
+        let levels = [(Cluster, 1.0), (ServerOffer, 3.0), (Vdc, 2.0)]
+            .map(|(level, value)| at(level, KeyOwner::System, "MYKEY", value, 5.0));
+        let keys = compiled(&levels, false).system;
+        assert_eq!(keys.iter().map(|key| (key.value, key.level)).collect::<Vec<_>>(), [(3.0, ServerOffer)]);
+    }
+
+    #[test]
+    fn what_weighs_nothing_is_no_key_or_takes_the_name_away() {
+        let levels = [
+            at(KeyLevel::Cluster, KeyOwner::Customer, "k", 1.0, 5.0),
+            at(KeyLevel::Server, KeyOwner::Customer, "k", 2.0, 0.0),
+        ];
+        assert_eq!(compiled(&levels, false).customer[0].value, 1.0);
+        assert_eq!(compiled(&levels, true).customer, []);
+    }
+
+    #[test]
+    fn the_customer_wins_over_who_pays_on_one_level_only() {
+        let billing = |level| at(level, KeyOwner::Billing, "k", 1.0, 1.0);
+        let customer = |level| at(level, KeyOwner::Customer, "k", 2.0, 1.0);
+        for levels in [
+            [billing(KeyLevel::Vdc), customer(KeyLevel::Vdc)],
+            [customer(KeyLevel::Vdc), billing(KeyLevel::Vdc)],
+        ] {
+            let keys = compiled(&levels, false).customer;
+            assert_eq!((keys[0].value, keys[0].over_billing), (2.0, true));
+        }
+        let keys = compiled(&[billing(KeyLevel::Server), customer(KeyLevel::Vdc)], false).customer;
+        assert_eq!((keys[0].value, keys[0].over_billing), (1.0, false));
+    }
+
+    #[test]
+    fn names_and_numbers_are_checked() {
+        let wrong =
+            |owner, name: &str, value| at(KeyLevel::Server, owner, name, value, 1.0).check().unwrap_err();
+        assert_eq!(
+            wrong(KeyOwner::System, "_k", 1.0).to_string(),
+            "key '_k': system keys cannot have names that begin with '_'"
+        );
+        assert_eq!(
+            wrong(KeyOwner::Billing, "#RAM", 1.0).to_string(),
+            "key '#RAM': billing keys cannot have names that begin with '#'"
+        );
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(
+                wrong(KeyOwner::System, "k", value).to_string(),
+                "key 'k': the value is no finite number"
+            );
+        }
+        assert_eq!(
+            wrong(KeyOwner::System, "k", -LARGEST.next_up()).to_string(),
+            "key 'k': the value is not between -1e12 and 1e12"
+        );
+        assert_eq!(at(KeyLevel::Server, KeyOwner::System, "k", LARGEST, -LARGEST).check(), Ok(()));
+        assert_eq!(
+            wrong(KeyOwner::System, "#FOO", 0.0).to_string(),
+            "key '#FOO' is no special key: these are #CPU, #LOAD, #RAM"
+        );
+        assert_eq!(
+            wrong(KeyOwner::System, "#RAM", 1.0).to_string(),
+            "key '#RAM' is a special key whose value is not 0: its weight says how much an unused node counts"
+        );
+        for level in KeyLevel::ALL {
+            let is_allowed = at(*level, KeyOwner::Customer, "k", 1.0, 1.0).check().is_ok();
+            let own = ["image", "server", "disk", "network", "nic"];
+            assert_eq!(is_allowed, own.contains(&level.as_str()), "{level}");
+            assert_eq!(at(*level, KeyOwner::Billing, "k", 1.0, 1.0).check(), Ok(()));
+        }
+        let mut twice = at(KeyLevel::Server, KeyOwner::System, "k", 1.0, 1.0);
+        twice.keys.push(twice.keys[0].clone());
+        assert_eq!(twice.check().unwrap_err().to_string(), "key 'k' is there twice");
+        assert_eq!(at(KeyLevel::Server, KeyOwner::System, "#RAM", 0.0, 1.0).check(), Ok(()));
+    }
+}

@@ -1,0 +1,39 @@
+//! Placement by affinity keys: the operator's keys and thresholds come first, the customers' wishes decide among what is left.
+//! The algorithm is Flexiant's, as docs/affinity.md reads it; there is no program to compare with.
+//!
+//! * [`bridges`]: Ganeti clusters as hosts and machines, and Pacemaker clusters as nodes and instances.
+//! * [`simulation`]: a year of machines that come and go, by several strategies.
+
+#![deny(missing_docs)]
+
+mod allocation;
+pub mod bridges;
+mod carry;
+mod choose;
+mod colocated;
+pub mod document;
+mod fleet;
+mod ganeti;
+mod keys;
+mod occupancy;
+mod pacemaker;
+mod relocations;
+pub mod simulation;
+mod units;
+mod unmet;
+
+pub use allocation::{AffinityRule, PrimaryRecord};
+pub use carry::carry_keys;
+pub use choose::{
+    ChoiceDetail, MachineChoice, MachineOrder, Misplaced, NodeVerdict, by_worth, choose, misplaced, place_all,
+};
+pub use fleet::{AffinityOptions, Fleet, FleetNode, Machine, SPECIAL_WEIGHT};
+pub use ganeti::{ClusterKeys, FleetFigures, fleet_of, has_keys, server_keys};
+pub use keys::{
+    AffinityKey, CompiledKey, CompiledKeys, KeyError, KeyLevel, KeyOwner, LARGEST, LevelKeys, NodeKey,
+    SPECIAL, check_number, compiled,
+};
+pub use occupancy::{Absentee, KeyTerm, NodeRefusal, Occupancy, started_with};
+pub use pacemaker::{AttributeBearer, KeyAttributeFault, PacemakerFleet, fleet_of_set};
+pub use relocations::{KeyRelocations, StuckMachine, relocations};
+pub use unmet::{UnmetKey, unmet, unmet_in};

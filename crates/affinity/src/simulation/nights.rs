@@ -1,0 +1,115 @@
+//! The nodes as a Ganeti cluster on shared storage: what hail sees, and what hbal would move at night.
+
+use super::tenants::Tenants;
+use super::timeline::Timeline;
+use crate::Fleet;
+use htools_ganeti::load::merge::{MergeOptions, finish, merge};
+use htools_ganeti::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
+use htools_model::{
+    AllocPolicy, Cluster, DiskParameters, DiskTemplate, Draft, GroupIdx, InstancePolicy, Mib, NodeIdx,
+    Outage, RunStatus,
+};
+use htools_search::BalanceOptions;
+use htools_search::balance::run;
+
+/// How the disks of machines are stored: outside of the nodes, so that there is no secondary node.
+pub(super) const TEMPLATE: DiskTemplate = DiskTemplate::Ext;
+/// The one node group.
+const GROUP: &str = "fleet";
+
+/// The memory of a node of which a machine must leave something: what may be promised, or what is free if that is less, without the
+/// overhead. The rule of the fleet in the words of a cluster's, whose instances leave something of each node's memory.
+#[allow(clippy::cast_possible_truncation)] // `as` ends at the largest number
+pub(super) fn room(fleet: &Fleet, node: usize) -> Mib {
+    let of = &fleet.nodes[node];
+    let promised = (of.ram_total.as_f64() * of.ram_ratio).ceil() as i64;
+    Mib(promised.min(of.ram_free.0)) - fleet.options.overhead
+}
+
+/// The cluster with these machines, by number, on these nodes, by position; so are its nodes, and its instances are in the order of the
+/// machines.
+pub(super) fn cluster(timeline: &Timeline, running: impl Iterator<Item = (usize, usize)>) -> Cluster {
+    let fleet = timeline.fleet();
+    let mut used = vec![Mib::ZERO; fleet.nodes.len()];
+    let instance = |(rental, node): (usize, usize)| {
+        let machine = timeline.machine(rental);
+        used[node] += machine.ram;
+        RawInstance {
+            name: machine.name.clone(),
+            mem: machine.ram,
+            disk: Mib::ZERO,
+            disks: Vec::new(),
+            vcpus: i64::try_from(machine.vcpus).unwrap_or(i64::MAX),
+            status: RunStatus::Running,
+            auto_balance: true,
+            primary: NodeIdx::new(node),
+            secondary: None,
+            template: TEMPLATE,
+            spindle_use: 0,
+            tags: Vec::new(),
+            networks: Vec::new(),
+            forthcoming: false,
+        }
+    };
+    let instances: Vec<RawInstance> = running.map(instance).collect();
+    let nodes = (0..fleet.nodes.len()).map(|at| raw_node(fleet, at, used[at])).collect();
+    // every size is accepted, and processors refuse nothing
+    let policy = InstancePolicy { ranges: Vec::new(), vcpu_ratio: -1.0, ..InstancePolicy::default() };
+    let group = RawGroup {
+        name: GROUP.to_owned(),
+        uuid: GROUP.to_owned(),
+        alloc_policy: AllocPolicy::Preferred,
+        networks: Vec::new(),
+        policy: policy.clone(),
+        disk_parameters: DiskParameters::default(),
+        tags: Vec::new(),
+    };
+    let raw = RawCluster { groups: vec![group], nodes, instances, policy, ..RawCluster::default() };
+    let mut cluster = merge(raw, &MergeOptions::default()).expect("no instances are selected by name");
+    finish(&mut cluster, Mib::ZERO);
+    cluster
+}
+
+fn raw_node(fleet: &Fleet, at: usize, used: Mib) -> RawNode {
+    let (of, room) = (&fleet.nodes[at], room(fleet, at));
+    // shares of nothing are no numbers
+    let memory = room.max(Mib(1));
+    #[allow(clippy::cast_precision_loss)] // processors are far fewer than 2^53
+    let cpu_total = of.cpus.max(1) as f64;
+    RawNode {
+        name: of.name.clone(),
+        mem_total: memory.as_f64(),
+        mem_node: Mib::ZERO,
+        mem_free: memory - used,
+        disk_total: 1024.0,
+        disk_free: Mib(1024),
+        cpu_total,
+        cpu_node: 0,
+        cpu_speed: 1.0,
+        spindle_total: 1,
+        spindle_free: 0,
+        exclusive_storage: false,
+        offline: !of.running || room <= Mib::ZERO,
+        outage: Outage::default(),
+        master: at == 0,
+        group: GroupIdx::new(0),
+        tags: Vec::new(),
+        hypervisor: None,
+    }
+}
+
+/// A machine, by number, that is moved to a node, by position.
+pub(super) type NightMove = (usize, usize);
+
+/// The moves of hbal with its usual options, in order.
+pub(super) fn moves(tenants: &Tenants<'_>) -> Vec<NightMove> {
+    if tenants.running.is_empty() {
+        return Vec::new();
+    }
+    let of = tenants.running.iter().map(|(rental, node)| (*rental, *node));
+    let mut draft = Draft::from(cluster(tenants.timeline, of));
+    let rentals: Vec<usize> = tenants.running.keys().copied().collect();
+    let nodes = draft.all_nodes();
+    let found = run(&mut draft, &nodes, BalanceOptions::default());
+    found.steps.iter().map(|step| (rentals[step.instance.get()], step.to.primary.get())).collect()
+}

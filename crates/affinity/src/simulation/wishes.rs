@@ -1,0 +1,166 @@
+//! How much of what customers wish is kept while machines come and go.
+//!
+//! A key of a customer's that weighs more than 0 wishes the nearest value of its name to be on the same node; one that weighs less wishes
+//! it elsewhere. At stake is the weight times the nearness of the nearest value that is anywhere: what is nowhere can be
+//! neither met nor kept away from. Its own copy of the key does not count for a machine.
+
+use std::collections::BTreeMap;
+
+use crate::{CompiledKey, Fleet};
+use htools_model::proximity;
+
+/// Weight times days: what was at stake of wishes, and what of it was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct WishShare {
+    /// What was at stake.
+    pub at_stake: f64,
+    /// What was kept.
+    pub kept: f64,
+}
+
+impl WishShare {
+    /// The share that was kept, between 0 and 1; none if nothing was at stake.
+    pub fn share(&self) -> Option<f64> {
+        (self.at_stake > 0.0).then(|| (self.kept / self.at_stake).clamp(0.0, 1.0))
+    }
+
+    fn add(&mut self, other: WishShare, times: f64) {
+        self.at_stake += other.at_stake * times;
+        self.kept += other.kept * times;
+    }
+}
+
+/// What wishes came to until now.
+pub(super) struct KeptWishes(BTreeMap<String, NamedKeys>);
+
+/// All keys of one name.
+#[derive(Default)]
+struct NamedKeys {
+    /// By value, then by node.
+    groups: Vec<KeyGroup>,
+    /// Since when it has been as it is.
+    since: f64,
+    /// What is kept now: together, and apart.
+    now: [WishShare; 2],
+    /// What was kept before.
+    before: [WishShare; 2],
+}
+
+/// The keys of one name and value on one node.
+struct KeyGroup {
+    value: f64,
+    node: usize,
+    /// Whether the node itself has it.
+    of_node: bool,
+    /// The weights that machines give it, and how many give it each.
+    weights: Vec<(f64, u32)>,
+}
+
+impl KeptWishes {
+    /// What the nodes themselves have that wishes are compared with.
+    pub(super) fn of(fleet: &Fleet) -> KeptWishes {
+        let mut kept = KeptWishes(BTreeMap::new());
+        for (at, node) in fleet.nodes.iter().enumerate().filter(|(_, node)| node.running) {
+            for key in node.keys.iter().filter(|key| key.name.starts_with('_')) {
+                kept.0.entry(key.name.clone()).or_default().group(key.value, at).of_node = true;
+            }
+        }
+        kept
+    }
+
+    /// A machine with such keys was started.
+    pub(super) fn start(&mut self, node: usize, keys: &[CompiledKey], now: f64) {
+        for key in keys {
+            let named = self.0.entry(key.name.clone()).or_default();
+            named.settle(now);
+            let group = named.group(key.value, node);
+            match group.weights.iter_mut().find(|(weight, _)| weight.total_cmp(&key.weight).is_eq()) {
+                Some((_, count)) => *count += 1,
+                None => group.weights.push((key.weight, 1)),
+            }
+            named.look();
+        }
+    }
+
+    /// It was stopped.
+    pub(super) fn stop(&mut self, node: usize, keys: &[CompiledKey], now: f64) {
+        for key in keys {
+            let Some(named) = self.0.get_mut(&key.name) else { continue };
+            named.settle(now);
+            let group = named.group(key.value, node);
+            if let Some((_, count)) =
+                group.weights.iter_mut().find(|(weight, _)| weight.total_cmp(&key.weight).is_eq())
+            {
+                *count -= 1;
+            }
+            group.weights.retain(|(_, count)| *count > 0);
+            named.groups.retain(|group| !group.weights.is_empty() || group.of_node);
+            named.look();
+        }
+    }
+
+    /// What was kept until now, together and apart.
+    pub(super) fn until(&mut self, now: f64) -> [WishShare; 2] {
+        let mut all = [WishShare::default(); 2];
+        for named in self.0.values_mut() {
+            named.settle(now);
+            all.iter_mut().zip(named.before).for_each(|(all, of)| all.add(of, 1.0));
+        }
+        all
+    }
+}
+
+impl NamedKeys {
+    /// The group of a value on a node, which is there then.
+    fn group(&mut self, value: f64, node: usize) -> &mut KeyGroup {
+        let place =
+            self.groups.binary_search_by(|group| group.value.total_cmp(&value).then(group.node.cmp(&node)));
+        let at = place.unwrap_or_else(|at| {
+            let new = KeyGroup { value, node, of_node: false, weights: Vec::new() };
+            self.groups.insert(at, new);
+            at
+        });
+        &mut self.groups[at]
+    }
+
+    /// Time went by in which nothing changed.
+    fn settle(&mut self, now: f64) {
+        let times = now - self.since;
+        self.before.iter_mut().zip(self.now).for_each(|(before, now)| before.add(now, times));
+        self.since = now;
+    }
+
+    /// Looks at what is kept now.
+    fn look(&mut self) {
+        let mut now = [WishShare::default(); 2];
+        for at in 0..self.groups.len() {
+            let (here, anywhere) = self.nearness(at);
+            for (weight, count) in &self.groups[at].weights {
+                let weight = weight * f64::from(*count);
+                let (of, kept) = match weight > 0.0 {
+                    true => (&mut now[0], here),
+                    false => (&mut now[1], anywhere - here),
+                };
+                of.add(WishShare { at_stake: anywhere, kept }, weight.abs());
+            }
+        }
+        self.now = now;
+    }
+
+    /// How near the nearest value is to that of a machine of a group: on its node, and anywhere.
+    fn nearness(&self, at: usize) -> (f64, f64) {
+        let group = &self.groups[at];
+        if group.of_node || group.weights.iter().map(|(_, count)| count).sum::<u32>() > 1 {
+            return (1.0, 1.0);
+        }
+        let (below, above) = (&self.groups[..at], &self.groups[at + 1..]);
+        let near = |other: &KeyGroup| proximity(other.value, group.value);
+        // values only get farther away on either side
+        let nearest = |other: Option<&KeyGroup>| other.map_or(0.0, near);
+        let anywhere = nearest(below.last()).max(nearest(above.first()));
+        let on_node = |other: &&KeyGroup| other.node == group.node || near(other) == 0.0;
+        let here =
+            |other: Option<&KeyGroup>| other.filter(|other| other.node == group.node).map_or(0.0, near);
+        (here(below.iter().rev().find(on_node)).max(here(above.iter().find(on_node))), anywhere)
+    }
+}

@@ -1,0 +1,117 @@
+//! What is placed as one in a Pacemaker cluster, where it runs, and where it may not.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::fleet::Fleet;
+use htools_model::TagId;
+use htools_pacemaker::AllocationScore;
+use htools_pacemaker::index::{HostIdx, ResourceIdx};
+use htools_pacemaker::working_set::WorkingSet;
+
+/// A primitive, a group, or an instance of a clone.
+#[derive(Debug, Clone)]
+pub(super) struct FleetUnit {
+    pub(super) resource: ResourceIdx,
+    /// The primitives that run together, or shall.
+    pub(super) members: Vec<ResourceIdx>,
+    /// Where it runs and stays unless something better is wanted; none: it needs a place.
+    pub(super) host: Option<HostIdx>,
+    /// Where it runs, whether it may stay there or not, or ran last.
+    pub(super) home: Option<HostIdx>,
+    /// Other hosts on which it runs, too.
+    pub(super) also_on: Vec<HostIdx>,
+    /// Whether it stays where it runs in any case.
+    pub(super) fixed: bool,
+}
+
+impl FleetUnit {
+    /// Whether a place is looked for.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.host.is_none()
+    }
+}
+
+/// All that runs, and all that should run, as the document has it.
+pub(super) fn units(set: &WorkingSet) -> Vec<FleetUnit> {
+    let mut all = Vec::new();
+    for top in set.top_level() {
+        let of = set.resource(top);
+        match of.is_clone() {
+            true => all.extend(of.members.iter().filter_map(|instance| unit(set, *instance, true))),
+            false => all.extend(unit(set, top, false)),
+        }
+    }
+    all
+}
+
+fn unit(set: &WorkingSet, resource: ResourceIdx, of_clone: bool) -> Option<FleetUnit> {
+    let of = set.resource(resource);
+    let primitives = set.primitives(&resource);
+    let runs_twice = primitives.iter().any(|one| set.resource(*one).runs_twice());
+    let is_managed = |one: &ResourceIdx| set.is_managed(*one) && !set.resource(*one).outside;
+    let managed = is_managed(&resource) && primitives.iter().all(is_managed);
+    // what fences is no machine: it is left to Pacemaker
+    let fences = of.is_primitive() && of.fences();
+    let fixed = of_clone || !managed || runs_twice || fences;
+    let mut members = match fixed {
+        true => primitives.to_vec(),
+        // what comes after one that is stopped in a group does not run either
+        false if set.stop_all => Vec::new(),
+        false => {
+            let runs = |one: &ResourceIdx| !set.resource(*one).stopped && !set.resource(*one).surplus;
+            primitives.iter().copied().take_while(runs).collect()
+        }
+    };
+    if fixed {
+        members.retain(|one| set.resource(*one).active.is_some());
+    }
+    let first = *members.first()?;
+    let home = of.active.or(set.resource(first).last_host);
+    let mut unit = FleetUnit { resource, members, host: of.active, home, also_on: Vec::new(), fixed };
+    if fixed {
+        unit.host = of.active.or(set.resource(first).active);
+        let others = primitives.iter().flat_map(|one| set.resource(*one).active_hosts());
+        unit.also_on = others.filter(|host| Some(*host) != unit.host).collect();
+        unit.also_on.sort_unstable();
+        unit.also_on.dedup();
+    } else {
+        let stays = |host: &HostIdx| set.host(*host).state.available() && may_be(set, &unit, *host);
+        unit.host = unit.host.filter(stays);
+    }
+    Some(unit)
+}
+
+/// Whether no score forbids a host.
+fn may_be(set: &WorkingSet, unit: &FleetUnit, host: HostIdx) -> bool {
+    let never = AllocationScore::MINUS_INFINITY;
+    let mut all = unit.members.iter().chain([&unit.resource]);
+    all.all(|one| set.resource(*one).scores.or_never(host) != never)
+}
+
+/// Says in a fleet, whose machines these are in this order, where machines may not be, and by which constraint if it is one.
+pub(super) fn reach(set: &WorkingSet, units: &[FleetUnit], fleet: &mut Fleet) {
+    let mut by_resource: HashMap<ResourceIdx, Vec<(usize, &str)>> = HashMap::new();
+    for location in &set.locations {
+        if location.score == AllocationScore::MINUS_INFINITY && !location.id.is_empty() {
+            by_resource.entry(location.resource).or_default().push((location.host.get(), &location.id));
+        }
+    }
+    let mut known: HashMap<Vec<usize>, Arc<[usize]>> = HashMap::new();
+    for (at, unit) in units.iter().enumerate().filter(|(_, unit)| !unit.fixed) {
+        let reach = set.host_indices().filter(|host| may_be(set, unit, *host)).map(HostIdx::get);
+        let reach: Vec<usize> = reach.collect();
+        if reach.len() < set.hosts.len() {
+            fleet.machines[at].reach =
+                Some(Arc::clone(known.entry(reach).or_insert_with_key(|reach| reach.as_slice().into())));
+        }
+        let all = unit.members.iter().chain([&unit.resource]);
+        let rules = all.filter_map(|one| by_resource.get(one)).flatten();
+        let mut rules: Vec<(usize, TagId)> =
+            rules.map(|(host, id)| (*host, fleet.tag_table.intern(id))).collect();
+        // of several rules the first one is told
+        rules.sort_by_key(|(host, _)| *host);
+        rules.dedup_by_key(|(host, _)| *host);
+        fleet.machines[at].forbidden = rules.into();
+    }
+}

@@ -1,0 +1,325 @@
+//! What this tool changes in the document of a cluster: where resources are to be whatever else, and which node runs
+//! nothing. A document is changed as the cluster would change its own, so that what follows can be looked at first.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Range;
+
+use jiff::Timestamp;
+use roxmltree::{Document, Node};
+use serde::{Deserialize, Serialize};
+
+use super::document::{self, child, children, id};
+use htools_ganeti::input::error::{LoadError, Result};
+use htools_ganeti::load::lookup::hint;
+use htools_model::shown::{escaped, shown_name, shown_source};
+
+/// What the ids of this tool's constraints begin with.
+const PREFIX: &str = "hplace-";
+
+/// A location constraint of this tool's: a resource is to be on a node, above all else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LocationPin {
+    /// The constraint's id, an XML name.
+    pub id: String,
+    /// The primitive or group.
+    pub resource: String,
+    /// The node's name.
+    pub node: String,
+}
+
+impl LocationPin {
+    /// Its element.
+    pub fn xml(&self) -> String {
+        let (id, resource, node) = (attribute(&self.id), attribute(&self.resource), attribute(&self.node));
+        format!(r#"<rsc_location id="{id}" rsc="{resource}" node="{node}" score="INFINITY"/>"#)
+    }
+
+    /// The constraint that an element is, if this tool can have made it.
+    fn of(element: Node<'_, '_>) -> Option<LocationPin> {
+        let is_ours = id(element).starts_with(PREFIX)
+            && id(element).chars().all(is_plain)
+            && element.attribute("score") == Some("INFINITY");
+        let known = ["id", "rsc", "node", "score"];
+        let says_no_more = element.attributes().all(|attribute| known.contains(&attribute.name()))
+            && !element.children().any(|inner| inner.is_element());
+        let (resource, node) = (element.attribute("rsc")?, element.attribute("node")?);
+        (is_ours && says_no_more).then(|| LocationPin {
+            id: id(element).to_owned(),
+            resource: resource.to_owned(),
+            node: node.to_owned(),
+        })
+    }
+}
+
+/// A change of a cluster's configuration, made in one step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum CibChange {
+    /// These constraints are there.
+    Pin(Vec<LocationPin>),
+    /// These constraints are not there.
+    Unpin(Vec<LocationPin>),
+    /// The node of this name runs nothing.
+    Standby(String),
+    /// It may run resources again.
+    Online(String),
+    /// All of these, none of which takes back what one before it makes.
+    Together(Vec<CibChange>),
+}
+
+/// What it is, for people.
+impl fmt::Display for CibChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let constraints = |pins: &[LocationPin]| match pins.len() {
+            1 => "1 constraint".to_owned(),
+            count => format!("{count} constraints"),
+        };
+        match self {
+            CibChange::Pin(pins) => write!(f, "set {}", constraints(pins)),
+            CibChange::Unpin(pins) => write!(f, "take {} away", constraints(pins)),
+            CibChange::Standby(node) => write!(f, "put {} in standby", shown_name(node)),
+            CibChange::Online(node) => write!(f, "take {} out of standby", shown_name(node)),
+            CibChange::Together(parts) => {
+                let parts: Vec<String> = parts.iter().map(CibChange::to_string).collect();
+                f.write_str(&parts.join(", "))
+            }
+        }
+    }
+}
+
+impl CibChange {
+    /// The document with the change; `source` is where it is from, for errors.
+    ///
+    /// # Errors
+    /// It is no document of a cluster, or has no such node.
+    pub fn made_in(&self, text: &str, source: &str) -> Result<String> {
+        let document = document::parse(text, source)?;
+        let mut splices = match self {
+            CibChange::Pin(pins) => pinned(&document, text, pins),
+            CibChange::Unpin(pins) => {
+                let is_one = |node: &Node<'_, '_>| pins.iter().any(|pin| pin.id == id(*node));
+                locations(&document).filter(is_one).map(|node| (node.range(), String::new())).collect()
+            }
+            CibChange::Standby(name) => vec![standby(node(&document, name, source)?, text)],
+            CibChange::Online(name) => {
+                let node = node(&document, name, source)?;
+                standby_pairs(node).map(|pair| (pair.range(), String::new())).collect()
+            }
+            CibChange::Together(parts) => {
+                return parts.iter().try_fold(text.to_owned(), |text, part| part.made_in(&text, source));
+            }
+        };
+        splices.sort_by_key(|(range, _)| range.start);
+        let mut changed = text.to_owned();
+        for (range, new) in splices.into_iter().rev() {
+            changed.replace_range(range, &new);
+        }
+        Ok(changed)
+    }
+
+    /// Whether a document is already as the change makes it.
+    ///
+    /// # Errors
+    /// It is no document of a cluster, or has no such node.
+    pub fn is_made_in(&self, text: &str, source: &str) -> Result<bool> {
+        let document = document::parse(text, source)?;
+        let found = |pin: &LocationPin| locations(&document).find(|element| id(*element) == pin.id);
+        let is_on = |name: &String| {
+            let node = node(&document, name, source)?;
+            let mut pairs = standby_pairs(node);
+            Ok(pairs.any(|pair| pair.attribute("value").is_some_and(super::is_true)))
+        };
+        match self {
+            CibChange::Pin(pins) => {
+                Ok(pins.iter().all(|pin| found(pin).and_then(LocationPin::of).as_ref() == Some(pin)))
+            }
+            CibChange::Unpin(pins) => Ok(pins.iter().all(|pin| found(pin).is_none())),
+            CibChange::Standby(name) => is_on(name),
+            CibChange::Online(name) => is_on(name).map(|on| !on),
+            CibChange::Together(parts) => {
+                for part in parts {
+                    if !part.is_made_in(text, source)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    /// Whether there is nothing to make.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            CibChange::Pin(pins) | CibChange::Unpin(pins) => pins.is_empty(),
+            CibChange::Standby(_) | CibChange::Online(_) => false,
+            CibChange::Together(parts) => parts.iter().all(CibChange::is_empty),
+        }
+    }
+}
+
+/// What a document has of this tool's, and what it must not take.
+#[derive(Debug, Clone, Default)]
+pub struct PinSurvey {
+    /// The constraints of this tool's.
+    pub pins: Vec<LocationPin>,
+    /// All ids.
+    ids: HashSet<String>,
+}
+
+impl PinSurvey {
+    /// Looks through a document.
+    ///
+    /// # Errors
+    /// It is no document of a cluster.
+    pub fn of(text: &str, source: &str) -> Result<PinSurvey> {
+        let document = document::parse(text, source)?;
+        let configuration = child(document.root_element(), "configuration");
+        let elements = configuration.into_iter().flat_map(|node| node.descendants());
+        Ok(PinSurvey {
+            pins: locations(&document).filter_map(LocationPin::of).collect(),
+            ids: elements.map(|element| id(element).to_owned()).collect(),
+        })
+    }
+
+    /// The id of a constraint about a resource: the one that it has already, or a new one.
+    pub fn id_for(&mut self, resource: &str) -> String {
+        let id = self.id_alone(resource);
+        self.ids.insert(id.clone());
+        id
+    }
+
+    /// The same for a constraint beside which no other is made.
+    pub fn id_alone(&self, resource: &str) -> String {
+        if let Some(pin) = self.pins.iter().find(|pin| pin.resource == resource) {
+            return pin.id.clone();
+        }
+        let name: String = resource.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+        let names = (1..).map(|number| match number {
+            1 => format!("{PREFIX}{name}"),
+            more => format!("{PREFIX}{name}-{more}"),
+        });
+        let mut free = names.skip_while(|name| self.ids.contains(name));
+        free.next().unwrap_or_default()
+    }
+}
+
+/// The document as it is looked at another time: dates in rules and time-outs of failures go by it, here and for `crm_simulate`.
+///
+/// # Errors
+/// It is no document of a cluster.
+pub fn dated(text: &str, source: &str, now: Timestamp) -> Result<String> {
+    const DATE: &str = "execution-date";
+    let document = document::parse(text, source)?;
+    let root = document.root_element();
+    let seconds = now.as_second();
+    let (range, new) = match root.attribute_node(DATE) {
+        Some(said) => (said.range_value(), seconds.to_string()),
+        None => {
+            let name = |letter: char| !letter.is_whitespace() && !matches!(letter, '>' | '/');
+            let tag = &text[root.range().start..];
+            let end = root.range().start + tag.find(|letter| !name(letter)).unwrap_or(tag.len());
+            (end..end, format!(r#" {DATE}="{seconds}""#))
+        }
+    };
+    Ok([&text[..range.start], &new, &text[range.end..]].concat())
+}
+
+/// Whether a character can be in an XML name and means nothing anywhere.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "._-".contains(c)
+}
+
+/// Where a document is changed, and what comes there.
+type Splice = (Range<usize>, String);
+
+/// The location constraints of a document.
+fn locations<'a, 'i>(document: &'a Document<'i>) -> impl Iterator<Item = Node<'a, 'i>> {
+    let section = child(document.root_element(), "configuration")
+        .and_then(|configuration| child(configuration, "constraints"));
+    section.into_iter().flat_map(|section| children(section, "rsc_location"))
+}
+
+fn pinned(document: &Document<'_>, text: &str, pins: &[LocationPin]) -> Vec<Splice> {
+    let mut splices = Vec::new();
+    let mut new = String::new();
+    for pin in pins {
+        match locations(document).find(|element| id(*element) == pin.id) {
+            Some(element) => splices.push((element.range(), pin.xml())),
+            None => new.push_str(&pin.xml()),
+        }
+    }
+    let configuration = child(document.root_element(), "configuration");
+    let section = configuration.and_then(|configuration| child(configuration, "constraints"));
+    match (section, configuration) {
+        _ if new.is_empty() => {}
+        (Some(section), _) => splices.push(at_end(section, text, &new)),
+        (None, Some(configuration)) => {
+            splices.push(at_end(configuration, text, &format!("<constraints>{new}</constraints>")));
+        }
+        (None, None) => {}
+    }
+    splices
+}
+
+/// A node, by its name.
+fn node<'a, 'i>(document: &'a Document<'i>, name: &str, source: &str) -> Result<Node<'a, 'i>> {
+    let nodes = child(document.root_element(), "configuration")
+        .and_then(|configuration| child(configuration, "nodes"));
+    let mut all: Vec<(&str, Node<'_, '_>)> = nodes
+        .into_iter()
+        .flat_map(|nodes| children(nodes, "node"))
+        .map(|node| (node.attribute("uname").unwrap_or(id(node)), node))
+        .collect();
+    match all.iter().position(|(own, _)| *own == name) {
+        Some(at) => Ok(all.swap_remove(at).1),
+        None => {
+            let hint = hint(name, all.iter().map(|(own, _)| *own));
+            let problem = format!("there is no node '{}'{hint}", shown_name(name));
+            Err(LoadError::one_line(&shown_source(source), &problem))
+        }
+    }
+}
+
+/// What says whether a node is in standby.
+fn standby_pairs<'a, 'i>(node: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
+    let pairs = children(node, "instance_attributes").flat_map(|set| children(set, "nvpair"));
+    pairs.filter(|pair| pair.attribute("name") == Some("standby"))
+}
+
+fn standby(node: Node<'_, '_>, text: &str) -> Splice {
+    let name = attribute(id(node));
+    let pair = format!(r#"<nvpair id="nodes-{name}-standby" name="standby" value="on"/>"#);
+    if let Some(old) = standby_pairs(node).next() {
+        return (old.range(), pair);
+    }
+    match child(node, "instance_attributes") {
+        Some(set) => at_end(set, text, &pair),
+        None => {
+            let set = format!(r#"<instance_attributes id="nodes-{name}">{pair}</instance_attributes>"#);
+            at_end(node, text, &set)
+        }
+    }
+}
+
+/// Puts something behind all that is in an element.
+fn at_end(element: Node<'_, '_>, text: &str, new: &str) -> Splice {
+    let range = element.range();
+    let inside = &text[range.clone()];
+    match (inside.ends_with("/>") && !element.has_children(), inside.rfind("</")) {
+        (false, Some(end)) => (range.start + end..range.start + end, new.to_owned()),
+        _ => {
+            let name = element.tag_name().name();
+            (range.end - 2..range.end, format!(">{new}</{name}>"))
+        }
+    }
+}
+
+/// A value as it stands between quotation marks, where what is blank would become a space.
+fn attribute(value: &str) -> String {
+    escaped(value).replace('\n', "&#10;").replace('\r', "&#13;").replace('\t', "&#9;")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,276 @@
+//! Clones: the instances of a primitive or of a group, and where they run.
+
+use roxmltree::Node;
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::number::leading;
+use super::super::score::AllocationScore;
+use super::super::working_set::{Resource, ResourceForm, Revision, RunCondition};
+use super::Reader;
+use super::document::{children, id, required, wrong};
+use super::fail_counts::failed_on;
+use super::failures::PROMOTED;
+use super::properties::Properties;
+use super::resources::{GroupDraft, Inherited, PrimitiveDraft};
+use super::whereabouts::{UNDER_WAY, add_reason};
+use htools_ganeti::input::error::Result;
+
+/// Most resources that clones may bring a cluster to.
+const MOST: usize = 1_000_000;
+
+/// Why more instances than there should be are outside.
+const SURPLUS: &str = "more of its instances run than should, and nobody manages them";
+
+/// Why two instances on one node are outside.
+const TWICE: &str = "two of its instances run on one node";
+
+/// Why a clone is outside of which parts of an instance may be on several nodes, and several instances on one.
+const APART: &str = "a clone of a group whose members need not be together";
+
+/// A primitive of a clone, and where its instances run.
+struct ClonePart<'a, 'i> {
+    draft: PrimitiveDraft<'a, 'i>,
+    /// By host, in order, how it runs there.
+    active: Vec<(HostIdx, RunCondition)>,
+    /// Where an instance was started with another configuration.
+    revisions: Vec<(HostIdx, Revision)>,
+    /// Where an instance could not be stopped.
+    unstopped: Vec<HostIdx>,
+}
+
+impl ClonePart<'_, '_> {
+    /// How an instance runs on a host, if one does.
+    fn condition_on(&self, host: HostIdx) -> Option<RunCondition> {
+        let here = self.active.binary_search_by_key(&host, |(other, _)| *other).ok();
+        here.map(|at| self.active[at].1)
+    }
+
+    /// What was changed of an instance since it was started on a host.
+    fn revision_on(&self, host: HostIdx) -> Revision {
+        let here = self.revisions.iter().find(|(other, _)| *other == host);
+        here.map(|(_, revision)| *revision).unwrap_or_default()
+    }
+}
+
+/// What the instances of a clone are made of.
+struct CloneParts<'a, 'i> {
+    group: Option<GroupDraft<'a>>,
+    primitives: Vec<ClonePart<'a, 'i>>,
+    failed_on: Vec<(HostIdx, AllocationScore)>,
+    /// Whether a failure asks for all of it to be stopped.
+    stopped: bool,
+}
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// Reads a clone.
+    pub(super) fn read_clone(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
+        let metas = self.properties(node, "meta_attributes").or(defaults);
+        let mut reasons = beyond(&metas);
+        let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());
+        let count = count.unwrap_or(self.set.hosts.len().max(1));
+        let parts = self.clone_parts(node, (&metas, count), &mut reasons)?;
+        let runs_on = |host: &HostIdx| parts.primitives.iter().any(|part| part.condition_on(*host).is_some());
+        let hosts: Vec<HostIdx> = self.set.status_order.iter().copied().filter(runs_on).collect();
+        let resources = count.max(hosts.len()).saturating_mul(parts.primitives.len() + 1);
+        if resources > MOST.saturating_sub(self.set.resources.len()) {
+            reasons.push("more instances than can be followed");
+        }
+        if hosts.len() > count && self.leaves_any_alone(&hosts, &parts) {
+            add_reason(&mut reasons, SURPLUS);
+        }
+        if !reasons.is_empty() {
+            reasons.iter().for_each(|reason| self.outside(node, reason));
+            return self.leave(node);
+        }
+        for inner in
+            node.descendants().filter(|inner| inner.has_tag_name("primitive") || inner.has_tag_name("group"))
+        {
+            let name = required(self.source, inner, "id")?;
+            if self.resources.contains_key(name) || !self.inner.insert(name) {
+                return Err(wrong(self.source, inner, "there is another resource with this id"));
+            }
+        }
+        let mut resource = self.bare(id(node), &metas);
+        resource.form = ResourceForm::Clone {
+            interleave: metas.flag("interleave", false),
+            ordered: metas.flag("ordered", false),
+        };
+        resource.managed = self.is_managed(&metas);
+        // where one part failed, nothing of the clone runs
+        resource.failed_on.clone_from(&parts.failed_on);
+        if parts.stopped {
+            let everywhere = self.set.host_indices();
+            resource.failed_on.extend(everywhere.map(|host| (host, AllocationScore::INFINITY)));
+        }
+        let clone = self.add(node, resource)?;
+        let enough = metas.get("clone-min").and_then(leading).and_then(|count| usize::try_from(count).ok());
+        self.enough.extend(enough.filter(|enough| *enough > 0).map(|enough| (clone, enough)));
+        // those that run first, by the status, are kept; the others have no place
+        for number in 0..count.max(hosts.len()) {
+            self.add_instance(clone, number, (number >= count, hosts.get(number).copied()), &parts);
+        }
+        self.set.find_whole(clone);
+        Ok(())
+    }
+
+    /// Whether nobody manages what runs of a clone on any of some hosts.
+    fn leaves_any_alone(&self, hosts: &[HostIdx], parts: &CloneParts<'a, 'i>) -> bool {
+        let is_alone = |part: &ClonePart<'a, 'i>| {
+            let blocked = |host: &HostIdx| part.condition_on(*host) == Some(RunCondition::Blocked);
+            !part.draft.resource.managed || hosts.iter().any(blocked)
+        };
+        let in_maintenance = |host: &HostIdx| self.set.host(*host).state.maintenance;
+        self.set.frozen || hosts.iter().any(in_maintenance) || parts.primitives.iter().any(is_alone)
+    }
+
+    /// The primitives in a clone of so many instances, and the group that they are in.
+    fn clone_parts(
+        &mut self,
+        node: Node<'a, 'i>,
+        (metas, count): (&Properties<'a>, usize),
+        reasons: &mut Vec<&'static str>,
+    ) -> Result<CloneParts<'a, 'i>> {
+        let group = children(node, "group").next();
+        let draft = group.map(|group| self.draft_group(group, metas));
+        if draft.as_ref().is_some_and(|draft| !draft.together) {
+            add_reason(reasons, APART);
+        }
+        let metas = draft.as_ref().map_or(metas, |draft| &draft.metas).clone();
+        let inherited = Inherited { metas, group: None, wholes: group.into_iter().chain([node]).collect() };
+        let (mut primitives, mut failed, mut stopped) = (Vec::new(), Vec::new(), false);
+        for inner in children(group.unwrap_or(node), "primitive") {
+            let mut draft = self.draft_primitive(inner, &inherited)?;
+            reasons.append(&mut draft.reasons);
+            let names = self.copies(id(inner));
+            let (mut active, mut unstopped, mut forgiven) = (Vec::new(), Vec::new(), 0);
+            let (mut revisions, mut changed_since) = (Vec::new(), Vec::new());
+            for name in &names {
+                // for instances the maintenance of their host does not count here
+                let places = self.whereabouts(name, &draft.rules, |_| draft.resource.managed, reasons);
+                if places.are_guessed() {
+                    add_reason(reasons, UNDER_WAY);
+                }
+                failed.extend(places.banned.iter().map(|host| (*host, AllocationScore::INFINITY)));
+                for (host, _) in &places.active {
+                    let revision = self.revision(&draft.sources, &draft.resource.agent, (name, *host));
+                    revisions.push((*host, revision));
+                }
+                active.extend(places.active);
+                unstopped.extend(places.unstopped);
+                forgiven += places.forgiven.len();
+                changed_since.extend(self.changed_since_failure(&draft.sources, name));
+                stopped |= places.stopped;
+            }
+            active.sort_unstable_by_key(|(host, _)| *host);
+            if active.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+                add_reason(reasons, TWICE);
+            }
+            // one instance to which a failure still means something is enough for it to count, and that is any but the one that failed
+            let is_only = count == 1 && active.len() < 2;
+            let is_over = |host: HostIdx| is_only && changed_since.contains(&host);
+            // one instance that ignores no failure is enough for failures to count, whether it runs or not
+            let counts = forgiven < self.set.hosts.len();
+            let failures =
+                names.iter().filter(|_| counts).flat_map(|name| self.failures_of(name, &draft.rules));
+            let mut failures: Vec<(HostIdx, AllocationScore)> =
+                failures.filter(|(host, _)| !is_over(*host)).collect();
+            failures.sort_unstable();
+            failures.dedup_by(|later, first| {
+                let is_same = later.0 == first.0;
+                first.1 = if is_same { first.1.plus(later.1) } else { first.1 };
+                is_same
+            });
+            failed.append(&mut failed_on(failures.into_iter(), draft.threshold));
+            // without a wish to stay, instances would change places for nothing
+            if draft.metas.get("resource-stickiness").is_none() {
+                draft.resource.stickiness = AllocationScore::of(1);
+            }
+            primitives.push(ClonePart { draft, active, revisions, unstopped });
+        }
+        if primitives.is_empty() {
+            return Err(wrong(self.source, node, "a clone of nothing"));
+        }
+        failed.sort_unstable();
+        failed.dedup_by_key(|(host, _)| *host);
+        Ok(CloneParts { group: draft, primitives, failed_on: failed, stopped })
+    }
+
+    /// The names that the status uses for the instances of a primitive, in order: its own, and that with a number.
+    fn copies(&self, name: &str) -> Vec<String> {
+        let is_copy = |other: &&str| {
+            let end = other.strip_prefix(name);
+            end.is_some_and(|end| {
+                let number = end.strip_prefix(':').unwrap_or("x");
+                end.is_empty() || number.bytes().all(|byte| byte.is_ascii_digit())
+            })
+        };
+        let traced = self.records.keys().copied().filter(is_copy);
+        let failed = self.failures.keys().map(String::as_str).filter(is_copy);
+        let mut names: Vec<String> = traced.chain(failed).map(str::to_owned).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Adds the instance of a number, with what of it runs on a host.
+    fn add_instance(
+        &mut self,
+        clone: ResourceIdx,
+        number: usize,
+        (surplus, host): (bool, Option<HostIdx>),
+        parts: &CloneParts<'a, 'i>,
+    ) {
+        let whole = parts.group.as_ref().map(|group| {
+            let id = format!("{}:{number}", group.resource.id);
+            let failed_on = parts.failed_on.clone();
+            self.push(Resource { id, instance_of: Some(clone), failed_on, surplus, ..group.resource.clone() })
+        });
+        let mut members = Vec::new();
+        for part in &parts.primitives {
+            let draft = &part.draft;
+            let condition = host.and_then(|host| part.condition_on(host));
+            let mut failed_on = parts.failed_on.clone();
+            let stuck = host.filter(|host| part.unstopped.contains(host));
+            failed_on.extend(stuck.map(|host| (host, AllocationScore::INFINITY)));
+            members.push(self.push(Resource {
+                id: format!("{}:{number}", draft.resource.id),
+                group: whole,
+                instance_of: if whole.is_some() { None } else { Some(clone) },
+                active: host.filter(|_| condition.is_some()),
+                condition: condition.unwrap_or_default(),
+                revision: host.map(|host| part.revision_on(host)).unwrap_or_default(),
+                managed: draft.resource.managed && condition != Some(RunCondition::Blocked),
+                failed_on,
+                surplus,
+                ..draft.resource.clone()
+            }));
+        }
+        if let Some(whole) = whole {
+            self.set.resources[whole.get()].members.clone_from(&members);
+            if parts.group.as_ref().is_some_and(|group| group.together) {
+                let id = self.set.resource(whole).id.clone();
+                self.keep_together(&members, &id);
+            }
+            self.set.find_whole(whole);
+        }
+        let instance = whole.or(members.first().copied());
+        self.set.resources[clone.get()].members.extend(instance);
+    }
+
+    fn push(&mut self, resource: Resource) -> ResourceIdx {
+        let index = ResourceIdx::new(self.set.resources.len());
+        self.set.resources.push(resource);
+        index
+    }
+}
+
+/// Why a clone is outside, by its metas.
+fn beyond(metas: &Properties<'_>) -> Vec<&'static str> {
+    let flags = [("promotable", PROMOTED), ("globally-unique", "instances that are told apart")];
+    let mut reasons: Vec<&'static str> =
+        flags.iter().filter(|(meta, _)| metas.flag(meta, false)).map(|(_, reason)| *reason).collect();
+    if metas.get("clone-node-max").and_then(leading).is_some_and(|count| count < 1) {
+        reasons.push("no instance is allowed on any node");
+    }
+    reasons
+}

@@ -1,0 +1,258 @@
+//! What operations that did not end as they should mean for a resource and its host.
+
+use super::super::index::HostIdx;
+use super::super::working_set::RunCondition;
+use super::history::KeptOperation;
+use super::migrations::{HistoryPlace, Passage};
+use super::on_fail::{FailureRules, OnFail};
+
+/// Why a resource is outside that has more roles than started and stopped.
+pub(super) const PROMOTED: &str = "a resource that is promoted";
+
+/// What the operations of a resource on a host come to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct PastOutcome {
+    /// Whether it runs there, or may.
+    pub(super) active: bool,
+    /// Whether it was not known to be started when the document was written.
+    pub(super) starting: bool,
+    /// What its failures ask for.
+    pub(super) on_fail: OnFail,
+    /// Whether it may not run on this host any more.
+    pub(super) banned: bool,
+    /// Whether it may not be left on this host, as it could not be stopped. Another instance of its clone may come there.
+    pub(super) unstopped: bool,
+    /// Whether it may not run anywhere.
+    pub(super) banned_everywhere: bool,
+    /// Whether it is to be stopped for good.
+    pub(super) stopped: bool,
+    /// Whether nobody may touch it, wherever it is.
+    pub(super) untouchable: bool,
+    /// Whether a failure is ignored, and with it how often the resource failed.
+    pub(super) ignored: bool,
+    /// The host to which a live migration had begun when the document was written, if it is not known to have ended.
+    pub(super) begun: Option<HostIdx>,
+    /// Where else it may run, by what became of live migrations.
+    pub(super) elsewhere: Vec<HostIdx>,
+    /// The host to which it was sent, if it is not known that it arrived.
+    pub(super) sent: Option<HostIdx>,
+    /// Whether something is left of it here that is to be stopped, as it arrived elsewhere.
+    pub(super) left: bool,
+    /// Why it is outside, if it is.
+    pub(super) beyond: Option<&'static str>,
+}
+
+/// What operations come to, in the order of their calls.
+pub(super) fn outcome(
+    operations: &[KeptOperation],
+    rules: &FailureRules<'_>,
+    fencing: bool,
+    managed: bool,
+    here: &HistoryPlace<'_>,
+) -> PastOutcome {
+    let mut now = PastOutcome::default();
+    let mut failed = None;
+    for (at, of) in operations.iter().enumerate() {
+        // that is never forgotten
+        now.untouchable |= of.cannot_be_stopped() && !here.can_be_fenced;
+        // what is not managed was stopped by somebody
+        if !managed && of.code == 7 && of.is_judged() {
+            (now.active, now.starting, now.on_fail) = (false, false, OnFail::Ignore);
+        } else {
+            let passage = || Passage::of(of, &operations[at + 1..], here);
+            now.follow(of, rules, fencing, &passage, &mut failed);
+        }
+    }
+    now
+}
+
+impl PastOutcome {
+    fn follow<'o>(
+        &mut self,
+        of: &'o KeptOperation,
+        rules: &FailureRules<'_>,
+        fencing: bool,
+        passage: &dyn Fn() -> Passage,
+        last_failed: &mut Option<(&'o str, u64)>,
+    ) {
+        let key = (of.name.as_str(), of.interval);
+        if matches!(key.0, "notify" | "meta-data" | "reload" | "reload-agent" | "cancel" | "delete") {
+            return;
+        }
+        if of.forgotten {
+            return;
+        }
+        if matches!(key.0, "migrate_to" | "migrate_from") {
+            return self.migrate(of, rules.of(key.0, key.1, fencing), passage);
+        }
+        match of.status {
+            // cancelled, and what tells nothing about where it runs
+            1 => return,
+            -1 if key.0 == "start" => {
+                (self.active, self.starting) = (true, true);
+                self.forgive();
+                return;
+            }
+            -1 => return,
+            _ => {}
+        }
+        let (probes, judged) = (of.probes(), of.is_judged());
+        if judged && matches!(of.code, 190 | 191) {
+            self.beyond = Some("a resource that is degraded");
+        }
+        let changes_role = matches!(key.0, "promote" | "demote");
+        if judged && matches!(of.code, 8 | 9) || changes_role {
+            self.beyond = Some(PROMOTED);
+        }
+        // as it was meant to be
+        if judged && (of.code == 8 || changes_role && of.code == 0) {
+            self.active = true;
+            return;
+        }
+        let absent = probes && (of.status == 7 || judged && matches!(of.code, 2 | 5));
+        if absent {
+            (self.active, self.starting, self.banned) = (false, false, true);
+            return;
+        }
+        if judged && of.code == 7 && (probes || (of.expected == Some(7) && of.status == 0)) {
+            (self.active, self.starting) = (false, false);
+            self.on_fail = OnFail::Ignore;
+            return;
+        }
+        if judged && of.code == 0 {
+            match key.0 {
+                "start" => {
+                    (self.active, self.starting) = (true, false);
+                    self.forgive();
+                }
+                "stop" => {
+                    (self.active, self.starting) = (false, false);
+                    (self.begun, self.left) = (None, false);
+                    self.forgive();
+                }
+                "monitor" => {
+                    (self.active, self.starting) = (true, false);
+                    if *last_failed == Some(key) {
+                        self.forgive();
+                    }
+                }
+                _ => self.leave_beyond("an operation that is not known"),
+            }
+            return;
+        }
+        *last_failed = Some(key);
+        self.fail(of, rules.of(key.0, key.1, fencing));
+    }
+
+    /// What a live migration left on one of its two hosts.
+    fn migrate(&mut self, of: &KeptOperation, on_fail: OnFail, passage: &dyn Fn() -> Passage) {
+        if of.status == 1 {
+            return;
+        }
+        self.starting &= of.is_pending();
+        match passage() {
+            Passage::Begun(to) => self.begun = self.begun.or(to),
+            Passage::Over => {}
+            Passage::Arrived => {
+                self.active = true;
+                self.forgive();
+            }
+            Passage::Left => (self.active, self.left) = (false, true),
+            Passage::Sent(to) => {
+                self.active = true;
+                self.sent = to;
+                self.elsewhere.extend(to);
+            }
+            Passage::FailedThere(to) => {
+                self.active = true;
+                self.on_fail = self.on_fail.max(OnFail::Restart);
+                self.elsewhere.extend(to);
+            }
+            Passage::FailedHere(other) => {
+                self.elsewhere.extend(other);
+                self.fail(of, on_fail);
+            }
+        }
+    }
+
+    /// What an operation left that failed.
+    fn fail(&mut self, of: &KeptOperation, on_fail: OnFail) {
+        // that the agent is not there is no failure that can be ignored
+        let on_fail = if of.lacks_agent() { on_fail.max(OnFail::Restart) } else { on_fail };
+        let stops = of.name == "stop";
+        let fatal = of.status == 6 || of.is_judged() && of.code == 6;
+        if !matches!(
+            of.name.as_str(),
+            "start" | "stop" | "monitor" | "asyncmon" | "migrate_to" | "migrate_from"
+        ) {
+            self.leave_beyond("a failed operation that is not known");
+        }
+        if on_fail == OnFail::Ignore {
+            self.ignored = true;
+            self.starting = false;
+            self.active = !(stops || of.probes());
+            return;
+        }
+        (self.active, self.starting) = (true, false);
+        self.banned |= of.is_hard();
+        self.unstopped |= stops;
+        self.banned_everywhere |= fatal;
+        self.stopped |= on_fail == OnFail::Stop;
+        self.on_fail = self.on_fail.max(on_fail);
+    }
+
+    /// Notes why it is outside, if nothing is noted yet.
+    fn leave_beyond(&mut self, reason: &'static str) {
+        self.beyond.get_or_insert(reason);
+    }
+
+    /// A start, a stop or an arrival that went well makes up for failures that no more than the resource suffered from.
+    fn forgive(&mut self) {
+        if self.on_fail <= OnFail::Block {
+            self.on_fail = OnFail::Ignore;
+        }
+    }
+
+    pub(super) fn failed(&self) -> bool {
+        self.active && self.on_fail > OnFail::Ignore
+    }
+
+    pub(super) fn condition(&self) -> RunCondition {
+        match (self.failed(), self.starting) {
+            _ if self.untouchable || (self.active && self.on_fail == OnFail::Block) => RunCondition::Blocked,
+            (true, _) => RunCondition::Failed,
+            (false, true) => RunCondition::Starting,
+            (false, false) => RunCondition::Sound,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PROMOTED;
+    use crate::cib;
+
+    #[test]
+    fn what_is_promoted_is_said_once() {
+        let resource = |list: &str| format!(r#"<lrm_resource id="p">{list}</lrm_resource>"#);
+        let operation = |name: &str, call: usize, code: usize| {
+            format!(
+                r#"<lrm_rsc_op id="p{call}" operation="{name}" call-id="{call}" op-status="0" rc-code="{code}" interval="0" transition-key="1:1:{code}:x"/>"#
+            )
+        };
+        let operations =
+            [("start", 1, 0), ("promote", 2, 0), ("monitor", 3, 8), ("demote", 4, 0), ("notify", 5, 0)];
+        let history = resource(&operations.map(|(name, call, code)| operation(name, call, code)).concat());
+        let primitive = r#"<primitive id="p" class="ocf" provider="pacemaker" type="Stateful"/>"#;
+        let promotable = format!(
+            r#"<clone id="c"><meta_attributes id="m"><nvpair id="m1" name="promotable" value="true"/></meta_attributes>{primitive}</clone>"#
+        );
+        for resources in [primitive, &promotable] {
+            let document = format!(
+                r#"<cib have-quorum="1"><configuration><nodes><node id="1" uname="n"/></nodes><resources>{resources}</resources></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources>{history}</lrm_resources></lrm></node_state></status></cib>"#
+            );
+            let outside = cib::parse(&document, "x").unwrap().outside;
+            assert_eq!(outside.iter().map(|of| &of.reason).collect::<Vec<_>>(), [PROMOTED], "{resources}");
+        }
+    }
+}

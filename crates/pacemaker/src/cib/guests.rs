@@ -1,0 +1,287 @@
+//! Guest nodes: machines that the cluster runs as resources, and in which it runs others. Each has a resource that the document does
+//! not name, the connection to it.
+
+use std::collections::HashSet;
+
+use roxmltree::Node;
+
+use super::super::guest::GuestParts;
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::number::{is_true, leading};
+use super::super::score::AllocationScore;
+use super::super::working_set::{Colocation, HostState, OrderStrength, Resource, RunCondition, StartOrder};
+use super::Reader;
+use super::document::{child, children, id};
+use super::history::Trace;
+use super::on_fail::FailureRules;
+use super::properties::Properties;
+use super::resources::{CONNECTION, GUEST, Inherited, PrimitiveDraft};
+use super::whereabouts::RunPlaces;
+use htools_ganeti::input::error::Result;
+
+/// What becomes of machines with guest nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GuestReading {
+    /// They are outside.
+    Outside,
+    /// They are hosts. What cannot be followed is outside.
+    Followed,
+    /// They are hosts if nothing else is outside, else outside, too.
+    IfAllIsKnown,
+}
+
+/// Why the machine of a guest node is outside.
+const BLOCKED: &str = "the machine of a guest node that nobody touches before somebody has looked at it";
+const UNMANAGED: &str = "the machine of a guest node that is not managed";
+const WITHOUT_QUORUM: &str = "the machine of a guest node, without quorum";
+const STUCK: &str = "the machine of a guest node to which the connection could not be stopped";
+
+/// A guest node on its way.
+#[derive(Debug, Clone)]
+pub(super) struct GuestDraft<'a, 'i> {
+    pub(super) id: &'a str,
+    pub(super) name: &'a str,
+    /// The primitive that is the machine.
+    pub(super) machine: Node<'a, 'i>,
+    /// The group that it is in.
+    group: Option<Node<'a, 'i>>,
+    /// Whether the connection may migrate with its machine, if the machine itself says so.
+    may_migrate: Option<bool>,
+    /// What the list of nodes says of it.
+    element: Option<Node<'a, 'i>>,
+    /// What the status says of it.
+    pub(super) state: Option<Node<'a, 'i>>,
+    /// The connection, with where it runs, once that is known.
+    connection: Option<Resource>,
+    /// Whether its machine runs somewhere, and the connection, in whichever way.
+    runs: bool,
+}
+
+impl<'a> GuestDraft<'a, '_> {
+    /// Whether an element of the list of nodes is this one.
+    pub(super) fn is(&self, node: Node<'a, '_>) -> bool {
+        node.attribute("type") == Some("remote") && node.attribute("uname") == Some(self.name)
+    }
+}
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// The guest nodes that can be followed: those of primitives that are in no clone, with names that nothing else has.
+    pub(super) fn find_guests(&mut self) -> Vec<GuestDraft<'a, 'i>> {
+        let Some(section) = self.section("resources").filter(|_| self.follows_guests) else {
+            return Vec::new();
+        };
+        let nodes = || self.section("nodes").into_iter().flat_map(|nodes| children(nodes, "node"));
+        let is_remote = |node: &Node<'a, 'i>| node.attribute("type") == Some("remote");
+        let mut names: HashSet<&str> = nodes()
+            .filter(|node| !is_remote(node))
+            .flat_map(|node| [node.attribute("uname"), node.attribute("id")])
+            .flatten()
+            .collect();
+        names.extend(section.descendants().filter_map(|node| node.attribute("id")));
+        let remote: Vec<Node<'a, 'i>> = nodes().filter(is_remote).collect();
+        let mut machines = Vec::new();
+        for top in section.children() {
+            match top.tag_name().name() {
+                "primitive" => machines.push((top, None)),
+                "group" => machines.extend(children(top, "primitive").map(|member| (member, Some(top)))),
+                _ => {}
+            }
+        }
+        let mut guests = Vec::new();
+        // what is said about metas is said when resources are read
+        let said = self.set.outside.len();
+        for (machine, group) in machines {
+            let metas = self.properties(machine, "meta_attributes");
+            let Some(name) = metas.get(GUEST).filter(|name| !name.is_empty() && names.insert(name)) else {
+                continue;
+            };
+            let element = remote.iter().find(|node| node.attribute("uname") == Some(name)).copied();
+            let id = element.map_or(name, id);
+            guests.push(GuestDraft {
+                id,
+                name,
+                machine,
+                group,
+                may_migrate: metas.get("remote-allow-migrate").map(is_true),
+                element,
+                state: None,
+                connection: None,
+                runs: false,
+            });
+        }
+        self.set.outside.truncate(said);
+        guests
+    }
+
+    /// Finds out how guest nodes are, by where their machines and the connections to them run.
+    pub(super) fn settle_guests(&mut self, defaults: &Properties<'a>) -> Result<()> {
+        for at in 0..self.guests.len() {
+            let guest = self.guests[at].clone();
+            let (connection, runs) = self.find_guest(&guest, defaults)?;
+            (self.guests[at].connection, self.guests[at].runs) = (Some(connection), runs);
+        }
+        let hosts: Vec<HostIdx> = self.guests.iter().map(|guest| self.hosts[guest.name]).collect();
+        // what runs on guest nodes that do not run is known last
+        let mut order = std::mem::take(&mut self.set.status_order);
+        order.sort_by_key(|host| hosts.contains(host) && !self.is_running_guest(*host));
+        self.set.status_order = order;
+        self.count_failures(hosts);
+        Ok(())
+    }
+
+    /// Whether a host is a guest node whose machine runs, and the connection to it, in whichever way.
+    pub(super) fn is_running_guest(&self, host: HostIdx) -> bool {
+        self.guests.iter().any(|guest| guest.runs && self.hosts.get(guest.name) == Some(&host))
+    }
+
+    /// Finds out how a guest node is, and returns the connection to it, and whether it runs.
+    fn find_guest(
+        &mut self,
+        guest: &GuestDraft<'a, 'i>,
+        defaults: &Properties<'a>,
+    ) -> Result<(Resource, bool)> {
+        let host = self.hosts[guest.name];
+        let draft = self.draft_machine(guest, defaults)?;
+        let managed = draft.resource.managed;
+        let (name, rules) = (&draft.resource.id, &draft.rules);
+        let bare = self.bare(guest.name, defaults);
+        let machine = self.whereabouts(name, rules, |blocked| managed && !blocked, &mut Vec::new());
+        let connection = Resource {
+            agent: CONNECTION.to_owned(),
+            // a machine that is in maintenance is nothing to the connection
+            managed: self.is_managed(defaults) && draft.metas.flag("is-managed", true),
+            allow_migrate: guest.may_migrate.unwrap_or(bare.allow_migrate),
+            ..bare
+        };
+        let PrimitiveDraft { resource: mut connection, threshold, rules, .. } =
+            PrimitiveDraft::new(connection, Vec::new(), defaults.clone(), FailureRules::of_connection());
+        let linked = connection.managed;
+        let places = self.whereabouts(guest.name, &rules, |blocked| linked && !blocked, &mut Vec::new());
+        self.name_unclear(guest, managed && linked, [&machine, &places]);
+        self.settle_on(&mut connection, &places, None);
+        connection.failed_on = self.banned_from((guest.name, threshold), &rules, &places);
+        self.settle_guest(guest, host, [&machine, &places], &mut connection);
+        self.set.hosts[host.get()].state.shutting_down |=
+            self.set.host(host).state.online && draft.resource.stopped;
+        Ok((connection, [&machine, &places].iter().all(|of| !of.active.is_empty())))
+    }
+
+    /// The machine of a guest node, of which it is said later what is outside.
+    fn draft_machine(
+        &mut self,
+        guest: &GuestDraft<'a, 'i>,
+        defaults: &Properties<'a>,
+    ) -> Result<PrimitiveDraft<'a, 'i>> {
+        let said = self.set.outside.len();
+        let metas = match guest.group {
+            Some(group) => self.properties(group, "meta_attributes").or(defaults),
+            None => defaults.clone(),
+        };
+        let inherited = Inherited { metas, group: None, wholes: Vec::new() };
+        let draft = self.draft_primitive(guest.machine, &inherited)?;
+        self.set.outside.truncate(said);
+        Ok(draft)
+    }
+
+    /// Notes the machine of a guest node of which it is not sure what follows: by where it and its connection run, and whether both are
+    /// managed.
+    fn name_unclear(&mut self, guest: &GuestDraft<'a, 'i>, managed: bool, places: [&RunPlaces; 2]) {
+        let in_maintenance = |(host, _): &(HostIdx, RunCondition)| self.set.host(*host).state.maintenance;
+        let mut hosts = places.iter().flat_map(|of| &of.active);
+        if !managed || hosts.any(in_maintenance) {
+            self.outside(guest.machine, UNMANAGED);
+        } else if self.set.without_quorum.is_some() {
+            self.outside(guest.machine, WITHOUT_QUORUM);
+        } else if places[0].blocked {
+            self.outside(guest.machine, BLOCKED);
+        }
+        if self.stop_failed(guest.name) {
+            self.outside(guest.machine, STUCK);
+        }
+    }
+
+    /// Whether a connection could not be stopped.
+    fn stop_failed(&self, connection: &str) -> bool {
+        let mut operations = self.records_of(connection).iter().flat_map(|of| match &of.history.trace {
+            Trace::Troubled(operations) => operations.as_slice(),
+            _ => &[],
+        });
+        operations.any(|of| of.name == "stop" && of.has_failed())
+    }
+
+    /// How a guest node is, by where its machine and the connection to it run, and what it tells itself.
+    fn settle_guest(
+        &mut self,
+        guest: &GuestDraft<'a, 'i>,
+        host: HostIdx,
+        places: [&RunPlaces; 2],
+        connection: &mut Resource,
+    ) {
+        let is_trouble = |(host, condition): &(HostIdx, RunCondition)| {
+            // that a member is to be fenced for what failed there comes later
+            !self.set.host(*host).state.online
+                || !matches!(condition, RunCondition::Sound | RunCondition::Starting)
+        };
+        let unclean = places.iter().any(|of| of.active.iter().any(is_trouble));
+        let online = !unclean && places.iter().all(|of| !of.active.is_empty());
+        let own = guest.element.map(|node| self.properties(node, "instance_attributes")).unwrap_or_default();
+        // of one that is down, what it told does not count any more, unless it may be up after all
+        let is_heard = places.iter().all(|of| !of.active.is_empty()) || self.set.fencing;
+        let state = guest.state.filter(|_| is_heard);
+        self.set.hosts[host.get()].nameless = guest.element.is_none() && state.is_none();
+        let transient = state.and_then(|state| child(state, "transient_attributes"));
+        let transient =
+            transient.map(|parent| self.properties(parent, "instance_attributes")).unwrap_or_default();
+        let is_set = |name| transient.get(name).or_else(|| own.get(name)).is_some_and(is_true);
+        let state_now = HostState {
+            online,
+            // an oddity of Pacemaker's: these count only where there is a state
+            standby: state.is_some() && is_set("standby"),
+            maintenance: state.is_some() && is_set("maintenance"),
+            shutting_down: false,
+            unclean,
+        };
+        // one that leaves lets its connection go
+        connection.stopped |= transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0);
+        let mut of = std::mem::take(&mut self.set.hosts[host.get()]);
+        of.state = state_now;
+        self.set.hosts[host.get()] = self.described(of, guest.element, &own, &transient);
+        self.read_traces(host, state);
+    }
+
+    /// Adds the connections to guest nodes.
+    pub(super) fn add_connections(&mut self) {
+        for at in 0..self.guests.len() {
+            let guest = self.guests[at].clone();
+            let Some(machine) = self.resources.get(id(guest.machine)).copied() else { continue };
+            let Some(resource) = self.guests[at].connection.take() else { continue };
+            let host = self.hosts[guest.name];
+            let connection = ResourceIdx::new(self.set.resources.len());
+            self.set.resources.push(resource);
+            self.set.hosts[host.get()].guest = Some(GuestParts { machine, connection });
+            if self.set.may_manage(connection) {
+                self.tie(&guest, machine, connection);
+            }
+        }
+    }
+
+    /// A connection is where its machine is, and is started after it.
+    fn tie(&mut self, guest: &GuestDraft<'a, 'i>, machine: ResourceIdx, connection: ResourceIdx) {
+        let id = id(guest.machine).to_owned();
+        self.together.push(Colocation {
+            id: id.clone(),
+            dependent: connection,
+            primary: machine,
+            score: AllocationScore::INFINITY,
+            attribute: None,
+            influence: true,
+        });
+        self.set.orders.push(StartOrder {
+            id,
+            first: machine,
+            then: connection,
+            strength: OrderStrength::Mandatory,
+            symmetrical: true,
+        });
+    }
+}

@@ -1,0 +1,56 @@
+//! Marks of resources that are known not to run on a host: of these there are most.
+
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Marks of resources that are known not to run on a host.
+#[derive(Debug, Clone, Default)]
+pub(in crate::cib) struct IdleMarks {
+    /// By when that changed or was found last. Much of it was at the same time.
+    by_time: BTreeMap<Option<i64>, Vec<NameMark>>,
+    /// Resources that have run there, and [when](super::ResourceHistory::ran).
+    ran: Vec<(NameMark, i64)>,
+}
+
+impl IdleMarks {
+    pub(in crate::cib) fn add(&mut self, name: &[u8], when: Option<i64>, ran: Option<i64>) {
+        let mark = NameMark::of(name);
+        self.by_time.entry(when).or_default().push(mark);
+        self.ran.extend(ran.map(|ran| (mark, ran)));
+    }
+
+    pub(in crate::cib) fn append(&mut self, mut other: IdleMarks) {
+        for (when, mut marks) in other.by_time {
+            self.by_time.entry(when).or_default().append(&mut marks);
+        }
+        self.ran.append(&mut other.ran);
+    }
+
+    /// Resources that have run there, and [when](super::ResourceHistory::ran).
+    pub(in crate::cib) fn ran(&self) -> impl Iterator<Item = (NameMark, i64)> + '_ {
+        self.ran.iter().copied()
+    }
+
+    /// Marks of all of them.
+    pub(in crate::cib) fn names(&self) -> HashSet<NameMark> {
+        self.by_time.values().flatten().copied().collect()
+    }
+
+    /// When a resource was last known not to run, if it is one of these.
+    pub(in crate::cib) fn when(&self, name: &[u8]) -> Option<Option<i64>> {
+        let mark = NameMark::of(name);
+        self.by_time.iter().find(|(_, marks)| marks.contains(&mark)).map(|(when, _)| *when)
+    }
+}
+
+/// Mark of a name, for names of which there are too many to keep them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::cib) struct NameMark(u64);
+
+impl NameMark {
+    pub(in crate::cib) fn of(name: &[u8]) -> NameMark {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        NameMark(hasher.finish())
+    }
+}

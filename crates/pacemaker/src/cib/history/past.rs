@@ -1,0 +1,132 @@
+//! Resources and operations of histories, by the attributes of their elements.
+
+use super::KeptOperation;
+
+/// The attributes of a resource in a history: its id, and what its agent was.
+pub(in crate::cib) const RESOURCE: [&str; 4] = ["id", "class", "provider", "type"];
+
+/// A resource in a history: the values of its attributes, empty ones where it has none.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::cib) struct PastResource<'a>(pub(in crate::cib) [&'a [u8]; RESOURCE.len()]);
+
+impl<'a> PastResource<'a> {
+    pub(in crate::cib) fn id(&self) -> &'a [u8] {
+        self.0[0]
+    }
+
+    /// Tells if it is a device that fences hosts.
+    pub(in crate::cib) fn fences(&self) -> bool {
+        self.0[1] == b"stonith"
+    }
+
+    pub(super) fn agent(&self) -> String {
+        let parts = self.0[1..].iter().filter(|part| !part.is_empty());
+        parts.map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join(":")
+    }
+}
+
+/// The attributes of an operation that tell what it left.
+pub(in crate::cib) const OPERATION: [&str; 16] = [
+    "operation",
+    "call-id",
+    "op-status",
+    "rc-code",
+    "interval",
+    "transition-key",
+    "migrate_target",
+    "last-rc-change",
+    "migrate_source",
+    "op-digest",
+    "op-restart-digest",
+    "op-force-restart",
+    "op-secure-digest",
+    "op-secure-params",
+    "id",
+    "crm_feature_set",
+];
+
+/// An operation of a resource on a host: the values of its attributes, empty ones where it has none.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::cib) struct PastOperation<'a>(pub(in crate::cib) [&'a [u8]; OPERATION.len()]);
+
+impl PastOperation<'_> {
+    pub(super) fn name(&self) -> &[u8] {
+        self.0[0]
+    }
+
+    pub(super) fn call(&self) -> i64 {
+        number(self.0[1]).unwrap_or(-1)
+    }
+
+    /// Tells if the node's agent was called for it, as far as is known.
+    pub(super) fn has_call(&self) -> bool {
+        self.call() != -1
+    }
+
+    /// Tells if the same coordinator asked for it in an earlier transition than for another operation.
+    pub(super) fn was_asked_before(&self, other: &PastOperation<'_>) -> bool {
+        let transition = |of: &PastOperation<'_>| of.key_part(1).and_then(number);
+        let is_earlier = transition(self).zip(transition(other)).is_some_and(|(own, others)| own < others);
+        is_earlier && self.key_part(3) == other.key_part(3)
+    }
+
+    pub(super) fn status(&self) -> i64 {
+        number(self.0[2]).unwrap_or(0)
+    }
+
+    pub(super) fn code(&self) -> i64 {
+        number(self.0[3]).unwrap_or(-1)
+    }
+
+    pub(super) fn is_recurring(&self) -> bool {
+        self.interval() > 0
+    }
+
+    /// Interval at which it is repeated, in milliseconds; 0: it is not.
+    pub(super) fn interval(&self) -> u64 {
+        number(self.0[4]).and_then(|every| u64::try_from(every).ok()).unwrap_or(0)
+    }
+
+    /// Tells if it is a start or a monitor that is kept as the last failure.
+    pub(super) fn is_last_failure(&self) -> bool {
+        self.0[14].ends_with(b"_last_failure_0") && matches!(self.name(), b"start" | b"monitor")
+    }
+
+    /// The exit code that it was meant to have.
+    pub(super) fn expected(&self) -> Option<i64> {
+        self.key_part(2).and_then(number)
+    }
+
+    /// A part of its key: action, transition, expected exit code, coordinator.
+    fn key_part(&self, at: usize) -> Option<&[u8]> {
+        self.0[5].split(|byte| *byte == b':').nth(at)
+    }
+
+    pub(super) fn changed(&self) -> Option<i64> {
+        number(self.0[7])
+    }
+
+    pub(super) fn keep(&self) -> KeptOperation {
+        let peer = self.0[if self.name() == b"migrate_from" { 8 } else { 6 }];
+        KeptOperation {
+            name: String::from_utf8_lossy(self.name()).into_owned(),
+            interval: self.interval(),
+            status: self.status(),
+            code: self.code(),
+            expected: self.expected(),
+            peer: String::from_utf8_lossy(peer).into_owned(),
+            changed: self.changed(),
+            forgotten: false,
+        }
+    }
+
+    /// Tells if it looked for the resource and did not find it, in the words of nearly all operations.
+    pub(super) fn found_nothing(&self) -> bool {
+        let [name, _, status, code, interval, ..] = self.0;
+        name == b"monitor" && status == b"0" && code == b"7" && interval == b"0"
+    }
+}
+
+pub(super) fn number(text: &[u8]) -> Option<i64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}

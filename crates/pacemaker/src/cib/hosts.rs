@@ -1,0 +1,251 @@
+//! The nodes, and how they are.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use roxmltree::Node;
+
+use super::super::index::HostIdx;
+use super::super::number::{is_true, leading};
+use super::super::score::AllocationScore;
+use super::super::working_set::{Host, HostState};
+use super::document::{child, children, required, wrong};
+use super::feature_set::FeatureSet;
+use super::guests::GuestDraft;
+use super::history::{self, IdleMarks, NameMark, Trace};
+use super::properties::{Properties, amount};
+use super::{HostRecord, Reader};
+use htools_ganeti::input::error::Result;
+
+/// How a host stands to the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Membership {
+    /// It is a member.
+    Joined,
+    /// It is about to become one.
+    Joining,
+    /// It is none, and nobody expects it.
+    Gone,
+    /// It should be one, and has to be fenced.
+    Lost,
+}
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// The hosts in byte-wise order of their names, and their elements in the status.
+    pub(super) fn read_hosts(&mut self) -> Result<()> {
+        let mut guests = self.find_guests();
+        let states = self.states(&guests)?;
+        let mut hosts: Vec<(Host, Option<Node<'a, 'i>>)> = Vec::new();
+        let (mut ids, mut names) = (HashSet::new(), HashSet::new());
+        for node in self.section("nodes").into_iter().flat_map(|nodes| children(nodes, "node")) {
+            let id = required(self.source, node, "id")?;
+            let name = node.attribute("uname").unwrap_or(id);
+            if !ids.insert(id) || !names.insert(name) {
+                return Err(wrong(self.source, node, "there is another node with this id or name"));
+            }
+            if matches!(node.attribute("type"), Some("remote" | "ping")) {
+                if !guests.iter().any(|guest| guest.is(node)) {
+                    self.outside(node, "a node that is no member of the cluster");
+                }
+                continue;
+            }
+            let state = states.get(id).copied();
+            hosts.push((self.host(node, id, name, state), state));
+        }
+        for guest in &mut guests {
+            guest.state = states.get(guest.id).copied();
+            let host = Host { id: guest.id.to_owned(), name: guest.name.to_owned(), ..Host::default() };
+            hosts.push((host, None));
+        }
+        hosts.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+        self.idle = vec![IdleMarks::default(); hosts.len()];
+        self.guests = guests;
+        for (host, state) in hosts {
+            let here = HostIdx::new(self.set.hosts.len());
+            self.hosts.insert(host.name.clone(), here);
+            if self.root.attribute("dc-uuid") == Some(host.id.as_str()) {
+                self.set.coordinator = Some(here);
+            }
+            self.read_traces(here, state);
+            self.set.hosts.push(host);
+        }
+        self.read_status_order();
+        Ok(())
+    }
+
+    /// What the operations of resources say about a host, and how often they failed there.
+    pub(super) fn read_traces(&mut self, host: HostIdx, state: Option<Node<'a, 'i>>) {
+        let taken = state.and_then(history::list).and_then(|list| self.taken.get(&list.range().start));
+        let mut idle = taken.map(|of| of.idle.clone()).unwrap_or_default();
+        let (others, others_fence) = state.map(history::histories).unwrap_or_default();
+        self.first_known.extend(taken.iter().flat_map(|of| &of.order));
+        self.has_fenced |= taken.is_some_and(|of| of.fences) || others_fence;
+        let taken = taken.into_iter().flat_map(|of| &of.histories);
+        let mut ran = Vec::new();
+        let taken = taken.map(|(name, history)| (name.as_str(), Cow::Borrowed(history)));
+        let others = others.into_iter().map(|(name, history)| (name, Cow::Owned(history)));
+        for (position, (name, history)) in taken.chain(others).enumerate() {
+            ran.extend(history.ran.map(|when| (NameMark::of(name.as_bytes()), when)));
+            match history.trace {
+                Trace::Inactive(when) => idle.add(name.as_bytes(), when, history.ran),
+                _ => self.records.entry(name).or_default().push(HostRecord { host, position, history }),
+            }
+        }
+        for (name, when) in ran.into_iter().chain(idle.ran()) {
+            let last = self.last_hosts.entry(name).or_insert((when, host));
+            if when > last.0 {
+                *last = (when, host);
+            }
+        }
+        self.idle[host.get()] = idle;
+    }
+
+    /// The host on which a resource ran last, by what the status calls it.
+    pub(super) fn last_host(&self, name: &str) -> Option<HostIdx> {
+        self.last_hosts.get(&NameMark::of(name.as_bytes())).map(|(_, host)| *host)
+    }
+
+    /// The hosts by their place in the status, guest nodes behind all others: what runs on them is known only when those are.
+    fn read_status_order(&mut self) {
+        let status = child(self.root, "status");
+        let ids = status
+            .into_iter()
+            .flat_map(|status| children(status, "node_state"))
+            .filter_map(|state| state.attribute("id"));
+        let by_id: HashMap<&str, usize> =
+            self.set.hosts.iter().enumerate().map(|(at, host)| (host.id.as_str(), at)).collect();
+        self.set.status_order = ids.filter_map(|id| by_id.get(id)).map(|at| HostIdx::new(*at)).collect();
+        let guests: Vec<HostIdx> = self.guests.iter().map(|guest| self.hosts[guest.name]).collect();
+        self.set.status_order.sort_by_key(|host| guests.contains(host));
+    }
+
+    /// The elements of the status by the node's id.
+    fn states(&mut self, guests: &[GuestDraft<'a, 'i>]) -> Result<HashMap<&'a str, Node<'a, 'i>>> {
+        let mut states = HashMap::new();
+        let status = child(self.root, "status");
+        // Pacemaker knows states by the names of nodes
+        let states_of =
+            |status: Node<'a, 'i>| children(status, "node_state").filter(|of| of.has_attribute("uname"));
+        for state in status.into_iter().flat_map(states_of) {
+            let is_guest = |guest: &GuestDraft<'_, '_>| state.attribute("id") == Some(guest.id);
+            if state.attribute("remote_node").is_some_and(is_true) && !guests.iter().any(is_guest) {
+                self.outside(state, "a remote or guest node");
+                continue;
+            }
+            if states.insert(required(self.source, state, "id")?, state).is_some() {
+                return Err(wrong(self.source, state, "there is another state of this node"));
+            }
+        }
+        Ok(states)
+    }
+
+    fn host(&mut self, node: Node<'a, 'i>, id: &str, name: &str, state: Option<Node<'a, 'i>>) -> Host {
+        let own = self.properties(node, "instance_attributes");
+        let attributes = state.and_then(|state| child(state, "transient_attributes"));
+        let transient =
+            attributes.map(|parent| self.properties(parent, "instance_attributes")).unwrap_or_default();
+        let state = self.host_state(node, state, &own, &transient);
+        let host = Host { id: id.to_owned(), name: name.to_owned(), state, ..Host::default() };
+        let mut host = self.described(host, Some(node), &own, &transient);
+        if let Some(attributes) = attributes {
+            self.add_transient_utilization(&mut host, attributes);
+        }
+        host
+    }
+
+    /// Adds the utilization that the status says of a host, and which holds, where the cluster is new enough to read it.
+    fn add_transient_utilization(&mut self, host: &mut Host, attributes: Node<'a, 'i>) {
+        if children(attributes, "utilization").next().is_none() {
+            return;
+        }
+        if self.feature_set() <= FeatureSet::LAST_WITHOUT_TRANSIENT_UTILIZATION {
+            return self.set.ignored_utilization.push(host.name.clone());
+        }
+        for (kind, value) in self.properties(attributes, "utilization").iter() {
+            let kind = self.kind_of_capacity(kind);
+            host.capacity.set(kind, amount(value));
+        }
+    }
+
+    /// A host with what its element says, of which `own` are the attributes, and with the attributes of its status.
+    pub(super) fn described(
+        &mut self,
+        mut host: Host,
+        node: Option<Node<'a, 'i>>,
+        own: &Properties<'a>,
+        transient: &Properties<'a>,
+    ) -> Host {
+        let base = node.and_then(|node| node.attribute("score")).and_then(AllocationScore::parse);
+        host.base = base.unwrap_or_default();
+        // what the status says holds
+        let pairs = own.iter().chain(transient.iter());
+        host.attributes = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        self.add_names(&mut host);
+        host.health = self.health.map(|health| health.worth(&host)).unwrap_or_default();
+        let utilization = node.map(|node| self.properties(node, "utilization")).unwrap_or_default();
+        for (kind, value) in utilization.iter() {
+            let kind = self.kind_of_capacity(kind);
+            host.capacity.set(kind, amount(value));
+        }
+        host
+    }
+
+    /// Adds to the attributes of a host that has a name those of the cluster and of the site, for which the former stands in.
+    fn add_names(&self, host: &mut Host) {
+        if host.nameless {
+            return;
+        }
+        let site = host.attribute("site-name").or(self.cluster_name).map(str::to_owned);
+        let cluster = self.cluster_name.map(str::to_owned);
+        let named = [("#cluster-name", cluster), ("#site-name", site)];
+        host.attributes.extend(named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    }
+
+    fn host_state(
+        &mut self,
+        node: Node<'a, 'i>,
+        state: Option<Node<'a, 'i>>,
+        own: &Properties<'_>,
+        transient: &Properties<'_>,
+    ) -> HostState {
+        let word = |name| state.and_then(|state| state.attribute(name)).unwrap_or_default();
+        // later releases write the time since when it is so
+        let holds = |text: &str| is_true(text) || leading(text).is_some_and(|since| since > 1);
+        let in_ccm = holds(word("in_ccm"));
+        let crmd = word("crmd") == "online" || holds(word("crmd"));
+        let shutdown = transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0);
+        // of a host without a state it may be said that it is not fenced for that; of others not
+        let never_seen = match state {
+            Some(state) => !state.has_attribute("in_ccm"),
+            None => self.startup_fencing,
+        };
+        let is_joined = in_ccm && crmd && word("join") == "member";
+        let is_expected = word("expected") == "member";
+        let is_joining = in_ccm && crmd && matches!(word("join"), "pending" | "down");
+        let membership = match (self.set.fencing, shutdown && state.is_some()) {
+            (false, _) if is_joined => Membership::Joined,
+            (false, _) => Membership::Gone,
+            // it is seen off, not fenced
+            (true, true) if crmd => Membership::Joined,
+            (true, true) => Membership::Gone,
+            _ if never_seen || word("join") == "banned" => Membership::Lost,
+            _ if is_joined && is_expected => Membership::Joined,
+            _ if is_expected && !is_joining => Membership::Lost,
+            _ if in_ccm || crmd => Membership::Joining,
+            _ => Membership::Gone,
+        };
+        let is_set = |name| transient.get(name).or_else(|| own.get(name)).is_some_and(is_true);
+        if transient.get("terminate").is_some() {
+            self.outside(node, "its fencing is asked for (terminate)");
+        } else if membership == Membership::Joining {
+            self.outside(node, "a node that is about to join");
+        }
+        HostState {
+            online: membership == Membership::Joined,
+            standby: is_set("standby"),
+            maintenance: is_set("maintenance"),
+            shutting_down: shutdown,
+            unclean: membership == Membership::Lost,
+        }
+    }
+}

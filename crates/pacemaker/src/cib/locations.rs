@@ -1,0 +1,176 @@
+//! Constraints about where resources run.
+
+use roxmltree::Node;
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::score::AllocationScore;
+use super::super::working_set::LocationScore;
+use super::Reader;
+use super::document::{children, id, wrong};
+use super::rules;
+use htools_ganeti::input::error::Result;
+
+/// How resources are looked for where such constraints name a host, and may be nowhere else.
+const EXCLUSIVE: &str = "exclusive";
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// Reads the locations. The last of the document are added first.
+    pub(super) fn read_locations(&mut self) -> Result<()> {
+        let Some(section) = self.section("constraints") else { return Ok(()) };
+        let constraints: Vec<Node<'a, 'i>> = children(section, "rsc_location").collect();
+        for constraint in constraints.into_iter().rev() {
+            let reason = self.location_beyond(constraint);
+            if let Some(reason) = reason {
+                self.outside(constraint, reason);
+                continue;
+            }
+            let role = constraint.attribute("role").unwrap_or_default();
+            let counts = role == "Started" || rules::is_role_of_all(role);
+            for resource in self.located(constraint)? {
+                self.confine(constraint, resource);
+                if counts {
+                    self.locate(constraint, resource)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn location_beyond(&self, constraint: Node<'_, '_>) -> Option<&'static str> {
+        let word = |name| constraint.attribute(name).unwrap_or_default();
+        if !matches!(word("resource-discovery"), "" | "always" | "never" | EXCLUSIVE) {
+            return Some("an unknown way to look for resources (resource-discovery)");
+        }
+        if !rules::is_role(word("role")) {
+            return Some("a location for a role");
+        }
+        if word("rsc-pattern").strip_prefix('!').unwrap_or(word("rsc-pattern")).len() > 1000 {
+            return Some("a pattern that is too long");
+        }
+        if children(constraint, "lifetime").next().is_some() {
+            return Some("a lifetime");
+        }
+        children(constraint, "rule").find_map(rules::beyond)
+    }
+
+    /// The resources that a constraint is about.
+    fn located(&mut self, constraint: Node<'a, 'i>) -> Result<Vec<ResourceIdx>> {
+        let mut located = Vec::new();
+        if let Some(name) = constraint.attribute("rsc") {
+            located.extend(self.named(constraint, name)?.all);
+        } else if let Some(pattern) = constraint.attribute("rsc-pattern") {
+            let (pattern, inverted) = match pattern.strip_prefix('!') {
+                Some(rest) => (rest, true),
+                None => (pattern, false),
+            };
+            let Ok(expression) = regex_lite::Regex::new(pattern) else {
+                self.outside(constraint, "a pattern that is no regular expression here");
+                return Ok(located);
+            };
+            let matches =
+                |resource: &ResourceIdx| expression.is_match(&self.set.resource(*resource).id) != inverted;
+            located.extend(self.set.top_level().filter(matches));
+        }
+        for set in children(constraint, "resource_set") {
+            located.extend(self.members_of_set(constraint, set)?);
+        }
+        Ok(located)
+    }
+
+    /// Lets a resource be only where such constraints say, be it that they name no host in the end: one whose rules hold nowhere, or
+    /// that is for another role. One for a node that is not there is none.
+    fn confine(&mut self, constraint: Node<'a, 'i>, resource: ResourceIdx) {
+        let is_for_a_host = constraint.attribute("node").is_none_or(|name| self.hosts.contains_key(name));
+        if is_exclusive(constraint) && is_for_a_host {
+            self.set.resources[resource.get()].exclusive.get_or_insert_with(|| id(constraint).to_owned());
+        }
+    }
+
+    fn locate(&mut self, constraint: Node<'a, 'i>, resource: ResourceIdx) -> Result<()> {
+        let exclusive = is_exclusive(constraint);
+        let is_unsought = constraint.attribute("resource-discovery") == Some("never");
+        let unsought = &mut self.unsought;
+        let mut push = |host, score| {
+            let id = id(constraint).to_owned();
+            unsought.extend(is_unsought.then_some((resource, host)));
+            self.set.locations.push(LocationScore { id, resource, host, score, exclusive });
+        };
+        if let Some(name) = constraint.attribute("node") {
+            let score = score(self.source, constraint)?;
+            // a node that there is not needs no score
+            self.hosts.get(name).into_iter().for_each(|host| push(*host, score));
+            return Ok(());
+        }
+        let counts = |rule: &Node<'_, '_>| rules::is_role_of_all(rule.attribute("role").unwrap_or_default());
+        for rule in children(constraint, "rule").filter(counts) {
+            let hosts = self.set.hosts.iter().enumerate().map(|(at, host)| (HostIdx::new(at), host));
+            let mut scored = Vec::new();
+            for (host, of) in hosts
+                .filter(|(at, host)| rules::holds(rule, host, self.set.coordinator == Some(*at), &self.clock))
+            {
+                let score = match rule.attribute("score-attribute") {
+                    Some(name) => of
+                        .attribute(name)
+                        .and_then(AllocationScore::parse)
+                        .unwrap_or(AllocationScore::MINUS_INFINITY),
+                    None => score(self.source, rule)?,
+                };
+                // an oddity of Pacemaker's: rules of this kind start from what the host is worth by itself
+                scored.push((host, if rules::is_any(rule) { of.worth().plus(score) } else { score }));
+            }
+            scored.into_iter().for_each(|(host, score)| push(host, score));
+        }
+        Ok(())
+    }
+
+    /// The resource of a name in a constraint; none if it is outside, or does not exist, which is said.
+    pub(super) fn resource_of(
+        &mut self,
+        constraint: Node<'_, '_>,
+        name: &str,
+    ) -> Result<Option<ResourceIdx>> {
+        match self.resources.get(name).copied() {
+            Some(resource) if self.is_fixed(resource) => Ok(Some(resource)),
+            Some(_) => {
+                self.outside(constraint, "it is about a resource that is outside");
+                Ok(None)
+            }
+            None if self.inner.contains(name) => {
+                self.outside(constraint, "it is about what a clone is made of");
+                Ok(None)
+            }
+            None if self.is_inside_outsider(name) => {
+                self.outside(constraint, "it is about a resource that is outside");
+                Ok(None)
+            }
+            None => Err(wrong(self.source, constraint, &format!("there is no resource '{name}'"))),
+        }
+    }
+
+    /// Whether constraints can count for a resource: it is placed, or stays at a known place.
+    fn is_fixed(&self, resource: ResourceIdx) -> bool {
+        let of = self.set.resource(resource);
+        let fixed = |resource: &ResourceIdx| self.set.resource(*resource).active.is_some();
+        !of.outside || if of.is_primitive() { fixed(&resource) } else { of.members.iter().all(fixed) }
+    }
+
+    /// Whether a name is that of a clone or bundle, or of something in it.
+    pub(super) fn is_inside_outsider(&self, name: &str) -> bool {
+        let all = || {
+            let inside = self.section("resources").into_iter().flat_map(|section| section.descendants());
+            inside.filter(|node| node.is_element()).map(id).collect()
+        };
+        self.inside.get_or_init(all).contains(name)
+    }
+}
+
+/// Whether a resource may be only where this constraint, and others like it, say.
+fn is_exclusive(constraint: Node<'_, '_>) -> bool {
+    constraint.attribute("resource-discovery") == Some(EXCLUSIVE)
+}
+
+/// The score of a constraint or rule.
+pub(super) fn score(source: &str, node: Node<'_, '_>) -> Result<AllocationScore> {
+    let Some(text) = node.attribute("score") else { return Ok(AllocationScore::ZERO) };
+    AllocationScore::parse(text).ok_or_else(|| wrong(source, node, &format!("'{text}' is no score")))
+}

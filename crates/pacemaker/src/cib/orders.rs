@@ -1,0 +1,176 @@
+//! Constraints about what is started after what.
+
+use roxmltree::Node;
+
+use super::super::index::ResourceIdx;
+use super::super::number::is_true;
+use super::super::score::AllocationScore;
+use super::super::working_set::{ChoiceOrder, OrderStrength, StartOrder};
+use super::Reader;
+use super::document::{children, id, required, wrong};
+use super::sets::is_sequential;
+use htools_ganeti::input::error::Result;
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// Reads the orders.
+    pub(super) fn read_orders(&mut self) -> Result<()> {
+        let Some(section) = self.section("constraints") else { return Ok(()) };
+        for constraint in children(section, "rsc_order") {
+            if let Some(reason) = beyond(constraint) {
+                self.outside(constraint, reason);
+                continue;
+            }
+            let sets: Vec<Node<'a, 'i>> = children(constraint, "resource_set").collect();
+            if sets.is_empty() {
+                let name = |attribute| required(self.source, constraint, attribute);
+                let (first, then) = (name("first")?, name("then")?);
+                if first == then {
+                    return Err(wrong(self.source, constraint, "a resource after itself"));
+                }
+                let (first, then) = (self.named(constraint, first)?, self.named(constraint, then)?);
+                for first in &first.all {
+                    then.all.iter().for_each(|then| self.order(constraint, *first, *then));
+                }
+            }
+            self.order_sets(constraint, &sets)?;
+        }
+        Ok(())
+    }
+
+    /// Orders the members of each set, and all of a set before all of the next one. An oddity of Pacemaker's: where it is said, and
+    /// not only so by default, that a set is sequential, its first and its last member stand for all.
+    fn order_sets(&mut self, constraint: Node<'a, 'i>, sets: &[Node<'a, 'i>]) -> Result<()> {
+        let mut before: Option<(Node<'a, 'i>, Vec<ResourceIdx>)> = None;
+        for set in sets {
+            let members = self.members_of_set(constraint, *set)?;
+            self.order_members(constraint, *set, &members);
+            if let Some((earlier, firsts)) = before {
+                let lasts = standing_for_all(earlier, &firsts, <[ResourceIdx]>::last);
+                let beginners = standing_for_all(*set, &members, <[ResourceIdx]>::first);
+                let pairs = lasts.iter().flat_map(|first| beginners.iter().map(|then| (*first, *then)));
+                if is_choice(earlier) {
+                    self.choose(constraint, earlier, (&firsts, &members), pairs.collect());
+                } else {
+                    pairs.for_each(|(first, then)| self.order(constraint, first, then));
+                }
+            }
+            before = Some((*set, members));
+        }
+        Ok(())
+    }
+
+    /// Starts the members of a set after some of the one before it.
+    fn choose(
+        &mut self,
+        constraint: Node<'a, 'i>,
+        earlier: Node<'a, 'i>,
+        (firsts, thens): (&[ResourceIdx], &[ResourceIdx]),
+        pairs: Vec<(ResourceIdx, ResourceIdx)>,
+    ) {
+        if firsts.is_empty() || thens.is_empty() {
+            return;
+        }
+        let strength = strength(constraint);
+        self.set.choices.push(ChoiceOrder {
+            id: id(constraint).to_owned(),
+            mark: format!("one-or-more:{}", id(earlier)),
+            firsts: firsts.to_vec(),
+            enough: 1,
+            thens: thens.to_vec(),
+            strength,
+            stops: if is_symmetrical(constraint, strength) { pairs } else { Vec::new() },
+        });
+    }
+
+    fn order_members(&mut self, constraint: Node<'a, 'i>, set: Node<'a, 'i>, members: &[ResourceIdx]) {
+        let is_serial = strength(constraint) == OrderStrength::Serialize;
+        for (at, then) in members.iter().enumerate() {
+            let from = match (is_serial, is_sequential(set)) {
+                (true, _) => 0,
+                (false, true) => at.saturating_sub(1),
+                (false, false) => at,
+            };
+            members[from..at].iter().for_each(|first| self.order(constraint, *first, *then));
+        }
+    }
+
+    fn order(&mut self, constraint: Node<'a, 'i>, first: ResourceIdx, then: ResourceIdx) {
+        let strength = strength(constraint);
+        let symmetrical = is_symmetrical(constraint, strength);
+        let id = id(constraint).to_owned();
+        let one_of_a_clone = is_choice(constraint) && self.set.resource(first).is_clone();
+        if let Some(enough) = self.enough.get(&first).copied().or(one_of_a_clone.then_some(1)) {
+            self.set.choices.push(ChoiceOrder {
+                mark: format!("clone-one-or-more:{id}"),
+                id,
+                firsts: self.set.resource(first).members.clone(),
+                enough,
+                thens: vec![then],
+                strength,
+                stops: symmetrical.then_some((first, then)).into_iter().collect(),
+            });
+            return;
+        }
+        self.set.orders.push(StartOrder { id, first, then, strength, symmetrical });
+    }
+
+    /// Names the constraints of other kinds.
+    pub(super) fn name_other_constraints(&mut self) {
+        let Some(section) = self.section("constraints") else { return };
+        for constraint in section.children().filter(Node::is_element) {
+            if !["rsc_location", "rsc_colocation", "rsc_order"].contains(&constraint.tag_name().name()) {
+                self.outside(constraint, "a constraint of another kind");
+            }
+        }
+    }
+}
+
+/// How binding a constraint is: by its kind, or as it was said before there were kinds, by its score.
+fn strength(constraint: Node<'_, '_>) -> OrderStrength {
+    match constraint.attribute("kind") {
+        Some(kind) if kind.eq_ignore_ascii_case("optional") => OrderStrength::Optional,
+        Some(kind) if kind.eq_ignore_ascii_case("serialize") => OrderStrength::Serialize,
+        Some(_) => OrderStrength::Mandatory,
+        None => match constraint.attribute("score").and_then(AllocationScore::parse) {
+            Some(score) if score <= AllocationScore::ZERO => OrderStrength::Optional,
+            _ => OrderStrength::Mandatory,
+        },
+    }
+}
+
+/// Whether those that are started first are stopped last.
+fn is_symmetrical(constraint: Node<'_, '_>, strength: OrderStrength) -> bool {
+    constraint.attribute("symmetrical").map_or(strength != OrderStrength::Serialize, is_true)
+}
+
+/// Whether one member of a set, or one instance of a clone, is enough for what comes after it.
+fn is_choice(set: Node<'_, '_>) -> bool {
+    set.attribute("require-all").is_some_and(|all| !is_true(all))
+}
+
+/// The members of a set that stand for all of it.
+fn standing_for_all<'m>(
+    set: Node<'_, '_>,
+    members: &'m [ResourceIdx],
+    one: impl Fn(&'m [ResourceIdx]) -> Option<&'m ResourceIdx>,
+) -> &'m [ResourceIdx] {
+    let is_said = set.attribute("sequential").is_some_and(is_true);
+    match one(members).filter(|_| is_said) {
+        Some(one) => std::slice::from_ref(one),
+        None => members,
+    }
+}
+
+/// Why an order is outside, if it is.
+fn beyond(constraint: Node<'_, '_>) -> Option<&'static str> {
+    let action = |name| constraint.attribute(name).is_some_and(|action| action != "start");
+    if action("first-action") || action("then-action") {
+        return Some("an order of other actions than starts");
+    }
+    children(constraint, "resource_set").find_map(|set| {
+        if set.attribute("action").is_some_and(|action| action != "start") {
+            return Some("an order of other actions than starts");
+        }
+        set.has_attribute("id-ref").then_some("a set by reference (id-ref)")
+    })
+}

@@ -1,0 +1,164 @@
+//! What runs, by its operations, and is no longer configured.
+
+use std::collections::HashSet;
+
+use super::super::index::ResourceIdx;
+use super::super::resource::Resource;
+use super::super::working_set::Outside;
+use super::Reader;
+use super::document::id;
+use super::history::NameMark;
+use super::resources::{CONNECTION, PrimitiveDraft};
+
+/// What bundles and guest nodes bring with them stands in no configuration.
+struct BroughtAlong<'a> {
+    /// How its id begins.
+    beginnings: Vec<String>,
+    /// Its id.
+    ids: HashSet<&'a str>,
+}
+
+impl BroughtAlong<'_> {
+    fn has(&self, name: &str) -> bool {
+        self.ids.contains(name) || self.beginnings.iter().any(|beginning| name.starts_with(beginning))
+    }
+}
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// Adds the resources that run and are no longer configured. They have what holds for all resources, and nothing else; they are
+    /// stopped, unless they stay (`stop-orphan-resources`).
+    pub(super) fn read_orphans(&mut self) {
+        for name in self.orphans() {
+            if self.connects(name) {
+                self.set.outside.push(outside(name, "the connection to a node that is no longer configured"));
+            }
+            let draft = self.draft_orphan(name);
+            let (resource, reasons) = self.settle(draft);
+            if resource.active.is_none() && resource.left_on.is_empty() {
+                continue;
+            }
+            self.set.outside.extend(reasons.iter().map(|reason| outside(name, reason)));
+            self.set.resources.push(resource);
+        }
+    }
+
+    /// Whether what runs by a name is the connection to a remote or guest node. Pacemaker goes on counting that node, and what runs
+    /// there.
+    fn connects(&self, name: &str) -> bool {
+        self.records_of(name).iter().any(|of| of.history.agent.eq_ignore_ascii_case(CONNECTION))
+    }
+
+    /// The names of those that are not configured, in the order in which the status names them.
+    fn orphans(&self) -> Vec<&'a str> {
+        let section = self.section("resources");
+        let elements = || section.into_iter().flat_map(|section| section.descendants());
+        let primitives: HashSet<&str> =
+            elements().filter(|node| node.has_tag_name("primitive")).map(|node| id(node)).collect();
+        let bundles = elements().filter(|node| node.has_tag_name("bundle"));
+        let guests = elements()
+            .filter(|node| node.has_tag_name("nvpair") && node.attribute("name") == Some("remote-node"));
+        let brought = BroughtAlong {
+            beginnings: bundles.map(|bundle| format!("{}-", id(bundle))).collect(),
+            ids: guests.filter_map(|guest| guest.attribute("value")).collect(),
+        };
+        let is_configured = |name: &str| {
+            let inner = name.rsplit_once(':').map_or(name, |(inner, _)| inner);
+            let is_alone = |of: &ResourceIdx| self.set.resource(*of).is_primitive();
+            let has_instances = !self.resources.get(inner).is_some_and(is_alone);
+            primitives.contains(name) || has_instances && primitives.contains(inner) || brought.has(name)
+        };
+        let turn = |name: &&str| {
+            let mark = NameMark::of(name.as_bytes());
+            let first = self.first_known.iter().position(|known| *known == mark);
+            let turn = self.records_of(name).iter().map(|of| {
+                let host = self.set.status_order.iter().position(|host| *host == of.host);
+                (host, of.position)
+            });
+            (first.is_none(), first, turn.min())
+        };
+        let mut orphans: Vec<&'a str> =
+            self.records.keys().copied().filter(|name| !is_configured(name)).collect();
+        orphans.sort_by_cached_key(turn);
+        orphans
+    }
+
+    /// One of them, but for where it runs.
+    fn draft_orphan(&mut self, name: &'a str) -> PrimitiveDraft<'a, 'i> {
+        let metas = self.defaults.clone();
+        let agent = self.records_of(name).first().map(|of| of.history.agent.clone());
+        let resource = Resource {
+            agent: agent.unwrap_or_default(),
+            managed: self.is_managed(&metas) && !self.keeps_orphans,
+            surplus: !self.keeps_orphans,
+            orphaned: true,
+            ..self.bare(name, &metas)
+        };
+        PrimitiveDraft::new(resource, Vec::new(), metas, self.failure_defaults())
+    }
+}
+
+/// What is not known of a resource that only the status has.
+fn outside(name: &str, reason: &str) -> Outside {
+    Outside { element: "lrm_resource".to_owned(), id: name.to_owned(), reason: reason.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cib::parse;
+
+    /// A cluster whose resources are `configured`, and in which these names run: the ones that are no longer configured, and whether
+    /// they are to be stopped.
+    fn running(configured: &str, options: &str, names: &[&str]) -> Vec<(String, bool)> {
+        let trace = |name: &&str| {
+            format!(
+                r#"<lrm_resource id="{name}" class="ocf" provider="p" type="Dummy"><lrm_rsc_op id="o-{name}" operation="start" call-id="1" op-status="0" rc-code="0" interval="0"/></lrm_resource>"#
+            )
+        };
+        let history: String = names.iter().map(trace).collect();
+        let document = format!(
+            r#"<cib have-quorum="1"><configuration><crm_config><cluster_property_set id="c"><nvpair id="f" name="stonith-enabled" value="false"/>{options}</cluster_property_set></crm_config><nodes><node id="1" uname="n"/></nodes><resources>{configured}</resources></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources>{history}</lrm_resources></lrm></node_state></status></cib>"#
+        );
+        let set = parse(&document, "x").unwrap();
+        let orphans = set.resource_indices().filter(|one| set.resource(*one).orphaned);
+        let told = orphans.map(|one| {
+            let of = set.resource(one);
+            assert_eq!(of.agent, "ocf:p:Dummy");
+            assert!(!set.should_run(one) && of.active.is_some());
+            (of.id.clone(), set.is_managed(one))
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn what_is_no_longer_configured_is_stopped_or_stays() {
+        let primitive = |name: &str| format!(r#"<primitive id="{name}" class="ocf" type="Dummy"/>"#);
+        let configured = format!(r#"{}<clone id="c">{}</clone>"#, primitive("a"), primitive("b"));
+        let keeps = r#"<nvpair id="s" name="stop-orphan-resources" value="false"/>"#;
+        let names = ["z", "a", "b:0", "a:0"];
+        let told = |is: bool| ["z", "a:0"].map(|name| (name.to_owned(), is));
+        assert_eq!(running(&configured, keeps, &["a", "b"]), []);
+        assert_eq!(running(&configured, "", &names), told(true));
+        assert_eq!(running(&configured, keeps, &names), told(false));
+    }
+
+    /// Something may run there that must not be started twice.
+    #[test]
+    fn nodes_that_are_no_longer_configured_are_outside() {
+        for (kind, code, is_outside) in
+            [("remote", 0, true), ("Remote", 0, true), ("remote", 7, false), ("Dummy", 0, false)]
+        {
+            let document = format!(
+                r#"<cib have-quorum="1"><configuration><crm_config/><nodes><node id="1" uname="n"/></nodes><resources/></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources><lrm_resource id="g" class="ocf" provider="pacemaker" type="{kind}"><lrm_rsc_op id="o" operation="monitor" call-id="1" op-status="0" rc-code="{code}" interval="0"/></lrm_resource></lrm_resources></lrm></node_state></status></cib>"#
+            );
+            let set = parse(&document, "x").unwrap();
+            assert_eq!(set.outside.iter().any(|of| of.id == "g"), is_outside, "{kind} {code}");
+        }
+    }
+
+    #[test]
+    fn what_bundles_and_guests_bring_with_them_is_configured() {
+        let configured = r#"<bundle id="web"/><primitive id="vm" class="ocf" type="Dummy"><meta_attributes id="m"><nvpair id="r" name="remote-node" value="guest"/></meta_attributes></primitive>"#;
+        let names = ["web-docker-0", "guest", "website"];
+        assert_eq!(running(configured, "", &names), [("website".to_owned(), true)]);
+    }
+}

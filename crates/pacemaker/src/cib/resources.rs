@@ -1,0 +1,430 @@
+//! Primitives and groups, and where they run.
+
+use roxmltree::Node;
+
+use super::super::capacity::Capacities;
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::score::{AllocationScore, ScoreTable};
+use super::super::working_set::{
+    Charge, Colocation, Requirement, Resource, ResourceForm, Revision, RunCondition, SeveralPolicy,
+};
+use super::Reader;
+use super::document::{children, id, required, wrong};
+use super::failures::{PROMOTED, outcome};
+use super::history::Trace;
+use super::migrations::HistoryPlace;
+use super::on_fail::FailureRules;
+use super::properties::{Properties, amount};
+use super::spans::milliseconds;
+use htools_ganeti::input::error::Result;
+
+/// Elements that hold primitives and are outside.
+const BEYOND: [(&str, &str); 3] =
+    [("master", PROMOTED), ("bundle", "a resource in containers"), ("promotable", PROMOTED)];
+
+/// The agent of connections to remote and guest nodes.
+pub(super) const CONNECTION: &str = "ocf:pacemaker:remote";
+
+/// The meta that names the guest node that a machine is.
+pub(super) const GUEST: &str = "remote-node";
+
+/// Metas that are outside, where their value is not this.
+const METAS: [(&str, &str, &str); 2] =
+    [(GUEST, "", "it makes a guest node"), ("container", "", "it runs in another resource")];
+
+/// What primitives take from elsewhere.
+pub(super) struct Inherited<'a, 'i> {
+    pub(super) metas: Properties<'a>,
+    pub(super) group: Option<ResourceIdx>,
+    /// The elements of the group and of the clone that it is in, whose parameters it has.
+    pub(super) wholes: Vec<Node<'a, 'i>>,
+}
+
+/// A group without its members.
+pub(super) struct GroupDraft<'a> {
+    pub(super) resource: Resource,
+    /// What its members inherit.
+    pub(super) metas: Properties<'a>,
+    /// Whether they must be where the one before them is.
+    pub(super) together: bool,
+}
+
+/// A primitive, but for where it runs.
+pub(super) struct PrimitiveDraft<'a, 'i> {
+    pub(super) resource: Resource,
+    /// Why it is outside.
+    pub(super) reasons: Vec<&'static str>,
+    /// How often it may fail on a host.
+    pub(super) threshold: AllocationScore,
+    pub(super) metas: Properties<'a>,
+    /// What is done when its operations fail.
+    pub(super) rules: FailureRules<'a>,
+    /// Where its parameters are: its own element and its template's, its group's, its clone's. Nowhere, if it is not configured.
+    pub(super) sources: Vec<Vec<Node<'a, 'i>>>,
+}
+
+impl<'a, 'i> PrimitiveDraft<'a, 'i> {
+    /// A primitive with the metas that hold for it.
+    pub(super) fn new(
+        resource: Resource,
+        reasons: Vec<&'static str>,
+        metas: Properties<'a>,
+        mut rules: FailureRules<'a>,
+    ) -> PrimitiveDraft<'a, 'i> {
+        let threshold = metas
+            .get("migration-threshold")
+            .map_or(AllocationScore::INFINITY, |_| metas.score("migration-threshold"));
+        let timeout = metas.get("failure-timeout").map_or(0, milliseconds);
+        rules.timeout = i64::try_from(timeout / 1000).ok().filter(|seconds| *seconds > 0);
+        PrimitiveDraft { resource, reasons, threshold, metas, rules, sources: Vec::new() }
+    }
+}
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// Reads all resources, and finds out where they run.
+    pub(super) fn read_resources(&mut self) -> Result<()> {
+        self.count_failures(self.set.host_indices());
+        self.unscored = ScoreTable::empty(self.set.hosts.len());
+        let defaults =
+            self.section("rsc_defaults").map(|defaults| self.properties(defaults, "meta_attributes"));
+        let defaults = defaults.unwrap_or_default();
+        self.defaults = defaults.clone();
+        let Some(section) = self.section("resources") else { return Ok(()) };
+        self.check_utilization(section)?;
+        self.templates = children(section, "template").map(|template| (id(template), template)).collect();
+        let has_fencing = section
+            .descendants()
+            .any(|node| node.has_tag_name("primitive") && node.attribute("class") == Some("stonith"));
+        // without a device to fence with, nothing is started or stopped; one that is no longer configured is enough
+        self.set.frozen = self.set.fencing && !has_fencing && !self.has_fenced && !self.watchdog;
+        self.settle_guests(&defaults)?;
+        for node in section.children().filter(Node::is_element) {
+            match node.tag_name().name() {
+                "primitive" => {
+                    let inherited = Inherited { metas: defaults.clone(), group: None, wholes: Vec::new() };
+                    self.read_primitive(node, &inherited)?;
+                }
+                "group" => self.read_group(node, &defaults)?,
+                "clone" => self.read_clone(node, &defaults)?,
+                "template" => {}
+                other => {
+                    let reason = BEYOND.iter().find(|(name, _)| *name == other).map(|(_, reason)| *reason);
+                    self.outside(node, reason.unwrap_or("an unknown kind of resource"));
+                    self.leave(node)?;
+                }
+            }
+        }
+        self.add_connections();
+        Ok(())
+    }
+
+    /// Refuses utilization of what does not run by itself, as Pacemaker refuses such documents.
+    fn check_utilization(&self, section: Node<'a, 'i>) -> Result<()> {
+        let is_misplaced = |node: &Node<'_, '_>| {
+            let kind = node.tag_name().name();
+            !["primitive", "template"].contains(&kind) && children(*node, "utilization").next().is_some()
+        };
+        match section.descendants().find(is_misplaced) {
+            Some(node) => {
+                let problem = "only primitives have a utilization: Pacemaker refuses the whole document; give it to those in there";
+                Err(wrong(self.source, node, problem))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn read_group(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
+        let draft = self.draft_group(node, defaults);
+        let group = self.add(node, draft.resource)?;
+        for member in children(node, "primitive") {
+            let inherited = Inherited { metas: draft.metas.clone(), group: Some(group), wholes: vec![node] };
+            self.read_primitive(member, &inherited)?;
+        }
+        let members = self.set.resource(group).members.clone();
+        if members.is_empty() {
+            return Err(wrong(self.source, node, "a group without members"));
+        }
+        if draft.together {
+            self.keep_together(&members, id(node));
+        }
+        if draft.metas.get("multiple-active").is_some_and(|word| word.eq_ignore_ascii_case("block")) {
+            self.block_group(&members);
+        }
+        self.set.find_whole(group);
+        self.leave_group_of_outsiders(group);
+        Ok(())
+    }
+
+    /// Nobody touches any member of a group with `multiple-active=block` once one of them runs on several hosts. Those that were known
+    /// to run before need not stay where they are.
+    fn block_group(&mut self, members: &[ResourceIdx]) {
+        let known = |member: &ResourceIdx, at: usize| {
+            let of = self.set.resource(*member);
+            let host = of.active_hosts().nth(at)?;
+            let turn = self.set.status_order.iter().position(|other| *other == host);
+            let record = self.records_of(&of.id).iter().find(|record| record.host == host)?;
+            Some((turn, record.position))
+        };
+        let Some(blocked) = members.iter().filter_map(|member| known(member, 1)).min() else { return };
+        let was_known = |member: &ResourceIdx| known(member, 0).is_some_and(|known| known < blocked);
+        let were_known: Vec<bool> = members.iter().map(was_known).collect();
+        for (member, was_known) in members.iter().zip(were_known) {
+            let of = &mut self.set.resources[member.get()];
+            of.released = was_known && of.managed && !of.runs_twice();
+            (of.managed, of.condition) = (false, RunCondition::Blocked);
+        }
+    }
+
+    /// A group that has no members yet.
+    pub(super) fn draft_group(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> GroupDraft<'a> {
+        let metas = self.properties(node, "meta_attributes").or(defaults);
+        let mut resource = self.bare(id(node), &metas);
+        let together = metas.flag("collocated", true);
+        resource.form = ResourceForm::Group { ordered: metas.flag("ordered", true), together };
+        resource.managed = self.is_managed(&metas);
+        resource.key_attributes = self.key_attributes(&[node]);
+        GroupDraft { resource, metas, together }
+    }
+
+    /// Each member of a group must be with the one before it.
+    pub(super) fn keep_together(&mut self, members: &[ResourceIdx], group: &str) {
+        for pair in members.windows(2) {
+            self.together.push(Colocation {
+                id: group.to_owned(),
+                dependent: pair[1],
+                primary: pair[0],
+                score: AllocationScore::INFINITY,
+                attribute: None,
+                influence: self.set.resource(pair[1]).critical,
+            });
+        }
+    }
+
+    fn read_primitive(&mut self, node: Node<'a, 'i>, inherited: &Inherited<'a, 'i>) -> Result<()> {
+        let draft = self.draft_primitive(node, inherited)?;
+        let (resource, reasons) = self.settle(draft);
+        reasons.iter().for_each(|reason| self.outside(node, reason));
+        let resource = self.add(node, resource)?;
+        if let Some(group) = inherited.group {
+            self.set.resources[group.get()].members.push(resource);
+        }
+        Ok(())
+    }
+
+    /// Finds out where a primitive runs, and why it is outside, if it is.
+    pub(super) fn settle(&mut self, draft: PrimitiveDraft<'a, 'i>) -> (Resource, Vec<&'static str>) {
+        let PrimitiveDraft { mut resource, mut reasons, threshold, rules, metas, sources } = draft;
+        let name = resource.id.clone();
+        let managed_on = |blocked: bool| resource.managed && !blocked;
+        let mut place = self.whereabouts(&name, &rules, managed_on, &mut reasons);
+        if !sources.is_empty() {
+            place.changed_since = self.changed_since_failure(&sources, &name);
+        }
+        resource.failed_on = self.banned_from((&name, threshold), &rules, &place);
+        self.settle_on(&mut resource, &place, metas.get("multiple-active"));
+        resource.last_host = self.last_host(&name);
+        resource.blocked_by_failure = resource.managed && place.blocked;
+        resource.managed &= !place.blocked;
+        if !sources.is_empty() {
+            let revision = |host: HostIdx| self.revision(&sources, &resource.agent, (&name, host));
+            resource.revision = resource.active_hosts().map(revision).max().unwrap_or_default();
+        }
+        if resource.runs_twice() && self.set.without_quorum.is_some() {
+            reasons.push("it runs on several nodes, and there is no quorum");
+        }
+        if !reasons.is_empty() {
+            let active: Vec<HostIdx> = resource.active_hosts().collect();
+            self.charge(&name, &active, &resource.utilization);
+            resource.utilization = Capacities::default();
+            resource.managed = false;
+            resource.outside = true;
+        }
+        (resource, reasons)
+    }
+
+    /// A primitive of which it is not known yet where it runs.
+    pub(super) fn draft_primitive(
+        &mut self,
+        node: Node<'a, 'i>,
+        inherited: &Inherited<'a, 'i>,
+    ) -> Result<PrimitiveDraft<'a, 'i>> {
+        let template = self.template(node)?;
+        let metas = self.sets(node, template, "meta_attributes").or(&inherited.metas);
+        let mut resource = self.bare(id(node), &metas);
+        let of = |name| node.attribute(name).or_else(|| template.and_then(|of| of.attribute(name)));
+        let agent = [of("class"), of("provider"), of("type")];
+        resource.agent = agent.into_iter().flatten().collect::<Vec<_>>().join(":");
+        resource.group = inherited.group;
+        resource.managed = self.is_managed(&metas);
+        resource.utilization = self.utilization(node, template);
+        resource.key_attributes =
+            self.key_attributes(&[Some(node), template].into_iter().flatten().collect::<Vec<_>>());
+        let is_known = |meta: &str| meta == GUEST && self.guests.iter().any(|guest| guest.machine == node);
+        let mut reasons: Vec<&'static str> = METAS
+            .iter()
+            .filter(|(meta, value, _)| metas.get(meta).is_some_and(|is| value.is_empty() || is == *value))
+            .filter(|(meta, ..)| !is_known(meta))
+            .map(|(.., reason)| *reason)
+            .collect();
+        if resource.agent == CONNECTION {
+            reasons.push("it makes a remote node");
+        }
+        let rules = self.failure_rules(node, template);
+        let mut draft = PrimitiveDraft::new(resource, reasons, metas, rules);
+        draft.sources.push(std::iter::once(node).chain(template).collect());
+        draft.sources.extend(inherited.wholes.iter().map(|whole| vec![*whole]));
+        self.note_unfencing(node, &draft.resource, &draft.metas, &draft.sources);
+        Ok(draft)
+    }
+
+    /// Whether a resource with these metas is managed.
+    pub(super) fn is_managed(&self, metas: &Properties<'_>) -> bool {
+        !self.maintenance_mode && metas.flag("is-managed", true) && !metas.flag("maintenance", false)
+    }
+
+    /// The sets of a primitive with this name, its own first, then those of its template.
+    fn sets(
+        &mut self,
+        node: Node<'a, 'i>,
+        template: Option<Node<'a, 'i>>,
+        name: &'static str,
+    ) -> Properties<'a> {
+        let own = self.properties(node, name);
+        let shared = template.map(|of| self.properties(of, name));
+        own.or(&shared.unwrap_or_default())
+    }
+
+    /// What a primitive needs.
+    fn utilization(&mut self, node: Node<'a, 'i>, template: Option<Node<'a, 'i>>) -> Capacities {
+        let mut utilization = Capacities::default();
+        for (kind, value) in self.sets(node, template, "utilization").iter() {
+            let kind = self.kind_of_capacity(kind);
+            utilization.set(kind, amount(value));
+        }
+        utilization
+    }
+
+    /// What primitives and groups have in common.
+    pub(super) fn bare(&self, id: &str, metas: &Properties<'a>) -> Resource {
+        Resource {
+            id: id.to_owned(),
+            agent: String::new(),
+            members: Vec::new(),
+            form: ResourceForm::Primitive,
+            group: None,
+            instance_of: None,
+            priority: metas.score("priority"),
+            stickiness: metas.score("resource-stickiness"),
+            stopped: metas.get("target-role").is_some_and(|role| role.eq_ignore_ascii_case("stopped")),
+            managed: true,
+            blocked_by_failure: false,
+            maintenance: self.maintenance_mode || metas.flag("maintenance", false),
+            critical: metas.flag("critical", true),
+            allows_unhealthy: metas.flag("allow-unhealthy-nodes", false),
+            allow_migrate: metas.flag("allow-migrate", false),
+            utilization: Capacities::default(),
+            scores: self.unscored.clone(),
+            active: None,
+            last_host: None,
+            also_on: Vec::new(),
+            others_lost: false,
+            sent_to: None,
+            left_on: Vec::new(),
+            if_several: SeveralPolicy::Restart,
+            kept_on: Vec::new(),
+            released: false,
+            known_by: None,
+            condition: RunCondition::Sound,
+            revision: Revision::None,
+            failed_on: Vec::new(),
+            surplus: false,
+            orphaned: false,
+            exclusive: None,
+            requires: requirement(metas),
+            unsure_on: Vec::new(),
+            outside: false,
+            key_attributes: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, node: Node<'a, 'i>, resource: Resource) -> Result<ResourceIdx> {
+        let id = required(self.source, node, "id")?;
+        let index = ResourceIdx::new(self.set.resources.len());
+        if self.inner.contains(id) || self.resources.insert(id, index).is_some() {
+            return Err(wrong(self.source, node, "there is another resource with this id"));
+        }
+        self.set.resources.push(resource);
+        Ok(index)
+    }
+
+    pub(super) fn template(&self, node: Node<'a, 'i>) -> Result<Option<Node<'a, 'i>>> {
+        let Some(name) = node.attribute("template") else { return Ok(None) };
+        match self.templates.get(name) {
+            Some(template) => Ok(Some(*template)),
+            None => Err(wrong(self.source, node, &format!("there is no template '{name}'"))),
+        }
+    }
+
+    fn charge(&mut self, name: &str, hosts: &[HostIdx], utilization: &Capacities) {
+        let charge = |host: &HostIdx| Charge {
+            resource: name.to_owned(),
+            host: *host,
+            utilization: utilization.clone(),
+        };
+        self.set.charges.extend(hosts.iter().map(charge));
+    }
+
+    /// Leaves the primitives in an element where they run, and charges them there.
+    pub(super) fn leave(&mut self, node: Node<'a, 'i>) -> Result<()> {
+        for primitive in node.descendants().filter(|inner| inner.has_tag_name("primitive")) {
+            let name = id(primitive);
+            let template = self.template(primitive)?;
+            let utilization = self.utilization(primitive, template);
+            let is_instance = |known: &str| {
+                known == name || known.strip_prefix(name).is_some_and(|end| end.starts_with(':'))
+            };
+            let nowhere = HistoryPlace { name: "", can_be_fenced: self.set.fencing, other: &|_| None };
+            let runs = |trace: &Trace| match trace {
+                Trace::Inactive(_) => false,
+                Trace::Active(_) => true,
+                Trace::Troubled(operations) => {
+                    outcome(operations, &FailureRules::default(), self.set.fencing, true, &nowhere).active
+                }
+            };
+            let records =
+                self.records.iter().filter(|(known, _)| is_instance(known)).flat_map(|(_, all)| all);
+            let mut hosts: Vec<HostIdx> =
+                records.filter(|of| runs(&of.history.trace)).map(|of| of.host).collect();
+            hosts.sort_unstable();
+            self.charge(name, &hosts, &utilization);
+        }
+        Ok(())
+    }
+
+    /// Leaves all of a group where it is, if that holds for one of its members.
+    fn leave_group_of_outsiders(&mut self, group: ResourceIdx) {
+        let members = self.set.resource(group).members.clone();
+        if !members.iter().any(|member| self.set.resource(*member).outside) {
+            return;
+        }
+        self.set.resources[group.get()].outside = true;
+        for member in members {
+            let of = &mut self.set.resources[member.get()];
+            let (name, active) = (of.id.clone(), of.active);
+            let utilization = std::mem::take(&mut of.utilization);
+            (of.managed, of.outside) = (false, true);
+            self.charge(&name, active.as_slice(), &utilization);
+        }
+    }
+}
+
+/// What these metas say that has to be so before a primitive is started.
+fn requirement(metas: &Properties<'_>) -> Option<Requirement> {
+    match metas.get("requires")?.to_ascii_lowercase().as_str() {
+        "nothing" => Some(Requirement::Nothing),
+        "quorum" => Some(Requirement::Quorum),
+        "fencing" => Some(Requirement::Fencing),
+        "unfencing" => Some(Requirement::Unfencing),
+        _ => None,
+    }
+}

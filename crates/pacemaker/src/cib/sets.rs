@@ -1,0 +1,141 @@
+//! What constraints name: resources, tags and templates that stand for several, and sets of all these.
+
+use roxmltree::Node;
+
+use super::super::index::ResourceIdx;
+use super::super::number::is_true;
+use super::Reader;
+use super::document::{children, id};
+use htools_ganeti::input::error::Result;
+
+/// How deep tags may have tags.
+const DEEPEST: usize = 50;
+/// How many names a tag may come to, one by one.
+const MOST: usize = 100_000;
+
+/// The resources that a name in a constraint stands for.
+#[derive(Debug)]
+pub(super) struct NamedResources {
+    pub(super) all: Vec<ResourceIdx>,
+    /// Whether the name is that of a tag or template.
+    pub(super) shared: bool,
+}
+
+impl<'a, 'i> Reader<'a, 'i> {
+    /// Reads the tags, and which primitives templates have.
+    pub(super) fn read_tags(&mut self) {
+        let section = self.section("tags");
+        for tag in section.into_iter().flat_map(|section| children(section, "tag")) {
+            self.tags.insert(id(tag), children(tag, "obj_ref").map(id).collect());
+        }
+        let Some(section) = self.section("resources") else { return };
+        for primitive in section.descendants().filter(|node| node.has_tag_name("primitive")) {
+            let template = primitive.attribute("template").filter(|name| self.templates.contains_key(name));
+            if let Some(template) = template {
+                self.tags.entry(template).or_default().push(id(primitive));
+            }
+        }
+    }
+
+    /// What a name stands for that is not in a set: a resource, or what a tag or template has. If there is something else among that, a
+    /// tag too, the constraint is ignored; so nobody is named.
+    pub(super) fn named(&mut self, constraint: Node<'a, 'i>, name: &'a str) -> Result<NamedResources> {
+        let shared = !self.is_resource(name) && self.tags.contains_key(name);
+        let names = if shared { self.tags[name].clone() } else { vec![name] };
+        let mut all = Vec::new();
+        if !shared || names.iter().all(|name| self.is_resource(name)) {
+            for name in names {
+                all.extend(self.resource_of(constraint, name)?);
+            }
+        }
+        Ok(NamedResources { all, shared })
+    }
+
+    fn is_resource(&self, name: &str) -> bool {
+        self.resources.contains_key(name)
+            || self.inner.contains(name)
+            || (!self.tags.contains_key(name) && self.is_inside_outsider(name))
+    }
+
+    /// The members of a set, without those that are outside. Here tags may have tags.
+    pub(super) fn members_of_set(
+        &mut self,
+        constraint: Node<'a, 'i>,
+        set: Node<'a, 'i>,
+    ) -> Result<Vec<ResourceIdx>> {
+        let mut names = Vec::new();
+        for reference in children(set, "resource_ref") {
+            if !self.expand(id(reference), 0, &mut names) {
+                self.outside(constraint, "a tag that has itself, or too many others");
+                return Ok(Vec::new());
+            }
+        }
+        let mut members = Vec::new();
+        for name in names.into_iter().flatten() {
+            members.extend(self.resource_of(constraint, name)?);
+        }
+        Ok(members)
+    }
+
+    /// Adds what a name stands for, and nothing for each tag on the way. Returns whether that comes to an end.
+    fn expand(&self, name: &'a str, depth: usize, names: &mut Vec<Option<&'a str>>) -> bool {
+        let tag = self.tags.get(name).filter(|_| !self.is_resource(name));
+        names.push(Some(name).filter(|_| tag.is_none()));
+        let mut members = tag.into_iter().flatten();
+        depth < DEEPEST && names.len() < MOST && members.all(|member| self.expand(member, depth + 1, names))
+    }
+}
+
+/// Whether the members of a set go by each other.
+pub(super) fn is_sequential(set: Node<'_, '_>) -> bool {
+    set.attribute("sequential").is_none_or(is_true)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cib;
+
+    /// Why something is outside in a cluster with these tags and this constraint.
+    fn outside(tags: &str, constraint: &str) -> Vec<String> {
+        let primitive =
+            |id| format!(r#"<primitive id="{id}" class="ocf" provider="pacemaker" type="Dummy"/>"#);
+        let document = format!(
+            r#"<cib have-quorum="1"><configuration><nodes><node id="1" uname="n"/></nodes><resources>{}{}</resources><constraints>{constraint}</constraints><tags>{tags}</tags></configuration><status/></cib>"#,
+            primitive("a"),
+            primitive("b"),
+        );
+        let set = cib::parse(&document, "x").unwrap();
+        set.outside.into_iter().map(|of| of.reason).collect()
+    }
+
+    fn order(name: &str) -> String {
+        format!(
+            r#"<rsc_order id="o"><resource_set id="s"><resource_ref id="a"/><resource_ref id="{name}"/></resource_set></rsc_order>"#
+        )
+    }
+
+    #[test]
+    fn tags_without_an_end_are_outside() {
+        let tag =
+            |id: &str, of: &str| format!(r#"<tag id="{id}"><obj_ref id="{of}"/><obj_ref id="{of}"/></tag>"#);
+        let why = ["a tag that has itself, or too many others"];
+        assert_eq!(outside(&tag("t", "t"), &order("t")), why);
+        assert_eq!(outside(&(tag("t", "u") + &tag("u", "t")), &order("t")), why);
+        assert_eq!(outside(&(tag("t", "u") + &tag("u", "b")), &order("t")), <[&str; 0]>::default());
+        // each has the next one twice, so that there is an end, but far away
+        let chain: String = (0..40).map(|at| tag(&format!("t{at}"), &format!("t{}", at + 1))).collect();
+        assert_eq!(outside(&(chain.clone() + r#"<tag id="t40"/>"#), &order("t0")), why);
+        assert_eq!(outside(&(chain + &tag("t40", "b")), &order("t0")), why);
+    }
+
+    #[test]
+    fn a_resource_with_its_own_tag_is_outside() {
+        let tag = r#"<tag id="t"><obj_ref id="a"/><obj_ref id="b"/></tag>"#;
+        let with =
+            |one, other| format!(r#"<rsc_colocation id="c" rsc="{one}" with-rsc="{other}" score="1"/>"#);
+        for (one, other) in [("a", "t"), ("t", "a")] {
+            assert_eq!(outside(tag, &with(one, other)), ["a resource with a tag that it has itself"]);
+        }
+        assert_eq!(outside(tag, &with("t", "t")), <[&str; 0]>::default());
+    }
+}

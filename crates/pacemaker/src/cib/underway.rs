@@ -1,0 +1,41 @@
+//! Whether a cluster is at work on something at the moment of its document.
+
+use super::document::{self, child, children};
+use htools_ganeti::input::error::Result;
+
+/// What the history calls an operation that has not ended.
+const PENDING: &str = "-1";
+
+/// Whether an operation is under way on a node that is a member; `source` is where the document is from, for errors.
+///
+/// # Errors
+/// It is no document of a cluster.
+pub fn is_busy(text: &str, source: &str) -> Result<bool> {
+    let document = document::parse(text, source)?;
+    let states =
+        child(document.root_element(), "status").into_iter().flat_map(|of| children(of, "node_state"));
+    // what a lost node was at goes on no more
+    let mut members = states.filter(|state| state.attribute("join") == Some("member"));
+    Ok(members.any(|state| {
+        let mut operations = state.descendants().filter(|node| node.has_tag_name("lrm_rsc_op"));
+        operations.any(|operation| operation.attribute("op-status") == Some(PENDING))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_members_are_at_work() {
+        let document = |join: &str, status: &str| {
+            format!(
+                r#"<cib><status><node_state join="{join}"><lrm><lrm_resources><lrm_resource><lrm_rsc_op op-status="0"/><lrm_rsc_op op-status="{status}"/></lrm_resource></lrm_resources></lrm></node_state></status></cib>"#
+            )
+        };
+        for (join, status, busy) in [("member", "-1", true), ("member", "0", false), ("down", "-1", false)] {
+            assert_eq!(is_busy(&document(join, status), "t"), Ok(busy), "{join} {status}");
+        }
+        assert_eq!(is_busy("<cib/>", "t"), Ok(false));
+    }
+}

@@ -1,0 +1,112 @@
+//! Resources that may only be where they are looked for: what `resource-discovery="exclusive"` comes to. The other ways to look for
+//! them (`never`, `always`) change no place.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::index::{HostIdx, ResourceIdx};
+use super::score::AllocationScore;
+use super::working_set::WorkingSet;
+
+impl WorkingSet {
+    /// What a resource is a part of in the end: a clone, a group, or nothing but itself.
+    pub(super) fn outermost(&self, resource: ResourceIdx) -> ResourceIdx {
+        self.clone_of(resource).or(self.resource(resource).group).unwrap_or(resource)
+    }
+
+    /// The resources whose locations count for one: itself, its group and its clone.
+    fn located_with(&self, resource: ResourceIdx) -> impl Iterator<Item = ResourceIdx> + use<> {
+        let wholes = [self.resource(resource).group, self.clone_of(resource)];
+        std::iter::once(resource).chain(wholes.into_iter().flatten())
+    }
+
+    /// The constraint by which a resource may only be where it, and others like it, name a host, if there is one.
+    pub fn exclusive_rule(&self, resource: ResourceIdx) -> Option<&str> {
+        self.resource(self.outermost(resource)).exclusive.as_deref()
+    }
+
+    /// The constraint by which a resource may not be on a host that it does not name, if there is one.
+    pub(super) fn barred_by(&self, resource: ResourceIdx, host: HostIdx) -> Option<&str> {
+        let rule = self.exclusive_rule(resource)?;
+        let wholes: Vec<ResourceIdx> = self.located_with(resource).collect();
+        let mut named = self.locations.iter().filter(|of| of.exclusive && of.host == host);
+        (!named.any(|of| wholes.contains(&of.resource))).then_some(rule)
+    }
+
+    /// Lets resources that have such a location, and their parts, be nowhere else. One that belongs to another resource has none of
+    /// its own that counts.
+    pub(super) fn confine(&mut self) {
+        if self.resources.iter().all(|of| of.exclusive.is_none()) {
+            return;
+        }
+        let mut named: HashMap<ResourceIdx, BTreeSet<HostIdx>> = HashMap::new();
+        for of in self.locations.iter().filter(|of| of.exclusive) {
+            named.entry(of.resource).or_default().insert(of.host);
+        }
+        for resource in self.resource_indices() {
+            if self.exclusive_rule(resource).is_none() {
+                continue;
+            }
+            let lists: Vec<&BTreeSet<HostIdx>> =
+                self.located_with(resource).filter_map(|one| named.get(&one)).collect();
+            let may = |host: HostIdx| lists.iter().any(|hosts| hosts.contains(&host));
+            self.resources[resource.get()].scores.update(|host, score| match may(host) {
+                true => score,
+                false => AllocationScore::MINUS_INFINITY,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cib::parse;
+    use super::super::optimal::{PlacingLimits, ThenGoal, optimal};
+    use super::super::place::place;
+    use super::super::why::{Grounds, HostHindrance};
+    use super::*;
+    use htools_model::deadline::Deadline;
+
+    const LOOKED_FOR: &str =
+        include_str!("../../../tests/fixtures/pacemaker/clones/only-where-looked-for.xml");
+
+    fn named(set: &WorkingSet, id: &str) -> ResourceIdx {
+        set.resource_indices().find(|one| set.resource(*one).id == id).unwrap()
+    }
+
+    #[test]
+    fn what_bars_a_host_is_told() {
+        let set = parse(LOOKED_FOR, "t").unwrap();
+        let placed = place(&set, set.strategy()).unwrap();
+        let grounds = Grounds::of(&set, set.strategy(), &placed).unwrap();
+        let barred = |id: &str| {
+            let reasons = grounds.why(named(&set, id)).unwrap();
+            let is_barred = |of: &&HostHindrance| matches!(of, HostHindrance::Exclusive(_));
+            let hosts = reasons.hosts.iter();
+            hosts
+                .filter(|of| of.hindrance.as_ref().filter(is_barred).is_some())
+                .map(|of| of.host.get())
+                .collect::<Vec<usize>>()
+        };
+        let all: [(&str, Vec<usize>); 4] =
+            [("one", vec![1, 3]), ("two", vec![0, 3]), ("full", vec![0, 1, 2]), ("here", vec![])];
+        for (id, hosts) in all {
+            assert_eq!(barred(id), hosts, "{id}");
+        }
+    }
+
+    /// A member of a group may also be where one of its own locations says, but that bars no host for it.
+    #[test]
+    fn no_strategy_goes_where_it_may_not() {
+        let set = parse(LOOKED_FOR, "t").unwrap();
+        assert_eq!(set.barred_by(named(&set, "g1"), HostIdx::new(0)), Some("g-site"));
+        assert_eq!(set.barred_by(named(&set, "g2"), HostIdx::new(0)), None);
+        assert_eq!(set.barred_by(named(&set, "h1"), HostIdx::new(0)), None);
+        let limits = PlacingLimits { steps: 10_000, moves: None, deadline: Deadline::never() };
+        let best = optimal(&set, ThenGoal::Balanced, &limits).unwrap();
+        assert!(best.records.iter().filter(|of| of.host.is_some()).count() > 8);
+        for of in &best.records {
+            let barred = of.host.and_then(|host| set.barred_by(of.resource, host));
+            assert_eq!(barred, None, "{}", set.resource(of.resource).id);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Tasks of a run, and whether the cluster is still as it was when they were planned.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::cib::change::CibChange;
+use crate::pinning::{ExpectedPlace, Foresight};
+use htools_model::shown::{printable, shown_name};
+
+/// Source of documents, for errors.
+const SOURCE: &str = "the cluster";
+
+/// A part of a run. Doing it again does no harm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CibTask<'a> {
+    /// The configuration is changed.
+    Make(&'a CibChange),
+    /// The cluster is waited for.
+    Await,
+    /// The places of resources are compared with those that they should have.
+    Compare,
+}
+
+/// The task in words, for people.
+impl fmt::Display for CibTask<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CibTask::Make(change) => change.fmt(f),
+            CibTask::Await => f.write_str("wait until the cluster is at rest"),
+            CibTask::Compare => f.write_str("compare where resources run with the plan"),
+        }
+    }
+}
+
+/// Why a change must not be made in the cluster of a document: its resources no longer run where they did, or it would not
+/// come to where it was to.
+pub fn obstacle(
+    change: &CibChange,
+    was: &[ExpectedPlace],
+    expected: &[ExpectedPlace],
+    document: &str,
+) -> Option<String> {
+    let look = |text: &str| Foresight::of(text, SOURCE).map_err(|error| printable(&error.to_string(), 300));
+    let found = || -> Result<Option<String>, String> {
+        let now = look(document)?;
+        if let Some(outside) = now.set.outside.first() {
+            let (element, id) = (printable(&outside.element, 60), printable(&outside.id, 60));
+            return Ok(Some(format!(
+                "the cluster has what cannot be foreseen: {element} '{id}': {}",
+                outside.reason
+            )));
+        }
+        if let Some(difference) = difference(was, &now.current()) {
+            return Ok(Some(format!("the cluster has changed since this was planned: {difference}")));
+        }
+        let made = change.made_in(document, SOURCE).map_err(|error| error.to_string())?;
+        Ok(match look(&made)?.expected() {
+            None => Some("the cluster would not come to rest".to_owned()),
+            Some(end) => difference(expected, &end).map(|difference| {
+                format!("the cluster would not come to what was planned any more: {difference}")
+            }),
+        })
+    };
+    found().unwrap_or_else(Some)
+}
+
+/// The first resource that is not where it should be, in words.
+pub fn difference(wanted: &[ExpectedPlace], found: &[ExpectedPlace]) -> Option<String> {
+    let (wanted, found) = (nodes(wanted), nodes(found));
+    let shown = |nodes: &BTreeSet<&str>| match nodes.is_empty() {
+        true => "stopped".to_owned(),
+        false => format!("on {}", nodes.iter().map(|node| shown_name(node)).collect::<Vec<_>>().join(", ")),
+    };
+    for (resource, want) in &wanted {
+        match found.get(resource) {
+            None => return Some(format!("{} is gone", shown_name(resource))),
+            Some(is) if is != want => {
+                return Some(format!("{} is {}, not {}", shown_name(resource), shown(is), shown(want)));
+            }
+            Some(_) => {}
+        }
+    }
+    let new = found.keys().find(|resource| !wanted.contains_key(*resource));
+    new.map(|resource| format!("{} is new", shown_name(resource)))
+}
+
+/// By resource, where it runs.
+fn nodes(places: &[ExpectedPlace]) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut nodes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for place in places {
+        nodes.entry(&place.resource).or_default().extend(place.node.as_deref());
+    }
+    nodes
+}

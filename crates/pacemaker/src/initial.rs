@@ -1,0 +1,188 @@
+//! Where resources are wanted before anything is placed.
+
+use super::additions::{AdditionLog, HostScore, ScoreSource};
+use super::index::{HostIdx, ResourceIdx};
+use super::score::{AllocationScore, ScoreTable};
+use super::working_set::{Resource, ResourceForm, WorkingSet};
+
+impl WorkingSet {
+    /// Fills the table of every resource: base scores, what is not managed, constraints, the health of
+    /// hosts, stickiness, failures, and what is only wanted where constraints say so.
+    pub fn set_scores(&mut self) {
+        self.fill_scores(&mut AdditionLog::off());
+    }
+
+    /// What the tables are made of.
+    pub(super) fn initial_additions(&self) -> AdditionLog {
+        let mut log = AdditionLog::new(self.resources.len());
+        self.clone().fill_scores(&mut log);
+        log
+    }
+
+    fn fill_scores(&mut self, log: &mut AdditionLog) {
+        let table = match self.symmetric {
+            true => self.base_scores(),
+            false => ScoreTable::empty(self.hosts.len()),
+        };
+        self.resources.iter_mut().for_each(|resource| resource.scores = table.clone());
+        self.open_connections();
+        for resource in self.resource_indices() {
+            let scored = self.resource(resource).scores.iter();
+            log.note(resource, ScoreSource::Host, scored.map(|(host, score)| HostScore { host, score }));
+        }
+        for resource in self.resource_indices() {
+            self.keep(resource, log);
+        }
+        self.add_locations(log);
+        self.add_health(log);
+        for resource in self.resource_indices() {
+            self.add_own(resource, log);
+        }
+        self.noting(log, ScoreSource::Exclusive, Self::confine);
+        self.noting(log, ScoreSource::Guest, Self::keep_from_guests);
+    }
+
+    /// Changes tables, and notes all that has changed as coming from one source.
+    fn noting(&mut self, log: &mut AdditionLog, source: ScoreSource, change: fn(&mut Self)) {
+        let before: Vec<ScoreTable> = match log.is_on() {
+            true => self.resources.iter().map(|of| of.scores.clone()).collect(),
+            false => Vec::new(),
+        };
+        change(self);
+        for (resource, before) in self.resource_indices().zip(&before) {
+            log.note_change(resource, source, before, &self.resource(resource).scores);
+        }
+    }
+
+    /// Keeps what is not managed where it runs. A member that is managed in a group that is not keeps the whole group
+    /// there.
+    fn keep(&mut self, resource: ResourceIdx, log: &mut AdditionLog) {
+        let of = self.resource(resource);
+        let Some(host) = of.active.filter(|_| of.is_primitive()) else { return };
+        let group = of.group.filter(|group| !self.frozen && !self.may_manage(*group));
+        let mut kept = Vec::new();
+        match group {
+            _ if !self.may_manage(resource) => kept.push(resource),
+            Some(group) => {
+                kept.push(group);
+                kept.extend(&self.resource(group).members);
+            }
+            None => {}
+        }
+        let hosts = match of.runs_twice() {
+            _ if of.released => Vec::new(),
+            true => of.kept_on.clone(),
+            false => vec![host],
+        };
+        for host in hosts {
+            let worth = self.host(host).worth();
+            for resource in &kept {
+                let of = &mut self.resources[resource.get()];
+                // what is no longer configured is known from its hosts alone
+                let known = of.scores.get(host).filter(|_| !of.orphaned);
+                of.scores.set(host, known.unwrap_or(worth).plus(AllocationScore::INFINITY));
+                let own = if known.is_some() { AllocationScore::ZERO } else { worth };
+                log.note_one(*resource, ScoreSource::Host, host, own);
+                log.note_one(*resource, ScoreSource::Unmanaged, host, AllocationScore::INFINITY);
+            }
+        }
+    }
+
+    /// What the health of a host is worth to a resource. One that may run on hosts of any health loses nothing by it.
+    pub(super) fn health_score(&self, resource: ResourceIdx, host: HostIdx) -> AllocationScore {
+        let health = self.host(host).health;
+        match self.resource(resource).allows_unhealthy {
+            true => health.max(AllocationScore::ZERO),
+            false => health,
+        }
+    }
+
+    /// What the health of hosts is worth to each resource of the outermost level, where it is worth something.
+    pub fn health_scores(&self) -> impl Iterator<Item = (ResourceIdx, HostIdx, AllocationScore)> + '_ {
+        let hosts =
+            move || self.host_indices().filter(|host| self.host(*host).health != AllocationScore::ZERO);
+        let scores = move |resource: ResourceIdx| {
+            hosts().map(move |host| (resource, host, self.health_score(resource, host)))
+        };
+        self.top_level().flat_map(scores).filter(|(.., score)| *score != AllocationScore::ZERO)
+    }
+
+    fn add_health(&mut self, log: &mut AdditionLog) {
+        let counts = |host: &HostIdx| self.host(*host).health != AllocationScore::ZERO;
+        let hosts: Vec<HostIdx> = self.host_indices().filter(counts).collect();
+        if hosts.is_empty() {
+            return;
+        }
+        for resource in self.top_level().collect::<Vec<_>>() {
+            for host in &hosts {
+                let score = self.health_score(resource, *host);
+                if score != AllocationScore::ZERO {
+                    let scored = HostScore { host: *host, score };
+                    add_location(&mut self.resources, resource, scored, ScoreSource::Health, log);
+                }
+            }
+        }
+    }
+
+    fn add_locations(&mut self, log: &mut AdditionLog) {
+        let WorkingSet { locations, resources, .. } = self;
+        let mut first = 0;
+        for (at, location) in locations.iter().enumerate() {
+            // the scores of one constraint are one source
+            if locations[first].id != location.id {
+                first = at;
+            }
+            let scored = HostScore { host: location.host, score: location.score };
+            add_location(resources, location.resource, scored, ScoreSource::Location(first), log);
+        }
+    }
+
+    /// What a resource is worth where it runs, and never again where it failed. A clone is not wanted where one of its
+    /// instances failed.
+    fn add_own(&mut self, resource: ResourceIdx, log: &mut AdditionLog) {
+        let (symmetric, managed) = (self.symmetric, self.may_manage(resource));
+        let hosts = self.host_indices();
+        let of = &mut self.resources[resource.get()];
+        let sticky =
+            of.is_primitive() && managed && !of.runs_twice() && of.stickiness > AllocationScore::ZERO;
+        if let Some(host) = of.active.filter(|host| sticky && (symmetric || of.scores.get(*host).is_some())) {
+            of.scores.add_or_set(host, of.stickiness);
+            log.note_one(resource, ScoreSource::Stickiness, host, of.stickiness);
+        }
+        for (host, _) in of.failed_on.clone() {
+            of.scores.add_or_set(host, AllocationScore::MINUS_INFINITY);
+            log.note_one(resource, ScoreSource::Failures, host, AllocationScore::MINUS_INFINITY);
+        }
+        // that weighs more than that nobody manages it
+        let nowhere = [
+            (of.surplus && of.orphaned, ScoreSource::Orphaned),
+            (of.stops_for_good(), ScoreSource::RunsTwice),
+        ];
+        for (_, source) in nowhere.into_iter().filter(|(holds, _)| *holds) {
+            for host in hosts.clone() {
+                of.scores.add_or_set(host, AllocationScore::MINUS_INFINITY);
+                log.note_one(resource, source, host, AllocationScore::MINUS_INFINITY);
+            }
+        }
+    }
+}
+
+/// Adds a score of a resource: also of all instances of a clone, and of the first member of a group, with which the others go, or of
+/// all that need not be together.
+fn add_location(
+    resources: &mut [Resource],
+    resource: ResourceIdx,
+    scored: HostScore,
+    source: ScoreSource,
+    log: &mut AdditionLog,
+) {
+    let HostScore { host, score } = scored;
+    let of = &mut resources[resource.get()];
+    of.scores.add_or_set(host, score);
+    log.note_one(resource, source, host, score);
+    let for_all = matches!(of.form, ResourceForm::Clone { .. } | ResourceForm::Group { together: false, .. });
+    for (at, member) in of.members.clone().into_iter().enumerate() {
+        let score = if at == 0 || for_all { score } else { AllocationScore::ZERO };
+        add_location(resources, member, HostScore { host, score }, source, log);
+    }
+}

@@ -1,0 +1,52 @@
+//! Places the resources of Pacemaker clusters, exactly as Pacemaker 2.1.5 does, and saying why. A model of its own:
+//! hosts with freely named capacities, and resources with scores.
+
+#![deny(missing_docs)]
+#![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
+
+mod additions;
+mod belonging;
+pub mod capacity;
+mod choice;
+pub mod cib;
+mod clones;
+mod discovery;
+pub mod execute;
+pub mod fit;
+mod guest;
+mod hearing;
+pub mod index;
+mod initial;
+pub mod lint;
+pub mod loss;
+mod merge;
+pub mod method;
+mod number;
+pub mod optimal;
+mod paths;
+pub mod pinning;
+mod place;
+pub mod placing;
+pub mod preference;
+pub mod quantity;
+mod resource;
+pub mod score;
+mod sequence;
+mod shift;
+mod shown_order;
+pub mod transition;
+pub mod why;
+pub mod wishes;
+pub mod working_set;
+
+pub use additions::{AdditionLog, HostScore, ScoreAddition, ScorePart, ScoreSource, additions};
+pub use capacity::Capacities;
+pub use index::{AttributeIdx, HostIdx, ResourceIdx};
+pub use method::PlacementMethod;
+pub use optimal::optimal;
+pub use place::{PlacingError, place};
+pub use placing::{AllPlaced, Assignment, DecidedBy, PlacingEvent};
+pub use score::{AllocationScore, ScoreTable};
+pub use shown_order::by_shown_name;
+pub use transition::{ResourceChange, ResourceChanges, Transition, WaitReason, transition};
+pub use working_set::{Strategy, WorkingSet};

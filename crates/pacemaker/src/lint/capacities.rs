@@ -1,0 +1,78 @@
+//! Capacities that mean nothing, or not what was meant.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::super::index::AttributeIdx;
+use super::super::place::PlacingError;
+use super::super::working_set::Strategy;
+use super::{Complaint, LintedCib};
+use crate::cib::document::{children, id};
+use htools_model::shown::shown_name;
+
+/// A resource needs what no node has: where capacities count, it is stopped everywhere, and nobody says so.
+pub(super) fn unknown(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
+    let set = cib.set;
+    let name = |kind: AttributeIdx| set.attributes[kind.get()].as_str();
+    let there: HashSet<AttributeIdx> =
+        set.hosts.iter().flat_map(|host| host.capacity.iter().map(|(kind, _)| kind)).collect();
+    let known: Vec<&str> = set.attribute_indices().filter(|kind| there.contains(kind)).map(name).collect();
+    let never = match set.strategy() {
+        Strategy::Default => "it would run nowhere under another strategy than 'default'",
+        _ => "Pacemaker stops it everywhere, without a word",
+    };
+    let mut complaints = Vec::new();
+    for of in &set.resources {
+        for (kind, _) in of.utilization.iter().filter(|(kind, amount)| *amount > 0 && !there.contains(kind)) {
+            let problem = format!("it needs '{}', which no node has: {never}", shown_name(name(kind)));
+            let meant = (cib.suggest)(name(kind), &known);
+            let advice = format!("use a name that nodes have{meant}");
+            complaints.push(Complaint::of("primitive", &of.id, problem, advice));
+        }
+    }
+    Ok(complaints)
+}
+
+/// Nodes have what no resource needs, which counts for balance all the same.
+pub(super) fn unused(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
+    let set = cib.set;
+    let amounts = set.resources.iter().flat_map(|of| of.utilization.iter());
+    let used: HashSet<AttributeIdx> =
+        amounts.filter(|(_, amount)| *amount != 0).map(|(kind, _)| kind).collect();
+    let names: BTreeSet<&str> = set
+        .attribute_indices()
+        .filter(|kind| !used.contains(kind))
+        .map(|kind| set.attributes[kind.get()].as_str())
+        .collect();
+    if set.strategy() != Strategy::Balanced {
+        return Ok(Vec::new());
+    }
+    let complaint = |name: &str| {
+        let problem = format!(
+            "nodes have '{}', which no resource needs, and 'balanced' counts it: who has more of it looks emptier",
+            shown_name(name)
+        );
+        Complaint::of("nodes", "", problem, "take it away, or say what resources need of it".to_owned())
+    };
+    Ok(names.into_iter().map(complaint).collect())
+}
+
+/// An amount that is no whole number counts as the digits at its beginning, or as 0.
+pub(super) fn not_a_number(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
+    let pairs = cib.elements("utilization").flat_map(|set| children(set, "nvpair"));
+    let complaint = |pair: roxmltree::Node<'_, '_>| {
+        let value = pair.attribute("value").unwrap_or_default();
+        if value.trim().parse::<i32>().is_ok() || pair.has_attribute("id-ref") {
+            return None;
+        }
+        let owner = pair.ancestors().skip(2).find(|node| !id(*node).is_empty());
+        let problem = format!(
+            "'{}' of {} is '{}', no whole number: it counts as {}",
+            shown_name(pair.attribute("name").unwrap_or_default()),
+            owner.map(|owner| shown_name(id(owner))).unwrap_or_default(),
+            shown_name(value),
+            super::super::cib::amount(value)
+        );
+        Some(Complaint::about(pair, problem, "write a whole number, in a smaller unit if need be".to_owned()))
+    };
+    Ok(pairs.filter_map(complaint).collect())
+}

@@ -1,0 +1,85 @@
+//! The steps of a transition.
+
+use super::super::index::{HostIdx, ResourceIdx};
+use htools_model::words;
+
+words!(
+    /// What an action does, in Pacemaker's words.
+    pub ActionTask, "action of a transition" {
+        /// Takes a lost host down by force.
+        Fence = "stonith",
+        /// Gives a host access to what the cluster shares.
+        Unfence = "on",
+        /// Stops a resource; of a group: its members begin to stop.
+        Stop = "stop",
+        /// All members of a group are stopped.
+        Stopped = "stopped",
+        /// All that leaves a host has left it.
+        LoadStopped = "load_stopped",
+        /// Sends a running resource to another host.
+        MigrateTo = "migrate_to",
+        /// Receives it there.
+        MigrateFrom = "migrate_from",
+        /// Has a resource read its parameters again.
+        Reload = "reload-agent",
+        /// Starts a resource; of a group: its members begin to start.
+        Start = "start",
+        /// All members of a group are started.
+        Running = "running",
+        /// Enough of several resources are started for what comes after them.
+        EnoughStarted = "one-or-more",
+        /// Lets a host leave the cluster.
+        Shutdown = "do_shutdown",
+    }
+);
+
+/// A step of a transition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TransitionAction {
+    /// What it does.
+    pub task: ActionTask,
+    /// With which resource.
+    pub resource: Option<ResourceIdx>,
+    /// On which host it is carried out. What is done with groups is done on none.
+    pub host: Option<HostIdx>,
+    /// The other host of a migration.
+    pub peer: Option<HostIdx>,
+    /// Whether it only marks a point in the order, and nothing is sent anywhere.
+    pub pseudo: bool,
+    /// Of which choice it is the mark.
+    pub choice: Option<ChoiceMark>,
+}
+
+/// A point at which enough of several resources are started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChoiceMark {
+    /// The choice, by its position in [`WorkingSet::choices`](crate::WorkingSet::choices).
+    pub at: usize,
+    /// How many of the steps before it have to be done: none if enough run already.
+    pub enough: usize,
+}
+
+impl TransitionAction {
+    /// What is done to a host.
+    pub(super) fn to_host(task: ActionTask, host: HostIdx) -> TransitionAction {
+        let pseudo = task == ActionTask::LoadStopped;
+        TransitionAction { task, resource: None, host: Some(host), peer: None, pseudo, choice: None }
+    }
+
+    /// What is done with a primitive.
+    pub(super) fn with(task: ActionTask, resource: ResourceIdx, host: HostIdx) -> TransitionAction {
+        let (resource, host) = (Some(resource), Some(host));
+        TransitionAction { task, resource, host, peer: None, pseudo: false, choice: None }
+    }
+
+    /// A point in what is done with a group.
+    pub(super) fn mark(task: ActionTask, group: ResourceIdx) -> TransitionAction {
+        TransitionAction { task, resource: Some(group), host: None, peer: None, pseudo: true, choice: None }
+    }
+
+    /// The point at which enough of several resources are started.
+    pub(super) fn enough(choice: ChoiceMark) -> TransitionAction {
+        let task = ActionTask::EnoughStarted;
+        TransitionAction { task, resource: None, host: None, peer: None, pseudo: true, choice: Some(choice) }
+    }
+}

@@ -1,0 +1,98 @@
+//! The actions and edges of a transition while it is made.
+
+use std::collections::HashMap;
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::action::{ActionTask, TransitionAction};
+use super::wait::WaitReason;
+use htools_plan::graph::{Edge, StepIdx, Strength};
+
+/// Actions in the order in which they were thought of, and edges between them.
+#[derive(Debug, Default)]
+pub(super) struct Actions {
+    pub(super) all: Vec<TransitionAction>,
+    pub(super) edges: Vec<Edge<WaitReason>>,
+    /// Edges that Pacemaker leaves out, as they would close a circle.
+    pub(super) dropped: Vec<Edge<WaitReason>>,
+    /// The stops of a resource on other hosts, beside its first one.
+    beside: HashMap<StepIdx, Vec<StepIdx>>,
+    with: HashMap<(ActionTask, ResourceIdx), StepIdx>,
+    to: HashMap<(ActionTask, HostIdx), StepIdx>,
+}
+
+impl Actions {
+    pub(super) fn add(&mut self, action: TransitionAction) -> StepIdx {
+        let step = StepIdx::new(self.all.len());
+        match (action.resource, action.host) {
+            (Some(resource), _) => self.with.insert((action.task, resource), step),
+            (None, Some(host)) => self.to.insert((action.task, host), step),
+            (None, None) => None,
+        };
+        self.all.push(action);
+        step
+    }
+
+    /// Adds the stop of a resource on another host beside its first one.
+    pub(super) fn add_beside(&mut self, first: StepIdx, action: TransitionAction) -> StepIdx {
+        let step = StepIdx::new(self.all.len());
+        self.beside.entry(first).or_default().push(step);
+        self.all.push(action);
+        step
+    }
+
+    /// An action and those beside it.
+    fn with_beside(&self, step: StepIdx) -> Vec<StepIdx> {
+        std::iter::once(step).chain(self.beside.get(&step).into_iter().flatten().copied()).collect()
+    }
+
+    /// The stop of a resource on a host.
+    pub(super) fn stop_on(&self, resource: ResourceIdx, host: HostIdx) -> Option<StepIdx> {
+        let stops = self.with_beside(self.with(ActionTask::Stop, resource)?);
+        stops.into_iter().find(|step| self.all[step.get()].host == Some(host))
+    }
+
+    /// What is done with a resource, if it is done.
+    pub(super) fn with(&self, task: ActionTask, resource: ResourceIdx) -> Option<StepIdx> {
+        self.with.get(&(task, resource)).copied()
+    }
+
+    /// The first of some things that is done with a resource.
+    pub(super) fn first_with(&self, tasks: &[ActionTask], resource: ResourceIdx) -> Option<StepIdx> {
+        tasks.iter().find_map(|task| self.with(*task, resource))
+    }
+
+    /// What is done to a host, if it is done.
+    pub(super) fn to(&self, task: ActionTask, host: HostIdx) -> Option<StepIdx> {
+        self.to.get(&(task, host)).copied()
+    }
+
+    /// Lets an action wait for another one, if both are there. Of a resource that is stopped on several hosts, all stops wait, and
+    /// all are waited for.
+    pub(super) fn edge(
+        &mut self,
+        before: impl Into<Option<StepIdx>>,
+        after: impl Into<Option<StepIdx>>,
+        strength: Strength,
+        why: WaitReason,
+    ) {
+        let (Some(before), Some(after)) = (before.into(), after.into()) else { return };
+        for before in self.with_beside(before) {
+            for after in self.with_beside(after) {
+                self.edge_alone(before, after, strength, why);
+            }
+        }
+    }
+
+    /// The same for these two alone.
+    pub(super) fn edge_alone(
+        &mut self,
+        before: impl Into<Option<StepIdx>>,
+        after: impl Into<Option<StepIdx>>,
+        strength: Strength,
+        why: WaitReason,
+    ) {
+        if let (Some(before), Some(after)) = (before.into(), after.into()) {
+            self.edges.push(Edge { before, after, strength, why });
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What waits for some of several resources.
+
+use super::super::index::ResourceIdx;
+use super::super::working_set::{ChoiceOrder, WorkingSet};
+use super::action::{ActionTask, ChoiceMark, TransitionAction};
+use super::actions::Actions;
+use super::change::ResourceChange;
+use super::wait::WaitReason;
+use htools_plan::graph::{StepIdx, Strength};
+
+/// Adds the marks behind which enough of several resources are started, where some of them are started yet.
+pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Actions) {
+    for (at, choice) in set.choices.iter().enumerate() {
+        let start = |resource: &ResourceIdx| actions.with(ActionTask::Start, *resource);
+        // of a clone, or a group, its beginning counts
+        let started: Vec<StepIdx> = choice.firsts.iter().filter_map(start).collect();
+        let runs = |part: ResourceIdx| changes[part.get()].runs_on().is_some();
+        let stays = |first: &&ResourceIdx| start(first).is_none() && ChoiceOrder::counts(set, **first, runs);
+        let running = choice.firsts.iter().filter(stays).count();
+        if started.is_empty() || running + started.len() < choice.enough {
+            continue;
+        }
+        let enough = choice.enough.saturating_sub(running);
+        let mark = actions.add(TransitionAction::enough(ChoiceMark { at, enough }));
+        let strength = if enough > 0 { Strength::Must } else { Strength::Should };
+        let why = WaitReason::Choice(at);
+        started.into_iter().for_each(|start| actions.edge(start, mark, strength, why));
+        for then in &choice.thens {
+            actions.edge(mark, actions.with(ActionTask::Start, *then), Strength::Must, why);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Steps that wait for each other in a circle: Pacemaker never gets to them, nor to those behind them.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use super::super::index::ResourceIdx;
+use super::super::working_set::WorkingSet;
+use super::actions::Actions;
+use super::change::ResourceChange;
+use super::wait::WaitReason;
+use super::{ResourceChanges, choices, constraints, own};
+use htools_plan::graph::{Edge, StepIdx};
+
+/// Resources that wait for each other in a circle.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WaitCircle {
+    /// The resources, by position; those among them that are made of others stand for the marks before and behind these.
+    pub resources: BTreeSet<ResourceIdx>,
+    /// Why they wait.
+    pub reasons: BTreeSet<WaitReason>,
+}
+
+impl WaitCircle {
+    fn of(actions: &Actions, circle: &[Edge<WaitReason>]) -> WaitCircle {
+        let resource = |edge: &Edge<WaitReason>| actions.all[edge.after.get()].resource;
+        let is_said = |why: &WaitReason| !matches!(why, WaitReason::Change(_));
+        WaitCircle {
+            resources: circle.iter().filter_map(resource).collect(),
+            reasons: circle.iter().map(|edge| edge.why).filter(is_said).collect(),
+        }
+    }
+}
+
+/// One circle of each knot of steps that all wait for each other, the shortest through the first of them.
+pub(super) fn circles(actions: &Actions) -> Vec<WaitCircle> {
+    let knots = Knots::of(actions);
+    let (mut circles, mut told) = (BTreeSet::new(), BTreeSet::new());
+    for step in (0..actions.all.len()).map(StepIdx::new) {
+        if told.contains(&knots.knot[step.get()]) {
+            continue;
+        }
+        if let Some(circle) = knots.shortest(step) {
+            told.insert(knots.knot[step.get()]);
+            circles.insert(WaitCircle::of(actions, &circle));
+        }
+    }
+    circles.into_iter().collect()
+}
+
+/// The circles in which resources would wait for each other if all of them were started at once, or all stopped.
+pub(crate) fn latent(set: &WorkingSet) -> Vec<WaitCircle> {
+    let Some(host) = set.host_indices().next() else { return Vec::new() };
+    let changes = [ResourceChange::Start(host), ResourceChange::Stop(host)];
+    let all = changes.into_iter().flat_map(|change| circles(&all_at_once(set, change)));
+    // the same circle backwards is no other one
+    let mut seen = BTreeSet::new();
+    all.filter(|circle| seen.insert(circle.reasons.clone())).collect()
+}
+
+/// Actions if every primitive changes in the same way.
+fn all_at_once(set: &WorkingSet, change: ResourceChange) -> Actions {
+    let of = |resource| match set.resource(resource).is_primitive() {
+        true => change,
+        false => ResourceChange::Idle,
+    };
+    let by_resource: Vec<ResourceChange> = set.resource_indices().map(of).collect();
+    let causes = vec![None; by_resource.len()];
+    let by_place = by_resource.clone();
+    let changes = ResourceChanges { by_resource, by_place, causes, unfenced: Vec::new() };
+    let mut actions = Actions::default();
+    own::add(set, &changes, &mut actions);
+    constraints::add(set, &changes, &mut actions);
+    choices::add(set, &changes.by_resource, &mut actions);
+    actions
+}
+
+/// The steps that each step waits for, and the groups of steps that wait for each other.
+struct Knots<'a> {
+    /// By step, the edges to what it waits for.
+    before: Vec<Vec<&'a Edge<WaitReason>>>,
+    /// By step, the number of those with which it is in circles; its own if there are none.
+    knot: Vec<usize>,
+}
+
+impl Knots<'_> {
+    fn of(actions: &Actions) -> Knots<'_> {
+        let mut before = vec![Vec::new(); actions.all.len()];
+        for edge in &actions.edges {
+            before[edge.after.get()].push(edge);
+        }
+        let steps_before =
+            |edges: &Vec<&Edge<WaitReason>>| edges.iter().map(|edge| edge.before.get()).collect();
+        let knot = knots(&before.iter().map(steps_before).collect::<Vec<_>>());
+        Knots { before, knot }
+    }
+
+    /// The shortest circle through a step, if there is one.
+    fn shortest(&self, step: StepIdx) -> Option<Vec<Edge<WaitReason>>> {
+        let knot = self.knot[step.get()];
+        let mut reached: HashMap<StepIdx, &Edge<WaitReason>> = HashMap::new();
+        let mut left = VecDeque::from([step]);
+        while let Some(next) = left.pop_front() {
+            for edge in self.before[next.get()].iter().filter(|edge| self.knot[edge.before.get()] == knot) {
+                if let Entry::Vacant(new) = reached.entry(edge.before) {
+                    new.insert(edge);
+                    left.push_back(edge.before);
+                }
+            }
+            if let Some(last) = reached.get(&step) {
+                let way = std::iter::successors(Some(*last), |edge| {
+                    Some(edge.after).filter(|after| *after != step).map(|after| reached[&after])
+                });
+                return Some(way.copied().collect());
+            }
+        }
+        None
+    }
+}
+
+/// By what each of some is behind: for each one, the number of those with which it is in circles; its own if there
+/// are none.
+pub(crate) fn knots(before: &[Vec<usize>]) -> Vec<usize> {
+    let mut following = vec![Vec::new(); before.len()];
+    for (after, of) in before.iter().enumerate() {
+        of.iter().for_each(|one| following[*one].push(after));
+    }
+    // who is reached both ways from the last one of a walk that is left is in circles with it
+    let ends = walked(&following);
+    let mut knot = vec![usize::MAX; before.len()];
+    for start in ends.into_iter().rev() {
+        let mut left = vec![start];
+        while let Some(one) = left.pop() {
+            if knot[one] == usize::MAX {
+                knot[one] = start;
+                left.extend(&before[one]);
+            }
+        }
+    }
+    knot
+}
+
+/// All steps in the order in which walks along what follows end with them.
+fn walked(following: &[Vec<usize>]) -> Vec<usize> {
+    let mut seen = vec![false; following.len()];
+    let mut ends = Vec::with_capacity(following.len());
+    for start in 0..following.len() {
+        let mut way = vec![(start, 0)];
+        while let Some((step, next)) = way.pop() {
+            if next == 0 && std::mem::replace(&mut seen[step], true) {
+                continue;
+            }
+            match following[step].get(next) {
+                Some(after) => way.extend([(step, next + 1), (*after, 0)]),
+                None => ends.push(step),
+            }
+        }
+    }
+    ends
+}

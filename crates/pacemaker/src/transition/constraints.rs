@@ -1,0 +1,296 @@
+//! What waits for what by orders, groups, colocations and fencing.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::score::AllocationScore;
+use super::super::working_set::{OrderStrength, Requirement, ResourceForm, StartOrder, WorkingSet};
+use super::ResourceChanges;
+use super::action::ActionTask;
+use super::action::ActionTask::{
+    Fence, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped, Unfence,
+};
+use super::actions::Actions;
+use super::wait::WaitReason;
+use htools_plan::graph::{StepIdx, Strength};
+
+/// Adds the edges of all constraints.
+pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
+    let mut constraints = Constraints { set, changes, actions };
+    // of several orders of the same two resources, the first counts, and the first that says something about stops
+    let (mut started, mut stopped) = (HashSet::new(), HashSet::new());
+    for (at, order) in set.orders.iter().enumerate().filter(|(_, order)| is_followed(set, order)) {
+        let pair = (order.first, order.then);
+        let (starts, stops) = (started.insert(pair), order.symmetrical && stopped.insert(pair));
+        for pair in std::iter::once(pair).chain(constraints.by_instance(order)) {
+            if starts {
+                constraints.starts(pair, strength(order.strength), WaitReason::Order(at));
+            }
+            if stops {
+                constraints.stops(pair, strength(order.strength), WaitReason::Order(at));
+            }
+        }
+    }
+    for (at, choice) in set.choices.iter().enumerate() {
+        for pair in choice.stops.iter().filter(|pair| stopped.insert(**pair)) {
+            constraints.stops(*pair, strength(choice.strength), WaitReason::Choice(at));
+        }
+    }
+    set.groups().for_each(|group| constraints.group(group));
+    set.clones().for_each(|clone| constraints.clone_instances(clone));
+    constraints.apart();
+    constraints.fencing();
+    constraints.unfencing();
+}
+
+/// A group that is not managed is never begun nor done, even if its members are started and stopped.
+fn is_followed(set: &WorkingSet, order: &StartOrder) -> bool {
+    [order.first, order.then].map(|of| set.resource(of)).iter().all(|of| of.is_primitive() || of.managed)
+}
+
+/// What happens to the later action if the earlier one fails.
+fn strength(order: OrderStrength) -> Strength {
+    match order {
+        OrderStrength::Mandatory => Strength::Must,
+        OrderStrength::Optional | OrderStrength::Serialize => Strength::Should,
+    }
+}
+
+struct Constraints<'a> {
+    set: &'a WorkingSet,
+    changes: &'a ResourceChanges,
+    actions: &'a mut Actions,
+}
+
+impl Constraints<'_> {
+    fn migrates(&self, resource: ResourceIdx) -> bool {
+        self.changes.get(resource).migrates()
+    }
+
+    /// The one that is started later waits. Where a resource arrives by a live migration, the others wait for the end
+    /// of that, not for the end of its stop on the old host.
+    fn starts(&mut self, (first, then): (ResourceIdx, ResourceIdx), strength: Strength, why: WaitReason) {
+        let both_start = [first, then].iter().all(|one| self.actions.with(Start, *one).is_some());
+        if both_start && strength == Strength::Must {
+            self.look_for(first, self.actions.with(Stop, then));
+        }
+        let started = self.end(Running, Start, first, then);
+        let start = self.actions.with(Start, then);
+        match (self.migrates(first), self.actions.first_with(&[MigrateTo, MigrateFrom], then)) {
+            (true, Some(sent)) => {
+                self.actions.edge(self.actions.with(MigrateFrom, first), sent, strength, why);
+                // who waits for the later one waits for all of the earlier one
+                self.actions.edge(started, start, strength, why);
+            }
+            (false, Some(sent)) => self.actions.edge(started, sent, strength, why),
+            (_, None) => self.actions.edge(started, start, strength, why),
+        }
+    }
+
+    /// The one that is started later is stopped earlier.
+    fn stops(&mut self, (first, then): (ResourceIdx, ResourceIdx), strength: Strength, why: WaitReason) {
+        self.look_for(then, self.actions.with(Stop, first));
+        let stopped = self.end(Stopped, Stop, then, first);
+        let stop = match self.migrates(then) {
+            false => self.actions.first_with(&[MigrateTo, MigrateFrom, Stop], first),
+            true if strength == Strength::Must => self.actions.with(Stop, first),
+            true => None,
+        };
+        self.actions.edge(stopped, stop, strength, why);
+    }
+
+    /// Lets a step wait until a primitive is looked for on all hosts, on some after they are unfenced: so before what is ordered with
+    /// it is stopped. Of the instances of a clone, each is looked for where it comes.
+    fn look_for(&mut self, sought: ResourceIdx, step: Option<StepIdx>) {
+        let of = self.set.resource(sought);
+        let comes_to = self.changes.get(sought).comes_to();
+        for host in of.unsure_on.iter().filter(|host| of.instance_of.is_none() || comes_to == Some(**host)) {
+            let unfence = self.actions.to(Unfence, *host);
+            self.actions.edge(unfence, step, Strength::Must, WaitReason::Unfencing(*host));
+        }
+    }
+
+    /// The end of what is done with a resource: of a group, the mark behind its members. No member waits for that.
+    fn end(
+        &self,
+        mark: ActionTask,
+        own: ActionTask,
+        resource: ResourceIdx,
+        waiting: ResourceIdx,
+    ) -> Option<StepIdx> {
+        if self.set.resource(resource).is_primitive() {
+            return self.actions.with(own, resource);
+        }
+        let is_member = self.set.resource(waiting).group == Some(resource);
+        self.actions.with(mark, resource).filter(|_| !is_member)
+    }
+
+    /// The members of a group, between its marks, one after the other.
+    fn group(&mut self, group: ResourceIdx) {
+        let members = &self.set.resource(group).members;
+        let why = WaitReason::Group(group);
+        for member in members {
+            self.look_for(*member, self.actions.with(Stopped, group));
+            for (task, end) in [(Start, Running), (Stop, Stopped)] {
+                let own = self.actions.with(task, *member);
+                self.actions.edge(self.actions.with(task, group), own, Strength::Must, why);
+                self.actions.edge(own, self.actions.with(end, group), Strength::Must, why);
+            }
+        }
+        let members = self.set.in_order(group);
+        for pair in members.windows(2) {
+            self.starts((pair[0], pair[1]), Strength::Must, why);
+            self.stops((pair[0], pair[1]), Strength::Must, why);
+        }
+        // members that do not run do not part the others
+        for pair in self.acting(members, Stop).windows(2).filter(|pair| pair[0].0 + 1 < pair[1].0) {
+            let mut between = members[pair[0].0 + 1..pair[1].0].iter();
+            if !self.migrates(pair[1].1) && between.all(|member| self.set.resource(*member).active.is_none())
+            {
+                self.stops((pair[0].1, pair[1].1), Strength::Must, why);
+            }
+        }
+    }
+
+    /// Those with which something is done that had not begun yet, and their positions.
+    fn acting(&self, resources: &[ResourceIdx], task: ActionTask) -> Vec<(usize, ResourceIdx)> {
+        let all = resources.iter().copied().enumerate();
+        let goes_on = |resource: ResourceIdx| self.changes.get(resource).goes_on(self.set.resource(resource));
+        all.filter(|(_, resource)| self.actions.with(task, *resource).is_some() && !goes_on(*resource))
+            .collect()
+    }
+
+    /// The instances of a clone, between its marks.
+    fn clone_instances(&mut self, clone: ResourceIdx) {
+        let why = WaitReason::Clone(clone);
+        for instance in &self.set.resource(clone).members {
+            self.look_for(*instance, self.actions.with(Stopped, clone));
+            for (task, mark) in [(Start, Running), (Stop, Stopped)] {
+                let own = self.actions.with(task, *instance);
+                self.actions.edge(self.actions.with(task, clone), own, Strength::Must, why);
+                let end = self.end(mark, task, *instance, clone);
+                self.actions.edge(end, self.actions.with(mark, clone), Strength::Must, why);
+            }
+        }
+        if matches!(self.set.resource(clone).form, ResourceForm::Clone { ordered: true, .. }) {
+            self.one_by_one(clone);
+        }
+    }
+
+    /// The instances of a clone start in order, and stop in the opposite order. Primitives that do neither do not part the
+    /// others, of which then only those starts and stops count that their own places ask for.
+    fn one_by_one(&mut self, clone: ResourceIdx) {
+        let why = WaitReason::Clone(clone);
+        let instances = &self.set.resource(clone).members;
+        for pair in instances.windows(2) {
+            self.starts((pair[0], pair[1]), Strength::Should, why);
+            self.stops((pair[0], pair[1]), Strength::Should, why);
+        }
+        if instances.iter().any(|instance| !self.set.resource(*instance).is_primitive()) {
+            return;
+        }
+        for task in [Start, Stop] {
+            let mut acting = self.acting(instances, task);
+            acting.retain(|(_, instance)| {
+                let by_place = self.changes.by_place[instance.get()];
+                if task == Start { by_place.starts_on() } else { by_place.stops_on() }.is_some()
+            });
+            if task == Stop {
+                acting.reverse();
+            }
+            for pair in acting.windows(2).filter(|pair| pair[0].0.abs_diff(pair[1].0) > 1) {
+                let (before, after) =
+                    (self.actions.with(task, pair[0].1), self.actions.with(task, pair[1].1));
+                self.actions.edge(before, after, Strength::Should, why);
+            }
+        }
+    }
+
+    /// The pairs of instances for which the order of two clones holds, too, if the later one interleaves: each waits for those
+    /// that are, or come, or go, where it is, or comes, or goes.
+    fn by_instance(&self, order: &StartOrder) -> Vec<(ResourceIdx, ResourceIdx)> {
+        let (first, then) = (self.set.resource(order.first), self.set.resource(order.then));
+        if !first.is_clone() || !matches!(then.form, ResourceForm::Clone { interleave: true, .. }) {
+            return Vec::new();
+        }
+        let mut there: HashMap<HostIdx, Vec<ResourceIdx>> = HashMap::new();
+        for other in &then.members {
+            self.hosts(*other).into_iter().for_each(|host| there.entry(host).or_default().push(*other));
+        }
+        let meet = |one: &ResourceIdx| -> BTreeSet<(ResourceIdx, ResourceIdx)> {
+            let others = self.hosts(*one).into_iter().filter_map(|host| there.get(&host)).flatten();
+            others.map(|other| (*one, *other)).collect()
+        };
+        first.members.iter().flat_map(meet).collect()
+    }
+
+    /// Where parts of an instance run in the end, or stop.
+    fn hosts(&self, instance: ResourceIdx) -> BTreeSet<HostIdx> {
+        let parts = self.set.primitives(&instance);
+        let changes = parts.iter().map(|part| self.changes.get(*part));
+        changes.flat_map(|change| [change.runs_on(), change.stops_on()]).flatten().collect()
+    }
+
+    /// Who must not be where another one is starts there when that one is gone. Groups and clones have no host to compare.
+    fn apart(&mut self) {
+        for (at, colocation) in self.set.colocations.iter().enumerate() {
+            if colocation.score != AllocationScore::MINUS_INFINITY {
+                continue;
+            }
+            let (one, other) = (colocation.dependent, colocation.primary);
+            for (leaves, comes) in [(one, other), (other, one)] {
+                let is_whole = |resource| !self.set.resource(resource).is_primitive();
+                let to = self.changes.get(comes).starts_on();
+                let meets = to.and_then(|host| self.actions.stop_on(leaves, host));
+                let start = self.actions.with(Start, comes);
+                self.actions.edge_alone(meets, start, Strength::Must, WaitReason::Colocation(at));
+                if is_whole(leaves) || is_whole(comes) {
+                    let stopped = self.end(Stopped, Stop, leaves, comes);
+                    self.actions.edge(stopped, start, Strength::Must, WaitReason::Colocation(at));
+                }
+            }
+        }
+    }
+
+    /// What requires an unfenced host is stopped before it is unfenced, and started after that. A live migration waits only where
+    /// it is not known whether it runs.
+    fn unfencing(&mut self) {
+        for host in self.set.host_indices() {
+            let Some(unfence) = self.actions.to(Unfence, host) else { continue };
+            let why = WaitReason::Unfencing(host);
+            for resource in self.set.resource_indices().filter(|one| self.set.needs_unfenced_host(*one)) {
+                let start = self.actions.with(Start, resource);
+                // it is looked for there before it is started anywhere
+                let is_unsure = self.set.resource(resource).unsure_on.contains(&host);
+                let waits = |start: &StepIdx| is_unsure || self.actions.all[start.get()].host == Some(host);
+                self.actions.edge(unfence, start.filter(waits), Strength::Must, why);
+                let sent = self.actions.first_with(&[MigrateTo, MigrateFrom], resource);
+                self.actions.edge(unfence, sent.filter(|_| is_unsure), Strength::Must, why);
+                if !self.set.resource(resource).fences() {
+                    let stop = self.actions.stop_on(resource, host);
+                    self.actions.edge_alone(stop, unfence, Strength::Must, why);
+                }
+            }
+        }
+    }
+
+    /// While a host may still run anything, nothing is started or migrated that requires fencing, nor what it may run for all that is
+    /// known; and the coordinator stays.
+    fn fencing(&mut self) {
+        for host in self.set.host_indices() {
+            let Some(fence) = self.actions.to(Fence, host) else { continue };
+            let why = WaitReason::Fencing(host);
+            let waits = |resource: &ResourceIdx| {
+                let of = self.set.resource(*resource);
+                let requires = self.set.requirement(*resource) >= Requirement::Fencing;
+                of.is_primitive() && (requires || of.unsure_on.contains(&host))
+            };
+            for resource in self.set.resource_indices().filter(waits) {
+                let start = self.actions.first_with(&[MigrateTo, MigrateFrom, Start], resource);
+                self.actions.edge(fence, start, Strength::Must, why);
+            }
+            let shutdown = self.set.coordinator.and_then(|host| self.actions.to(Shutdown, host));
+            self.actions.edge(fence, shutdown, Strength::Must, why);
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! What the change of one resource does to others, until nothing changes any more. Every turn takes something
+//! away from a resource (its peace, its live migration, its start), so that there is an end.
+
+mod instances;
+mod partial;
+mod unfencing;
+
+pub(crate) use self::partial::only_stops;
+use self::unfencing::unfenced_hosts;
+
+use std::collections::HashSet;
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::placing::AllPlaced;
+use super::super::score::AllocationScore;
+use super::super::working_set::{OrderStrength, Revision, RunCondition, WorkingSet};
+use super::ResourceChanges;
+use super::change::ResourceChange;
+use super::wait::WaitReason;
+
+/// That resources need others, which are started before them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Need {
+    pub(crate) first: ResourceIdx,
+    pub(crate) then: ResourceIdx,
+    pub(crate) symmetrical: bool,
+    pub(crate) why: WaitReason,
+}
+
+/// What becomes of every resource in the end, and what made that another thing than its own place says.
+pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
+    let unfenced = unfenced_hosts(set, placed);
+    let by_place = set.resource_indices().map(|resource| ResourceChange::of(set, placed, resource));
+    let by_place: Vec<ResourceChange> = by_place.collect();
+    let own_and_allowed = |resource: ResourceIdx| {
+        let own = by_place[resource.get()];
+        let allowed = own.allowed(set, resource);
+        let change = allowed.with_unfenced(set, &unfenced, resource);
+        let unfencing = change.stops_on().filter(|_| change != allowed).map(WaitReason::Unfencing);
+        (change, unfencing.or((own != allowed).then_some(WaitReason::Quorum)))
+    };
+    let (changes, causes) = set.resource_indices().map(own_and_allowed).unzip();
+    let count = set.resources.len();
+    let mut induced = InducedChanges {
+        set,
+        placed,
+        by_place,
+        changes,
+        causes,
+        held: vec![false; count],
+        unheard: vec![false; count],
+        unmatched: Vec::new(),
+        waits: vec![false; count],
+        awaited: vec![false; count],
+        again: true,
+    };
+    // a guest node is fenced by a restart of its machine, which does not migrate away with what runs there
+    for (host, parts) in set.guests().filter(|(host, _)| set.host(*host).state.unclean) {
+        let is_used = set.resources.iter().any(|of| of.active_hosts().any(|on| on == host));
+        let machine = &mut induced.changes[parts.machine.get()];
+        *machine = match *machine {
+            ResourceChange::Stay(host) => ResourceChange::Restart(host),
+            ResourceChange::Migrate { from, to } if is_used => ResourceChange::Move { from, to },
+            other => other,
+        };
+    }
+    let awaited = set.orders.iter().map(|order| order.first);
+    let awaited = awaited.chain(set.choices.iter().flat_map(|choice| choice.firsts.iter().copied()));
+    awaited.for_each(|first| induced.awaited[first.get()] = true);
+    let (mut needs, stops) = (needs(set), only_stops(set));
+    needs.extend(in_machines(set, placed));
+    induced.unmatched = instances::unmatched(set, placed, &needs);
+    while std::mem::take(&mut induced.again) {
+        needs.iter().for_each(|need| induced.follow_need(need));
+        set.choices.iter().enumerate().for_each(|(at, choice)| induced.follow_choice(at, choice));
+        stops.iter().for_each(|stop| induced.follow_stop(stop));
+        induced.follow_colocations();
+        induced.hold();
+    }
+    induced.hold_groups();
+    induced.leave_unmanaged();
+    induced.reload();
+    let InducedChanges { changes, by_place, causes, .. } = induced;
+    ResourceChanges { by_resource: changes, by_place, causes, unfenced }
+}
+
+/// All mandatory orders, those in groups too. Of several orders of the same two resources, the first counts.
+pub(crate) fn needs(set: &WorkingSet) -> Vec<Need> {
+    let mut seen = HashSet::new();
+    let mut needs = Vec::new();
+    for (at, order) in set.orders.iter().enumerate() {
+        let (first, then, symmetrical) = (order.first, order.then, order.symmetrical);
+        if seen.insert((first, then)) && order.strength == OrderStrength::Mandatory {
+            needs.push(Need { first, then, symmetrical, why: WaitReason::Order(at) });
+        }
+    }
+    for group in set.groups() {
+        for pair in set.in_order(group).windows(2) {
+            let why = WaitReason::Group(group);
+            needs.push(Need { first: pair[0], then: pair[1], symmetrical: true, why });
+        }
+    }
+    needs
+}
+
+/// What runs in a machine of the cluster needs the machine.
+fn in_machines(set: &WorkingSet, placed: &AllPlaced) -> Vec<Need> {
+    let mut needs = Vec::new();
+    for (host, parts) in set.guests() {
+        let there = set.resource_indices().filter(|resource| placed.host(*resource) == Some(host));
+        needs.extend(there.map(|then| Need {
+            first: parts.machine,
+            then,
+            symmetrical: true,
+            why: WaitReason::Machine(parts.machine),
+        }));
+    }
+    needs
+}
+
+/// The changes, on their way to what nothing changes any more.
+struct InducedChanges<'a> {
+    set: &'a WorkingSet,
+    placed: &'a AllPlaced,
+    by_place: Vec<ResourceChange>,
+    changes: Vec<ResourceChange>,
+    causes: Vec<Option<WaitReason>>,
+    /// By resource, whether it should be stopped and cannot be, or is behind such a one.
+    held: Vec<bool>,
+    /// By resource, whether it restarts only because its group does, as the first of it.
+    unheard: Vec<bool>,
+    /// By resource, whether its host has no instance of a clone that it needs, and with which it interleaves.
+    unmatched: Vec<bool>,
+    /// By group, whether it starts behind others that start.
+    waits: Vec<bool>,
+    /// By resource, whether an order puts it before another one.
+    awaited: Vec<bool>,
+    again: bool,
+}
+
+impl InducedChanges<'_> {
+    fn of(&self, resource: ResourceIdx) -> ResourceChange {
+        self.changes[resource.get()]
+    }
+
+    /// Another change for a resource, if it is another one.
+    fn set(&mut self, resource: ResourceIdx, change: ResourceChange, why: WaitReason) {
+        if self.changes[resource.get()] != change {
+            self.changes[resource.get()] = change;
+            self.causes[resource.get()] = Some(why);
+            self.again = true;
+        }
+    }
+
+    fn follow_need(&mut self, need: &Need) {
+        let set = self.set;
+        if set.resource(need.then).is_group() && !self.waits[need.then.get()] {
+            self.waits[need.then.get()] =
+                set.primitives(&need.first).iter().any(|first| self.of(*first).comes_up());
+            self.again |= self.waits[need.then.get()];
+        }
+        for member in set.primitives(&need.then).iter() {
+            // what holds one holds those behind it, through members that are not managed
+            if matches!(need.why, WaitReason::Group(_))
+                && self.held[need.first.get()]
+                && !set.is_managed(*member)
+            {
+                self.again |= !std::mem::replace(&mut self.held[member.get()], true);
+                continue;
+            }
+            self.wait_for_blocked(need, *member);
+            let change = self.needing(need, *member);
+            let is_restart = self.of(*member) != change && matches!(change, ResourceChange::Restart(_));
+            if is_restart && set.member(need.then, false) == Some(*member) {
+                self.unheard[member.get()] = set.resource(need.then).is_group();
+            }
+            self.set(*member, change, need.why);
+        }
+    }
+
+    /// What becomes of a resource by what becomes of those that are needed.
+    fn needing(&self, need: &Need, resource: ResourceIdx) -> ResourceChange {
+        let now = self.of(resource);
+        let is_group = |resource| self.set.resource(resource).is_group();
+        if self.set.resource(need.first).is_clone() {
+            return self.needing_clone(need, resource);
+        }
+        let all = self.set.primitives(&need.first);
+        let firsts = || all.iter();
+        // a member that needs its own group starts although the group as a whole cannot
+        let is_member = self.set.resource(resource).group == Some(need.first);
+        if !is_member && firsts().any(|first| self.is_missing(need, *first)) {
+            // Pacemaker sends what migrates to a guest node that does not come, too
+            let is_sent = now.migrates() && matches!(need.why, WaitReason::Machine(_));
+            return if is_sent { now } else { now.without_needed(need.symmetrical) };
+        }
+        let stops = |first: ResourceChange| first.goes_down() || (is_group(need.first) && first.migrates());
+        match now {
+            _ if !need.symmetrical => now,
+            ResourceChange::Stay(host) | ResourceChange::Start(host)
+                if self.has_begun(resource) && firsts().any(|first| self.interrupts(need, *first)) =>
+            {
+                ResourceChange::Restart(host)
+            }
+            // a group has no live migration to give up; one that is waited for stops, whatever its members do, unless nobody manages it
+            ResourceChange::Migrate { from, to }
+                if !is_group(need.then)
+                    && !matches!(need.why, WaitReason::Machine(_))
+                    && (!is_group(need.first) || self.set.resource(need.first).managed)
+                    && firsts().any(|first| stops(self.of(*first))) =>
+            {
+                ResourceChange::Move { from, to }
+            }
+            _ => now,
+        }
+    }
+
+    /// Whether a resource runs and stays, or was being started where it is started: such a start is given up for others.
+    fn has_begun(&self, resource: ResourceIdx) -> bool {
+        match self.of(resource) {
+            ResourceChange::Stay(_) => true,
+            ResourceChange::Start(_) => self.set.resource(resource).condition == RunCondition::Starting,
+            _ => false,
+        }
+    }
+
+    /// Whether a resource runs, and nobody touches it.
+    fn is_blocked(&self, resource: ResourceIdx) -> bool {
+        let of = self.set.resource(resource);
+        of.condition == RunCondition::Blocked && of.active.is_some()
+    }
+
+    /// What has to be stopped after something that nobody touches is not stopped at all.
+    fn wait_for_blocked(&mut self, need: &Need, then: ResourceIdx) {
+        let set = self.set;
+        let is_order = matches!(need.why, WaitReason::Order(_));
+        // groups and clones count as stopped, whatever holds their parts
+        let are_primitives = [need.first, need.then].iter().all(|one| set.resource(*one).is_primitive());
+        let is_held = is_order && are_primitives && !set.resource(then).runs_twice();
+        if !need.symmetrical || !self.is_blocked(then) || !is_held {
+            return;
+        }
+        if let Some(host) = self.of(need.first).stops_on() {
+            self.held[need.first.get()] = true;
+            self.set(need.first, ResourceChange::Held(host), need.why);
+        }
+    }
+
+    /// Whether one that is needed does not run in the end, or not where it should.
+    fn is_missing(&self, need: &Need, first: ResourceIdx) -> bool {
+        // those that were placed later are not kept waiting by a group of which a member cannot leave, unless it
+        // waits for others itself
+        let restarts = || self.set.is_managed(first) && matches!(self.of(first), ResourceChange::Restart(_));
+        let is_earlier = || self.turn(need.then) < self.turn(need.first);
+        let counts = || {
+            !self.set.resource(need.first).is_group()
+                || is_earlier()
+                || restarts()
+                || self.waits[need.first.get()]
+        };
+        let is_held = self.held[first.get()] && counts();
+        is_held || self.is_blocked(first) || self.of(first).runs_on().is_none()
+    }
+
+    /// Whether one that is needed is down for a while. A group starts anew for others, and for its later members,
+    /// although a member migrates. Where a group starts anew, Pacemaker does not look again at those that were placed
+    /// later and need its first member.
+    fn interrupts(&self, need: &Need, first: ResourceIdx) -> bool {
+        let of_group = matches!(need.why, WaitReason::Group(_)) || self.set.resource(need.first).is_group();
+        let group = self.set.resource(first).group.filter(|_| self.unheard[first.get()] && !of_group);
+        let is_heard = group.is_none_or(|group| self.turn(need.then) < self.turn(group))
+            && !self.is_unheard_unfencing(need, first);
+        let change = self.of(first);
+        // what was being started already is not missed by those that run
+        let is_new = self.set.resource(first).condition != RunCondition::Starting
+            || !matches!(change, ResourceChange::Start(_));
+        (change.comes_up() && is_new && is_heard) || (of_group && change.migrates())
+    }
+
+    /// When it was a resource's turn to be placed, its group's if it has one.
+    fn turn(&self, resource: ResourceIdx) -> Option<usize> {
+        let of = self.set.resource(resource).group.unwrap_or(resource);
+        self.placed.sequence.iter().position(|other| *other == of)
+    }
+
+    /// Who must be with a primitive that could be started and is not, is not started either; so with a clone of primitives of
+    /// which no instance runs.
+    fn follow_colocations(&mut self) {
+        let set = self.set;
+        for (at, colocation) in set.colocations.iter().enumerate() {
+            let primary = set.resource(colocation.primary);
+            let is_alone = primary.group.is_none() && primary.instance_of.is_none();
+            if colocation.score != AllocationScore::INFINITY || !is_alone || primary.is_group() {
+                continue;
+            }
+            let parts = match primary.is_clone() {
+                true => primary.members.as_slice(),
+                false => std::slice::from_ref(&colocation.primary),
+            };
+            // one without a place is thought of as long as others wait for it
+            let is_thought_of = |part: &ResourceIdx| {
+                self.placed.host(*part).is_some() || (!primary.is_clone() && self.awaited[part.get()])
+            };
+            let runs = |part: &ResourceIdx| self.of(*part).runs_on().is_some();
+            let are_simple = parts.iter().all(|part| set.resource(*part).is_primitive());
+            if are_simple && parts.iter().any(is_thought_of) && !parts.iter().any(runs) {
+                for member in set.primitives(&colocation.dependent).iter() {
+                    let change = self.of(*member).not_started();
+                    self.set(*member, change, WaitReason::Colocation(at));
+                }
+            }
+        }
+    }
+
+    /// The members of a group that should be stopped, and cannot be before the next one, which may not be managed, or is held itself.
+    fn held_members(&self, group: ResourceIdx) -> Vec<(ResourceIdx, HostIdx)> {
+        let mut held = Vec::new();
+        let mut is_held = false;
+        for member in self.set.in_order(group).iter().rev() {
+            let of = self.set.resource(*member);
+            let runs = of.active.is_some() && of.condition != RunCondition::Supposed;
+            let unmanaged = !self.set.is_managed(*member) && runs;
+            let change = self.of(*member);
+            let stops = change.stops_on();
+            let is_stuck = unmanaged || matches!(change, ResourceChange::Held(_));
+            is_held = is_stuck || (is_held && stops.is_some());
+            held.extend(stops.filter(|_| is_held).map(|host| (*member, host)));
+        }
+        held
+    }
+
+    /// Notes who is held, for those that need them.
+    fn hold(&mut self) {
+        let set = self.set;
+        for (member, _) in set.groups().flat_map(|group| self.held_members(group)).collect::<Vec<_>>() {
+            if set.is_managed(member) && !std::mem::replace(&mut self.held[member.get()], true) {
+                self.again = true;
+            }
+        }
+    }
+
+    fn hold_groups(&mut self) {
+        let set = self.set;
+        for group in set.groups() {
+            for (member, host) in self.held_members(group) {
+                self.set(member, ResourceChange::Held(host), WaitReason::Group(group));
+            }
+        }
+    }
+
+    /// What stays after all takes its new parameters.
+    fn reload(&mut self) {
+        for resource in self.set.resource_indices() {
+            let reloads = self.set.resource(resource).revision == Revision::Reload;
+            let change = &mut self.changes[resource.get()];
+            if let (ResourceChange::Stay(host), true) = (*change, reloads && self.set.is_managed(resource)) {
+                *change = ResourceChange::Reload(host);
+            }
+        }
+    }
+
+    /// What is not managed is left alone, although others went by what should become of it.
+    fn leave_unmanaged(&mut self) {
+        let set = self.set;
+        for resource in set.resource_indices().filter(|resource| !set.is_managed(*resource)) {
+            let change = &mut self.changes[resource.get()];
+            match (set.resource(resource).active, &change) {
+                (Some(host), _) if change.stops_on().is_some() => *change = ResourceChange::Held(host),
+                (Some(_), ResourceChange::Held(_)) => {}
+                (active, _) => {
+                    *change = active.map_or(ResourceChange::Idle, ResourceChange::Stay);
+                    self.causes[resource.get()] = None;
+                }
+            }
+        }
+    }
+}

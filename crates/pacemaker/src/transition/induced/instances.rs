@@ -1,0 +1,114 @@
+//! What clones do to those that need them, instance by instance.
+
+use super::super::change::ResourceChange;
+use super::{InducedChanges, Need};
+use crate::index::ResourceIdx;
+use crate::placing::AllPlaced;
+use crate::working_set::{Resource, ResourceForm, WorkingSet};
+
+/// Whether the instances of a clone go by those of other clones on their own hosts.
+fn interleaves(clone: &Resource) -> bool {
+    matches!(clone.form, ResourceForm::Clone { interleave: true, .. })
+}
+
+/// By resource, whether it is part of an interleaving instance whose host has no instance of a clone that it needs. Such an instance
+/// counts for no other one, either.
+pub(super) fn unmatched(set: &WorkingSet, placed: &AllPlaced, needs: &[Need]) -> Vec<bool> {
+    let mut unmatched = vec![false; set.resources.len()];
+    let binds = |need: &&Need| {
+        need.symmetrical && set.resource(need.first).is_clone() && interleaves(set.resource(need.then))
+    };
+    let needs: Vec<&Need> = needs.iter().filter(binds).collect();
+    let mut again = true;
+    while std::mem::take(&mut again) {
+        for need in &needs {
+            for part in set.primitives(&need.then).iter() {
+                let is_new = !unmatched[part.get()] && placed.host(*part).is_some();
+                if is_new && !has_match(set, placed, &unmatched, need.first, *part) {
+                    unmatched[part.get()] = true;
+                    again = true;
+                }
+            }
+        }
+    }
+    unmatched
+}
+
+/// Whether a clone has an instance where a resource has its place.
+fn has_match(
+    set: &WorkingSet,
+    placed: &AllPlaced,
+    unmatched: &[bool],
+    clone: ResourceIdx,
+    resource: ResourceIdx,
+) -> bool {
+    let is_there = |part: &ResourceIdx| !unmatched[part.get()] && placed.host(*part) == placed.host(resource);
+    placed.host(resource).is_some() && set.primitives(&clone).iter().any(is_there)
+}
+
+impl InducedChanges<'_> {
+    /// Whether a clone has an instance where a resource has its place.
+    fn meets(&self, clone: ResourceIdx, resource: ResourceIdx) -> bool {
+        has_match(self.set, self.placed, &self.unmatched, clone, resource)
+    }
+
+    /// What becomes of a resource that needs a clone: one of its instances is enough, unless the clones go by the instance on their own
+    /// host; who runs beside an instance that starts anew, does so, too.
+    pub(super) fn needing_clone(&self, need: &Need, resource: ResourceIdx) -> ResourceChange {
+        let now = self.of(resource);
+        let then = self.set.resource(need.then);
+        let interleaves = interleaves(then);
+        let goes_by_all = then.is_clone() && !interleaves;
+        let here = now.comes_to().or(now.runs_on());
+        let instances = || self.set.resource(need.first).members.iter();
+        let parts = |instance: &ResourceIdx| self.set.primitives(instance).into_owned();
+        let is_here = |part: &ResourceIdx| here.is_some() && self.of(*part).runs_on() == here;
+        let runs = |instance: &ResourceIdx| {
+            let all = parts(instance);
+            let wanted = all.iter().all(|part| !self.is_missing(need, *part));
+            wanted && (!interleaves || all.iter().any(is_here))
+        };
+        let meets = || self.meets(need.first, resource);
+        if interleaves && !need.symmetrical && !meets() {
+            return now;
+        }
+        if !instances().any(runs) {
+            return now.without_needed(need.symmetrical);
+        }
+        let is_wanted_here = |part: ResourceIdx| here.is_some() && self.placed.host(part) == here;
+        let interrupts = |part: ResourceIdx| {
+            self.interrupts(need, part) && (goes_by_all || is_here(&part))
+                || self.lacks_its_place(part) && (goes_by_all || is_wanted_here(part))
+        };
+        match now {
+            ResourceChange::Stay(host) | ResourceChange::Start(host)
+                if need.symmetrical
+                    && self.has_begun(resource)
+                    && instances().flat_map(parts).any(interrupts) =>
+            {
+                ResourceChange::Restart(host)
+            }
+            ResourceChange::Migrate { from, to }
+                if need.symmetrical
+                    && then.is_primitive()
+                    && instances().flat_map(parts).any(|part| self.restarts_by_itself(part)) =>
+            {
+                ResourceChange::Move { from, to }
+            }
+            _ => now,
+        }
+    }
+
+    /// Whether a resource has a place and does not run there, as something that it needs is missing.
+    fn lacks_its_place(&self, resource: ResourceIdx) -> bool {
+        self.set.is_managed(resource) && self.of(resource).falls_short_of(self.by_place[resource.get()])
+    }
+
+    /// Whether a resource is stopped to run anew for a reason of its own, not for others, on a host that is not lost. It does so although
+    /// in the end it may not be started.
+    fn restarts_by_itself(&self, resource: ResourceIdx) -> bool {
+        let by_place = self.by_place[resource.get()];
+        let restarts = by_place.goes_down() && by_place.comes_up();
+        restarts && self.of(resource).stops_on().is_some_and(|host| !self.set.host(host).state.unclean)
+    }
+}

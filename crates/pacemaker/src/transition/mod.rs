@@ -1,0 +1,180 @@
+//! From where resources go to what is done, and in which order: the transition of a Pacemaker cluster as Pacemaker
+//! 2.1.5 makes it. docs/pacemaker.md tells the rules.
+
+pub mod action;
+mod actions;
+pub mod change;
+pub mod checker;
+mod choices;
+pub(super) mod circles;
+mod constraints;
+mod fallout;
+pub(super) mod induced;
+mod own;
+mod room;
+mod sequence;
+pub mod wait;
+
+pub use self::action::{ActionTask, ChoiceMark, TransitionAction};
+pub use self::change::ResourceChange;
+pub use self::circles::WaitCircle;
+pub use self::fallout::StepFate;
+pub use self::wait::WaitReason;
+
+use self::actions::Actions;
+use super::index::{HostIdx, ResourceIdx};
+use super::placing::AllPlaced;
+use super::working_set::{Strategy, WorkingSet};
+use htools_plan::graph::{Edge, Precedence, StepIdx};
+
+/// What becomes of every resource, and what made that another thing than its own place says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResourceChanges {
+    /// By resource; groups are idle.
+    pub by_resource: Vec<ResourceChange>,
+    /// By resource, what its own place asks for, whatever becomes of others.
+    pub by_place: Vec<ResourceChange>,
+    /// By resource, what made it so, if it was not its own place.
+    pub causes: Vec<Option<WaitReason>>,
+    /// The hosts that are unfenced.
+    pub unfenced: Vec<HostIdx>,
+}
+
+impl ResourceChanges {
+    /// What becomes of the resources of a cluster that were placed by a strategy.
+    pub fn of(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> ResourceChanges {
+        transition(set, strategy, placed).changes
+    }
+
+    /// Takes away what a step would do that is never carried out.
+    fn without(&mut self, step: &TransitionAction) {
+        let Some(resource) = step.resource else { return };
+        let change = &mut self.by_resource[resource.get()];
+        let left = match (step.task, *change) {
+            // it has arrived
+            (ActionTask::Start | ActionTask::Stop, ResourceChange::Migrate { .. }) => return,
+            (ActionTask::Start, change) => change.not_started(),
+            (ActionTask::Stop | ActionTask::MigrateTo | ActionTask::MigrateFrom, change) => {
+                change.leaves().map_or(change, ResourceChange::Held)
+            }
+            _ => return,
+        };
+        if *change != left {
+            (*change, self.causes[resource.get()]) = (left, Some(WaitReason::Circle));
+        }
+    }
+
+    /// The primitives that should run, and in the end do not, or only on a lost host that nothing fences; nor are they spare instances.
+    pub fn down(&self, set: &WorkingSet, placed: &AllPlaced) -> Vec<ResourceIdx> {
+        let spare = placed.spare(set);
+        let runs = |one: &ResourceIdx| self.get(*one).runs_on().is_some_and(|host| !set.is_lost(host));
+        let is_missed = |one: &ResourceIdx| set.resource(*one).is_primitive() && set.is_wanted(*one);
+        let down = set.resource_indices().filter(|one| is_missed(one) && !runs(one) && !spare.contains(one));
+        down.collect()
+    }
+
+    /// Whether a resource has a place and does not run there, as something that it needs is missing.
+    fn lacks_its_place(&self, resource: ResourceIdx) -> bool {
+        self.get(resource).falls_short_of(self.by_place[resource.get()])
+    }
+
+    /// What becomes of one.
+    pub fn get(&self, resource: ResourceIdx) -> ResourceChange {
+        self.by_resource[resource.get()]
+    }
+}
+
+/// All that is done to bring resources to where they go, as a graph of what waits for what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transition {
+    /// What becomes of the resources in the end, with the steps that can be carried out.
+    pub changes: ResourceChanges,
+    /// The steps in an order in which they can be carried out; behind them those that never can be.
+    pub steps: Vec<TransitionAction>,
+    /// How many can be carried out. The others wait for each other in a circle, or for those that do.
+    pub possible: usize,
+    /// What waits for what, by the later step.
+    pub edges: Vec<Edge<WaitReason>>,
+    /// Where a migration does not wait for its room, as it would wait for itself: its target may hold more than it
+    /// has for a while.
+    pub dropped: Vec<Edge<WaitReason>>,
+    /// The circles in which steps wait for each other.
+    pub circles: Vec<WaitCircle>,
+}
+
+/// The transition of a cluster whose resources were placed by a strategy.
+pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> Transition {
+    let mut changes = induced::changes(set, placed);
+    let mut actions = Actions::default();
+    own::add(set, &changes, &mut actions);
+    constraints::add(set, &changes, &mut actions);
+    choices::add(set, &changes.by_resource, &mut actions);
+    if strategy != Strategy::Default {
+        room::add(set, &mut actions);
+        room::break_circles(set, placed, &mut actions);
+    }
+    let (sequence, possible) = sequence::sequence(set, &actions);
+    let circles = match &sequence[possible..] {
+        [] => Vec::new(),
+        // the machines of guest nodes, and their connections, are not among what waits: what is stuck here need not be so there
+        _ if set.has_guests() => Vec::new(),
+        stuck => {
+            stuck.iter().for_each(|step| changes.without(&actions.all[step.get()]));
+            circles::circles(&actions)
+        }
+    };
+    let mut places = vec![StepIdx::new(0); sequence.len()];
+    sequence.iter().enumerate().for_each(|(at, step)| places[step.get()] = StepIdx::new(at));
+    let in_sequence = |edges: Vec<Edge<WaitReason>>| {
+        let place = |step: StepIdx| places[step.get()];
+        let placed =
+            |edge: Edge<WaitReason>| Edge { before: place(edge.before), after: place(edge.after), ..edge };
+        let mut edges: Vec<Edge<WaitReason>> = edges.into_iter().map(placed).collect();
+        edges.sort_by_key(|edge| {
+            (edge.after, edge.before, edge.strength != htools_plan::graph::Strength::Must, edge.why)
+        });
+        edges.dedup_by_key(|edge| (edge.after, edge.before));
+        edges
+    };
+    Transition {
+        changes,
+        steps: sequence.iter().map(|step| actions.all[step.get()]).collect(),
+        possible,
+        edges: in_sequence(actions.edges),
+        dropped: in_sequence(actions.dropped),
+        circles,
+    }
+}
+
+impl Transition {
+    /// A step.
+    pub fn step(&self, step: StepIdx) -> &TransitionAction {
+        &self.steps[step.get()]
+    }
+
+    /// All steps.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = StepIdx> + use<> {
+        (0..self.steps.len()).map(StepIdx::new)
+    }
+
+    /// The steps that wait for each other in a circle, or for those that do: they are never carried out.
+    pub fn stuck(&self) -> impl Iterator<Item = StepIdx> + use<> {
+        (self.possible..self.steps.len()).map(StepIdx::new)
+    }
+
+    /// What a step waits for.
+    pub fn before(&self, step: StepIdx) -> impl Iterator<Item = &Edge<WaitReason>> {
+        let begin = self.edges.partition_point(|edge| edge.after < step);
+        self.edges[begin..].iter().take_while(move |edge| edge.after == step)
+    }
+
+    /// Which of the steps that can be carried out come before which in every order.
+    pub fn precedence(&self) -> Precedence {
+        let mut precedence = Precedence::default();
+        for step in self.all().take(self.possible) {
+            let direct: Vec<StepIdx> = self.before(step).map(|edge| edge.before).collect();
+            precedence.push(&direct);
+        }
+        precedence
+    }
+}

@@ -1,0 +1,235 @@
+//! What is done with each resource and host by itself.
+
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::shown_order::by_shown_name;
+use super::super::working_set::{Requirement, Resource, ResourceForm, RunCondition, WorkingSet};
+use super::ResourceChanges;
+use super::action::{ActionTask, TransitionAction};
+use super::actions::Actions;
+use super::change::ResourceChange;
+use super::wait::WaitReason;
+use htools_plan::graph::{StepIdx, Strength};
+
+/// Adds the actions of all hosts, primitives and groups.
+pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
+    fence(set, actions);
+    for host in &changes.unfenced {
+        actions.add(TransitionAction::to_host(ActionTask::Unfence, *host));
+    }
+    for resource in set.resource_indices() {
+        match set.resource(resource).form {
+            ResourceForm::Group { .. } => group(set, changes, resource, actions),
+            ResourceForm::Primitive => primitive(set, changes.get(resource), resource, actions),
+            ResourceForm::Clone { .. } => clone(set, changes, resource, actions),
+        }
+    }
+    shut_down(set, changes, actions);
+}
+
+/// Lost hosts are fenced, the coordinator last, if there is anything to be managed at all.
+fn fence(set: &WorkingSet, actions: &mut Actions) {
+    if !set.resource_indices().any(|resource| set.is_managed(resource)) {
+        return;
+    }
+    let is_coordinator = |host: &HostIdx| set.coordinator == Some(*host);
+    let mut lost = by_shown_name(set);
+    lost.retain(|host| set.host(*host).state.unclean && set.can_fence(*host));
+    lost.sort_by_key(is_coordinator);
+    let mut before: Vec<StepIdx> = Vec::new();
+    for host in lost {
+        let fence = actions.add(TransitionAction::to_host(ActionTask::Fence, host));
+        if !set.concurrent_fencing || is_coordinator(&host) {
+            for before in &before {
+                actions.edge(*before, fence, Strength::Should, WaitReason::OneByOne);
+            }
+        }
+        if !set.concurrent_fencing {
+            before.clear();
+        }
+        before.push(fence);
+    }
+}
+
+fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, actions: &mut Actions) {
+    let why = WaitReason::Change(resource);
+    let with = |task, host| TransitionAction::with(task, resource, host);
+    let mut before = None;
+    let of = set.resource(resource);
+    if let ResourceChange::Migrate { from, to } = change {
+        let sent = TransitionAction { peer: Some(to), ..with(ActionTask::MigrateTo, from) };
+        let received = TransitionAction { peer: Some(from), ..with(ActionTask::MigrateFrom, to) };
+        let sent = (of.sent_to != Some(to)).then(|| actions.add(sent));
+        let received = actions.add(received);
+        actions.edge(sent, received, Strength::Must, why);
+        before = Some(received);
+    }
+    if let ResourceChange::Reload(host) = change {
+        actions.add(with(ActionTask::Reload, host));
+    }
+    let to = change.starts_on();
+    for from in stops_on(set, change, resource) {
+        let pseudo = set.host(from).state.unclean;
+        let action = TransitionAction { pseudo, ..with(ActionTask::Stop, from) };
+        let stop = match actions.with(ActionTask::Stop, resource) {
+            Some(first) => actions.add_beside(first, action),
+            None => actions.add(action),
+        };
+        actions.edge_alone(before, stop, Strength::Must, why);
+    }
+    let stop = actions.with(ActionTask::Stop, resource);
+    let stops = stops_on(set, change, resource);
+    for from in stops.iter().copied().filter(|_| set.requirement(resource) >= Requirement::Fencing) {
+        let fence = actions.to(ActionTask::Fence, from);
+        // of several stops, that on the last host waits, too
+        for host in stops.last().into_iter().chain([&from]) {
+            let stop = actions.stop_on(resource, *host);
+            actions.edge_alone(fence, stop, Strength::Must, WaitReason::Fencing(from));
+        }
+    }
+    if let Some(to) = to {
+        let pseudo = change.migrates() || starts_in_name(set, change, resource);
+        let start = actions.add(TransitionAction { pseudo, ..with(ActionTask::Start, to) });
+        actions.edge(stop.or(before), start, Strength::Must, why);
+    }
+}
+
+/// All hosts on which a resource is stopped: where it runs on several, on each, but for the one on which it is to go on; and where
+/// something is left of it.
+fn stops_on(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> Vec<HostIdx> {
+    let of = set.resource(resource);
+    let left = of.left_on.iter().copied().filter(|_| set.is_managed(resource));
+    let spares = of.runs_twice() && (of.spares_expected() || change.migrates() && of.sent_to.is_some());
+    let goes_on = |host: &HostIdx| spares && change.starts_on() == Some(*host);
+    let others: &[HostIdx] = if of.condition == RunCondition::Supposed { &[] } else { &of.also_on };
+    let active = change.stops_on().map(|first| std::iter::once(first).chain(others.iter().copied()));
+    left.chain(active.into_iter().flatten().filter(|host| !goes_on(host))).collect()
+}
+
+/// Whether the start of a resource that runs on several hosts is only a mark: where it goes on. Without live migrations, Pacemaker
+/// takes it for one wherever it goes.
+fn starts_in_name(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> bool {
+    let of = set.resource(resource);
+    let goes_on = of.active == change.starts_on();
+    of.spares_expected() && (goes_on || !of.allow_migrate)
+}
+
+/// The marks between which the members of a group stop and start. The last mark is never reached if a member is
+/// not stopped, or not started.
+fn group(set: &WorkingSet, changes: &ResourceChanges, group: ResourceIdx, actions: &mut Actions) {
+    let members = || set.resource(group).members.iter().map(|member| changes.get(*member));
+    let why = WaitReason::Group(group);
+    let mut stopped = None;
+    if members().any(|change| change.stops_on().is_some()) {
+        let stop = begin_stops(set, group, changes, actions);
+        let all_can_stop = set
+            .resource(group)
+            .members
+            .iter()
+            .zip(members())
+            .all(|(member, change)| set.is_managed(*member) || change == ResourceChange::Idle)
+            && !members().any(|change| matches!(change, ResourceChange::Held(_)));
+        if all_can_stop {
+            stopped = Some(actions.add(TransitionAction::mark(ActionTask::Stopped, group)));
+        }
+        actions.edge(stop, stopped, Strength::Must, why);
+    }
+    // what is not managed, and would start anew if it were, is waited for as if it did
+    let of = set.resource(group);
+    let is_instance = of.instance_of.is_some();
+    let begins = |member: &ResourceIdx| match is_instance {
+        true => begins(set, changes, *member),
+        false => changes.get(*member).starts_on().is_some(),
+    };
+    let would_begin = |member: &ResourceIdx| {
+        !set.is_managed(*member) && matches!(changes.get(*member), ResourceChange::Held(_))
+    };
+    if of.members.iter().any(|member| begins(member) || would_begin(member)) {
+        let start = actions.add(TransitionAction::mark(ActionTask::Start, group));
+        actions.edge(stopped, start, Strength::Must, why);
+        if members().all(|change| change.runs_on().is_some()) {
+            let running = actions.add(TransitionAction::mark(ActionTask::Running, group));
+            actions.edge(start, running, Strength::Must, why);
+        }
+    }
+}
+
+/// Adds the mark at which what a group or a clone is made of begins to stop. It waits until the lost hosts are fenced where parts
+/// stop that require fencing.
+fn begin_stops(
+    set: &WorkingSet,
+    whole: ResourceIdx,
+    changes: &ResourceChanges,
+    actions: &mut Actions,
+) -> StepIdx {
+    let stop = actions.add(TransitionAction::mark(ActionTask::Stop, whole));
+    let parts = set.primitives(&whole);
+    let waiting = parts.iter().filter(|part| set.requirement(**part) >= Requirement::Fencing);
+    for host in waiting.flat_map(|part| stops_on(set, changes.get(*part), *part)) {
+        let fence = actions.to(ActionTask::Fence, host);
+        actions.edge(fence, stop, Strength::Must, WaitReason::Fencing(host));
+    }
+    stop
+}
+
+/// The marks between which the instances of a clone stop and start.
+fn clone(set: &WorkingSet, changes: &ResourceChanges, clone: ResourceIdx, actions: &mut Actions) {
+    let parts = set.primitives(&clone);
+    let of_parts = || parts.iter().map(|part| changes.get(*part));
+    let why = WaitReason::Clone(clone);
+    let mut stopped = None;
+    if of_parts().any(|change| change.stops_on().is_some()) {
+        let stop = begin_stops(set, clone, changes, actions);
+        stopped = Some(actions.add(TransitionAction::mark(ActionTask::Stopped, clone)));
+        actions.edge(stop, stopped, Strength::Must, why);
+    }
+    let runs = of_parts().any(|change| change.runs_on().is_some());
+    if runs && parts.iter().any(|part| begins(set, changes, *part)) {
+        let start = actions.add(TransitionAction::mark(ActionTask::Start, clone));
+        actions.edge(stopped, start, Strength::Must, why);
+        let running = actions.add(TransitionAction::mark(ActionTask::Running, clone));
+        actions.edge(start, running, Strength::Must, why);
+    }
+}
+
+/// Whether part of an instance starts anew, or would if what it needs ran: Pacemaker goes through the marks all the same. A start that
+/// had begun and goes on does not count, one that is given up does.
+fn begins(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx) -> bool {
+    let (of, change) = (set.resource(part), changes.get(part));
+    let is_given_up = of.condition == RunCondition::Starting && change.stops_on().is_some();
+    let is_new = change.starts_on().is_some() && !change.goes_on(of);
+    is_given_up || is_new || changes.lacks_its_place(part)
+}
+
+/// Hosts that want to leave do so when all is stopped there, the coordinator last.
+fn shut_down(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
+    let leaves = |host: &HostIdx| {
+        let state = set.host(*host).state;
+        state.shutting_down && state.online && !state.unclean
+    };
+    // who is held there keeps it
+    let holds = |host: HostIdx| {
+        let held = |resource: &ResourceIdx| changes.get(*resource) == ResourceChange::Held(host);
+        // in maintenance, what is blocked is nobody's matter
+        let stays = |resource: ResourceIdx| {
+            let of = set.resource(resource);
+            let is_blocked = of.condition == RunCondition::Blocked && !of.maintenance;
+            is_blocked && of.active_hosts().any(|other| other == host) && !set.host(host).state.maintenance
+        };
+        set.resource_indices().filter(held).any(|resource| set.is_managed(resource))
+            || set.resource_indices().any(stays)
+    };
+    let mut leaving: Vec<HostIdx> = set.host_indices().filter(leaves).filter(|host| !holds(*host)).collect();
+    leaving.sort_by_key(|host| set.coordinator == Some(*host));
+    for host in leaving.clone() {
+        let shutdown = actions.add(TransitionAction::to_host(ActionTask::Shutdown, host));
+        for other in leaving.iter().filter(|_| set.coordinator == Some(host)) {
+            let before = actions.to(ActionTask::Shutdown, *other).filter(|before| *before != shutdown);
+            actions.edge(before, shutdown, Strength::Must, WaitReason::Shutdown(host));
+        }
+        let runs_here = |of: &Resource| of.is_primitive() && of.active_hosts().any(|other| other == host);
+        for resource in set.resource_indices().filter(|resource| runs_here(set.resource(*resource))) {
+            let stop = actions.stop_on(resource, host);
+            actions.edge_alone(stop, shutdown, Strength::Must, WaitReason::Shutdown(host));
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Why actions wait.
+
+use super::super::index::{HostIdx, ResourceIdx};
+
+/// Why an action waits for another one, or a resource changes as another one does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WaitReason {
+    /// Both are parts of what becomes of this resource.
+    Change(ResourceIdx),
+    /// An order, by its position in [`WorkingSet::orders`](crate::WorkingSet::orders).
+    Order(usize),
+    /// An order in which some are enough, by its position in [`WorkingSet::choices`](crate::WorkingSet::choices).
+    Choice(usize),
+    /// This group starts its members one after the other.
+    Group(ResourceIdx),
+    /// This clone stops and starts its instances together, or in order.
+    Clone(ResourceIdx),
+    /// A colocation, by its position in [`WorkingSet::colocations`](crate::WorkingSet::colocations).
+    Colocation(usize),
+    /// What stops on this host makes room for what comes.
+    Room(HostIdx),
+    /// Until this host is fenced, anything may run there.
+    Fencing(HostIdx),
+    /// This host has access to what the cluster shares only then.
+    Unfencing(HostIdx),
+    /// What runs in this machine, which is a guest node, runs no longer than the machine.
+    Machine(ResourceIdx),
+    /// Hosts are fenced one after the other.
+    OneByOne,
+    /// There is no quorum.
+    Quorum,
+    /// It waits for itself in a circle, or for others that do.
+    Circle,
+    /// This host leaves when nothing runs on it any more.
+    Shutdown(HostIdx),
+}
