@@ -30,7 +30,9 @@ use super::expand::suffices;
 use super::harm::{hold, release};
 use super::standby::bring_online;
 use super::trial::{BalancedState, GroupScope};
-use super::{Decision, GroupPlan, Hindrance, Kept, SqueezeProgress, Standby, balance_options};
+use super::{
+    Decision, GroupPlan, Hindrance, Kept, SqueezeOptions, SqueezeProgress, Standby, balance_options,
+};
 use crate::balance::deep::order::{Ordered, order};
 use crate::moves::perform;
 use htools_model::score::Board;
@@ -147,11 +149,12 @@ pub(super) fn after_expansion(
     if !wanted || scope.has_to_end() {
         return None;
     }
-    let mut again = GroupScope::of(reached, scope.group, scope.options, scope.watch);
+    let left_alone = [&scope.options.left_alone[..], &plan.nodes].concat();
+    let options = SqueezeOptions { left_alone, ..scope.options.clone() };
+    let again = GroupScope::of(reached, scope.group, &options, scope.watch);
     if again.needs_more() {
         return None;
     }
-    again.candidates.retain(|node| !plan.nodes.contains(node));
     let (next, further) = condense_held(&again, most, &mut Draft::of(reached));
     Some((next, further?))
 }
