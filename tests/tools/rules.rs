@@ -152,7 +152,7 @@ fn meeting(rule: Rule, placer: Placer) -> Option<Meeting> {
         },
         // tests/library/reserve.rs and tests/tools/reserve.rs
         Rule::JointReserve | Rule::GroupReserve => return None,
-        // no tool gives an instance a secondary node that its template has no use for; src/model/placement.rs
+        // no tool gives an instance a secondary node that its template has no use for; crates/model/src/placement.rs
         Rule::NotMirrored => return None,
     })
 }

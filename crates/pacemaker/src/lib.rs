@@ -1,5 +1,12 @@
 //! Places the resources of Pacemaker clusters, exactly as Pacemaker 2.1.5 does, and saying why. A model of its own:
 //! hosts with freely named capacities, and resources with scores.
+//!
+//! * [`cib`]: the documents that describe a cluster, read into a [`WorkingSet`].
+//! * [`place()`]: where Pacemaker places resources; [`optimal()`]: where they would be best; [`transition()`]: the actions
+//!   that bring them there, with a checker of its own.
+//! * [`why`], [`lint`]: why something is where it is, and likely mistakes. [`loss`], [`fit`]: what the loss of hosts would
+//!   mean, and how much more would fit.
+//! * [`pinning`]: the constraints that bring a cluster to another placement than its own; [`execute`] carries them out.
 
 #![deny(missing_docs)]
 #![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]

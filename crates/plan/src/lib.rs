@@ -1,5 +1,10 @@
 //! The steps in order: what can run at the same time, and with which commands or opcodes;
 //! and a checker that replays them by the plain rules.
+//!
+//! [`graph`] holds what waits for what and why, no more than [is needed](needs); [jobsets](jobset) are one walk of it and
+//! the [`stream`] another. [`work`] is a plan ready to be carried out, in names and opcodes. [`durations`] tells how long
+//! it takes, [`back`] how it is taken back, [`fresh`] what has changed since it was made. [`shell`] is the one writer of
+//! commands, and [`names`] says which names may be in them. The [`checker`] shares no code with the search.
 
 #![deny(missing_docs)]
 

@@ -26,7 +26,7 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::candidates::refusal;
-use super::expand::suffices;
+use super::expand::{suffices, with_online};
 use super::harm::{hold, release};
 use super::standby::bring_online;
 use super::trial::{BalancedState, GroupScope};
@@ -79,9 +79,9 @@ fn condense(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan,
     (plan, after)
 }
 
-/// Frees what the next run would free on the state that a plan reaches, and takes every instance
+/// Frees what the next runs would free on the state that a plan reaches, and takes every instance
 /// there at once. Nodes that the plan brings online may turn out not to be needed; but no plan
-/// both frees nodes and brings others online.
+/// both frees nodes and brings others online: then it brings fewer online, if they suffice.
 pub(super) fn go_further(
     scope: &GroupScope<'_>,
     most: usize,
@@ -96,13 +96,14 @@ pub(super) fn go_further(
     if again.needs_more() {
         return None;
     }
-    let (next, further) = condense_by(&again, most - plan.nodes.len(), reached, way);
+    let (next, further) = condense(&again, most - plan.nodes.len(), reached);
     let further = further?;
     let is_online = further.nodes.iter().map(|n| !n.spec.offline).collect::<Vec<bool>>();
     let freed: Vec<NodeIdx> = scope.candidates.iter().copied().filter(|n| !is_online[n.get()]).collect();
     let on: Vec<Standby> = scope.standby.iter().copied().filter(|s| is_online[s.node.get()]).collect();
     if !freed.is_empty() && !on.is_empty() {
-        return None;
+        let fewer = (on.len() < plan.nodes.len()).then(|| with_online(scope, state, &on));
+        return fewer.filter(|fewer| fewer.enough).map(|fewer| fewer.plan(scope));
     }
     let mut draft = Draft::of(state);
     draft.set_offline(&freed, true);

@@ -5,14 +5,14 @@ use super::harm::{Standing, release};
 use super::standby::{SizeSource, bring_online};
 use super::trial::{BalancedState, GroupScope};
 use super::{Decision, GroupPlan, Standby};
-use htools_model::{Cluster, Draft, Instance};
+use htools_model::{Cluster, Draft, Instance, NodeIdx};
 
 /// The group with some standby nodes online.
-struct Expanded {
-    count: usize,
+pub(super) struct Expanded {
+    nodes: Vec<NodeIdx>,
     balanced: BalancedState,
     /// Whether the minimal reserve holds.
-    enough: bool,
+    pub enough: bool,
     /// Whether nothing is worse than before, and nothing had to stay where it is for that.
     harmless: bool,
 }
@@ -47,37 +47,45 @@ pub(super) fn expand_or_condense(
 /// them, if it never does. Returns the cluster after that, too.
 fn expand(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Draft>) {
     let wanted = scope.standby.len().min(most);
-    let mut best = with_online(scope, state, 0);
+    let mut best = with_online(scope, state, &[]);
     for count in 1..=wanted {
         if (best.enough && best.harmless) || scope.has_to_end() {
             break;
         }
-        let tried = with_online(scope, state, count);
+        let tried = with_online(scope, state, &scope.standby[..count]);
         if !best.enough || (tried.enough && tried.harmless) {
             best = tried;
         }
     }
-    let Expanded { count, balanced: BalancedState { cluster, steps, score }, enough, .. } = best;
-    let plan = GroupPlan {
-        group: scope.group,
-        decision: Decision::Expand,
-        nodes: scope.standby[..count].iter().map(|s| s.node).collect(),
-        steps,
-        offline_candidates: scope.candidates.clone(),
-        online_candidates: scope.standby.clone(),
-        missing: scope.missing.clone(),
-        exposed: scope.exposed,
-        enough,
-        kept: Vec::new(),
-        initial_score: scope.initial_score(),
-        final_score: score,
-        start: None,
-    };
+    let (plan, cluster) = best.plan(scope);
     (plan, Some(cluster))
 }
 
-fn with_online(scope: &GroupScope<'_>, state: &Cluster, count: usize) -> Expanded {
-    let standby = &scope.standby[..count];
+impl Expanded {
+    /// The plan that leads there, and the cluster after it.
+    pub fn plan(self, scope: &GroupScope<'_>) -> (GroupPlan, Draft) {
+        let Expanded { nodes, balanced: BalancedState { cluster, steps, score }, enough, .. } = self;
+        let plan = GroupPlan {
+            group: scope.group,
+            decision: Decision::Expand,
+            nodes,
+            steps,
+            offline_candidates: scope.candidates.clone(),
+            online_candidates: scope.standby.clone(),
+            missing: scope.missing.clone(),
+            exposed: scope.exposed,
+            enough,
+            kept: Vec::new(),
+            initial_score: scope.initial_score(),
+            final_score: score,
+            start: None,
+        };
+        (plan, cluster)
+    }
+}
+
+/// Brings standby nodes online and balances the group.
+pub(super) fn with_online(scope: &GroupScope<'_>, state: &Cluster, standby: &[Standby]) -> Expanded {
     let mut start = Draft::of(state);
     standby.iter().for_each(|s| bring_online(&mut start, s));
     let (mut balanced, held) = scope.balanced_within_rules(&start, |cluster| scope.balanced(cluster));
@@ -86,7 +94,7 @@ fn with_online(scope: &GroupScope<'_>, state: &Cluster, count: usize) -> Expande
     let soft = scope.options.ignore_soft_errors;
     let harm = || Standing::of(&start, &scope.nodes).harm(&balanced.cluster, &scope.nodes);
     let harmless = soft || (held.is_empty() && harm().is_none());
-    Expanded { count, balanced, enough, harmless }
+    Expanded { nodes: standby.iter().map(|s| s.node).collect(), balanced, enough, harmless }
 }
 
 /// Whether every online node has the minimal reserve, and nothing that balancing could
