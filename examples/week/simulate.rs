@@ -138,17 +138,18 @@ fn run(
     };
     let found = squeeze(cluster, &cluster.groups_with_nodes(), &options);
     for plan in &found.plans {
-        let nodes = cluster.nodes_of(plan.group).to_vec();
-        let mut switched = Draft::of(cluster);
+        let before = plan.start(cluster);
+        let nodes = before.nodes_of(plan.group).to_vec();
+        let mut switched = Draft::of(before);
         plan.switch(&mut switched);
         check(&switched, &nodes, &plan.steps, CheckOptions::default()).context("a step is forbidden")?;
         ensure!(!plan.nodes.iter().any(|n| options.left_alone.contains(n)), "a node was not left alone");
-        world.carry_out(plan, cluster, &found.after);
+        world.carry_out(plan, before, &found.after);
     }
     // from here on only what the nodes themselves report counts
     let after = world.cluster()?;
     for plan in &found.plans {
-        keeps_its_promises(plan, cluster, &after, settings)?;
+        keeps_its_promises(plan, plan.start(cluster), &after, settings)?;
     }
     Ok(found.plans)
 }

@@ -58,12 +58,12 @@ pub struct Balancing {
 /// Balances the set `nodes` (ascending) of a draft, which is then as the steps leave it.
 ///
 /// ```
-/// # use htools::load::{merge, text};
-/// # use htools::model::{Draft, Mib};
-/// use htools::search::{BalanceOptions, balance};
+/// # use htools_ganeti::load::{merge, text};
+/// # use htools_model::{Draft, Mib};
+/// use htools_search::{BalanceOptions, balance};
 ///
-/// # let data = std::fs::read("data/unbalanced-drbd.data")?;
-/// # let raw = text::parse_bytes(&data, "data/unbalanced-drbd.data")?;
+/// # let data = std::fs::read("../../data/unbalanced-drbd.data")?;
+/// # let raw = text::parse_bytes(&data, "unbalanced-drbd.data")?;
 /// # let mut cluster = merge::merge(raw, &merge::MergeOptions::default())?;
 /// # merge::finish(&mut cluster, Mib::ZERO);
 /// let mut draft = Draft::from(cluster);
