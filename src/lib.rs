@@ -31,6 +31,7 @@
 //! which scores need not be computed.
 
 #![deny(missing_docs)]
+#![cfg_attr(not(test), warn(unreachable_pub))]
 
 pub use htools_affinity as affinity;
 pub use htools_ganeti::execute;

@@ -13,7 +13,7 @@ const CONTROL: [&str; 32] = [
 ];
 
 /// A text in quotes, everything but printable ASCII escaped.
-pub fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -42,7 +42,7 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-pub fn list<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn list<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let texts: Vec<String> = texts.map(quoted).collect();
     format!("[{}]", texts.join(","))
 }
@@ -50,7 +50,7 @@ pub fn list<'a>(texts: impl Iterator<Item = &'a str>) -> String {
 /// The places that new instances can have, by the numbers of the nodes: single
 /// nodes, or each primary with its secondaries. `pairs` says which of the two where
 /// there are none.
-pub fn targets(cluster: &Cluster, targets: Option<&Targets>, pairs: bool) -> String {
+pub(crate) fn targets(cluster: &Cluster, targets: Option<&Targets>, pairs: bool) -> String {
     let numbers = |nodes: &[NodeIdx]| {
         let numbers: Vec<String> = nodes.iter().map(|n| cluster.node_number(*n).to_string()).collect();
         format!("[{}]", numbers.join(","))
@@ -71,7 +71,7 @@ pub fn targets(cluster: &Cluster, targets: Option<&Targets>, pairs: bool) -> Str
 }
 
 /// How nodes stand to their policies.
-pub fn policy_status<'a>(nodes: impl Iterator<Item = (&'a str, PolicyHealth)>) -> String {
+pub(crate) fn policy_status<'a>(nodes: impl Iterator<Item = (&'a str, PolicyHealth)>) -> String {
     let verdict = |health| match health {
         PolicyHealth::Fine => "Ok ()",
         PolicyHealth::TooManySpindles => "Bad FailDisk",
@@ -81,7 +81,7 @@ pub fn policy_status<'a>(nodes: impl Iterator<Item = (&'a str, PolicyHealth)>) -
     format!("[{}]", pairs.join(","))
 }
 
-pub fn policy(policy: &InstancePolicy) -> String {
+pub(crate) fn policy(policy: &InstancePolicy) -> String {
     let ranges: Vec<String> = policy
         .ranges
         .iter()

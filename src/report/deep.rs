@@ -17,7 +17,7 @@ use crate::search::balance::deep::{Deep, LinePoint};
 const NAMED: usize = 10;
 
 /// What is said below the plan.
-pub fn conclusion(plan: &DeepPlan, cluster: &Cluster) -> Vec<String> {
+pub(crate) fn conclusion(plan: &DeepPlan, cluster: &Cluster) -> Vec<String> {
     let mut lines = match &plan.found {
         DeepFound::Best(found) => gain(found, plan),
         DeepFound::Mended(mending) => mended(mending, cluster),
@@ -35,7 +35,7 @@ pub fn conclusion(plan: &DeepPlan, cluster: &Cluster) -> Vec<String> {
 }
 
 /// What had to be conceded for steps, a line each.
-pub fn conceded(cluster: &Cluster, steps: &[Step]) -> impl Iterator<Item = String> {
+pub(crate) fn conceded(cluster: &Cluster, steps: &[Step]) -> impl Iterator<Item = String> {
     let line = |(number, step): (usize, &Step)| {
         let node = cluster.node(step.to.primary).spec.alias();
         let alias = |instance: InstanceIdx| cluster.instance(instance).alias();
@@ -65,7 +65,7 @@ fn names(cluster: &Cluster, instances: &[InstanceIdx]) -> String {
 }
 
 /// How far a score is above a bound, in percent of the score.
-pub fn gap(score: f64, bound: f64) -> f64 {
+pub(crate) fn gap(score: f64, bound: f64) -> f64 {
     if score > bound && score.is_finite() && bound.is_finite() {
         100.0 * (score - bound) / score
     } else {
@@ -109,7 +109,7 @@ fn point_text(found: &Deep, point: &LinePoint) -> String {
 const ROWS: usize = 25;
 
 /// The line of the best placements, fewest moves first.
-pub fn pareto(found: &Deep) -> Vec<String> {
+pub(crate) fn pareto(found: &Deep) -> Vec<String> {
     let columns =
         ["Moves", "Data (GiB)", "Score", "No score below", "Gain"].map(|title| (title, Align::Right));
     let mut table = Table::new(columns.into_iter().chain([("", Align::Left)]));
@@ -170,7 +170,7 @@ fn stuck_text(of: &Unmended, cluster: &Cluster) -> String {
 }
 
 /// Why an instance is still where it should not be.
-pub fn stuck_because(of: &Unmended, cluster: &Cluster) -> String {
+pub(crate) fn stuck_because(of: &Unmended, cluster: &Cluster) -> String {
     if let Some(hold) = of.hold {
         return hold_words(hold, cluster).text;
     }

@@ -8,7 +8,7 @@ use crate::plan::command::notation;
 use crate::search::balance::explain::{Explanation, InstanceOutlook};
 
 /// An outlook, in one word.
-pub fn outlook_name(outlook: &InstanceOutlook) -> &'static str {
+pub(crate) fn outlook_name(outlook: &InstanceOutlook) -> &'static str {
     match outlook {
         InstanceOutlook::Next => "next",
         InstanceOutlook::OtherFirst(_) => "other-first",
@@ -22,7 +22,12 @@ pub fn outlook_name(outlook: &InstanceOutlook) -> &'static str {
 
 /// The explanation of one instance: what it is, its moves as a table, and what
 /// becomes of it.
-pub fn explanation(e: &Explanation, cluster: &Cluster, min_gain: f64, min_gain_limit: f64) -> Vec<String> {
+pub(crate) fn explanation(
+    e: &Explanation,
+    cluster: &Cluster,
+    min_gain: f64,
+    min_gain_limit: f64,
+) -> Vec<String> {
     let i = cluster.instance(e.instance);
     let alias = |n: NodeIdx| cluster.node(n).spec.alias().to_owned();
     let nodes = |p: Placement| {

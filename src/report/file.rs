@@ -16,7 +16,7 @@ use tempfile::NamedTempFile;
 /// A file that could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write file '{path}'")]
-pub struct WriteError {
+pub(crate) struct WriteError {
     /// The file as named by the user.
     pub path: String,
     /// What the system said.
@@ -30,7 +30,7 @@ pub struct WriteError {
 /// # Errors
 /// What the system says, with the name of the file; the old content, if any, is
 /// then still there. A pipe with a name, a socket, a disk or a directory is refused.
-pub fn write_whole(path: &Path, content: &str) -> Result<(), WriteError> {
+pub(crate) fn write_whole(path: &Path, content: &str) -> Result<(), WriteError> {
     write_with(path, content, |mode| mode)
 }
 
@@ -38,7 +38,7 @@ pub fn write_whole(path: &Path, content: &str) -> Result<(), WriteError> {
 ///
 /// # Errors
 /// See [`write_whole`].
-pub fn write_unshared(path: &Path, content: &str) -> Result<(), WriteError> {
+pub(crate) fn write_unshared(path: &Path, content: &str) -> Result<(), WriteError> {
     write_with(path, content, |mode| mode & !0o022)
 }
 
@@ -46,7 +46,7 @@ pub fn write_unshared(path: &Path, content: &str) -> Result<(), WriteError> {
 ///
 /// # Errors
 /// See [`write_whole`].
-pub fn write_for_all(path: &Path, content: &str) -> Result<(), WriteError> {
+pub(crate) fn write_for_all(path: &Path, content: &str) -> Result<(), WriteError> {
     write_with(path, content, |_| 0o644)
 }
 
@@ -101,7 +101,7 @@ fn beyond_links(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// See [`write_whole`].
-pub fn open_stream(path: &Path, append: bool) -> Result<File, WriteError> {
+pub(crate) fn open_stream(path: &Path, append: bool) -> Result<File, WriteError> {
     let result = match fs::metadata(path) {
         Ok(about) if !about.is_file() => open_special(path, &about),
         _ if append => File::options().create(true).append(true).open(path),
@@ -114,7 +114,7 @@ pub fn open_stream(path: &Path, append: bool) -> Result<File, WriteError> {
 ///
 /// # Errors
 /// As of writing.
-pub fn check_whole(path: &Path) -> Result<(), WriteError> {
+pub(crate) fn check_whole(path: &Path) -> Result<(), WriteError> {
     let result = WriteTarget::of(path).and_then(|target| match target {
         WriteTarget::Special(_) => Ok(()),
         WriteTarget::File(real) => beside(&real).map(drop),
@@ -126,7 +126,7 @@ pub fn check_whole(path: &Path) -> Result<(), WriteError> {
 ///
 /// # Errors
 /// As of opening.
-pub fn check_stream(path: &Path) -> Result<(), WriteError> {
+pub(crate) fn check_stream(path: &Path) -> Result<(), WriteError> {
     match fs::metadata(path) {
         Ok(_) => open_stream(path, true).map(drop),
         Err(_) => check_whole(path),

@@ -9,7 +9,7 @@ use crate::score::{Board, Components};
 
 /// A node group, by itself.
 #[derive(Debug, Clone)]
-pub struct GroupInfo {
+pub(crate) struct GroupInfo {
     pub group: GroupIdx,
     /// Number of its nodes.
     pub nodes: usize,
@@ -23,7 +23,7 @@ pub struct GroupInfo {
 
 /// A cluster at a glance.
 #[derive(Debug, Clone)]
-pub struct Information {
+pub(crate) struct Information {
     /// Groups that have nodes.
     pub groups: Vec<GroupInfo>,
     /// Instances whose nodes are in different groups.
@@ -34,7 +34,7 @@ pub struct Information {
 
 impl Information {
     /// Looks at a cluster.
-    pub fn of(cluster: &Cluster) -> Information {
+    pub(crate) fn of(cluster: &Cluster) -> Information {
         let health = |group| {
             let nodes = cluster.nodes_of(group);
             GroupInfo {
@@ -53,13 +53,13 @@ impl Information {
     }
 
     /// Whether every group is safe.
-    pub fn is_n1_happy(&self) -> bool {
+    pub(crate) fn is_n1_happy(&self) -> bool {
         self.groups.iter().all(|g| g.failures.none())
     }
 }
 
 /// The lines before the lists of nodes and instances.
-pub fn text(info: &Information, cluster: &Cluster, level: i32) -> Vec<String> {
+pub(crate) fn text(info: &Information, cluster: &Cluster, level: i32) -> Vec<String> {
     let mut lines = Vec::new();
     if level > 1 && cluster.instances.is_empty() {
         lines.push("Cluster is empty.".to_owned());
@@ -113,7 +113,7 @@ fn group_table(info: &Information, cluster: &Cluster) -> Vec<String> {
 }
 
 /// The lines after the lists.
-pub fn score_text(info: &Information) -> Vec<String> {
+pub(crate) fn score_text(info: &Information) -> Vec<String> {
     let mut lines = vec!["Cluster coefficients:".to_owned()];
     lines.extend(components(&info.components));
     lines.push(format!("Cluster score: {}", score(info.components.score())));

@@ -4,7 +4,7 @@ use super::nodes::load;
 use super::table::{Align, Table};
 use crate::model::{Cluster, InstanceIdx};
 
-pub fn instance_list(cluster: &Cluster, instances: &[InstanceIdx]) -> Vec<String> {
+pub(crate) fn instance_list(cluster: &Cluster, instances: &[InstanceIdx]) -> Vec<String> {
     let left = ["F", "Name", "Pri_node", "Sec_node", "Auto_bal"].map(|h| (h, Align::Left));
     let right = ["vcpu", "mem", "dsk", "lCpu", "lMem", "lDsk", "lNet"].map(|h| (h, Align::Right));
     let mut table = Table::new(left.into_iter().chain(right));

@@ -11,7 +11,7 @@ const NARROWEST: usize = 12;
 
 /// The lines of a document. `mention` says what a reader of this text makes of a link's address; nothing if he can
 /// make nothing of it. Code is not broken, and may be wider.
-pub fn lines(document: &str, width: usize, mention: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
+pub(crate) fn lines(document: &str, width: usize, mention: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let mut page = Page { width, mention, ..Page::default() };
     for event in Parser::new_ext(document, Options::ENABLE_TABLES) {
         page.take(event);

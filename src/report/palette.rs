@@ -4,7 +4,7 @@ use crate::model::shown::escaped;
 
 /// The colours of a drawing.
 #[derive(Debug, Clone, Copy)]
-pub struct Palette {
+pub(crate) struct Palette {
     pub ground: &'static str,
     /// What letters are painted with, if not black.
     ink: Option<&'static str>,
@@ -20,7 +20,7 @@ pub struct Palette {
 }
 
 impl Palette {
-    pub const PICTURE: Palette = Palette {
+    pub(crate) const PICTURE: Palette = Palette {
         ground: "white",
         ink: None,
         axis: "#555",
@@ -31,7 +31,7 @@ impl Palette {
         other: "#1565c0",
         other_soft: "#bbdefb",
     };
-    pub const PAGE: Palette = Palette {
+    pub(crate) const PAGE: Palette = Palette {
         ground: "none",
         ink: Some("var(--ink)"),
         axis: "var(--faint)",
@@ -44,12 +44,12 @@ impl Palette {
     };
 
     /// The attribute of letters, if they need one.
-    pub fn letters(&self) -> String {
+    pub(crate) fn letters(&self) -> String {
         self.ink.map(|ink| format!(" fill=\"{ink}\"")).unwrap_or_default()
     }
 
     /// The beginning of a picture of this size, with a title for readers of screens and, at this place, for all.
-    pub fn begin(&self, (width, height): (f64, f64), title: &str, (x, y): (f64, f64)) -> String {
+    pub(crate) fn begin(&self, (width, height): (f64, f64), title: &str, (x, y): (f64, f64)) -> String {
         let (ground, ink, title) = (self.ground, self.letters(), escaped(title));
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \

@@ -38,7 +38,7 @@ impl Axes {
 }
 
 /// The picture.
-pub fn svg(found: &Deep, colours: &Palette) -> String {
+pub(crate) fn svg(found: &Deep, colours: &Palette) -> String {
     let highest =
         found.line.iter().map(|point| point.score).filter(|score| score.is_finite()).fold(0.0, f64::max);
     let most = found.line.last().map_or(0, |point| point.moves);

@@ -35,7 +35,7 @@ words!(
 
 /// An instance, what was decided about it, and what was done.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RepairEntry {
+pub(crate) struct RepairEntry {
     /// What was decided.
     pub case: RepairCase,
     /// What was done, or would be.
@@ -48,7 +48,7 @@ pub struct RepairEntry {
 
 impl RepairEntry {
     /// How the instance is then.
-    pub fn status(&self) -> RepairStatus {
+    pub(crate) fn status(&self) -> RepairStatus {
         use RepairDecision as D;
         match self.visit.as_ref().map(|visit| &visit.attended) {
             Some(Attended::Begun(_) | Attended::UnderWay(_)) => RepairStatus::PendingRepair,
@@ -78,7 +78,7 @@ impl RepairEntry {
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RepairStyle {
+pub(crate) struct RepairStyle {
     /// 0: only what has changed; 1: as scripts know it; 2: reasons, too.
     pub level: i32,
     /// Whether nothing is changed: the jobs are shown.
@@ -96,7 +96,7 @@ fn word(kind: RepairKind) -> &'static str {
 }
 
 /// A moment in seconds since 1970, in the local time zone.
-pub fn date(seconds: i64) -> String {
+pub(crate) fn date(seconds: i64) -> String {
     date_in(TimeZone::system(), seconds)
 }
 
@@ -109,7 +109,7 @@ fn date_in(zone: TimeZone, seconds: i64) -> String {
 }
 
 /// The lines about an instance.
-pub fn lines(cluster: &Cluster, entry: &RepairEntry, style: RepairStyle) -> Vec<String> {
+pub(crate) fn lines(cluster: &Cluster, entry: &RepairEntry, style: RepairStyle) -> Vec<String> {
     let instance = cluster.instance(entry.case.instance);
     let mut lines = match entry.visit.as_ref().map(|visit| &visit.attended) {
         Some(Attended::Ended(tag)) => {
@@ -137,13 +137,13 @@ pub fn lines(cluster: &Cluster, entry: &RepairEntry, style: RepairStyle) -> Vec<
 }
 
 /// What the job said that failed.
-pub fn visit_message(entry: &RepairEntry) -> Option<String> {
+pub(crate) fn visit_message(entry: &RepairEntry) -> Option<String> {
     let said = entry.visit.as_ref()?.message.as_ref()?;
     Some(format!("the job that failed: {said}"))
 }
 
 /// The way out where a live migration may be half done.
-pub fn cleanup_message(entry: &RepairEntry) -> Option<String> {
+pub(crate) fn cleanup_message(entry: &RepairEntry) -> Option<String> {
     let command = entry.visit.as_ref()?.cleanup.as_ref()?;
     Some(format!("it may be half migrated; on the master node, run: {command}"))
 }
@@ -281,7 +281,7 @@ fn name(cluster: &Cluster, node: NodeIdx) -> String {
 }
 
 /// What is wrong, in words.
-pub fn damage_words(cluster: &Cluster, damage: &Damage) -> String {
+pub(crate) fn damage_words(cluster: &Cluster, damage: &Damage) -> String {
     let disks = |disks: &[i64]| {
         let numbers: Vec<String> = disks.iter().map(i64::to_string).collect();
         format!("{} {}", if disks.len() == 1 { "disk" } else { "disks" }, numbers.join(", "))
@@ -346,7 +346,7 @@ fn legs_words(cluster: &Cluster, mv: Move, go: &str) -> String {
 }
 
 /// Why these nodes.
-pub fn choice_words(cluster: &Cluster, choice: &NodeChoice) -> String {
+pub(crate) fn choice_words(cluster: &Cluster, choice: &NodeChoice) -> String {
     let nodes: Vec<String> = choice.nodes.iter().map(|node| name(cluster, *node)).collect();
     let best = match choice.possible {
         0 | 1 => "the only place".to_owned(),
@@ -360,13 +360,13 @@ pub fn choice_words(cluster: &Cluster, choice: &NodeChoice) -> String {
 }
 
 /// How many instances are how, of the states that occur.
-pub fn counts(entries: &[RepairEntry]) -> impl Iterator<Item = (RepairStatus, usize)> {
+pub(crate) fn counts(entries: &[RepairEntry]) -> impl Iterator<Item = (RepairStatus, usize)> {
     let count = |status: &RepairStatus| entries.iter().filter(|entry| entry.status() == *status).count();
     RepairStatus::ALL.iter().map(move |status| (*status, count(status))).filter(|(_, count)| *count > 0)
 }
 
 /// The same in lines.
-pub fn statistics(entries: &[RepairEntry]) -> Vec<String> {
+pub(crate) fn statistics(entries: &[RepairEntry]) -> Vec<String> {
     let rule = "---------------------".to_owned();
     let counts = counts(entries).map(|(status, count)| format!("{status}: {count}"));
     [rule.clone(), "Instance status count".to_owned(), rule].into_iter().chain(counts).collect()

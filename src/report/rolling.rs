@@ -6,7 +6,7 @@ use crate::search::rolling::colour::Colouring;
 use crate::search::rolling::graph::ConflictGraph;
 
 /// The graph in one line, by the numbers of the nodes.
-pub fn graph_line(graph: &ConflictGraph) -> String {
+pub(crate) fn graph_line(graph: &ConflictGraph) -> String {
     let number = |vertex: usize| graph.node(vertex).get();
     let row = |vertex: usize| {
         let list: Vec<String> = graph.neighbours(vertex).map(|v| number(v).to_string()).collect();
@@ -18,7 +18,7 @@ pub fn graph_line(graph: &ConflictGraph) -> String {
 }
 
 /// How many colours each algorithm needed, and for how many nodes each.
-pub fn statistics_line(colourings: &[Colouring]) -> String {
+pub(crate) fn statistics_line(colourings: &[Colouring]) -> String {
     let mut sorted: Vec<&Colouring> = colourings.iter().rev().collect();
     sorted.sort_by_key(|c| c.classes.len());
     let mut line = String::new();
@@ -35,12 +35,12 @@ pub fn statistics_line(colourings: &[Colouring]) -> String {
 }
 
 /// The full names of the nodes of a group, in order.
-pub fn node_names<'a>(cluster: &'a Cluster, part: &Part) -> Vec<&'a str> {
+pub(crate) fn node_names<'a>(cluster: &'a Cluster, part: &Part) -> Vec<&'a str> {
     part.nodes.iter().map(|n| cluster.node(*n).spec.name.as_str()).collect()
 }
 
 /// Where instances are while the group is down, a line each.
-pub fn moves(cluster: &Cluster, part: &Part) -> Vec<String> {
+pub(crate) fn moves(cluster: &Cluster, part: &Part) -> Vec<String> {
     let name = |n| cluster.node(n).spec.name.as_str();
     let line = |moved: &crate::model::MovedMeanwhile| {
         let instance = cluster.instance(moved.instance);

@@ -21,13 +21,13 @@ const HEADINGS: [(&str, usize); 9] = [
 ];
 
 /// The line with the headings; names are `width` characters wide.
-pub fn heading(width: usize) -> String {
+pub(crate) fn heading(width: usize) -> String {
     let headings = HEADINGS.iter().map(|(text, width)| Align::Right.pad(text, *width));
     joined(Align::Left.pad("Name", width), headings)
 }
 
 /// The line of a cluster.
-pub fn row(name: &str, width: usize, cluster: &Cluster) -> String {
+pub(crate) fn row(name: &str, width: usize, cluster: &Cluster) -> String {
     let nodes = cluster.all_nodes();
     let failures = Failures::of(cluster, &nodes);
     let specs = || cluster.nodes.iter().map(|node| &node.spec);

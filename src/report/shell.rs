@@ -4,27 +4,27 @@ use crate::plan::shell::in_apostrophes;
 
 /// Lines `PREFIX_KEY=VALUE`, in order.
 #[derive(Debug, Clone)]
-pub struct Assignments {
+pub(crate) struct Assignments {
     prefix: &'static str,
     lines: Vec<String>,
 }
 
 impl Assignments {
     /// None yet; all keys will begin with `prefix` and an underscore.
-    pub fn new(prefix: &'static str) -> Assignments {
+    pub(crate) fn new(prefix: &'static str) -> Assignments {
         Assignments { prefix, lines: Vec::new() }
     }
 
     /// Adds one. Keys are in upper case. A value is put between apostrophes unless
     /// it consists of letters, digits and points.
-    pub fn push(&mut self, key: &str, value: impl ToString) {
+    pub(crate) fn push(&mut self, key: &str, value: impl ToString) {
         let value = value.to_string();
         let bare = value.chars().all(|c| c.is_alphanumeric() || c == '.');
         let value = if bare { value } else { in_apostrophes(&value) };
         self.lines.push(format!("{}_{}={value}", self.prefix, key.to_uppercase()));
     }
 
-    pub fn lines(self) -> Vec<String> {
+    pub(crate) fn lines(self) -> Vec<String> {
         self.lines
     }
 }

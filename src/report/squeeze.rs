@@ -17,14 +17,14 @@ const NAMES: usize = 10;
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy)]
-pub struct Style {
+pub(crate) struct Style {
     pub candidates: bool,
     pub headers: bool,
 }
 
 /// Whether something is going to happen, or has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tense {
+pub(crate) enum Tense {
     /// It is only planned.
     Planned,
     /// It was done.
@@ -36,7 +36,7 @@ fn names(cluster: &Cluster, nodes: impl IntoIterator<Item = NodeIdx>) -> Vec<&st
 }
 
 /// What is printed: for one group as scripts know it, for several a section each.
-pub fn text(found: &Squeeze, cluster: &Cluster, style: Style) -> Vec<String> {
+pub(crate) fn text(found: &Squeeze, cluster: &Cluster, style: Style) -> Vec<String> {
     let mut lines = Vec::new();
     for (at, plans) in found.by_group().enumerate() {
         if found.has_several_groups() && style.headers {
@@ -86,7 +86,7 @@ fn section(plan: &GroupPlan, cluster: &Cluster, style: Style) -> Vec<String> {
 
 /// What happens in a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GroupResult {
+pub(crate) struct GroupResult {
     /// The name of the group, where there are several.
     pub group: Option<String>,
     pub decision: Decision,
@@ -102,7 +102,7 @@ pub struct GroupResult {
 
 impl GroupResult {
     /// What a plan is going to do; nothing if it is nothing.
-    pub fn planned(plan: &GroupPlan, cluster: &Cluster, several: bool) -> Option<GroupResult> {
+    pub(crate) fn planned(plan: &GroupPlan, cluster: &Cluster, several: bool) -> Option<GroupResult> {
         let nodes = names(cluster, plan.nodes.iter().copied()).into_iter().map(str::to_owned).collect();
         let group = several.then(|| cluster.group(plan.group).name.clone());
         let result = GroupResult {
@@ -117,13 +117,13 @@ impl GroupResult {
     }
 
     /// Whether nothing happens.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.nodes.is_empty() && self.moves == 0
     }
 }
 
 /// A plan in the words of what carries it out; nothing if nothing is to be done.
-pub fn switching<'p>(plan: &'p GroupPlan, cluster: &'p Cluster) -> Option<Switching<'p>> {
+pub(crate) fn switching<'p>(plan: &'p GroupPlan, cluster: &'p Cluster) -> Option<Switching<'p>> {
     let power = match plan.decision {
         Decision::Condense => PowerCommand::PowerOff,
         Decision::Expand => PowerCommand::PowerOn,
@@ -134,13 +134,13 @@ pub fn switching<'p>(plan: &'p GroupPlan, cluster: &'p Cluster) -> Option<Switch
 }
 
 /// What the plans are going to do.
-pub fn planned(found: &Squeeze, cluster: &Cluster) -> Vec<GroupResult> {
+pub(crate) fn planned(found: &Squeeze, cluster: &Cluster) -> Vec<GroupResult> {
     let several = found.has_several_groups();
     found.plans.iter().filter_map(|plan| GroupResult::planned(plan, cluster, several)).collect()
 }
 
 /// Everything in one line, for a mail.
-pub fn summary(results: &[GroupResult], tense: Tense) -> String {
+pub(crate) fn summary(results: &[GroupResult], tense: Tense) -> String {
     let part = |result: &GroupResult| match &result.group {
         Some(group) => format!("group {group}: {}", in_words(result, tense)),
         None => in_words(result, tense),
@@ -186,7 +186,7 @@ fn in_words(result: &GroupResult, tense: Tense) -> String {
 }
 
 /// Why each node is kept, what is missing, and where sizes are from: one line each.
-pub fn reasons(found: &Squeeze, cluster: &Cluster) -> Vec<String> {
+pub(crate) fn reasons(found: &Squeeze, cluster: &Cluster) -> Vec<String> {
     let mut lines = Vec::new();
     for plan in &found.plans {
         if let Some(lack) = &plan.missing {
@@ -208,7 +208,7 @@ pub fn reasons(found: &Squeeze, cluster: &Cluster) -> Vec<String> {
 }
 
 /// Where the size of a standby node is from.
-pub fn size_text(standby: &Standby, cluster: &Cluster) -> String {
+pub(crate) fn size_text(standby: &Standby, cluster: &Cluster) -> String {
     let source = match standby.source {
         SizeSource::Reported => return "its size is reported".to_owned(),
         SizeSource::Unknown => return "nothing is known of its size".to_owned(),
@@ -225,7 +225,7 @@ pub fn size_text(standby: &Standby, cluster: &Cluster) -> String {
 }
 
 /// Where the size of a standby node is from, in one word.
-pub fn size_name(source: SizeSource) -> &'static str {
+pub(crate) fn size_name(source: SizeSource) -> &'static str {
     match source {
         SizeSource::Reported => "reported",
         SizeSource::Tag => "tag",

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use self::moment::MEASURES;
 pub(super) use self::moment::gib;
-pub use self::moment::{Moment, Scores};
+pub(crate) use self::moment::{Moment, Scores};
 use super::check::of_counts;
 use super::components::score;
 use super::table::{Align, Table};
@@ -21,7 +21,7 @@ const MOST_OF_IT: f64 = 0.8;
 
 /// What moving instances costs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cost {
+pub(crate) struct Cost {
     /// Instances that move.
     pub instances: usize,
     /// Moves of instances that had moved before.
@@ -38,7 +38,7 @@ pub struct Cost {
 
 impl Cost {
     /// What a plan costs.
-    pub fn of<'s>(cluster: &Cluster, steps: impl IntoIterator<Item = &'s Step>) -> Cost {
+    pub(crate) fn of<'s>(cluster: &Cluster, steps: impl IntoIterator<Item = &'s Step>) -> Cost {
         let mut cost = Cost::default();
         let mut moved = HashSet::new();
         for step in steps {
@@ -80,7 +80,7 @@ fn word(count: usize, one: &'static str, more: &'static str) -> &'static str {
 
 /// How long a plan takes by the model of durations, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PlanTime {
+pub(crate) struct PlanTime {
     by_jobsets: f64,
     /// Nothing where the plan cannot be carried out so.
     as_stream: Option<f64>,
@@ -88,7 +88,7 @@ pub struct PlanTime {
 
 impl PlanTime {
     /// What a time table comes to.
-    pub fn of(table: &Timetable<'_>) -> PlanTime {
+    pub(crate) fn of(table: &Timetable<'_>) -> PlanTime {
         PlanTime {
             by_jobsets: table.by_jobsets.total(),
             as_stream: table.is_streamable.then(|| table.stream.total()),
@@ -96,7 +96,7 @@ impl PlanTime {
     }
 
     /// In words.
-    pub fn text(self) -> String {
+    pub(crate) fn text(self) -> String {
         let by_jobsets = duration(self.by_jobsets);
         match self.as_stream.map(duration).filter(|as_stream| *as_stream != by_jobsets) {
             Some(as_stream) => format!("takes about {by_jobsets}, or {as_stream} with --stream"),
@@ -107,7 +107,7 @@ impl PlanTime {
 
 /// A plan in a few lines: what it costs, how fast it gains, and how things are before and afterwards. `course`
 /// has the scores from before the first step to after the last one, if all are of the same nodes.
-pub fn summary(
+pub(crate) fn summary(
     cost: Cost,
     time: Option<PlanTime>,
     before: &Moment,

@@ -2,7 +2,7 @@
 
 /// Where the blanks go that make the cells of a column equally wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Align {
+pub(crate) enum Align {
     /// Behind the text, in the last column too.
     Left,
     /// Before the text.
@@ -12,7 +12,7 @@ pub enum Align {
 impl Align {
     /// The text with blanks, `width` characters wide or as wide as it is. Unlike the width of a format, which
     /// panics beyond 16 bits, this takes names of any length.
-    pub fn pad(self, text: &str, width: usize) -> String {
+    pub(crate) fn pad(self, text: &str, width: usize) -> String {
         let blanks = " ".repeat(width.saturating_sub(text.chars().count()));
         match self {
             Align::Left => format!("{text}{blanks}"),
@@ -23,26 +23,26 @@ impl Align {
 
 /// A table: a header, then rows; all have as many cells as there are columns.
 #[derive(Debug, Clone)]
-pub struct Table {
+pub(crate) struct Table {
     align: Vec<Align>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table with only its header.
-    pub fn new(columns: impl IntoIterator<Item = (impl Into<String>, Align)>) -> Table {
+    pub(crate) fn new(columns: impl IntoIterator<Item = (impl Into<String>, Align)>) -> Table {
         let (header, align) = columns.into_iter().map(|(h, a)| (h.into(), a)).unzip();
         Table { align, rows: vec![header] }
     }
 
     /// Adds a row.
-    pub fn push(&mut self, row: Vec<String>) {
+    pub(crate) fn push(&mut self, row: Vec<String>) {
         self.rows.push(row);
     }
 
     /// The lines, each beginning with `prefix` and a blank; cells are as wide as
     /// the widest of their column and one blank apart.
-    pub fn lines(&self, prefix: &str) -> Vec<String> {
+    pub(crate) fn lines(&self, prefix: &str) -> Vec<String> {
         let width = |text: &String| text.chars().count();
         let mut widths = vec![0; self.align.len()];
         for row in &self.rows {
@@ -65,7 +65,7 @@ impl Table {
 
 impl Table {
     /// The same without blanks at the ends of lines.
-    pub fn trimmed_lines(&self, prefix: &str) -> Vec<String> {
+    pub(crate) fn trimmed_lines(&self, prefix: &str) -> Vec<String> {
         self.lines(prefix).iter().map(|line| line.trim_end().to_owned()).collect()
     }
 }

@@ -27,15 +27,15 @@ impl Tone {
 }
 
 /// A line with its tone.
-pub type TonedLine = (Tone, String);
+pub(crate) type TonedLine = (Tone, String);
 
 /// Lines without a tone.
-pub fn plain(lines: Vec<String>) -> impl Iterator<Item = TonedLine> {
+pub(crate) fn plain(lines: Vec<String>) -> impl Iterator<Item = TonedLine> {
     lines.into_iter().map(|line| (Tone::Plain, line))
 }
 
 /// The tone of a figure of which less is better.
-pub fn of_change(before: f64, after: f64) -> Tone {
+pub(crate) fn of_change(before: f64, after: f64) -> Tone {
     match after.partial_cmp(&before) {
         Some(std::cmp::Ordering::Less) => Tone::Good,
         Some(std::cmp::Ordering::Greater) => Tone::Bad,

@@ -10,10 +10,10 @@ use crate::search::squeeze::{Harm, Hindrance};
 use crate::search::why::{GroupBar, GroupWhy, Hold, Hurdle, Shortfall};
 
 /// What is wrong with a group that has room, but must not use it.
-pub const EXPOSED: &str = "wherever it were used, a node could not be emptied any more (global N+1)";
+pub(super) const EXPOSED: &str = "wherever it were used, a node could not be emptied any more (global N+1)";
 
 /// A reason in one word and in a sentence, and what that is about.
-pub struct Words {
+pub(super) struct Words {
     pub name: &'static str,
     pub text: String,
     pub instance: Option<InstanceIdx>,
@@ -41,7 +41,7 @@ fn name(cluster: &Cluster, node: NodeIdx) -> &str {
 }
 
 /// Why an instance does not move at all.
-pub fn hold_words(hold: Hold, cluster: &Cluster) -> Words {
+pub(super) fn hold_words(hold: Hold, cluster: &Cluster) -> Words {
     let (name, text) = match hold {
         Hold::Immobile(Immobile::Template) => ("disk-template", "its disk template ties it to its node"),
         Hold::Immobile(Immobile::Excluded) => ("excluded", "it is excluded (--exclude-instances)"),
@@ -76,7 +76,7 @@ pub fn hold_words(hold: Hold, cluster: &Cluster) -> Words {
 }
 
 /// Why an instance stays in its group.
-pub fn stay_words(why: &Why, cluster: &Cluster) -> Words {
+pub(super) fn stay_words(why: &Why, cluster: &Cluster) -> Words {
     match why {
         Why::Held(hold) => hold_words(*hold, cluster),
         Why::NoPlace(_) => Words::new("no-place", "no group has a place"),
@@ -84,7 +84,7 @@ pub fn stay_words(why: &Why, cluster: &Cluster) -> Words {
 }
 
 /// Why not one place of a group was tried for a new instance.
-pub fn untried_words(bar: &GroupBar, cluster: &Cluster) -> Words {
+pub(super) fn untried_words(bar: &GroupBar, cluster: &Cluster) -> Words {
     match bar {
         GroupBar::Networks(networks) => {
             Words::new("networks", format!("not connected to network {}", networks.join(", ")))
@@ -94,7 +94,7 @@ pub fn untried_words(bar: &GroupBar, cluster: &Cluster) -> Words {
 }
 
 /// What keeps a group from taking an instance of another one.
-pub fn group_words(why: &GroupWhy, cluster: &Cluster, storage: &StorageMap) -> Words {
+pub(super) fn group_words(why: &GroupWhy, cluster: &Cluster, storage: &StorageMap) -> Words {
     if let Some(bar) = &why.bar {
         return bar_words(bar, cluster, Some(storage));
     }
@@ -148,12 +148,12 @@ fn targets_words(reason: NoTargets) -> Words {
 }
 
 /// Why not more is known of something than `known`.
-pub fn no_time(known: &str, stopped: Stopped) -> String {
+pub(super) fn no_time(known: &str, stopped: Stopped) -> String {
     format!("{known}: {} ended the search", stopped.subject().to_lowercase())
 }
 
 /// Why a group is not even tried.
-pub fn unfit_text(why: Unfit) -> String {
+pub(super) fn unfit_text(why: Unfit) -> String {
     match why {
         Unfit::Empty => "it is empty".to_owned(),
         Unfit::Denied => "no: moves from it are denied".to_owned(),
@@ -165,7 +165,7 @@ pub fn unfit_text(why: Unfit) -> String {
 }
 
 /// What keeps an instance from a place, in one word.
-pub fn bar_name(bar: Bar) -> &'static str {
+pub(super) fn bar_name(bar: Bar) -> &'static str {
     match bar {
         Bar::Policy(PolicyBreach::Memory { .. }) => "policy-memory",
         Bar::Policy(PolicyBreach::DiskSize { .. }) => "policy-disk-size",
@@ -181,7 +181,7 @@ pub fn bar_name(bar: Bar) -> &'static str {
 }
 
 /// A rule that keeps an instance from a node, in one word.
-pub fn rule_name(rule: Rule) -> &'static str {
+pub(super) fn rule_name(rule: Rule) -> &'static str {
     match rule {
         Rule::Memory => "memory",
         Rule::Disk => "disk",
@@ -207,7 +207,7 @@ pub fn rule_name(rule: Rule) -> &'static str {
 }
 
 /// What is in the way at a node; `offline` is how the tool says that it is offline.
-pub fn hurdle_text(hurdle: &Hurdle, offline: &str) -> String {
+pub(super) fn hurdle_text(hurdle: &Hurdle, offline: &str) -> String {
     match (&hurdle.shortfall, hurdle.bar) {
         (Some(shortfall), _) => shortfall_text(shortfall),
         (None, Bar::Expendability) => "afterwards a node could not be emptied any more".to_owned(),
@@ -218,12 +218,12 @@ pub fn hurdle_text(hurdle: &Hurdle, offline: &str) -> String {
 }
 
 /// The same with the name of the node.
-pub fn node_text(hurdle: &Hurdle, cluster: &Cluster) -> String {
+pub(super) fn node_text(hurdle: &Hurdle, cluster: &Cluster) -> String {
     format!("node {}: {}", name(cluster, hurdle.node), hurdle_text(hurdle, "offline"))
 }
 
 /// Why places are refused to new instances, by kind.
-pub fn failure_words(kind: FailKind) -> &'static str {
+pub(super) fn failure_words(kind: FailKind) -> &'static str {
     match kind {
         FailKind::Mem => "memory",
         FailKind::Disk => "disk space",
@@ -257,7 +257,7 @@ fn shortfall_text(shortfall: &Shortfall) -> String {
 }
 
 /// Why a node is not freed.
-pub fn hindrance_words(why: &Hindrance, cluster: &Cluster) -> Words {
+pub(super) fn hindrance_words(why: &Hindrance, cluster: &Cluster) -> Words {
     let of_instance = |name, i: InstanceIdx, before: &str, after: &str| {
         let there = cluster.instance(i);
         let text = format!("{before}instance {} ({}){after}", there.name, there.template);

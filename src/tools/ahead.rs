@@ -13,7 +13,7 @@ use crate::report::file::{WriteError, check_stream, check_whole};
 ///
 /// # Errors
 /// The first file that cannot be.
-pub fn files(options: &Options, suffixes: &[&str]) -> Result<(), WriteError> {
+pub(super) fn files(options: &Options, suffixes: &[&str]) -> Result<(), WriteError> {
     let Options { commands, save: saved, report, .. } = options;
     let commands = match commands {
         Some(CommandTarget::File(path)) => Some(path),
@@ -29,7 +29,11 @@ pub fn files(options: &Options, suffixes: &[&str]) -> Result<(), WriteError> {
 ///
 /// # Errors
 /// What is in the way.
-pub fn execution(tool: &str, execution: &ExecutionOptions, source: &SourceOptions) -> anyhow::Result<()> {
+pub(super) fn execution(
+    tool: &str,
+    execution: &ExecutionOptions,
+    source: &SourceOptions,
+) -> anyhow::Result<()> {
     if !execution.exec {
         return Ok(());
     }

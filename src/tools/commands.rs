@@ -8,7 +8,7 @@ use super::output::Output;
 ///
 /// # Errors
 /// Standard output.
-pub fn show(
+pub(super) fn show(
     target: Option<&CommandTarget>,
     heading: &str,
     lines: impl FnOnce() -> Vec<String>,

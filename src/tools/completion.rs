@@ -10,10 +10,10 @@ use super::{TOOLS, launcher};
 use crate::report::nodes::fields;
 
 /// The shells that there are scripts for.
-pub const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
+pub(super) const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
 /// The completion script of the executable, under its own name and under those of all tools.
-pub fn script(shell: Shell) -> String {
+pub(super) fn script(shell: Shell) -> String {
     let own = generated(shell, launcher::command());
     let tools: String = TOOLS.iter().map(|tool| generated(shell, tool.spec.command())).collect();
     match shell {
@@ -31,7 +31,7 @@ fn generated(shell: Shell, mut command: Command) -> String {
 }
 
 /// The names that the program answers to, its own first.
-pub fn names() -> Vec<&'static str> {
+pub(super) fn names() -> Vec<&'static str> {
     std::iter::once(launcher::SPEC.name).chain(TOOLS.iter().map(|tool| tool.spec.name)).collect()
 }
 

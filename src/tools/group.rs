@@ -11,7 +11,11 @@ use crate::model::{Cluster, Group, GroupIdx};
 /// The group to work on: the one named (by name or UUID), else the only one that
 /// has nodes. Nothing if that is not one group; standard error then lists the
 /// groups.
-pub fn select(cluster: &Cluster, wanted: Option<&str>, output: &mut Output) -> io::Result<Option<GroupIdx>> {
+pub(super) fn select(
+    cluster: &Cluster,
+    wanted: Option<&str>,
+    output: &mut Output,
+) -> io::Result<Option<GroupIdx>> {
     let (found, complaint, listed) = match wanted {
         None => {
             let with_nodes = cluster.groups_with_nodes();
@@ -40,7 +44,7 @@ pub fn select(cluster: &Cluster, wanted: Option<&str>, output: &mut Output) -> i
 ///
 /// # Errors
 /// If that is not exactly one.
-pub fn named(cluster: &Cluster, key: &str) -> anyhow::Result<GroupIdx> {
+pub(super) fn named(cluster: &Cluster, key: &str) -> anyhow::Result<GroupIdx> {
     find(cluster, key).ok_or_else(|| {
         anyhow!(
             "option --group: '{key}' is not the name or UUID of exactly one node group{}",

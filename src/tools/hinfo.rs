@@ -11,7 +11,7 @@ use crate::report::info::{self, Information};
 use crate::report::{debug, json, metrics};
 
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec = Spec {
     name: "hinfo",
     summary: "show what a cluster holds and how well it is balanced",
     forms: &["[OPTION...]"],
@@ -45,7 +45,7 @@ pub const SPEC: Spec = Spec {
 };
 
 /// Does what the options ask for.
-pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
     metered(SPEC.name, &options, &mut Output::standard(), by_status, |output| inform(&options, output))
 }
 

@@ -17,14 +17,14 @@ use crate::search::Deadline;
 static HANDLERS: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
 
 /// Leaves interrupts to others, who must listen already.
-pub fn retire() {
+pub(super) fn retire() {
     for handler in HANDLERS.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
         low_level::unregister(handler);
     }
 }
 
 /// The deadline of a search that the user can interrupt.
-pub struct Interruptible {
+pub(super) struct Interruptible {
     deadline: Deadline,
     interrupted: Arc<AtomicBool>,
 }
@@ -35,7 +35,7 @@ impl Interruptible {
     ///
     /// # Errors
     /// If the system does not let the program handle interrupts.
-    pub fn begin(limit: Option<Duration>) -> anyhow::Result<Interruptible> {
+    pub(super) fn begin(limit: Option<Duration>) -> anyhow::Result<Interruptible> {
         let interrupted = Arc::new(AtomicBool::new(false));
         // an earlier search would end the program
         retire();

@@ -22,7 +22,7 @@ enum LinkFound {
 
 /// Makes the links in `directory`. Nothing is touched if one of the places is
 /// taken, unless `force` says to replace what is there.
-pub fn install(directory: &Path, force: bool, output: &mut Output) -> anyhow::Result<()> {
+pub(super) fn install(directory: &Path, force: bool, output: &mut Output) -> anyhow::Result<()> {
     let program = program()?;
     let mut missing = Vec::new();
     for tool in TOOLS {
@@ -47,13 +47,13 @@ pub fn install(directory: &Path, force: bool, output: &mut Output) -> anyhow::Re
 ///
 /// # Errors
 /// If the system does not tell.
-pub fn program() -> anyhow::Result<PathBuf> {
+pub(super) fn program() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe().context("cannot find out where this program is installed")?;
     program.canonicalize().with_context(|| program.display().to_string())
 }
 
 /// Says so where links lead to what other users cannot run.
-pub fn warn_if_closed(program: &Path, output: &mut Output) -> anyhow::Result<()> {
+pub(super) fn warn_if_closed(program: &Path, output: &mut Output) -> anyhow::Result<()> {
     if let Some(closed) = closed(program) {
         output.error_line(&format!(
             "Warning: {} is closed to other users: Ganeti, which runs hail as a user of its own, does not reach {}",
@@ -65,7 +65,7 @@ pub fn warn_if_closed(program: &Path, output: &mut Output) -> anyhow::Result<()>
 }
 
 /// The first directory above a program through which other users do not come.
-pub fn closed(program: &Path) -> Option<&Path> {
+pub(super) fn closed(program: &Path) -> Option<&Path> {
     let is_closed = |dir: &&Path| fs::metadata(dir).is_ok_and(|data| data.permissions().mode() & 0o001 == 0);
     program.ancestors().skip(1).find(is_closed)
 }
@@ -86,7 +86,7 @@ fn look(link: &Path, program: &Path) -> io::Result<LinkFound> {
 
 /// Makes one link. What is there is replaced in one step, so that the name
 /// works at every moment.
-pub fn make(link: &Path, program: &Path) -> io::Result<()> {
+pub(super) fn make(link: &Path, program: &Path) -> io::Result<()> {
     // named as every file of ours that is not finished
     let fresh = link.with_file_name(format!(".htools-link-{}", std::process::id()));
     symlink(program, &fresh)?;

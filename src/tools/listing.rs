@@ -8,7 +8,7 @@ use crate::report::instances::instance_list;
 use crate::report::nodes::node_list;
 
 /// Prints a node list (`-p`): an empty line, a title, the list, an empty line.
-pub fn nodes(
+pub(super) fn nodes(
     output: &mut Output,
     title: &str,
     cluster: &Cluster,
@@ -21,7 +21,7 @@ pub fn nodes(
 
 /// Prints an instance list (`--print-instances`): an empty line, a title, the
 /// list.
-pub fn instances(
+pub(super) fn instances(
     output: &mut Output,
     title: &str,
     cluster: &Cluster,

@@ -13,15 +13,15 @@ use crate::report::metrics::runs::{self, RunRecord};
 use crate::report::metrics::{Sheet, exposition};
 
 /// Whether a run that ends like this has not done what it was asked for.
-pub type IsFailure = fn(ExitStatus) -> bool;
+pub(super) type IsFailure = fn(ExitStatus) -> bool;
 
 /// Of tools whose status says whether they did.
-pub fn by_status(status: ExitStatus) -> bool {
+pub(super) fn by_status(status: ExitStatus) -> bool {
     status == ExitStatus::Failure
 }
 
 /// Of tools whose status is an answer.
-pub fn never(_: ExitStatus) -> bool {
+pub(super) fn never(_: ExitStatus) -> bool {
     false
 }
 
@@ -29,7 +29,7 @@ pub fn never(_: ExitStatus) -> bool {
 ///
 /// # Errors
 /// Those of the run; the file.
-pub fn metered(
+pub(super) fn metered(
     tool: &str,
     options: &Options,
     output: &mut Output,

@@ -9,7 +9,7 @@ use crate::model::{Cluster, NodeIdx};
 ///
 /// # Errors
 /// A value that is neither a node's name nor the unique beginning of one.
-pub fn named_nodes(option: &str, keys: &[String], cluster: &Cluster) -> Result<Vec<NodeIdx>> {
+pub(super) fn named_nodes(option: &str, keys: &[String], cluster: &Cluster) -> Result<Vec<NodeIdx>> {
     let names = cluster.nodes.iter().map(|node| node.spec.name.as_str());
     let find = |key: &String| {
         find_named("node", key, names.clone()).map(NodeIdx::new).with_context(|| format!("--{option}"))

@@ -53,7 +53,7 @@ impl ColourUse {
 /// An error of standard output or standard error.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write to {stream}")]
-pub struct OutputError {
+pub(crate) struct OutputError {
     /// Which of the two.
     stream: &'static str,
     source: io::Error,
@@ -300,7 +300,7 @@ type Written = Vec<(Channel, Vec<u8>)>;
 
 /// Text that waits for its turn, as work that is done side by side produces it.
 #[derive(Debug, Clone, Default)]
-pub struct Recording {
+pub(crate) struct Recording {
     written: Arc<Mutex<Written>>,
     /// Whether it will be shown on a terminal.
     is_shown: bool,
@@ -329,25 +329,25 @@ impl Write for Recorder {
 
 impl Recording {
     /// A recording that goes to an output in the end: `is_shown` as [`Output::is_shown`] says.
-    pub fn shown(is_shown: bool) -> Recording {
+    pub(crate) fn shown(is_shown: bool) -> Recording {
         Recording { is_shown, ..Recording::default() }
     }
 
     /// An output that goes here.
-    pub fn output(&self) -> Output {
+    pub(crate) fn output(&self) -> Output {
         let stream = |channel| Box::new(Recorder { channel, written: Arc::clone(&self.written) });
         Output { is_shown: self.is_shown, ..Output::to(stream(Channel::Out), stream(Channel::Err)) }
     }
 
     /// All that was recorded, of both streams.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = written.iter().flat_map(|(_, text)| text).copied().collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Writes what was recorded.
-    pub fn replay(&self, output: &mut Output) -> io::Result<()> {
+    pub(crate) fn replay(&self, output: &mut Output) -> io::Result<()> {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         written.iter().try_for_each(|(channel, text)| match channel {
             Channel::Out => output.out.write_all(text),
@@ -360,7 +360,7 @@ impl Recording {
 }
 
 /// Whether an error means that nobody reads the output any more.
-pub fn reader_is_gone(error: &anyhow::Error) -> bool {
+pub(crate) fn reader_is_gone(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.downcast_ref::<io::Error>().is_some_and(|e| {
             e.kind() == io::ErrorKind::BrokenPipe

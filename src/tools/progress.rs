@@ -16,18 +16,18 @@ const SILENCE: Duration = Duration::from_secs(2);
 
 /// The progress line of a search. Nothing is shown unless standard error is a
 /// terminal and the search takes long.
-pub struct Progress {
+pub(super) struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
     /// Begins a search.
-    pub fn start() -> Progress {
+    pub(super) fn start() -> Progress {
         Progress::looking_on(|| None)
     }
 
     /// Begins a deep search, and looks now and then how far it is.
-    pub fn of_deep(headway: Arc<Headway>) -> Progress {
+    pub(super) fn of_deep(headway: Arc<Headway>) -> Progress {
         Progress::looking_on(move || deep_message(&headway))
     }
 
@@ -50,19 +50,19 @@ impl Progress {
     }
 
     /// A search that is one of several, which are shown together.
-    pub fn hidden() -> Progress {
+    pub(super) fn hidden() -> Progress {
         Progress { bar: ProgressBar::hidden() }
     }
 
     /// Shows how far several searches are.
-    pub fn say(&self, message: String) {
+    pub(super) fn say(&self, message: String) {
         if self.bar.elapsed() >= SILENCE {
             self.bar.set_message(message);
         }
     }
 
     /// Shows how far the search is.
-    pub fn step(&mut self, steps: usize, score: f64) {
+    pub(super) fn step(&mut self, steps: usize, score: f64) {
         let elapsed = self.bar.elapsed();
         if elapsed >= SILENCE {
             self.bar.set_message(message(steps, score, elapsed));
@@ -70,7 +70,7 @@ impl Progress {
     }
 
     /// Does something that may print, with the progress line out of the way.
-    pub fn aside<R>(&self, action: impl FnOnce() -> R) -> R {
+    pub(super) fn aside<R>(&self, action: impl FnOnce() -> R) -> R {
         self.bar.suspend(action)
     }
 }

@@ -10,7 +10,7 @@ use crate::report::html::ReportPage;
 ///
 /// # Errors
 /// What keeps it from being made, and the file.
-pub fn write(
+pub(super) fn write(
     tool: &str,
     options: &Options,
     page: impl FnOnce() -> anyhow::Result<ReportPage>,

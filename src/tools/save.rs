@@ -10,14 +10,14 @@ use crate::model::Cluster;
 use crate::report::file::{WriteError, write_whole};
 
 /// A way to write a state to `PREFIX.SUFFIX`, which is said to be that of some moment.
-pub type Write = fn(&Path, &str, &str, &str) -> Result<String, WriteError>;
+pub(super) type Write = fn(&Path, &str, &str, &str) -> Result<String, WriteError>;
 
 /// Writes a state of the cluster to `PREFIX.SUFFIX`; returns what is to be said about
 /// it.
 ///
 /// # Errors
 /// If the file cannot be written, or would not load back.
-pub fn save(prefix: &Path, suffix: &str, when: &str, content: &str) -> Result<String, WriteError> {
+pub(super) fn save(prefix: &Path, suffix: &str, when: &str, content: &str) -> Result<String, WriteError> {
     let path = file(prefix, suffix);
     if let Err(error) = text::parse(content, "the state") {
         let source = io::Error::other(format!("it would not load back: {error}"));
@@ -31,12 +31,17 @@ pub fn save(prefix: &Path, suffix: &str, when: &str, content: &str) -> Result<St
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn save_group(prefix: &Path, suffix: &str, when: &str, content: &str) -> Result<String, WriteError> {
+pub(super) fn save_group(
+    prefix: &Path,
+    suffix: &str,
+    when: &str,
+    content: &str,
+) -> Result<String, WriteError> {
     write(&file(prefix, suffix), when, content)
 }
 
 /// The file of a state.
-pub fn file(prefix: &Path, suffix: &str) -> PathBuf {
+pub(super) fn file(prefix: &Path, suffix: &str) -> PathBuf {
     let mut path = prefix.as_os_str().to_owned();
     path.push(".");
     path.push(suffix);
@@ -52,7 +57,7 @@ fn write(path: &Path, when: &str, content: &str) -> Result<String, WriteError> {
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn save_cluster(
+pub(super) fn save_cluster(
     prefix: Option<&Path>,
     suffix: &str,
     when: &str,

@@ -18,12 +18,12 @@ const PROCESSES: u64 = 4096;
 static LACKS_THREADS: AtomicBool = AtomicBool::new(false);
 
 /// Whether other threads can begin, for what is not worth an error.
-pub fn has_threads() -> bool {
+pub(super) fn has_threads() -> bool {
     !LACKS_THREADS.load(Ordering::Relaxed)
 }
 
 /// Prepares a program for scarcity, before it does anything else. Should that fail, the system's way stays.
-pub fn prepare() {
+pub(super) fn prepare() {
     // writing fails then as on a full disk, and temporary files are removed
     let _ = flag::register(SIGXFSZ, Arc::default());
     // Rust tells on standard error that there is no memory, and aborts

@@ -28,7 +28,7 @@ const LOADING: &str = "failed to load data, aborting";
 ///
 /// # Errors
 /// What is wrong with the options, the files or the data.
-pub fn load(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluster> {
+pub(super) fn load(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluster> {
     check_sources(options)?;
     // what is wrong with that file is told first
     let utilisation = read_utilisation(options)?;
@@ -41,7 +41,7 @@ pub fn load(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluste
 ///
 /// # Errors
 /// What is wrong with the options, the files or the data.
-pub fn complete_raw(
+pub(super) fn complete_raw(
     raw: RawCluster,
     idle: Vec<String>,
     options: &LoadOptions,
@@ -74,7 +74,7 @@ fn merged(
 
 /// What a cluster is called in the labels of its metrics: as it is named in the configuration or on the command line, without
 /// user, password and path.
-pub fn cluster_label(source: &SourceOptions) -> String {
+pub(super) fn cluster_label(source: &SourceOptions) -> String {
     let SourceOptions { text_data, rapi, named, rapi_access: _, luxi, ialloc, simulate } = source;
     if let Some(name) = named {
         return name.clone();
@@ -90,7 +90,7 @@ pub fn cluster_label(source: &SourceOptions) -> String {
 }
 
 /// The same for a cluster in a file.
-pub fn file_label(path: &Path) -> String {
+pub(super) fn file_label(path: &Path) -> String {
     match path.file_stem() {
         Some(stem) if stem != "-" => stem.to_string_lossy().into_owned(),
         _ => "stdin".to_owned(),
@@ -103,7 +103,7 @@ pub fn file_label(path: &Path) -> String {
 ///
 /// # Errors
 /// What is wrong with the message, or with the other cluster and the options.
-pub fn load_request(
+pub(super) fn load_request(
     path: &Path,
     options: &LoadOptions,
     output: &mut Output,
@@ -192,7 +192,7 @@ fn read_utilisation(options: &LoadOptions) -> anyhow::Result<Vec<(String, Utilis
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn read_text(path: &Path, options: &LoadOptions) -> anyhow::Result<RawCluster> {
+pub(super) fn read_text(path: &Path, options: &LoadOptions) -> anyhow::Result<RawCluster> {
     read_beside(path, options, |bytes, source| Ok(text::parse_bytes(bytes, source)?))
 }
 

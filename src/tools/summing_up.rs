@@ -12,12 +12,12 @@ use crate::report::summary::{Cost, Moment, PlanTime, summary};
 use crate::report::timetable::Timetable;
 
 /// Whether a plan ends with that: if it is asked for, or somebody looks on.
-pub fn is_wanted(asked: bool, json: bool, load: &LoadOptions, output: &Output) -> bool {
+pub(super) fn is_wanted(asked: bool, json: bool, load: &LoadOptions, output: &Output) -> bool {
     !json && (asked || (output.is_shown() && load.verbosity >= 1))
 }
 
 /// What moves come to as work. Nothing if a name in them is one that Ganeti cannot have: they are never carried out.
-pub fn work_of(before: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Option<Work> {
+pub(super) fn work_of(before: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Option<Work> {
     Work::rebuilt(before, steps, jobsets.to_vec(), CheckOptions::default()).ok()
 }
 
@@ -25,7 +25,10 @@ pub fn work_of(before: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Option<W
 ///
 /// # Errors
 /// A journal that speeds are to be taken from.
-pub fn times_of<'w>(work: Option<&'w Work>, options: &Options) -> anyhow::Result<Option<Timetable<'w>>> {
+pub(super) fn times_of<'w>(
+    work: Option<&'w Work>,
+    options: &Options,
+) -> anyhow::Result<Option<Timetable<'w>>> {
     let execution = &options.execution;
     let is_streamable = !pacemaker::is_named(options);
     let table =
@@ -37,7 +40,7 @@ pub fn times_of<'w>(work: Option<&'w Work>, options: &Options) -> anyhow::Result
 ///
 /// # Errors
 /// Standard output.
-pub fn of_moves(
+pub(super) fn of_moves(
     before: &Cluster,
     after: &Cluster,
     steps: &[Step],

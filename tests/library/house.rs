@@ -16,9 +16,12 @@ const CRATES: [&str; 8] = [
     ".",
 ];
 
+/// A room, and the rooms of the same crate that it may import from.
+type Room = (&'static str, &'static [&'static str]);
+
 /// By crate, its rooms, and the rooms of the same crate that each may import from. The compiler holds the borders of
 /// crates.
-const ARROWS: [(&str, &[(&str, &[&str])]); 2] = [
+const ARROWS: [(&str, &[Room]); 2] = [
     (
         "crates/ganeti",
         &[

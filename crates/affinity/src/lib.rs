@@ -5,6 +5,7 @@
 //! * [`simulation`]: a year of machines that come and go, by several strategies.
 
 #![deny(missing_docs)]
+#![cfg_attr(not(test), warn(unreachable_pub))]
 
 mod allocation;
 pub mod bridges;

@@ -9,6 +9,8 @@
 //!   a crash.
 
 #![deny(missing_docs)]
+// the fakes of tests may be public in files that other crates include
+#![cfg_attr(not(test), warn(unreachable_pub))]
 
 pub mod execute;
 pub mod generate;

@@ -6,6 +6,7 @@
 //! * [`redundancy`]: what survives the loss of a node.
 
 #![deny(missing_docs)]
+#![cfg_attr(not(test), warn(unreachable_pub))]
 
 pub mod autorepair;
 mod bar;

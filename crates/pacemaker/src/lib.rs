@@ -9,6 +9,7 @@
 //! * [`pinning`]: the constraints that bring a cluster to another placement than its own; [`execute`] carries them out.
 
 #![deny(missing_docs)]
+#![cfg_attr(not(test), warn(unreachable_pub))]
 #![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
 mod additions;

@@ -54,7 +54,7 @@ pub(super) struct Share<'a> {
 
 impl<'a> Share<'a> {
     /// The share of a colocation, with the sign of another one on top.
-    pub fn of(set: &'a WorkingSet, at: usize, sign: f32) -> Share<'a> {
+    pub(crate) fn of(set: &'a WorkingSet, at: usize, sign: f32) -> Share<'a> {
         let colocation = &set.colocations[at];
         // scores are at most a million, which a 32-bit float holds exactly
         #[expect(clippy::cast_precision_loss, reason = "exact up to 2^24")]
@@ -79,7 +79,7 @@ impl<'a> Share<'a> {
 }
 
 impl<'a> Wishes<'a> {
-    pub fn of(set: &'a WorkingSet) -> Wishes<'a> {
+    pub(crate) fn of(set: &'a WorkingSet) -> Wishes<'a> {
         let count = set.resources.len();
         let mut wishes = Wishes {
             set,

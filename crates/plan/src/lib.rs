@@ -7,6 +7,7 @@
 //! commands, and [`names`] says which names may be in them. The [`checker`] shares no code with the search.
 
 #![deny(missing_docs)]
+#![cfg_attr(not(test), warn(unreachable_pub))]
 
 pub mod arrival;
 pub mod back;

@@ -11,6 +11,7 @@
 //! * [`why`] is the words in which all of them say why something cannot be.
 
 #![deny(missing_docs)]
+#![cfg_attr(not(test), warn(unreachable_pub))]
 
 pub mod balance;
 

@@ -70,7 +70,7 @@ struct OneMove {
 }
 
 impl Additions {
-    pub fn of(reply: &Reply, wish: WishedAdditions) -> Additions {
+    pub(super) fn of(reply: &Reply, wish: WishedAdditions) -> Additions {
         let cluster = &reply.cluster;
         Additions {
             solutions: wish.solutions.then(|| solutions(reply)),

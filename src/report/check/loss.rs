@@ -21,7 +21,7 @@ fn node_names(cluster: &Cluster, nodes: &[NodeIdx]) -> String {
 }
 
 /// The lines for people.
-pub fn text(loss: &Loss, cluster: &Cluster) -> Vec<String> {
+pub(crate) fn text(loss: &Loss, cluster: &Cluster) -> Vec<String> {
     let nodes = node_names(cluster, &loss.nodes).replace(',', ", ");
     let mut lines = vec![
         match loss.stranded.is_empty() {
@@ -51,7 +51,7 @@ fn stranded_lines(cluster: &Cluster, stranded: &Stranded) -> Vec<String> {
 }
 
 /// How many nodes refuse an instance, before the nearest of them are named.
-pub fn refusals(stranded: &Stranded, cluster: &Cluster) -> String {
+pub(crate) fn refusals(stranded: &Stranded, cluster: &Cluster) -> String {
     match (stranded.nearest.refused, stranded.nearest.kept.len()) {
         (0, _) if cluster.instance(stranded.instance).template.has_secondary() => {
             "it has no secondary node".to_owned()
@@ -64,7 +64,7 @@ pub fn refusals(stranded: &Stranded, cluster: &Cluster) -> String {
 }
 
 /// The lines for shells.
-pub fn assignments(loss: &Loss, cluster: &Cluster) -> Vec<String> {
+pub(crate) fn assignments(loss: &Loss, cluster: &Cluster) -> Vec<String> {
     let mut lines = Assignments::new(PREFIX);
     lines.push("WITHOUT_NODES", node_names(cluster, &loss.nodes));
     lines.push("WITHOUT_PLACED", loss.placed.len());

@@ -7,7 +7,7 @@ pub(crate) mod problems;
 mod statistics;
 pub(crate) mod survival;
 
-pub use statistics::{StatisticsEntry, of_counts};
+pub(crate) use statistics::{StatisticsEntry, of_counts};
 use statistics::{of_cluster, of_group};
 
 use super::shell::Assignments;
@@ -18,11 +18,11 @@ use crate::search::Stopped;
 use crate::search::health::{GroupHealth, ProblemCounts};
 
 /// What the keys of the lines for shells begin with.
-pub const PREFIX: &str = "HCHECK";
+pub(crate) const PREFIX: &str = "HCHECK";
 
 /// A cluster at one time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Snapshot {
+pub(crate) struct Snapshot {
     /// The groups that have nodes.
     pub groups: Vec<GroupHealth>,
     /// All of them together.
@@ -31,20 +31,20 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The state that groups make.
-    pub fn of(groups: Vec<GroupHealth>, capacity_checks: bool) -> Snapshot {
+    pub(crate) fn of(groups: Vec<GroupHealth>, capacity_checks: bool) -> Snapshot {
         let counts = ProblemCounts::none(capacity_checks) + groups.iter().map(GroupHealth::counts).sum();
         Snapshot { groups, counts }
     }
 
     /// Whether anything is wrong.
-    pub fn needs_rebalance(&self) -> bool {
+    pub(crate) fn needs_rebalance(&self) -> bool {
         self.counts.any()
     }
 }
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CheckResult {
+pub(crate) struct CheckResult {
     /// The cluster as it is.
     pub initial: Snapshot,
     /// The cluster after balancing, if that was simulated.
@@ -63,30 +63,30 @@ pub struct CheckResult {
 
 impl CheckResult {
     /// The last state that is known.
-    pub fn last(&self) -> &Snapshot {
+    pub(crate) fn last(&self) -> &Snapshot {
         self.rebalanced.as_ref().unwrap_or(&self.initial)
     }
 
     /// Whether the exit status reports problems: whatever is wrong now, even if balancing would mend it.
-    pub fn is_unhealthy(&self) -> bool {
+    pub(crate) fn is_unhealthy(&self) -> bool {
         !self.without_simulation && self.initial.needs_rebalance()
     }
 
     /// Whether balancing leaves problems; those of now if nothing was balanced.
-    pub fn leaves_problems(&self) -> bool {
+    pub(crate) fn leaves_problems(&self) -> bool {
         self.last().needs_rebalance()
     }
 }
 
 /// When a state is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
+pub(crate) enum When {
     Initially,
     Rebalanced,
 }
 
 impl When {
-    pub fn text(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             When::Initially => "initially",
             When::Rebalanced => "after rebalancing",
@@ -102,7 +102,7 @@ impl When {
 }
 
 /// The lines for people.
-pub fn text(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
+pub(crate) fn text(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
     let mut lines = vec![
         match (check.without_simulation, check.initial.needs_rebalance()) {
             (true, _) => "Running in no-simulation mode.",
@@ -127,7 +127,7 @@ pub fn text(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
 }
 
 /// The lines for shells.
-pub fn assignments(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
+pub(crate) fn assignments(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
     let mut lines = Assignments::new(PREFIX);
     for group in &cluster.groups {
         lines.push(&format!("GROUP_UUID_{}", group.idx.get()), &group.uuid);

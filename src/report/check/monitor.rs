@@ -15,7 +15,7 @@ const LINE: usize = 400;
 const NAMES: usize = 8;
 
 /// All lines.
-pub fn lines(check: &CheckResult, cluster: &Cluster, severities: &Severities) -> Vec<String> {
+pub(crate) fn lines(check: &CheckResult, cluster: &Cluster, severities: &Severities) -> Vec<String> {
     let counts = &check.initial.counts;
     let mut kinds: Vec<ProblemKind> =
         ProblemKind::ALL.iter().copied().filter(|kind| amount(counts, *kind) > 0).collect();
@@ -48,7 +48,7 @@ pub fn lines(check: &CheckResult, cluster: &Cluster, severities: &Severities) ->
 }
 
 /// The lines that say why nothing is known.
-pub fn unknown(why: &str) -> Vec<String> {
+pub(crate) fn unknown(why: &str) -> Vec<String> {
     let mut rest = why.lines().map(|line| line.trim_start_matches("Error: ")).filter(|line| !line.is_empty());
     let first = rest.next().unwrap_or("no reason is known");
     let mut lines = vec![status_line("unknown", first)];
@@ -57,7 +57,7 @@ pub fn unknown(why: &str) -> Vec<String> {
 }
 
 /// Lines of a source that warned of something.
-pub fn remarks(text: &str) -> Vec<String> {
+pub(crate) fn remarks(text: &str) -> Vec<String> {
     text.lines().map(shown).collect()
 }
 

@@ -11,7 +11,7 @@ use crate::search::health::GroupHealth;
 const LINE: usize = 2000;
 
 /// All problems, line by line, with headings.
-pub fn problem_lines(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
+pub(crate) fn problem_lines(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
     let mut lines = Vec::new();
     let after = check.rebalanced.iter().map(|state| (When::Rebalanced, state));
     for (when, state) in [(When::Initially, &check.initial)].into_iter().chain(after) {
@@ -46,7 +46,7 @@ fn of_state(state: &Snapshot, cluster: &Cluster, when: When) -> Vec<String> {
 
 /// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub(crate) struct Problem {
     /// Full name of the node or instance.
     pub subject: String,
     /// What is wrong with it.
@@ -54,7 +54,7 @@ pub struct Problem {
 }
 
 /// What is wrong in a group, by name. After a simulation instances are elsewhere than the cluster says.
-pub fn of_group(group: &GroupHealth, cluster: &Cluster, when: When) -> Vec<Problem> {
+pub(crate) fn of_group(group: &GroupHealth, cluster: &Cluster, when: When) -> Vec<Problem> {
     let of_node = |n: NodeIdx, text: String| Problem { subject: cluster.node(n).spec.name.clone(), text };
     let instance = |i: &InstanceIdx| cluster.instance(*i).name.as_str();
     let lacks = "lacks memory for instances that fail over to it";
@@ -86,18 +86,18 @@ pub fn of_group(group: &GroupHealth, cluster: &Cluster, when: When) -> Vec<Probl
 }
 
 /// A key that is not met, and why.
-pub fn unmet_text(of: &UnmetKey) -> String {
+pub(crate) fn unmet_text(of: &UnmetKey) -> String {
     let UnmetKey { machine, node, key } = of;
     format!("{machine} on {node}: {}={}, weight {}: {}", key.name, key.value, key.weight, unmet_reason(of))
 }
 
 /// Why a key is not met.
-pub fn unmet_reason(of: &UnmetKey) -> &'static str {
+pub(crate) fn unmet_reason(of: &UnmetKey) -> &'static str {
     if of.is_missing() { "nothing there meets it" } else { "something there meets it" }
 }
 
 /// A tag that does nothing, and why.
-pub fn tag_text(idle: &IdleTag) -> String {
+pub(crate) fn tag_text(idle: &IdleTag) -> String {
     let owner = match &idle.owner {
         Owner::Cluster => "the cluster".to_owned(),
         Owner::Group(name) => format!("group {name}"),

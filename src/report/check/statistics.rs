@@ -4,7 +4,7 @@ use crate::report::components::score;
 use crate::search::health::{GroupHealth, ProblemCounts};
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct StatisticsEntry {
+pub(crate) struct StatisticsEntry {
     pub key: &'static str,
     pub label: &'static str,
     value: Value,
@@ -19,7 +19,7 @@ enum Value {
 
 impl StatisticsEntry {
     /// The value for people.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self.value {
             Value::Count(count) => count.to_string(),
             Value::Score(value) => score(value),
@@ -29,7 +29,7 @@ impl StatisticsEntry {
     }
 
     /// The value for shells.
-    pub fn value(&self) -> String {
+    pub(crate) fn value(&self) -> String {
         match self.value {
             Value::Flag(flag) => u8::from(flag).to_string(),
             _ => self.text(),
@@ -38,14 +38,14 @@ impl StatisticsEntry {
 }
 
 /// The values of a group.
-pub fn of_group(group: &GroupHealth) -> Vec<StatisticsEntry> {
+pub(super) fn of_group(group: &GroupHealth) -> Vec<StatisticsEntry> {
     let mut entries = of_counts(group.counts());
     entries.push(StatisticsEntry { key: "SCORE", label: "Group score", value: Value::Score(group.score) });
     entries
 }
 
 /// The values of the cluster with the verdict on it.
-pub fn of_cluster(counts: ProblemCounts, needs_rebalance: bool) -> Vec<StatisticsEntry> {
+pub(super) fn of_cluster(counts: ProblemCounts, needs_rebalance: bool) -> Vec<StatisticsEntry> {
     let mut entries = of_counts(counts);
     entries.push(StatisticsEntry {
         key: "NEED_REBALANCE",
@@ -56,7 +56,7 @@ pub fn of_cluster(counts: ProblemCounts, needs_rebalance: bool) -> Vec<Statistic
 }
 
 /// How many of each problem there are.
-pub fn of_counts(counts: ProblemCounts) -> Vec<StatisticsEntry> {
+pub(crate) fn of_counts(counts: ProblemCounts) -> Vec<StatisticsEntry> {
     let count = |key, label, count| StatisticsEntry { key, label, value: Value::Count(count) };
     let mut entries = vec![
         count("N1_FAIL", "Nodes not N+1 happy", counts.n1_failing),

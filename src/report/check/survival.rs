@@ -18,7 +18,7 @@ fn names(cluster: &Cluster, nodes: &[NodeIdx], between: &str) -> String {
 }
 
 /// The lines for people.
-pub fn text(survival: &Survival, cluster: &Cluster) -> Vec<String> {
+pub(crate) fn text(survival: &Survival, cluster: &Cluster) -> Vec<String> {
     let mut lines = vec![verdict(survival)];
     for group in &survival.groups {
         lines.push(String::new());
@@ -113,7 +113,7 @@ fn worst(group: &GroupSurvival, cluster: &Cluster) -> Table {
 }
 
 /// The lines for shells.
-pub fn assignments(survival: &Survival, cluster: &Cluster) -> Vec<String> {
+pub(crate) fn assignments(survival: &Survival, cluster: &Cluster) -> Vec<String> {
     let mut lines = Assignments::new(PREFIX);
     lines.push("SURVIVE_NODES", survival.most);
     lines.push("SURVIVE_FAILED", survival.failing());

@@ -38,7 +38,7 @@ fn plain(text: &str) -> String {
 }
 
 /// The drawing for Graphviz.
-pub fn dot(status: &GroupsStatus, cluster: &Cluster) -> String {
+pub(crate) fn dot(status: &GroupsStatus, cluster: &Cluster) -> String {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let mut out =
         String::from("graph partitions {\n  rankdir=LR;\n  node [fontname=\"sans-serif\", fontsize=11];\n");
@@ -80,7 +80,7 @@ const LETTER: usize = 8;
 const LINES: [&str; 6] = ["#1565c0", "#6a1b9a", "#00838f", "#ad1457", "#558b2f", "#5d4037"];
 
 /// The same as a picture.
-pub fn svg(status: &GroupsStatus, cluster: &Cluster) -> String {
+pub(crate) fn svg(status: &GroupsStatus, cluster: &Cluster) -> String {
     let (groups, pools) = (status.groups.len(), status.partitions.len());
     let column = |count: usize, height: usize| count * height + count.saturating_sub(1) * GAP;
     let (left, right) = (column(groups, BOX_HEIGHT), column(pools, POOL_HEIGHT));

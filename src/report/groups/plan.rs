@@ -51,7 +51,7 @@ fn copied(amount: Mib) -> String {
 }
 
 /// The plan that heals groups.
-pub fn redistribution(
+pub(crate) fn redistribution(
     plan: &Redistribution,
     cluster: &Cluster,
     storage: &StorageMap,
@@ -67,7 +67,7 @@ pub fn redistribution(
 }
 
 /// The plan in one line.
-pub fn redistribution_summary(plan: &Redistribution) -> String {
+pub(crate) fn redistribution_summary(plan: &Redistribution) -> String {
     let repaired = |r: &&Repair| match &r.outcome {
         redistribute::Healing::Repaired(_) => true,
         redistribute::Healing::ButForthcoming { steps, .. } => !steps.is_empty(),
@@ -150,12 +150,12 @@ fn blocked_lines(instances: &[Blocked], cluster: &Cluster, storage: &StorageMap,
 }
 
 /// Instances that stay, and why: a line, and one for each group.
-pub fn stuck_lines(instances: &[Blocked], cluster: &Cluster, storage: &StorageMap) -> Vec<String> {
+pub(crate) fn stuck_lines(instances: &[Blocked], cluster: &Cluster, storage: &StorageMap) -> Vec<String> {
     instances.iter().flat_map(|one| blocked(one, cluster, storage)).collect()
 }
 
 /// Which groups can be emptied, and the plan for one of them.
-pub fn compression(
+pub(crate) fn compression(
     found: &Compression,
     chosen: Option<&GroupCandidate>,
     cluster: &Cluster,
@@ -192,7 +192,7 @@ pub fn compression(
 }
 
 /// The finding in one line.
-pub fn compression_summary(
+pub(crate) fn compression_summary(
     found: &Compression,
     chosen: Option<&GroupCandidate>,
     cluster: &Cluster,
@@ -225,7 +225,7 @@ fn candidate_row(candidate: &GroupCandidate, cluster: &Cluster) -> Vec<String> {
 }
 
 /// How many moves empty a group, what they copy, and whether they do.
-pub fn candidate_verdict(candidate: &GroupCandidate, cluster: &Cluster) -> [String; 3] {
+pub(crate) fn candidate_verdict(candidate: &GroupCandidate, cluster: &Cluster) -> [String; 3] {
     let (count, amount, verdict) = match &candidate.outcome {
         compress::Compressed::Unfit(why) => ("-".to_owned(), "-".to_owned(), unfit_text(*why)),
         compress::Compressed::Stuck(blocked, _) => {
@@ -276,7 +276,7 @@ fn blocked(blocked: &Blocked, cluster: &Cluster, storage: &StorageMap) -> Vec<St
 }
 
 /// The plan that evens out load.
-pub fn balance(plan: &Balance, cluster: &Cluster) -> Vec<String> {
+pub(crate) fn balance(plan: &Balance, cluster: &Cluster) -> Vec<String> {
     let mut lines = loads("Loads before", &plan.before, cluster);
     lines.push(format!("Imbalance: {}", score(plan.before.score())));
     lines.extend(moves(cluster, &plan.steps, 1));
@@ -289,7 +289,7 @@ pub fn balance(plan: &Balance, cluster: &Cluster) -> Vec<String> {
 }
 
 /// The plan in one line.
-pub fn balance_summary(plan: &Balance) -> String {
+pub(crate) fn balance_summary(plan: &Balance) -> String {
     let (before, after) = (score(plan.before.score()), score(plan.loads.score()));
     match plan.steps.len() {
         0 => format!("No move gains enough: the imbalance stays {before}."),

@@ -13,7 +13,7 @@ use crate::search::groups::status::{Amounts, Capacity, GroupStatus, GroupsStatus
 pub(super) const LINE: usize = 400;
 
 /// What is wrong in a group, in words; nothing if it is healthy.
-pub fn condition_text(condition: &Condition) -> String {
+pub(crate) fn condition_text(condition: &Condition) -> String {
     let stranded = counted(condition.stranded.len(), "instance");
     let failing = condition.n1_failing.len();
     let verb = if failing == 1 { "fails" } else { "fail" };
@@ -30,7 +30,7 @@ pub fn condition_text(condition: &Condition) -> String {
 }
 
 /// All that is printed.
-pub fn text(status: &GroupsStatus, cluster: &Cluster, level: i32) -> Vec<String> {
+pub(crate) fn text(status: &GroupsStatus, cluster: &Cluster, level: i32) -> Vec<String> {
     let mut lines = vec![format!(
         "Loaded {}, {}, {}",
         counted(cluster.nodes.len(), "node"),

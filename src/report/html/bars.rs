@@ -4,13 +4,13 @@ use maud::{Markup, PreEscaped, html};
 
 /// A share of something, before and, if that is known, after; 1 is all of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SharePair {
+pub(super) struct SharePair {
     pub before: f64,
     pub after: Option<f64>,
 }
 
 /// The patterns that bars are filled with, once in a page.
-pub fn patterns() -> Markup {
+pub(super) fn patterns() -> Markup {
     html! {
         svg class="patterns" width="0" height="0" aria-hidden="true" focusable="false" {
             defs {
@@ -25,7 +25,7 @@ pub fn patterns() -> Markup {
 
 /// Two thin bars over each other, the upper one before and the lower one after, or one thick bar. What is kept free
 /// beyond what is taken is drawn behind it.
-pub fn bar(taken: SharePair, kept: Option<SharePair>) -> Markup {
+pub(super) fn bar(taken: SharePair, kept: Option<SharePair>) -> Markup {
     let reserve = |of: fn(SharePair) -> f64| kept.map_or(0.0, of);
     let before = |y, height, class| row((taken.before, reserve(|kept| kept.before)), (y, height), class);
     let bars = match taken.after {
@@ -39,7 +39,7 @@ pub fn bar(taken: SharePair, kept: Option<SharePair>) -> Markup {
 }
 
 /// A bar that is drawn by rectangles, of which there are too many for templates: elements without end, and numbers only.
-pub fn drawn(class: &str, rectangles: &str) -> Markup {
+pub(super) fn drawn(class: &str, rectangles: &str) -> Markup {
     let track = "<rect class=\"t\" width=\"100%\" height=\"14\"/>";
     PreEscaped(format!("<svg class=\"{class}\" aria-hidden=\"true\">{track}{rectangles}</svg>"))
 }
@@ -51,7 +51,7 @@ fn row((share, kept): (f64, f64), at: (u8, u8), class: &str) -> String {
 }
 
 /// A part of a bar.
-pub fn rectangle(class: &str, (from, to): (f64, f64), (y, height): (u8, u8)) -> String {
+pub(super) fn rectangle(class: &str, (from, to): (f64, f64), (y, height): (u8, u8)) -> String {
     let [x, width] = [from, to - from].map(|share| format!("{:.1}%", share * 100.0));
     format!("<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>")
 }
@@ -62,15 +62,15 @@ fn clipped(share: f64) -> f64 {
 }
 
 /// What is there in place of a figure that nobody knows.
-pub const NOTHING: &str = "–";
+pub(super) const NOTHING: &str = "–";
 
 /// A share for people: whole per cent.
-pub fn percent_text(share: f64) -> String {
+pub(super) fn percent_text(share: f64) -> String {
     if share.is_finite() { format!("{:.0}", share * 100.0) } else { NOTHING.to_owned() }
 }
 
 /// Two texts with an arrow between them, or one if they are equal.
-pub fn change_text(before: &str, after: Option<&str>) -> String {
+pub(super) fn change_text(before: &str, after: Option<&str>) -> String {
     match after {
         Some(after) if after != before => format!("{before} → {after}"),
         _ => before.to_owned(),

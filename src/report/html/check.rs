@@ -18,7 +18,7 @@ use crate::report::why::hurdle_text;
 use crate::search::health::{GroupHealth, Loss};
 
 /// What is wrong, and what balancing would mend.
-pub fn check(found: &CheckResult, cluster: &Cluster) -> ReportPage {
+pub(crate) fn check(found: &CheckResult, cluster: &Cluster) -> ReportPage {
     let nodes = cluster.all_nodes();
     let mut answers = vec![problems::answer("What is wrong", found.initial.counts)];
     answers.extend(found.rebalanced.as_ref().map(|_| mending(found)));
@@ -146,7 +146,7 @@ fn unmet_keys(found: &CheckResult) -> Option<Section> {
 }
 
 /// What the loss of nodes would mean.
-pub fn loss(found: &Loss, cluster: &Cluster) -> ReportPage {
+pub(crate) fn loss(found: &Loss, cluster: &Cluster) -> ReportPage {
     let names: Vec<&str> = found.nodes.iter().map(|n| cluster.node(*n).spec.alias()).collect();
     let stranded = found.stranded.len();
     let survived = stranded == 0;

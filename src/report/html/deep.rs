@@ -9,7 +9,7 @@ use crate::report::{deep, pareto};
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 
 /// What is proven of a plan, and what fewer or more moves would bring.
-pub fn section(plan: &DeepPlan, cluster: &Cluster) -> Option<Section> {
+pub(crate) fn section(plan: &DeepPlan, cluster: &Cluster) -> Option<Section> {
     let lines = deep::conclusion(plan, cluster);
     let body = html! {
         @for line in &lines { p { (line) } }

@@ -6,12 +6,12 @@ use super::bars::{NOTHING, SharePair, bar, change_text, percent_text};
 use crate::report::table::Align;
 
 /// Most rows that are shown at first; the style says so, too.
-pub const PART: usize = 40;
+pub(super) const PART: usize = 40;
 /// Most rows of a table: what is important comes first, and a page has to open at once.
 const MOST: usize = 5000;
 
 /// A column: its heading, and where its cells stand.
-pub type GridColumn = (&'static str, Align);
+pub(super) type GridColumn = (&'static str, Align);
 
 /// How a cell is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ enum CellKind {
 }
 
 /// A cell.
-pub struct GridCell {
+pub(super) struct GridCell {
     shown: Markup,
     /// What it is sorted by, if not by its text, or the number that this is.
     value: Option<f64>,
@@ -34,37 +34,37 @@ pub struct GridCell {
 }
 
 impl GridCell {
-    pub fn of(shown: Markup) -> GridCell {
+    pub(super) fn of(shown: Markup) -> GridCell {
         GridCell { shown, value: None, kind: CellKind::Plain }
     }
 
-    pub fn text(text: impl AsRef<str>) -> GridCell {
+    pub(super) fn text(text: impl AsRef<str>) -> GridCell {
         GridCell::of(html! { (text.as_ref()) })
     }
 
     /// A name that stands out.
-    pub fn name(text: impl AsRef<str>) -> GridCell {
+    pub(super) fn name(text: impl AsRef<str>) -> GridCell {
         GridCell { kind: CellKind::Name, ..GridCell::text(text) }
     }
 
     /// A text that is never broken.
-    pub fn line(text: impl AsRef<str>) -> GridCell {
+    pub(super) fn line(text: impl AsRef<str>) -> GridCell {
         GridCell { kind: CellKind::Line, ..GridCell::text(text) }
     }
 
     /// A text that is sorted by a number.
-    pub fn number(text: impl AsRef<str>, value: f64) -> GridCell {
+    pub(super) fn number(text: impl AsRef<str>, value: f64) -> GridCell {
         // most texts are that number
         let is_number = text.as_ref().parse::<f64>().is_ok();
         GridCell { value: Some(value).filter(|_| !is_number), ..GridCell::text(text) }
     }
 
-    pub fn count(count: usize) -> GridCell {
+    pub(super) fn count(count: usize) -> GridCell {
         GridCell::text(count.to_string())
     }
 
     /// A bar with per cents, sorted by what was before.
-    pub fn share(taken: SharePair, kept: Option<SharePair>) -> GridCell {
+    pub(super) fn share(taken: SharePair, kept: Option<SharePair>) -> GridCell {
         let after = taken.after.map(percent_text);
         let text = match change_text(&percent_text(taken.before), after.as_deref()) {
             text if text == NOTHING => text,
@@ -74,7 +74,7 @@ impl GridCell {
     }
 
     /// A bar with a text.
-    pub fn bar(taken: SharePair, kept: Option<SharePair>, text: String, value: f64) -> GridCell {
+    pub(super) fn bar(taken: SharePair, kept: Option<SharePair>, text: String, value: f64) -> GridCell {
         let shown = html! { (bar(taken, kept)) @if !text.is_empty() { span { (text) } } };
         GridCell { shown, value: Some(value), kind: CellKind::Bar }
     }
@@ -97,14 +97,14 @@ impl GridCell {
 }
 
 /// A row.
-pub struct GridRow {
+pub(super) struct GridRow {
     pub cells: Vec<GridCell>,
     /// Whether it is shown where only what changes is wanted.
     pub changes: bool,
 }
 
 /// A table; in its first column are the names of the rows.
-pub struct Grid {
+pub(super) struct Grid {
     /// The word for it, unique in the page.
     pub id: &'static str,
     /// What it shows, for those who only hear it.
@@ -117,11 +117,11 @@ pub struct Grid {
 
 impl Grid {
     /// Nothing if there are no rows.
-    pub fn some(self) -> Option<Markup> {
+    pub(super) fn some(self) -> Option<Markup> {
         (!self.rows.is_empty()).then(|| self.markup())
     }
 
-    pub fn markup(&self) -> Markup {
+    pub(super) fn markup(&self) -> Markup {
         let Grid { id, caption, columns, rows, noun } = self;
         let count = rows.len();
         let (is_long, mixed) =

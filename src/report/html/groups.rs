@@ -15,7 +15,7 @@ use crate::search::groups::status::{Amounts, Capacity, GroupStatus, GroupsStatus
 
 /// The groups before and, if anything changes, after, and the pools of storage, if they are known; nothing of a single
 /// group.
-pub fn section(
+pub(super) fn section(
     cluster: &Cluster,
     before: &GroupsStatus,
     after: Option<&GroupsStatus>,

@@ -35,7 +35,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// A page: first the answers, then what they rest on.
-pub struct ReportPage {
+pub(crate) struct ReportPage {
     /// What the page is about, in a few words.
     title: String,
     /// The same in a sentence.
@@ -56,7 +56,7 @@ struct PageAnswer {
 
 /// A part of the page with a heading.
 #[derive(Clone)]
-pub struct Section {
+pub(crate) struct Section {
     /// The word for it in links.
     id: &'static str,
     title: &'static str,
@@ -106,7 +106,7 @@ fn digest(text: &str) -> String {
 
 impl ReportPage {
     /// The file; `command` is what made it. What a terminal would obey, and XML has no place for, is escaped.
-    pub fn text(&self, command: &str) -> String {
+    pub(crate) fn text(&self, command: &str) -> String {
         let policy = format!(
             "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'",
             digest(STYLE),

@@ -11,7 +11,7 @@ use crate::report::summary::gib;
 use crate::report::table::Align;
 
 /// Nodes of a cluster, and the same nodes afterwards, if anything changes.
-pub struct NodeRows<'a> {
+pub(super) struct NodeRows<'a> {
     pub before: &'a Cluster,
     pub after: Option<&'a Cluster>,
     pub nodes: &'a [NodeIdx],
@@ -70,7 +70,7 @@ const COLUMNS: [GridColumn; 8] = [
 
 impl NodeRows<'_> {
     /// All of them as a section.
-    pub fn section(&self) -> Option<Section> {
+    pub(super) fn section(&self) -> Option<Section> {
         let mut nodes: Vec<(&Node, NodeShares, Option<NodeShares>)> = self
             .nodes
             .iter()

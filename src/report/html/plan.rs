@@ -13,7 +13,7 @@ use crate::report::tone::{Tone, of_change};
 use crate::search::Stopped;
 
 /// A plan, with the cluster before and after it.
-pub struct PlanReport<'a> {
+pub(crate) struct PlanReport<'a> {
     pub before: (&'a Cluster, &'a Moment),
     pub after: (&'a Cluster, &'a Moment),
     /// The nodes that are looked at.
@@ -26,7 +26,7 @@ pub struct PlanReport<'a> {
 }
 
 /// What a page begins with.
-pub struct PageHead {
+pub(crate) struct PageHead {
     /// What the page is about, in a few words.
     pub title: String,
     /// What came of it, in a sentence.
@@ -37,7 +37,7 @@ pub struct PageHead {
 
 impl PlanReport<'_> {
     /// The page, with what else a tool has to say of its plan: at once, and at the end.
-    pub fn page(&self, head: PageHead, more: Vec<Section>, last: Option<Section>) -> ReportPage {
+    pub(crate) fn page(&self, head: PageHead, more: Vec<Section>, last: Option<Section>) -> ReportPage {
         let changes = self.changes();
         let before = problems::list(&self.before.1.health, self.before.0, When::Initially);
         let after = problems::list(&self.after.1.health, self.after.0, When::Initially);

@@ -13,7 +13,7 @@ use crate::report::tone::Tone;
 use crate::search::health::{GroupHealth, ProblemCounts};
 
 /// What is wrong at one moment, in an answer.
-pub fn answer(question: &'static str, counts: ProblemCounts) -> PageAnswer {
+pub(super) fn answer(question: &'static str, counts: ProblemCounts) -> PageAnswer {
     let ProblemCounts { n1_failing, conflicting, offline_primary, offline_secondary, at_risk } = counts;
     let kinds = [
         (n1_failing, "node", "lacking memory for failovers (N+1)"),
@@ -32,12 +32,12 @@ pub fn answer(question: &'static str, counts: ProblemCounts) -> PageAnswer {
 }
 
 /// The problems of some groups: of the cluster that they were found in, or after a simulation of it.
-pub fn list(health: &[GroupHealth], cluster: &Cluster, when: When) -> Vec<Problem> {
+pub(super) fn list(health: &[GroupHealth], cluster: &Cluster, when: When) -> Vec<Problem> {
     health.iter().flat_map(|group| of_group(group, cluster, when)).collect()
 }
 
 /// Problems that something leaves, which would fix all others.
-pub struct LeftProblems {
+pub(super) struct LeftProblems {
     /// Those of the state after it, by name.
     pub problems: Vec<Problem>,
     /// What would fix the others: the subject of a sentence.
@@ -45,7 +45,11 @@ pub struct LeftProblems {
 }
 
 /// All problems by name: those that would be fixed, that stay, and that are new.
-pub fn section(cluster: &Cluster, before: Vec<Problem>, after: Option<LeftProblems>) -> Option<Section> {
+pub(super) fn section(
+    cluster: &Cluster,
+    before: Vec<Problem>,
+    after: Option<LeftProblems>,
+) -> Option<Section> {
     let is_in = |problem: &Problem, list: &[Problem]| list.contains(problem);
     let mut rows = Vec::new();
     let mut push = |problem: &Problem, tone: Tone, state: &str| {

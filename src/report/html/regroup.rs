@@ -23,13 +23,13 @@ use crate::search::groups::redistribute::{Healing, Redistribution};
 use crate::search::groups::status::GroupsStatus;
 
 /// The groups before and after a plan; with the pools of storage, if those were read.
-pub fn groups(before: &Cluster, after: &Cluster, changes: bool, knows_pools: bool) -> Option<Section> {
+pub(crate) fn groups(before: &Cluster, after: &Cluster, changes: bool, knows_pools: bool) -> Option<Section> {
     let then = changes.then(|| GroupsStatus::of(after));
     groups::section(before, &GroupsStatus::of(before), then.as_ref(), knows_pools)
 }
 
 /// The moves that heal groups.
-pub fn healing_moves(found: &Redistribution, cluster: &Cluster) -> Vec<PlannedMove> {
+pub(crate) fn healing_moves(found: &Redistribution, cluster: &Cluster) -> Vec<PlannedMove> {
     let healed = found.repairs.iter().filter_map(|repair| match &repair.outcome {
         Healing::Repaired(steps) | Healing::ButForthcoming { steps, .. } => Some((repair.group, steps)),
         Healing::Stuck(_) | Healing::TooLong(_) | Healing::NoTime(_) => None,
@@ -42,7 +42,7 @@ pub fn healing_moves(found: &Redistribution, cluster: &Cluster) -> Vec<PlannedMo
 }
 
 /// The moves that empty a group, if one is emptied.
-pub fn emptying_moves(chosen: Option<&GroupCandidate>, cluster: &Cluster) -> Vec<PlannedMove> {
+pub(crate) fn emptying_moves(chosen: Option<&GroupCandidate>, cluster: &Cluster) -> Vec<PlannedMove> {
     let moves = chosen.into_iter().flat_map(|candidate| {
         let purpose = format!("empties group {}", cluster.group(candidate.group).name);
         let steps = candidate.steps().iter();
@@ -52,7 +52,7 @@ pub fn emptying_moves(chosen: Option<&GroupCandidate>, cluster: &Cluster) -> Vec
 }
 
 /// The moves that even out the load of groups.
-pub fn balancing_moves(found: &Balance) -> Vec<PlannedMove> {
+pub(crate) fn balancing_moves(found: &Balance) -> Vec<PlannedMove> {
     let before = [found.before.score()].into_iter().chain(found.steps.iter().map(|step| step.score));
     let moves = found.steps.iter().zip(before).map(|(step, before)| PlannedMove {
         step: *step,
@@ -63,7 +63,7 @@ pub fn balancing_moves(found: &Balance) -> Vec<PlannedMove> {
 }
 
 /// What can be done for each group that is not healthy.
-pub fn repairs(found: &Redistribution, cluster: &Cluster) -> Option<Section> {
+pub(crate) fn repairs(found: &Redistribution, cluster: &Cluster) -> Option<Section> {
     let storage = StorageMap::of(cluster);
     let rows = found.repairs.iter().map(|repair| {
         let (tone, text, details) = match &repair.outcome {
@@ -106,7 +106,7 @@ pub fn repairs(found: &Redistribution, cluster: &Cluster) -> Option<Section> {
 }
 
 /// Which groups can be emptied.
-pub fn candidates(found: &Compression, cluster: &Cluster) -> Option<Section> {
+pub(crate) fn candidates(found: &Compression, cluster: &Cluster) -> Option<Section> {
     let rows = found.candidates.iter().map(|candidate| {
         let [moves, copied, verdict] = candidate_verdict(candidate, cluster);
         GridRow {
@@ -140,7 +140,7 @@ pub fn candidates(found: &Compression, cluster: &Cluster) -> Option<Section> {
 }
 
 /// The loads of groups, before and after.
-pub fn loads(found: &Balance, cluster: &Cluster) -> Option<Section> {
+pub(crate) fn loads(found: &Balance, cluster: &Cluster) -> Option<Section> {
     let row = |group: GroupIdx| {
         let (now, then) = (found.before.relative(group), found.loads.relative(group));
         let shown = |value: Option<f64>| value.map_or("–".to_owned(), |value| fixed(100.0 * value, 1));
@@ -165,7 +165,7 @@ pub fn loads(found: &Balance, cluster: &Cluster) -> Option<Section> {
 }
 
 /// The page of groups as they are.
-pub fn status(status: &GroupsStatus, cluster: &Cluster) -> ReportPage {
+pub(crate) fn status(status: &GroupsStatus, cluster: &Cluster) -> ReportPage {
     let nodes = cluster.all_nodes();
     let moment = Moment::of(cluster, &nodes);
     let unhealthy = status.groups.iter().filter(|group| group.health() != Health::Healthy).count();

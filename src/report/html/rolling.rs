@@ -18,7 +18,7 @@ use crate::report::tone::Tone;
 use crate::search::rolling::Part;
 
 /// A plan of reboots.
-pub struct RollingReport<'a> {
+pub(crate) struct RollingReport<'a> {
     pub cluster: &'a Cluster,
     /// The groups that are shown, with their commands.
     pub groups: &'a [(&'a Part, Vec<Line>)],
@@ -28,7 +28,7 @@ pub struct RollingReport<'a> {
 }
 
 impl RollingReport<'_> {
-    pub fn page(&self) -> ReportPage {
+    pub(crate) fn page(&self) -> ReportPage {
         let nodes: Vec<NodeIdx> = self.groups.iter().flat_map(|(part, _)| &part.nodes).copied().collect();
         let mut sorted = nodes.clone();
         sorted.sort_unstable();

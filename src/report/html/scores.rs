@@ -12,7 +12,7 @@ use crate::report::tone::{Tone, of_change};
 use crate::score::{Components, TABLE};
 
 /// The scores of two moments, or of one.
-pub fn section(before: &Moment, after: Option<&Moment>) -> Option<Section> {
+pub(super) fn section(before: &Moment, after: Option<&Moment>) -> Option<Section> {
     let after = after.map(|moment| &moment.scores);
     let body = match (&before.scores, after) {
         (Scores::None, _) => None,
@@ -32,7 +32,7 @@ fn figure(score: f64) -> String {
 }
 
 /// How a score changed, in a word and a sign.
-pub fn change(before: f64, after: f64) -> String {
+pub(super) fn change(before: f64, after: f64) -> String {
     let tone = of_change(before, after);
     match tone {
         Tone::Plain | Tone::Heading => "the same".to_owned(),

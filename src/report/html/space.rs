@@ -17,7 +17,7 @@ use crate::report::why::failure_words;
 use crate::search::fill::{FillGround, Size};
 
 /// What came of an estimate.
-pub struct SpaceReport<'a> {
+pub(crate) struct SpaceReport<'a> {
     pub cluster: &'a Cluster,
     pub start: &'a FillStart,
     pub ground: &'a FillGround,
@@ -35,7 +35,7 @@ fn counted_cpus(vcpus: i64) -> String {
 }
 
 impl SpaceReport<'_> {
-    pub fn page(&self) -> ReportPage {
+    pub(crate) fn page(&self) -> ReportPage {
         let nodes = self.cluster.all_nodes();
         let after = &self.tiered.filled.cluster;
         let sections = [

@@ -15,7 +15,7 @@ use crate::report::why::{EXPOSED, hindrance_words, node_text};
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 
 /// What the page begins with.
-pub fn head(found: &Squeeze) -> PageHead {
+pub(crate) fn head(found: &Squeeze) -> PageHead {
     let switched = |decision: Decision, what: &str| {
         let plans = found.plans.iter().filter(|plan| plan.decision == decision);
         let count: usize = plans.map(|plan| plan.nodes.len()).sum();
@@ -37,7 +37,7 @@ pub fn head(found: &Squeeze) -> PageHead {
 }
 
 /// The moves of a group: those that free nodes, and those that are for balance.
-pub fn moves(plan: &GroupPlan, cluster: &Cluster) -> Vec<PlannedMove> {
+pub(crate) fn moves(plan: &GroupPlan, cluster: &Cluster) -> Vec<PlannedMove> {
     let mut switched = Draft::of(plan.start(cluster));
     plan.switch(&mut switched);
     let leaving = if plan.decision == Decision::Condense { &plan.nodes[..] } else { &[] };
@@ -45,7 +45,7 @@ pub fn moves(plan: &GroupPlan, cluster: &Cluster) -> Vec<PlannedMove> {
 }
 
 /// Which nodes go off or on, and why the others stay as they are.
-pub fn section(found: &Squeeze, cluster: &Cluster) -> Option<Section> {
+pub(crate) fn section(found: &Squeeze, cluster: &Cluster) -> Option<Section> {
     let grid = Grid {
         id: "switch-table",
         caption: "Nodes that are switched, and why others are not",

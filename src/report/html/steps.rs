@@ -48,7 +48,7 @@ const PURPOSES: [&str; METRICS] = [
 
 /// A move, and what is known of it.
 #[derive(Debug, Clone)]
-pub struct PlannedMove {
+pub(crate) struct PlannedMove {
     pub step: Step,
     /// By how much the figure falls that the plan lowers, if that is known.
     pub gain: Option<f64>,
@@ -59,7 +59,7 @@ pub struct PlannedMove {
 impl PlannedMove {
     /// All moves of a plan within groups, on a cluster as it is before the first one: those that leave one of some nodes
     /// are made for that, and the others for what they bring.
-    pub fn all(cluster: &mut Draft, steps: &[Step], leaving: &[NodeIdx]) -> Vec<PlannedMove> {
+    pub(crate) fn all(cluster: &mut Draft, steps: &[Step], leaving: &[NodeIdx]) -> Vec<PlannedMove> {
         let effects = effects(cluster, steps);
         let known = |(step, effect): (&Step, Option<StepEffect>)| {
             let left =
@@ -76,7 +76,7 @@ impl PlannedMove {
 }
 
 /// The steps of a plan.
-pub struct StepRows<'a> {
+pub(crate) struct StepRows<'a> {
     /// The cluster before.
     pub cluster: &'a Cluster,
     pub moves: &'a [PlannedMove],
@@ -86,7 +86,7 @@ pub struct StepRows<'a> {
 
 impl StepRows<'_> {
     /// All of them as a section.
-    pub fn section(&self) -> Option<Section> {
+    pub(crate) fn section(&self) -> Option<Section> {
         let gains = [("Gain", Align::Right), ("Score after", Align::Right)];
         let columns = [
             &[

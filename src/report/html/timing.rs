@@ -11,7 +11,7 @@ use crate::report::timetable::{Timetable, bars, duration, limits, svg};
 const DRAWN: usize = 1500;
 
 /// The time table, if there is anything to do.
-pub fn section(table: &Timetable<'_>) -> Option<Section> {
+pub(super) fn section(table: &Timetable<'_>) -> Option<Section> {
     let count = table.work.steps.len();
     if count == 0 {
         return None;

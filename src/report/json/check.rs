@@ -15,11 +15,11 @@ use crate::search::health::survival::{GroupSurvival, JointFailure, SizeSurvival}
 use crate::search::health::{GroupHealth, Loss, ProblemCounts as Found, Survival};
 
 /// The name of the schema.
-pub const SCHEMA: &str = "htools.check/1";
+pub(crate) const SCHEMA: &str = "htools.check/1";
 
 /// What `hcheck` found: about the cluster, about the loss of nodes, or of any nodes.
 #[derive(Debug, Clone, Serialize)]
-pub struct CheckDocument {
+pub(crate) struct CheckDocument {
     schema: &'static str,
     generator: Generator,
     healthy: bool,
@@ -146,7 +146,7 @@ struct StrandedInstance {
     nearest: Vec<RefusedView>,
 }
 
-pub fn of_check(check: &CheckResult, cluster: &Cluster) -> CheckDocument {
+pub(crate) fn of_check(check: &CheckResult, cluster: &Cluster) -> CheckDocument {
     let rebalanced = check.rebalanced.as_ref();
     document(
         cluster,
@@ -165,7 +165,7 @@ pub fn of_check(check: &CheckResult, cluster: &Cluster) -> CheckDocument {
     )
 }
 
-pub fn of_loss(loss: &Loss, cluster: &Cluster) -> CheckDocument {
+pub(crate) fn of_loss(loss: &Loss, cluster: &Cluster) -> CheckDocument {
     let lost = Lost {
         nodes: nodes(cluster, &loss.nodes),
         placed: instances(cluster, &loss.placed),
@@ -175,7 +175,7 @@ pub fn of_loss(loss: &Loss, cluster: &Cluster) -> CheckDocument {
     document(cluster, loss.stranded.is_empty(), None, Some(lost), None)
 }
 
-pub fn of_survival(survival: &Survival, cluster: &Cluster) -> CheckDocument {
+pub(crate) fn of_survival(survival: &Survival, cluster: &Cluster) -> CheckDocument {
     let size = |size: &SizeSurvival| SizeView {
         nodes: size.size,
         // more than 64 bits hold

@@ -10,7 +10,7 @@ use crate::model::{Cluster, Group, InstanceIdx, InstancePolicy, InstanceSpec, No
 /// A copy of the cluster, turned into JSON object by object while the document is written: a view of a million
 /// instances would take more memory than the cluster itself.
 #[derive(Debug, Clone)]
-pub struct ClusterView {
+pub(crate) struct ClusterView {
     cluster: Cluster,
     nodes: Vec<NodeIdx>,
     instances: Vec<InstanceIdx>,
@@ -18,7 +18,7 @@ pub struct ClusterView {
 
 /// Nodes of a cluster at one moment: a copy of the cluster, as in [`ClusterView`].
 #[derive(Debug, Clone, Default)]
-pub struct NodesView(Option<(Cluster, Vec<NodeIdx>)>);
+pub(crate) struct NodesView(Option<(Cluster, Vec<NodeIdx>)>);
 
 #[derive(Debug, Clone, Serialize)]
 struct GroupView<'c> {
@@ -132,19 +132,19 @@ struct InstanceView<'c> {
 
 impl ClusterView {
     /// The state of a cluster.
-    pub fn whole(cluster: &Cluster) -> ClusterView {
+    pub(crate) fn whole(cluster: &Cluster) -> ClusterView {
         ClusterView::of(cluster, &cluster.all_nodes(), &cluster.all_instances())
     }
 
     /// The state of some nodes and instances of a cluster.
-    pub fn of(cluster: &Cluster, nodes: &[NodeIdx], instances: &[InstanceIdx]) -> ClusterView {
+    pub(crate) fn of(cluster: &Cluster, nodes: &[NodeIdx], instances: &[InstanceIdx]) -> ClusterView {
         ClusterView { cluster: cluster.clone(), nodes: nodes.to_vec(), instances: instances.to_vec() }
     }
 }
 
 impl NodesView {
     /// The state of some nodes of a cluster.
-    pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> NodesView {
+    pub(crate) fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> NodesView {
         NodesView((!nodes.is_empty()).then(|| (cluster.clone(), nodes.to_vec())))
     }
 }

@@ -12,7 +12,7 @@ use crate::search::moves::Refusal;
 
 /// What a deep search found.
 #[derive(Debug, Clone, Serialize)]
-pub struct DeepView {
+pub(crate) struct DeepView {
     /// No placement has a smaller score.
     bound: Option<f64>,
     /// How far the score after the last step is above that, in percent.
@@ -73,7 +73,7 @@ struct RefusedBy {
 
 impl DeepView {
     /// What was found, for a cluster in which the names are.
-    pub fn of(plan: &DeepPlan, cluster: &Cluster) -> DeepView {
+    pub(crate) fn of(plan: &DeepPlan, cluster: &Cluster) -> DeepView {
         let names = |instances: &[InstanceIdx]| {
             instances.iter().map(|instance| cluster.instance(*instance).name.clone()).collect()
         };

@@ -12,7 +12,7 @@ use crate::search::balance::explain::{Explanation, InstanceOutlook, MoveVerdict}
 
 /// Why one instance moves or does not.
 #[derive(Debug, Clone, Serialize)]
-pub struct Explained {
+pub(crate) struct Explained {
     instance: String,
     group: String,
     at: Nodes,
@@ -47,7 +47,7 @@ struct MoveView {
 }
 
 /// The explanation of one instance.
-pub fn explained(e: &Explanation, cluster: &Cluster) -> Explained {
+pub(crate) fn explained(e: &Explanation, cluster: &Cluster) -> Explained {
     let instance = cluster.instance(e.instance);
     let view = |m: &MoveVerdict| MoveView {
         kind: kind(m.mv),

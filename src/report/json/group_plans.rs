@@ -10,12 +10,12 @@ use super::{Generator, Score};
 use crate::search::Stopped;
 
 /// The name of the schema.
-pub const SCHEMA: &str = "htools.group-plans/1";
+pub(crate) const SCHEMA: &str = "htools.group-plans/1";
 
 /// Which groups were to be balanced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum ChosenGroups {
+pub(crate) enum ChosenGroups {
     /// The worst that can be improved.
     WorstGroup,
     AllGroups,
@@ -23,7 +23,7 @@ pub enum ChosenGroups {
 
 /// A plan for several groups.
 #[derive(Debug, Clone, Serialize)]
-pub struct GroupPlansDocument {
+pub(crate) struct GroupPlansDocument {
     pub schema: &'static str,
     pub generator: Generator,
     /// Which groups were to be balanced.
@@ -44,7 +44,7 @@ pub struct GroupPlansDocument {
 
 /// What came of one group.
 #[derive(Debug, Clone, Serialize)]
-pub struct GroupPlanView {
+pub(crate) struct GroupPlanView {
     pub group: BalancedGroup,
     /// How its search ended; none if it had none.
     pub ending: Option<EndingView>,

@@ -7,11 +7,11 @@ use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
 use crate::search::groups::status::{Amounts, Capacity, GroupStatus, GroupsStatus};
 
 /// The name of the schema.
-pub const SCHEMA: &str = "htools.group-status/1";
+pub(crate) const SCHEMA: &str = "htools.group-status/1";
 
 /// How the groups of a cluster are.
 #[derive(Debug, Clone, Serialize)]
-pub struct StatusDocument {
+pub(crate) struct StatusDocument {
     schema: &'static str,
     generator: Generator,
     health: &'static str,
@@ -26,7 +26,7 @@ pub struct StatusDocument {
 
 /// What some nodes have, together.
 #[derive(Debug, Clone, Serialize)]
-pub struct SizesView {
+pub(crate) struct SizesView {
     nodes: usize,
     offline_nodes: usize,
     memory: Amount,
@@ -86,7 +86,7 @@ struct PartitionView {
     groups: Vec<String>,
 }
 
-pub fn document(status: &GroupsStatus, cluster: &Cluster) -> StatusDocument {
+pub(crate) fn document(status: &GroupsStatus, cluster: &Cluster) -> StatusDocument {
     let group_name = |g: &GroupIdx| cluster.group(*g).name.clone();
     let pool = |p: PoolIdx| status.storage.pool(p).to_string();
     StatusDocument {

@@ -8,11 +8,11 @@ use crate::model::Cluster;
 use crate::report::info::Information;
 
 /// The name of the schema.
-pub const SCHEMA: &str = "htools.info/1";
+pub(crate) const SCHEMA: &str = "htools.info/1";
 
 /// What `hinfo` found.
 #[derive(Debug, Clone, Serialize)]
-pub struct InfoDocument {
+pub(crate) struct InfoDocument {
     schema: &'static str,
     generator: Generator,
     cluster: ClusterView,
@@ -34,7 +34,7 @@ struct InfoGroup {
 }
 
 /// The document for a cluster and what was found out about it.
-pub fn document(info: &Information, cluster: &Cluster) -> InfoDocument {
+pub(crate) fn document(info: &Information, cluster: &Cluster) -> InfoDocument {
     let group = |g: &crate::report::info::GroupInfo| InfoGroup {
         name: cluster.group(g.group).name.clone(),
         nodes: g.nodes,

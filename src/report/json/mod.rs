@@ -25,12 +25,12 @@ use crate::model::{Cluster, Leg, Move, NodeIdx, Placement};
 use crate::score::{Components, Metric};
 
 /// Text of a short document, as it is printed.
-pub fn text(document: &impl Serialize) -> serde_json::Result<String> {
+pub(crate) fn text(document: &impl Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(document)? + "\n")
 }
 
 /// Writes a document of any length, without holding its text in memory.
-pub fn write(document: &impl Serialize, to: &mut dyn io::Write) -> io::Result<()> {
+pub(crate) fn write(document: &impl Serialize, to: &mut dyn io::Write) -> io::Result<()> {
     let mut to = io::BufWriter::new(to);
     serde_json::to_writer_pretty(&mut to, document)?;
     to.write_all(b"\n")?;
@@ -41,7 +41,7 @@ pub fn write(document: &impl Serialize, to: &mut dyn io::Write) -> io::Result<()
 type PrintJson = dyn Fn(&mut dyn io::Write) -> io::Result<()>;
 
 /// A document or picture that is complete, and is printed later.
-pub enum Printout {
+pub(crate) enum Printout {
     /// Its text.
     Text(String),
     /// A JSON document that may be long: its text is made while it is printed.
@@ -50,12 +50,12 @@ pub enum Printout {
 
 impl Printout {
     /// A document that becomes JSON when it is printed.
-    pub fn of(document: impl Serialize + 'static) -> Printout {
+    pub(crate) fn of(document: impl Serialize + 'static) -> Printout {
         Printout::Json(Box::new(move |to| write(&document, to)))
     }
 
     /// Prints it.
-    pub fn print(&self, to: &mut dyn io::Write) -> io::Result<()> {
+    pub(crate) fn print(&self, to: &mut dyn io::Write) -> io::Result<()> {
         match self {
             Printout::Text(text) => to.write_all(text.as_bytes()),
             Printout::Json(print) => print(to),
@@ -70,7 +70,7 @@ fn texts<'t>(lines: impl IntoIterator<Item = &'t (impl ToString + 't)>) -> Vec<S
 
 /// The program that made a document.
 #[derive(Debug, Clone, Serialize)]
-pub struct Generator {
+pub(crate) struct Generator {
     name: &'static str,
     version: &'static str,
     /// By metric, the weights that are others than Ganeti's.
@@ -79,7 +79,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    pub fn this() -> Generator {
+    pub(crate) fn this() -> Generator {
         Generator { name: "htools", version: env!("CARGO_PKG_VERSION"), weights: BTreeMap::new() }
     }
 
@@ -129,7 +129,7 @@ pub(super) fn leg_kind(leg: Leg) -> &'static str {
 
 /// A score with its metrics.
 #[derive(Debug, Clone, Serialize)]
-pub struct Score {
+pub(crate) struct Score {
     total: f64,
     components: Vec<Component>,
 }
@@ -143,7 +143,7 @@ struct Component {
 
 impl Score {
     /// The score that metrics make.
-    pub fn of(components: &Components) -> Score {
+    pub(crate) fn of(components: &Components) -> Score {
         let component =
             |(metric, value, weight): (&Metric, f64, f64)| Component { name: metric.name, value, weight };
         Score { total: components.score(), components: components.parts().map(component).collect() }

@@ -13,12 +13,12 @@ use crate::plan::names::Impossible;
 use crate::search::Stopped;
 
 /// The name of the schema.
-pub const SCHEMA: &str = "htools.plan/1";
+pub(crate) const SCHEMA: &str = "htools.plan/1";
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum EndingView {
+pub(crate) enum EndingView {
     /// The cluster has no instances.
     Empty,
     /// There was nothing to gain from the start.
@@ -32,7 +32,7 @@ pub enum EndingView {
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub struct PlanDocument {
+pub(crate) struct PlanDocument {
     pub schema: &'static str,
     pub generator: Generator,
     /// How the run ended.
@@ -64,7 +64,7 @@ pub struct PlanDocument {
 
 impl PlanDocument {
     /// A document without a group and without steps.
-    pub fn new(ending: EndingView, cluster: ClusterView) -> PlanDocument {
+    pub(crate) fn new(ending: EndingView, cluster: ClusterView) -> PlanDocument {
         PlanDocument {
             schema: SCHEMA,
             generator: Generator::this(),
@@ -86,7 +86,7 @@ impl PlanDocument {
 
 /// The group that was balanced.
 #[derive(Debug, Clone, Serialize)]
-pub struct BalancedGroup {
+pub(crate) struct BalancedGroup {
     pub name: String,
     pub uuid: String,
     /// Number of its nodes.
@@ -102,7 +102,7 @@ pub struct BalancedGroup {
 }
 
 #[derive(Debug, Clone, Serialize)]
-pub struct PlanStep {
+pub(crate) struct PlanStep {
     number: usize,
     instance: String,
     #[serde(rename = "move")]
@@ -124,7 +124,7 @@ pub struct PlanStep {
 ///
 /// # Errors
 /// Those of `commands`.
-pub fn steps<E>(
+pub(crate) fn steps<E>(
     cluster: &Cluster,
     steps: &[Step],
     commands: impl Fn(&Step) -> Result<Vec<String>, E>,
@@ -156,11 +156,11 @@ pub fn steps<E>(
 ///
 /// # Errors
 /// A name that Ganeti cannot have.
-pub fn ganeti_commands(cluster: &Cluster, step: &Step) -> Result<Vec<String>, Impossible> {
+pub(crate) fn ganeti_commands(cluster: &Cluster, step: &Step) -> Result<Vec<String>, Impossible> {
     Ok(texts(&commands(cluster, step)?))
 }
 
 /// The jobsets of a plan, by the numbers of their steps.
-pub fn jobsets(jobsets: &[Jobset]) -> Vec<Vec<usize>> {
+pub(crate) fn jobsets(jobsets: &[Jobset]) -> Vec<Vec<usize>> {
     jobsets.iter().map(|set| set.iter().map(|step| step.get() + 1).collect()).collect()
 }

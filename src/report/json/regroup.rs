@@ -21,11 +21,11 @@ use crate::search::groups::redistribute::Redistribution;
 use crate::search::groups::{Blocked, compress, redistribute};
 
 /// The name of the schema.
-pub const SCHEMA: &str = "htools.regroup/1";
+pub(crate) const SCHEMA: &str = "htools.regroup/1";
 
 /// A plan of moves between groups.
 #[derive(Debug, Clone, Serialize)]
-pub struct RegroupDocument {
+pub(crate) struct RegroupDocument {
     schema: &'static str,
     generator: Generator,
     command: &'static str,
@@ -163,7 +163,7 @@ fn move_row(cluster: &Cluster, step: &Step, at: usize) -> Result<MoveRow, Imposs
 ///
 /// # Errors
 /// A name that Ganeti cannot have: there would be commands with it.
-pub fn redistribution(
+pub(crate) fn redistribution(
     cluster: &Cluster,
     storage: &StorageMap,
     plan: &Redistribution,
@@ -202,7 +202,7 @@ pub fn redistribution(
 ///
 /// # Errors
 /// A name that Ganeti cannot have: there would be commands with it.
-pub fn compression(
+pub(crate) fn compression(
     cluster: &Cluster,
     storage: &StorageMap,
     found: &Compression,
@@ -245,7 +245,11 @@ pub fn compression(
 ///
 /// # Errors
 /// A name that Ganeti cannot have: there would be commands with it.
-pub fn balance(cluster: &Cluster, plan: &Balance, sets: &[Jobset]) -> Result<RegroupDocument, Impossible> {
+pub(crate) fn balance(
+    cluster: &Cluster,
+    plan: &Balance,
+    sets: &[Jobset],
+) -> Result<RegroupDocument, Impossible> {
     let frame = Frame { cluster, steps: &plan.steps, jobsets: sets };
     let shares = |loads: &Loads, group: GroupIdx| {
         let [cpu, memory, disk, network] = loads.relative(group);

@@ -13,11 +13,11 @@ use crate::report::why::{hurdle_text, node_text};
 use crate::search::repair::{Damage, LimitReached, RepairDecision};
 
 /// The name of the schema.
-pub const SCHEMA: &str = "htools.repair/1";
+pub(crate) const SCHEMA: &str = "htools.repair/1";
 
 /// What was found and done.
 #[derive(Debug, Clone, Serialize)]
-pub struct RepairDocument<'a> {
+pub(crate) struct RepairDocument<'a> {
     schema: &'static str,
     generator: Generator,
     dry_run: bool,
@@ -70,7 +70,7 @@ struct RefusedNode {
 }
 
 /// The document of some entries.
-pub fn document<'a>(
+pub(crate) fn document<'a>(
     cluster: &'a Cluster,
     entries: &'a [RepairEntry],
     failing: &[NodeIdx],

@@ -10,10 +10,10 @@ use crate::search::rolling::colour::Colouring;
 use crate::search::rolling::{Conflicts, Part};
 
 /// The name of the schema.
-pub const SCHEMA: &str = "htools.roll/1";
+pub(crate) const SCHEMA: &str = "htools.roll/1";
 
 #[derive(Debug, Clone, Serialize)]
-pub struct RollingDocument {
+pub(crate) struct RollingDocument {
     schema: &'static str,
     generator: Generator,
     master: Option<String>,
@@ -50,7 +50,7 @@ struct MovedView {
 
 /// The document of a plan; `count` is the number of all its groups, `groups` those
 /// that are shown, with their commands.
-pub fn document(
+pub(crate) fn document(
     cluster: &Cluster,
     conflicts: &Conflicts,
     count: usize,

@@ -11,11 +11,11 @@ use crate::search::fill::{FillGround, Size};
 use crate::search::place::Targets;
 
 /// The name of the schema.
-pub const SCHEMA: &str = "htools.space/1";
+pub(crate) const SCHEMA: &str = "htools.space/1";
 
 /// How much more a cluster could hold.
 #[derive(Debug, Clone, Serialize)]
-pub struct SpaceDocument {
+pub(crate) struct SpaceDocument {
     schema: &'static str,
     generator: Generator,
     settings: SettingsView,
@@ -146,7 +146,7 @@ struct Portion {
 
 /// The document for what was found: the limit of `-l`, and the tiered and the
 /// standard allocation.
-pub fn document(
+pub(crate) fn document(
     start: &FillStart,
     cluster: &Cluster,
     ground: &FillGround,

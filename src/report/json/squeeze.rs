@@ -15,11 +15,11 @@ use crate::search::squeeze::{Decision, GroupPlan, Kept, Reserve, Squeeze, Squeez
 use crate::search::why::Shortfall;
 
 /// The name of the schema.
-pub const SCHEMA: &str = "htools.squeeze/1";
+pub(crate) const SCHEMA: &str = "htools.squeeze/1";
 
 /// The plans of all groups.
 #[derive(Debug, Clone, Serialize)]
-pub struct SqueezeDocument {
+pub(crate) struct SqueezeDocument {
     schema: &'static str,
     generator: Generator,
     minimal: ReserveSize,
@@ -96,7 +96,7 @@ struct KeptNode {
 }
 
 /// The commands that documents quote.
-pub struct SqueezeCommands<'a, E> {
+pub(crate) struct SqueezeCommands<'a, E> {
     /// Those of a step.
     pub of_step: &'a dyn Fn(&Step) -> Result<Vec<String>, E>,
     /// Those of a whole plan.
@@ -107,7 +107,7 @@ pub struct SqueezeCommands<'a, E> {
 ///
 /// # Errors
 /// Those of `commands`.
-pub fn document<E>(
+pub(crate) fn document<E>(
     cluster: &Cluster,
     asked: &SqueezeOptions,
     found: &Squeeze,

@@ -9,7 +9,7 @@ use crate::search::groups::{Blocked, Why};
 use crate::search::requests::why::InTheWay;
 use crate::search::why::{GroupBar, GroupWhy, Hurdle, Nearest, Shortfall};
 
-pub fn nodes(cluster: &Cluster, place: Placement) -> Vec<String> {
+pub(crate) fn nodes(cluster: &Cluster, place: Placement) -> Vec<String> {
     [Some(place.primary), place.secondary].into_iter().flatten().map(|n| node_name(cluster, n)).collect()
 }
 
@@ -43,7 +43,7 @@ impl AmountsView {
 
 /// What is in the way at a node: `hcheck`.
 #[derive(Debug, Clone, Serialize)]
-pub struct RefusedView {
+pub(crate) struct RefusedView {
     node: String,
     rule: &'static str,
     /// Null where nothing is missing that could be counted.
@@ -51,7 +51,7 @@ pub struct RefusedView {
 }
 
 impl RefusedView {
-    pub fn of(cluster: &Cluster, hurdle: &Hurdle) -> RefusedView {
+    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> RefusedView {
         RefusedView {
             node: node_name(cluster, hurdle.node),
             rule: bar_name(hurdle.bar),
@@ -62,7 +62,7 @@ impl RefusedView {
 
 /// The same of a move, which policies do not forbid: `hbal`.
 #[derive(Debug, Clone, Serialize)]
-pub struct RefusalView {
+pub(crate) struct RefusalView {
     node: String,
     rule: &'static str,
     needed: Option<i64>,
@@ -73,7 +73,7 @@ pub struct RefusalView {
 }
 
 impl RefusalView {
-    pub fn of(cluster: &Cluster, hurdle: &Hurdle) -> RefusalView {
+    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> RefusalView {
         let (amounts, tags) = match &hurdle.shortfall {
             &Some(Shortfall::Amount { unit, needed, available, .. }) => {
                 (Some((needed, available, unit)), Vec::new())
@@ -97,7 +97,7 @@ impl RefusalView {
 
 /// What was in the way of one instance: `hail`.
 #[derive(Debug, Clone, Serialize)]
-pub struct Details {
+pub(crate) struct Details {
     instance: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     groups: Vec<GroupDetails>,
@@ -136,7 +136,7 @@ struct PlaceView {
 }
 
 impl Details {
-    pub fn of(cluster: &Cluster, why: &InTheWay) -> Details {
+    pub(crate) fn of(cluster: &Cluster, why: &InTheWay) -> Details {
         Details {
             instance: why.instance.clone(),
             groups: why.groups.iter().map(|g| GroupDetails::of(cluster, g)).collect(),
@@ -173,7 +173,7 @@ impl PlacesView {
 
 /// Why an instance stays in its group: `hgroup`.
 #[derive(Debug, Clone, Serialize)]
-pub struct BlockedRow {
+pub(crate) struct BlockedRow {
     instance: String,
     reason: &'static str,
     text: String,
@@ -191,7 +191,7 @@ struct BarRow {
 }
 
 impl BlockedRow {
-    pub fn of(cluster: &Cluster, storage: &StorageMap, blocked: &Blocked) -> BlockedRow {
+    pub(crate) fn of(cluster: &Cluster, storage: &StorageMap, blocked: &Blocked) -> BlockedRow {
         let row = |why: &GroupWhy| {
             let words = group_words(why, cluster, storage);
             BarRow {

@@ -7,7 +7,7 @@ use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 
 /// What came of balancing a group.
 #[derive(Debug, Clone, Copy)]
-pub struct BalanceFigures<'f> {
+pub(crate) struct BalanceFigures<'f> {
     pub group: GroupIdx,
     /// The score before the first step.
     pub before: f64,
@@ -23,7 +23,11 @@ pub struct BalanceFigures<'f> {
 }
 
 /// Tells what came of balancing groups.
-pub fn tell<'f>(sheet: &mut Sheet, found: impl IntoIterator<Item = BalanceFigures<'f>>, cluster: &Cluster) {
+pub(crate) fn tell<'f>(
+    sheet: &mut Sheet,
+    found: impl IntoIterator<Item = BalanceFigures<'f>>,
+    cluster: &Cluster,
+) {
     let groups = GroupLabels::of(cluster);
     for figures in found {
         let BalanceFigures { group, before, unavoidable, after, steps, complete, deep } = figures;

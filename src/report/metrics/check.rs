@@ -6,7 +6,7 @@ use crate::report::check::{CheckResult, Snapshot};
 use crate::search::health::{Loss, ProblemCounts};
 
 /// Tells what a check found.
-pub fn tell(sheet: &mut Sheet, check: &CheckResult, cluster: &Cluster) {
+pub(crate) fn tell(sheet: &mut Sheet, check: &CheckResult, cluster: &Cluster) {
     let groups = GroupLabels::of(cluster);
     sheet.flag(Family::CheckHealthy, &[], !check.initial.needs_rebalance());
     tell_problems(sheet, &check.initial, &groups, "now");
@@ -46,7 +46,7 @@ fn tell_problems(sheet: &mut Sheet, state: &Snapshot, groups: &GroupLabels, when
 }
 
 /// Tells what the loss of nodes would mean.
-pub fn tell_loss(sheet: &mut Sheet, loss: &Loss) {
+pub(crate) fn tell_loss(sheet: &mut Sheet, loss: &Loss) {
     let Loss { nodes: _, placed, stranded, unmirrored } = loss;
     for (outcome, count) in
         [("placed", placed.len()), ("stranded", stranded.len()), ("unmirrored", unmirrored.len())]

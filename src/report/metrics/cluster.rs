@@ -33,7 +33,7 @@ impl NodeUse {
 }
 
 /// Tells what was found out about a cluster.
-pub fn tell(sheet: &mut Sheet, info: &Information, cluster: &Cluster) {
+pub(crate) fn tell(sheet: &mut Sheet, info: &Information, cluster: &Cluster) {
     let groups = GroupLabels::of(cluster);
     sheet.put(Family::ClusterScore, &[], info.components.score());
     sheet.count(Family::SplitInstances, &[], info.split.len());

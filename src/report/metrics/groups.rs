@@ -9,7 +9,7 @@ use crate::search::groups::redistribute::{Healing, Redistribution};
 use crate::search::groups::status::GroupsStatus;
 
 /// Tells how the groups are.
-pub fn tell_status(sheet: &mut Sheet, status: &GroupsStatus, cluster: &Cluster) {
+pub(crate) fn tell_status(sheet: &mut Sheet, status: &GroupsStatus, cluster: &Cluster) {
     let groups = GroupLabels::of(cluster);
     for group in &status.groups {
         let label = groups.get(group.group);
@@ -22,14 +22,14 @@ pub fn tell_status(sheet: &mut Sheet, status: &GroupsStatus, cluster: &Cluster) 
 
 /// What a command of `hgroup` found.
 #[derive(Debug, Clone, Copy)]
-pub enum RegroupFound<'f> {
+pub(crate) enum RegroupFound<'f> {
     Redistribution(&'f Redistribution),
     Compression(&'f Compression),
     Balance(&'f Balance),
 }
 
 /// Tells of a plan, and of what it is a plan for.
-pub fn tell_plan(sheet: &mut Sheet, found: &RegroupFound<'_>, steps: &[Step], cluster: &Cluster) {
+pub(crate) fn tell_plan(sheet: &mut Sheet, found: &RegroupFound<'_>, steps: &[Step], cluster: &Cluster) {
     let (command, stopped) = match found {
         RegroupFound::Redistribution(found) => {
             let unhealed = found.repairs.iter().filter(|r| !matches!(r.outcome, Healing::Repaired(_)));

@@ -7,7 +7,7 @@ use super::{Family, Sheet};
 
 /// How the readings of a cluster went so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ReadingRecord {
+pub(crate) struct ReadingRecord {
     /// Whether the last one was good.
     pub up: bool,
     /// When the last good one ended.
@@ -24,14 +24,14 @@ pub struct ReadingRecord {
 
 impl ReadingRecord {
     /// How old what is known is at a moment; nothing if nothing is.
-    pub fn age(&self, now: SystemTime) -> Option<Duration> {
+    pub(crate) fn age(&self, now: SystemTime) -> Option<Duration> {
         // a clock that was set back makes nothing older
         self.last_good.map(|at| now.duration_since(at).unwrap_or_default())
     }
 }
 
 /// Tells how the readings go, seen from a moment.
-pub fn tell(sheet: &mut Sheet, record: &ReadingRecord, now: SystemTime) {
+pub(crate) fn tell(sheet: &mut Sheet, record: &ReadingRecord, now: SystemTime) {
     sheet.flag(Family::Up, &[], record.up);
     if let Some(at) = record.last_good {
         sheet.put(Family::ReadingTime, &[], since_1970(at));
@@ -48,6 +48,6 @@ pub fn tell(sheet: &mut Sheet, record: &ReadingRecord, now: SystemTime) {
 }
 
 /// Tells which program this is.
-pub fn tell_build(sheet: &mut Sheet) {
+pub(crate) fn tell_build(sheet: &mut Sheet) {
     sheet.flag(Family::BuildInfo, &[env!("CARGO_PKG_VERSION")], true);
 }

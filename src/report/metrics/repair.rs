@@ -14,7 +14,7 @@ fn word(status: RepairStatus) -> &'static str {
 }
 
 /// Tells how instances are.
-pub fn tell(sheet: &mut Sheet, entries: &[RepairEntry]) {
+pub(crate) fn tell(sheet: &mut Sheet, entries: &[RepairEntry]) {
     for status in RepairStatus::ALL {
         let count = entries.iter().filter(|entry| entry.status() == *status).count();
         sheet.count(Family::RepairInstances, &[word(*status)], count);

@@ -7,7 +7,7 @@ use super::{Family, Sheet};
 
 /// A run that is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunRecord<'t> {
+pub(crate) struct RunRecord<'t> {
     /// With its command, if it has several.
     pub tool: &'t str,
     pub ended: SystemTime,
@@ -17,18 +17,18 @@ pub struct RunRecord<'t> {
 }
 
 /// Tells of a run.
-pub fn tell(sheet: &mut Sheet, RunRecord { tool, ended, took, success }: RunRecord<'_>) {
+pub(crate) fn tell(sheet: &mut Sheet, RunRecord { tool, ended, took, success }: RunRecord<'_>) {
     sheet.put(Family::LastRunTime, &[tool], since_1970(ended));
     sheet.put(Family::LastRunDuration, &[tool], seconds(took));
     sheet.flag(Family::LastRunSuccess, &[tool], success);
 }
 
 /// A moment, in seconds since 1970.
-pub fn since_1970(moment: SystemTime) -> f64 {
+pub(crate) fn since_1970(moment: SystemTime) -> f64 {
     seconds(moment.duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 /// A time in seconds, to the millisecond.
-pub fn seconds(time: Duration) -> f64 {
+pub(crate) fn seconds(time: Duration) -> f64 {
     time.as_millis() as f64 / 1000.0
 }

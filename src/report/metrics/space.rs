@@ -13,7 +13,7 @@ fn word(kind: AllocationKind) -> &'static str {
 }
 
 /// Tells what came of filling a cluster in several ways.
-pub fn tell(sheet: &mut Sheet, cluster: &Cluster, runs: &[&AllocationRun]) {
+pub(crate) fn tell(sheet: &mut Sheet, cluster: &Cluster, runs: &[&AllocationRun]) {
     let groups = GroupLabels::of(cluster);
     sheet.flag(Family::SpaceBlocked, &[], runs.iter().any(|run| run.hopeless));
     for run in runs {

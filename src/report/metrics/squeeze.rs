@@ -6,7 +6,7 @@ use crate::model::{Cluster, NodeIdx};
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 
 /// Tells what is to be done about nodes.
-pub fn tell(sheet: &mut Sheet, found: &Squeeze, cluster: &Cluster) {
+pub(crate) fn tell(sheet: &mut Sheet, found: &Squeeze, cluster: &Cluster) {
     let groups = GroupLabels::of(cluster);
     for plans in found.by_group() {
         tell_group(sheet, plans, cluster, groups.get(plans[0].group));

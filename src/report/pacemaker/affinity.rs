@@ -12,11 +12,11 @@ use crate::report::table::{Align, Table};
 use crate::report::why::rule_name;
 
 /// The name of the schema.
-pub const SCHEMA: &str = "htools.affinity/1";
+pub(crate) const SCHEMA: &str = "htools.affinity/1";
 
 /// The choices for the machines of a fleet.
 #[derive(Debug, Clone, Copy)]
-pub struct AffinityResult<'a> {
+pub(crate) struct AffinityResult<'a> {
     /// The fleet.
     pub fleet: &'a Fleet,
     /// The machines that were placed, in that order.
@@ -26,7 +26,7 @@ pub struct AffinityResult<'a> {
 }
 
 /// Why a machine stays where its keys would not have it.
-pub fn stuck_line(fleet: &Fleet, of: &StuckMachine) -> String {
+pub(crate) fn stuck_line(fleet: &Fleet, of: &StuckMachine) -> String {
     let name = shown_name(&fleet.machines[of.machine].name);
     let node = |at: usize| shown_name(&fleet.nodes[at].name);
     match (of.node, of.rule) {
@@ -40,12 +40,12 @@ pub fn stuck_line(fleet: &Fleet, of: &StuckMachine) -> String {
 
 impl AffinityResult<'_> {
     /// Whether every machine has a node, and, if that was asked, runs where it should.
-    pub fn is_good(&self) -> bool {
+    pub(crate) fn is_good(&self) -> bool {
         self.choices.iter().all(|choice| choice.node.is_some()) && self.misplaced.is_none_or(<[_]>::is_empty)
     }
 
     /// The lines about all machines; with `explain` those about their keys, too.
-    pub fn lines(&self, explain: bool) -> Vec<String> {
+    pub(crate) fn lines(&self, explain: bool) -> Vec<String> {
         let (nodes, machines) = (self.fleet.nodes.len(), self.fleet.machines.len());
         let running = self.fleet.machines.iter().filter(|machine| machine.node.is_some()).count();
         let mut lines = vec![format!(
@@ -205,7 +205,7 @@ impl AffinityResult<'_> {
     }
 
     /// The same as a document.
-    pub fn document(&self) -> AffinityDocument<'_> {
+    pub(crate) fn document(&self) -> AffinityDocument<'_> {
         let choices = self.choices.iter().map(|choice| self.choice_view(choice));
         let misplaced = self.misplaced.map(|all| all.iter().map(|of| self.misplaced_view(of)).collect());
         AffinityDocument {
@@ -252,14 +252,14 @@ impl AffinityResult<'_> {
 }
 
 /// The lines about one machine.
-pub fn choice_lines(fleet: &Fleet, choice: &MachineChoice) -> Vec<String> {
+pub(crate) fn choice_lines(fleet: &Fleet, choice: &MachineChoice) -> Vec<String> {
     let of = AffinityResult { fleet, choices: &[], misplaced: None };
     std::iter::once(of.head(choice)).chain(of.table(choice)).collect()
 }
 
 /// The document about choices.
 #[derive(Debug, Clone, Serialize)]
-pub struct AffinityDocument<'a> {
+pub(crate) struct AffinityDocument<'a> {
     schema: &'static str,
     generator: Generator,
     machines: Vec<ChoiceView<'a>>,

@@ -6,7 +6,7 @@ use crate::pacemaker::pinning::Foresight;
 use crate::report::number::counted;
 
 /// The constraints that bring a cluster to a placement.
-pub fn pins(pins: &[LocationPin]) -> Vec<String> {
+pub(crate) fn pins(pins: &[LocationPin]) -> Vec<String> {
     if pins.is_empty() {
         return vec![String::new(), "Pacemaker does that by itself: no constraints are needed.".to_owned()];
     }
@@ -20,14 +20,14 @@ pub fn pins(pins: &[LocationPin]) -> Vec<String> {
 }
 
 /// A change, in a few words.
-pub fn change(change: &CibChange) -> String {
+pub(crate) fn change(change: &CibChange) -> String {
     let words = change.to_string();
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
 }
 
 /// What a cluster goes on to do when it has done all that it would do first.
-pub fn later(outlook: &Foresight) -> Vec<String> {
+pub(crate) fn later(outlook: &Foresight) -> Vec<String> {
     let Some(end) = outlook.expected() else {
         return vec!["Warning: the cluster never comes to rest: it moves resources to and fro".to_owned()];
     };

@@ -23,14 +23,14 @@ words!(
 /// A name that no command is written with: it is none that a host of Ganeti could have, or begins with a dash.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{}': no commands are written with such a name", shown_name(.0))]
-pub struct UnfitName(String);
+pub(crate) struct UnfitName(String);
 
 /// The lines of a script: the change, the wait until it is done, and as comments how it is taken back. Of what a change has
 /// several of, each is made when the one before it is done, and taken back in the opposite order.
 ///
 /// # Errors
 /// A name that may mean something to a shell or an option parser.
-pub fn lines(form: CommandForm, change: &CibChange) -> Result<Vec<String>, UnfitName> {
+pub(crate) fn lines(form: CommandForm, change: &CibChange) -> Result<Vec<String>, UnfitName> {
     if change.is_empty() {
         return Ok(vec!["# Nothing has to be done for that.".to_owned()]);
     }
@@ -63,7 +63,7 @@ fn opposite(change: &CibChange) -> CibChange {
 ///
 /// # Errors
 /// A name that may mean something to a shell or an option parser.
-pub fn making(form: CommandForm, change: &CibChange) -> Result<Vec<String>, UnfitName> {
+pub(crate) fn making(form: CommandForm, change: &CibChange) -> Result<Vec<String>, UnfitName> {
     check(change)?;
     Ok(made(form, change))
 }

@@ -14,11 +14,11 @@ use super::json::amounts;
 use super::text::trimmed;
 
 /// The name of the schema.
-pub const SCHEMA: &str = "htools.fit/1";
+pub(crate) const SCHEMA: &str = "htools.fit/1";
 
 /// How many more fit into a cluster that is settled.
 #[derive(Debug, Clone, Copy)]
-pub struct FitResult<'a> {
+pub(crate) struct FitResult<'a> {
     /// The cluster.
     pub settled: &'a WorkingSet,
     /// How it is placed.
@@ -31,7 +31,7 @@ pub struct FitResult<'a> {
 
 impl FitResult<'_> {
     /// The lines for people.
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let (set, more) = (self.settled, self.more);
         let kind = |kind: crate::pacemaker::AttributeIdx| shown_name(&set.attributes[kind.get()]);
         let size: Vec<String> =
@@ -81,7 +81,7 @@ impl FitResult<'_> {
     }
 
     /// The document.
-    pub fn document(&self) -> FitDocument {
+    pub(crate) fn document(&self) -> FitDocument {
         let (set, more) = (self.settled, self.more);
         let node = |host: crate::pacemaker::HostIdx| FitNode {
             name: set.host(host).name.clone(),
@@ -108,7 +108,7 @@ impl FitResult<'_> {
 
 /// How many more fit, and where.
 #[derive(Debug, Clone, Serialize)]
-pub struct FitDocument {
+pub(crate) struct FitDocument {
     schema: &'static str,
     generator: Generator,
     strategy: &'static str,

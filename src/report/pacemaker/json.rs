@@ -19,9 +19,9 @@ use super::transition::{self, TransitionDocument};
 use super::why as words;
 
 /// The name of the schema of placements.
-pub const SCHEMA: &str = "htools.placement/1";
+pub(crate) const SCHEMA: &str = "htools.placement/1";
 /// The name of the schema of normalized input.
-pub const NORMALIZED: &str = "htools.normalized/1";
+pub(crate) const NORMALIZED: &str = "htools.normalized/1";
 
 /// A number, or the word for an infinity.
 #[derive(Debug, Clone, Serialize)]
@@ -42,7 +42,7 @@ impl From<AllocationScore> for ScoreView {
 
 /// Where the resources go.
 #[derive(Debug, Clone, Serialize)]
-pub struct PlacementDocument<'a> {
+pub(crate) struct PlacementDocument<'a> {
     schema: &'static str,
     generator: Generator,
     strategy: &'static str,
@@ -109,7 +109,7 @@ struct UnsupportedView {
 ///
 /// # Errors
 /// Those of placing the resources once more, to take their scores apart.
-pub fn document_with_plan<'a>(
+pub(crate) fn document_with_plan<'a>(
     set: &'a WorkingSet,
     strategy: Strategy,
     placed: &AllPlaced,
@@ -123,7 +123,7 @@ pub fn document_with_plan<'a>(
 ///
 /// # Errors
 /// The same.
-pub fn document<'a>(
+pub(crate) fn document<'a>(
     set: &WorkingSet,
     strategy: Strategy,
     placed: &AllPlaced,
@@ -224,7 +224,7 @@ fn room_taken(set: &WorkingSet, reasons: &PlaceReasons) -> Vec<RoomTakenView> {
 
 /// What the input comes to: primitives, and what hangs on what.
 #[derive(Debug, Clone, Serialize)]
-pub struct NormalizedDocument {
+pub(crate) struct NormalizedDocument {
     schema: &'static str,
     generator: Generator,
     resources: Vec<NormalizedResource>,
@@ -277,7 +277,7 @@ struct NormalizedOrder {
 }
 
 /// The document about an input.
-pub fn normalized(set: &WorkingSet) -> NormalizedDocument {
+pub(crate) fn normalized(set: &WorkingSet) -> NormalizedDocument {
     let id = |resource: ResourceIdx| set.resource(resource).id.clone();
     let name = |host: HostIdx| set.host(host).name.clone();
     let locations = set.locations.iter().map(|location| NormalizedLocation {

@@ -7,10 +7,10 @@ use crate::pacemaker::lint::LintFinding;
 use crate::report::json::Generator;
 
 /// The name of the schema.
-pub const SCHEMA: &str = "htools.lint/1";
+pub(crate) const SCHEMA: &str = "htools.lint/1";
 
 /// The lines about the findings.
-pub fn lines(findings: &[LintFinding]) -> Vec<String> {
+pub(crate) fn lines(findings: &[LintFinding]) -> Vec<String> {
     if findings.is_empty() {
         return vec!["Nothing found".to_owned()];
     }
@@ -26,7 +26,7 @@ pub fn lines(findings: &[LintFinding]) -> Vec<String> {
 
 /// The document about the findings.
 #[derive(Debug, Clone, Serialize)]
-pub struct LintDocument<'a> {
+pub(crate) struct LintDocument<'a> {
     schema: &'static str,
     generator: Generator,
     findings: Vec<LintView<'a>>,
@@ -44,7 +44,7 @@ struct LintView<'a> {
 
 impl<'a> LintDocument<'a> {
     /// The document about some findings.
-    pub fn of(findings: &'a [LintFinding]) -> LintDocument<'a> {
+    pub(crate) fn of(findings: &'a [LintFinding]) -> LintDocument<'a> {
         let view = |finding: &'a LintFinding| LintView {
             rule: finding.rule,
             severity: finding.severity.as_str(),

@@ -16,11 +16,11 @@ use super::transition::reason as cause;
 use super::why as words;
 
 /// The name of the schema.
-pub const SCHEMA: &str = "htools.survival/1";
+pub(crate) const SCHEMA: &str = "htools.survival/1";
 
 /// The losses that were tried in a cluster that is settled, the worst first.
 #[derive(Debug, Clone, Copy)]
-pub struct SurvivalResult<'a> {
+pub(crate) struct SurvivalResult<'a> {
     /// The cluster.
     pub settled: &'a WorkingSet,
     /// How it is placed.
@@ -35,7 +35,7 @@ pub struct SurvivalResult<'a> {
 
 impl SurvivalResult<'_> {
     /// Whether no loss takes anything down that counts.
-    pub fn survives(&self) -> bool {
+    pub(crate) fn survives(&self) -> bool {
         let counts = |resource: &ResourceIdx| self.settled.resource(*resource).priority >= self.least;
         !self.losses.iter().any(|loss| loss.down.iter().any(counts))
     }
@@ -44,7 +44,7 @@ impl SurvivalResult<'_> {
     ///
     /// # Errors
     /// Those of placing.
-    pub fn lines(&self, top: usize) -> Result<Vec<String>, PlacingError> {
+    pub(crate) fn lines(&self, top: usize) -> Result<Vec<String>, PlacingError> {
         let what = if self.at_once == 2 { "any two nodes" } else { "any node" };
         let bad = self.losses.iter().filter(|loss| !loss.down.is_empty()).count();
         let mut lines = vec![format!(
@@ -112,7 +112,7 @@ impl SurvivalResult<'_> {
     }
 
     /// The document.
-    pub fn document(&self) -> SurvivalDocument {
+    pub(crate) fn document(&self) -> SurvivalDocument {
         let name = |resource: &ResourceIdx| self.settled.resource(*resource).id.clone();
         let down = |resource: &ResourceIdx| DownResource {
             id: name(resource),
@@ -138,7 +138,7 @@ impl SurvivalResult<'_> {
 
 /// All losses that were tried.
 #[derive(Debug, Clone, Serialize)]
-pub struct SurvivalDocument {
+pub(crate) struct SurvivalDocument {
     schema: &'static str,
     generator: Generator,
     strategy: &'static str,

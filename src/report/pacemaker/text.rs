@@ -16,7 +16,7 @@ use super::{warnings, why};
 ///
 /// # Errors
 /// Those of placing the resources once more, to find out why some have no place.
-pub fn lines(
+pub(crate) fn lines(
     set: &WorkingSet,
     strategy: Strategy,
     placed: &AllPlaced,
@@ -58,7 +58,7 @@ pub fn lines(
 ///
 /// # Errors
 /// As of [`lines`].
-pub fn unplaced(
+pub(crate) fn unplaced(
     set: &WorkingSet,
     strategy: Strategy,
     placed: &AllPlaced,

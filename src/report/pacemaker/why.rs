@@ -13,7 +13,7 @@ use crate::pacemaker::{
 
 /// The lines about a resource, in the width of a terminal: what becomes of it, and what speaks for and against each node. Of a group
 /// or a clone, those about all of its primitives.
-pub fn lines(grounds: &Grounds<'_>, changes: &ResourceChanges, resource: ResourceIdx) -> Vec<String> {
+pub(crate) fn lines(grounds: &Grounds<'_>, changes: &ResourceChanges, resource: ResourceIdx) -> Vec<String> {
     let statements = statements(grounds, changes, resource);
     statements
         .iter()

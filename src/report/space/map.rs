@@ -6,7 +6,7 @@ use crate::report::table::{Align, Table};
 /// A title, and a table without a header: name, primary node, secondary node (if
 /// any), memory and disk in MiB, virtual CPUs, and spindles if they are of
 /// interest. Names are full ones.
-pub fn allocation_map(start: &FillStart, run: &AllocationRun) -> Vec<String> {
+pub(crate) fn allocation_map(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     let (left, right) = (("", Align::Left), ("", Align::Right));
     let mut table = Table::new([left, left, left, right, right, right, right]);
     for instance in run.placed() {

@@ -10,15 +10,15 @@ pub(crate) mod shell;
 mod statistics;
 pub(crate) mod text;
 
-pub use shares::CapacityShare;
-pub use statistics::{TotalAmounts, Totals};
+pub(crate) use shares::CapacityShare;
+pub(crate) use statistics::{TotalAmounts, Totals};
 
 use crate::model::{Cluster, DiskTemplate, FailKind, Instance, InstanceDetails};
 use crate::search::fill::{FillSettings, Filled, Size};
 
 /// A cluster before it is filled, and how it is filled.
 #[derive(Debug, Clone)]
-pub struct FillStart {
+pub(crate) struct FillStart {
     pub settings: FillSettings,
     /// The cluster in numbers.
     pub totals: Totals,
@@ -29,7 +29,7 @@ pub struct FillStart {
 
 impl FillStart {
     /// Looks at a cluster.
-    pub fn of(cluster: &Cluster, settings: FillSettings) -> FillStart {
+    pub(crate) fn of(cluster: &Cluster, settings: FillSettings) -> FillStart {
         FillStart {
             settings,
             totals: Totals::of(cluster),
@@ -38,14 +38,14 @@ impl FillStart {
     }
 
     /// How the disks of the new instances are stored.
-    pub fn template(&self) -> DiskTemplate {
+    pub(crate) fn template(&self) -> DiskTemplate {
         self.settings.template
     }
 }
 
 /// Which of the two allocations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AllocationKind {
+pub(crate) enum AllocationKind {
     /// With sizes that shrink.
     Tiered,
     /// With one fixed size.
@@ -54,13 +54,13 @@ pub enum AllocationKind {
 
 /// Instances of one size that were placed one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tier {
+pub(crate) struct Tier {
     pub size: Size,
     pub count: usize,
 }
 
 #[derive(Debug, Clone)]
-pub struct AllocationRun {
+pub(crate) struct AllocationRun {
     pub kind: AllocationKind,
     /// The sizes that it began with: one, or (tiered) one or more.
     pub sizes: Vec<Size>,
@@ -74,23 +74,23 @@ pub struct AllocationRun {
 
 impl AllocationRun {
     /// An allocation that is done.
-    pub fn of(kind: AllocationKind, sizes: &[Size], filled: Filled, hopeless: bool) -> AllocationRun {
+    pub(crate) fn of(kind: AllocationKind, sizes: &[Size], filled: Filled, hopeless: bool) -> AllocationRun {
         AllocationRun { kind, sizes: sizes.to_vec(), totals: Totals::of(&filled.cluster), filled, hopeless }
     }
 
     /// Number of instances that were placed.
-    pub fn allocated(&self) -> usize {
+    pub(crate) fn allocated(&self) -> usize {
         self.filled.added.len()
     }
 
     /// The instances that were placed, in order.
-    pub fn placed(&self) -> impl Iterator<Item = &Instance> {
+    pub(crate) fn placed(&self) -> impl Iterator<Item = &Instance> {
         self.filled.added.iter().map(|i| self.filled.cluster.instance(*i))
     }
 
     /// The instances that were placed, by size, in order. A size comes again if
     /// others were placed between.
-    pub fn tiers(&self) -> Vec<Tier> {
+    pub(crate) fn tiers(&self) -> Vec<Tier> {
         let mut tiers: Vec<Tier> = Vec::new();
         for size in self.placed().map(size_of) {
             match tiers.last_mut().filter(|tier| tier.size == size) {
@@ -103,7 +103,7 @@ impl AllocationRun {
 
     /// Why places were refused at the last attempt, and how often: the most frequent
     /// kind first. All kinds, unless nothing was tried at all.
-    pub fn reasons(&self) -> Vec<(FailKind, u64)> {
+    pub(crate) fn reasons(&self) -> Vec<(FailKind, u64)> {
         let mut reasons = self.filled.failures.by_frequency();
         if self.hopeless {
             reasons.truncate(1);
@@ -113,27 +113,27 @@ impl AllocationRun {
 
     /// The most frequent kind of refusal; the first kind of all if nothing was
     /// refused.
-    pub fn main_reason(&self) -> FailKind {
+    pub(crate) fn main_reason(&self) -> FailKind {
         self.reasons().first().map_or(FailKind::ALL[0], |reason| reason.0)
     }
 }
 
 /// The size of a new instance.
-pub fn size_of(instance: &Instance) -> Size {
+pub(crate) fn size_of(instance: &Instance) -> Size {
     let InstanceDetails { mem, disk, vcpus, spindles, .. } = **instance;
     Size { memory: mem, disk, vcpus, spindles: spindles.unwrap_or_default() }
 }
 
 /// For whom the lines on standard output are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     Text,
     Shell,
 }
 
 impl Form {
     /// About the cluster before it is filled.
-    pub fn cluster(self, start: &FillStart) -> Vec<String> {
+    pub(crate) fn cluster(self, start: &FillStart) -> Vec<String> {
         match self {
             Form::Text => text::cluster(start),
             Form::Shell => shell::cluster(start),
@@ -141,7 +141,7 @@ impl Form {
     }
 
     /// About what an allocation fills in.
-    pub fn request(self, start: &FillStart, run: &AllocationRun) -> Vec<String> {
+    pub(crate) fn request(self, start: &FillStart, run: &AllocationRun) -> Vec<String> {
         match self {
             Form::Text => text::request(start, run),
             Form::Shell => shell::request(start, run),
@@ -149,14 +149,14 @@ impl Form {
     }
 
     /// About what came of an allocation.
-    pub fn result(self, start: &FillStart, run: &AllocationRun) -> Vec<String> {
+    pub(crate) fn result(self, start: &FillStart, run: &AllocationRun) -> Vec<String> {
         match self {
             Form::Text => text::result(start, run),
             Form::Shell => shell::result(start, run),
         }
     }
 
-    pub fn end(self) -> Vec<String> {
+    pub(crate) fn end(self) -> Vec<String> {
         match self {
             Form::Text => Vec::new(),
             Form::Shell => shell::end(),

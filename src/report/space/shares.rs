@@ -8,7 +8,7 @@ use crate::model::units::trunc_to_i64;
 /// A share of the capacity. The three of them add up to all of it, cut off to whole
 /// MiB; whole numbers wrap at 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CapacityShare {
+pub(crate) struct CapacityShare {
     /// Virtual CPUs, of those that are allowed.
     pub vcpus: i64,
     /// The physical CPUs that these stand for.
@@ -20,7 +20,7 @@ pub struct CapacityShare {
 
 impl CapacityShare {
     /// What is in use.
-    pub fn used(totals: &Totals) -> CapacityShare {
+    pub(crate) fn used(totals: &Totals) -> CapacityShare {
         CapacityShare {
             vcpus: totals.cpus.used as i64,
             cpus: totals.cpus.used_physical,
@@ -52,12 +52,12 @@ impl CapacityShare {
 
     /// What new instances could have: what they make the difference of between two
     /// states.
-    pub fn pool(before: &Totals, after: &Totals) -> CapacityShare {
+    pub(crate) fn pool(before: &Totals, after: &Totals) -> CapacityShare {
         CapacityShare::used(after).minus(CapacityShare::used(before))
     }
 
     /// What is left over when no more instances fit.
-    pub fn unavailable(after: &Totals) -> CapacityShare {
+    pub(crate) fn unavailable(after: &Totals) -> CapacityShare {
         CapacityShare::capacity(after).minus(CapacityShare::used(after))
     }
 }

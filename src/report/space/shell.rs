@@ -12,7 +12,7 @@ fn assignments() -> Assignments {
 }
 
 /// What the cluster has: `CLUSTER_*`, and what is used of it: `INI_*`.
-pub fn cluster(start: &FillStart) -> Vec<String> {
+pub(crate) fn cluster(start: &FillStart) -> Vec<String> {
     let totals = &start.totals;
     let mut lines = assignments();
     lines.push("CLUSTER_MEM", fixed(totals.memory.total, 0));
@@ -52,7 +52,7 @@ fn statistics(lines: &mut Assignments, state: &str, totals: &Totals) {
 }
 
 /// The first size of an allocation: `TSPEC_INI_*` or `SPEC_*`.
-pub fn request(start: &FillStart, run: &AllocationRun) -> Vec<String> {
+pub(crate) fn request(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     let prefix = match run.kind {
         AllocationKind::Tiered => "TSPEC_INI",
         AllocationKind::Standard => "SPEC",
@@ -72,7 +72,7 @@ pub fn request(start: &FillStart, run: &AllocationRun) -> Vec<String> {
 
 /// What came of an allocation: `TRL_*`, `TSPEC` and `KM_*`, or `FIN_*` and
 /// `ALLOC_*`.
-pub fn result(start: &FillStart, run: &AllocationRun) -> Vec<String> {
+pub(crate) fn result(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     let mut lines = assignments();
     match run.kind {
         AllocationKind::Tiered => tiered(&mut lines, start, run),
@@ -119,7 +119,7 @@ fn standard(lines: &mut Assignments, start: &FillStart, run: &AllocationRun) {
 }
 
 /// The sign that nothing is missing.
-pub fn end() -> Vec<String> {
+pub(crate) fn end() -> Vec<String> {
     let mut lines = assignments();
     lines.push("OK", 1);
     lines.lines()

@@ -7,7 +7,7 @@ use crate::score::Board;
 /// Memory or disk of all nodes together, offline ones included. In MiB; 128 bits
 /// hold the sum of any 64-bit amounts.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct TotalAmounts {
+pub(crate) struct TotalAmounts {
     /// What there is.
     pub total: f64,
     /// What instances use. Of disks: whatever is not free.
@@ -23,13 +23,13 @@ pub struct TotalAmounts {
 
 impl TotalAmounts {
     /// What is free and has to stay so.
-    pub fn reserved(&self) -> i128 {
+    pub(crate) fn reserved(&self) -> i128 {
         self.free - self.available
     }
 
     /// The share in use: 0 to 1, more on over-committed nodes, not a number if there
     /// is nothing.
-    pub fn efficiency(&self) -> f64 {
+    pub(crate) fn efficiency(&self) -> f64 {
         self.used as f64 / self.total
     }
 
@@ -44,7 +44,7 @@ impl TotalAmounts {
 
 /// The processors of all nodes together, offline ones included.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Cpus {
+pub(crate) struct Cpus {
     pub physical: f64,
     /// Virtual ones that the policies (or `--max-cpu`) allow.
     pub allowed: i128,
@@ -57,14 +57,14 @@ pub struct Cpus {
 
 impl Cpus {
     /// The share of what is allowed that is in use; infinite if nothing is allowed.
-    pub fn efficiency(&self) -> f64 {
+    pub(crate) fn efficiency(&self) -> f64 {
         self.used as f64 / self.allowed as f64
     }
 }
 
 /// The spindles of all nodes together, offline ones included.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct SpindleTotals {
+pub(crate) struct SpindleTotals {
     /// What there is.
     pub total: i128,
     /// What is free. Without exclusive storage nobody counts them: 0 as soon as
@@ -74,12 +74,12 @@ pub struct SpindleTotals {
 
 impl SpindleTotals {
     /// What is not free.
-    pub fn used(&self) -> i128 {
+    pub(crate) fn used(&self) -> i128 {
         self.total - self.free
     }
 
     /// The share that is not free; not a number if there are none.
-    pub fn efficiency(&self) -> f64 {
+    pub(crate) fn efficiency(&self) -> f64 {
         self.used() as f64 / self.total as f64
     }
 }
@@ -87,7 +87,7 @@ impl SpindleTotals {
 /// A cluster in numbers. All nodes count, offline ones included; forthcoming
 /// instances do not.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Totals {
+pub(crate) struct Totals {
     /// The score of all nodes as one population; smaller is better.
     pub score: f64,
     /// Number of nodes.
@@ -104,7 +104,7 @@ pub struct Totals {
 
 impl Totals {
     /// Adds up a cluster.
-    pub fn of(cluster: &Cluster) -> Totals {
+    pub(crate) fn of(cluster: &Cluster) -> Totals {
         let score = Board::new(cluster, &cluster.all_nodes()).score();
         let mut totals = Totals { score, ..Totals::default() };
         cluster.nodes.iter().for_each(|node| totals.add(node));

@@ -9,7 +9,7 @@ use crate::report::table::Align;
 use crate::search::fill::Size;
 
 /// What the cluster has, and how many instances are there already.
-pub fn cluster(start: &FillStart) -> Vec<String> {
+pub(crate) fn cluster(start: &FillStart) -> Vec<String> {
     let totals = &start.totals;
     let whole = |x| fixed(x, 0);
     let spindles = spindles(start, totals.spindles.total);
@@ -41,7 +41,7 @@ fn size(start: &FillStart, size: Size) -> String {
 }
 
 /// The first size of an allocation.
-pub fn request(start: &FillStart, run: &AllocationRun) -> Vec<String> {
+pub(crate) fn request(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     let title = match run.kind {
         AllocationKind::Tiered => "Tiered (initial size)",
         AllocationKind::Standard => "Standard (fixed-size)",
@@ -55,7 +55,7 @@ pub fn request(start: &FillStart, run: &AllocationRun) -> Vec<String> {
 
 /// How many instances were placed, why no more, and what that makes of the
 /// cluster.
-pub fn result(start: &FillStart, run: &AllocationRun) -> Vec<String> {
+pub(crate) fn result(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     let mut lines = match run.kind {
         AllocationKind::Tiered => tiers(start, run),
         AllocationKind::Standard => vec![

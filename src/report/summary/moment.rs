@@ -13,7 +13,7 @@ pub(in crate::report) fn gib(mib: f64) -> String {
 
 /// The least, the mean and the most of some figures; all zero without any.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct FigureSpread {
+pub(super) struct FigureSpread {
     least: f64,
     mean: f64,
     most: f64,
@@ -38,9 +38,9 @@ impl FigureSpread {
 }
 
 /// What nodes hold: a name, what of a node it is, and how it is shown.
-pub type Measure = (&'static str, fn(&Node) -> f64, fn(f64) -> String);
+pub(super) type Measure = (&'static str, fn(&Node) -> f64, fn(f64) -> String);
 
-pub const MEASURES: [Measure; 4] = [
+pub(super) const MEASURES: [Measure; 4] = [
     ("memory of instances (GiB)", |n| n.state.ledger.mem_instances.as_f64(), gib),
     ("disk in use (GiB)", |n| n.spec.disk_total - n.state.ledger.disk_free.as_f64(), gib),
     ("virtual CPUs", |n| n.state.ledger.vcpus as f64, |x| fixed(x, 1)),
@@ -49,7 +49,7 @@ pub const MEASURES: [Measure; 4] = [
 
 /// How full a node is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MemoryUse {
+pub(super) struct MemoryUse {
     name: String,
     /// The share of its memory that is in use, from 0 to 1.
     memory: f64,
@@ -69,7 +69,7 @@ impl MemoryUse {
 
 /// Scores of one moment.
 #[derive(Debug, Clone)]
-pub enum Scores {
+pub(crate) enum Scores {
     /// Nobody wants to know them.
     None,
     /// Of all nodes that are looked at together.
@@ -80,7 +80,7 @@ pub enum Scores {
 
 /// How things are at one moment: what online nodes hold, what is wrong, and scores.
 #[derive(Debug, Clone)]
-pub struct Moment {
+pub(crate) struct Moment {
     pub(super) nodes: usize,
     pub(super) spreads: [FigureSpread; MEASURES.len()],
     /// The nodes with most and with least of their memory in use; none without nodes.
@@ -93,7 +93,7 @@ pub struct Moment {
 
 impl Moment {
     /// How nodes are; without scores.
-    pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> Moment {
+    pub(crate) fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> Moment {
         let online: Vec<&Node> = nodes.iter().map(|n| cluster.node(*n)).filter(|n| !n.spec.offline).collect();
         let spreads = MEASURES.map(|(_, figure, _)| {
             let figures: Vec<f64> = online.iter().map(|node| figure(node)).collect();
@@ -112,12 +112,12 @@ impl Moment {
     }
 
     /// The same with a score in its parts.
-    pub fn with_parts(self, parts: &Components) -> Moment {
+    pub(crate) fn with_parts(self, parts: &Components) -> Moment {
         Moment { scores: Scores::Whole(parts.clone()), ..self }
     }
 
     /// How a whole cluster is, with the score of each node group.
-    pub fn of_groups(cluster: &Cluster) -> Moment {
+    pub(crate) fn of_groups(cluster: &Cluster) -> Moment {
         let members = cluster.groups.iter().zip(cluster.members());
         let members = members.filter(|(_, members)| !members.nodes.is_empty());
         let scores = members
@@ -126,7 +126,7 @@ impl Moment {
     }
 
     /// How much is wrong.
-    pub fn problems(&self) -> ProblemCounts {
+    pub(crate) fn problems(&self) -> ProblemCounts {
         self.health.iter().map(GroupHealth::counts).sum()
     }
 

@@ -10,7 +10,7 @@ use crate::report::json::Generator;
 
 /// The document of `--print-plan=json`. Steps are counted from 0.
 #[derive(Debug, Serialize)]
-pub struct TimetableDocument<'w> {
+pub(crate) struct TimetableDocument<'w> {
     schema: &'static str,
     generator: Generator,
     steps: Vec<TimedStep<'w>>,
@@ -69,7 +69,7 @@ struct DurationModel {
 }
 
 /// The time table as a document.
-pub fn document<'w>(table: &'w Timetable<'w>) -> TimetableDocument<'w> {
+pub(crate) fn document<'w>(table: &'w Timetable<'w>) -> TimetableDocument<'w> {
     let Timetable { work, stream, seconds, .. } = table;
     let step = |at: StepIdx| {
         let step = work.step(at);

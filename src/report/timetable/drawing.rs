@@ -10,7 +10,7 @@ use crate::plan::work::WorkStep;
 use crate::report::palette::Palette;
 
 /// The graph: steps on a critical path are bold, what need not be done before is dashed.
-pub fn dot(table: &Timetable<'_>) -> String {
+pub(crate) fn dot(table: &Timetable<'_>) -> String {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let mut out = String::from(
         "digraph plan {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\", fontsize=11];\n",
@@ -67,12 +67,12 @@ fn nodes(step: &WorkStep) -> Vec<&str> {
 }
 
 /// How many bars the time table has.
-pub fn bars(table: &Timetable<'_>) -> usize {
+pub(crate) fn bars(table: &Timetable<'_>) -> usize {
     table.work.steps.iter().map(|step| nodes(step).len()).sum()
 }
 
 /// The time table of the stream.
-pub fn svg(table: &Timetable<'_>, colours: &Palette) -> String {
+pub(crate) fn svg(table: &Timetable<'_>, colours: &Palette) -> String {
     // each node has as many lines as it has steps at the same time
     let mut lanes: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     let mut bars: Vec<(StepIdx, &str, usize)> = Vec::new();

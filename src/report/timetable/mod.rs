@@ -3,8 +3,8 @@
 mod document;
 mod drawing;
 
-pub use self::document::document;
-pub use self::drawing::{bars, dot, svg};
+pub(crate) use self::document::document;
+pub(crate) use self::drawing::{bars, dot, svg};
 use super::number::counted;
 use crate::model::shown::shown_name;
 use crate::model::{Concession, Mib, Placement};
@@ -15,7 +15,7 @@ use crate::plan::work::{Relocation, Work, WorkStep};
 
 /// A plan with its times.
 #[derive(Debug, Clone)]
-pub struct Timetable<'w> {
+pub(crate) struct Timetable<'w> {
     /// The plan.
     pub work: &'w Work,
     /// How fast things go.
@@ -40,7 +40,7 @@ pub struct Timetable<'w> {
 
 impl<'w> Timetable<'w> {
     /// The time table of a plan.
-    pub fn of(work: &'w Work, rates: Rates, limits: StreamLimits) -> Timetable<'w> {
+    pub(crate) fn of(work: &'w Work, rates: Rates, limits: StreamLimits) -> Timetable<'w> {
         let seconds = rates.of(work);
         let (critical, critical_seconds) = critical_path(work, &seconds);
         Timetable {
@@ -70,7 +70,7 @@ impl<'w> Timetable<'w> {
 }
 
 /// The time table as a person reads it.
-pub fn text(table: &Timetable<'_>) -> Vec<String> {
+pub(crate) fn text(table: &Timetable<'_>) -> Vec<String> {
     let work = table.work;
     let mut lines = vec![format!("Plan of {}:", counted(work.steps.len(), "step"))];
     let width = work.steps.len().to_string().len().max(3);
@@ -101,7 +101,7 @@ pub fn text(table: &Timetable<'_>) -> Vec<String> {
 }
 
 /// What a step does.
-pub fn what(step: &WorkStep) -> String {
+pub(crate) fn what(step: &WorkStep) -> String {
     let name = shown_name(&step.subject);
     match (step.relocations().first(), step.relocations().last()) {
         (Some(Relocation { from, concession, .. }), Some(Relocation { to, .. })) => {
@@ -155,7 +155,7 @@ pub(super) fn limits(limits: &StreamLimits) -> String {
 }
 
 /// A time in words: `1 h 2 min`, `3 min 4 s`, `5 s`.
-pub fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     let whole = seconds.round().clamp(0.0, 1e15) as u64;
     let (hours, minutes, rest) = (whole / 3600, whole / 60 % 60, whole % 60);
     match (hours, minutes) {

@@ -62,7 +62,7 @@ pub struct Canonical {
 }
 
 /// Sorts the words behind the program's name.
-pub fn canonicalise(options: &'static [OptionDef], args: &[OsString]) -> Canonical {
+pub(crate) fn canonicalise(options: &'static [OptionDef], args: &[OsString]) -> Canonical {
     let mut scan = Scan { options, words: Canonical::default(), unknown: Vec::new(), open: None };
     let mut rest = args.iter();
     while let Some(word) = rest.next() {

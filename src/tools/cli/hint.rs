@@ -4,17 +4,17 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::{Spec, getopt};
-pub use crate::load::lookup::{did_you_mean, nearest};
+pub(crate) use crate::load::lookup::{did_you_mean, nearest};
 use crate::model::shown::shown_name;
 use crate::tools::options::catalogue::TEXT_DATA;
 
 /// The last line of a complaint about a command line.
-pub fn try_help(spec: &Spec) -> String {
+pub(crate) fn try_help(spec: &Spec) -> String {
     format!("Try '{} --help'.\n", spec.name)
 }
 
 /// The columns of the terminal that standard output is; none if it is none.
-pub fn width() -> Option<usize> {
+pub(crate) fn width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }

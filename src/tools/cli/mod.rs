@@ -11,10 +11,10 @@ pub(crate) mod value;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
-pub use getopt::Given;
-pub use hint::Stray;
-pub use option::{OperandWords, OptionDef, Spec};
-pub use value::ValueError;
+pub(crate) use getopt::Given;
+pub(crate) use hint::Stray;
+pub(crate) use option::{OperandWords, OptionDef, Spec};
+pub(crate) use value::ValueError;
 
 use super::ExitStatus;
 use super::config;

@@ -96,7 +96,7 @@ enum Effect {
 }
 
 /// Sets what the argument of an option says.
-pub type Setter = fn(&mut Options, &Given) -> Result<(), ValueError>;
+pub(crate) type Setter = fn(&mut Options, &Given) -> Result<(), ValueError>;
 
 /// One option of a tool: its spelling, help, default and what it sets.
 #[derive(Debug, Clone, Copy)]

@@ -15,20 +15,20 @@ fn title(spec: &Spec) -> String {
 }
 
 /// The text for `--version`.
-pub fn version(spec: &Spec) -> String {
+pub(crate) fn version(spec: &Spec) -> String {
     format!("{}\nrunning on {} {}\n", title(spec), std::env::consts::OS, std::env::consts::ARCH)
 }
 
 /// The text for `--help`, in lines of at most `width` columns where they can be broken; one line for each
 /// option without a width.
-pub fn usage(spec: &Spec, width: Option<usize>) -> String {
+pub(crate) fn usage(spec: &Spec, width: Option<usize>) -> String {
     let rows: Vec<&OptionDef> = spec.options.iter().collect();
     let forms: Vec<String> = spec.forms.iter().map(|form| format!("{} {form}\n", spec.name)).collect();
     format!("{}\nUsage: {}{}", title(spec), forms.join("       "), table(&rows, width))
 }
 
 /// The text for `--help-completion`.
-pub fn completion(spec: &Spec) -> String {
+pub(crate) fn completion(spec: &Spec) -> String {
     let line = |option: &OptionDef| {
         let short = option.short.map(|letter| format!("-{letter},")).unwrap_or_default();
         format!("{short}--{} {}\n", option.long, option.kind.describe())
@@ -41,7 +41,7 @@ pub fn completion(spec: &Spec) -> String {
 }
 
 /// What is wrong, one or more lines for each error, and where to read on.
-pub fn complaints(spec: &Spec, errors: &[SyntaxError]) -> String {
+pub(crate) fn complaints(spec: &Spec, errors: &[SyntaxError]) -> String {
     let mut text = String::from("Command line error: ");
     for error in errors {
         match error {

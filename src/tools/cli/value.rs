@@ -177,7 +177,7 @@ impl Given {
 const UNITS: [(char, u64); 4] = [('d', DAY), ('h', 3600), ('m', 60), ('s', 1)];
 
 /// A time as [`Given::time`] reads it, in the largest unit in which it is a whole number.
-pub fn shown_time(time: Duration) -> String {
+pub(crate) fn shown_time(time: Duration) -> String {
     let seconds = time.as_secs();
     let fits = UNITS.iter().find(|(_, unit)| seconds > 0 && seconds.is_multiple_of(*unit));
     fits.map_or_else(|| seconds.to_string(), |(letter, unit)| format!("{}{letter}", seconds / unit))
@@ -198,7 +198,7 @@ const DAY: u64 = 86_400;
 
 /// Splits at commas. The empty text is the empty list; otherwise n commas
 /// separate n+1 items, empty ones included.
-pub fn split_list(text: &str) -> Vec<String> {
+pub(crate) fn split_list(text: &str) -> Vec<String> {
     if text.is_empty() { Vec::new() } else { text.split(',').map(str::to_owned).collect() }
 }
 

@@ -15,7 +15,7 @@ use crate::tools::output::Output;
 const COMMANDS: &[&str] = &["check", "show"];
 
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec = Spec {
     name: "htools config",
     summary: "check the configuration files, or show what they say, where, and for which tools",
     forms: &["check [FILE]", "show [--json] [FILE]"],
@@ -24,7 +24,7 @@ pub const SPEC: Spec = Spec {
 };
 
 /// The command for clap, a subcommand of the executable.
-pub fn clap_command() -> clap::Command {
+pub(crate) fn clap_command() -> clap::Command {
     SPEC.command().name("config")
 }
 
@@ -32,7 +32,7 @@ pub fn clap_command() -> clap::Command {
 ///
 /// # Errors
 /// Those of the output.
-pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
+pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let (options, words) = match SPEC.read(args) {
         Ok(read) => read,

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The file of the machine.
-pub const SYSTEM: &str = "/etc/htools.toml";
+pub(super) const SYSTEM: &str = "/etc/htools.toml";
 /// The name of the user's file in the directory for configuration.
 const NAME: &str = "htools.toml";
 
 /// What of the environment says where files are.
 #[derive(Debug, Default)]
-pub struct ConfigVariables {
+pub(super) struct ConfigVariables {
     /// The one file to read; empty: none at all.
     named: Option<OsString>,
     directory: Option<OsString>,
@@ -19,7 +19,7 @@ pub struct ConfigVariables {
 
 impl ConfigVariables {
     /// Those of this process.
-    pub fn now() -> ConfigVariables {
+    pub(super) fn now() -> ConfigVariables {
         ConfigVariables {
             named: std::env::var_os("HTOOLS_CONFIG"),
             directory: std::env::var_os("XDG_CONFIG_HOME"),
@@ -30,14 +30,14 @@ impl ConfigVariables {
 
 /// A file that is looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigPlace {
+pub(crate) struct ConfigPlace {
     pub path: PathBuf,
     /// Whether it has to be there.
     pub named: bool,
 }
 
 /// The files, the one that wins last; `system_only` leaves the user's out.
-pub fn places(variables: &ConfigVariables, system_only: bool) -> Vec<ConfigPlace> {
+pub(super) fn places(variables: &ConfigVariables, system_only: bool) -> Vec<ConfigPlace> {
     if let Some(path) = &variables.named {
         let named = ConfigPlace { path: path.into(), named: true };
         return if named.path.as_os_str().is_empty() { Vec::new() } else { vec![named] };

@@ -27,7 +27,7 @@ words!(
 
 /// What has to be asked for on the command line, of tools that have such options, or must not be, before a key matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyNeeds {
+pub(crate) enum KeyNeeds {
     /// Nothing.
     Nothing,
     /// One of these options.
@@ -38,7 +38,7 @@ pub enum KeyNeeds {
 
 /// One key.
 #[derive(Debug)]
-pub struct ConfigKey {
+pub(super) struct ConfigKey {
     /// Its section; none if each tool means something else by it: then it stands in those of tools only.
     pub section: Option<ConfigSection>,
     /// The option that it sets: its name is the key, its purpose what the key is for.
@@ -65,7 +65,7 @@ const fn of_tools(option: OptionDef) -> ConfigKey {
 }
 
 /// All keys, in the order of the sample file.
-pub static KEYS: [ConfigKey; 30] = [
+pub(super) static KEYS: [ConfigKey; 30] = [
     limit(STREAM, RUN),
     limit(MAX_PARALLEL, STREAMED),
     limit(MAX_OUT_PER_NODE, STREAMED),
@@ -99,7 +99,7 @@ pub static KEYS: [ConfigKey; 30] = [
 ];
 
 /// What may be said of a named cluster, and what for.
-pub const CLUSTER_KEYS: [(&str, &str); 5] = [
+pub(super) const CLUSTER_KEYS: [(&str, &str); 5] = [
     ("address", "the host name or URL of its remote API (RAPI), as for -m; without a password"),
     ("credentials", "the file with user and password for it, as for --rapi-credentials"),
     ("certificate", "the file with its certificate or authority, as for --rapi-cacert"),
@@ -109,13 +109,13 @@ pub const CLUSTER_KEYS: [(&str, &str); 5] = [
 
 impl ConfigKey {
     /// The option as a tool has it, if it does.
-    pub fn of(&self, spec: &Spec) -> Option<&'static OptionDef> {
+    pub(super) fn of(&self, spec: &Spec) -> Option<&'static OptionDef> {
         spec.options.iter().find(|option| **option == self.option)
     }
 }
 
 /// The key of a name.
-pub fn find(name: &str) -> Option<&'static ConfigKey> {
+pub(super) fn find(name: &str) -> Option<&'static ConfigKey> {
     KEYS.iter().find(|key| key.option.long == name)
 }
 

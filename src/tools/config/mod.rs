@@ -3,7 +3,7 @@
 //! A key is an option under its long name, so that values, ranges and errors are those of the option: what a file says is
 //! given before the words of the command line, and nothing else in a tool knows of files.
 
-pub mod command;
+pub(super) mod command;
 mod files;
 mod keys;
 mod read;
@@ -12,8 +12,8 @@ mod show;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub use command::{clap_command, start};
-pub use files::ConfigPlace;
+pub(super) use command::{clap_command, start};
+pub(super) use files::ConfigPlace;
 
 use self::keys::KeyNeeds;
 use super::cli::getopt::Canonical;
@@ -32,7 +32,7 @@ const SIZE: u64 = 1 << 20;
 /// What is wrong with a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}: {problem}", shown_source(&.file.to_string_lossy()), .line.map(|line| format!(", line {line}")).unwrap_or_default())]
-pub struct ConfigError {
+pub(super) struct ConfigError {
     pub file: PathBuf,
     /// From 1; none if it is about the file.
     pub line: Option<usize>,
@@ -41,21 +41,21 @@ pub struct ConfigError {
 
 /// Where something is said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SettingOrigin {
+pub(super) struct SettingOrigin {
     pub file: PathBuf,
     pub line: usize,
 }
 
 /// For which tools something is said.
 #[derive(Debug, Clone, Copy)]
-pub enum SettingScope {
+pub(super) enum SettingScope {
     All,
     Tool(&'static Spec),
 }
 
 /// One thing that a file says.
 #[derive(Debug, Clone)]
-pub struct ConfigSetting {
+pub(super) struct ConfigSetting {
     /// Section and key.
     pub name: String,
     pub scope: SettingScope,
@@ -69,7 +69,7 @@ pub struct ConfigSetting {
 
 /// A cluster with a name of its own: `-m @NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedCluster {
+pub(super) struct NamedCluster {
     pub name: String,
     pub address: Option<String>,
     pub socket: Option<PathBuf>,
@@ -81,7 +81,7 @@ pub struct NamedCluster {
 
 /// What files say, each after those that it wins over.
 #[derive(Debug, Clone, Default)]
-pub struct Configuration {
+pub(super) struct Configuration {
     pub settings: Vec<ConfigSetting>,
     pub clusters: Vec<NamedCluster>,
 }
@@ -116,7 +116,7 @@ impl NamedCluster {
 }
 
 /// The places where files are looked for, by the environment.
-pub fn places(system_only: bool) -> Vec<ConfigPlace> {
+pub(super) fn places(system_only: bool) -> Vec<ConfigPlace> {
     files::places(&files::ConfigVariables::now(), system_only)
 }
 
@@ -139,7 +139,7 @@ fn read_file(place: &ConfigPlace) -> Result<Option<Configuration>, Vec<ConfigErr
 ///
 /// # Errors
 /// All that is wrong with them.
-pub fn load(places: &[ConfigPlace]) -> Result<Configuration, Vec<ConfigError>> {
+pub(super) fn load(places: &[ConfigPlace]) -> Result<Configuration, Vec<ConfigError>> {
     let (mut all, mut problems) = (Configuration::default(), Vec::new());
     for place in places {
         match read_file(place) {
@@ -164,7 +164,11 @@ fn concerns(spec: &Spec) -> bool {
 ///
 /// # Errors
 /// The first thing that is wrong with the files.
-pub fn before(spec: &Spec, words: &Canonical, options: &mut Options) -> Result<Configuration, ConfigError> {
+pub(super) fn before(
+    spec: &Spec,
+    words: &Canonical,
+    options: &mut Options,
+) -> Result<Configuration, ConfigError> {
     if !concerns(spec) {
         return Ok(Configuration::default());
     }
@@ -184,7 +188,7 @@ pub fn before(spec: &Spec, words: &Canonical, options: &mut Options) -> Result<C
 ///
 /// # Errors
 /// There is no such cluster; in a line.
-pub fn after(found: &Configuration, options: &mut Options) -> Result<(), String> {
+pub(super) fn after(found: &Configuration, options: &mut Options) -> Result<(), String> {
     let watched = &mut options.exporter.clusters;
     std::iter::once(&mut options.load.source).chain(watched).try_for_each(|source| resolve(found, source))
 }
@@ -209,7 +213,7 @@ fn resolve(found: &Configuration, source: &mut SourceOptions) -> Result<(), Stri
 impl Configuration {
     /// The options that hold for a tool, where these words are typed: in the order of the files, and in each what is said
     /// of this tool after what is said of all.
-    pub fn given(&self, spec: &Spec, words: &Canonical) -> Vec<Given> {
+    pub(super) fn given(&self, spec: &Spec, words: &Canonical) -> Vec<Given> {
         let typed = |long: &str| words.options.iter().any(|given| given.option.long == long);
         let is_met = |needs: KeyNeeds, also: &[&str]| match needs {
             KeyNeeds::Nothing => true,
@@ -266,7 +270,10 @@ impl Configuration {
     }
 
     /// For each setting, the tools in which it holds, unless something else is typed: none if a later one wins.
-    pub fn reaches<'s>(&'s self, tools: &[&'static Spec]) -> Vec<(&'s ConfigSetting, Vec<&'static str>)> {
+    pub(super) fn reaches<'s>(
+        &'s self,
+        tools: &[&'static Spec],
+    ) -> Vec<(&'s ConfigSetting, Vec<&'static str>)> {
         let mut reached: BTreeMap<usize, Vec<&'static str>> = BTreeMap::new();
         for spec in tools {
             let mut last: BTreeMap<String, usize> = BTreeMap::new();

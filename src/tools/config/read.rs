@@ -31,7 +31,7 @@ struct ConfigReader<'t> {
 ///
 /// # Errors
 /// All that is wrong with it, in the order of the file.
-pub fn read(path: &Path, text: &str) -> Result<Configuration, Vec<ConfigError>> {
+pub(super) fn read(path: &Path, text: &str) -> Result<Configuration, Vec<ConfigError>> {
     let mut reader = ConfigReader { path, text, found: Configuration::default(), problems: Vec::new() };
     match Document::parse(text) {
         Ok(document) => reader.sections(document.as_table()),

@@ -38,7 +38,7 @@ fn files(places: &[ConfigPlace]) -> Vec<String> {
 }
 
 /// That nothing is wrong, and how much there is.
-pub fn checked(places: &[ConfigPlace], found: &Configuration) -> Vec<String> {
+pub(super) fn checked(places: &[ConfigPlace], found: &Configuration) -> Vec<String> {
     let (settings, clusters) =
         (counted(found.settings.len(), "setting"), counted(found.clusters.len(), "cluster"));
     [files(places), vec![format!("{settings}, {clusters}, no error")]].concat()
@@ -67,7 +67,7 @@ fn place(cluster: &NamedCluster) -> String {
 }
 
 /// What holds, as text.
-pub fn text(places: &[ConfigPlace], found: &Configuration) -> Vec<String> {
+pub(super) fn text(places: &[ConfigPlace], found: &Configuration) -> Vec<String> {
     let mut lines = files(places);
     if !found.clusters.is_empty() {
         let mut table =
@@ -148,7 +148,7 @@ impl From<&SettingOrigin> for OriginView {
 ///
 /// # Errors
 /// None that is known.
-pub fn document(places: &[ConfigPlace], found: &Configuration) -> serde_json::Result<String> {
+pub(super) fn document(places: &[ConfigPlace], found: &Configuration) -> serde_json::Result<String> {
     let path = |path: &std::path::PathBuf| path.to_string_lossy().into_owned();
     let file = |place: &ConfigPlace| FileView { path: path(&place.path), read: place.path.exists() };
     let cluster = |cluster: &NamedCluster| NamedClusterView {

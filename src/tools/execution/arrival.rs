@@ -22,7 +22,7 @@ const NAMED: usize = 10;
 
 /// Outcome of a run in which every job has ended in success.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Confirmation {
+pub(crate) enum Confirmation {
     /// The run ended otherwise: nothing was compared.
     Elsewhere,
     /// The cluster is as planned, in all that the plan is about.
@@ -34,7 +34,12 @@ pub enum Confirmation {
 
 impl Confirmation {
     /// Compares a cluster with the end of the work that was done there.
-    pub fn of(work: &Work, report: &Report, client: &mut dyn JobClient, load: &LoadOptions) -> Confirmation {
+    pub(crate) fn of(
+        work: &Work,
+        report: &Report,
+        client: &mut dyn JobClient,
+        load: &LoadOptions,
+    ) -> Confirmation {
         if report.ending != Ending::Done {
             return Confirmation::Elsewhere;
         }
@@ -54,7 +59,7 @@ impl Confirmation {
     }
 
     /// Differences.
-    pub fn missed(&self) -> &[Missed] {
+    pub(crate) fn missed(&self) -> &[Missed] {
         match self {
             Confirmation::Missed(missed) => missed,
             _ => &[],
@@ -65,7 +70,7 @@ impl Confirmation {
     ///
     /// # Errors
     /// If standard error cannot be written.
-    pub fn tell(&self, output: &mut Output) -> anyhow::Result<Option<String>> {
+    pub(crate) fn tell(&self, output: &mut Output) -> anyhow::Result<Option<String>> {
         let missed = match self {
             Confirmation::Elsewhere | Confirmation::AsPlanned => return Ok(None),
             Confirmation::Unknown(why) => {

@@ -7,7 +7,7 @@ use crate::execute::{Report, StepState};
 use crate::tools::output::Output;
 
 /// Lines that name the instances that may be half migrated, with the commands that tidy up; none if there are none.
-pub fn lines(header: &Header, report: &Report, journal: &Path) -> Vec<String> {
+pub(super) fn lines(header: &Header, report: &Report, journal: &Path) -> Vec<String> {
     let commands = report.cleanup();
     let first = match commands.len() {
         0 => return Vec::new(),
@@ -33,6 +33,11 @@ pub fn lines(header: &Header, report: &Report, journal: &Path) -> Vec<String> {
 ///
 /// # Errors
 /// If standard error cannot be written.
-pub fn tell(header: &Header, report: &Report, journal: &Path, output: &mut Output) -> anyhow::Result<()> {
+pub(crate) fn tell(
+    header: &Header,
+    report: &Report,
+    journal: &Path,
+    output: &mut Output,
+) -> anyhow::Result<()> {
     Ok(lines(header, report, journal).iter().try_for_each(|line| output.error_line(line))?)
 }

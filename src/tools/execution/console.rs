@@ -32,7 +32,7 @@ use crate::tools::scarcity;
 const LEFT: i32 = 2;
 
 /// The surroundings of a run started from a command line.
-pub struct Console<'a> {
+pub(super) struct Console<'a> {
     output: &'a mut Output,
     work: &'a Work,
     signals: &'a Signals,
@@ -64,7 +64,7 @@ impl<'a> Console<'a> {
     ///
     /// # Errors
     /// The file for events.
-    pub fn begin(
+    pub(super) fn begin(
         work: &'a Work,
         stage: &ExecutionStage<'a>,
         output: &'a mut Output,
@@ -98,7 +98,7 @@ impl<'a> Console<'a> {
     }
 
     /// Says something about the run on standard error.
-    pub fn note(&mut self, text: &str) {
+    pub(super) fn note(&mut self, text: &str) {
         if self.talkative {
             self.error_line(text);
         }
@@ -116,7 +116,7 @@ impl<'a> Console<'a> {
     }
 
     /// The end of the run: what became of the steps, unless all went well, and the way out of it.
-    pub fn finish(&mut self, report: &Report, way_out: &[String]) {
+    pub(super) fn finish(&mut self, report: &Report, way_out: &[String]) {
         self.bar.finish_and_clear();
         let took = self.began.elapsed().as_secs();
         let done = report.count(&[StepState::Done]);
@@ -250,7 +250,7 @@ impl RunHost for Console<'_> {
 
 /// Listens to signals; what is said about them goes directly to the stream, which the
 /// main thread holds.
-pub fn listen(json: bool) -> io::Result<Signals> {
+pub(super) fn listen(json: bool) -> io::Result<Signals> {
     let stream: OwnedFd = match json {
         true => io::stderr().as_fd().try_clone_to_owned()?,
         false => io::stdout().as_fd().try_clone_to_owned()?,

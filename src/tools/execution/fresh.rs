@@ -17,7 +17,7 @@ const SHOWN: usize = 5;
 
 /// The cluster as it is now, with the options applied; what was said at the first
 /// reading is not said again.
-pub fn read_again(load: &LoadOptions) -> anyhow::Result<Cluster> {
+pub(crate) fn read_again(load: &LoadOptions) -> anyhow::Result<Cluster> {
     let mut silence = Output::to(Box::new(io::sink()), Box::new(io::sink()));
     let mut cluster = source::load(load, &mut silence)?;
     // the search does not find what was named and is gone, and says so itself
@@ -27,7 +27,7 @@ pub fn read_again(load: &LoadOptions) -> anyhow::Result<Cluster> {
 
 /// The first of these steps that must not be carried out on a cluster. All stay in their node
 /// group, which is the one with the UUID `group`; if that is empty, there are several.
-pub fn violation(
+pub(crate) fn violation(
     work: &Work,
     steps: &[StepIdx],
     group: &str,
@@ -65,7 +65,13 @@ pub fn violation(
 }
 
 /// The first of these moves between groups that must not be carried out on a cluster.
-pub fn crossing_violation(work: &Work, steps: &[StepIdx], _: &str, _: bool, now: &Cluster) -> Option<String> {
+pub(crate) fn crossing_violation(
+    work: &Work,
+    steps: &[StepIdx],
+    _: &str,
+    _: bool,
+    now: &Cluster,
+) -> Option<String> {
     match work.steps_on(now, steps) {
         Ok(moves) => {
             let found = check_crossings(now, &moves).err();
@@ -78,7 +84,7 @@ pub fn crossing_violation(work: &Work, steps: &[StepIdx], _: &str, _: bool, now:
 }
 
 /// Says how the cluster has changed; `again` if the plan is made anew.
-pub fn announce(changes: &[String], again: bool, output: &mut Output) -> io::Result<()> {
+pub(super) fn announce(changes: &[String], again: bool, output: &mut Output) -> io::Result<()> {
     let then = if again { ", so the plan is made anew" } else { "" };
     output.error_line(&format!("The cluster has changed since it was read{then}:"))?;
     for change in changes.iter().take(SHOWN) {

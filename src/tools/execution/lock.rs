@@ -17,7 +17,7 @@ use crate::input::local::check_ours;
 
 /// A lock, held until the end of the program or until it is dropped.
 #[derive(Debug)]
-pub struct Lock(#[allow(dead_code, reason = "it is the open file that holds the lock")] File);
+pub(crate) struct Lock(#[allow(dead_code, reason = "it is the open file that holds the lock")] File);
 
 impl Lock {
     /// Takes the lock of a tool on a cluster, in a directory of the user's own: the state
@@ -27,7 +27,7 @@ impl Lock {
     /// # Errors
     /// If another process has it, or it cannot be taken; if there is no such directory, it is a
     /// link, or others can write to it.
-    pub fn take(tool: &str, cluster: &ClusterId) -> anyhow::Result<Lock> {
+    pub(crate) fn take(tool: &str, cluster: &ClusterId) -> anyhow::Result<Lock> {
         let directory = match place::make_state() {
             Ok(directory) => directory,
             Err(_) => runtime_directory(env::var_os("XDG_RUNTIME_DIR")).context(

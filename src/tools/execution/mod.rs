@@ -19,18 +19,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail, ensure};
 
-pub use arrival::Confirmation;
-pub use cleanup::tell as tell_cleanup;
-pub use fresh::{crossing_violation, read_again, violation};
-pub use lock::Lock;
-pub use pace::{check as check_pace, never_replans, rates};
-pub use place::{JournalName, check as check_journal, journal_path, state as state_directory, unwritable};
-pub use present::shown;
-pub use proposal::{Planned, Planner, Proposal, fitting, plan_and_execute, touched_groups};
-pub use question::{Consent, ask};
-pub use resume::{resume, resume_with, tell_cut_off};
-pub use saving::{PlanToSave, options_of, save_plan};
-pub use undoing::take_back;
+pub(super) use arrival::Confirmation;
+pub(super) use cleanup::tell as tell_cleanup;
+pub(super) use fresh::{crossing_violation, read_again, violation};
+pub(super) use lock::Lock;
+pub(super) use pace::{check as check_pace, never_replans, rates};
+pub(super) use place::{
+    JournalName, check as check_journal, journal_path, state as state_directory, unwritable,
+};
+pub(super) use present::shown;
+pub(super) use proposal::{Planned, Planner, Proposal, fitting, plan_and_execute, touched_groups};
+pub(super) use question::{Consent, ask};
+pub(super) use resume::{resume, resume_with, tell_cut_off};
+pub(super) use saving::{PlanToSave, options_of, save_plan};
+pub(super) use undoing::take_back;
 
 use console::Console;
 
@@ -52,7 +54,7 @@ use crate::remote::{luxi, rapi};
 ///
 /// # Errors
 /// Faults of the access to it; also if there is none, as [`takes_jobs`] says.
-pub fn client(source: &SourceOptions) -> anyhow::Result<Box<dyn JobClient>> {
+pub(super) fn client(source: &SourceOptions) -> anyhow::Result<Box<dyn JobClient>> {
     ensure!(takes_jobs(source), "there is nowhere to submit jobs to");
     if let Some(address) = &source.rapi {
         let addresses = [rapi::Address::new(address.as_ref())];
@@ -65,13 +67,13 @@ pub fn client(source: &SourceOptions) -> anyhow::Result<Box<dyn JobClient>> {
 }
 
 /// Tells if jobs can be submitted where the cluster comes from.
-pub fn takes_jobs(source: &SourceOptions) -> bool {
+pub(super) fn takes_jobs(source: &SourceOptions) -> bool {
     let asks = |address: &String| !rapi::Address::new(address.as_ref()).is_directory();
     source.rapi.as_ref().map_or(source.luxi.is_some(), asks)
 }
 
 /// A tool that has plans carried out, or goes on with one of its runs.
-pub struct Undertaking<'a> {
+pub(super) struct Undertaking<'a> {
     pub tool: &'static str,
     /// When no step may be under way any more.
     pub deadline: Option<SystemTime>,
@@ -95,10 +97,10 @@ pub struct Undertaking<'a> {
 
 /// Looks at some steps, by their positions, of work in the group with a UUID, or in several if
 /// that is empty; that was planned with or without `--ignore-soft-errors`.
-pub type WorkCheck = fn(&Work, &[StepIdx], &str, bool, &Cluster) -> Option<String>;
+pub(super) type WorkCheck = fn(&Work, &[StepIdx], &str, bool, &Cluster) -> Option<String>;
 
 /// A plan that is to be carried out, and what it is for.
-pub struct ExecutionOrder {
+pub(super) struct ExecutionOrder {
     /// Beginning of the comments of the opcodes, before the version: `rebalancing via hbal`.
     pub purpose: String,
     /// UUID of the node group.
@@ -108,7 +110,7 @@ pub struct ExecutionOrder {
 
 /// Terms on which plans are carried out.
 #[derive(Clone, Copy)]
-pub struct ExecutionStage<'a> {
+pub(super) struct ExecutionStage<'a> {
     pub undertaking: &'a Undertaking<'a>,
     /// Signals that are listened to.
     pub signals: &'a Signals,
@@ -117,7 +119,7 @@ pub struct ExecutionStage<'a> {
 }
 
 /// A run that is over.
-pub struct Ran {
+pub(super) struct Ran {
     /// Its plan, and what belongs to it.
     pub header: Header,
     /// Report on it.
@@ -133,7 +135,7 @@ fn version() -> String {
 }
 
 /// The reason that jobs of a tool record.
-pub fn reason(tool: &str, options: &ExecutionOptions) -> String {
+pub(super) fn reason(tool: &str, options: &ExecutionOptions) -> String {
     options.reason.clone().unwrap_or_else(|| format!("{tool} {} called", version()))
 }
 
@@ -141,7 +143,7 @@ pub fn reason(tool: &str, options: &ExecutionOptions) -> String {
 ///
 /// # Errors
 /// If the system does not allow it.
-pub fn listen(silent: bool) -> anyhow::Result<Signals> {
+pub(super) fn listen(silent: bool) -> anyhow::Result<Signals> {
     console::listen(silent).context("cannot prepare for signals")
 }
 
@@ -149,7 +151,7 @@ pub fn listen(silent: bool) -> anyhow::Result<Signals> {
 ///
 /// # Errors
 /// Obstacles to beginning it.
-pub fn carry_out(
+pub(super) fn carry_out(
     order: ExecutionOrder,
     client: &mut dyn JobClient,
     stage: &ExecutionStage<'_>,
@@ -190,7 +192,7 @@ pub fn carry_out(
 }
 
 /// Problems of the steps that failed, in one line.
-pub fn failures(ran: &Ran) -> String {
+pub(super) fn failures(ran: &Ran) -> String {
     let failed = ran.report.failed(&ran.header.work).map(|(step, title, report)| {
         let why = report.message.as_deref().unwrap_or_default();
         format!("step {step}, {title}: {why}")
@@ -202,7 +204,7 @@ pub fn failures(ran: &Ran) -> String {
 ///
 /// # Errors
 /// Why the run cannot be resumed.
-pub fn check_resumed(
+pub(super) fn check_resumed(
     header: &Header,
     tool: &str,
     cluster: &ClusterId,
@@ -230,7 +232,7 @@ pub fn check_resumed(
 }
 
 /// Says how a run ended, and gives the exit status.
-pub fn conclude(ran: &Ran, silent: bool, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn conclude(ran: &Ran, silent: bool, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let Ran { header, report, journal, arrival } = ran;
     let tool = &header.run.tool;
     let goes_on = || format!("{tool} --resume {} goes on from here", journal.display());

@@ -14,7 +14,7 @@ use crate::tools::options::{ExecutionOptions, Options, one_form};
 ///
 /// # Errors
 /// The first that does.
-pub fn check(options: &Options) -> anyhow::Result<()> {
+pub(crate) fn check(options: &Options) -> anyhow::Result<()> {
     let document = options.execution.prints_document();
     one_form(&[("print-plan", document), ("json", options.json)])?;
     one_form(&[("print-plan", options.execution.print_plan.is_some()), ("pareto", options.pareto)])?;
@@ -39,7 +39,7 @@ pub fn check(options: &Options) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// If that is asked for.
-pub fn never_replans(tool: &str, options: &ExecutionOptions) -> anyhow::Result<()> {
+pub(crate) fn never_replans(tool: &str, options: &ExecutionOptions) -> anyhow::Result<()> {
     ensure!(options.on_failure != Some(OnFailure::Replan), "--on-failure=replan means nothing to {tool}");
     Ok(())
 }
@@ -48,7 +48,7 @@ pub fn never_replans(tool: &str, options: &ExecutionOptions) -> anyhow::Result<(
 ///
 /// # Errors
 /// A journal that cannot be read.
-pub fn rates(options: &ExecutionOptions) -> anyhow::Result<Rates> {
+pub(crate) fn rates(options: &ExecutionOptions) -> anyhow::Result<Rates> {
     let mut read = Vec::new();
     for path in &options.durations_from {
         read.push(journal::read(path).context("--durations-from")?);
@@ -58,7 +58,7 @@ pub fn rates(options: &ExecutionOptions) -> anyhow::Result<Rates> {
 }
 
 /// Pace of a run that does not go by jobsets.
-pub fn pace(options: &ExecutionOptions) -> Option<StreamPace> {
+pub(super) fn pace(options: &ExecutionOptions) -> Option<StreamPace> {
     let on_failure = options.on_failure.unwrap_or(OnFailure::Stop);
     options.stream.then_some(StreamPace { limits: options.limits, on_failure })
 }
@@ -67,7 +67,7 @@ pub fn pace(options: &ExecutionOptions) -> Option<StreamPace> {
 ///
 /// # Errors
 /// See [`rates`].
-pub fn terms(undertaking: &Undertaking<'_>, work: &Work) -> anyhow::Result<RunTerms> {
+pub(super) fn terms(undertaking: &Undertaking<'_>, work: &Work) -> anyhow::Result<RunTerms> {
     let options = undertaking.execution;
     let seconds = rates(options)?.of(work);
     Ok(RunTerms { seconds, deadline: undertaking.deadline, boot: options.handling.boot })

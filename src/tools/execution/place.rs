@@ -14,7 +14,11 @@ use crate::report::file::check_whole;
 
 /// The journal of the run that is the `number`th of its command: the file that was named, with
 /// the number behind its name from the second on, or one of its own.
-pub fn journal_path(named: Option<&Path>, number: usize, name: &JournalName<'_>) -> anyhow::Result<PathBuf> {
+pub(crate) fn journal_path(
+    named: Option<&Path>,
+    number: usize,
+    name: &JournalName<'_>,
+) -> anyhow::Result<PathBuf> {
     match named {
         None => Ok(state()?.join(name.file())),
         Some(path) if number == 1 => Ok(path.to_owned()),
@@ -29,7 +33,7 @@ pub fn journal_path(named: Option<&Path>, number: usize, name: &JournalName<'_>)
 /// Path of the journal of a run, in a directory that is made if need be: the state directory
 /// of the user, as the XDG base directory specification names it.
 #[derive(Debug, Clone, Copy)]
-pub struct JournalName<'a> {
+pub(crate) struct JournalName<'a> {
     pub tool: &'a str,
     /// The cluster's name.
     pub cluster: &'a str,
@@ -49,7 +53,7 @@ impl JournalName<'_> {
 ///
 /// # Errors
 /// The obstacle.
-pub fn check(named: Option<&Path>) -> anyhow::Result<()> {
+pub(crate) fn check(named: Option<&Path>) -> anyhow::Result<()> {
     match named {
         None => Ok(check_whole(&state()?.join("journal"))?),
         Some(path) => check_new(path).with_context(|| unwritable(path)),
@@ -64,7 +68,7 @@ fn check_new(path: &Path) -> io::Result<()> {
 }
 
 /// Words about a journal that cannot be begun.
-pub fn unwritable(path: &Path) -> String {
+pub(crate) fn unwritable(path: &Path) -> String {
     format!("the journal '{}' cannot be written, so nothing was submitted", path.display())
 }
 
@@ -72,7 +76,7 @@ pub fn unwritable(path: &Path) -> String {
 ///
 /// # Errors
 /// If there is none and it cannot be made; if it is a link, or others can write to it.
-pub fn state() -> anyhow::Result<PathBuf> {
+pub(crate) fn state() -> anyhow::Result<PathBuf> {
     let directory = make_state()?;
     check_directory(&directory)?;
     Ok(directory)
@@ -82,7 +86,7 @@ pub fn state() -> anyhow::Result<PathBuf> {
 ///
 /// # Errors
 /// Its fault.
-pub fn check_directory(directory: &Path) -> anyhow::Result<()> {
+pub(super) fn check_directory(directory: &Path) -> anyhow::Result<()> {
     let about = directory.symlink_metadata();
     let checked = about.and_then(|about| match about.is_symlink() {
         true => Err(io::Error::other("it is a symbolic link")),
@@ -97,7 +101,7 @@ pub fn check_directory(directory: &Path) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// If there is none and it cannot be made.
-pub fn make_state() -> anyhow::Result<PathBuf> {
+pub(super) fn make_state() -> anyhow::Result<PathBuf> {
     let Some(directory) = state_directory(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
     else {
         bail!(

@@ -12,7 +12,7 @@ use crate::tools::output::Output;
 ///
 /// # Errors
 /// A journal that speeds are to be taken from; standard output.
-pub fn shown(
+pub(crate) fn shown(
     execution: &ExecutionOptions,
     work: &Work,
     silent: bool,

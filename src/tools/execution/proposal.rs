@@ -26,7 +26,7 @@ use crate::tools::output::Output;
 const ATTEMPTS: usize = 5;
 
 /// Maker of plans, who makes them anew if need be.
-pub trait Planner {
+pub(crate) trait Planner {
     /// A plan, with the cluster that it was made on.
     type Plan;
     /// Outcome if none is to be carried out.
@@ -50,7 +50,7 @@ pub trait Planner {
 ///
 /// # Errors
 /// If the cluster does not hold still, and those of the planner.
-pub fn fitting<P: Planner>(
+pub(crate) fn fitting<P: Planner>(
     planner: &mut P,
     mut plan: P::Plan,
 ) -> anyhow::Result<ControlFlow<P::End, P::Plan>> {
@@ -84,7 +84,7 @@ pub fn fitting<P: Planner>(
 struct RestlessCluster;
 
 /// A whole plan of a tool, to be carried out as one run.
-pub struct Proposal {
+pub(crate) struct Proposal {
     /// The cluster before the first step.
     pub before: Cluster,
     /// The groups that it touches.
@@ -108,7 +108,7 @@ pub struct Proposal {
 }
 
 /// Outcome of planning: something to carry out, or the exit status.
-pub type Planned = ControlFlow<ExitStatus, Box<Proposal>>;
+pub(crate) type Planned = ControlFlow<ExitStatus, Box<Proposal>>;
 
 impl Proposal {
     fn to_save(&self) -> PlanToSave<'_> {
@@ -182,7 +182,7 @@ impl<F: FnMut(Cluster, &mut Output) -> anyhow::Result<Planned>> Planner for Prop
 ///
 /// # Errors
 /// Obstacles to making or beginning it, and its problems.
-pub fn plan_and_execute(
+pub(crate) fn plan_and_execute(
     undertaking: &Undertaking<'_>,
     cluster: Cluster,
     mut plan: impl FnMut(Cluster, &mut Output) -> anyhow::Result<Planned>,
@@ -282,7 +282,7 @@ fn excluding(mut cluster: Cluster, names: &[String]) -> Cluster {
 }
 
 /// The groups that moves touch.
-pub fn touched_groups(cluster: &Cluster, steps: &[Step]) -> Vec<GroupIdx> {
+pub(crate) fn touched_groups(cluster: &Cluster, steps: &[Step]) -> Vec<GroupIdx> {
     let mut groups: Vec<GroupIdx> =
         steps.iter().map(|step| step.groups(cluster)).flat_map(<[GroupIdx; 2]>::from).collect();
     groups.sort();

@@ -9,7 +9,7 @@ use crate::tools::output::Output;
 
 /// Answer to the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Consent {
+pub(crate) enum Consent {
     /// Go ahead; also where there is nobody to ask.
     Yes,
     No,
@@ -20,7 +20,7 @@ pub enum Consent {
 ///
 /// # Errors
 /// Input or output.
-pub fn ask(question: &str, output: &mut Output) -> io::Result<Consent> {
+pub(crate) fn ask(question: &str, output: &mut Output) -> io::Result<Consent> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Ok(Consent::Yes);
     }

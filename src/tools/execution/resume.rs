@@ -21,7 +21,11 @@ use crate::tools::output::Output;
 ///
 /// # Errors
 /// Why it cannot be gone on with, and what went wrong.
-pub fn resume(undertaking: &Undertaking<'_>, path: &Path, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(crate) fn resume(
+    undertaking: &Undertaking<'_>,
+    path: &Path,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
     let mut client = undertaking.client()?;
     resume_with(undertaking, &mut *client, path, output)
 }
@@ -30,7 +34,7 @@ pub fn resume(undertaking: &Undertaking<'_>, path: &Path, output: &mut Output) -
 ///
 /// # Errors
 /// Why it cannot be gone on with, and what went wrong.
-pub fn resume_with(
+pub(crate) fn resume_with(
     undertaking: &Undertaking<'_>,
     client: &mut dyn JobClient,
     path: &Path,
@@ -99,7 +103,7 @@ pub fn resume_with(
 ///
 /// # Errors
 /// Standard error cannot be written to.
-pub fn tell_cut_off(journal: &Journal, path: &Path, output: &mut Output) -> anyhow::Result<()> {
+pub(crate) fn tell_cut_off(journal: &Journal, path: &Path, output: &mut Output) -> anyhow::Result<()> {
     if journal.is_cut_off() {
         output.error_line(&format!(
             "Warning: {}: the last line is cut off; the cluster is asked for what it would have told",
@@ -114,7 +118,7 @@ impl Undertaking<'_> {
     ///
     /// # Errors
     /// If the options name no live cluster.
-    pub fn client(&self) -> anyhow::Result<Box<dyn JobClient>> {
+    pub(crate) fn client(&self) -> anyhow::Result<Box<dyn JobClient>> {
         if !takes_jobs(&self.load.source) {
             bail!("{}: --resume needs the cluster: --luxi or --master", self.tool);
         }
@@ -128,7 +132,7 @@ impl Undertaking<'_> {
     }
 
     /// The run with this number, from 1, of the command.
-    pub fn stage<'s>(&'s self, signals: &'s Signals, number: usize) -> ExecutionStage<'s> {
+    pub(crate) fn stage<'s>(&'s self, signals: &'s Signals, number: usize) -> ExecutionStage<'s> {
         ExecutionStage { undertaking: self, signals, number }
     }
 

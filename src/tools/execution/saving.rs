@@ -100,7 +100,7 @@ const IN_PLANS: [&str; 75] = [
 const COMMANDS_IN_PLANS: [&str; 3] = ["redistribute", "compress", "balance"];
 
 /// A plan that is to be saved.
-pub struct PlanToSave<'p> {
+pub(crate) struct PlanToSave<'p> {
     pub before: &'p Cluster,
     /// The groups that it touches.
     pub groups: &'p [GroupIdx],
@@ -113,7 +113,11 @@ pub struct PlanToSave<'p> {
 ///
 /// # Errors
 /// A cluster that does not say which it is; the file.
-pub fn save_plan(undertaking: &Undertaking<'_>, plan: &PlanToSave<'_>, path: &Path) -> anyhow::Result<()> {
+pub(crate) fn save_plan(
+    undertaking: &Undertaking<'_>,
+    plan: &PlanToSave<'_>,
+    path: &Path,
+) -> anyhow::Result<()> {
     let source = &undertaking.load.source;
     let cluster = if takes_jobs(source) { Some(client(source)?.cluster()?) } else { None };
     let made_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
@@ -148,7 +152,7 @@ fn again(typed: &TypedOption) -> Option<String> {
 ///
 /// # Errors
 /// The first that does not belong there.
-pub fn options_of(plan: &SavedPlan, spec: &Spec) -> anyhow::Result<Vec<String>> {
+pub(crate) fn options_of(plan: &SavedPlan, spec: &Spec) -> anyhow::Result<Vec<String>> {
     let belongs = |word: &String| {
         let Some(option) = word.strip_prefix("--") else { return COMMANDS_IN_PLANS.contains(&&**word) };
         let (long, value) = match option.split_once('=') {

@@ -10,7 +10,7 @@ use crate::tools::output::Output;
 ///
 /// # Errors
 /// Obstacles to beginning it.
-pub fn take_back(
+pub(crate) fn take_back(
     ran: &Ran,
     client: &mut dyn JobClient,
     stage: &ExecutionStage<'_>,

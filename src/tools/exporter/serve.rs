@@ -51,7 +51,7 @@ type HttpAnswer = Response<Full<Bytes>>;
 ///
 /// # Errors
 /// What the system says.
-pub fn serve(
+pub(super) fn serve(
     listener: TcpListener,
     metrics: impl Fn() -> String + Send + Sync + 'static,
     mut signals: Signals,

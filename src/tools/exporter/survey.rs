@@ -23,7 +23,7 @@ use crate::tools::options::Options;
 ///
 /// # Errors
 /// None that the options that are asked for by default are known to lead to.
-pub fn survey(read: &Cluster, limit: Duration, sheet: &mut Sheet) -> anyhow::Result<()> {
+pub(super) fn survey(read: &Cluster, limit: Duration, sheet: &mut Sheet) -> anyhow::Result<()> {
     cluster::tell(sheet, &Information::of(read), read);
     moves(read, limit, sheet);
     room(read, limit, sheet)

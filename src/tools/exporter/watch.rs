@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// How often, and for how long.
 #[derive(Debug, Clone, Copy)]
-pub struct WatchTerms {
+pub(super) struct WatchTerms {
     /// From the beginning of a reading to that of the next.
     pub every: Duration,
     /// Most time for a reading.
@@ -36,7 +36,7 @@ pub struct WatchTerms {
 }
 
 /// A cluster that is watched.
-pub struct WatchedCluster {
+pub(super) struct WatchedCluster {
     label: String,
     load: LoadOptions,
     terms: WatchTerms,
@@ -56,13 +56,13 @@ struct Knowledge {
 
 impl WatchedCluster {
     /// Nothing is known yet.
-    pub fn new(label: String, load: LoadOptions, terms: WatchTerms) -> WatchedCluster {
+    pub(super) fn new(label: String, load: LoadOptions, terms: WatchTerms) -> WatchedCluster {
         let load = LoadOptions { reading_limit: Some(terms.timeout), ..load };
         WatchedCluster { label, load, terms, known: Mutex::default() }
     }
 
     /// How the readings go, and the last figures, if they are not too old at a moment.
-    pub fn known(&self, now: SystemTime) -> (Sheet, Option<Arc<Sheet>>) {
+    pub(super) fn known(&self, now: SystemTime) -> (Sheet, Option<Arc<Sheet>>) {
         let known = self.lock();
         let overdue = |began: Instant| began.elapsed() > self.terms.timeout.saturating_add(GRACE);
         let record =
@@ -74,7 +74,7 @@ impl WatchedCluster {
     }
 
     /// Reads the cluster for ever.
-    pub fn watch(&self) {
+    pub(super) fn watch(&self) {
         loop {
             let began = Instant::now();
             self.refresh();

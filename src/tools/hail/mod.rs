@@ -20,7 +20,7 @@ use crate::report::allocator::Response;
 const ANSWER_WITHIN: Duration = Duration::from_secs(14 * 60);
 
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec = Spec {
     name: "hail",
     summary: "answer an allocator request: nodes for new instances, or other nodes for existing ones",
     forms: &["[OPTION...] FILE"],
@@ -86,7 +86,7 @@ pub const SPEC: Spec = Spec {
 ///
 /// # Errors
 /// What keeps the request from being answered.
-pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
+pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     match parse(args) {
         Ok(options) => run(options),
@@ -101,7 +101,7 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
 }
 
 /// Reads the words behind the program's name.
-pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
+pub(crate) fn parse(args: &[OsString]) -> Result<Options, Stop> {
     let (options, words) = SPEC.read(args)?;
     match <[OsString; 1]>::try_from(words) {
         Ok([file]) => Ok(Options { request: file.into(), ..options }),
@@ -118,7 +118,7 @@ impl Options {
 }
 
 /// Does what the options ask for.
-pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     options.check_rules()?;
     let primaries = affinity::rule(&options)?;

@@ -19,7 +19,7 @@ use crate::tools::save::save;
 
 /// Answers a request. The response is written last of all that can fail: whoever reads
 /// it gets either all of it or nothing.
-pub fn run(
+pub(super) fn run(
     options: &Options,
     primaries: Option<Arc<AffinityRule>>,
     cluster: Cluster,

@@ -12,7 +12,7 @@ use crate::report::repair::RepairEntry;
 use crate::tools::execution::state_directory;
 
 /// A file that begins when there is something to write.
-pub struct RepairLog {
+pub(super) struct RepairLog {
     cluster: ClusterId,
     path: PathBuf,
     file: Option<LineFile>,
@@ -44,7 +44,7 @@ impl RepairLog {
     ///
     /// # Errors
     /// If there is no place for it: nothing is to be done that it cannot tell of.
-    pub fn new(cluster: ClusterId, path: Option<PathBuf>, began: u128) -> anyhow::Result<RepairLog> {
+    pub(super) fn new(cluster: ClusterId, path: Option<PathBuf>, began: u128) -> anyhow::Result<RepairLog> {
         let path = match path {
             Some(path) => path,
             None => state_directory()?.join(file_name(&cluster, began)),
@@ -57,7 +57,7 @@ impl RepairLog {
     ///
     /// # Errors
     /// If that is not possible.
-    pub fn note(&mut self, at: u128, instance: &str, entry: &RepairEntry) -> anyhow::Result<()> {
+    pub(super) fn note(&mut self, at: u128, instance: &str, entry: &RepairEntry) -> anyhow::Result<()> {
         let visit = entry.visit.as_ref();
         let added = visit.and_then(|visit| visit.attended.added());
         let removed: Vec<String> =

@@ -21,7 +21,7 @@ use super::{ExitStatus, source};
 const JOB_DELAY: f64 = 10.0;
 
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec = Spec {
     name: "harep",
     summary: "repair broken instances, as far as tags allow it",
     forms: &["[OPTION...]"],
@@ -105,7 +105,7 @@ impl Options {
 }
 
 /// Does what the options ask for.
-pub fn run(mut options: Options) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(mut options: Options) -> anyhow::Result<ExitStatus> {
     let source = &mut options.load.source;
     if source.rapi.is_none() && source.text_data.is_none() {
         source.luxi.get_or_insert_default();

@@ -30,7 +30,7 @@ use crate::tools::output::Output;
 const SURVEY: Duration = Duration::from_secs(60);
 
 /// A run of the program.
-pub struct RepairRun<'a> {
+pub(super) struct RepairRun<'a> {
     options: &'a Options,
     client: Option<Box<dyn JobClient>>,
     log: Option<RepairLog>,
@@ -69,7 +69,7 @@ impl<'a> RepairRun<'a> {
     ///
     /// # Errors
     /// If another run is at work, or the cluster cannot be reached.
-    pub fn begin(options: &'a Options) -> anyhow::Result<RepairRun<'a>> {
+    pub(super) fn begin(options: &'a Options) -> anyhow::Result<RepairRun<'a>> {
         let source = &options.load.source;
         if !takes_jobs(source) {
             return Ok(RepairRun { options, client: None, log: None, _lock: None });
@@ -88,7 +88,11 @@ impl<'a> RepairRun<'a> {
     ///
     /// # Errors
     /// What went wrong, after all has been done that could be.
-    pub fn carry_out(&mut self, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    pub(super) fn carry_out(
+        &mut self,
+        mut cluster: Cluster,
+        output: &mut Output,
+    ) -> anyhow::Result<ExitStatus> {
         let options = self.options;
         let failing = named_nodes("simulate-failure", &options.failing, &cluster)?;
         fail(&mut cluster, &failing);

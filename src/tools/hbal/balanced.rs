@@ -18,7 +18,7 @@ use crate::search::balance::Outset;
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 
 /// A group after its search.
-pub struct Balanced {
+pub(super) struct Balanced {
     /// The group, as it was before.
     pub scope: BalancedScope,
     /// How the search ended.
@@ -42,19 +42,19 @@ pub struct Balanced {
 
 /// A group before its search.
 #[derive(Clone)]
-pub struct BalanceStart {
+pub(super) struct BalanceStart {
     pub scope: BalancedScope,
     pub outset: Outset,
 }
 
 impl BalanceStart {
     /// Looks at a group.
-    pub fn of(cluster: &Cluster, scope: BalancedScope) -> BalanceStart {
+    pub(super) fn of(cluster: &Cluster, scope: BalancedScope) -> BalanceStart {
         BalanceStart { outset: Outset::of(cluster, &scope.nodes), scope }
     }
 
     /// The same in figures, if it is not searched.
-    pub fn figures(&self, options: &Options) -> BalanceFigures<'_> {
+    pub(super) fn figures(&self, options: &Options) -> BalanceFigures<'_> {
         let score = self.outset.initial.score();
         BalanceFigures {
             group: self.scope.group,
@@ -68,13 +68,13 @@ impl BalanceStart {
     }
 
     /// Whether there is nothing to gain.
-    pub fn is_balanced(&self, options: &Options) -> bool {
+    pub(super) fn is_balanced(&self, options: &Options) -> bool {
         !options.mends() && self.outset.is_balanced(options.balance.min_score)
     }
 }
 
 /// Balances a group; says how it is, each step, and what came of it.
-pub fn balance(
+pub(super) fn balance(
     options: &Options,
     cluster: &mut Draft,
     start: BalanceStart,
@@ -87,7 +87,7 @@ pub fn balance(
 
 /// Says how a group is, and if there is nothing to gain, that it is so. The ending tells
 /// whether it has to be searched.
-pub fn begin(
+pub(super) fn begin(
     options: &Options,
     cluster: &Cluster,
     start: BalanceStart,
@@ -133,7 +133,7 @@ fn aim(options: &Options, cluster: &Cluster) -> anyhow::Result<String> {
 }
 
 /// Searches a group that is not balanced.
-pub fn search_group(
+pub(super) fn search_group(
     options: &Options,
     cluster: &mut Draft,
     mut balanced: Balanced,
@@ -152,7 +152,7 @@ pub fn search_group(
 
 impl Balanced {
     /// The same in figures.
-    pub fn figures(&self) -> BalanceFigures<'_> {
+    pub(super) fn figures(&self) -> BalanceFigures<'_> {
         BalanceFigures {
             group: self.scope.group,
             before: self.initial.score(),
@@ -165,12 +165,12 @@ impl Balanced {
     }
 
     /// Whether there was something to search for.
-    pub fn was_searched(&self) -> bool {
+    pub(super) fn was_searched(&self) -> bool {
         self.ending != EndingView::Balanced
     }
 
     /// Whether nothing is left of what `--repair-only` or `--evacuate` had to end.
-    pub fn is_complete(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.deep.as_ref().is_none_or(DeepPlan::is_complete)
     }
 
@@ -205,7 +205,7 @@ impl Balanced {
     }
 
     /// Shows the group as it is after the last step.
-    pub fn show_final(
+    pub(super) fn show_final(
         &self,
         options: &Options,
         cluster: &Cluster,

@@ -15,7 +15,7 @@ use crate::tools::options::one_form;
 ///
 /// # Errors
 /// Which.
-pub fn check(options: &Options) -> anyhow::Result<()> {
+pub(super) fn check(options: &Options) -> anyhow::Result<()> {
     let goals = [
         ("merge", options.merge),
         ("deep", options.is_deep()),
@@ -52,7 +52,11 @@ pub fn check(options: &Options) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// A name of a node that is none of the group.
-pub fn goal(options: &Options, cluster: &Cluster, nodes: &[NodeIdx]) -> anyhow::Result<Option<DeepGoal>> {
+pub(super) fn goal(
+    options: &Options,
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+) -> anyhow::Result<Option<DeepGoal>> {
     if options.repair_only {
         return Ok(Some(DeepGoal::Repair));
     }
@@ -82,7 +86,7 @@ pub fn goal(options: &Options, cluster: &Cluster, nodes: &[NodeIdx]) -> anyhow::
 ///
 /// # Errors
 /// A name that is no node's.
-pub fn group(options: &Options, cluster: &Cluster) -> anyhow::Result<Option<GroupIdx>> {
+pub(super) fn group(options: &Options, cluster: &Cluster) -> anyhow::Result<Option<GroupIdx>> {
     Ok(emptied(options, cluster)?.first().map(|node| cluster.node(*node).spec.group))
 }
 
@@ -90,6 +94,6 @@ pub fn group(options: &Options, cluster: &Cluster) -> anyhow::Result<Option<Grou
 ///
 /// # Errors
 /// A name that is no node's.
-pub fn emptied(options: &Options, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
+pub(super) fn emptied(options: &Options, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
     named_nodes("evacuate", &options.emptied, cluster)
 }

@@ -15,7 +15,7 @@ use crate::tools::execution::{self, Planned, Proposal, Undertaking};
 use crate::tools::output::Output;
 
 /// What carrying plans out goes by.
-pub fn undertaking(options: &Options) -> Undertaking<'_> {
+pub(super) fn undertaking(options: &Options) -> Undertaking<'_> {
     Undertaking {
         tool: super::SPEC.name,
         deadline: options.execution.window.end_from_now(),
@@ -32,7 +32,7 @@ pub fn undertaking(options: &Options) -> Undertaking<'_> {
 
 /// What was found, as it is to be carried out; `before` is there if that is wanted. If it
 /// is not, the document is printed.
-pub fn proposed(
+pub(super) fn proposed(
     options: &Options,
     found: impl IntoIterator<Item = Balanced>,
     before: Option<Cluster>,

@@ -15,7 +15,11 @@ use crate::search::balance::explain::explain;
 use crate::tools::output::Output;
 
 /// Explains each instance asked about, within its own group.
-pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(
+    options: &Options,
+    mut cluster: Cluster,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
     apply_node_options(&mut cluster, &options.load.nodes)?;
     let cluster = &mut Draft::from(cluster);
     let instances = find_instances(options, cluster)?;

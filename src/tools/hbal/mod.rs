@@ -23,7 +23,7 @@ use super::{ExitStatus, ahead, execution, pacemaker};
 use crate::model::Cluster;
 
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec = Spec {
     name: "hbal",
     summary: "balance the instances of a node group over its nodes",
     forms: &["[OPTION...]"],
@@ -177,7 +177,7 @@ pub const SPEC: Spec = Spec {
 };
 
 /// Does what the options ask for.
-pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard().with_colours(options.colour);
     metered(SPEC.name, &options, &mut output, by_status, |output| balance_or_resume(&options, output))
 }

@@ -15,7 +15,7 @@ use crate::search::Stopped;
 use crate::tools::reporting;
 
 /// A plan, and what it was made for.
-pub struct HbalPage<'a> {
+pub(super) struct HbalPage<'a> {
     pub before: (&'a Cluster, &'a Moment),
     pub after: (&'a Cluster, &'a Moment),
     pub nodes: &'a [NodeIdx],
@@ -28,7 +28,7 @@ pub struct HbalPage<'a> {
 
 impl HbalPage<'_> {
     /// Writes it, if it is wanted.
-    pub fn write(&self, options: &Options) -> anyhow::Result<()> {
+    pub(super) fn write(&self, options: &Options) -> anyhow::Result<()> {
         reporting::write(SPEC.name, options, || {
             let (before, after) = (self.before.0, self.after.0);
             let emptied = emptied(options, before)?;
@@ -75,7 +75,7 @@ impl HbalPage<'_> {
 }
 
 /// Writes the page of a cluster without instances, if it is wanted.
-pub fn of_empty(options: &Options, cluster: &Cluster) -> anyhow::Result<()> {
+pub(super) fn of_empty(options: &Options, cluster: &Cluster) -> anyhow::Result<()> {
     let nodes = cluster.all_nodes();
     let moment = Moment::of_groups(cluster);
     let now = (cluster, &moment);

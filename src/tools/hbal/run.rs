@@ -28,7 +28,7 @@ use crate::tools::{group, summing_up};
 
 /// Which groups `hbal` balances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Groups {
+pub(super) enum Groups {
     /// The one that is named, or the only one.
     One,
     /// The worst that can be improved.
@@ -42,7 +42,7 @@ impl Groups {
     ///
     /// # Errors
     /// If the options contradict each other.
-    pub fn of(options: &Options) -> anyhow::Result<Groups> {
+    pub(super) fn of(options: &Options) -> anyhow::Result<Groups> {
         match (options.worst_group, options.all_groups, &options.group) {
             (false, false, _) => Ok(Groups::One),
             (true, false, None) => Ok(Groups::Worst),
@@ -55,7 +55,7 @@ impl Groups {
 }
 
 /// Balances what the options say of the cluster.
-pub fn run(
+pub(super) fn run(
     options: &Options,
     mut cluster: Cluster,
     cib: Option<&CibOrigin>,

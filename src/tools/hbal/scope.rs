@@ -10,7 +10,7 @@ use crate::tools::output::Output;
 
 /// The group being balanced.
 #[derive(Clone)]
-pub struct BalancedScope {
+pub(super) struct BalancedScope {
     pub group: GroupIdx,
     pub nodes: Vec<NodeIdx>,
     /// The instances whose primary is there.
@@ -22,14 +22,14 @@ pub struct BalancedScope {
 
 impl BalancedScope {
     /// The group in its present state.
-    pub fn of(cluster: &Cluster, group: GroupIdx) -> BalancedScope {
+    pub(super) fn of(cluster: &Cluster, group: GroupIdx) -> BalancedScope {
         let members =
             Members { nodes: cluster.nodes_of(group).to_vec(), instances: cluster.instances_of(group) };
         BalancedScope::with(cluster, group, members)
     }
 
     /// The same, where it is known what belongs to the group.
-    pub fn with(cluster: &Cluster, group: GroupIdx, members: Members) -> BalancedScope {
+    pub(super) fn with(cluster: &Cluster, group: GroupIdx, members: Members) -> BalancedScope {
         let Members { nodes, instances } = members;
         let failures = Failures::of(cluster, &nodes);
         let happy = nodes.iter().copied().filter(|n| !failures.nodes.contains(n)).collect();
@@ -42,7 +42,12 @@ impl BalancedScope {
     }
 
     /// Says how the group is.
-    pub fn describe(&self, cluster: &Cluster, options: &Options, text: &mut Text<'_>) -> anyhow::Result<()> {
+    pub(super) fn describe(
+        &self,
+        cluster: &Cluster,
+        options: &Options,
+        text: &mut Text<'_>,
+    ) -> anyhow::Result<()> {
         let level = options.load.verbosity;
         text.line(format!("Group size {} nodes, {} instances", self.nodes.len(), self.instances.len()))?;
         text.line(format!("Selected node group: {}", cluster.group(self.group).name))?;
@@ -78,7 +83,7 @@ impl BalancedScope {
     }
 
     /// The lists of instances and nodes, on standard error.
-    pub fn print_lists(
+    pub(super) fn print_lists(
         &self,
         when: &str,
         options: &Options,
@@ -95,14 +100,14 @@ impl BalancedScope {
     }
 
     /// Unallocated memory and free disk of all nodes together.
-    pub fn totals(&self, cluster: &Cluster) -> (Mib, Mib) {
+    pub(super) fn totals(&self, cluster: &Cluster) -> (Mib, Mib) {
         let nodes = || self.nodes.iter().map(|n| cluster.node(*n));
         let mem = nodes().map(|n| n.state.ledger.mem_unallocated(&n.spec)).sum();
         (mem, nodes().map(|n| n.state.ledger.disk_free).sum())
     }
 
     /// The group in a document.
-    pub fn json(&self, cluster: &Cluster) -> json::plan::BalancedGroup {
+    pub(super) fn json(&self, cluster: &Cluster) -> json::plan::BalancedGroup {
         let group = cluster.group(self.group);
         let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| cluster.node(*n).spec.name.clone()).collect();
         json::plan::BalancedGroup {

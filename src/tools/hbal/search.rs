@@ -27,7 +27,7 @@ use crate::search::{Balancer, Deadline, Stopped, Tally};
 use crate::tools::progress::Progress;
 
 /// What a search has to heed while it runs.
-pub struct BalanceWatch<'a> {
+pub(super) struct BalanceWatch<'a> {
     /// How long it may go on.
     pub deadline: &'a Deadline,
     /// Whether it shows that it is alive.
@@ -35,7 +35,7 @@ pub struct BalanceWatch<'a> {
 }
 
 /// What came of a search.
-pub struct Searched {
+pub(super) struct Searched {
     /// The steps, in order.
     pub steps: Vec<Step>,
     /// The score after the last one.
@@ -48,7 +48,7 @@ pub struct Searched {
 
 /// Looks for the steps that the options ask for, and prints them; then says on standard error what is to be said about
 /// the search itself.
-pub fn search(
+pub(super) fn search(
     options: &Options,
     cluster: &mut Draft,
     scope: &BalancedScope,

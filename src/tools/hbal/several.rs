@@ -177,7 +177,7 @@ impl GroupsRun<'_> {
 }
 
 /// Balances the worst group that can be improved.
-pub fn worst(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<Planned> {
+pub(super) fn worst(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<Planned> {
     let mut groups = survey(cluster);
     groups.sort_by(|a, b| a.start.outset.worst_first(&b.start.outset));
     list(options, &groups, &mut text)?;
@@ -197,7 +197,7 @@ pub fn worst(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyh
 }
 
 /// Balances each group, as many at a time as there are processors.
-pub fn all(options: &Options, cluster: &mut Draft, text: Text<'_>) -> anyhow::Result<Planned> {
+pub(super) fn all(options: &Options, cluster: &mut Draft, text: Text<'_>) -> anyhow::Result<Planned> {
     let mut groups = survey(cluster);
     let run = GroupsRun::begin(options, ChosenGroups::AllGroups, cluster, &text)?;
     let progress = Progress::start();
@@ -241,7 +241,7 @@ pub fn all(options: &Options, cluster: &mut Draft, text: Text<'_>) -> anyhow::Re
 }
 
 /// What there is to say about a cluster without instances.
-pub fn nothing(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
+pub(super) fn nothing(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let choice = if options.all_groups { ChosenGroups::AllGroups } else { ChosenGroups::WorstGroup };
     let document = || {
         let state = json::cluster::ClusterView::whole(cluster);

@@ -18,7 +18,7 @@ use crate::tools::{commands, save, summing_up};
 
 /// Where the lines for people go: to standard output, unless a document is
 /// wanted instead.
-pub struct Text<'a> {
+pub(super) struct Text<'a> {
     pub output: &'a mut Output,
     pub json: bool,
     /// What the cluster is, if it is one of Pacemaker's.
@@ -26,7 +26,7 @@ pub struct Text<'a> {
 }
 
 impl Text<'_> {
-    pub fn line(&mut self, line: impl AsRef<str>) -> anyhow::Result<()> {
+    pub(super) fn line(&mut self, line: impl AsRef<str>) -> anyhow::Result<()> {
         if !self.json {
             self.output.line(line.as_ref())?;
         }
@@ -35,12 +35,12 @@ impl Text<'_> {
 }
 
 /// Whether a plan ends with what it costs and brings.
-pub fn wants_summary(options: &Options, text: &Text<'_>) -> bool {
+pub(super) fn wants_summary(options: &Options, text: &Text<'_>) -> bool {
     summing_up::is_wanted(options.summary, text.json, &options.load, text.output)
 }
 
 /// Says what a plan costs and brings; the cluster is as it was before.
-pub fn summarize(
+pub(super) fn summarize(
     cluster: &Cluster,
     steps: &[Step],
     table: Option<&Timetable<'_>>,
@@ -54,7 +54,7 @@ pub fn summarize(
 }
 
 /// Writes the state after the last step, if that is wanted.
-pub fn save_balanced(
+pub(super) fn save_balanced(
     options: &Options,
     write: save::Write,
     content: impl FnOnce() -> String,
@@ -68,7 +68,7 @@ pub fn save_balanced(
 }
 
 /// The commands of a plan, if they are wanted.
-pub fn give_commands(
+pub(super) fn give_commands(
     options: &Options,
     cluster: &Cluster,
     steps: &[Step],
@@ -102,13 +102,13 @@ pub fn give_commands(
 }
 
 /// The jobsets that are to be shown or carried out.
-pub fn wanted_sets<'a>(options: &Options, jobsets: &'a [Jobset]) -> &'a [Jobset] {
+pub(super) fn wanted_sets<'a>(options: &Options, jobsets: &'a [Jobset]) -> &'a [Jobset] {
     let wanted = if options.first_job_group { 1 } else { usize::MAX };
     &jobsets[..jobsets.len().min(wanted)]
 }
 
 /// Prints a document, if there is one.
-pub fn print_document(document: Option<Printout>, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn print_document(document: Option<Printout>, output: &mut Output) -> anyhow::Result<ExitStatus> {
     if let Some(document) = document {
         document.print(output.stdout())?;
     }

@@ -23,7 +23,7 @@ use crate::report::check::monitor;
 use crate::search::health::{ProblemKind, Severities, Severity};
 
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec = Spec {
     name: "hcheck",
     summary: "check the health of a cluster, before and after balancing it on trial",
     forms: &["[OPTION...]"],
@@ -132,7 +132,7 @@ fn set_severity(options: &mut Options, given: &Given) -> Result<(), ValueError> 
 ///
 /// # Errors
 /// What keeps the check from being made, unless one of those options is given.
-pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
+pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let given = getopt::canonicalise(SPEC.options, args).options;
     let is_given = |long: &str| given.iter().any(|given| given.option.long == long);
     if is_given("monitor") {
@@ -241,7 +241,7 @@ fn loaded(options: &Options, output: &mut Output) -> anyhow::Result<Cluster> {
 }
 
 /// Does what the options ask for.
-pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
     metered(SPEC.name, &options, &mut Output::standard(), never, |output| look(&options, output))
 }
 

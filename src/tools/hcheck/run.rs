@@ -15,7 +15,7 @@ use crate::tools::output::Output;
 use crate::tools::reporting;
 
 /// Checks the cluster, and what balancing would mend.
-pub fn check(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn check(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let found = find(options, cluster, output)?;
     if let Some(stopped) = found.stopped {
         output.error_line(&format!("{} ended the simulation", stopped.subject()))?;
@@ -40,7 +40,7 @@ fn verdict(healthy: bool) -> ExitStatus {
 }
 
 /// What there is to tell, after it was told to whoever collects figures.
-pub fn find(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<CheckResult> {
+pub(super) fn find(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<CheckResult> {
     let checks = !options.no_capacity_checks;
     let groups: Vec<GroupIdx> = cluster.groups_with_nodes();
     let health = groups.iter().map(|group| GroupHealth::of(cluster, *group, checks)).collect();
@@ -73,7 +73,7 @@ pub fn find(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow
 }
 
 /// Tells what the loss of nodes would mean.
-pub fn loss(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn loss(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let found = search::loss(cluster, &named_nodes("without-node", &options.without, cluster)?);
     output.figures(|sheet| metrics::check::tell_loss(sheet, &found));
     if options.json {
@@ -91,7 +91,7 @@ pub fn loss(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow
 const TOP: usize = 10;
 
 /// Tells which nodes cannot be lost together.
-pub fn survival(
+pub(super) fn survival(
     options: &Options,
     nodes: usize,
     cluster: &Cluster,

@@ -21,7 +21,7 @@ const WIDEST: usize = 120;
 ///
 /// # Errors
 /// If there is no such topic, or standard output fails.
-pub fn show(topic: Option<&str>, output: &mut Output) -> anyhow::Result<()> {
+pub(super) fn show(topic: Option<&str>, output: &mut Output) -> anyhow::Result<()> {
     let text = match topic {
         None => contents(),
         Some(word) => match (topics::find(word), find(word)) {
@@ -40,7 +40,7 @@ pub fn show(topic: Option<&str>, output: &mut Output) -> anyhow::Result<()> {
 }
 
 /// What there is help on.
-pub fn words() -> impl Iterator<Item = &'static str> {
+pub(super) fn words() -> impl Iterator<Item = &'static str> {
     TOPICS.iter().map(|topic| topic.word).chain(TOOLS.iter().map(|tool| tool.spec.name))
 }
 

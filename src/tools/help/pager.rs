@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// Has the user's pager show a text: `$PAGER`, or less. False if there is none, and nothing was shown.
-pub fn show(text: &str) -> bool {
+pub(super) fn show(text: &str) -> bool {
     let Some(mut command) = command(env::var_os("PAGER")) else { return false };
     if env::var_os("LESS").is_none() {
         // what fits on the screen is printed and left there

@@ -1,7 +1,7 @@
 //! The documents that are part of the program.
 
 /// A document.
-pub struct Topic {
+pub(super) struct Topic {
     /// The word for it: the name of its file.
     pub word: &'static str,
     /// Markdown.
@@ -11,7 +11,7 @@ pub struct Topic {
 macro_rules! topics {
     ($($word:literal $file:literal,)*) => {
         /// The documents, in the order in which a newcomer reads them.
-        pub const TOPICS: &[Topic] =
+        pub(super) const TOPICS: &[Topic] =
             &[$(Topic { word: $word, text: include_str!(concat!("../../../", $file)) },)*];
     };
 }
@@ -39,19 +39,19 @@ topics! {
 
 impl Topic {
     /// The first heading.
-    pub fn title(&self) -> &'static str {
+    pub(super) fn title(&self) -> &'static str {
         self.text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default()
     }
 }
 
 /// The document of a word.
-pub fn find(word: &str) -> Option<&'static Topic> {
+pub(super) fn find(word: &str) -> Option<&'static Topic> {
     TOPICS.iter().find(|topic| topic.word == word)
 }
 
 /// What a link in a document tells a reader in a terminal: the address of a page of the web, the topic, the manual page;
 /// nothing of the other files of the source, and of the document itself.
-pub fn mention(address: &str, within: &Topic) -> Option<String> {
+pub(super) fn mention(address: &str, within: &Topic) -> Option<String> {
     if address.starts_with("https://") || address.starts_with("http://") {
         return Some(address.to_owned());
     }

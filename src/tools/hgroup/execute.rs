@@ -12,7 +12,7 @@ use crate::tools::ExitStatus;
 use crate::tools::execution::{Proposal, Undertaking, crossing_violation, touched_groups};
 
 /// What carrying plans out goes by.
-pub fn undertaking(options: &Options) -> Undertaking<'_> {
+pub(super) fn undertaking(options: &Options) -> Undertaking<'_> {
     Undertaking {
         tool: super::SPEC.name,
         deadline: options.execution.window.end_from_now(),
@@ -31,7 +31,7 @@ pub fn undertaking(options: &Options) -> Undertaking<'_> {
 ///
 /// # Errors
 /// A name that Ganeti cannot have.
-pub fn proposed(
+pub(super) fn proposed(
     options: &Options,
     cluster: &Cluster,
     (steps, jobsets): (&[Step], &[Jobset]),

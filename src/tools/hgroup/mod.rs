@@ -77,7 +77,7 @@ fn cost(given: &Given) -> Result<f64, ValueError> {
 }
 
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec = Spec {
     name: "hgroup",
     summary: "show how node groups are, heal them, empty them, and even out their load",
     forms: &["status [OPTION...]", "redistribute [OPTION...]", "compress [OPTION...]", "balance [OPTION...]"],
@@ -181,7 +181,7 @@ pub const SPEC: Spec = Spec {
 const WHICH: &str = "which command? One of status, redistribute, compress, balance";
 
 /// Reads the words behind the program's name.
-pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
+pub(crate) fn parse(args: &[OsString]) -> Result<Options, Stop> {
     let (mut options, words) = SPEC.read(args)?;
     options.load.detail = Detail::Storage;
     let [word] = &words[..] else { return Err(Stop::WrongWords(WHICH.into())) };
@@ -199,7 +199,7 @@ fn unknown_command(word: &str) -> Stop {
 }
 
 /// Does what the options ask for.
-pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard().with_colours(options.colour);
     // a series for each command, as each may be run by itself
     let tool = format!("{} {}", SPEC.name, options.group_command);

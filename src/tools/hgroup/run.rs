@@ -37,7 +37,11 @@ use crate::tools::save::save_cluster;
 use crate::tools::{commands, group, listing as lists, reporting, summing_up};
 
 /// Does what the options ask for.
-pub fn run(options: &Options, mut cluster: Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(
+    options: &Options,
+    mut cluster: Cluster,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
     // the saved state is the cluster as it was read
     save_cluster(options.save.as_deref(), "original", "before hgroup run", &cluster, output)?;
     apply_node_options(&mut cluster, &options.load.nodes)?;

@@ -31,7 +31,7 @@ use crate::pacemaker::cib::parse_date;
 use crate::pacemaker::optimal::ThenGoal;
 
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec = Spec {
     name: "hplace",
     summary: "tell where Pacemaker places the resources of a cluster, and why",
     forms: &[
@@ -240,7 +240,7 @@ fn one_or_two(given: &Given) -> Result<usize, ValueError> {
 }
 
 /// Reads the words behind the program's name.
-pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
+pub(crate) fn parse(args: &[OsString]) -> Result<Options, Stop> {
     let (mut options, words) = SPEC.read(args)?;
     let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
     let command = words.next().unwrap_or_default();
@@ -274,7 +274,7 @@ pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
 ///
 /// # Errors
 /// What keeps the tool from answering.
-pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
+pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     match parse(args) {
         Ok(options) => run(options),
         Err(stop) => Ok(match stop.show(&mut Output::standard())? {
@@ -303,7 +303,7 @@ fn unknown_command(word: &str) -> String {
 ///
 /// # Errors
 /// What keeps the tool from answering.
-pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let output = &mut output;
     if let Some(journal) = &options.execution.resume {

@@ -11,7 +11,7 @@ use super::output::Output;
 use super::{ExitStatus, ahead, execution, source};
 
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec = Spec {
     name: "hroller",
     summary: "plan the reboot of all nodes of a cluster, group after group",
     forms: &["[OPTION...]"],
@@ -97,7 +97,7 @@ pub const SPEC: Spec = Spec {
 };
 
 /// Does what the options ask for.
-pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
     execution::check_pace(&options)?;
     ahead::files(&options, &["original"])?;
     let mut output = Output::standard();

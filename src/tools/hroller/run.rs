@@ -26,7 +26,11 @@ use crate::tools::{commands, execution, group, reporting};
 const NAMES: usize = 5;
 
 /// Plans the maintenance.
-pub fn run(options: &Options, cluster: &mut Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(
+    options: &Options,
+    cluster: &mut Cluster,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
     check_master(options, cluster, output)?;
     // the saved state is the cluster as it was read
     let as_read = options.save.as_ref().map(|prefix| (prefix, whole_cluster_text(cluster)));

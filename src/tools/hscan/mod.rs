@@ -14,7 +14,7 @@ use super::options::catalogue::*;
 use super::output::Output;
 
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec = Spec {
     name: "hscan",
     summary: "save the data of clusters as text files, and print a line about each",
     forms: &["[OPTION...] [ADDRESS...]"],
@@ -48,13 +48,13 @@ pub const SPEC: Spec = Spec {
 };
 
 /// Reads the words behind the program's name.
-pub fn parse(args: &[OsString]) -> Result<Options, Stop> {
+pub(crate) fn parse(args: &[OsString]) -> Result<Options, Stop> {
     let (options, clusters) = SPEC.read(args)?;
     Ok(Options { clusters, ..options })
 }
 
 /// Does what the options ask for.
-pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
     run::run(&options, &mut Output::standard())
 }
 

@@ -23,7 +23,7 @@ use crate::model::DiskTemplate;
 use crate::search::fill::Size;
 
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec = Spec {
     name: "hspace",
     summary: "estimate how many more instances a cluster can hold",
     forms: &["[OPTION...]"],
@@ -96,7 +96,7 @@ pub const SPEC: Spec = Spec {
 };
 
 /// Does what the options ask for.
-pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
     metered(SPEC.name, &options, &mut Output::standard(), by_status, |output| estimate(&options, output))
 }
 

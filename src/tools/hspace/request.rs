@@ -7,7 +7,7 @@ use crate::model::{Cluster, InstanceSpec};
 use crate::search::fill::{FillSettings, Size};
 
 /// What is to be filled in.
-pub struct FillRequest {
+pub(crate) struct FillRequest {
     /// What all new instances have in common, and what is tolerated.
     pub settings: FillSettings,
     /// The sizes that the tiered allocation begins with.
@@ -26,7 +26,7 @@ impl FillRequest {
     /// # Errors
     /// If the cluster's policy lists no disk template, which Ganeti's tool does not
     /// stand even if it needs none.
-    pub fn of(options: &Options, cluster: &Cluster) -> anyhow::Result<FillRequest> {
+    pub(crate) fn of(options: &Options, cluster: &Cluster) -> anyhow::Result<FillRequest> {
         let policy = &cluster.policy;
         let Some(&first) = policy.disk_templates.first() else {
             bail!("the cluster's policy lists no disk templates");
@@ -52,7 +52,7 @@ impl FillRequest {
     ///
     /// # Errors
     /// If it has not.
-    pub fn check_sizes(&self) -> anyhow::Result<()> {
+    pub(crate) fn check_sizes(&self) -> anyhow::Result<()> {
         ensure!(
             !self.tiered.is_empty(),
             "the cluster's policy has no instance sizes to begin with; give one with --tiered-alloc"

@@ -35,7 +35,7 @@ struct Estimate<'a> {
 }
 
 /// Estimates how much more the cluster could hold.
-pub fn run(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let request = FillRequest::of(options, cluster)?;
     let template = request.settings.template.as_str();
     // scripts keep the standard error that they know

@@ -20,7 +20,7 @@ const SHOWN: usize = 10;
 ///
 /// # Errors
 /// A name that Ganeti cannot have.
-pub fn whole(planning: &Planning<'_>, cluster: &Cluster, found: &Squeeze) -> Result<Work, Impossible> {
+pub(super) fn whole(planning: &Planning<'_>, cluster: &Cluster, found: &Squeeze) -> Result<Work, Impossible> {
     let work = found.by_group().filter_map(|plans| planning.work(cluster, plans).transpose());
     Ok(Work::side_by_side(work.collect::<Result<Vec<_>, Impossible>>()?))
 }
@@ -29,7 +29,7 @@ pub fn whole(planning: &Planning<'_>, cluster: &Cluster, found: &Squeeze) -> Res
 ///
 /// # Errors
 /// As [`save_plan`].
-pub fn save(
+pub(super) fn save(
     planning: &Planning<'_>,
     cluster: &Cluster,
     (found, work): (&Squeeze, &Work),
@@ -50,7 +50,7 @@ pub fn save(
 ///
 /// # Errors
 /// If they differ, and nobody wants another plan.
-pub fn compare(options: &Options, work: &Work, output: &mut Output) -> anyhow::Result<()> {
+pub(super) fn compare(options: &Options, work: &Work, output: &mut Output) -> anyhow::Result<()> {
     let Options { approved: Some(approved), replan, .. } = options else { return Ok(()) };
     let (then, now) = (outline(approved), outline(work));
     if then == now {

@@ -13,7 +13,7 @@ use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 ///
 /// # Errors
 /// A name that Ganeti cannot have.
-pub fn all_lines(
+pub(super) fn all_lines(
     planning: &Planning<'_>,
     cluster: &Cluster,
     found: &Squeeze,
@@ -37,7 +37,7 @@ pub fn all_lines(
 ///
 /// # Errors
 /// A name that Ganeti cannot have.
-pub fn calls(
+pub(super) fn calls(
     planning: &Planning<'_>,
     cluster: &Cluster,
     plan: &GroupPlan,

@@ -15,7 +15,7 @@ use crate::tools::execution::{self, Lock, Undertaking, listen, violation};
 use crate::tools::output::Output;
 
 /// The way to the cluster, and the right to change it.
-pub struct ClusterAccess {
+pub(super) struct ClusterAccess {
     client: Box<dyn JobClient>,
     _lock: Lock,
 }
@@ -25,7 +25,7 @@ pub struct ClusterAccess {
 /// # Errors
 /// If there is no way to switch the power, another run is at work, or the cluster cannot be
 /// reached.
-pub fn access(options: &Options) -> anyhow::Result<ClusterAccess> {
+pub(super) fn access(options: &Options) -> anyhow::Result<ClusterAccess> {
     let tool = super::SPEC.name;
     let mut client = execution::client(&options.load.source)?;
     if options.load.source.rapi.is_some() && options.execution.handling.power_command.is_none() {
@@ -39,7 +39,7 @@ pub fn access(options: &Options) -> anyhow::Result<ClusterAccess> {
 }
 
 /// What carrying plans out goes by.
-pub fn undertaking(options: &Options) -> Undertaking<'_> {
+pub(super) fn undertaking(options: &Options) -> Undertaking<'_> {
     Undertaking {
         tool: super::SPEC.name,
         deadline: options.execution.window.end_from_now(),
@@ -58,7 +58,7 @@ pub fn undertaking(options: &Options) -> Undertaking<'_> {
 ///
 /// # Errors
 /// Why that is not possible, and what went wrong.
-pub fn resume(options: &Options, path: &Path, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn resume(options: &Options, path: &Path, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let undertaking = undertaking(options);
     let mut client = undertaking.client()?;
     let cluster = client.cluster().context(undertaking.tool)?;
@@ -70,7 +70,7 @@ pub fn resume(options: &Options, path: &Path, output: &mut Output) -> anyhow::Re
 ///
 /// # Errors
 /// If signals cannot be handled, or standard output.
-pub fn execute(
+pub(super) fn execute(
     planning: &Planning<'_>,
     access: &mut ClusterAccess,
     cluster: &Cluster,

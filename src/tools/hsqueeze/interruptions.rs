@@ -29,14 +29,18 @@ struct StoppedInstance {
 }
 
 /// All interruptions of some plans.
-pub struct Interruptions(Vec<StoppedInstance>);
+pub(super) struct Interruptions(Vec<StoppedInstance>);
 
 impl Interruptions {
     /// Looks for interruptions in the plans of all groups.
     ///
     /// # Errors
     /// A name that Ganeti cannot have; a journal that speeds are to be taken from.
-    pub fn of(planning: &Planning<'_>, cluster: &Cluster, found: &Squeeze) -> anyhow::Result<Interruptions> {
+    pub(super) fn of(
+        planning: &Planning<'_>,
+        cluster: &Cluster,
+        found: &Squeeze,
+    ) -> anyhow::Result<Interruptions> {
         let mut steps = found.plans.iter().flat_map(|plan| &plan.steps);
         if !steps.any(|step| step.copies_while_stopped(cluster)) {
             return Ok(Interruptions(Vec::new()));
@@ -64,7 +68,7 @@ impl Interruptions {
     ///
     /// # Errors
     /// Standard error.
-    pub fn warn(&self, output: &mut Output) -> anyhow::Result<()> {
+    pub(super) fn warn(&self, output: &mut Output) -> anyhow::Result<()> {
         for StoppedInstance { instance, from, to, seconds } in &self.0 {
             let time = duration(*seconds);
             let line = format!(
@@ -79,7 +83,7 @@ impl Interruptions {
     ///
     /// # Errors
     /// The remote API cannot.
-    pub fn check_source(&self, options: &Options) -> anyhow::Result<()> {
+    pub(super) fn check_source(&self, options: &Options) -> anyhow::Result<()> {
         let Some(first) = self.0.first().filter(|_| options.load.source.rapi.is_some()) else {
             return Ok(());
         };
@@ -94,7 +98,7 @@ impl Interruptions {
     ///
     /// # Errors
     /// The terminal.
-    pub fn consented(&self, output: &mut Output) -> anyhow::Result<Consent> {
+    pub(super) fn consented(&self, output: &mut Output) -> anyhow::Result<Consent> {
         if self.0.is_empty() {
             return Ok(Consent::Yes);
         }

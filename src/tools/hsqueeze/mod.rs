@@ -27,7 +27,7 @@ use crate::search::squeeze::Reach;
 const RESOURCES: f64 = 2.0;
 
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec = Spec {
     name: "hsqueeze",
     summary: "power nodes down that are not needed, and up again when they are",
     forms: &["[OPTION...]"],
@@ -166,7 +166,7 @@ impl Options {
 }
 
 /// Does what the options ask for.
-pub fn run(options: Options) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard().with_colours(options.colour);
     metered(SPEC.name, &options, &mut output, by_status, |output| plan_or_resume(&options, output))
 }

@@ -16,7 +16,7 @@ use crate::search::squeeze::{GroupPlan, Squeeze, SqueezeOptions, SqueezeWatch, s
 use crate::tools::output::Output;
 
 /// What plans are made by.
-pub struct Planning<'a> {
+pub(super) struct Planning<'a> {
     pub options: &'a Options,
     /// The sizes of `--standby-data`.
     known_sizes: Sizes,
@@ -24,13 +24,13 @@ pub struct Planning<'a> {
 
 impl<'a> Planning<'a> {
     /// Planning by these options and sizes.
-    pub fn new(options: &'a Options, known_sizes: Sizes) -> Planning<'a> {
+    pub(super) fn new(options: &'a Options, known_sizes: Sizes) -> Planning<'a> {
         Planning { options, known_sizes }
     }
 
     /// What the options ask of the search on a cluster, once some nodes were switched and
     /// others failed to come up.
-    pub fn asked(&self, cluster: &Cluster, switched: usize, failed: &[String]) -> SqueezeOptions {
+    pub(super) fn asked(&self, cluster: &Cluster, switched: usize, failed: &[String]) -> SqueezeOptions {
         let options = self.options;
         let mut left_alone = switched_lately(cluster, self.now(), options.cooldown);
         let failed = cluster.nodes.iter().filter(|node| failed.contains(&node.spec.name));
@@ -51,7 +51,7 @@ impl<'a> Planning<'a> {
     }
 
     /// Makes plans once more, in the time that the options leave for it.
-    pub fn squeeze(
+    pub(super) fn squeeze(
         &self,
         cluster: &Cluster,
         groups: &[GroupIdx],
@@ -67,24 +67,24 @@ impl<'a> Planning<'a> {
     ///
     /// # Errors
     /// A name that Ganeti cannot have.
-    pub fn work(&self, cluster: &Cluster, plans: &[GroupPlan]) -> Result<Option<Work>, Impossible> {
+    pub(super) fn work(&self, cluster: &Cluster, plans: &[GroupPlan]) -> Result<Option<Work>, Impossible> {
         let plans: Vec<_> = plans.iter().filter_map(|plan| view::switching(plan, cluster)).collect();
         (!plans.is_empty()).then(|| whole(&plans, self.switch(), self.now())).transpose()
     }
 
     /// Who switches the power.
-    pub fn switch(&self) -> Switch {
+    pub(super) fn switch(&self) -> Switch {
         if self.options.execution.handling.power_command.is_some() { Switch::Command } else { Switch::Ganeti }
     }
 
     /// The time, in seconds since 1970.
-    pub fn now(&self) -> u64 {
+    pub(super) fn now(&self) -> u64 {
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
     }
 }
 
 /// The plans as scripts know them.
-pub fn show_text(
+pub(super) fn show_text(
     options: &Options,
     cluster: &Cluster,
     found: &Squeeze,

@@ -35,7 +35,7 @@ use crate::tools::save::save_cluster;
 use crate::tools::{commands, group, progress, reporting, source, summing_up};
 
 /// Refuses reserves with which nodes would go up and down in turns.
-pub fn check_reserves(options: &Options) -> anyhow::Result<()> {
+pub(super) fn check_reserves(options: &Options) -> anyhow::Result<()> {
     let (minimal, target) = (options.minimal(), options.target());
     // written so that what is not a number is refused, too
     if !(target >= minimal) {
@@ -48,7 +48,7 @@ pub fn check_reserves(options: &Options) -> anyhow::Result<()> {
 }
 
 /// Warns about reserves between which there is nothing.
-pub fn warn_of_reserves(options: &Options, output: &mut Output) -> anyhow::Result<()> {
+pub(super) fn warn_of_reserves(options: &Options, output: &mut Output) -> anyhow::Result<()> {
     let (minimal, target) = (options.minimal(), options.target());
     if target <= minimal {
         let cause = match (options.minimal, options.target) {
@@ -66,14 +66,14 @@ pub fn warn_of_reserves(options: &Options, output: &mut Output) -> anyhow::Resul
 }
 
 /// The sizes in the file of `--standby-data`.
-pub fn known_sizes(options: &Options) -> anyhow::Result<Sizes> {
+pub(super) fn known_sizes(options: &Options) -> anyhow::Result<Sizes> {
     let Some(path) = &options.standby_data else { return Ok(Sizes::default()) };
     let raw = source::read_text(path, &options.load).map_err(|error| error.context("--standby-data"))?;
     Ok(Sizes::of(&raw.nodes))
 }
 
 /// Makes the plans, shows them, and carries them out if that is wanted.
-pub fn run(
+pub(super) fn run(
     planning: &Planning<'_>,
     access: Option<ClusterAccess>,
     (cluster, cib): (&Cluster, Option<&CibOrigin>),

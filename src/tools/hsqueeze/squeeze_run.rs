@@ -31,7 +31,7 @@ const POWER_UPS: usize = 3;
 
 /// What was done, and what went wrong.
 #[derive(Default)]
-pub struct HsqueezeEnd {
+pub(super) struct HsqueezeEnd {
     pub results: Vec<GroupResult>,
     /// One line each.
     pub problems: Vec<String>,
@@ -40,7 +40,7 @@ pub struct HsqueezeEnd {
 }
 
 /// All runs of a command.
-pub struct SqueezeRun<'a> {
+pub(super) struct SqueezeRun<'a> {
     options: &'a Options,
     planning: &'a Planning<'a>,
     client: &'a mut dyn JobClient,
@@ -60,14 +60,14 @@ pub struct SqueezeRun<'a> {
 }
 
 /// A group's plan, and the cluster that it was made on.
-pub struct Current {
+pub(super) struct Current {
     before: Cluster,
     plan: GroupPlan,
 }
 
 impl<'a> SqueezeRun<'a> {
     /// Nothing was done yet; `several` if there is more than one group.
-    pub fn new(
+    pub(super) fn new(
         planning: &'a Planning<'a>,
         undertaking: &'a Undertaking<'a>,
         client: &'a mut dyn JobClient,
@@ -93,7 +93,7 @@ impl<'a> SqueezeRun<'a> {
     }
 
     /// Carries plans out, one after the other, until one makes it useless to go on.
-    pub fn carry_out(mut self, cluster: &Cluster, groups: &[&[GroupPlan]]) -> HsqueezeEnd {
+    pub(super) fn carry_out(mut self, cluster: &Cluster, groups: &[&[GroupPlan]]) -> HsqueezeEnd {
         for plans in groups {
             if self.outcome.stopped.is_some() {
                 break;

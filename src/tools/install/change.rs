@@ -96,7 +96,7 @@ fn readable(path: &Path, mode: u32) -> anyhow::Result<()> {
 
 /// What is missing, and what is in the way.
 #[derive(Debug, Default)]
-pub struct Changes<'g> {
+pub(super) struct Changes<'g> {
     /// What is not there.
     missing: Vec<&'g Good>,
     /// What is there from another version.
@@ -116,7 +116,11 @@ impl<'g> Changes<'g> {
     ///
     /// # Errors
     /// If it cannot be seen what is there.
-    pub fn needed(goods: &'g [Good], recorded: &InstallationRecord, program: &Path) -> anyhow::Result<Self> {
+    pub(super) fn needed(
+        goods: &'g [Good],
+        recorded: &InstallationRecord,
+        program: &Path,
+    ) -> anyhow::Result<Self> {
         let mut changes = Changes::default();
         for good in goods {
             let marks = recorded.marks(&good.path);
@@ -147,7 +151,7 @@ impl<'g> Changes<'g> {
     ///
     /// # Errors
     /// If anything is; with `force`, if a directory is.
-    pub fn check(&self, force: bool, output: &mut Output) -> anyhow::Result<()> {
+    pub(super) fn check(&self, force: bool, output: &mut Output) -> anyhow::Result<()> {
         for path in &self.directories {
             output.error_line(&format!("{} is a directory", path.display()))?;
         }
@@ -169,7 +173,7 @@ impl<'g> Changes<'g> {
     ///
     /// # Errors
     /// If something cannot be done. What was put there until then is recorded.
-    pub fn carry_out(
+    pub(super) fn carry_out(
         &self,
         prefix: &Path,
         recorded: &InstallationRecord,
@@ -256,7 +260,7 @@ fn make_directory(directory: &Path) -> anyhow::Result<()> {
 }
 
 /// What is taken away, and what stays because somebody has changed it.
-pub struct Removal<'r> {
+pub(super) struct Removal<'r> {
     recorded: &'r InstallationRecord,
     ours: Vec<&'r Path>,
     changed: Vec<&'r Path>,
@@ -267,7 +271,7 @@ impl<'r> Removal<'r> {
     ///
     /// # Errors
     /// If it cannot be seen what is there.
-    pub fn of(recorded: &'r InstallationRecord) -> anyhow::Result<Self> {
+    pub(super) fn of(recorded: &'r InstallationRecord) -> anyhow::Result<Self> {
         let mut removal = Removal { recorded, ours: Vec::new(), changed: Vec::new() };
         for item in &recorded.items {
             match Found::at(&item.path)? {
@@ -283,7 +287,7 @@ impl<'r> Removal<'r> {
     ///
     /// # Errors
     /// If something cannot be taken away. Then the record stays, too.
-    pub fn carry_out(&self, prefix: &Path, dry: bool, output: &mut Output) -> anyhow::Result<()> {
+    pub(super) fn carry_out(&self, prefix: &Path, dry: bool, output: &mut Output) -> anyhow::Result<()> {
         let what = if dry { "would remove" } else { "removed" };
         for path in &self.ours {
             if !dry {

@@ -9,7 +9,7 @@ use crate::tools::completion;
 
 /// One of the things that are put somewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Good {
+pub(super) struct Good {
     /// Where it goes.
     pub path: PathBuf,
     /// What it is.
@@ -18,7 +18,7 @@ pub struct Good {
 
 /// What a thing is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GoodKind {
+pub(super) enum GoodKind {
     /// A symbolic link to this.
     Link(PathBuf),
     /// A file with this text.
@@ -29,7 +29,7 @@ pub enum GoodKind {
 ///
 /// The places are those where `man` and the shells look below `/usr/local` and `~/.local`. Bash and Fish look for a file with the name of
 /// the command, Zsh finds all names in one file.
-pub fn goods(prefix: &Path, program: &Path) -> Vec<Good> {
+pub(super) fn goods(prefix: &Path, program: &Path) -> Vec<Good> {
     let share = prefix.join("share");
     let link = |path: PathBuf, target: &Path| Good { path, kind: GoodKind::Link(target.to_owned()) };
     let text = |path: PathBuf, text: String| Good { path, kind: GoodKind::Text(text) };
@@ -54,6 +54,6 @@ pub fn goods(prefix: &Path, program: &Path) -> Vec<Good> {
 }
 
 /// The link by which Ganeti finds hail in a directory of allocators.
-pub fn allocator(directory: &Path, program: &Path) -> Good {
+pub(super) fn allocator(directory: &Path, program: &Path) -> Good {
     Good { path: directory.join("hail"), kind: GoodKind::Link(program.to_owned()) }
 }

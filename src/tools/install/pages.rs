@@ -1,7 +1,7 @@
 //! The manual pages, which are part of the program.
 
 /// A page, as it is in `man/`.
-pub struct ManualPage {
+pub(super) struct ManualPage {
     /// The name of its file, which ends with the section.
     pub file: &'static str,
     /// Its text, for roff.
@@ -11,7 +11,7 @@ pub struct ManualPage {
 macro_rules! pages {
     ($($file:literal)*) => {
         /// All pages.
-        pub const PAGES: &[ManualPage] =
+        pub(super) const PAGES: &[ManualPage] =
             &[$(ManualPage { file: $file, text: include_str!(concat!("../../../man/", $file)) },)*];
     };
 }
@@ -23,7 +23,7 @@ pages! {
 
 impl ManualPage {
     /// The directory of its section, below that of all pages.
-    pub fn directory(&self) -> String {
+    pub(super) fn directory(&self) -> String {
         format!("man{}", self.file.rsplit('.').next().unwrap_or_default())
     }
 }

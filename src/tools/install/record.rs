@@ -19,7 +19,7 @@ const MOST: u64 = 1 << 20;
 /// What was put below a prefix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct InstallationRecord {
+pub(super) struct InstallationRecord {
     schema: String,
     /// What was put there, in that order.
     pub items: Vec<InstalledItem>,
@@ -30,7 +30,7 @@ pub struct InstallationRecord {
 /// One thing that was put somewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct InstalledItem {
+pub(super) struct InstalledItem {
     /// Where: below the prefix, or absolute.
     pub path: PathBuf,
     /// How it can be told: by one of these. While another version takes its place, there are two.
@@ -40,7 +40,7 @@ pub struct InstalledItem {
 /// What tells a thing from what others may put in its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Fingerprint {
+pub(super) enum Fingerprint {
     /// A symbolic link to this.
     Link(PathBuf),
     /// A file whose content has this digest.
@@ -54,12 +54,12 @@ impl Default for InstallationRecord {
 }
 
 impl InstallationRecord {
-    pub fn new(items: Vec<InstalledItem>, directories: Vec<PathBuf>) -> InstallationRecord {
+    pub(super) fn new(items: Vec<InstalledItem>, directories: Vec<PathBuf>) -> InstallationRecord {
         InstallationRecord { schema: SCHEMA.to_owned(), items, directories }
     }
 
     /// Where the record of a prefix is.
-    pub fn place(prefix: &Path) -> PathBuf {
+    pub(super) fn place(prefix: &Path) -> PathBuf {
         prefix.join("share/htools/installed.json")
     }
 
@@ -68,7 +68,7 @@ impl InstallationRecord {
     /// # Errors
     /// If it cannot be read, or names what no installation would put there: who may write below the prefix
     /// must not choose what is taken away elsewhere.
-    pub fn read(prefix: &Path) -> anyhow::Result<Option<InstallationRecord>> {
+    pub(super) fn read(prefix: &Path) -> anyhow::Result<Option<InstallationRecord>> {
         let place = InstallationRecord::place(prefix);
         if matches!(place.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound) {
             return Ok(None);
@@ -90,7 +90,7 @@ impl InstallationRecord {
     ///
     /// # Errors
     /// If it cannot be written: a path may be no UTF-8.
-    pub fn write(&self, prefix: &Path) -> anyhow::Result<()> {
+    pub(super) fn write(&self, prefix: &Path) -> anyhow::Result<()> {
         let mut record = self.clone();
         record.each_path(|path| path.strip_prefix(prefix).map_or(path.clone(), Path::to_owned));
         let place = InstallationRecord::place(prefix);
@@ -99,12 +99,12 @@ impl InstallationRecord {
     }
 
     /// By what a thing at this place can be told to be ours; nothing if we have put nothing there.
-    pub fn marks(&self, path: &Path) -> &[Fingerprint] {
+    pub(super) fn marks(&self, path: &Path) -> &[Fingerprint] {
         self.items.iter().find(|item| item.path == path).map_or(&[], |item| &item.marks)
     }
 
     /// Both: where one thing takes the place of another, either may be found.
-    pub fn or(&self, other: &InstallationRecord) -> InstallationRecord {
+    pub(super) fn or(&self, other: &InstallationRecord) -> InstallationRecord {
         let mut both = self.clone();
         for item in &other.items {
             match both.items.iter_mut().find(|own| own.path == item.path) {

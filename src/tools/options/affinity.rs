@@ -77,20 +77,20 @@ impl AffinityChoices {
 /// Memory is promised at most so often.
 const MOST_PROMISED: f64 = 1000.0;
 
-pub const FLEET_FILE: OptionDef = OptionDef::new(
+pub(crate) const FLEET_FILE: OptionDef = OptionDef::new(
     "fleet",
     "place the machines of this JSON document by their affinity keys (htools.fleet/1); - is standard input",
 )
 .short('j')
 .takes("FILE", File, |o, g| g.path().map(|path| o.affinity.file = path))
 .added();
-pub const AFFINITY: OptionDef = OptionDef::flag(
+pub(crate) const AFFINITY: OptionDef = OptionDef::flag(
     "affinity",
     "choose the primary nodes of new instances by affinity keys, which are in tags (htools:key:...); secondary nodes as usual",
     |o| o.affinity.asked = true,
 )
 .added();
-pub const ORDER: OptionDef = OptionDef::new(
+pub(crate) const ORDER: OptionDef = OptionDef::new(
     "order",
     "by keys: place machines as they are told, or those with more memory first [document]",
 )
@@ -101,7 +101,7 @@ pub const ORDER: OptionDef = OptionDef::new(
     })
 })
 .added();
-pub const TIE: OptionDef = OptionDef::new(
+pub(crate) const TIE: OptionDef = OptionDef::new(
     "tie",
     "by keys: of nodes that are equally good take the one with the smallest name, or any [name]",
 )
@@ -109,28 +109,29 @@ pub const TIE: OptionDef = OptionDef::new(
     g.choice().map(|word| o.affinity.random_tie = Some(word == "random"))
 })
 .added();
-pub const SEED: OptionDef = OptionDef::new("seed", "with --tie random: the same number gives the same nodes")
-    .takes("N", Integer, |o, g| count(g).map(|seed| o.affinity.seed = Some(seed)))
-    .added();
-pub const ZERO_WEIGHT_DISABLES: OptionDef = OptionDef::flag(
+pub(crate) const SEED: OptionDef =
+    OptionDef::new("seed", "with --tie random: the same number gives the same nodes")
+        .takes("N", Integer, |o, g| count(g).map(|seed| o.affinity.seed = Some(seed)))
+        .added();
+pub(crate) const ZERO_WEIGHT_DISABLES: OptionDef = OptionDef::flag(
     "zero-weight-disables",
     "by keys: a key that weighs nothing takes its name away, instead of leaving it to the levels above",
     |o| o.affinity.zero_disables = true,
 )
 .added();
-pub const VERIFY: OptionDef = OptionDef::flag(
+pub(crate) const VERIFY: OptionDef = OptionDef::flag(
     "verify",
     "by keys: tell which machines that run would be started elsewhere today, and what moving them would gain",
     |o| o.affinity.verify = true,
 )
 .added();
-pub const PLAN: OptionDef = OptionDef::flag(
+pub(crate) const PLAN: OptionDef = OptionDef::flag(
     "plan",
     "by keys, on a Ganeti cluster: as --verify, and the moves that bring instances to where they would be started today, with what waits for what; htools apply carries them out (--save-plan)",
     |o| (o.affinity.verify, o.affinity.plan) = (true, true),
 )
 .added();
-pub const OVERHEAD: OptionDef =
+pub(crate) const OVERHEAD: OptionDef =
     OptionDef::new("overhead", "by keys: what a machine needs beyond its memory, in MiB [1024]")
         .takes("MIB", Integer, |o, g| {
             let most = i64::from(u32::MAX);
@@ -139,7 +140,7 @@ pub const OVERHEAD: OptionDef =
             Ok(())
         })
         .added();
-pub const RAM_RATIO: OptionDef = OptionDef::new(
+pub(crate) const RAM_RATIO: OptionDef = OptionDef::new(
     "ram-ratio",
     "by keys, on Ganeti clusters: how often the memory of nodes may be promised [1]",
 )
@@ -152,16 +153,17 @@ pub const RAM_RATIO: OptionDef = OptionDef::new(
     Ok(())
 })
 .added();
-pub const INITIAL_MSAV: OptionDef =
+pub(crate) const INITIAL_MSAV: OptionDef =
     OptionDef::new("initial-msav", "by keys: the threshold of the first round [80]")
         .takes("X", Float, |o, g| g.float().map(|x| o.affinity.initial_msav = Some(x)))
         .added();
-pub const FINAL_MSAV: OptionDef =
+pub(crate) const FINAL_MSAV: OptionDef =
     OptionDef::new("final-msav", "by keys: the threshold of the last round [-10]")
         .takes("X", Float, |o, g| g.float().map(|x| o.affinity.final_msav = Some(x)))
         .added();
-pub const MSAV_STEPS: OptionDef = OptionDef::new("msav-steps", "by keys: how many rounds there are [10]")
-    .takes("N", Integer, |o, g| {
-        some(g).map(|steps| o.affinity.msav_steps = Some(u32::try_from(steps).unwrap_or(u32::MAX)))
-    })
-    .added();
+pub(crate) const MSAV_STEPS: OptionDef =
+    OptionDef::new("msav-steps", "by keys: how many rounds there are [10]")
+        .takes("N", Integer, |o, g| {
+            some(g).map(|steps| o.affinity.msav_steps = Some(u32::try_from(steps).unwrap_or(u32::MAX)))
+        })
+        .added();

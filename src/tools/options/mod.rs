@@ -1,9 +1,9 @@
 //! What the options of the programs mean: typed, with every default in place.
 
-pub mod affinity;
-pub mod catalogue;
-pub mod pace;
-pub mod simulation;
+pub(crate) mod affinity;
+pub(crate) mod catalogue;
+pub(crate) mod pace;
+pub(crate) mod simulation;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -533,7 +533,7 @@ impl Options {
 ///
 /// # Errors
 /// Two of them, by name.
-pub fn one_form(given: &[(&str, bool)]) -> anyhow::Result<()> {
+pub(crate) fn one_form(given: &[(&str, bool)]) -> anyhow::Result<()> {
     let mut wanted = given.iter().filter(|(_, wanted)| *wanted).map(|(long, _)| long);
     match (wanted.next(), wanted.next()) {
         (Some(one), Some(other)) => bail!("options --{one} and --{other} exclude each other"),
@@ -556,7 +556,7 @@ fn ratio_above_zero(given: &Given) -> Result<f64, ValueError> {
 }
 
 /// A time in seconds, more than none.
-pub fn time_above_zero(given: &Given) -> Result<Duration, ValueError> {
+pub(crate) fn time_above_zero(given: &Given) -> Result<Duration, ValueError> {
     let seconds = given.float()?;
     if !(seconds > 0.0 && seconds.is_finite()) {
         return Err(given.out_of_range("a time in seconds, above 0"));
@@ -566,12 +566,12 @@ pub fn time_above_zero(given: &Given) -> Result<Duration, ValueError> {
 }
 
 /// A whole number from 0 on.
-pub fn count(given: &Given) -> Result<u64, ValueError> {
+pub(crate) fn count(given: &Given) -> Result<u64, ValueError> {
     u64::try_from(given.int()?).map_err(|_| given.out_of_range("a whole number, 0 or more"))
 }
 
 /// A number of things, 1 or more.
-pub fn some(given: &Given) -> Result<usize, ValueError> {
+pub(crate) fn some(given: &Given) -> Result<usize, ValueError> {
     match count(given)? {
         0 => Err(given.out_of_range("a whole number, 1 or more")),
         number => Ok(usize::try_from(number).unwrap_or(usize::MAX)),
@@ -579,14 +579,14 @@ pub fn some(given: &Given) -> Result<usize, ValueError> {
 }
 
 /// A number of things, not too large for any list.
-pub fn at_least_one(given: &Given) -> Result<usize, ValueError> {
+pub(crate) fn at_least_one(given: &Given) -> Result<usize, ValueError> {
     let expected = "a whole number from 1 to 1000";
     let number = usize::try_from(given.int()?).map_err(|_| given.out_of_range(expected))?;
     if (1..=1000).contains(&number) { Ok(number) } else { Err(given.out_of_range(expected)) }
 }
 
 /// A size with its unit.
-pub fn size(given: &Given) -> Result<Mib, ValueError> {
+pub(crate) fn size(given: &Given) -> Result<Mib, ValueError> {
     let size = parse_size(given.text()?).map_err(|error| given.wrong_part("size", error))?;
     if size < Mib::ZERO { Err(given.out_of_range("a size, 0 or more")) } else { Ok(size) }
 }
@@ -619,7 +619,7 @@ fn affinity_weight(given: &Given, chosen: &mut Weights) -> Result<(), ValueError
 }
 
 /// A number from 0 on.
-pub fn not_negative(given: &Given) -> Result<f64, ValueError> {
+pub(crate) fn not_negative(given: &Given) -> Result<f64, ValueError> {
     let number = given.float()?;
     if number >= 0.0 && number.is_finite() {
         Ok(number)

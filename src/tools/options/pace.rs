@@ -77,7 +77,7 @@ fn time_of_day(given: &Given) -> Result<Time, ValueError> {
     time.ok_or_else(|| given.out_of_range("a time of the day such as 06:00"))
 }
 
-pub const PRINT_PLAN: OptionDef = OptionDef::new(
+pub(crate) const PRINT_PLAN: OptionDef = OptionDef::new(
     "print-plan",
     "show the plan as a graph, with what waits for what and how long it takes: text, or nothing but json, dot or an svg time table",
 )
@@ -85,67 +85,67 @@ pub const PRINT_PLAN: OptionDef = OptionDef::new(
     g.choice().map(|word| o.execution.print_plan = word.parse().ok())
 })
 .added();
-pub const SAVE_PLAN: OptionDef =
+pub(crate) const SAVE_PLAN: OptionDef =
     OptionDef::new("save-plan", "write the plan to FILE, for htools show and htools apply")
         .takes("FILE", File, |o, g| g.path().map(|path| o.execution.save_plan = path))
         .added();
-pub const BANDWIDTH: OptionDef =
+pub(crate) const BANDWIDTH: OptionDef =
     OptionDef::new("bandwidth", "MiB of memory that a live migration copies in a second")
         .takes("MIB", Float, |o, g| speed(g).map(|speed| o.execution.rates.bandwidth = speed))
         .default(|o| o.execution.rates.bandwidth.to_string())
         .added();
-pub const SYNC_RATE: OptionDef =
+pub(crate) const SYNC_RATE: OptionDef =
     OptionDef::new("sync-rate", "MiB of disk that are copied to a new secondary node in a second")
         .takes("MIB", Float, |o, g| speed(g).map(|speed| o.execution.rates.sync_rate = speed))
         .default(|o| o.execution.rates.sync_rate.to_string())
         .added();
-pub const DURATIONS_FROM: OptionDef =
+pub(crate) const DURATIONS_FROM: OptionDef =
     OptionDef::new("durations-from", "take the speeds that the run of this journal had; may be repeated")
         .takes("JOURNAL", File, |o, g| g.path().map(|path| o.execution.durations_from.extend(path)))
         .added();
-pub const STREAM: OptionDef = OptionDef::flag(
+pub(crate) const STREAM: OptionDef = OptionDef::flag(
     "stream",
     "with --exec, begin each step as soon as what it waits for has ended, not jobset by jobset",
     |o| o.execution.stream = true,
 )
 .added();
-pub const MAX_PARALLEL: OptionDef =
+pub(crate) const MAX_PARALLEL: OptionDef =
     OptionDef::new("max-parallel", "with --stream, at most N steps at a time")
         .takes("N", Integer, |o, g| some(g).map(|most| o.execution.limits.parallel = Some(most)))
         .added();
-pub const MAX_OUT_PER_NODE: OptionDef = OptionDef::new(
+pub(crate) const MAX_OUT_PER_NODE: OptionDef = OptionDef::new(
     "max-out-per-node",
     "with --stream, at most N steps at a time that copy memory or disks from the same node",
 )
 .takes("N", Integer, |o, g| some(g).map(|most| o.execution.limits.out_per_node = Some(most)))
 .added();
-pub const MAX_IN_PER_NODE: OptionDef = OptionDef::new(
+pub(crate) const MAX_IN_PER_NODE: OptionDef = OptionDef::new(
     "max-in-per-node",
     "with --stream, at most N steps at a time that copy memory or disks to the same node",
 )
 .takes("N", Integer, |o, g| some(g).map(|most| o.execution.limits.in_per_node = Some(most)))
 .added();
-pub const MAX_SYNCS: OptionDef =
+pub(crate) const MAX_SYNCS: OptionDef =
     OptionDef::new("max-syncs", "with --stream, at most N steps at a time that copy disks")
         .takes("N", Integer, |o, g| some(g).map(|most| o.execution.limits.syncs = Some(most)))
         .added();
-pub const MAX_PER_GROUP: OptionDef =
+pub(crate) const MAX_PER_GROUP: OptionDef =
     OptionDef::new("max-per-group", "with --stream, at most N steps at a time in the same node group")
         .takes("N", Integer, |o, g| some(g).map(|most| o.execution.limits.per_group = Some(most)))
         .added();
-pub const MAX_DURATION: OptionDef = OptionDef::new(
+pub(crate) const MAX_DURATION: OptionDef = OptionDef::new(
     "max-duration",
     "with --exec, begin no step that would not have ended TIME after the begin, such as 90m or 2h",
 )
 .takes("TIME", Text, |o, g| g.time().map(|time| o.execution.window.max_duration = Some(time)))
 .added();
-pub const UNTIL: OptionDef = OptionDef::new(
+pub(crate) const UNTIL: OptionDef = OptionDef::new(
     "until",
     "with --exec, begin no step that would not have ended at HH:MM by the clock of this machine",
 )
 .takes("HH:MM", Text, |o, g| time_of_day(g).map(|time| o.execution.window.until = Some(time)))
 .added();
-pub const ON_FAILURE: OptionDef = OptionDef::new(
+pub(crate) const ON_FAILURE: OptionDef = OptionDef::new(
     "on-failure",
     "with --stream, when a step fails: stop, continue with all that need not follow it, or replan once those under way have ended",
 )
@@ -153,7 +153,7 @@ pub const ON_FAILURE: OptionDef = OptionDef::new(
     g.choice().map(|word| o.execution.on_failure = word.parse().ok())
 })
 .added();
-pub const REPLANS: OptionDef =
+pub(crate) const REPLANS: OptionDef =
     OptionDef::new("replans", "with --on-failure=replan, make another plan at most N times")
         .takes("N", Integer, |o, g| some(g).map(|most| o.execution.replans = most))
         .default(|o| o.execution.replans.to_string())

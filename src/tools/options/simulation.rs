@@ -31,39 +31,39 @@ fn amount(given: &Given) -> Result<f64, ValueError> {
     amount.ok_or_else(|| given.out_of_range("a number above 0"))
 }
 
-pub const ARRIVALS: OptionDef = OptionDef::new(
+pub(crate) const ARRIVALS: OptionDef = OptionDef::new(
     "arrivals",
     "simulate: who comes and goes, and on which nodes, is in this JSON document (htools.arrivals/1); - is standard input",
 )
 .takes("FILE", File, |o, g| g.path().map(|path| o.simulation.arrivals = path))
 .added()
 .only(SIMULATE);
-pub const POISSON: OptionDef = OptionDef::new(
+pub(crate) const POISSON: OptionDef = OptionDef::new(
     "poisson",
     "simulate: on average N machines come a day, by chance, each like one of those in the document of -j, whose nodes are empty at first, or of a Ganeti cluster, where what runs is there at first",
 )
 .takes("N", Float, |o, g| amount(g).map(|rate| o.simulation.per_day = Some(rate)))
 .added()
 .only(SIMULATE);
-pub const LIFETIME: OptionDef =
+pub(crate) const LIFETIME: OptionDef =
     OptionDef::new("lifetime", "simulate: with --poisson, machines stay for so many days on average [30]")
         .takes("DAYS", Float, |o, g| amount(g).map(|days| o.simulation.lifetime = Some(days)))
         .added()
         .only(SIMULATE);
-pub const DAYS: OptionDef = OptionDef::new("days", "simulate: look at so many days [365]")
+pub(crate) const DAYS: OptionDef = OptionDef::new("days", "simulate: look at so many days [365]")
     .takes("N", Integer, |o, g| {
         count(g).map(|days| o.simulation.days = Some(u32::try_from(days).unwrap_or(u32::MAX)))
     })
     .added()
     .only(SIMULATE);
-pub const NIGHTLY: OptionDef = OptionDef::flag(
+pub(crate) const NIGHTLY: OptionDef = OptionDef::flag(
     "nightly",
     "simulate: make the moves that hbal finds every night, instead of only counting them",
     |o| o.simulation.nightly = true,
 )
 .added()
 .only(SIMULATE);
-pub const SVG_FILE: OptionDef =
+pub(crate) const SVG_FILE: OptionDef =
     OptionDef::new("svg", "simulate: draw the days of all strategies, too, as an SVG picture in this file")
         .takes("FILE", File, |o, g| g.path().map(|path| o.simulation.svg = path))
         .added()

@@ -18,7 +18,7 @@ use crate::tools::options::LoadOptions;
 use crate::tools::{ahead, hsqueeze, source};
 
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub(super) const SPEC: Spec = Spec {
     name: "htools apply",
     summary: "look whether a plan that --save-plan wrote can be carried out on a cluster, and with --exec do so",
     forms: &["[OPTION...] FILE"],
@@ -66,7 +66,7 @@ pub const SPEC: Spec = Spec {
 };
 
 /// Applies a plan.
-pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
     execution::check_pace(options)?;
     execution::never_replans(SPEC.name, &options.execution)?;
     let plan = SavedPlan::read_ours(&path)?;

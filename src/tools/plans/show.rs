@@ -7,7 +7,7 @@ use crate::tools::execution::shown;
 use crate::tools::options::pace::PlanForm;
 
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub(super) const SPEC: Spec = Spec {
     name: "htools show",
     summary: "show a plan that --save-plan wrote: who made it, its steps, what they wait for, and how long they take",
     forms: &["[OPTION...] FILE"],
@@ -27,7 +27,7 @@ pub const SPEC: Spec = Spec {
 };
 
 /// Shows a plan.
-pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let plan = SavedPlan::read(&path)?;
     let mut execution = options.execution.clone();
     let form = *execution.print_plan.get_or_insert(PlanForm::Text);

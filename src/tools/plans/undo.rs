@@ -16,7 +16,7 @@ use crate::tools::execution::{self, Planned, Proposal, Undertaking, plan_and_exe
 use crate::tools::{ahead, source};
 
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub(super) const SPEC: Spec = Spec {
     name: "htools undo",
     summary: "plan how the moves that a run has finished are taken back, the last one first, and with --exec do so",
     forms: &["[OPTION...] JOURNAL"],
@@ -58,7 +58,7 @@ pub const SPEC: Spec = Spec {
 };
 
 /// Takes a run back.
-pub fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
     execution::check_pace(options)?;
     let journal::Read { header, state, .. } = journal::read_ours(&path)?;
     let maker = PlanMaker::named(&header.run.tool).with_context(|| path.display().to_string())?;

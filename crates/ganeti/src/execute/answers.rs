@@ -13,21 +13,21 @@ use htools_model::shown::printable;
 const SHOWN: usize = 400;
 
 /// Fields of the cluster itself that are read.
-pub const CLUSTER: WantedParts =
+pub(super) const CLUSTER: WantedParts =
     WantedParts::Keys(&[("name", WantedParts::Whole), ("uuid", WantedParts::Whole)]);
 /// Fields of a job's opcodes that are read: those that tell whose it is.
-pub const OPCODES: WantedParts = WantedParts::Items(&[WantedParts::Keys(&[
+pub(super) const OPCODES: WantedParts = WantedParts::Items(&[WantedParts::Keys(&[
     ("comment", WantedParts::Whole),
     ("reason", WantedParts::Whole),
 ])]);
 
 /// An answer that is not what was asked for.
-pub fn nonsense(what: &str, found: &Value) -> CallError {
+pub(super) fn nonsense(what: &str, found: &Value) -> CallError {
     CallError::Nonsense(format!("{what}: unexpected answer {}", printable(&found.to_string(), 120)))
 }
 
 /// Which cluster it is, by what it says of itself.
-pub fn cluster(info: &Value) -> Result<ClusterId, CallError> {
+pub(super) fn cluster(info: &Value) -> Result<ClusterId, CallError> {
     let text = |key: &str| {
         let value = info.get(key).and_then(Value::as_str).map(str::to_owned);
         value.ok_or_else(|| CallError::Nonsense(format!("the cluster does not say its {key}")))
@@ -36,24 +36,24 @@ pub fn cluster(info: &Value) -> Result<ClusterId, CallError> {
 }
 
 /// A job's number: a number, or a text of one.
-pub fn job_id(value: &Value) -> Option<JobId> {
+pub(super) fn job_id(value: &Value) -> Option<JobId> {
     let number = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
     Some(JobId(number))
 }
 
 /// A job's number in a list of jobs.
-pub fn listed_id(value: &Value) -> Result<JobId, CallError> {
+pub(super) fn listed_id(value: &Value) -> Result<JobId, CallError> {
     // to leave a job out because of its number could mean to submit it twice
     job_id(value).ok_or_else(|| nonsense("number of a job", value))
 }
 
 /// The newest of the jobs with these numbers; the number before the first, if there is none.
-pub fn newest<'v>(mut ids: impl Iterator<Item = &'v Value>) -> Result<JobId, CallError> {
+pub(super) fn newest<'v>(mut ids: impl Iterator<Item = &'v Value>) -> Result<JobId, CallError> {
     ids.try_fold(JobId(0), |newest, id| Ok(newest.max(listed_id(id)?)))
 }
 
 /// A job's number in the answer to its submission, or why there is none.
-pub fn submitted(answer: &Value) -> Result<Result<JobId, CallError>, CallError> {
+pub(super) fn submitted(answer: &Value) -> Result<Result<JobId, CallError>, CallError> {
     let wrong = || nonsense("submission of a job", answer);
     let pair = answer.as_array().filter(|pair| pair.len() == 2).ok_or_else(wrong)?;
     match (pair[0].as_bool(), &pair[1]) {
@@ -68,7 +68,7 @@ pub fn submitted(answer: &Value) -> Result<Result<JobId, CallError>, CallError> 
 ///
 /// Ganeti calls a job that switches the power of a node a success even if the helper
 /// program failed; its result tells, and it counts as an error here.
-pub fn state(status: &Value, results: &Value, log: &Value) -> Result<JobState, CallError> {
+pub(super) fn state(status: &Value, results: &Value, log: &Value) -> Result<JobState, CallError> {
     if status.is_null() {
         return Ok(JobState::default());
     }
@@ -135,7 +135,7 @@ fn last_message(log: &Value) -> Option<String> {
 }
 
 /// The names in the lists of a node's primary and secondary instances.
-pub fn held(lists: [Option<&Value>; 2]) -> Option<Vec<String>> {
+pub(super) fn held(lists: [Option<&Value>; 2]) -> Option<Vec<String>> {
     let mut names = Vec::new();
     for list in lists {
         for name in list?.as_array()? {
@@ -146,7 +146,7 @@ pub fn held(lists: [Option<&Value>; 2]) -> Option<Vec<String>> {
 }
 
 /// Facts about an instance in an answer: tags, primary node, other nodes, and how an administrator wants it.
-pub fn instance_now(values: [Option<&Value>; 4]) -> Option<InstanceNow> {
+pub(super) fn instance_now(values: [Option<&Value>; 4]) -> Option<InstanceNow> {
     let texts = |value: &Value| -> Option<Vec<String>> {
         value.as_array()?.iter().map(|text| Some(text.as_str()?.to_owned())).collect()
     };
@@ -177,7 +177,7 @@ fn reason(value: &Value) -> String {
 }
 
 /// Change in the answer to a wait: the fields of the job and its new messages.
-pub fn change(fields: &Value, messages: &Value) -> Result<JobChange, CallError> {
+pub(super) fn change(fields: &Value, messages: &Value) -> Result<JobChange, CallError> {
     let wrong = || nonsense("wait for a job", fields);
     let status = fields.as_array().and_then(|fields| fields.first()).ok_or_else(wrong)?;
     let status = status.as_str().and_then(|word| word.parse().ok()).ok_or_else(wrong)?;
@@ -188,7 +188,7 @@ pub fn change(fields: &Value, messages: &Value) -> Result<JobChange, CallError> 
 
 /// The mark of a job of this run: in the comment of its first opcode, or, where RAPI leaves no
 /// room for comments, in one of its reasons.
-pub fn mark(run: &RunInfo, opcodes: &Value) -> Option<JobMark> {
+pub(super) fn mark(run: &RunInfo, opcodes: &Value) -> Option<JobMark> {
     let opcode = opcodes.as_array()?.first()?;
     let comment = opcode.get("comment").and_then(Value::as_str);
     let reasons = opcode.get("reason").and_then(Value::as_array).into_iter().flatten();

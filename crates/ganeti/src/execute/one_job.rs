@@ -7,13 +7,13 @@ use super::host::TrialError;
 use super::job::{JobId, JobState, JobStatus, Watched};
 
 /// Most calls that may end before the job does, or before it changes: each of them is a change, or takes `at_most`.
-pub const MOST_CALLS: usize = 300;
+pub(super) const MOST_CALLS: usize = 300;
 
 /// Waits until a job has ended well, in so many calls; for its next change at most so long in one of them.
 ///
 /// # Errors
 /// That it has not, or that nobody can say so.
-pub fn await_job(
+pub(super) fn await_job(
     client: &mut dyn JobClient,
     id: JobId,
     at_most: Duration,

@@ -35,7 +35,7 @@ pub enum PowerProblem {
 ///
 /// # Errors
 /// The problem, with the last thing that the command said.
-pub fn switch(command: &OsStr, word: &str, node: &str, limit: Duration) -> Result<(), PowerError> {
+pub(super) fn switch(command: &OsStr, word: &str, node: &str, limit: Duration) -> Result<(), PowerError> {
     run(command, word, node, limit).map_err(|problem| {
         let shown = format!("'{} {word} {node}'", command.to_string_lossy());
         PowerError { command: printable(&shown, SHOWN), problem }

@@ -13,7 +13,7 @@ use crate::remote::CallError;
 const MOST: usize = 16;
 
 /// Longest time for Ganeti to say that nothing has changed.
-pub const ANSWER: Duration = Duration::from_secs(120);
+pub(super) const ANSWER: Duration = Duration::from_secs(120);
 
 /// A wait that took so long was one: the next may begin at once.
 const PATIENT: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const IDLE_PAUSE: Duration = Duration::from_secs(8);
 
 /// Answer about a job that was waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct JobChange {
+pub(super) struct JobChange {
     /// Its state now; none if nothing has changed.
     pub status: Option<JobStatus>,
     /// The number of its newest message.
@@ -37,10 +37,10 @@ pub struct JobChange {
 
 /// A wait for one job, to be done on a thread of its own: it is told how far the job was,
 /// and the number of the newest message that is known.
-pub type Wait = Box<dyn FnOnce(Watched, Option<u64>) -> Result<JobChange, CallError> + Send>;
+pub(super) type Wait = Box<dyn FnOnce(Watched, Option<u64>) -> Result<JobChange, CallError> + Send>;
 
 /// Waits under way.
-pub struct Watchers {
+pub(super) struct Watchers {
     sender: Sender<WaitEnd>,
     receiver: Receiver<WaitEnd>,
     /// The jobs that a thread is waiting for.
@@ -92,7 +92,7 @@ impl Watchers {
     ///
     /// # Errors
     /// Problems of a connection.
-    pub fn next(
+    pub(super) fn next(
         &mut self,
         jobs: &[Watched],
         at_most: Duration,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// Why a name does not say which object is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum LookupError {
+pub(crate) enum LookupError {
     /// No object has this name.
     #[error("no object has this name")]
     Unknown,
@@ -15,13 +15,13 @@ pub enum LookupError {
 
 /// Names of one kind of object, sorted for finding.
 #[derive(Debug, Clone)]
-pub struct Names<'a> {
+pub(crate) struct Names<'a> {
     sorted: Vec<(&'a str, usize)>,
 }
 
 impl<'a> Names<'a> {
     /// The names in the order of the objects' positions.
-    pub fn new(names: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn new(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut sorted: Vec<_> = names.into_iter().enumerate().map(|(i, name)| (name, i)).collect();
         sorted.sort_unstable();
         Names { sorted }
@@ -29,14 +29,14 @@ impl<'a> Names<'a> {
 
     /// The position of the only object whose name is `name`, or `name` with
     /// the cluster's [`common_domain`] behind it.
-    pub fn find(&self, name: &str, domain: &str) -> Result<usize, LookupError> {
+    pub(crate) fn find(&self, name: &str, domain: &str) -> Result<usize, LookupError> {
         let completed = format!("{name}{domain}");
         only(&self.sorted[self.equal(name)], &self.sorted[self.equal(&completed)])
     }
 
     /// The position of the only object whose name, here or in `others`, is
     /// `name`. Both lists are about the same objects.
-    pub fn find_in_either(&self, others: &Names, name: &str) -> Result<usize, LookupError> {
+    pub(crate) fn find_in_either(&self, others: &Names, name: &str) -> Result<usize, LookupError> {
         only(&self.sorted[self.equal(name)], &others.sorted[others.equal(name)])
     }
 
@@ -61,7 +61,7 @@ fn only(a: &[(&str, usize)], b: &[(&str, usize)]) -> Result<usize, LookupError> 
 
 /// The longest ending that starts with a dot and is shared by all names;
 /// empty if there is none. Names may be given without it.
-pub fn common_domain<'a>(names: impl IntoIterator<Item = &'a str>) -> &'a str {
+pub(crate) fn common_domain<'a>(names: impl IntoIterator<Item = &'a str>) -> &'a str {
     let shared = names.into_iter().reduce(|shared, name| {
         let pairs = shared.bytes().rev().zip(name.bytes().rev());
         let length = pairs.take_while(|(a, b)| a == b).count();

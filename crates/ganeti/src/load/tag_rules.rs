@@ -7,7 +7,7 @@ use htools_model::{ExclusionTags, TagId, TagSet, TagTable};
 
 /// What the `htools:` tags of a cluster (and `--exclusion-tags`) say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TagRules {
+pub(crate) struct TagRules {
     /// Beginnings of the instance tags that keep instances apart.
     pub exclusion: TagPrefixes,
     /// Beginnings of the instance tags that name desired locations.
@@ -25,7 +25,7 @@ pub struct TagRules {
 
 /// Beginnings of tags. Asking about a tag takes about as long whether there are few or many.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TagPrefixes {
+pub(crate) struct TagPrefixes {
     /// Ascending; none begins with another one.
     prefixes: Vec<String>,
 }
@@ -42,7 +42,7 @@ impl FromIterator<String> for TagPrefixes {
 
 impl TagPrefixes {
     /// Tells if a tag begins with one of the prefixes.
-    pub fn begin(&self, tag: &str) -> bool {
+    pub(crate) fn begin(&self, tag: &str) -> bool {
         // if one of them does, no other one lies between it and the tag
         let behind = self.prefixes.partition_point(|prefix| prefix.as_str() <= tag);
         behind > 0 && tag.starts_with(self.prefixes[behind - 1].as_str())
@@ -52,7 +52,7 @@ impl TagPrefixes {
 impl TagRules {
     /// Reads the rules from the cluster's tags and the extra exclusion tags
     /// given on the command line.
-    pub fn new(cluster_tags: &[String], exclusion_options: &[String]) -> TagRules {
+    pub(crate) fn new(cluster_tags: &[String], exclusion_options: &[String]) -> TagRules {
         let remainders = |prefix: &'static str| {
             cluster_tags.iter().filter_map(move |tag| tag.strip_prefix(prefix).map(str::to_owned))
         };
@@ -80,28 +80,28 @@ impl TagRules {
     }
 
     /// The one permission of a rule that has one.
-    pub fn permission(&self) -> Option<&(String, String)> {
+    pub(crate) fn permission(&self) -> Option<&(String, String)> {
         self.allowed_migrations.first()
     }
 
     /// The exclusion tags among an instance's tags.
-    pub fn exclusion_tags(&self, tags: &[String], table: &mut TagTable) -> ExclusionTags {
+    pub(crate) fn exclusion_tags(&self, tags: &[String], table: &mut TagTable) -> ExclusionTags {
         matching(tags, &self.exclusion).map(|tag| table.intern(tag)).collect()
     }
 
     /// The desired locations among an instance's tags.
-    pub fn desired_locations(&self, tags: &[String], table: &mut TagTable) -> TagSet {
+    pub(crate) fn desired_locations(&self, tags: &[String], table: &mut TagTable) -> TagSet {
         matching(tags, &self.desired_location).map(|tag| table.intern(tag)).collect()
     }
 
     /// The locations among a node's tags.
-    pub fn locations(&self, tags: &[String], table: &mut TagTable) -> TagSet {
+    pub(crate) fn locations(&self, tags: &[String], table: &mut TagTable) -> TagSet {
         matching(tags, &self.location).map(|tag| table.intern(tag)).collect()
     }
 
     /// The migration tags among a node's tags, and those that it can receive:
     /// its own and the ones allowed to come to one of them.
-    pub fn migrations(&self, tags: &[String], table: &mut TagTable) -> (TagSet, TagSet) {
+    pub(crate) fn migrations(&self, tags: &[String], table: &mut TagTable) -> (TagSet, TagSet) {
         let own: Vec<&str> = matching(tags, &self.migration).collect();
         // in the order of the permissions
         let allowed: BTreeSet<usize> =

@@ -245,7 +245,7 @@ impl Board {
 }
 
 /// Values of some rows in place of those that are there, ascending.
-pub type ReplacedRows = SmallVec<[(usize, Lanes); 4]>;
+pub(crate) type ReplacedRows = SmallVec<[(usize, Lanes); 4]>;
 
 /// All rows in order, with `replaced` (ascending) in place of the rows that they name: as
 /// stretches of rows.

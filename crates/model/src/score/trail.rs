@@ -22,7 +22,7 @@ pub(super) struct Trail {
 
 impl Trail {
     /// Adds up a row of numbers, from 0.
-    pub fn of(values: impl ExactSizeIterator<Item = f64>) -> Trail {
+    pub(super) fn of(values: impl ExactSizeIterator<Item = f64>) -> Trail {
         let mut sums = Vec::with_capacity(values.len() + 1);
         let mut stops = Vec::new();
         let mut sum = 0.0;
@@ -37,23 +37,23 @@ impl Trail {
         Trail { sums, stops }
     }
 
-    pub fn sum(&self) -> f64 {
+    pub(super) fn sum(&self) -> f64 {
         self.sums[self.sums.len() - 1]
     }
 
     /// The sum before a row; at the end, of all.
-    pub fn before(&self, row: usize) -> f64 {
+    pub(super) fn before(&self, row: usize) -> f64 {
         self.sums[row]
     }
 
     /// The rows that other sums cannot pass by a jump, ascending.
-    pub fn stops(&self) -> &[usize] {
+    pub(super) fn stops(&self) -> &[usize] {
         &self.stops
     }
 
     /// The sum with some rows (ascending) replaced. `value` is what the trail was made
     /// of.
-    pub fn sum_with(&self, value: impl Fn(usize) -> f64, replaced: &[(usize, f64)]) -> f64 {
+    pub(super) fn sum_with(&self, value: impl Fn(usize) -> f64, replaced: &[(usize, f64)]) -> f64 {
         let Some(&(mut at, _)) = replaced.first() else { return self.sum() };
         let mut sum = self.sums[at];
         for (row, other) in replaced {

@@ -15,7 +15,7 @@ pub(super) struct GroupMemory {
 
 impl GroupMemory {
     /// Adds it up; nothing where `--keep-reserve` asks for no more than N+1, or nobody in the group is on shared storage.
-    pub fn of(state: &ReplayedCluster<'_>, group: GroupIdx) -> Option<GroupMemory> {
+    pub(super) fn of(state: &ReplayedCluster<'_>, group: GroupIdx) -> Option<GroupMemory> {
         let nodes = state.cluster.nodes_of(group);
         let losses = nodes.iter().map(|n| state.spec(*n).joint_losses).max().filter(|losses| *losses > 1)?;
         let online: Vec<NodeIdx> = nodes.iter().copied().filter(|n| !state.spec(*n).offline).collect();
@@ -64,7 +64,7 @@ impl GroupMemory {
     }
 
     /// There must be enough, or no more be missing than before.
-    pub fn follows(self, before: GroupMemory, name: &str) -> Result<(), Fault> {
+    pub(super) fn follows(self, before: GroupMemory, name: &str) -> Result<(), Fault> {
         let missing = |of: GroupMemory| of.needed - of.there;
         if self.there > self.needed || missing(self) <= missing(before) {
             return Ok(());

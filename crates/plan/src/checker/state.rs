@@ -69,7 +69,7 @@ pub(crate) struct ReplayedCluster<'a> {
 }
 
 impl<'a> ReplayedCluster<'a> {
-    pub fn new(cluster: &'a Cluster) -> ReplayedCluster<'a> {
+    pub(crate) fn new(cluster: &'a Cluster) -> ReplayedCluster<'a> {
         let mut residents = vec![Residents::default(); cluster.nodes.len()];
         let mut places = Vec::with_capacity(cluster.instances.len());
         for instance in &cluster.instances {
@@ -99,36 +99,36 @@ impl<'a> ReplayedCluster<'a> {
         }
     }
 
-    pub fn instance(&self, idx: InstanceIdx) -> &'a Instance {
+    pub(crate) fn instance(&self, idx: InstanceIdx) -> &'a Instance {
         self.cluster.instance(idx)
     }
 
     /// The affinity keys of a node itself.
-    pub fn own_keys(&self, node: NodeIdx) -> Occurrences<KeyIdx> {
+    pub(crate) fn own_keys(&self, node: NodeIdx) -> Occurrences<KeyIdx> {
         let state = &self.cluster.node(node).state;
         let mut keys = state.key_count.clone();
         state.primaries.iter().for_each(|i| keys.add_keys(&self.instance(*i).keys, -1));
         keys
     }
 
-    pub fn spec(&self, node: NodeIdx) -> &'a NodeSpec {
+    pub(crate) fn spec(&self, node: NodeIdx) -> &'a NodeSpec {
         &self.cluster.node(node).spec
     }
 
     /// Places of all instances now.
-    pub fn replay(&self) -> Replay {
+    pub(crate) fn replay(&self) -> Replay {
         Replay { placements: self.cluster.instances.iter().map(|i| self.placement(i.idx)).collect() }
     }
 
     /// A place in words.
-    pub fn show(&self, at: Placement) -> String {
+    pub(crate) fn show(&self, at: Placement) -> String {
         let name = |node: NodeIdx| &self.spec(node).name;
         let secondary = at.secondary.map(|s| format!(":{}", name(s))).unwrap_or_default();
         format!("'{}{secondary}'", name(at.primary))
     }
 
     /// Place of an instance; outside of moves every instance has a primary.
-    pub fn placement(&self, instance: InstanceIdx) -> Placement {
+    pub(crate) fn placement(&self, instance: InstanceIdx) -> Placement {
         let place = self.places[instance.get()];
         let primary = place.primary.unwrap_or_else(|| self.instance(instance).primary);
         Placement { primary, secondary: place.secondary }
@@ -136,7 +136,7 @@ impl<'a> ReplayedCluster<'a> {
 
     /// Takes the instance off its nodes. Only mirrored instances give up the
     /// secondary role: for others it has no meaning and never changes.
-    pub fn leave_all(&mut self, instance: InstanceIdx) {
+    pub(crate) fn leave_all(&mut self, instance: InstanceIdx) {
         self.leave_primary(instance);
         if !self.instance(instance).template.has_secondary() {
             return;
@@ -147,21 +147,21 @@ impl<'a> ReplayedCluster<'a> {
         }
     }
 
-    pub fn leave_primary(&mut self, instance: InstanceIdx) {
+    pub(crate) fn leave_primary(&mut self, instance: InstanceIdx) {
         if let Some(node) = self.places[instance.get()].primary.take() {
             self.now[node.get()].primaries.remove(&instance);
             self.note_change(instance, node, false);
         }
     }
 
-    pub fn enter_primary(&mut self, instance: InstanceIdx, node: NodeIdx) {
+    pub(crate) fn enter_primary(&mut self, instance: InstanceIdx, node: NodeIdx) {
         self.places[instance.get()].primary = Some(node);
         self.now[node.get()].primaries.insert(instance);
         self.note_change(instance, node, true);
     }
 
     /// Makes `node` the secondary of an instance that is or will be on `primary`.
-    pub fn enter_secondary(&mut self, instance: InstanceIdx, node: NodeIdx, primary: NodeIdx) {
+    pub(crate) fn enter_secondary(&mut self, instance: InstanceIdx, node: NodeIdx, primary: NodeIdx) {
         let place = &mut self.places[instance.get()];
         place.secondary = Some(node);
         place.reserved_against = primary;
@@ -170,7 +170,7 @@ impl<'a> ReplayedCluster<'a> {
     }
 
     /// Goes where a step leads, without asking for any rule.
-    pub fn jump(&mut self, instance: InstanceIdx, to: Placement) {
+    pub(crate) fn jump(&mut self, instance: InstanceIdx, to: Placement) {
         self.leave_all(instance);
         self.enter_primary(instance, to.primary);
         let mirrored = self.instance(instance).template.has_secondary();
@@ -181,7 +181,7 @@ impl<'a> ReplayedCluster<'a> {
 
     /// Has an instance that was replayed as gone stay on a node: it runs there, or has a copy there, of what runs on
     /// `backed`.
-    pub fn linger(&mut self, instance: InstanceIdx, node: NodeIdx, as_primary: bool, backed: NodeIdx) {
+    pub(crate) fn linger(&mut self, instance: InstanceIdx, node: NodeIdx, as_primary: bool, backed: NodeIdx) {
         match as_primary {
             true => self.now[node.get()].primaries.insert(instance),
             false => {
@@ -196,7 +196,7 @@ impl<'a> ReplayedCluster<'a> {
     }
 
     /// Takes an instance that has stayed off a node.
-    pub fn vanish(&mut self, instance: InstanceIdx, node: NodeIdx, as_primary: bool) {
+    pub(crate) fn vanish(&mut self, instance: InstanceIdx, node: NodeIdx, as_primary: bool) {
         match as_primary {
             true => self.now[node.get()].primaries.remove(&instance),
             false => {
@@ -208,13 +208,13 @@ impl<'a> ReplayedCluster<'a> {
     }
 
     /// Has the copy of an instance, which was replayed as there, not be there yet.
-    pub fn defer_secondary(&mut self, instance: InstanceIdx, node: NodeIdx) {
+    pub(crate) fn defer_secondary(&mut self, instance: InstanceIdx, node: NodeIdx) {
         self.now[node.get()].secondaries.remove(&instance);
         self.note_change(instance, node, false);
     }
 
     /// Has the copy come.
-    pub fn come_as_secondary(&mut self, instance: InstanceIdx, node: NodeIdx) {
+    pub(crate) fn come_as_secondary(&mut self, instance: InstanceIdx, node: NodeIdx) {
         self.now[node.get()].secondaries.insert(instance);
         self.note_change(instance, node, true);
     }
@@ -241,17 +241,17 @@ impl<'a> ReplayedCluster<'a> {
     }
 
     /// The existing primaries of a node.
-    pub fn primaries(&self, node: NodeIdx) -> impl Iterator<Item = &'a Instance> + '_ {
+    pub(crate) fn primaries(&self, node: NodeIdx) -> impl Iterator<Item = &'a Instance> + '_ {
         self.list(&self.now[node.get()].primaries).filter(|i| !i.forthcoming)
     }
 
     /// The existing secondaries of a node.
-    pub fn secondaries(&self, node: NodeIdx) -> impl Iterator<Item = &'a Instance> + '_ {
+    pub(crate) fn secondaries(&self, node: NodeIdx) -> impl Iterator<Item = &'a Instance> + '_ {
         self.list(&self.now[node.get()].secondaries).filter(|i| !i.forthcoming)
     }
 
     /// Number of primaries of a node, forthcoming included, that have each exclusion tag.
-    pub fn tag_counts(&self, node: NodeIdx) -> BTreeMap<TagId, i64> {
+    pub(crate) fn tag_counts(&self, node: NodeIdx) -> BTreeMap<TagId, i64> {
         let mut counts = BTreeMap::new();
         for tag in self.list(&self.now[node.get()].primaries).flat_map(|i| &i.exclusion_tags) {
             *counts.entry(*tag).or_insert(0) += 1;
@@ -260,7 +260,7 @@ impl<'a> ReplayedCluster<'a> {
     }
 
     /// Number of primaries of a node, forthcoming included, that have each exclusion tag, however often.
-    pub fn tag_holders(&self, node: NodeIdx) -> BTreeMap<TagId, i64> {
+    pub(crate) fn tag_holders(&self, node: NodeIdx) -> BTreeMap<TagId, i64> {
         let mut counts = BTreeMap::new();
         for instance in self.list(&self.now[node.get()].primaries) {
             let tags: BTreeSet<TagId> = instance.exclusion_tags.iter().copied().collect();
@@ -270,7 +270,7 @@ impl<'a> ReplayedCluster<'a> {
     }
 
     /// The number of an instance's location tags that both its nodes have.
-    pub fn location_score(&self, instance: &Instance) -> i64 {
+    pub(crate) fn location_score(&self, instance: &Instance) -> i64 {
         let place = self.placement(instance.idx);
         match place.secondary.filter(|_| instance.template.has_secondary()) {
             Some(secondary) => {
@@ -283,7 +283,7 @@ impl<'a> ReplayedCluster<'a> {
     }
 
     /// The load of a node: that of the start, less who left, plus who came.
-    pub fn load(&self, node: NodeIdx) -> Utilisation {
+    pub(crate) fn load(&self, node: NodeIdx) -> Utilisation {
         let (before, now) = (&self.before[node.get()], &self.now[node.get()]);
         let mut load = self.cluster.node(node).state.ledger.load;
         let real = |set: &BTreeSet<InstanceIdx>, other: &BTreeSet<InstanceIdx>| {
@@ -305,7 +305,7 @@ impl<'a> ReplayedCluster<'a> {
     }
 
     /// Adds a node's figures up.
-    pub fn figures(&self, node: NodeIdx) -> NodeFigures {
+    pub(crate) fn figures(&self, node: NodeIdx) -> NodeFigures {
         let spec = self.spec(node);
         let start = &self.cluster.node(node).state.ledger;
         let (before, now) = (&self.before[node.get()], &self.now[node.get()]);
@@ -352,7 +352,7 @@ impl<'a> ReplayedCluster<'a> {
     }
 
     /// Memory that a node reserves against the failure of each other node.
-    pub fn reserves(&self, node: NodeIdx) -> BTreeMap<NodeIdx, Mib> {
+    pub(crate) fn reserves(&self, node: NodeIdx) -> BTreeMap<NodeIdx, Mib> {
         let mut reserves = BTreeMap::new();
         for instance in self.secondaries(node) {
             let placed = self.places[instance.idx.get()].reserved_against;

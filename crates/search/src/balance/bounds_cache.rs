@@ -9,7 +9,7 @@ use htools_model::{NodeIdx, Step};
 /// The bounds of all moves, if there are any, and what happened since they were
 /// right.
 #[derive(Default)]
-pub struct BoundsCache {
+pub(super) struct BoundsCache {
     bounds: Option<MoveBounds>,
     /// There can be no bounds for this group.
     hopeless: bool,
@@ -30,7 +30,7 @@ struct MadeStep {
 
 impl BoundsCache {
     /// Notes that a step was made, which changed these nodes.
-    pub fn step_made(&mut self, step: &Step, nodes: Vec<NodeIdx>) {
+    pub(super) fn step_made(&mut self, step: &Step, nodes: Vec<NodeIdx>) {
         self.likeness.note(&nodes);
         if self.last.replace(MadeStep { nodes, step: *step }).is_some() {
             // nobody looked at the state in between
@@ -39,12 +39,12 @@ impl BoundsCache {
     }
 
     /// The bounds as they were last asked for.
-    pub fn last_bounds(&self) -> Option<&MoveBounds> {
+    pub(super) fn last_bounds(&self) -> Option<&MoveBounds> {
         self.bounds.as_ref()
     }
 
     /// The bounds for the present state; nothing if there can be none.
-    pub fn bounds(&mut self, balancer: &Balancer<'_>) -> Option<&mut MoveBounds> {
+    pub(super) fn bounds(&mut self, balancer: &Balancer<'_>) -> Option<&mut MoveBounds> {
         if let (Some(bounds), Some(change)) = (&mut self.bounds, &self.last) {
             let from = [Some(change.step.from.primary), change.step.from.secondary];
             if !bounds.follow(balancer, &change.nodes, change.step.instance, from) {

@@ -61,14 +61,14 @@ impl Known {
 
 impl Likeness {
     /// Notes that nodes have changed.
-    pub fn note(&mut self, nodes: &[NodeIdx]) {
+    pub(super) fn note(&mut self, nodes: &[NodeIdx]) {
         if self.known.is_some() {
             self.changed.extend(nodes);
         }
     }
 
     /// Looks anew at what has changed.
-    pub fn refresh(&mut self, cluster: &Cluster, board: &Board) {
+    pub(super) fn refresh(&mut self, cluster: &Cluster, board: &Board) {
         // figures that no node has any more are not kept for ever
         let is_full = |known: &Known| known.numbers.len() > 4 * known.of.len();
         match &mut self.known {
@@ -174,7 +174,7 @@ pub(super) struct Remembered {
 
 impl<'a> Verdicts<'a> {
     /// No verdicts yet. Nothing where nodes that look alike need not be.
-    pub fn new(
+    pub(super) fn new(
         likeness: &'a Likeness,
         (cluster, board): (&'a Cluster, &'a Board),
         shapes: &'a Shapes,
@@ -186,12 +186,12 @@ impl<'a> Verdicts<'a> {
 
     /// What the present thread remembers, which is to be given back with [`Verdicts::keep`]. Who
     /// comes in between on the same thread, while this one waits for others, starts from nothing.
-    pub fn remembered(&self) -> Remembered {
+    pub(super) fn remembered(&self) -> Remembered {
         std::mem::take(&mut *self.of_thread())
     }
 
     /// Keeps what the present thread remembers.
-    pub fn keep(&self, remembered: Remembered) {
+    pub(super) fn keep(&self, remembered: Remembered) {
         *self.of_thread() = remembered;
     }
 
@@ -207,14 +207,14 @@ impl<'a> Verdicts<'a> {
     }
 
     /// The patterns with these numbers.
-    pub fn patterns(&self, numbers: &[u32]) -> Vec<Pattern> {
+    pub(super) fn patterns(&self, numbers: &[u32]) -> Vec<Pattern> {
         let table = self.table();
         numbers.iter().map(|number| table.patterns[*number as usize].clone()).collect()
     }
 
     /// What the moves of an instance have in common with those of others; nothing where more
     /// than figures counts.
-    pub fn start(&self, trial: &Trial<'_>) -> Option<Starts> {
+    pub(super) fn start(&self, trial: &Trial<'_>) -> Option<Starts> {
         let instance = trial.instance();
         if !instance.exclusion_tags.is_empty() || !instance.keys.is_empty() {
             return None;
@@ -287,7 +287,7 @@ impl<'a> Verdicts<'a> {
 
     /// The verdict on a move, which is worked out if no move that is alike was seen. Nothing if the
     /// rules forbid it.
-    pub fn verdict(
+    pub(super) fn verdict(
         &self,
         trial: &Trial<'_>,
         (start, mv): (Starts, Move),

@@ -46,7 +46,7 @@ impl Shape {
 }
 
 /// A number for each instance that was compared; instances with the same number are alike.
-pub struct Shapes {
+pub(crate) struct Shapes {
     first: usize,
     /// From the first instance that was compared to the last.
     numbers: Vec<u32>,
@@ -54,7 +54,7 @@ pub struct Shapes {
 
 impl Shapes {
     /// Compares some instances (ascending) of a cluster.
-    pub fn of(cluster: &Cluster, instances: &[InstanceIdx]) -> Shapes {
+    pub(crate) fn of(cluster: &Cluster, instances: &[InstanceIdx]) -> Shapes {
         let mut known: HashMap<Shape, u32> = HashMap::new();
         let [first, last] = [instances.first(), instances.last()].map(|i| i.map_or(0, |i| i.get()));
         let mut numbers = vec![0; last - first + 1];
@@ -67,7 +67,7 @@ impl Shapes {
     }
 
     /// The number of an instance's shape; 0 for one beyond those that were compared.
-    pub fn get(&self, instance: InstanceIdx) -> u32 {
+    pub(crate) fn get(&self, instance: InstanceIdx) -> u32 {
         self.numbers.get(instance.get().wrapping_sub(self.first)).copied().unwrap_or(0)
     }
 }

@@ -51,7 +51,7 @@ pub(super) struct Filling<'a> {
 }
 
 impl<'a> Filling<'a> {
-    pub fn new(
+    pub(super) fn new(
         base: &'a Cluster,
         settings: FillSettings,
         scope: Option<Scope>,
@@ -86,7 +86,7 @@ impl<'a> Filling<'a> {
 
     /// What has ended the search, or does so now. What was found out since it was asked last means nothing
     /// then.
-    pub fn stopped(&self) -> Option<Stopped> {
+    pub(super) fn stopped(&self) -> Option<Stopped> {
         if self.stopped.get().is_none() {
             self.stopped.set(self.watch.deadline.reached());
         }
@@ -94,32 +94,32 @@ impl<'a> Filling<'a> {
     }
 
     /// Beyond which amounts every size is too large.
-    pub fn thresholds(&self) -> Thresholds {
+    pub(super) fn thresholds(&self) -> Thresholds {
         Thresholds::of(self.base)
     }
 
     /// Instances placed so far.
-    pub fn added(&self) -> usize {
+    pub(super) fn added(&self) -> usize {
         self.placed.len()
     }
 
     /// Whether placing can end redundancy, and whether that matters.
-    pub fn is_checked(&self) -> bool {
+    pub(super) fn is_checked(&self) -> bool {
         self.scope.is_some() && !self.settings.template.has_secondary()
     }
 
     /// The number of nodes.
-    pub fn node_count(&self) -> usize {
+    pub(super) fn node_count(&self) -> usize {
         self.nodes.len()
     }
 
     /// Memory that all nodes have available.
-    pub fn memory_available(&self) -> Mib {
+    pub(super) fn memory_available(&self) -> Mib {
         let ledgers = self.base.nodes.iter().zip(&self.floor.ledgers);
         ledgers.map(|(node, ledger)| ledger.mem_available(&node.spec)).sum()
     }
 
-    pub fn finish(self, failures: FailCounts) -> Filled {
+    pub(super) fn finish(self, failures: FailCounts) -> Filled {
         let first = self.base.instances.len();
         let added = (first..first + self.placed.len()).map(InstanceIdx::new).collect();
         let cluster = cluster(self.base, &self.settings, &self.placed);
@@ -127,7 +127,7 @@ impl<'a> Filling<'a> {
     }
 
     /// Looks for a place for one more instance, under all conditions.
-    pub fn attempt(&mut self, size: Size) -> PlaceSearch {
+    pub(super) fn attempt(&mut self, size: Size) -> PlaceSearch {
         let instance = size.instance(&self.settings, 0);
         let scope = self.scope.clone();
         self.find(&mut offers(&instance), scope.as_deref())
@@ -137,7 +137,7 @@ impl<'a> Filling<'a> {
     /// why places were refused at the last attempt. If `checked`, each has to leave
     /// the cluster redundant; if not, they may end as soon as it is certain that the cluster is
     /// not redundant any more.
-    pub fn steps(&mut self, size: Size, mut limit: Option<i64>, checked: bool) -> FailCounts {
+    pub(super) fn steps(&mut self, size: Size, mut limit: Option<i64>, checked: bool) -> FailCounts {
         let instance = size.instance(&self.settings, 0);
         let mut offers = offers(&instance);
         let mut shelf = Shelf::new(&instance, false);
@@ -230,7 +230,7 @@ impl<'a> Filling<'a> {
     }
 
     /// Takes instances off again, until `count` are left.
-    pub fn back_to(&mut self, count: usize) {
+    pub(super) fn back_to(&mut self, count: usize) {
         while self.placed.len() > count {
             let Some(Placed { size, place, before, pool }) = self.placed.pop() else { return };
             let instance = size.instance(&self.settings, 0);
@@ -254,12 +254,12 @@ impl<'a> Filling<'a> {
 
     /// Whether an instance of some smaller size could be placed, if a size shrinks for one reason only,
     /// whatever that does to redundancy. False is certain.
-    pub fn could_fit(&self, size: Size, kind: FailKind) -> bool {
+    pub(super) fn could_fit(&self, size: Size, kind: FailKind) -> bool {
         reach::could_fit(&self.floor, &self.settings, size, kind)
     }
 
     /// Whether every node could be emptied now.
-    pub fn is_redundant(&mut self) -> bool {
+    pub(super) fn is_redundant(&mut self) -> bool {
         let Some(scope) = &self.scope else { return true };
         if let Some(known) = self.redundant {
             return known;

@@ -124,7 +124,7 @@ pub(super) struct Pooled<'p, 'f, 'c> {
 }
 
 impl<'p, 'f, 'c> Pooled<'p, 'f, 'c> {
-    pub fn new(
+    pub(super) fn new(
         pool: &'p mut NodePool,
         shelves: &'p mut Shelves,
         floor: &'f Floor<'c>,
@@ -136,7 +136,7 @@ impl<'p, 'f, 'c> Pooled<'p, 'f, 'c> {
 
     /// Whether every node could be emptied with the instance in a place; nothing if
     /// that has to be simulated. `present` are so many of a node's instances then.
-    pub fn verdict(
+    pub(super) fn verdict(
         &mut self,
         place: &Place,
         present: &impl Fn(NodeIdx, usize) -> Vec<Instance>,

@@ -95,7 +95,7 @@ pub(super) struct Thresholds {
 
 impl Thresholds {
     /// The thresholds of a cluster. Filling only lowers what nodes have.
-    pub fn of(cluster: &Cluster) -> Thresholds {
+    pub(super) fn of(cluster: &Cluster) -> Thresholds {
         let mut all = Thresholds { memory: 0, disk: 0, vcpus: 0, spindles: 0 };
         for range in cluster.groups.iter().flat_map(|g| &g.policy.ranges) {
             for spec in [&range.min, &range.max] {
@@ -124,7 +124,7 @@ impl Thresholds {
     }
 
     /// How many times a size can shrink and still be beyond all limits.
-    pub fn idle_steps(&self, size: Size, kind: FailKind) -> i64 {
+    pub(super) fn idle_steps(&self, size: Size, kind: FailKind) -> i64 {
         let (amount, unit, threshold) = match kind {
             FailKind::Mem => (size.memory.0, MEMORY_UNIT.0, self.memory),
             FailKind::Disk => (size.disk.0, DISK_UNIT.0, self.disk),
@@ -138,7 +138,7 @@ impl Thresholds {
     }
 
     /// A size after it has shrunk several times, no more than [`idle_steps`](Self::idle_steps).
-    pub fn shrunk_by(&self, size: Size, kind: FailKind, steps: i64) -> Size {
+    pub(super) fn shrunk_by(&self, size: Size, kind: FailKind, steps: i64) -> Size {
         match kind {
             FailKind::Mem => Size { memory: size.memory - Mib(steps * MEMORY_UNIT.0), ..size },
             FailKind::Disk => Size { disk: size.disk - Mib(steps * DISK_UNIT.0), ..size },

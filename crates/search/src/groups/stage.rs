@@ -14,7 +14,7 @@ pub(super) struct Sites {
 
 impl Sites {
     /// All nodes of a cluster.
-    pub fn of(cluster: &Cluster) -> Sites {
+    pub(super) fn of(cluster: &Cluster) -> Sites {
         let nodes = cluster.all_nodes();
         Sites { singles: Targets::Singles(nodes.clone()), pairs: Targets::Pairs(nodes.clone()), nodes }
     }
@@ -29,7 +29,7 @@ pub(super) struct PlaceStage<'c> {
 impl<'c> PlaceStage<'c> {
     /// The stage of a cluster as it is. What is moved afterwards is moved in a copy, which the
     /// stage follows.
-    pub fn new(cluster: &'c Cluster, sites: &'c Sites) -> PlaceStage<'c> {
+    pub(super) fn new(cluster: &'c Cluster, sites: &'c Sites) -> PlaceStage<'c> {
         let floor = |targets, two: bool| {
             let mut like = cluster.instances.iter().filter(|i| i.template.has_secondary() == two);
             let plain = like.find(|i| is_plain(i))?;
@@ -40,7 +40,12 @@ impl<'c> PlaceStage<'c> {
 
     /// The floor on which the best of some targets is looked for; nothing if it has to be made
     /// for this search.
-    pub fn floor(&mut self, cluster: &Cluster, instance: &Instance, targets: &Targets) -> Option<&Floor<'c>> {
+    pub(super) fn floor(
+        &mut self,
+        cluster: &Cluster,
+        instance: &Instance,
+        targets: &Targets,
+    ) -> Option<&Floor<'c>> {
         let floor = match targets {
             Targets::Singles(_) => self.singles.as_mut(),
             Targets::Pairs(_) => self.pairs.as_mut(),
@@ -53,7 +58,12 @@ impl<'c> PlaceStage<'c> {
     }
 
     /// Takes over the numbers of nodes on which an instance is, or was.
-    pub fn follow(&mut self, now: &Cluster, instance: &Instance, nodes: impl Iterator<Item = NodeIdx>) {
+    pub(super) fn follow(
+        &mut self,
+        now: &Cluster,
+        instance: &Instance,
+        nodes: impl Iterator<Item = NodeIdx>,
+    ) {
         for node in nodes {
             for floor in self.floors() {
                 floor.replace(instance, node, now.node(node).state.ledger);
@@ -62,7 +72,7 @@ impl<'c> PlaceStage<'c> {
     }
 
     /// Takes over that an instance has gone from one place to another.
-    pub fn moved(&mut self, now: &Cluster, instance: &Instance, from: Placement, to: Placement) {
+    pub(super) fn moved(&mut self, now: &Cluster, instance: &Instance, from: Placement, to: Placement) {
         let (left, there) = (&now.node(from.primary).spec, &now.node(to.primary).spec);
         for floor in self.floors() {
             floor.board.commit(&[], instance, Some(left), there);

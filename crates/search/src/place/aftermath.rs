@@ -23,7 +23,7 @@ pub(crate) struct Reserves<'c> {
 
 impl<'c> Aftermath<'c> {
     /// What must hold with `newcomer` on some of `nodes` (ascending); nothing if nothing must.
-    pub fn of(
+    pub(crate) fn of(
         cluster: &'c Cluster,
         nodes: &[NodeIdx],
         newcomer: Newcomer<'c>,
@@ -36,14 +36,14 @@ impl<'c> Aftermath<'c> {
     }
 
     /// Whether it holds with the instance at a place.
-    pub fn holds(&mut self, place: &Place) -> bool {
+    pub(crate) fn holds(&mut self, place: &Place) -> bool {
         self.reserves.hold(place.placement.primary)
             && self.guard.as_mut().is_none_or(|guard| guard.holds_with(self.judged_as, place))
     }
 }
 
 impl<'c> Reserves<'c> {
-    pub fn of(cluster: &'c Cluster, instance: &'c Instance, conditions: &Conditions) -> Reserves<'c> {
+    pub(crate) fn of(cluster: &'c Cluster, instance: &'c Instance, conditions: &Conditions) -> Reserves<'c> {
         Reserves { cluster, instance, soft: conditions.ignore_soft_errors, known: Vec::new() }
     }
 
@@ -54,7 +54,7 @@ impl<'c> Reserves<'c> {
 
     /// Whether the group of a node has a place for all of its instances on shared storage when several nodes are lost at
     /// once, or no less for them, with the instance on that node.
-    pub fn hold(&mut self, primary: NodeIdx) -> bool {
+    pub(crate) fn hold(&mut self, primary: NodeIdx) -> bool {
         if !self.count(&[primary]) {
             return true;
         }

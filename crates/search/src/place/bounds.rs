@@ -48,7 +48,7 @@ impl NumberRange {
 impl Bounds {
     /// The parts for these places, of which some are impossible as a primary or as a
     /// secondary; `surplus` is the spread's, by primary.
-    pub fn of(
+    pub(crate) fn of(
         weights: &Weights,
         statistics: &PairUpdate,
         places: &[(Option<&NodeChange>, Option<&NodeChange>)],
@@ -133,12 +133,12 @@ impl Bounds {
     }
 
     /// The part of a place as the primary, with what every pair has.
-    pub fn primary(&self, at: usize) -> f64 {
+    pub(crate) fn primary(&self, at: usize) -> f64 {
         self.known(self.fixed + self.primaries[at])
     }
 
     /// The part of a place as the secondary.
-    pub fn secondary(&self, at: usize) -> f64 {
+    pub(crate) fn secondary(&self, at: usize) -> f64 {
         self.known(self.secondaries[at])
     }
 

@@ -10,7 +10,7 @@ use htools_model::{
 };
 
 /// Looks for the best place. Redundancy is not looked at, but for the reserves of groups.
-pub fn find(
+pub(crate) fn find(
     cluster: &Cluster,
     instance: &Instance,
     targets: &Targets,

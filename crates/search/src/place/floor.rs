@@ -31,7 +31,7 @@ pub(crate) struct Floor<'c> {
 impl<'c> Floor<'c> {
     /// The floor of `nodes` (ascending), whose score counts, for an instance. Which nodes are tried stays as
     /// it is.
-    pub fn new(
+    pub(crate) fn new(
         cluster: &'c Cluster,
         nodes: &[NodeIdx],
         targets: &'c Targets,
@@ -44,7 +44,7 @@ impl<'c> Floor<'c> {
     }
 
     /// The same, if nodes of some groups may be tried later, and those of others not.
-    pub fn of_groups(
+    pub(crate) fn of_groups(
         cluster: &'c Cluster,
         nodes: &[NodeIdx],
         targets: &'c Targets,
@@ -91,12 +91,12 @@ impl<'c> Floor<'c> {
     }
 
     /// The memory that other nodes keep for the failure of `primary`, by node.
-    pub fn backing(&self, primary: NodeIdx) -> &[(NodeIdx, Mib)] {
+    pub(crate) fn backing(&self, primary: NodeIdx) -> &[(NodeIdx, Mib)] {
         &self.backing[primary.get()]
     }
 
     /// Puts an instance into its place.
-    pub fn place(&mut self, instance: &Instance, place: &Place) {
+    pub(crate) fn place(&mut self, instance: &Instance, place: &Place) {
         let Placement { primary, secondary } = place.placement;
         self.set(instance, primary, place.primary, Some(primary));
         if let (Some(node), Some(ledger)) = (secondary, place.secondary) {
@@ -106,7 +106,7 @@ impl<'c> Floor<'c> {
     }
 
     /// Takes the instance placed last off again; its nodes were `before`.
-    pub fn take_back(&mut self, instance: &Instance, at: Placement, before: (Ledger, Option<Ledger>)) {
+    pub(crate) fn take_back(&mut self, instance: &Instance, at: Placement, before: (Ledger, Option<Ledger>)) {
         self.set(instance, at.primary, before.0, None);
         if let (Some(node), Some(ledger)) = (at.secondary, before.1) {
             self.set(instance, node, ledger, None);
@@ -115,7 +115,7 @@ impl<'c> Floor<'c> {
     }
 
     /// Sets the memory that a node keeps for the failure of `primary`.
-    pub fn set_backing(&mut self, primary: NodeIdx, node: NodeIdx, amount: Mib) {
+    pub(crate) fn set_backing(&mut self, primary: NodeIdx, node: NodeIdx, amount: Mib) {
         self.backing[primary.get()].retain(|b| b.0 != node);
         if amount != Mib::ZERO {
             self.backing[primary.get()].push((node, amount));
@@ -136,7 +136,7 @@ impl<'c> Floor<'c> {
     }
 
     /// Gives a node other numbers; tags of `instance` that count must not come or go.
-    pub fn replace(&mut self, instance: &Instance, node: NodeIdx, ledger: Ledger) {
+    pub(crate) fn replace(&mut self, instance: &Instance, node: NodeIdx, ledger: Ledger) {
         self.set(instance, node, ledger, None);
     }
 
@@ -165,7 +165,7 @@ impl<'c> Floor<'c> {
     }
 
     /// Kinds with members among which a place is looked for.
-    pub fn usable_kinds(&self) -> impl Iterator<Item = KindIdx> + '_ {
+    pub(crate) fn usable_kinds(&self) -> impl Iterator<Item = KindIdx> + '_ {
         let usable = |kind: &KindIdx| self.usable[self.kinds.get(*kind).sample.get()];
         self.kinds.present().iter().copied().filter(usable)
     }

@@ -40,7 +40,7 @@ pub(crate) struct Fixed {
 
 impl Fixed {
     /// Of one node. Nodes of groups of different classes are not alike. If `alone`, it is like no other.
-    pub fn of(spec: &NodeSpec, class: usize, usable: bool, alone: bool) -> Fixed {
+    pub(crate) fn of(spec: &NodeSpec, class: usize, usable: bool, alone: bool) -> Fixed {
         Fixed {
             numbers: [
                 spec.mem_total.to_bits(),
@@ -140,7 +140,7 @@ pub(crate) struct Kinds {
 impl Kinds {
     /// The kinds of `nodes` (ascending), of which those in `usable` are places that
     /// are tried. If `alone`, every node is a kind of its own.
-    pub fn of(
+    pub(crate) fn of(
         cluster: &Cluster,
         nodes: &[NodeIdx],
         usable: &[bool],
@@ -219,7 +219,7 @@ impl Kinds {
     }
 
     /// Follows a node whose numbers are now those of `ledger`.
-    pub fn update(&mut self, cluster: &Cluster, node: NodeIdx, ledger: &Ledger) {
+    pub(crate) fn update(&mut self, cluster: &Cluster, node: NodeIdx, ledger: &Ledger) {
         if self.fixed[node.get()].is_none() {
             return;
         }
@@ -235,21 +235,21 @@ impl Kinds {
     }
 
     /// The kind of a node of the set.
-    pub fn of_node(&self, node: NodeIdx) -> KindIdx {
+    pub(crate) fn of_node(&self, node: NodeIdx) -> KindIdx {
         self.of[node.get()]
     }
 
     /// The serial of the kind that came last.
-    pub fn newest(&self) -> u64 {
+    pub(crate) fn newest(&self) -> u64 {
         self.serials
     }
 
-    pub fn get(&self, kind: KindIdx) -> &NodeKind {
+    pub(crate) fn get(&self, kind: KindIdx) -> &NodeKind {
         &self.kinds[kind]
     }
 
     /// The kinds that have members, in no order.
-    pub fn present(&self) -> &[KindIdx] {
+    pub(crate) fn present(&self) -> &[KindIdx] {
         &self.present
     }
 }

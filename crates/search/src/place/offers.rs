@@ -37,7 +37,7 @@ type OfferVerdict = Result<Arrived, FailKind>;
 type VerdictMemory = Vec<Option<(u64, Result<Arc<Arrived>, FailKind>)>>;
 
 impl<'a> Offers<'a> {
-    pub fn new(instance: &'a Instance, conditions: &Conditions) -> Offers<'a> {
+    pub(crate) fn new(instance: &'a Instance, conditions: &Conditions) -> Offers<'a> {
         Offers {
             instance,
             strictness: conditions.strictness(),
@@ -48,13 +48,13 @@ impl<'a> Offers<'a> {
     }
 
     /// Verdicts under all rules.
-    pub fn strict(instance: &'a Instance) -> Offers<'a> {
+    pub(crate) fn strict(instance: &'a Instance) -> Offers<'a> {
         Offers::new(instance, &Conditions::default())
     }
 
     /// Verdicts on an instance that has to go somewhere: only what is impossible is
     /// refused.
-    pub fn forced(instance: &'a Instance) -> Offers<'a> {
+    pub(crate) fn forced(instance: &'a Instance) -> Offers<'a> {
         let conditions = Conditions { ignore_soft_errors: true, redundancy: None };
         Offers { anywhere: true, ..Offers::new(instance, &conditions) }
     }
@@ -79,7 +79,7 @@ impl<'a> Offers<'a> {
 
     /// A node of a kind with the instance as a primary that has no location in common
     /// with its secondary.
-    pub fn primary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> Result<&Arc<Arrived>, FailKind> {
+    pub(crate) fn primary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> Result<&Arc<Arrived>, FailKind> {
         let (instance, strictness, anywhere) = (self.instance, self.strictness, self.anywhere);
         Offers::remembered(&mut self.primaries, floor, kind, || {
             let sample = floor.kinds.get(kind);
@@ -99,14 +99,14 @@ impl<'a> Offers<'a> {
 
     /// A node of a kind with the instance as a secondary, of whose primary it backs
     /// nothing yet.
-    pub fn secondary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> Result<&Arc<Arrived>, FailKind> {
+    pub(crate) fn secondary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> Result<&Arc<Arrived>, FailKind> {
         let instance = self.instance;
         Offers::remembered(&mut self.secondaries, floor, kind, || second(floor, instance, kind, Mib::ZERO))
     }
 
     /// A node with the instance as a secondary; `peer` is what it backs of the
     /// primary's already.
-    pub fn backing_secondary(&self, floor: &Floor<'_>, node: NodeIdx, peer: Mib) -> OfferVerdict {
+    pub(crate) fn backing_secondary(&self, floor: &Floor<'_>, node: NodeIdx, peer: Mib) -> OfferVerdict {
         second(floor, self.instance, floor.kinds.of_node(node), peer)
     }
 }

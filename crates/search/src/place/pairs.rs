@@ -53,7 +53,7 @@ impl ScoredPair {
 }
 
 impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
-    pub fn new(floor: &'f Floor<'c>, offers: &'o mut Offers<'i>) -> Pairs<'f, 'c, 'o, 'i> {
+    pub(super) fn new(floor: &'f Floor<'c>, offers: &'o mut Offers<'i>) -> Pairs<'f, 'c, 'o, 'i> {
         let statistics = PairUpdate::of(&floor.board);
         let kinds: Vec<KindIdx> = floor.usable_kinds().collect();
         let places: Vec<_> = kinds

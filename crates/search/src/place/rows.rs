@@ -36,16 +36,16 @@ impl Few {
     }
 
     /// The kinds: the number of one in [`Few::mix`] is its position here.
-    pub fn kinds(&self) -> &[KindIdx] {
+    pub(crate) fn kinds(&self) -> &[KindIdx] {
         &self.kinds
     }
 
-    pub fn mix(&self) -> &Mix {
+    pub(crate) fn mix(&self) -> &Mix {
         &self.mix
     }
 
     /// The number of a kind in [`Few::mix`].
-    pub fn value(&self, kind: KindIdx) -> Option<usize> {
+    pub(crate) fn value(&self, kind: KindIdx) -> Option<usize> {
         self.kinds.iter().position(|k| *k == kind)
     }
 
@@ -68,7 +68,7 @@ impl Few {
 
 impl Rows {
     /// The rows of `nodes` (ascending).
-    pub fn of(cluster: &Cluster, nodes: &[NodeIdx], kinds: &Kinds) -> Rows {
+    pub(crate) fn of(cluster: &Cluster, nodes: &[NodeIdx], kinds: &Kinds) -> Rows {
         let online: Vec<NodeIdx> = nodes.iter().copied().filter(|n| !cluster.node(*n).spec.offline).collect();
         let mut runs: Vec<(KindIdx, usize)> = Vec::new();
         for node in &online {
@@ -81,22 +81,22 @@ impl Rows {
         Rows { nodes: online, few: Few::of(&runs), runs }
     }
 
-    pub fn node(&self, row: usize) -> NodeIdx {
+    pub(crate) fn node(&self, row: usize) -> NodeIdx {
         self.nodes[row]
     }
 
     /// The runs, in order: kind and number of rows.
-    pub fn runs(&self) -> &[(KindIdx, usize)] {
+    pub(crate) fn runs(&self) -> &[(KindIdx, usize)] {
         &self.runs
     }
 
     /// The rows, if they are of a few kinds only.
-    pub fn few(&self) -> Option<&Few> {
+    pub(crate) fn few(&self) -> Option<&Few> {
         self.few.as_ref()
     }
 
     /// Gives a row another kind.
-    pub fn set(&mut self, row: usize, kind: KindIdx) {
+    pub(crate) fn set(&mut self, row: usize, kind: KindIdx) {
         let Some((at, before)) = self.find(row) else { return };
         let (old, count) = self.runs[at];
         if old == kind {

@@ -68,7 +68,7 @@ pub(crate) struct View<'v> {
 impl Shelf {
     /// For an instance without tags, which counts under the same conditions as others of
     /// its shape.
-    pub fn new(instance: &Instance, forced: bool) -> Shelf {
+    pub(crate) fn new(instance: &Instance, forced: bool) -> Shelf {
         Shelf {
             instance: instance.clone(),
             forced,
@@ -115,7 +115,7 @@ impl Shelf {
     }
 
     /// Whether a node takes the instance, of those that are `open`.
-    pub fn has_room(&mut self, floor: &Floor<'_>, open: impl Fn(KindIdx) -> bool) -> bool {
+    pub(crate) fn has_room(&mut self, floor: &Floor<'_>, open: impl Fn(KindIdx) -> bool) -> bool {
         self.follow(floor);
         self.fresh.iter().chain(&self.sorted).any(|entry| is_there(floor, entry) && open(entry.kind))
     }
@@ -123,7 +123,7 @@ impl Shelf {
     /// The kinds of which one is the best in a state near that of the floor, among those of
     /// which some node is `open`; with bounds on their scores. None of them is worse than `limit`.
     /// Nothing if scores are not numbers.
-    pub fn near(
+    pub(crate) fn near(
         &mut self,
         floor: &Floor<'_>,
         view: &View<'_>,

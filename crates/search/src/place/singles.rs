@@ -75,7 +75,7 @@ pub(super) struct Ranking<'f, 'c> {
 const WORTH_ALL_ROWS: usize = 4;
 
 impl<'f, 'c> Ranking<'f, 'c> {
-    pub fn new(floor: &'f Floor<'c>, offers: &mut Offers<'_>) -> Ranking<'f, 'c> {
+    pub(super) fn new(floor: &'f Floor<'c>, offers: &mut Offers<'_>) -> Ranking<'f, 'c> {
         Ranking::among(floor, offers, floor.usable_kinds())
     }
 
@@ -135,7 +135,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
     }
 
     /// The next node, with its score.
-    pub fn next(&mut self) -> Option<(f64, Place)> {
+    pub(super) fn next(&mut self) -> Option<(f64, Place)> {
         while let Some(&at) = self.closed.last() {
             let bound = self.candidates[at].least;
             if self.best().is_some_and(|best| best.score < bound) {

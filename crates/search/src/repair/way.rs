@@ -41,7 +41,7 @@ pub struct NoWay {
 ///
 /// # Errors
 /// If there is no room for it anywhere.
-pub fn find(
+pub(super) fn find(
     draft: &mut Draft,
     storage: &StorageMap,
     instance: InstanceIdx,

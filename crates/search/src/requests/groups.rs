@@ -28,7 +28,7 @@ pub(super) struct Wanted<'a> {
 
 impl Wanted<'_> {
     /// Whether a node may be used.
-    pub fn admits(&self, spec: &NodeSpec) -> bool {
+    pub(super) fn admits(&self, spec: &NodeSpec) -> bool {
         !spec.offline
             && !self.avoided.contains(&spec.idx)
             && self.restrict_to.is_none_or(|names| names.contains(&spec.name))

@@ -8,7 +8,7 @@ use super::{NoPlan, Part, RollingOptions};
 
 /// Of what nodes are to be freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clearing {
+pub(crate) enum Clearing {
     /// Of primaries without a secondary.
     Primaries,
     /// Of copies of other nodes' instances.
@@ -16,7 +16,7 @@ pub enum Clearing {
 }
 
 /// What all steps need.
-pub struct ClearGround<'a> {
+pub(crate) struct ClearGround<'a> {
     cluster: &'a Cluster,
     options: RollingOptions,
     /// The online nodes of each group, in order.
@@ -27,7 +27,7 @@ pub struct ClearGround<'a> {
 type ClearedNodes<'f> = dyn FnMut(&[NodeIdx], &mut Layout<'_>) -> Result<(), NoPlan> + 'f;
 
 impl<'a> ClearGround<'a> {
-    pub fn of(cluster: &'a Cluster, options: RollingOptions) -> ClearGround<'a> {
+    pub(crate) fn of(cluster: &'a Cluster, options: RollingOptions) -> ClearGround<'a> {
         let online = |group: GroupIdx| {
             cluster.nodes_of(group).iter().copied().filter(|n| !cluster.node(*n).spec.offline).collect()
         };
@@ -41,7 +41,7 @@ impl<'a> ClearGround<'a> {
     ///
     /// # Errors
     /// If a node cannot be cleared even with the others in use.
-    pub fn partition(
+    pub(crate) fn partition(
         &self,
         layout: &mut Layout<'_>,
         nodes: &[NodeIdx],
@@ -78,7 +78,7 @@ impl<'a> ClearGround<'a> {
     ///
     /// # Errors
     /// If instances cannot run on their secondaries, or copies go nowhere.
-    pub fn evacuate(
+    pub(crate) fn evacuate(
         &self,
         layout: &mut Layout<'_>,
         nodes: &[NodeIdx],

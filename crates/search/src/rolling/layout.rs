@@ -10,49 +10,49 @@ use htools_model::{
 
 /// The cluster with some instances moved.
 #[derive(Debug)]
-pub struct Layout<'a> {
+pub(crate) struct Layout<'a> {
     start: &'a Cluster,
     draft: Draft,
     beginning: Mark,
 }
 
 impl<'a> Layout<'a> {
-    pub fn of(start: &'a Cluster) -> Layout<'a> {
+    pub(crate) fn of(start: &'a Cluster) -> Layout<'a> {
         let mut draft = Draft::of(start);
         let beginning = draft.mark();
         Layout { start, draft, beginning }
     }
 
-    pub fn mark(&mut self) -> Mark {
+    pub(crate) fn mark(&mut self) -> Mark {
         self.draft.mark()
     }
 
     /// Takes back everything that happened after a point.
-    pub fn back_to(&mut self, mark: Mark) {
+    pub(crate) fn back_to(&mut self, mark: Mark) {
         self.draft.back_to(mark);
     }
 
     /// Primaries of a node, newest first.
-    pub fn primaries(&self, node: NodeIdx) -> Vec<InstanceIdx> {
+    pub(crate) fn primaries(&self, node: NodeIdx) -> Vec<InstanceIdx> {
         self.draft.node(node).state.primaries.iter().rev().copied().collect()
     }
 
     /// Secondaries of a node, newest first, whose primary is another one: a source may say
     /// otherwise of instances that have no use for a secondary.
-    pub fn secondaries(&self, node: NodeIdx) -> Vec<InstanceIdx> {
+    pub(crate) fn secondaries(&self, node: NodeIdx) -> Vec<InstanceIdx> {
         let twice = |i: &Instance| i.primary == node && i.secondary == Some(node);
         let elsewhere = |i: &InstanceIdx| !twice(self.start.instance(*i));
         self.draft.node(node).state.secondaries.iter().rev().copied().filter(elsewhere).collect()
     }
 
     /// Where an instance is now.
-    pub fn place(&self, instance: InstanceIdx) -> Placement {
+    pub(crate) fn place(&self, instance: InstanceIdx) -> Placement {
         place(self.draft.instance(instance))
     }
 
     /// The instances that are not where they were, but for those of which only the
     /// roles of the nodes changed.
-    pub fn moved(&self) -> Vec<MovedMeanwhile> {
+    pub(crate) fn moved(&self) -> Vec<MovedMeanwhile> {
         let changed: BTreeSet<InstanceIdx> = self.draft.moved_since(self.beginning).collect();
         let moved = |instance: InstanceIdx| {
             let from = place(self.start.instance(instance));
@@ -63,7 +63,12 @@ impl<'a> Layout<'a> {
 
     /// What a node would be with one more primary, and what it could still take
     /// then; nothing if a rule forbids it.
-    pub fn offer(&self, instance: InstanceIdx, target: NodeIdx, how: Strictness) -> Option<(Ledger, Mib)> {
+    pub(crate) fn offer(
+        &self,
+        instance: InstanceIdx,
+        target: NodeIdx,
+        how: Strictness,
+    ) -> Option<(Ledger, Mib)> {
         let (moved, node) = (self.draft.instance(instance), self.draft.node(target));
         let clash = moved.exclusion_tags.iter().any(|tag| node.state.tag_count.get(*tag) > 0);
         let tags = TagArrival { clash, ..TagArrival::default() };
@@ -72,14 +77,14 @@ impl<'a> Layout<'a> {
     }
 
     /// Makes a node the primary of an instance that has no use for a secondary.
-    pub fn move_primary(&mut self, instance: InstanceIdx, target: NodeIdx, new: Ledger) {
+    pub(crate) fn move_primary(&mut self, instance: InstanceIdx, target: NodeIdx, new: Ledger) {
         let from = self.place(instance);
         let left = self.without_primary(instance);
         self.enter(instance, Placement { primary: target, ..from }, [(from.primary, left), (target, new)]);
     }
 
     /// Moves the copy of an instance's disks to a node if it takes it.
-    pub fn move_secondary(&mut self, instance: InstanceIdx, target: NodeIdx) -> bool {
+    pub(crate) fn move_secondary(&mut self, instance: InstanceIdx, target: NodeIdx) -> bool {
         let from = self.place(instance);
         let Some(old) = from.secondary else { return false };
         let node = self.draft.node(target);
@@ -90,7 +95,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Lets an instance's nodes change their roles if they can.
-    pub fn fail_over(&mut self, instance: InstanceIdx) -> bool {
+    pub(crate) fn fail_over(&mut self, instance: InstanceIdx) -> bool {
         let from = self.place(instance);
         let Some(secondary) = from.secondary else { return false };
         let (moved, tags) = (self.draft.instance(instance), TagArrival::default());

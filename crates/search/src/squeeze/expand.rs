@@ -63,7 +63,7 @@ fn expand(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, O
 
 impl Expanded {
     /// The plan that leads there, and the cluster after it.
-    pub fn plan(self, scope: &GroupScope<'_>) -> (GroupPlan, Draft) {
+    pub(super) fn plan(self, scope: &GroupScope<'_>) -> (GroupPlan, Draft) {
         let Expanded { nodes, balanced: BalancedState { cluster, steps, score }, enough, .. } = self;
         let plan = GroupPlan {
             group: scope.group,

@@ -51,12 +51,12 @@ struct Locations {
 }
 
 impl<'c> Standing<'c> {
-    pub fn of(before: &'c Cluster, nodes: &[NodeIdx]) -> Standing<'c> {
+    pub(super) fn of(before: &'c Cluster, nodes: &[NodeIdx]) -> Standing<'c> {
         Standing { before, conflicts: conflicts(before, nodes), locations: locations(before, nodes) }
     }
 
     /// What is worse in another state of the same group.
-    pub fn harm(&self, after: &Cluster, nodes: &[NodeIdx]) -> Option<Harm> {
+    pub(super) fn harm(&self, after: &Cluster, nodes: &[NodeIdx]) -> Option<Harm> {
         let Locations { shared, missed } = locations(after, nodes);
         self.breach(after, nodes)
             .or_else(|| (shared > self.locations.shared).then_some(Harm::SharedLocation))
@@ -64,7 +64,7 @@ impl<'c> Standing<'c> {
     }
 
     /// The same, of what balancing never does of its own will.
-    pub fn breach(&self, after: &Cluster, nodes: &[NodeIdx]) -> Option<Harm> {
+    pub(super) fn breach(&self, after: &Cluster, nodes: &[NodeIdx]) -> Option<Harm> {
         self.crowded(after, nodes).or_else(|| nodes.iter().find_map(|node| self.beyond(after, *node)))
     }
 
@@ -143,7 +143,7 @@ fn locations(cluster: &Cluster, nodes: &[NodeIdx]) -> Locations {
 
 impl GroupScope<'_> {
     /// What freeing nodes has worsened.
-    pub fn harm(&self, after: &Cluster) -> Option<Hindrance> {
+    pub(super) fn harm(&self, after: &Cluster) -> Option<Hindrance> {
         let harm = || self.standing.harm(after, &self.nodes).map(Hindrance::Worse);
         (!self.options.ignore_soft_errors).then(harm).flatten()
     }
@@ -151,7 +151,7 @@ impl GroupScope<'_> {
     /// Balances a group (`balance`) without breaking more exclusion tags or policies: an
     /// instance on an offline node that finds a place at that price only stays where it is. In the
     /// result these are immobile; see [`release`].
-    pub fn balanced_within_rules(
+    pub(super) fn balanced_within_rules(
         &self,
         start: &Cluster,
         balance: impl Fn(Draft) -> BalancedState,
@@ -193,7 +193,7 @@ impl GroupScope<'_> {
 
     /// Instances on nodes that are offline anyway, which find a place at the price of tags or
     /// policies only: freeing nodes is not to blame for that, so that they stay where they are.
-    pub fn held(&self, state: &Cluster) -> Vec<InstanceIdx> {
+    pub(super) fn held(&self, state: &Cluster) -> Vec<InstanceIdx> {
         let nodes = state.nodes_of(self.group).iter().copied();
         let offline: Vec<NodeIdx> = nodes.filter(|node| state.node(*node).spec.offline).collect();
         let stranded = || state.residents(&offline).iter().any(|i| state.instance(*i).is_movable());

@@ -10,7 +10,7 @@ impl GroupScope<'_> {
     ///
     /// A change of nodes takes the same weight from one node as it brings to another, and never
     /// brings any to an offline node.
-    pub fn lacks_spindles(&self, freed: &[NodeIdx]) -> bool {
+    pub(super) fn lacks_spindles(&self, freed: &[NodeIdx]) -> bool {
         let cluster = self.cluster;
         let specs = || self.nodes.iter().map(|n| &cluster.node(*n).spec);
         // nodes with exclusive storage have no weight

@@ -48,7 +48,7 @@ pub(super) struct BalancedState {
 }
 
 impl<'c> GroupScope<'c> {
-    pub fn of(
+    pub(super) fn of(
         cluster: &'c Cluster,
         group: GroupIdx,
         options: &'c SqueezeOptions,
@@ -89,7 +89,7 @@ impl<'c> GroupScope<'c> {
     /// Whether using a reserve would put a node at risk wherever that is, in a state of the
     /// cluster: the node with most room then. Where nodes are at risk anyway, now and in that
     /// state, it is not asked for.
-    pub fn unusable(&self, reserve: &Reserve, state: &Cluster) -> Option<NodeIdx> {
+    pub(super) fn unusable(&self, reserve: &Reserve, state: &Cluster) -> Option<NodeIdx> {
         let sound = || {
             let online = |n| !state.node(n).spec.offline;
             global::any_at_risk(state, &self.nodes, Departures::BySize, online).is_none()
@@ -107,7 +107,7 @@ impl<'c> GroupScope<'c> {
     }
 
     /// Asked by a search that could go on: whether it has to end.
-    pub fn has_to_end(&self) -> bool {
+    pub(super) fn has_to_end(&self) -> bool {
         let reached = self.watch.deadline.reached();
         if let Some(why) = reached {
             let _ = self.stopped.set(why);
@@ -116,30 +116,30 @@ impl<'c> GroupScope<'c> {
     }
 
     /// What ended the search, if it did not come to its own end.
-    pub fn stopped(&self) -> Option<Stopped> {
+    pub(super) fn stopped(&self) -> Option<Stopped> {
         self.stopped.get().copied()
     }
 
     /// Whether the group lacks the minimal reserve.
-    pub fn needs_more(&self) -> bool {
+    pub(super) fn needs_more(&self) -> bool {
         self.missing.is_some()
             || self.exposed.is_some()
             || (self.online().next().is_none() && !self.standby.is_empty())
     }
 
     /// The nodes that are online now.
-    pub fn online(&self) -> impl Iterator<Item = NodeIdx> + '_ {
+    pub(super) fn online(&self) -> impl Iterator<Item = NodeIdx> + '_ {
         self.nodes.iter().copied().filter(|n| !self.cluster.node(*n).spec.offline)
     }
 
     /// The score of the group as it is.
-    pub fn initial_score(&self) -> f64 {
+    pub(super) fn initial_score(&self) -> f64 {
         Board::new(self.cluster, &self.nodes).score()
     }
 
     /// Balances the group in a state of the cluster, as far as there is time; nothing is left
     /// on offline nodes then that can move.
-    pub fn balanced(&self, cluster: Draft) -> BalancedState {
+    pub(super) fn balanced(&self, cluster: Draft) -> BalancedState {
         let (balanced, complete) = self.moved(cluster, balance_options(self.options), false);
         if complete {
             return balanced;
@@ -151,7 +151,7 @@ impl<'c> GroupScope<'c> {
     }
 
     /// Only moves instances away from offline nodes.
-    pub fn evacuated(&self, cluster: Draft) -> BalancedState {
+    pub(super) fn evacuated(&self, cluster: Draft) -> BalancedState {
         self.moved(cluster, BalanceOptions { evacuate: true, ..balance_options(self.options) }, true).0
     }
 
@@ -174,7 +174,7 @@ impl<'c> GroupScope<'c> {
 
     /// What is wrong with a balanced state in which `freed` are offline. A hasty answer
     /// leaves out what hardly ever differs from the rest.
-    pub fn objection(&self, after: &Cluster, freed: &[NodeIdx], hasty: bool) -> Option<Hindrance> {
+    pub(super) fn objection(&self, after: &Cluster, freed: &[NodeIdx], hasty: bool) -> Option<Hindrance> {
         let is_freed = after.mask(freed);
         let is_freed = |n: NodeIdx| is_freed[n.get()];
         if let Some(left) = after.instances.iter().find(|i| places(i).any(is_freed)) {
@@ -216,7 +216,7 @@ impl<'c> GroupScope<'c> {
 
     /// What rules a set out before it is tried: balancing can neither move what is
     /// fixed, nor make memory.
-    pub fn hopeless(&self, freed: &[NodeIdx]) -> Option<Hindrance> {
+    pub(super) fn hopeless(&self, freed: &[NodeIdx]) -> Option<Hindrance> {
         let is_freed = self.cluster.mask(freed);
         let online: Vec<NodeIdx> = self.online().filter(|n| !is_freed[n.get()]).collect();
         if online.is_empty() {
@@ -236,7 +236,7 @@ impl<'c> GroupScope<'c> {
     }
 
     /// By node: an instance there that balancing never moves.
-    pub fn fixed(&self) -> Vec<Option<InstanceIdx>> {
+    pub(super) fn fixed(&self) -> Vec<Option<InstanceIdx>> {
         let mut fixed = vec![None; self.cluster.nodes.len()];
         for instance in &self.cluster.instances {
             let stays = !instance.is_movable() || !instance.auto_balance;

@@ -77,7 +77,7 @@ impl Panel {
 
 impl SimulationResult<'_> {
     /// The picture.
-    pub fn svg(&self, colours: &Palette) -> String {
+    pub(crate) fn svg(&self, colours: &Palette) -> String {
         let (width, height) = (LEFT + WIDTH + RIGHT, TOP + PITCH * PANELS.len() as f64);
         let mut out = colours.begin((width, height), &self.title(), (LEFT, 24.0));
         for (at, (run, (colour, dashes))) in self.runs.iter().zip(LINES).enumerate() {

@@ -13,11 +13,11 @@ use crate::report::table::{Align, Table};
 use super::text::trimmed;
 
 /// The name of the schema.
-pub const SCHEMA: &str = "htools.simulation/1";
+pub(crate) const SCHEMA: &str = "htools.simulation/1";
 
 /// What came of the strategies.
 #[derive(Debug, Clone, Copy)]
-pub struct SimulationResult<'a> {
+pub(crate) struct SimulationResult<'a> {
     /// Who came and went.
     pub timeline: &'a Timeline,
     /// Whether hbal's moves were made.
@@ -55,7 +55,7 @@ impl SimulationResult<'_> {
     }
 
     /// The lines for people.
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.title(), String::new()];
         let titles =
             ["Refused", "GiB", "Uneven", "Worst", "Together", "Apart", "Moves/night", "Empty", "Peak"];
@@ -90,12 +90,12 @@ impl SimulationResult<'_> {
     }
 
     /// What the numbers come to, in sentences.
-    pub fn conclusion(&self) -> Vec<String> {
+    pub(crate) fn conclusion(&self) -> Vec<String> {
         conclusion::sentences(self.runs, self.requests(), self.timeline.fleet().nodes.len())
     }
 
     /// The document.
-    pub fn document(&self) -> SimulationDocument {
+    pub(crate) fn document(&self) -> SimulationDocument {
         SimulationDocument {
             schema: SCHEMA,
             generator: Generator::this(),
@@ -131,7 +131,7 @@ fn percent(share: f64) -> String {
 
 /// What came of the strategies.
 #[derive(Debug, Clone, Serialize)]
-pub struct SimulationDocument {
+pub(crate) struct SimulationDocument {
     schema: &'static str,
     generator: Generator,
     days: usize,

@@ -25,7 +25,7 @@ pub(super) struct TextRow<'a> {
 
 impl<'a> TextRow<'a> {
     /// Splits a line and checks that it has at least `fewest` columns.
-    pub fn new(
+    pub(super) fn new(
         line: &'a str,
         number: usize,
         source: &'a str,
@@ -45,37 +45,37 @@ impl<'a> TextRow<'a> {
     }
 
     /// Column 0, the name of the object. `'a` outlives the row.
-    pub fn name(&self) -> &'a str {
+    pub(super) fn name(&self) -> &'a str {
         self.columns[0]
     }
 
     /// A column, if the row is long enough.
-    pub fn get(&self, column: usize) -> Option<&'a str> {
+    pub(super) fn get(&self, column: usize) -> Option<&'a str> {
         self.columns[..self.count].get(column).copied()
     }
 
     /// A column, empty if the row ends before it.
-    pub fn text(&self, column: usize) -> &'a str {
+    pub(super) fn text(&self, column: usize) -> &'a str {
         self.get(column).unwrap_or_default()
     }
 
     /// A comma-separated list, empty if the row ends before it.
-    pub fn list(&self, column: usize) -> Vec<String> {
+    pub(super) fn list(&self, column: usize) -> Vec<String> {
         split(self.text(column), ',').map(str::to_owned).collect()
     }
 
     /// A whole number, or `default` if the row ends before it.
-    pub fn int(&self, column: usize, field: &str, default: i64) -> Result<i64> {
+    pub(super) fn int(&self, column: usize, field: &str, default: i64) -> Result<i64> {
         self.get(column).map_or(Ok(default), |t| parse_int(t).map_err(|e| self.field_error(field, e)))
     }
 
     /// A real number, or `default` if the row ends before it.
-    pub fn float(&self, column: usize, field: &str, default: f64) -> Result<f64> {
+    pub(super) fn float(&self, column: usize, field: &str, default: f64) -> Result<f64> {
         self.get(column).map_or(Ok(default), |t| parse_float(t).map_err(|e| self.field_error(field, e)))
     }
 
     /// `Y` or `N`, or `N` if the row ends before it.
-    pub fn yes_no(&self, column: usize, field: &str) -> Result<bool> {
+    pub(super) fn yes_no(&self, column: usize, field: &str) -> Result<bool> {
         match self.get(column) {
             Some("Y") => Ok(true),
             Some("N") | None => Ok(false),
@@ -87,19 +87,19 @@ impl<'a> TextRow<'a> {
     }
 
     /// An enumeration's value.
-    pub fn named<T: FromStr<Err = UnknownName>>(&self, field: &str, text: &str) -> Result<T> {
+    pub(super) fn named<T: FromStr<Err = UnknownName>>(&self, field: &str, text: &str) -> Result<T> {
         text.parse().map_err(|e: UnknownName| {
             let value = printable(&e.value, VALUE_SHOWN);
             self.field_error(field, format_args!("'{value}' is not one of {}", e.allowed.join(", ")))
         })
     }
 
-    pub fn field_error(&self, field: &str, problem: impl std::fmt::Display) -> LoadError {
+    pub(super) fn field_error(&self, field: &str, problem: impl std::fmt::Display) -> LoadError {
         self.error(&format!("{field}: {problem}"))
     }
 
     /// An error in this row.
-    pub fn error(&self, problem: &str) -> LoadError {
+    pub(super) fn error(&self, problem: &str) -> LoadError {
         let name = shown_name(self.name());
         let object = match (self.kind, name.as_str()) {
             ("policy", "") => "cluster policy".to_owned(),

@@ -6,11 +6,11 @@ use super::address::shown_user;
 
 /// A text that is never shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub(super) struct Secret(String);
 
 impl Secret {
     /// Keeps a text from being shown.
-    pub fn new(text: impl Into<String>) -> Secret {
+    pub(super) fn new(text: impl Into<String>) -> Secret {
         Secret(text.into())
     }
 
@@ -28,7 +28,7 @@ impl fmt::Debug for Secret {
 
 /// A user of RAPI, and the password.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Credentials {
+pub(super) struct Credentials {
     /// The user's name.
     pub user: String,
     pub password: Secret,

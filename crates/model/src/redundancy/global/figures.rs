@@ -24,12 +24,12 @@ pub(super) struct Free {
 impl Free {
     const NONE: Free = Free { mem: Mib::ZERO, disk: Mib::ZERO, spindles: 0 };
 
-    pub fn of(spec: &NodeSpec, ledger: &Ledger) -> Free {
+    pub(super) fn of(spec: &NodeSpec, ledger: &Ledger) -> Free {
         Free { mem: ledger.mem_unallocated(spec), disk: ledger.disk_free, spindles: ledger.spindles_free }
     }
 
     /// Whether sums of such amounts stay within 64 bits.
-    pub fn is_plausible(&self) -> bool {
+    pub(super) fn is_plausible(&self) -> bool {
         [self.mem, self.disk].iter().all(|amount| (-PLAUSIBLE..PLAUSIBLE).contains(amount))
     }
 }
@@ -52,7 +52,7 @@ pub(super) struct Bundle {
 
 impl Bundle {
     /// The memory alone.
-    pub fn load(&self) -> MemoryLoad {
+    pub(super) fn load(&self) -> MemoryLoad {
         MemoryLoad { count: self.count, mem: self.mem, most: self.mem_most, least: self.mem_least }
     }
 
@@ -131,7 +131,7 @@ impl Burden {
     }
 
     /// Adds one instance of the node `spec`, with the pools that it needs and its secondary node there.
-    pub fn add(
+    pub(super) fn add(
         &mut self,
         cluster: &Cluster,
         spec: &NodeSpec,
@@ -174,24 +174,24 @@ impl Burden {
     }
 
     /// The memory in use of what is relocated, in the order in which it leaves.
-    pub fn in_order(&self, departures: Departures) -> Vec<Mib> {
+    pub(super) fn in_order(&self, departures: Departures) -> Vec<Mib> {
         let mut sizes: Vec<Mib> = self.relocated.iter().rev().copied().collect();
         departures.sort_sizes(&mut sizes);
         sizes
     }
 
     /// Memory that DRBD primaries take on a node when they fail over to it.
-    pub fn backed_by(&self, node: NodeIdx) -> Mib {
+    pub(super) fn backed_by(&self, node: NodeIdx) -> Mib {
         self.failover.iter().find(|b| b.mirror == node).map_or(Mib::ZERO, |b| b.mem)
     }
 
     /// Whether only some nodes come into question for what is relocated from the node `spec`.
-    pub fn is_restricted(&self, spec: &NodeSpec) -> bool {
+    pub(super) fn is_restricted(&self, spec: &NodeSpec) -> bool {
         !spec.migration_tags.is_empty() || self.needs.iter().any(|need| !need.is_empty())
     }
 
     /// Whether it matters where there is room, not only on the secondaries.
-    pub fn needs_escapes(&self) -> bool {
+    pub(super) fn needs_escapes(&self) -> bool {
         self.relocate.count > 0 || self.recreate.count > 0
     }
 }
@@ -225,7 +225,7 @@ pub(super) struct Figures {
 
 impl Figures {
     /// The figures of `nodes` (ascending).
-    pub fn of(cluster: &Cluster, nodes: &[NodeIdx], departures: Departures) -> Figures {
+    pub(super) fn of(cluster: &Cluster, nodes: &[NodeIdx], departures: Departures) -> Figures {
         let set = NodeSet::of(cluster.nodes.len(), nodes);
         let free_of = |node: NodeIdx| {
             let node = cluster.node(node);
@@ -242,17 +242,17 @@ impl Figures {
     }
 
     /// The order in which what is relocated leaves a node.
-    pub fn departures(&self) -> Departures {
+    pub(super) fn departures(&self) -> Departures {
         self.departures
     }
 
     /// The set, ascending.
-    pub fn nodes(&self) -> &[NodeIdx] {
+    pub(super) fn nodes(&self) -> &[NodeIdx] {
         self.set.nodes()
     }
 
     /// The amounts that a node has free. It is one of the set, backs one, or was told to have so much.
-    pub fn free(&self, node: NodeIdx) -> Free {
+    pub(super) fn free(&self, node: NodeIdx) -> Free {
         match self.set.position(node) {
             Some(at) => self.free[at],
             None => self.free_outside.get(&node).copied().unwrap_or(Free::NONE),
@@ -260,7 +260,7 @@ impl Figures {
     }
 
     /// A node has other amounts free.
-    pub fn set_free(&mut self, spec: &NodeSpec, free: Free) {
+    pub(super) fn set_free(&mut self, spec: &NodeSpec, free: Free) {
         let Some(at) = self.set.position(spec.idx) else {
             self.free_outside.insert(spec.idx, free);
             return;
@@ -272,17 +272,17 @@ impl Figures {
     }
 
     /// The burden of a node of the set.
-    pub fn burden(&self, node: NodeIdx) -> Option<&Burden> {
+    pub(super) fn burden(&self, node: NodeIdx) -> Option<&Burden> {
         self.set.position(node).map(|at| &self.burdens[at])
     }
 
     /// The burden of a node of the set, to be changed.
-    pub fn burden_mut(&mut self, node: NodeIdx) -> Option<&mut Burden> {
+    pub(super) fn burden_mut(&mut self, node: NodeIdx) -> Option<&mut Burden> {
         self.set.position(node).map(|at| &mut self.burdens[at])
     }
 
     /// The online nodes of the set in a group.
-    pub fn escapes(&self, group: GroupIdx) -> &[NodeIdx] {
+    pub(super) fn escapes(&self, group: GroupIdx) -> &[NodeIdx] {
         self.group_at(group).map_or(&[], |at| &self.groups[at].nodes)
     }
 
@@ -297,7 +297,7 @@ impl Figures {
 
     /// The memory that the other nodes of a node's group have once its DRBD primaries have
     /// failed over.
-    pub fn rooms_for(&self, cluster: &Cluster, node: NodeIdx, burden: &Burden) -> ChangedAmounts<'_> {
+    pub(super) fn rooms_for(&self, cluster: &Cluster, node: NodeIdx, burden: &Burden) -> ChangedAmounts<'_> {
         let spec = &cluster.node(node).spec;
         let (mut gone, mut added) = (Vec::new(), Vec::new());
         if self.is_escape(spec) {
@@ -317,12 +317,12 @@ impl Figures {
     }
 
     /// What sums say about whether a node of the set could be emptied.
-    pub fn verdict(&self, cluster: &Cluster, node: NodeIdx) -> Option<bool> {
+    pub(super) fn verdict(&self, cluster: &Cluster, node: NodeIdx) -> Option<bool> {
         self.burden(node).and_then(|burden| quick::verdict(cluster, self, node, burden))
     }
 
     /// Whether a node of the set could be emptied.
-    pub fn survives_loss_of(&self, cluster: &Cluster, node: NodeIdx) -> bool {
+    pub(super) fn survives_loss_of(&self, cluster: &Cluster, node: NodeIdx) -> bool {
         let simulated = || simulate::evacuates(cluster, self.nodes(), node, self.departures);
         self.verdict(cluster, node).unwrap_or_else(simulated)
     }

@@ -21,7 +21,7 @@ pub(super) struct Outlook {
 
 impl Outlook {
     /// Nothing for absurd amounts, whose sums could overflow.
-    pub fn of(sizes: Vec<Mib>, rooms: impl Iterator<Item = Mib>) -> Option<Outlook> {
+    pub(super) fn of(sizes: Vec<Mib>, rooms: impl Iterator<Item = Mib>) -> Option<Outlook> {
         let mut rooms: Vec<(Mib, i64)> = rooms.map(|room| (room, 1)).collect();
         rooms.sort_unstable_by(|a, b| b.cmp(a));
         let plausible = rooms.iter().all(|room| (-PLAUSIBLE..PLAUSIBLE).contains(&room.0))
@@ -30,7 +30,7 @@ impl Outlook {
     }
 
     /// Whether all that is still there finds a target; nothing if that depends on which.
-    pub fn verdict(&self) -> Option<bool> {
+    pub(super) fn verdict(&self) -> Option<bool> {
         let left = &self.sizes[self.gone..];
         let mut load = MemoryLoad::NONE;
         left.iter().for_each(|size| load.add(*size));
@@ -39,7 +39,7 @@ impl Outlook {
     }
 
     /// The next one has left, to a target that has so much room now.
-    pub fn leave(&mut self, room: Mib) {
+    pub(super) fn leave(&mut self, room: Mib) {
         let before = room + self.sizes[self.gone];
         self.gone += 1;
         let from = self.rooms.partition_point(|r| r.0 > before);

@@ -26,10 +26,10 @@ pub(super) struct MemoryLoad {
 }
 
 impl MemoryLoad {
-    pub const NONE: MemoryLoad =
+    pub(super) const NONE: MemoryLoad =
         MemoryLoad { count: 0, mem: Mib::ZERO, most: Mib(i64::MIN), least: Mib(i64::MAX) };
 
-    pub fn add(&mut self, mem: Mib) {
+    pub(super) fn add(&mut self, mem: Mib) {
         self.count += 1;
         self.mem += mem;
         self.most = self.most.max(mem);

@@ -60,9 +60,9 @@ pub(super) struct Sorted {
 
 impl Sorted {
     /// No amounts.
-    pub const NONE: Sorted = Sorted { ascending: Vec::new(), sums: Vec::new() };
+    pub(super) const NONE: Sorted = Sorted { ascending: Vec::new(), sums: Vec::new() };
 
-    pub fn of(rooms: impl Iterator<Item = Mib>) -> Sorted {
+    pub(super) fn of(rooms: impl Iterator<Item = Mib>) -> Sorted {
         let mut ascending: Vec<Mib> = rooms.collect();
         ascending.sort_unstable();
         let mut sorted = Sorted { sums: vec![0; ascending.len()], ascending };
@@ -87,7 +87,7 @@ impl Sorted {
     }
 
     /// One of the amounts becomes another one.
-    pub fn replace(&mut self, old: Mib, new: Mib) {
+    pub(super) fn replace(&mut self, old: Mib, new: Mib) {
         let from = self.ascending.partition_point(|room| *room < old);
         if old == new || self.ascending.get(from) != Some(&old) {
             return;
@@ -99,7 +99,7 @@ impl Sorted {
     }
 
     /// The same with some amounts gone, which were there, and some others added.
-    pub fn changed<'a>(&'a self, gone: Vec<Mib>, added: Vec<Mib>) -> ChangedAmounts<'a> {
+    pub(super) fn changed<'a>(&'a self, gone: Vec<Mib>, added: Vec<Mib>) -> ChangedAmounts<'a> {
         let with = |rooms: Vec<Mib>, count: i64| rooms.into_iter().map(move |room| (room, count));
         let mut changes: Vec<(Mib, i64)> = with(gone, -1).chain(with(added, 1)).collect();
         changes.sort_unstable_by_key(|(room, count)| (Reverse(*room), *count));

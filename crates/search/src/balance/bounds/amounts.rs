@@ -22,7 +22,7 @@ pub(super) struct AmountsBox {
 impl AmountsBox {
     /// The box of some instances, all forthcoming or none, all with known numbers of
     /// spindles or none.
-    pub fn of(members: &[&Instance], ground: &OnlineNodes) -> AmountsBox {
+    pub(super) fn of(members: &[&Instance], ground: &OnlineNodes) -> AmountsBox {
         let mut boxes = [LaneRange::empty(), LaneRange::empty()];
         let mut need = LaneRange::empty();
         for i in members {
@@ -46,13 +46,13 @@ impl AmountsBox {
     }
 
     /// Whether there is more than one amount of anything.
-    pub fn is_box(&self) -> bool {
+    pub(super) fn is_box(&self) -> bool {
         self.lo != self.hi || self.need.0 != self.need.1
     }
 
     /// The most that a lane's values change altogether: what leaves one node arrives
     /// at another.
-    pub fn largest_change(&self, ground: &OnlineNodes) -> Lanes {
+    pub(super) fn largest_change(&self, ground: &OnlineNodes) -> Lanes {
         let largest = |k: usize| {
             let kinds = 0..ground.storage_kinds();
             kinds.map(|s| most(self.lo[s][k].abs(), self.hi[s][k].abs())).fold(0.0, most)
@@ -67,7 +67,7 @@ impl AmountsBox {
     /// smallest that any size of the box leads to, lane by lane. Also returned: by
     /// how much the reserved part of the node's memory grows at least.
     #[inline(always)]
-    pub fn arrival(&self, ground: &OnlineNodes, row: usize, role: ArrivalRole) -> (Lanes, f64) {
+    pub(super) fn arrival(&self, ground: &OnlineNodes, row: usize, role: ArrivalRole) -> (Lanes, f64) {
         let exclusive = usize::from(ground.exclusive[row]);
         let (y, s) = (&ground.y[row], &ground.scale[row]);
         let (lo, hi, lanes) = (&self.lo[exclusive], &self.hi[exclusive], role.lanes());

@@ -18,7 +18,7 @@ pub(super) enum ArrivalRole {
 
 impl ArrivalRole {
     /// What the new node becomes in the moves of a slot.
-    pub fn of_target(slot: usize) -> Option<ArrivalRole> {
+    pub(super) fn of_target(slot: usize) -> Option<ArrivalRole> {
         match slot {
             FAILOVER => None,
             REPLACE_SECONDARY | FAILOVER_AND_REPLACE => Some(ArrivalRole::Secondary),
@@ -27,7 +27,7 @@ impl ArrivalRole {
     }
 
     /// The lanes that an arrival changes.
-    pub fn lanes(self) -> Lanes {
+    pub(super) fn lanes(self) -> Lanes {
         let own = if self == ArrivalRole::Primary { &PRIMARY } else { &RESERVE };
         lanewise!(k => own[k] + MEMBER[k])
     }
@@ -61,7 +61,7 @@ pub(super) struct ArrivalRow {
 }
 
 impl ArrivalRow {
-    pub fn new(arrival: ArrivalKind, nodes: usize) -> ArrivalRow {
+    pub(super) fn new(arrival: ArrivalKind, nodes: usize) -> ArrivalRow {
         ArrivalRow {
             arrival,
             fixed: vec![f64::INFINITY; nodes],
@@ -73,7 +73,7 @@ impl ArrivalRow {
 
     /// Looks anew at what the node in one row counts and refuses. `reachable` says
     /// whether instances can migrate to it.
-    pub fn inspect(
+    pub(super) fn inspect(
         &mut self,
         cluster: &Cluster,
         ground: &OnlineNodes,
@@ -110,7 +110,7 @@ impl ArrivalRow {
     }
 
     /// Works all costs out. Returns the range of the changes of the variances.
-    pub fn assess_all(&mut self, ground: &OnlineNodes, size: &SizeBox) -> LaneRange {
+    pub(super) fn assess_all(&mut self, ground: &OnlineNodes, size: &SizeBox) -> LaneRange {
         let mut range = LaneRange::empty();
         if ground.storage_kinds() == 1 {
             range = self.assess_by_lane(ground, size);
@@ -163,7 +163,7 @@ impl ArrivalRow {
     }
 
     /// The same for some rows only.
-    pub fn assess_some(&mut self, ground: &OnlineNodes, size: &SizeBox, rows: &[usize]) -> LaneRange {
+    pub(super) fn assess_some(&mut self, ground: &OnlineNodes, size: &SizeBox, rows: &[usize]) -> LaneRange {
         let mut range = LaneRange::empty();
         for row in rows {
             self.assess(ground, size, *row, &mut range);
@@ -179,7 +179,7 @@ impl ArrivalRow {
     }
 
     /// The rows whose cost is at most `limit`.
-    pub fn up_to(&self, limit: f64) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn up_to(&self, limit: f64) -> impl Iterator<Item = usize> + '_ {
         let near = self.stretches.iter().enumerate().filter(move |(_, cost)| **cost <= limit);
         near.flat_map(move |(stretch, _)| {
             let from = stretch * STRETCH;

@@ -74,7 +74,7 @@ pub(super) struct VarianceChanges {
 }
 
 impl VarianceReach {
-    pub fn empty() -> VarianceReach {
+    pub(super) fn empty() -> VarianceReach {
         VarianceReach {
             from_p: LaneRange::empty(),
             from_s: LaneRange::empty(),
@@ -82,13 +82,13 @@ impl VarianceReach {
         }
     }
 
-    pub fn include(&mut self, changes: &VarianceChanges) {
+    pub(super) fn include(&mut self, changes: &VarianceChanges) {
         self.from_p.include(&changes.from_p);
         self.from_s.include(&changes.from_s);
         self.again = (least(changes.again, self.again.0), most(changes.again, self.again.1));
     }
 
-    pub fn join(&mut self, other: &VarianceReach) {
+    pub(super) fn join(&mut self, other: &VarianceReach) {
         self.from_p.join(&other.from_p);
         self.from_s.join(&other.from_s);
         self.again = (least(other.again.0, self.again.0), most(other.again.1, self.again.1));
@@ -96,7 +96,7 @@ impl VarianceReach {
 
     /// The changes of the moves of one slot.
     #[inline(always)]
-    pub fn range(&self, slot: usize) -> LaneRange {
+    pub(super) fn range(&self, slot: usize) -> LaneRange {
         let zero = LaneRange { lo: NONE, hi: NONE };
         let mut range =
             zero.plus(&self.from_p.or_zero(), &FROM_P[slot]).plus(&self.from_s.or_zero(), &FROM_S[slot]);
@@ -110,7 +110,7 @@ impl VarianceReach {
 
 impl VarianceChanges {
     /// The changes that the moves of one slot bring.
-    pub fn of_slot(&self, slot: usize) -> Lanes {
+    pub(super) fn of_slot(&self, slot: usize) -> Lanes {
         let mut changes: Lanes =
             lanewise!(k => FROM_P[slot][k] * self.from_p[k] + FROM_S[slot][k] * self.from_s[k]);
         if slot == AGAIN {
@@ -120,7 +120,7 @@ impl VarianceChanges {
     }
 
     /// A range of just these.
-    pub fn reach(&self) -> VarianceReach {
+    pub(super) fn reach(&self) -> VarianceReach {
         let mut reach = VarianceReach::empty();
         reach.include(self);
         reach
@@ -161,7 +161,7 @@ impl Scene<'_> {
 
 impl Departure {
     /// An instance that does not move.
-    pub fn none() -> Departure {
+    pub(super) fn none() -> Departure {
         Departure {
             p: None,
             s: None,
@@ -176,7 +176,7 @@ impl Departure {
 
     /// Works out what the moves of an instance do to its nodes. The cost is left
     /// open.
-    pub fn of(
+    pub(super) fn of(
         scene: &Scene<'_>,
         trial: &Trial<'_>,
         instance: &Instance,
@@ -287,17 +287,17 @@ impl Departure {
     }
 
     /// Whether the instance has any moves.
-    pub fn is_possible(&self) -> bool {
+    pub(super) fn is_possible(&self) -> bool {
         self.fixed.iter().any(|fixed| *fixed < f64::INFINITY)
     }
 
     /// The changes of the variances, as the nodes are now.
-    pub fn changes(&self, ground: &OnlineNodes) -> VarianceChanges {
+    pub(super) fn changes(&self, ground: &OnlineNodes) -> VarianceChanges {
         changes(self, ground)
     }
 
     /// Sums the costs up.
-    pub fn set_cost(&mut self, changes: &VarianceChanges, slopes: &Lanes) {
+    pub(super) fn set_cost(&mut self, changes: &VarianceChanges, slopes: &Lanes) {
         let prices = prices(changes, slopes);
         self.cost = std::array::from_fn(|slot| self.fixed[slot] + prices[slot]);
     }

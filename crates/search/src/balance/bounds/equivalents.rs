@@ -23,7 +23,7 @@ fn key(instance: &Instance, shape: u32) -> AlikeKey {
 
 impl AlikeInstances {
     /// Room for so many instances.
-    pub fn new(instances: usize) -> AlikeInstances {
+    pub(super) fn new(instances: usize) -> AlikeInstances {
         AlikeInstances {
             members: BTreeSet::new(),
             key_of: vec![None; instances],
@@ -33,7 +33,7 @@ impl AlikeInstances {
 
     /// Enters an instance, or enters it anew after it moved. Returns the others
     /// that have now become the first of their set, or no longer are.
-    pub fn enter(&mut self, position: u32, instance: &Instance, shape: u32) -> Vec<u32> {
+    pub(super) fn enter(&mut self, position: u32, instance: &Instance, shape: u32) -> Vec<u32> {
         let mut others = Vec::new();
         let new = key(instance, shape);
         if let Some(old) = self.key_of[position as usize].replace(new) {
@@ -59,7 +59,7 @@ impl AlikeInstances {
     }
 
     /// Whether an instance is the first of its set.
-    pub fn is_first(&self, position: u32) -> bool {
+    pub(super) fn is_first(&self, position: u32) -> bool {
         self.first[position as usize]
     }
 }

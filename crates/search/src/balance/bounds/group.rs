@@ -41,24 +41,24 @@ pub(super) struct CostGroups {
 
 impl CostGroups {
     /// Room for so many instances, none of them in a group yet.
-    pub fn new(instances: usize) -> CostGroups {
+    pub(super) fn new(instances: usize) -> CostGroups {
         CostGroups { block_of: vec![None; instances], ..CostGroups::default() }
     }
 
     /// The block and the group of an instance that is in one.
-    pub fn of(&self, position: u32) -> Option<(&InstanceBlock, &CostGroup)> {
+    pub(super) fn of(&self, position: u32) -> Option<(&InstanceBlock, &CostGroup)> {
         let block = &self.blocks[self.block_of[position as usize]? as usize];
         Some((block, &self.groups[block.group as usize]))
     }
 
     /// The block of an instance that is in one.
-    pub fn block_of(&self, position: u32) -> Option<u32> {
+    pub(super) fn block_of(&self, position: u32) -> Option<u32> {
         self.block_of[position as usize]
     }
 
     /// Moves an instance to a group. Returns the block that it left and the one
     /// that it joined; their smallest costs have to be found anew.
-    pub fn assign(&mut self, position: u32, group: CostGroup) -> Vec<u32> {
+    pub(super) fn assign(&mut self, position: u32, group: CostGroup) -> Vec<u32> {
         let next = self.groups.len() as u32;
         let number = *self.numbers.entry(group).or_insert(next);
         if number == next {
@@ -91,7 +91,7 @@ impl CostGroups {
 
 impl InstanceBlock {
     /// Finds the smallest costs of the members.
-    pub fn summarise(&mut self, departures: &[Departure]) {
+    pub(super) fn summarise(&mut self, departures: &[Departure]) {
         self.least = [f64::INFINITY; SLOTS];
         for member in &self.members {
             let cost = &departures[*member as usize].cost;

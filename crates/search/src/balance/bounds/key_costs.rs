@@ -16,7 +16,7 @@ pub(super) struct KeyCosts {
 
 impl KeyCosts {
     /// Looks at everything.
-    pub fn of(cluster: &Cluster, instances: &[InstanceIdx], nodes: &[NodeIdx]) -> KeyCosts {
+    pub(super) fn of(cluster: &Cluster, instances: &[InstanceIdx], nodes: &[NodeIdx]) -> KeyCosts {
         let mut costs = KeyCosts { least: vec![0; instances.len()], carriers: HashMap::new() };
         for (position, instance) in (0..).zip(instances) {
             for key in cluster.instance(*instance).keys.keys() {
@@ -29,12 +29,12 @@ impl KeyCosts {
     }
 
     /// The least that an instance's keys cost on any node, in [`WORTH_PARTS`].
-    pub fn least(&self, position: u32) -> i64 {
+    pub(super) fn least(&self, position: u32) -> i64 {
         self.least[position as usize]
     }
 
     /// Follows an instance to another primary node. Returns the positions of those to which that makes a difference.
-    pub fn follow(
+    pub(super) fn follow(
         &mut self,
         cluster: &Cluster,
         instances: &[InstanceIdx],
@@ -74,7 +74,7 @@ impl KeyCosts {
 
     /// By row, how much more an instance's keys cost there than where they cost least, as part of the score, rounded
     /// down.
-    pub fn extras(
+    pub(super) fn extras(
         &self,
         cluster: &Cluster,
         nodes: &[NodeIdx],

@@ -16,7 +16,7 @@ impl TagKinds {
     /// More kinds than this are not told apart.
     const MOST: usize = 8;
 
-    pub fn of(cluster: &Cluster) -> TagKinds {
+    pub(super) fn of(cluster: &Cluster) -> TagKinds {
         let mut examples: Vec<&NodeSpec> = Vec::new();
         let mut of = Vec::with_capacity(cluster.nodes.len());
         for node in cluster.nodes.iter().map(|n| &n.spec) {
@@ -38,14 +38,14 @@ impl TagKinds {
 
     /// The kind of a node, if there are nodes to which its instances cannot
     /// migrate.
-    pub fn restricting(&self, node: NodeIdx) -> Option<u32> {
+    pub(super) fn restricting(&self, node: NodeIdx) -> Option<u32> {
         let kind = self.of[node.get()];
         let from = kind as usize * self.count;
         self.reachable[from..from + self.count].contains(&false).then_some(kind)
     }
 
     /// Whether instances can migrate from nodes of a kind to a node.
-    pub fn reaches(&self, from: Option<u32>, to: NodeIdx) -> bool {
+    pub(super) fn reaches(&self, from: Option<u32>, to: NodeIdx) -> bool {
         from.is_none_or(|from| self.reachable[from as usize * self.count + self.of[to.get()] as usize])
     }
 }

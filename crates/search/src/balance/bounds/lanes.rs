@@ -147,13 +147,13 @@ pub(super) struct LaneRange {
 
 impl LaneRange {
     /// No value at all.
-    pub fn empty() -> LaneRange {
+    pub(super) fn empty() -> LaneRange {
         LaneRange { lo: [f64::INFINITY; PADDED_LANES], hi: [f64::NEG_INFINITY; PADDED_LANES] }
     }
 
     /// Takes values in.
     #[inline(always)]
-    pub fn include(&mut self, values: &Lanes) {
+    pub(super) fn include(&mut self, values: &Lanes) {
         for k in 0..PADDED_LANES {
             self.lo[k] = least(values[k], self.lo[k]);
             self.hi[k] = most(values[k], self.hi[k]);
@@ -161,7 +161,7 @@ impl LaneRange {
     }
 
     /// Takes in all values of another range.
-    pub fn join(&mut self, other: &LaneRange) {
+    pub(super) fn join(&mut self, other: &LaneRange) {
         for k in 0..PADDED_LANES {
             self.lo[k] = least(other.lo[k], self.lo[k]);
             self.hi[k] = most(other.hi[k], self.hi[k]);
@@ -170,13 +170,13 @@ impl LaneRange {
 
     /// The range, or 0 alone if it is empty.
     #[inline(always)]
-    pub fn or_zero(&self) -> LaneRange {
+    pub(super) fn or_zero(&self) -> LaneRange {
         if self.lo[0] > self.hi[0] { LaneRange { lo: NONE, hi: NONE } } else { *self }
     }
 
     /// Adds the lanes of another range for which the mask is 1.
     #[inline(always)]
-    pub fn plus(&self, other: &LaneRange, mask: &Lanes) -> LaneRange {
+    pub(super) fn plus(&self, other: &LaneRange, mask: &Lanes) -> LaneRange {
         LaneRange {
             lo: lanewise!(k => self.lo[k] + mask[k] * other.lo[k]),
             hi: lanewise!(k => self.hi[k] + mask[k] * other.hi[k]),

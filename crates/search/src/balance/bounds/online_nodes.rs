@@ -60,7 +60,7 @@ pub(super) fn is_small(x: i64) -> bool {
 }
 
 impl OnlineNodes {
-    pub fn new(cluster: &Cluster, board: &Board) -> OnlineNodes {
+    pub(super) fn new(cluster: &Cluster, board: &Board) -> OnlineNodes {
         let online = board.nodes().iter().copied().filter(|n| board.row(*n).is_some());
         let nodes: Vec<NodeIdx> = online.collect();
         let spec = |n: &NodeIdx| &cluster.node(*n).spec;
@@ -92,12 +92,12 @@ impl OnlineNodes {
     }
 
     /// How many kinds of storage there are: 2 with exclusive storage on some nodes.
-    pub fn storage_kinds(&self) -> usize {
+    pub(super) fn storage_kinds(&self) -> usize {
         if self.most_spindles > 0.0 { 2 } else { 1 }
     }
 
     /// Takes the statistics anew, around the present means.
-    pub fn measure(&mut self, board: &Board) {
+    pub(super) fn measure(&mut self, board: &Board) {
         self.running = Running::of(board);
         self.largest_value = [0.0; PADDED_LANES];
         for row in 0..self.nodes.len() {
@@ -117,7 +117,7 @@ impl OnlineNodes {
     }
 
     /// Follows a node that changed.
-    pub fn follow(&mut self, cluster: &Cluster, board: &Board, row: usize) {
+    pub(super) fn follow(&mut self, cluster: &Cluster, board: &Board, row: usize) {
         let new = board.rows()[row];
         self.running.replace(&self.values[row], &new);
         self.place(row, &new);
@@ -127,19 +127,19 @@ impl OnlineNodes {
     /// How much a reserve may grow beyond the least there can be, where `need` MiB are kept for one node more: not at
     /// all where that cannot help.
     #[inline(always)]
-    pub fn further_reserve(&self, need: f64) -> f64 {
+    pub(super) fn further_reserve(&self, need: f64) -> f64 {
         if self.reserve_may_help { need } else { 0.0 }
     }
 
     /// The largest value that a lane can come to have when `change` is added.
-    pub fn reach(&self, lane: usize, change: f64) -> f64 {
+    pub(super) fn reach(&self, lane: usize, change: f64) -> f64 {
         self.largest_value[lane] + change
     }
 
     /// By how much the variance grows, apart from the effect on the mean
     /// ([`Present::deviation`]), when the values of a node change by `d`.
     #[inline(always)]
-    pub fn change(&self, row: usize, d: &Lanes) -> Lanes {
+    pub(super) fn change(&self, row: usize, d: &Lanes) -> Lanes {
         let growth = growth(d, &self.y[row]);
         lanewise!(k => growth[k] * self.inv_n)
     }
@@ -193,7 +193,12 @@ pub(super) struct Present {
 impl Present {
     /// The present state, where no move adds more than `largest_change` to a
     /// lane; nothing if figures are so large that bounds make no sense.
-    pub fn of(ground: &OnlineNodes, board: &Board, score: f64, largest_change: &Lanes) -> Option<Present> {
+    pub(super) fn of(
+        ground: &OnlineNodes,
+        board: &Board,
+        score: f64,
+        largest_change: &Lanes,
+    ) -> Option<Present> {
         let running = &ground.running;
         let (n, inv_n) = (running.n(), ground.inv_n);
         let mut present = Present {
@@ -230,7 +235,7 @@ impl Present {
     }
 
     /// Weight of a lane's deviation.
-    pub fn weight(&self, lane: usize) -> f64 {
+    pub(super) fn weight(&self, lane: usize) -> f64 {
         self.weight[lane]
     }
 
@@ -238,33 +243,33 @@ impl Present {
     /// ([`OnlineNodes::change`] leaves it out), where all its changes of a lane add up
     /// to no more than `total`.
     #[inline(always)]
-    pub fn mean_effect(&self, total: &Lanes) -> Lanes {
+    pub(super) fn mean_effect(&self, total: &Lanes) -> Lanes {
         lanewise!(k => (2.0 * self.sums[k] + total[k]) * total[k] * self.inv_n * self.inv_n)
     }
 
     /// What is added to the change of a variance before the square root is taken.
     #[inline(always)]
-    pub fn offset(&self, mean_effect: &Lanes) -> Lanes {
+    pub(super) fn offset(&self, mean_effect: &Lanes) -> Lanes {
         lanewise!(k => {
             (self.variance[k] - mean_effect[k]) * VARIANCE_FACTOR - self.variance_slack[k]
         })
     }
 
     /// The offset for further changes after some.
-    pub fn offset_after(&self, offset: &Lanes, change: &Lanes) -> Lanes {
+    pub(super) fn offset_after(&self, offset: &Lanes, change: &Lanes) -> Lanes {
         lanewise!(k => offset[k] + VARIANCE_FACTOR * change[k])
     }
 
     /// Lower bounds of the weighted deviations, where the variances change by
     /// `change` and `offset` comes from [`offset`](Present::offset).
     #[inline(always)]
-    pub fn deviations(&self, offset: &Lanes, change: &Lanes) -> Lanes {
+    pub(super) fn deviations(&self, offset: &Lanes, change: &Lanes) -> Lanes {
         lanewise!(k => self.weight[k] * clamp(offset[k] + VARIANCE_FACTOR * change[k]).sqrt())
     }
 
     /// Lines that stay below the deviations over a range of changes: for each
     /// lane the slope of the chord.
-    pub fn slopes(&self, offset: &Lanes, range: &LaneRange) -> Lanes {
+    pub(super) fn slopes(&self, offset: &Lanes, range: &LaneRange) -> Lanes {
         let range = self.reachable(offset, range);
         let (lo, hi) = (self.deviations(offset, &range.lo), self.deviations(offset, &range.hi));
         lanewise!(k => {
@@ -277,7 +282,7 @@ impl Present {
     /// given slopes stay below the deviations over the range: deviations are
     /// concave, so only the ends matter.
     #[inline(always)]
-    pub fn intercept(&self, offset: &Lanes, slopes: &Lanes, range: &LaneRange) -> f64 {
+    pub(super) fn intercept(&self, offset: &Lanes, slopes: &Lanes, range: &LaneRange) -> f64 {
         let range = self.reachable(offset, range);
         let (lo, hi) = (self.deviations(offset, &range.lo), self.deviations(offset, &range.hi));
         let mut sum = 0.0;

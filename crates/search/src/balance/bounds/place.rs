@@ -40,7 +40,7 @@ impl PlaceCost {
 type Costs = Vec<PlaceCost>;
 
 impl ArrivalPlaces {
-    pub fn of(cluster: &Cluster, board: &Board) -> ArrivalPlaces {
+    pub(super) fn of(cluster: &Cluster, board: &Board) -> ArrivalPlaces {
         let mut known = HashMap::new();
         let mut at_location: HashMap<TagId, Vec<u32>> = HashMap::new();
         let online = board.nodes().iter().filter(|n| board.row(**n).is_some());
@@ -57,12 +57,12 @@ impl ArrivalPlaces {
     }
 
     /// Whether a place can make a difference at all.
-    pub fn matter(&self) -> bool {
+    pub(super) fn matter(&self) -> bool {
         !self.at_location.is_empty()
     }
 
     /// The place of the node in a row.
-    pub fn of_row(&self, row: usize) -> usize {
+    pub(super) fn of_row(&self, row: usize) -> usize {
         self.of_row[row] as usize
     }
 
@@ -100,7 +100,7 @@ pub(super) struct Outlay<'a> {
 }
 
 impl<'a> Outlay<'a> {
-    pub fn new(
+    pub(super) fn new(
         places: &'a ArrivalPlaces,
         spread: &'a Spread,
         cluster: &'a Cluster,
@@ -112,14 +112,14 @@ impl<'a> Outlay<'a> {
     }
 
     /// The change of the surplus of services in locations by a failover.
-    pub fn failover(&self) -> PlaceCost {
+    pub(super) fn failover(&self) -> PlaceCost {
         let surplus = self.spread.change(self.instance, Some(self.p), self.mirror);
         PlaceCost { surplus, ..PlaceCost::default() }
     }
 
     /// The least that a move of this slot adds to the counts by the place of the
     /// new node.
-    pub fn least(&mut self, slot: usize) -> PlaceCost {
+    pub(super) fn least(&mut self, slot: usize) -> PlaceCost {
         let weights = self.weights;
         let by_score = |a: &PlaceCost, b: &PlaceCost| a.part(weights).score.total_cmp(&b.part(weights).score);
         self.costs(slot).into_iter().min_by(by_score).unwrap_or_default()
@@ -127,7 +127,7 @@ impl<'a> Outlay<'a> {
 
     /// By place, what a move of this slot costs more than at the cheapest place, rounded
     /// down.
-    pub fn extras(&mut self, slot: usize) -> Vec<f64> {
+    pub(super) fn extras(&mut self, slot: usize) -> Vec<f64> {
         let parts: Vec<CountedPart> =
             self.costs(slot).into_iter().map(|cost| cost.part(self.weights)).collect();
         let least = parts.iter().map(|part| part.score).fold(f64::INFINITY, f64::min);
@@ -139,7 +139,7 @@ impl<'a> Outlay<'a> {
     /// including the change of the surplus. What the instance's own nodes count is
     /// in their ledgers, but for the location score that the move gives to an
     /// instance that stays where it is or goes to S.
-    pub fn costs(&mut self, slot: usize) -> Costs {
+    pub(super) fn costs(&mut self, slot: usize) -> Costs {
         let (places, instance, p) = (self.places, self.instance, self.p);
         if instance.forthcoming {
             return places.level(PlaceCost::default());

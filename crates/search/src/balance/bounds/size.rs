@@ -70,7 +70,7 @@ impl SizeBox {
     }
 
     /// The most that an instance of any size changes a lane.
-    pub fn largest_change(sizes: &[SizeBox]) -> Lanes {
+    pub(super) fn largest_change(sizes: &[SizeBox]) -> Lanes {
         sizes.iter().fold(NONE, |largest, size| lanewise!(k => most(size.change[k], largest[k])))
     }
 
@@ -85,7 +85,7 @@ impl SizeBox {
     }
 
     /// Chooses the slopes anew: the chords over everything that can happen.
-    pub fn choose_slopes(&mut self, present: &Present) {
+    pub(super) fn choose_slopes(&mut self, present: &Present) {
         let mut all = LaneRange { lo: NONE, hi: NONE };
         for slot in 0..SLOTS {
             all.join(&self.range(&self.departures, slot));
@@ -95,23 +95,23 @@ impl SizeBox {
     }
 
     /// Finds the constants for the slopes, as things are now.
-    pub fn settle(&mut self, present: &Present) {
+    pub(super) fn settle(&mut self, present: &Present) {
         settle(self, present);
     }
 
     /// The same as `base` for one instance, whose departures are known: a better
     /// bound.
-    pub fn base_of(&self, present: &Present, departures: &VarianceReach, slot: usize) -> f64 {
+    pub(super) fn base_of(&self, present: &Present, departures: &VarianceReach, slot: usize) -> f64 {
         base_of(self, present, departures, slot)
     }
 
     /// A lower bound of the score's rest, for bounds that do without lines.
-    pub fn rest(&self, present: &Present) -> f64 {
+    pub(super) fn rest(&self, present: &Present) -> f64 {
         present.rest - self.rounding
     }
 
     /// The lines' values for changes of the variances.
-    pub fn price(&self, change: &Lanes) -> f64 {
+    pub(super) fn price(&self, change: &Lanes) -> f64 {
         dot(&self.slopes, change)
     }
 }

@@ -42,7 +42,7 @@ struct Changing<'a> {
 }
 
 impl<'a> SlotArrivals<'a> {
-    pub fn new(
+    pub(super) fn new(
         (ground, present): (&'a OnlineNodes, &'a Present),
         amounts: &'a AmountsBox,
         row: &'a ArrivalRow,
@@ -89,7 +89,7 @@ impl<'a> SlotArrivals<'a> {
     }
 
     /// The bounds of the moves to the nodes in some rows.
-    pub fn bounds(&self, rows: &[u32]) -> Vec<f64> {
+    pub(super) fn bounds(&self, rows: &[u32]) -> Vec<f64> {
         match self.ground.storage_kinds() {
             1 => bounds(self, rows),
             _ => rows.iter().map(|row| self.bound(*row as usize)).collect(),

@@ -28,7 +28,7 @@ pub(super) struct Ledgers {
 }
 
 impl Ledgers {
-    pub fn of(terrain: &Terrain<'_>) -> Ledgers {
+    pub(super) fn of(terrain: &Terrain<'_>) -> Ledgers {
         let slots = terrain.nodes.len();
         let node = |slot: usize| terrain.cluster.node(terrain.nodes[slot]);
         let known: HashMap<NodeIdx, u32> =
@@ -64,17 +64,17 @@ impl Ledgers {
         }
     }
 
-    pub fn ledger(&self, slot: u32) -> &Ledger {
+    pub(super) fn ledger(&self, slot: u32) -> &Ledger {
         &self.ledgers[slot as usize]
     }
 
     /// For which other slot a slot keeps most; [`NOWHERE`] if it keeps nothing.
-    pub fn fullest(&self, slot: u32) -> u32 {
+    pub(super) fn fullest(&self, slot: u32) -> u32 {
         self.peers[slot as usize].first().map_or(NOWHERE, |peer| peer.0)
     }
 
     /// What a slot keeps at most for one other node, with some changes.
-    pub fn reserve_with(&self, slot: u32, changes: &[PeerChange]) -> i64 {
+    pub(super) fn reserve_with(&self, slot: u32, changes: &[PeerChange]) -> i64 {
         let here = || changes.iter().filter(|change| change.0 == slot);
         let sum = |other: u32| here().filter(|change| change.1 == other).map(|change| change.2).sum::<i64>();
         // largest first: the first that does not change is the most of those
@@ -90,7 +90,7 @@ impl Ledgers {
     }
 
     /// What a slot keeps for the failure of another.
-    pub fn peer(&self, slot: u32, other: u32) -> i64 {
+    pub(super) fn peer(&self, slot: u32, other: u32) -> i64 {
         self.peers[slot as usize].iter().find(|peer| peer.0 == other).map_or(0, |peer| peer.1)
     }
 
@@ -107,7 +107,7 @@ impl Ledgers {
     }
 
     /// Carries a proposal out; `false`, and nothing happens, if a rule forbids it. `seats` are those before.
-    pub fn shift(
+    pub(super) fn shift(
         &mut self,
         terrain: &Terrain<'_>,
         seats: &[Seat],
@@ -155,7 +155,7 @@ impl Ledgers {
 
     /// Brings many mobiles from their homes elsewhere, one after the other once all have left. `seats` and
     /// `tags` follow. `false` if a rule forbids one of them: then nothing is as it should be.
-    pub fn settle(
+    pub(super) fn settle(
         &mut self,
         terrain: &Terrain<'_>,
         shifts: &[Shift],

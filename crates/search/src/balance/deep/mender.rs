@@ -74,7 +74,7 @@ pub(super) struct Mender<'t> {
 }
 
 impl<'t> Mender<'t> {
-    pub fn of(terrain: &'t Terrain<'t>, evacuates: bool) -> Mender<'t> {
+    pub(super) fn of(terrain: &'t Terrain<'t>, evacuates: bool) -> Mender<'t> {
         let at = Arrangement::of(terrain);
         let now = at.faults();
         let (sift, typical) = (Sift::of(&at, &[]), Vec::new());
@@ -95,12 +95,12 @@ impl<'t> Mender<'t> {
     }
 
     /// Whether a mobile is where something is wrong.
-    pub fn is_wrong(&self, mobile: u32) -> bool {
+    pub(super) fn is_wrong(&self, mobile: u32) -> bool {
         if self.evacuates { self.at.is_left_behind(mobile) } else { self.at.is_in_fault(mobile) }
     }
 
     /// All mobiles that are where something is wrong.
-    pub fn patients(&self) -> Vec<u32> {
+    pub(super) fn patients(&self) -> Vec<u32> {
         (0..self.at.terrain.mobiles.len() as u32).filter(|m| self.is_wrong(*m)).collect()
     }
 
@@ -174,7 +174,7 @@ impl<'t> Mender<'t> {
     }
 
     /// Moves a mobile away from nodes that are to be empty; others out of its way, if it must be.
-    pub fn fetch(&mut self, mobile: u32) {
+    pub(super) fn fetch(&mut self, mobile: u32) {
         for both in [self.may_change_both(mobile), true] {
             if self.remedies(mobile, both).iter().any(|remedy| self.make(&[remedy.shift])) {
                 return;
@@ -206,7 +206,7 @@ impl<'t> Mender<'t> {
 
     /// Makes what mends most, again and again. A hope is put to the test only when it is the best of all: what it
     /// brings in truth decides then.
-    pub fn treat_all(&mut self) {
+    pub(super) fn treat_all(&mut self) {
         let mobiles = self.at.terrain.mobiles.len();
         let (mut editions, mut hopeless) = (vec![0_u32; mobiles], vec![false; mobiles]);
         for _ in 0..ROUNDS {
@@ -307,7 +307,7 @@ impl<'t> Mender<'t> {
 
     /// Sends everybody home whose move ends nothing: what was but a part of the way to a fault fewer, and led to none,
     /// is not worth a move. Of few moves all parts are tried, of many each alone.
-    pub fn discharge(&mut self) {
+    pub(super) fn discharge(&mut self) {
         let mut moved = self.at.moved.clone();
         moved.sort_unstable();
         if moved.len() > FEW {
@@ -359,7 +359,7 @@ impl<'t> Mender<'t> {
     }
 
     /// Those who moved look for a seat with a better score that mends as much; whether any found one.
-    pub fn settle(&mut self) -> bool {
+    pub(super) fn settle(&mut self) -> bool {
         let mut moved = self.at.moved.clone();
         moved.sort_unstable();
         let mut any = false;

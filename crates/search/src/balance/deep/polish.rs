@@ -8,7 +8,7 @@ use super::arrangement::{Arrangement, Shift};
 const MOST_TRIALS: usize = 2_000_000;
 
 /// Offers the best state that a single move leads to, where there are not too many of them.
-pub fn single_moves(at: &mut Arrangement<'_>, archive: &mut Archive) {
+pub(super) fn single_moves(at: &mut Arrangement<'_>, archive: &mut Archive) {
     let terrain = at.terrain;
     let mirrored = terrain.mobiles.iter().filter(|m| m.mirrored).count();
     let nodes = terrain.online.len() + 2;
@@ -36,7 +36,7 @@ pub fn single_moves(at: &mut Arrangement<'_>, archive: &mut Archive) {
 }
 
 /// Offers what becomes of each record if one instance after the other goes home, the one that costs least first.
-pub fn home_again(home: &Arrangement<'_>, archive: &mut Archive) {
+pub(super) fn home_again(home: &Arrangement<'_>, archive: &mut Archive) {
     let records: Vec<_> = archive.front().cloned().collect();
     let mut trials = 0;
     for record in records.iter().rev() {

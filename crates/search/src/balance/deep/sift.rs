@@ -49,7 +49,7 @@ pub(super) struct Sift {
 
 impl Sift {
     /// Looks at how the nodes are now; `typical` are mobiles as most are that look for a place.
-    pub fn of(at: &Arrangement<'_>, typical: &[u32]) -> Sift {
+    pub(super) fn of(at: &Arrangement<'_>, typical: &[u32]) -> Sift {
         let terrain = at.terrain;
         let n = terrain.online.len().max(1) as f64;
         let pull = terrain.lanes.weight.iter().enumerate().map(|(lane, weight)| {
@@ -75,13 +75,13 @@ impl Sift {
     }
 
     /// Nodes that are tried first.
-    pub fn pool(&self) -> &[u32] {
+    pub(super) fn pool(&self) -> &[u32] {
         &self.pool
     }
 
     /// The seats to which a mobile might go on some slots, with a way to each; with `both`, those too where both
     /// its nodes are others.
-    pub fn seats(&self, at: &Arrangement<'_>, mobile: u32, slots: &[u32], both: bool) -> Vec<Seat> {
+    pub(super) fn seats(&self, at: &Arrangement<'_>, mobile: u32, slots: &[u32], both: bool) -> Vec<Seat> {
         let (terrain, now) = (at.terrain, at.seats[mobile as usize]);
         let home = terrain.mobiles[mobile as usize].home;
         let (p, s) = (home.primary, home.secondary);
@@ -124,7 +124,7 @@ impl Sift {
     }
 
     /// The seats on the pool that differ from where a mobile is by one node, or by the roles.
-    pub fn seats_nearby(&self, at: &Arrangement<'_>, mobile: u32) -> Vec<Seat> {
+    pub(super) fn seats_nearby(&self, at: &Arrangement<'_>, mobile: u32) -> Vec<Seat> {
         let now @ Seat { primary, secondary } = at.seats[mobile as usize];
         let slots = (&self.pool[..], FEW_WITH_WAY);
         let goes = |to: &Seat| *to != now && at.has_way(mobile, *to);

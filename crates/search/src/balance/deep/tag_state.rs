@@ -11,7 +11,7 @@ use htools_model::{KeyIdx, NodeSpec, Occurrences, TagArrival, TagId};
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
-pub struct TagState {
+pub(super) struct TagState {
     /// By slot, how often each exclusion tag is there.
     here: Vec<Occurrences<TagId>>,
     /// By slot, how often each affinity key is there.
@@ -35,7 +35,7 @@ fn merged<K: Ord + Copy>(mut changes: CountChanges<K>) -> CountChanges<K> {
 
 impl TagState {
     /// Counts the tags at the start.
-    pub fn of(terrain: &Terrain<'_>) -> TagState {
+    pub(super) fn of(terrain: &Terrain<'_>) -> TagState {
         let states = || terrain.nodes.iter().map(|n| &terrain.cluster.node(*n).state);
         let mut state = TagState {
             here: states().map(|state| state.tag_count.clone()).collect(),
@@ -55,7 +55,7 @@ impl TagState {
     }
 
     /// Tags beyond the first of each location.
-    pub fn surplus(&self) -> i64 {
+    pub(super) fn surplus(&self) -> i64 {
         self.spread.values().map(|count| surplus(*count)).sum()
     }
 

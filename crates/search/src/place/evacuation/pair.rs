@@ -44,7 +44,7 @@ fn refused(step: PairStep) -> impl Fn(Rule) -> Refused {
 
 impl<'a> Leaving<'a> {
     /// Prepares; nothing if the instance has no secondary.
-    pub fn new(
+    pub(super) fn new(
         cluster: &'a Cluster,
         instance: &'a Instance,
         destination: &Destination,
@@ -147,7 +147,7 @@ impl<'a> Leaving<'a> {
     }
 
     /// Whether and, if so, why not the instance can go to a pair.
-    pub fn check(&self, a: NodeIdx, b: NodeIdx) -> Result<(), Refused> {
+    pub(super) fn check(&self, a: NodeIdx, b: NodeIdx) -> Result<(), Refused> {
         self.take_over(a)?;
         self.back_up(b, self.state(b).peers.get(a)).map(drop)
     }
@@ -167,7 +167,7 @@ impl<'a> Leaving<'a> {
 
     /// The best pair among the targets: smallest score, then the later first node, then
     /// the later second one.
-    pub fn best(&self, destination: &Destination, targets: &[NodeIdx]) -> Option<Placement> {
+    pub(super) fn best(&self, destination: &Destination, targets: &[NodeIdx]) -> Option<Placement> {
         let board = self.board(destination);
         let firsts: Vec<Option<TakenOver>> = targets.iter().map(|a| self.take_over(*a).ok()).collect();
         let seconds: Vec<Option<TakenOver>> =

@@ -51,7 +51,7 @@ impl Least {
 
 impl<'a> Lacks<'a> {
     /// Looks at the nodes of a group.
-    pub fn of(
+    pub(super) fn of(
         cluster: &'a Cluster,
         nodes: &[NodeIdx],
         wanted: &'a Wanted<'a>,
@@ -87,7 +87,7 @@ impl<'a> Lacks<'a> {
     }
 
     /// What is lacking at the nearest place.
-    pub fn now(&self) -> f64 {
+    pub(super) fn now(&self) -> f64 {
         self.now
     }
 
@@ -102,7 +102,7 @@ impl<'a> Lacks<'a> {
 
     /// Whether some move of an instance could bring a place nearer: at its own nodes,
     /// without it.
-    pub fn may_gain(&self, instance: &Instance, trial: &Trial<'_>) -> bool {
+    pub(super) fn may_gain(&self, instance: &Instance, trial: &Trial<'_>) -> bool {
         if self.now <= 0.0 {
             // there are places, after which some node could not be emptied: any move may help
             return true;
@@ -119,7 +119,7 @@ impl<'a> Lacks<'a> {
 
     /// What is lacking, after a move, at the nearest place that has a node which the move
     /// touches.
-    pub fn after(&self, instance: &Instance, outcome: &Outcome<'_>) -> f64 {
+    pub(super) fn after(&self, instance: &Instance, outcome: &Outcome<'_>) -> f64 {
         if self.now <= 0.0 {
             return 0.0;
         }
