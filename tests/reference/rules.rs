@@ -191,7 +191,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Rule; 47] = [
+    pub const ALL: [Rule; 48] = [
         Rule::SilentNodes,
         Rule::FullNamesInCommands,
         Rule::ForthcomingFailsOver,
