@@ -7,6 +7,7 @@ mod draft;
 mod group_reserve;
 mod instance;
 mod n_plus_one;
+mod node_pool;
 mod outlook;
 mod placement;
 mod spread;

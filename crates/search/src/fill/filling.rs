@@ -60,9 +60,11 @@ impl<'a> Filling<'a> {
         watch: &'a FillWatch<'a>,
     ) -> Filling<'a> {
         let nodes = base.all_nodes();
-        let floor = Floor::new(base, &nodes, targets, &size.instance(&settings, 0));
+        let first = size.instance(&settings, 0);
+        let floor = Floor::new(base, &nodes, targets, &first);
         let shared = Class::of(settings.template) == Class::Relocate;
-        let pool = scope.as_ref().filter(|_| shared).and_then(|scope| NodePool::of(base, &nodes, scope));
+        let pool =
+            scope.as_ref().filter(|_| shared).and_then(|scope| NodePool::of(base, &nodes, scope, &first));
         let unordered = settings.template.has_secondary()
             && PairUpdate::of(&floor.board).score(floor.board.weights(), 0).is_nan();
         let simple = pool.is_some() && is_simple(base, &floor);

@@ -205,7 +205,7 @@ mod tests {
         let mut floor = Floor::new(cluster, &all, &targets, &new(&(1, 1)));
         // as hspace asks
         let scope = Scope { departures: Departures::AsListed, ..Scope::default() };
-        let mut pool = NodePool::of(cluster, &all, &scope).expect("all are on shared storage");
+        let mut pool = NodePool::of(cluster, &all, &scope, &new(&(1, 1))).expect("all are on shared storage");
         let mut shelves = Shelves::default();
         let mut there: Vec<Vec<Instance>> = all
             .iter()

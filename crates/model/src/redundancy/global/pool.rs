@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::figures::{Free, PLAUSIBLE};
 use super::relocation::{self, MemoryLoad};
 use super::{Departures, Scope};
-use crate::{Class, Cluster, GroupIdx, Mib, NodeIdx};
+use crate::{Class, Cluster, Instance, Mib, Node, NodeIdx, TagSet};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct AlikeNodes {
@@ -22,28 +22,28 @@ struct AlikeNodes {
 #[derive(Debug, Clone)]
 pub struct NodePool {
     departures: Departures,
-    /// By node of the cluster; nothing outside the set.
-    nodes: Vec<Option<(GroupIdx, AlikeNodes)>>,
-    groups: Vec<BTreeMap<AlikeNodes, i64>>,
+    /// By node of the cluster, its circle; nothing outside the set.
+    nodes: Vec<Option<(usize, AlikeNodes)>>,
+    circles: Vec<BTreeMap<AlikeNodes, i64>>,
     /// By node of the cluster: the memory of its instances, those that leave it last first.
     sizes: Vec<Vec<Mib>>,
-    /// By group: its nodes.
+    /// By circle: its nodes.
     members: Vec<Vec<NodeIdx>>,
-    /// What is known about each group.
-    standings: Vec<Option<GroupSums>>,
-    /// The groups of which nothing is known any more, those of which a node cannot be emptied, and those for which
-    /// that has to be simulated: nobody has to ask all groups about every instance.
+    /// What is known about each circle.
+    standings: Vec<Option<CircleSums>>,
+    /// The circles of which nothing is known any more, those of which a node cannot be emptied, and those for which
+    /// that has to be simulated: nobody has to ask all circles about every instance.
     unjudged: BTreeSet<usize>,
     lost: BTreeSet<usize>,
     open: BTreeSet<usize>,
-    /// By group: the node that could not be emptied when one was found last. It is the first that
+    /// By circle: the node that could not be emptied when one was found last. It is the first that
     /// is looked at, for it is likely to stand in the way of the next instance, too.
     suspects: Vec<Option<NodeIdx>>,
 }
 
-/// What sums say about the nodes of a group.
+/// What sums say about the nodes of a circle.
 #[derive(Debug, Clone)]
-enum GroupSums {
+enum CircleSums {
     /// One of them cannot be emptied.
     Lost,
     /// All can be, but those for which that has to be simulated.
@@ -55,37 +55,36 @@ enum GroupSums {
 pub struct Before(AlikeNodes);
 
 impl NodePool {
-    /// The pool of `nodes` (ascending), unless it is none: other instances are there,
-    /// migration is restricted, or nodes of a group reach different storage.
-    pub fn of(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope) -> Option<NodePool> {
-        let groups = vec![BTreeMap::new(); cluster.groups.len()];
+    /// The pool of `nodes` (ascending), on which instances like `arriving` will arrive; nothing if it is none: other
+    /// instances are there, migration is restricted, or an instance reaches nodes of several circles.
+    pub fn of(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope, arriving: &Instance) -> Option<NodePool> {
+        let circle_of = circles(cluster, nodes, arriving)?;
+        let count = circle_of.iter().flatten().max().map_or(0, |last| last + 1);
+        let circles = vec![BTreeMap::new(); count];
         let mut pool = NodePool {
             departures: scope.departures,
             nodes: vec![None; cluster.nodes.len()],
             sizes: vec![Vec::new(); cluster.nodes.len()],
-            members: vec![Vec::new(); groups.len()],
-            standings: vec![None; groups.len()],
-            unjudged: (0..groups.len()).collect(),
+            members: vec![Vec::new(); count],
+            standings: vec![None; count],
+            unjudged: (0..count).collect(),
             lost: BTreeSet::new(),
             open: BTreeSet::new(),
-            suspects: vec![None; groups.len()],
-            groups,
+            suspects: vec![None; count],
+            circles,
         };
         for node in nodes.iter().map(|n| cluster.node(*n)) {
             let mut load = MemoryLoad::NONE;
             for instance in node.state.primaries.iter().map(|i| cluster.instance(*i)) {
                 let plausible = (Mib::ZERO..PLAUSIBLE).contains(&instance.mem);
-                let lacks_pools = cluster.group(node.spec.group).pools.lack(&instance.pools);
-                if Class::of(instance.template) != Class::Relocate || !plausible || lacks_pools {
+                if Class::of(instance.template) != Class::Relocate || !plausible {
                     return None;
                 }
                 load.add(instance.mem_in_use());
                 pool.sizes[node.spec.idx.get()].push(instance.mem_in_use());
             }
             let free = Free::of(&node.spec, &node.state.ledger);
-            let restricted =
-                !node.spec.migration_tags.is_empty() || cluster.group(node.spec.group).pools.differ;
-            if restricted || !free.is_plausible() {
+            if !node.spec.migration_tags.is_empty() || !free.is_plausible() {
                 return None;
             }
             let alike = AlikeNodes {
@@ -94,17 +93,17 @@ impl NodePool {
                 online: !node.spec.offline,
                 counts: scope.includes(cluster, node.spec.idx),
             };
-            pool.nodes[node.spec.idx.get()] = Some((node.spec.group, alike));
-            *pool.groups[node.spec.group.get()].entry(alike).or_insert(0) += 1;
-            pool.members[node.spec.group.get()].push(node.spec.idx);
+            let circle = circle_of[node.spec.idx.get()]?;
+            pool.nodes[node.spec.idx.get()] = Some((circle, alike));
+            *pool.circles[circle].entry(alike).or_insert(0) += 1;
+            pool.members[circle].push(node.spec.idx);
         }
         Some(pool)
     }
 
     fn change(&mut self, node: NodeIdx, to: AlikeNodes) -> Option<Before> {
-        let (group, alike) = self.nodes[node.get()]?;
-        let group = group.get();
-        let members = &mut self.groups[group];
+        let (circle, alike) = self.nodes[node.get()]?;
+        let members = &mut self.circles[circle];
         if let Some(count) = members.get_mut(&alike) {
             *count -= 1;
             if *count == 0 {
@@ -112,11 +111,11 @@ impl NodePool {
             }
         }
         *members.entry(to).or_insert(0) += 1;
-        self.nodes[node.get()] = Some((GroupIdx::new(group), to));
-        self.standings[group] = None;
-        self.lost.remove(&group);
-        self.open.remove(&group);
-        self.unjudged.insert(group);
+        self.nodes[node.get()] = Some((circle, to));
+        self.standings[circle] = None;
+        self.lost.remove(&circle);
+        self.open.remove(&circle);
+        self.unjudged.insert(circle);
         Some(Before(alike))
     }
 
@@ -139,14 +138,14 @@ impl NodePool {
     /// will not be after more arrivals either: they take room and give none.
     pub fn holds(&mut self) -> Option<bool> {
         while self.lost.is_empty() {
-            let Some(group) = self.unjudged.pop_first() else { break };
-            let standing = self.judge(group);
+            let Some(circle) = self.unjudged.pop_first() else { break };
+            let standing = self.judge(circle);
             match &standing {
-                GroupSums::Lost => drop(self.lost.insert(group)),
-                GroupSums::Open(nodes) if nodes.is_empty() => {}
-                GroupSums::Open(_) => drop(self.open.insert(group)),
+                CircleSums::Lost => drop(self.lost.insert(circle)),
+                CircleSums::Open(nodes) if nodes.is_empty() => {}
+                CircleSums::Open(_) => drop(self.open.insert(circle)),
             }
-            self.standings[group] = Some(standing);
+            self.standings[circle] = Some(standing);
         }
         match () {
             () if !self.lost.is_empty() => Some(false),
@@ -155,7 +154,7 @@ impl NodePool {
         }
     }
 
-    /// The nodes whose verdict has to be simulated, by group in order, and how many of the instances of
+    /// The nodes whose verdict has to be simulated, by circle in order, and how many of the instances of
     /// each: those that go first, to the last one that perhaps finds no place. Nothing if there is
     /// no need, because another node cannot be emptied.
     pub fn undecided(&mut self) -> Option<Vec<(NodeIdx, usize)>> {
@@ -163,9 +162,9 @@ impl NodePool {
             return None;
         }
         let mut open = Vec::new();
-        for group in &self.open {
-            let Some(GroupSums::Open(nodes)) = &self.standings[*group] else { continue };
-            let rooms = rooms(&self.groups[*group]);
+        for circle in &self.open {
+            let Some(CircleSums::Open(nodes)) = &self.standings[*circle] else { continue };
+            let rooms = rooms(&self.circles[*circle]);
             open.extend(nodes.iter().map(|node| (*node, self.in_doubt(*node, &rooms))));
         }
         Some(open)
@@ -185,31 +184,31 @@ impl NodePool {
         sizes
     }
 
-    /// Looks at the nodes of a group.
-    fn judge(&mut self, group: usize) -> GroupSums {
-        let rooms = rooms(&self.groups[group]);
-        if self.suspects[group].is_some_and(|suspect| self.verdict(suspect, &rooms) == Some(false)) {
-            return GroupSums::Lost;
+    /// Looks at the nodes of a circle.
+    fn judge(&mut self, circle: usize) -> CircleSums {
+        let rooms = rooms(&self.circles[circle]);
+        if self.suspects[circle].is_some_and(|suspect| self.verdict(suspect, &rooms) == Some(false)) {
+            return CircleSums::Lost;
         }
-        let doubtful = doubtful(&self.groups[group], &rooms);
+        let doubtful = doubtful(&self.circles[circle], &rooms);
         let mut open = Vec::new();
         if doubtful.is_empty() {
-            return GroupSums::Open(open);
+            return CircleSums::Open(open);
         }
-        for &node in &self.members[group] {
+        for &node in &self.members[circle] {
             if self.nodes[node.get()].is_none_or(|(_, alike)| !doubtful.contains(&alike)) {
                 continue;
             }
             match self.verdict(node, &rooms) {
                 Some(true) => {}
                 Some(false) => {
-                    self.suspects[group] = Some(node);
-                    return GroupSums::Lost;
+                    self.suspects[circle] = Some(node);
+                    return CircleSums::Lost;
                 }
                 None => open.push(node),
             }
         }
-        GroupSums::Open(open)
+        CircleSums::Open(open)
     }
 
     /// Whether a node can be emptied of the instances that it holds, in their order.
@@ -227,13 +226,55 @@ impl NodePool {
     }
 }
 
+/// Most circles of a group.
+const MOST_CIRCLES: usize = 64;
+
+/// By node of the cluster, its circle: the nodes that take each other's instances, and no others. That is a group, or
+/// those of its nodes that reach the same storage pools. Nothing if an instance that is there, or that arrives,
+/// reaches nodes of several circles.
+fn circles(cluster: &Cluster, nodes: &[NodeIdx], arriving: &Instance) -> Option<Vec<Option<usize>>> {
+    let mut circle_of = vec![None; cluster.nodes.len()];
+    // by group, the pools that the nodes of its circles reach, with the number of the circle
+    let mut reached: Vec<Vec<(&TagSet, usize)>> = vec![Vec::new(); cluster.groups.len()];
+    let mut count = 0;
+    for node in nodes.iter().map(|node| cluster.node(*node)) {
+        let group = cluster.group(node.spec.group);
+        let pools = if group.pools.differ { &node.spec.pools } else { &group.pools.common };
+        let known = &mut reached[node.spec.group.get()];
+        let circle = match known.iter().find(|(of_circle, _)| *of_circle == pools) {
+            Some((_, circle)) => *circle,
+            None => {
+                known.push((pools, count));
+                count += 1;
+                count - 1
+            }
+        };
+        if known.len() > MOST_CIRCLES {
+            return None;
+        }
+        circle_of[node.spec.idx.get()] = Some(circle);
+    }
+    let keeps_to_one = |node: &Node, needed: &TagSet| {
+        let own = circle_of[node.spec.idx.get()];
+        let known = &reached[node.spec.group.get()];
+        known.iter().all(|(pools, circle)| needed.is_subset(pools) == (Some(*circle) == own))
+    };
+    let is_good = |node: &Node| {
+        let mut residents = node.state.primaries.iter().map(|instance| &cluster.instance(*instance).pools);
+        let takes_new = node.spec.reaches(arriving);
+        residents.all(|pools| keeps_to_one(node, pools))
+            && (!takes_new || keeps_to_one(node, &node.spec.pools_for(arriving)))
+    };
+    nodes.iter().all(|node| is_good(cluster.node(*node))).then_some(circle_of)
+}
+
 /// The memory of the others than a node, in descending order.
 fn others(rooms: &[(Mib, i64)], node: AlikeNodes) -> impl Iterator<Item = (Mib, i64)> + Clone {
     let own = node.online.then_some(node.free);
     rooms.iter().map(move |(free, count)| (*free, count - i64::from(Some(*free) == own)))
 }
 
-/// The memory of the online nodes of a group, in descending order, of each amount how many.
+/// The memory of the online nodes of a circle, in descending order, of each amount how many.
 fn rooms(members: &BTreeMap<AlikeNodes, i64>) -> Vec<(Mib, i64)> {
     let mut rooms: Vec<(Mib, i64)> = Vec::with_capacity(members.len());
     for (alike, count) in members.iter().rev().filter(|m| m.0.online) {
@@ -245,7 +286,7 @@ fn rooms(members: &BTreeMap<AlikeNodes, i64>) -> Vec<(Mib, i64)> {
     rooms
 }
 
-/// The nodes of a group that can perhaps not be emptied, judged by the sums of their instances.
+/// The nodes of a circle that can perhaps not be emptied, judged by the sums of their instances.
 fn doubtful(members: &BTreeMap<AlikeNodes, i64>, rooms: &[(Mib, i64)]) -> BTreeSet<AlikeNodes> {
     // what all nodes certainly take, by the largest instance that seeks a place
     let mut sure: BTreeMap<Mib, Mib> = BTreeMap::new();
