@@ -1,7 +1,7 @@
 //! Machines that come and go, placed by several strategies side by side: what each of them refuses, how evenly it uses the nodes, and
 //! how much of what customers wish it keeps.
 //!
-//! All strategies are judged under the same hard rule, that of placement by [affinity keys](super::affinity): a node runs, and both what may
+//! All strategies are judged under the same hard rule, that of placement by [affinity keys](crate): a node runs, and both what may
 //! be promised of its memory and what is free of it are more than the machine needs. They only differ in which of the nodes that
 //! can take a machine they choose; by keys, none may be good enough.
 
