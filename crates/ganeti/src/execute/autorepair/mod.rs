@@ -355,8 +355,3 @@ fn repair_id(instance: &str, last: Option<&RepairTag>) -> String {
     let digits = half_digest(format!("{instance}\n{last}"));
     [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
 }
-
-#[cfg(test)]
-mod tests;
-#[cfg(test)]
-mod world;
