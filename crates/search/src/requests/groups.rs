@@ -1,5 +1,7 @@
 //! Choosing the group for an instance.
 
+use std::iter;
+
 use super::PrimaryRule;
 use crate::place::{Conditions, NoTargets, PlaceMetric, PlaceSearch, Targets, dedicated};
 use crate::why::GroupBar;
@@ -73,28 +75,30 @@ impl GroupChoice {
         trial.best().map(|b| &b.1)
     }
 
-    /// The groups that have a place and in which something may be placed, best first.
-    pub(super) fn allocable_best_first(&self, cluster: &Cluster) -> Vec<GroupIdx> {
-        let ranked = self.ranked(cluster).into_iter();
-        ranked.filter(|trial| is_allocable(cluster, trial)).map(|trial| trial.group).collect()
+    /// Positions in `trials` of the groups in which something may be placed.
+    pub(super) fn allocable(&self, cluster: &Cluster) -> Vec<usize> {
+        allocable(cluster, &self.trials).collect()
+    }
+
+    /// Takes the best group that has a place out of `left`, positions in `trials`.
+    pub(super) fn take_best(&self, cluster: &Cluster, left: &mut Vec<usize>) -> Option<&GroupTrial> {
+        let at = best(cluster, &self.trials, left.iter().copied())?;
+        left.retain(|other| *other != at);
+        Some(&self.trials[at])
     }
 
     /// All groups that have a place, best first; those in which nothing may be placed
     /// come last.
     pub fn ranked(&self, cluster: &Cluster) -> Vec<&GroupTrial> {
         let mut left: Vec<usize> = (0..self.trials.len()).collect();
-        let mut ranked = Vec::new();
-        while let Some(at) = best(cluster, &self.trials, left.iter().copied()) {
-            left.retain(|l| *l != at);
-            ranked.push(&self.trials[at]);
-        }
-        ranked
+        iter::from_fn(|| self.take_best(cluster, &mut left)).collect()
     }
 }
 
-/// Tells if new instances may be placed in the group.
-fn is_allocable(cluster: &Cluster, trial: &GroupTrial) -> bool {
-    cluster.group(trial.group).alloc_policy != AllocPolicy::Unallocable
+/// Positions of the groups in which something may be placed.
+fn allocable(cluster: &Cluster, trials: &[GroupTrial]) -> impl Iterator<Item = usize> {
+    let policy = |at: &usize| cluster.group(trials[*at].group).alloc_policy;
+    (0..trials.len()).filter(move |at| policy(at) != AllocPolicy::Unallocable)
 }
 
 /// The places in a group for an instance.
@@ -189,8 +193,7 @@ pub(super) fn choose(cluster: &Cluster, groups: &[GroupIdx], wanted: &Wanted<'_>
     };
     let trials: Vec<GroupTrial> =
         groups.iter().map(|group| GroupTrial { group: *group, result: result(*group) }).collect();
-    let allocable = (0..trials.len()).filter(|at| is_allocable(cluster, &trials[*at]));
-    let selected = best(cluster, &trials, allocable);
+    let selected = best(cluster, &trials, allocable(cluster, &trials));
     GroupChoice {
         instance: wanted.instance.name.clone(),
         selected,

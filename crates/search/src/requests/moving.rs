@@ -215,14 +215,10 @@ fn to_another_group(
         deadline: &settings.deadline,
     };
     let choice = groups::choose(cluster, &others.groups, &wanted);
-    if choice.selected.is_none() {
-        if settings.explain {
-            notes.explain(why::of_choice(cluster, &choice, &wanted));
-        }
-        return Err(Failure::NoGroup(choice));
-    }
     let mut first_failure = None;
-    for group in choice.allocable_best_first(cluster) {
+    let mut left = choice.allocable(cluster);
+    while let Some(trial) = choice.take_best(cluster, &mut left) {
+        let group = trial.group;
         let usable = |n: &NodeIdx| wanted.admits(&cluster.node(*n).spec);
         let targets = cluster.nodes_of(group).iter().copied().filter(usable).collect();
         let destination = Destination { group, targets, ignore_soft_errors: false };
@@ -235,6 +231,9 @@ fn to_another_group(
                 first_failure.get_or_insert(Failure::Stuck(stuck));
             }
         }
+    }
+    if settings.explain && first_failure.is_none() {
+        notes.explain(why::of_choice(cluster, &choice, &wanted));
     }
     Err(first_failure.unwrap_or(Failure::NoGroup(choice)))
 }
