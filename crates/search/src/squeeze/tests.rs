@@ -17,6 +17,23 @@ pub(super) fn group() -> GroupIdx {
     GroupIdx::new(0)
 }
 
+/// The plans with the clusters before and after each, once the checker has replayed them.
+pub(super) fn replayed<'a>(
+    found: &'a Squeeze,
+    cluster: &'a Cluster,
+) -> impl Iterator<Item = (&'a GroupPlan, &'a Cluster, &'a Cluster)> {
+    found.plans.iter().enumerate().map(move |(at, plan)| {
+        let before = plan.start(cluster);
+        let after = found.plans.get(at + 1).map_or(&found.after, |next| next.start(cluster));
+        let mut switched = Draft::of(before);
+        plan.switch(&mut switched);
+        let nodes = cluster.nodes_of(plan.group);
+        let replay = htools_plan::checker::check(&switched, nodes, &plan.steps, Default::default());
+        assert!(replay.map(|r| r.leads_to(after)).unwrap_or(false));
+        (plan, before, after)
+    })
+}
+
 pub(super) fn run(cluster: &Cluster, options: &SqueezeOptions) -> GroupPlan {
     squeeze(cluster, &[group()], options).plans.remove(0)
 }
@@ -326,15 +343,9 @@ proptest! {
 
     #[test]
     fn plans_keep_their_promises((cluster, options) in any_cluster()) {
-        let Squeeze { plans, after: end, .. } = squeeze(&cluster, &[group()], &options);
+        let found = squeeze(&cluster, &[group()], &options);
         let nodes = cluster.nodes_of(group()).to_vec();
-        for (at, plan) in plans.iter().enumerate() {
-            let before = plan.start(&cluster);
-            let mut switched = Draft::of(before);
-            plan.switch(&mut switched);
-            let replay = htools_plan::checker::check(&switched, &nodes, &plan.steps, Default::default());
-            let after = plans.get(at + 1).map_or(&end, |next| next.start(&cluster));
-            prop_assert!(replay.map(|r| r.leads_to(after)).unwrap_or(false));
+        for (plan, before, after) in replayed(&found, &cluster) {
             match plan.decision {
                 Decision::Condense => assert_kept(before, after, plan, &options),
                 Decision::Nothing => prop_assert!(plan.nodes.is_empty() && plan.steps.is_empty()),
