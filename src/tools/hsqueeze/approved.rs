@@ -9,7 +9,7 @@ use crate::plan::names::Impossible;
 use crate::plan::work::{Task, Work};
 use crate::report::number::counted;
 use crate::report::timetable::what;
-use crate::search::squeeze::{GroupPlan, Squeeze};
+use crate::search::squeeze::Squeeze;
 use crate::tools::execution::{PlanToSave, save_plan};
 use crate::tools::output::Output;
 
@@ -36,8 +36,7 @@ pub(super) fn save(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let Some(path) = &planning.options.execution.save_plan else { return Ok(()) };
-    let changed = found.by_group().filter(|plans| !plans.iter().all(GroupPlan::is_idle));
-    let groups: Vec<GroupIdx> = changed.map(|plans| plans[0].group).collect();
+    let groups: Vec<GroupIdx> = found.changed_groups().map(|plans| plans[0].group).collect();
     if groups.is_empty() {
         return Ok(());
     }

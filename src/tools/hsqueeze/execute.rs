@@ -9,7 +9,7 @@ use super::planning::Planning;
 use super::squeeze_run::{HsqueezeEnd, SqueezeRun};
 use crate::execute::JobClient;
 use crate::model::Cluster;
-use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
+use crate::search::squeeze::{Decision, Squeeze};
 use crate::tools::ExitStatus;
 use crate::tools::execution::{self, Lock, Undertaking, listen, violation};
 use crate::tools::output::Output;
@@ -82,7 +82,7 @@ pub(super) fn execute(
     let signals = listen(undertaking.silent)?;
     let several = found.has_several_groups();
     let run = SqueezeRun::new(planning, &undertaking, &mut *access.client, &signals, several, output);
-    let changed = found.by_group().filter(|plans| !plans.iter().all(GroupPlan::is_idle));
-    let (up, others): (Vec<_>, Vec<_>) = changed.partition(|plans| plans[0].decision == Decision::Expand);
+    let (up, others): (Vec<_>, Vec<_>) =
+        found.changed_groups().partition(|plans| plans[0].decision == Decision::Expand);
     Ok(run.carry_out(cluster, &[up, others].concat()))
 }

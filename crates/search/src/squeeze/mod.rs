@@ -26,9 +26,9 @@ mod trial;
 pub use harm::Harm;
 pub use reserve::Reserve;
 
-use self::standby::{SizeSource, Sizes};
 use std::sync::Arc;
 
+use self::standby::{SizeSource, Sizes};
 use super::why::Hurdle;
 use super::{BalanceOptions, Deadline, Stopped};
 use crate::moves::MoveRules;
@@ -68,7 +68,7 @@ pub struct SqueezeOptions {
     pub left_alone: Vec<NodeIdx>,
     /// Sizes of nodes as they once were, by name.
     pub known_sizes: Sizes,
-    /// Whether nodes are freed that nodes brought online make needless.
+    /// True if nodes are freed that nodes brought online make needless.
     pub swaps: bool,
 }
 
@@ -236,6 +236,11 @@ impl Squeeze {
     /// Iterates over the plans of each group.
     pub fn by_group(&self) -> impl Iterator<Item = &[GroupPlan]> {
         self.plans.chunk_by(|one, next| one.group == next.group)
+    }
+
+    /// Iterates over the plans of each group in which something is to be done.
+    pub fn changed_groups(&self) -> impl Iterator<Item = &[GroupPlan]> {
+        self.by_group().filter(|plans| !plans.iter().all(GroupPlan::is_idle))
     }
 
     /// Tells if more than one group was looked at.
