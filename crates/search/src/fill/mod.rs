@@ -4,7 +4,7 @@
 mod emptying;
 mod filling;
 mod iterate;
-pub mod loss;
+mod loss;
 mod reach;
 mod size;
 mod tiered;

@@ -10,7 +10,7 @@
 mod doubts;
 mod groups;
 mod instances;
-pub mod nodes;
+mod nodes;
 mod policies;
 mod row;
 pub mod writer;
