@@ -1,4 +1,4 @@
-//! Redundancy by sums, where nodes of a group reach different storage pools.
+//! Verdicts of sums about redundancy, where nodes of a group reach different storage pools.
 
 use htools_model::redundancy::global::{Departures, NodePool, Scope, is_redundant};
 use htools_model::{Class, Cluster};
@@ -28,7 +28,7 @@ fn pooled(nodes: &[(u8, i64)], instances: &[(usize, i64)]) -> Cluster {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What sums say of a pool is what emptying every node comes to, before and after an arrival.
+    /// Sums give the same verdict as emptying every node, before and after an arrival.
     #[test]
     fn sums_agree_with_emptying(
         nodes in prop::collection::vec((0u8..3, 2i64..9), 3..12),
@@ -58,7 +58,7 @@ proptest! {
     }
 }
 
-/// An instance that reaches two pools can go anywhere: sums by pool would say too little.
+/// The instance can go to both nodes, so that sums by failover domain would miss room.
 #[test]
 fn an_instance_that_reaches_nodes_of_two_kinds_is_not_judged_by_sums() {
     let nodes = [

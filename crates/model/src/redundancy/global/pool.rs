@@ -22,28 +22,28 @@ struct AlikeNodes {
 #[derive(Debug, Clone)]
 pub struct NodePool {
     departures: Departures,
-    /// By node of the cluster, its circle; nothing outside the set.
+    /// Failover domain of each node of the cluster; none for nodes outside the set.
     nodes: Vec<Option<(usize, AlikeNodes)>>,
-    circles: Vec<BTreeMap<AlikeNodes, i64>>,
+    domains: Vec<BTreeMap<AlikeNodes, i64>>,
     /// By node of the cluster: the memory of its instances, those that leave it last first.
     sizes: Vec<Vec<Mib>>,
-    /// By circle: its nodes.
+    /// By domain: its nodes.
     members: Vec<Vec<NodeIdx>>,
-    /// What is known about each circle.
-    standings: Vec<Option<CircleSums>>,
-    /// The circles of which nothing is known any more, those of which a node cannot be emptied, and those for which
-    /// that has to be simulated: nobody has to ask all circles about every instance.
+    /// Verdict of the sums about each domain; none if it must be worked out again.
+    standings: Vec<Option<DomainSums>>,
+    /// The domains without a verdict, those in which a node cannot be emptied, and those that must be simulated. These
+    /// sets spare a look at all domains for every instance.
     unjudged: BTreeSet<usize>,
     lost: BTreeSet<usize>,
     open: BTreeSet<usize>,
-    /// By circle: the node that could not be emptied when one was found last. It is the first that
+    /// By domain: the node that could not be emptied when one was found last. It is the first that
     /// is looked at, for it is likely to stand in the way of the next instance, too.
     suspects: Vec<Option<NodeIdx>>,
 }
 
-/// What sums say about the nodes of a circle.
+/// Verdict of sums of memory about the nodes of a domain.
 #[derive(Debug, Clone)]
-enum CircleSums {
+enum DomainSums {
     /// One of them cannot be emptied.
     Lost,
     /// All can be, but those for which that has to be simulated.
@@ -56,11 +56,11 @@ pub struct Before(AlikeNodes);
 
 impl NodePool {
     /// The pool of `nodes` (ascending), on which instances like `arriving` will arrive; nothing if it is none: other
-    /// instances are there, migration is restricted, or an instance reaches nodes of several circles.
+    /// instances are there, migration is restricted, or an instance reaches nodes of several domains.
     pub fn of(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope, arriving: &Instance) -> Option<NodePool> {
-        let circle_of = circles(cluster, nodes, arriving)?;
-        let count = circle_of.iter().flatten().max().map_or(0, |last| last + 1);
-        let circles = vec![BTreeMap::new(); count];
+        let domain_of = failover_domains(cluster, nodes, arriving)?;
+        let count = domain_of.iter().flatten().max().map_or(0, |last| last + 1);
+        let domains = vec![BTreeMap::new(); count];
         let mut pool = NodePool {
             departures: scope.departures,
             nodes: vec![None; cluster.nodes.len()],
@@ -71,7 +71,7 @@ impl NodePool {
             lost: BTreeSet::new(),
             open: BTreeSet::new(),
             suspects: vec![None; count],
-            circles,
+            domains,
         };
         for node in nodes.iter().map(|n| cluster.node(*n)) {
             let mut load = MemoryLoad::NONE;
@@ -93,17 +93,17 @@ impl NodePool {
                 online: !node.spec.offline,
                 counts: scope.includes(cluster, node.spec.idx),
             };
-            let circle = circle_of[node.spec.idx.get()]?;
-            pool.nodes[node.spec.idx.get()] = Some((circle, alike));
-            *pool.circles[circle].entry(alike).or_insert(0) += 1;
-            pool.members[circle].push(node.spec.idx);
+            let domain = domain_of[node.spec.idx.get()]?;
+            pool.nodes[node.spec.idx.get()] = Some((domain, alike));
+            *pool.domains[domain].entry(alike).or_insert(0) += 1;
+            pool.members[domain].push(node.spec.idx);
         }
         Some(pool)
     }
 
     fn change(&mut self, node: NodeIdx, to: AlikeNodes) -> Option<Before> {
-        let (circle, alike) = self.nodes[node.get()]?;
-        let members = &mut self.circles[circle];
+        let (domain, alike) = self.nodes[node.get()]?;
+        let members = &mut self.domains[domain];
         if let Some(count) = members.get_mut(&alike) {
             *count -= 1;
             if *count == 0 {
@@ -111,11 +111,11 @@ impl NodePool {
             }
         }
         *members.entry(to).or_insert(0) += 1;
-        self.nodes[node.get()] = Some((circle, to));
-        self.standings[circle] = None;
-        self.lost.remove(&circle);
-        self.open.remove(&circle);
-        self.unjudged.insert(circle);
+        self.nodes[node.get()] = Some((domain, to));
+        self.standings[domain] = None;
+        self.lost.remove(&domain);
+        self.open.remove(&domain);
+        self.unjudged.insert(domain);
         Some(Before(alike))
     }
 
@@ -138,14 +138,14 @@ impl NodePool {
     /// will not be after more arrivals either: they take room and give none.
     pub fn holds(&mut self) -> Option<bool> {
         while self.lost.is_empty() {
-            let Some(circle) = self.unjudged.pop_first() else { break };
-            let standing = self.judge(circle);
+            let Some(domain) = self.unjudged.pop_first() else { break };
+            let standing = self.judge(domain);
             match &standing {
-                CircleSums::Lost => drop(self.lost.insert(circle)),
-                CircleSums::Open(nodes) if nodes.is_empty() => {}
-                CircleSums::Open(_) => drop(self.open.insert(circle)),
+                DomainSums::Lost => drop(self.lost.insert(domain)),
+                DomainSums::Open(nodes) if nodes.is_empty() => {}
+                DomainSums::Open(_) => drop(self.open.insert(domain)),
             }
-            self.standings[circle] = Some(standing);
+            self.standings[domain] = Some(standing);
         }
         match () {
             () if !self.lost.is_empty() => Some(false),
@@ -154,7 +154,7 @@ impl NodePool {
         }
     }
 
-    /// The nodes whose verdict has to be simulated, by circle in order, and how many of the instances of
+    /// The nodes whose verdict has to be simulated, by domain in order, and how many of the instances of
     /// each: those that go first, to the last one that perhaps finds no place. Nothing if there is
     /// no need, because another node cannot be emptied.
     pub fn undecided(&mut self) -> Option<Vec<(NodeIdx, usize)>> {
@@ -162,9 +162,9 @@ impl NodePool {
             return None;
         }
         let mut open = Vec::new();
-        for circle in &self.open {
-            let Some(CircleSums::Open(nodes)) = &self.standings[*circle] else { continue };
-            let rooms = rooms(&self.circles[*circle]);
+        for domain in &self.open {
+            let Some(DomainSums::Open(nodes)) = &self.standings[*domain] else { continue };
+            let rooms = rooms(&self.domains[*domain]);
             open.extend(nodes.iter().map(|node| (*node, self.in_doubt(*node, &rooms))));
         }
         Some(open)
@@ -184,31 +184,31 @@ impl NodePool {
         sizes
     }
 
-    /// Looks at the nodes of a circle.
-    fn judge(&mut self, circle: usize) -> CircleSums {
-        let rooms = rooms(&self.circles[circle]);
-        if self.suspects[circle].is_some_and(|suspect| self.verdict(suspect, &rooms) == Some(false)) {
-            return CircleSums::Lost;
+    /// Looks at the nodes of a domain.
+    fn judge(&mut self, domain: usize) -> DomainSums {
+        let rooms = rooms(&self.domains[domain]);
+        if self.suspects[domain].is_some_and(|suspect| self.verdict(suspect, &rooms) == Some(false)) {
+            return DomainSums::Lost;
         }
-        let doubtful = doubtful(&self.circles[circle], &rooms);
+        let doubtful = doubtful(&self.domains[domain], &rooms);
         let mut open = Vec::new();
         if doubtful.is_empty() {
-            return CircleSums::Open(open);
+            return DomainSums::Open(open);
         }
-        for &node in &self.members[circle] {
+        for &node in &self.members[domain] {
             if self.nodes[node.get()].is_none_or(|(_, alike)| !doubtful.contains(&alike)) {
                 continue;
             }
             match self.verdict(node, &rooms) {
                 Some(true) => {}
                 Some(false) => {
-                    self.suspects[circle] = Some(node);
-                    return CircleSums::Lost;
+                    self.suspects[domain] = Some(node);
+                    return DomainSums::Lost;
                 }
                 None => open.push(node),
             }
         }
-        CircleSums::Open(open)
+        DomainSums::Open(open)
     }
 
     /// Whether a node can be emptied of the instances that it holds, in their order.
@@ -226,38 +226,38 @@ impl NodePool {
     }
 }
 
-/// Most circles of a group.
-const MOST_CIRCLES: usize = 64;
+/// Most failover domains of a group: each instance is compared with all of them.
+const MOST_DOMAINS: usize = 64;
 
-/// By node of the cluster, its circle: the nodes that take each other's instances, and no others. That is a group, or
-/// those of its nodes that reach the same storage pools. Nothing if an instance that is there, or that arrives,
-/// reaches nodes of several circles.
-fn circles(cluster: &Cluster, nodes: &[NodeIdx], arriving: &Instance) -> Option<Vec<Option<usize>>> {
-    let mut circle_of = vec![None; cluster.nodes.len()];
-    // by group, the pools that the nodes of its circles reach, with the number of the circle
+/// Returns the failover domain of each node of the cluster: the nodes that take each other's instances, and no others.
+/// A domain is a group, or those of its nodes that reach the same storage pools. There is no answer if an instance,
+/// present or arriving, can go to nodes of several domains.
+fn failover_domains(cluster: &Cluster, nodes: &[NodeIdx], arriving: &Instance) -> Option<Vec<Option<usize>>> {
+    let mut domain_of = vec![None; cluster.nodes.len()];
+    // by group, the pools that the nodes of its domains reach, with the number of the domain
     let mut reached: Vec<Vec<(&TagSet, usize)>> = vec![Vec::new(); cluster.groups.len()];
     let mut count = 0;
     for node in nodes.iter().map(|node| cluster.node(*node)) {
         let group = cluster.group(node.spec.group);
         let pools = if group.pools.differ { &node.spec.pools } else { &group.pools.common };
         let known = &mut reached[node.spec.group.get()];
-        let circle = match known.iter().find(|(of_circle, _)| *of_circle == pools) {
-            Some((_, circle)) => *circle,
+        let domain = match known.iter().find(|(of_domain, _)| *of_domain == pools) {
+            Some((_, domain)) => *domain,
             None => {
                 known.push((pools, count));
                 count += 1;
                 count - 1
             }
         };
-        if known.len() > MOST_CIRCLES {
+        if known.len() > MOST_DOMAINS {
             return None;
         }
-        circle_of[node.spec.idx.get()] = Some(circle);
+        domain_of[node.spec.idx.get()] = Some(domain);
     }
     let keeps_to_one = |node: &Node, needed: &TagSet| {
-        let own = circle_of[node.spec.idx.get()];
+        let own = domain_of[node.spec.idx.get()];
         let known = &reached[node.spec.group.get()];
-        known.iter().all(|(pools, circle)| needed.is_subset(pools) == (Some(*circle) == own))
+        known.iter().all(|(pools, domain)| needed.is_subset(pools) == (Some(*domain) == own))
     };
     let is_good = |node: &Node| {
         let mut residents = node.state.primaries.iter().map(|instance| &cluster.instance(*instance).pools);
@@ -265,7 +265,7 @@ fn circles(cluster: &Cluster, nodes: &[NodeIdx], arriving: &Instance) -> Option<
         residents.all(|pools| keeps_to_one(node, pools))
             && (!takes_new || keeps_to_one(node, &node.spec.pools_for(arriving)))
     };
-    nodes.iter().all(|node| is_good(cluster.node(*node))).then_some(circle_of)
+    nodes.iter().all(|node| is_good(cluster.node(*node))).then_some(domain_of)
 }
 
 /// The memory of the others than a node, in descending order.
@@ -274,7 +274,7 @@ fn others(rooms: &[(Mib, i64)], node: AlikeNodes) -> impl Iterator<Item = (Mib, 
     rooms.iter().map(move |(free, count)| (*free, count - i64::from(Some(*free) == own)))
 }
 
-/// The memory of the online nodes of a circle, in descending order, of each amount how many.
+/// The memory of the online nodes of a domain, in descending order, of each amount how many.
 fn rooms(members: &BTreeMap<AlikeNodes, i64>) -> Vec<(Mib, i64)> {
     let mut rooms: Vec<(Mib, i64)> = Vec::with_capacity(members.len());
     for (alike, count) in members.iter().rev().filter(|m| m.0.online) {
@@ -286,7 +286,7 @@ fn rooms(members: &BTreeMap<AlikeNodes, i64>) -> Vec<(Mib, i64)> {
     rooms
 }
 
-/// The nodes of a circle that can perhaps not be emptied, judged by the sums of their instances.
+/// The nodes of a domain that can perhaps not be emptied, judged by the sums of their instances.
 fn doubtful(members: &BTreeMap<AlikeNodes, i64>, rooms: &[(Mib, i64)]) -> BTreeSet<AlikeNodes> {
     // what all nodes certainly take, by the largest instance that seeks a place
     let mut sure: BTreeMap<Mib, Mib> = BTreeMap::new();
