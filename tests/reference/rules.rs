@@ -79,8 +79,8 @@ pub enum Rule {
     /// the reference just chooses the group by them. Compared until the
     /// reference first uses another node.
     RestrictedChangeGroup,
-    /// Where migration tags close the way to the best group, an instance changes to the next one; the reference gives
-    /// up. Compared until then.
+    /// An instance changes to the next group if migration tags close the way to the best one; the reference gives up.
+    /// Compared until then.
     NextGroup,
     /// A new instance has a number in tables; the reference shows -1. Everything
     /// but that number is compared.

@@ -54,7 +54,7 @@ pub enum AttributeBearer {
 /// An attribute that should be a key and is none. As text, a line without its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyAttributeFault {
-    /// What has it.
+    /// Object that has the attribute.
     pub bearer: AttributeBearer,
     /// Its name and value, with `=` between them.
     pub attribute: String,

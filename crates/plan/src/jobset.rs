@@ -1,4 +1,4 @@
-//! Which steps of a plan can run at the same time.
+//! Jobsets: steps of a plan that can run at the same time.
 
 use super::graph::Graph;
 pub use super::graph::Jobset;

@@ -78,7 +78,7 @@ pub enum Opcode {
         early_release: bool,
         /// True if the policy may be broken.
         ignore_ipolicy: bool,
-        /// Which disks are replaced.
+        /// Disks that are replaced.
         mode: ReplaceMode,
         /// The disks; none for all of them.
         disks: Vec<i64>,
@@ -379,7 +379,7 @@ impl Opcode {
     }
 }
 
-/// Which disks are replaced.
+/// Disks that are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReplaceMode {
     /// The secondary node's, by such on another node.

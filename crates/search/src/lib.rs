@@ -1,4 +1,4 @@
-//! Which change is best: balancing, placing, filling, freeing, and why something cannot be.
+//! Searches for the best change: balancing, placing, filling, freeing nodes, and the reasons against a change.
 //!
 //! * [`moves`] works one move out. [`balance`] finds the best of all and repeats: lower bounds for all moves are kept
 //!   from step to step (docs/search.md explains them), and sieves leave out what cannot win.

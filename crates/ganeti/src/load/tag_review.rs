@@ -14,7 +14,7 @@ use htools_model::known_tags::{
 /// A tag that does nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleTag {
-    /// What has it.
+    /// Object that has the tag.
     pub owner: Owner,
     /// The tag.
     pub tag: String,

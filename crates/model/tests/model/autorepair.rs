@@ -1,4 +1,4 @@
-//! Who permits repairs, by the tags of a cluster, its groups and its instances.
+//! Permissions for repairs in the tags of a cluster, its groups and its instances.
 
 use htools_model::InstanceIdx;
 use htools_model::autorepair::{RepairKind, RepairPermission, permission};

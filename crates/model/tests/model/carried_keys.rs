@@ -1,4 +1,4 @@
-//! What the affinity keys of instances cost on their nodes.
+//! Costs of the affinity keys of instances on their nodes.
 
 use htools_model::{AffinityKey, CarriedKey, Cluster, InstanceIdx, KeyScope, KeysTooHeavy, NodeIdx};
 use htools_testkit::cluster;

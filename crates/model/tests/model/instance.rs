@@ -1,4 +1,4 @@
-//! What copies of instances share.
+//! Data that copies of instances share.
 
 use std::sync::Arc;
 

@@ -107,7 +107,7 @@ fn plan(instances: &[&str], options: RollingOptions) -> Result<Vec<Shown>, NoPla
     Ok(parts.iter().map(shown).collect())
 }
 
-/// Where the instances of a group are while it is down: name, primary and secondary of each.
+/// Places of the instances of a group while it is down: name, primary and secondary of each.
 fn moves(cluster: &Cluster, part: &Part) -> Vec<String> {
     let name = |node| cluster.node(node).spec.name.as_str();
     let line = |moved: &MovedMeanwhile| {

@@ -1,4 +1,4 @@
-//! What the affinity keys of instances cost on the nodes to which they could go.
+//! Costs of the affinity keys of instances on the nodes to which they could go.
 
 use std::collections::HashMap;
 
