@@ -6,7 +6,7 @@
 mod parameters;
 mod reach;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 
 pub use super::known_tags::{DENY, POOL};
@@ -136,11 +136,17 @@ fn pools_of(cluster: &Cluster, instance: &Instance) -> BTreeSet<Pool> {
 /// By instance the number of its set of pools, and these sets. Many instances have the same.
 fn sets_of_pools(cluster: &Cluster) -> (Vec<u32>, Vec<BTreeSet<Pool>>) {
     let mut numbers: BTreeMap<BTreeSet<Pool>, u32> = BTreeMap::new();
-    let number = |instance| {
+    let mut number = |instance: &Instance| {
         let next = numbers.len() as u32;
         *numbers.entry(pools_of(cluster, instance)).or_insert(next)
     };
-    let instances: Vec<u32> = cluster.instances.iter().map(number).collect();
+    // where no tag of its own says it, an instance is like others of its template on its node
+    let mut usual: HashMap<(NodeIdx, DiskTemplate), u32> = HashMap::new();
+    let number_of = |instance: &Instance| match named(&instance.tags).next() {
+        Some(_) => number(instance),
+        None => *usual.entry((instance.primary, instance.template)).or_insert_with(|| number(instance)),
+    };
+    let instances: Vec<u32> = cluster.instances.iter().map(number_of).collect();
     let mut sets = vec![BTreeSet::new(); numbers.len()];
     numbers.into_iter().for_each(|(set, number)| sets[number as usize] = set);
     (instances, sets)
@@ -181,25 +187,27 @@ impl StorageMap {
         let mut groups = vec![BTreeSet::new(); cluster.groups.len()];
         // of the instances on nodes of which no tag says what they reach
         let mut seen = vec![BTreeSet::new(); cluster.groups.len()];
-        for (instance, set) in cluster.instances.iter().zip(&instances) {
-            let pools = &sets[*set as usize];
-            let node = &cluster.node(instance.primary).spec;
-            groups[node.group.get()].extend(pools.iter().cloned());
-            if declared(cluster, node).is_empty() {
-                seen[node.group.get()].extend(pools.iter().cloned());
+        let declared_at: Vec<BTreeSet<Pool>> =
+            cluster.nodes.iter().map(|node| declared(cluster, &node.spec)).collect();
+        let places: HashSet<(NodeIdx, u32)> =
+            cluster.instances.iter().map(|i| i.primary).zip(instances.iter().copied()).collect();
+        for (node, set) in places {
+            let pools = &sets[set as usize];
+            let group = cluster.node(node).spec.group;
+            groups[group.get()].extend(pools.iter().cloned());
+            if declared_at[node.get()].is_empty() {
+                seen[group.get()].extend(pools.iter().cloned());
             }
         }
         let usual: Vec<BTreeSet<Pool>> =
             cluster.groups.iter().map(|g| usual_pools(g, &seen[g.idx.get()])).collect();
         let reach = |node: &NodeSpec| -> BTreeSet<Pool> {
-            let declared = declared(cluster, node);
+            let declared = &declared_at[node.idx.get()];
             let at = node.group;
-            let outside = if declared.is_empty() { usual[at.get()].clone() } else { declared };
+            let outside = if declared.is_empty() { usual[at.get()].clone() } else { declared.clone() };
             outside.into_iter().chain(internal_pools(cluster.group(at), node)).collect()
         };
         let nodes: Vec<BTreeSet<Pool>> = cluster.nodes.iter().map(|node| reach(&node.spec)).collect();
-        let declared_at: Vec<BTreeSet<Pool>> =
-            cluster.nodes.iter().map(|node| declared(cluster, &node.spec)).collect();
         for (node, pools) in cluster.nodes.iter().zip(&nodes) {
             groups[node.spec.group.get()].extend(pools.iter().cloned());
         }
