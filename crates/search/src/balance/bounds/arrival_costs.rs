@@ -34,7 +34,7 @@ impl ArrivalRole {
 }
 
 /// Which arrivals share a row.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct ArrivalKind {
     pub size: u32,
     pub role: ArrivalRole,
@@ -43,6 +43,8 @@ pub(super) struct ArrivalKind {
     /// The kind of node ([`Kinds`](super::kinds::Kinds)) from which the instance
     /// migrates, if that matters.
     pub from: Option<u32>,
+    /// The storage pools that the instance needs ([`PoolKinds`](super::kinds::PoolKinds)), if they are told apart.
+    pub pools: Option<u32>,
 }
 
 /// The nodes of one stretch of a row.
@@ -165,6 +167,11 @@ impl ArrivalRow {
     /// The same for some rows only.
     pub(super) fn assess_some(&mut self, ground: &OnlineNodes, size: &SizeBox, rows: &[usize]) -> LaneRange {
         let mut range = LaneRange::empty();
+        // a node that refuses as before changes nothing
+        let refuses = |row: usize| self.fixed[row] == f64::INFINITY && self.cost[row] == f64::INFINITY;
+        if rows.iter().all(|row| refuses(*row)) {
+            return range;
+        }
         for row in rows {
             self.assess(ground, size, *row, &mut range);
             self.summarise(row / STRETCH);

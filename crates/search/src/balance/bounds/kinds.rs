@@ -1,6 +1,6 @@
 //! Which nodes can receive instances from which.
 
-use htools_model::{Cluster, NodeIdx, NodeSpec};
+use htools_model::{Cluster, Instance, NodeIdx, NodeSpec, TagSet};
 
 /// Kinds of nodes: those with the same migration tags and the same tags from
 /// which they can receive instances.
@@ -47,5 +47,49 @@ impl TagKinds {
     /// Whether instances can migrate from nodes of a kind to a node.
     pub(super) fn reaches(&self, from: Option<u32>, to: NodeIdx) -> bool {
         from.is_none_or(|from| self.reachable[from as usize * self.count + self.of[to.get()] as usize])
+    }
+}
+
+/// The sets of storage pools that instances need.
+pub(super) struct PoolKinds {
+    /// By number; none if they are too many to be told apart.
+    sets: Vec<TagSet>,
+    /// By set, which nodes of the cluster reach all of its pools.
+    reached: Vec<Vec<bool>>,
+}
+
+impl PoolKinds {
+    /// More sets than this are not told apart.
+    const MOST: usize = 16;
+
+    pub(super) fn of(cluster: &Cluster, instances: &[&Instance]) -> PoolKinds {
+        let mut sets: Vec<TagSet> = Vec::new();
+        for instance in instances {
+            if !sets.contains(&instance.pools) {
+                sets.push(instance.pools.clone());
+            }
+            if sets.len() > PoolKinds::MOST {
+                sets.clear();
+                break;
+            }
+        }
+        let reaching =
+            |set: &TagSet| cluster.nodes.iter().map(|node| set.is_subset(&node.spec.pools)).collect();
+        PoolKinds { reached: sets.iter().map(reaching).collect(), sets }
+    }
+
+    /// How many sets have rows of their own, at least 1.
+    pub(super) fn count(&self) -> usize {
+        self.sets.len().max(1)
+    }
+
+    /// The number of the set that an instance needs, if sets are told apart.
+    pub(super) fn needed_by(&self, instance: &Instance) -> Option<u32> {
+        self.sets.iter().position(|set| *set == instance.pools).map(|number| number as u32)
+    }
+
+    /// Whether a node reaches all pools of a set.
+    pub(super) fn reaches(&self, pools: Option<u32>, node: NodeIdx) -> bool {
+        pools.is_none_or(|pools| self.reached[pools as usize][node.get()])
     }
 }

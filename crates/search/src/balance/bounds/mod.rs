@@ -33,7 +33,7 @@ use self::departure::Departure;
 use self::equivalents::AlikeInstances;
 use self::group::CostGroups;
 use self::key_costs::KeyCosts;
-use self::kinds::TagKinds;
+use self::kinds::{PoolKinds, TagKinds};
 use self::online_nodes::{OnlineNodes, Present, is_plausible, is_small};
 use self::place::ArrivalPlaces;
 use self::size::{SizeBox, sizes};
@@ -80,6 +80,7 @@ pub struct MoveBounds {
     ground: OnlineNodes,
     places: ArrivalPlaces,
     kinds: TagKinds,
+    pools: PoolKinds,
     sizes: Vec<SizeBox>,
     rows: Vec<ArrivalRow>,
     row_numbers: HashMap<ArrivalKind, u32>,
@@ -121,7 +122,8 @@ impl MoveBounds {
             return None;
         }
         let ground = OnlineNodes::new(cluster, board);
-        let most = (MOST_PLACES / board.rows().len()).clamp(16, 512);
+        let pools = PoolKinds::of(cluster, &instances);
+        let most = (MOST_PLACES / board.rows().len() / pools.count()).clamp(16, 512);
         let (sizes, size_of) = sizes(&instances, &ground, most);
         let largest_change = SizeBox::largest_change(&sizes);
         let present = Present::of(&ground, board, balancer.score(), &largest_change)?;
@@ -138,6 +140,7 @@ impl MoveBounds {
         let mut bounds = MoveBounds {
             places,
             kinds: TagKinds::of(cluster),
+            pools,
             sizes,
             rows: Vec::new(),
             row_numbers: HashMap::new(),

@@ -168,7 +168,8 @@ impl MoveBounds {
                 _ => from_p,
             };
             let forced = forced || balancer.rules().ignore_soft_errors;
-            group.rows[slot] = self.row(balancer, ArrivalKind { size, role, forced, from });
+            let pools = self.pools.needed_by(instance);
+            group.rows[slot] = self.row(balancer, ArrivalKind { size, role, forced, from, pools });
         }
         self.groups.assign(position, group)
     }
@@ -179,9 +180,10 @@ impl MoveBounds {
             return *number;
         }
         let size = &mut self.sizes[arrival.size as usize];
-        let mut row = ArrivalRow::new(arrival.clone(), self.ground.nodes.len());
+        let mut row = ArrivalRow::new(arrival, self.ground.nodes.len());
         for (at, node) in self.ground.nodes.iter().enumerate() {
-            let reachable = self.kinds.reaches(arrival.from, *node);
+            let reachable =
+                self.kinds.reaches(arrival.from, *node) && self.pools.reaches(arrival.pools, *node);
             row.inspect(balancer.cluster(), &self.ground, size, at, reachable);
         }
         let range = row.assess_all(&self.ground, size);
@@ -194,10 +196,11 @@ impl MoveBounds {
 
     /// Looks anew at what changed nodes count and refuse.
     fn inspect_rows(&mut self, balancer: &Balancer<'_>, changed: &[usize]) {
-        let MoveBounds { rows, sizes, ground, kinds, .. } = self;
+        let MoveBounds { rows, sizes, ground, kinds, pools, .. } = self;
         for row in rows {
             for at in changed {
-                let reachable = kinds.reaches(row.arrival.from, ground.nodes[*at]);
+                let (arrival, node) = (row.arrival, ground.nodes[*at]);
+                let reachable = kinds.reaches(arrival.from, node) && pools.reaches(arrival.pools, node);
                 let size = &sizes[row.arrival.size as usize];
                 row.inspect(balancer.cluster(), ground, size, *at, reachable);
             }
