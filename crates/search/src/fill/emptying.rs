@@ -2,19 +2,21 @@
 //! kind of node each instance goes, no score has to be exact. What comes of it is what
 //! [`loss`](super::loss) finds out by exact scores; where bounds leave it open, nothing does.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use crate::place::floor::Floor;
 use crate::place::kinds::KindIdx;
 use crate::place::shelf::{Shelf, View};
 use htools_model::score::interval::{CountedPart, Running};
 use htools_model::score::metrics::{Counted, Lanes, lanes};
-use htools_model::{DiskTemplate, Instance, Ledger, NodeIdx, Strictness, TagArrival};
+use htools_model::{DiskTemplate, Instance, Ledger, NodeIdx, Strictness, TagArrival, TagSet};
 
 /// What a node's numbers take from an untagged primary on shared storage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct PrimaryLoad {
     template: DiskTemplate,
+    /// Which nodes take it.
+    pools: TagSet,
     numbers: [i64; 5],
     spindles: Option<i64>,
     load: [u64; 4],
@@ -26,6 +28,7 @@ impl PrimaryLoad {
         let util = &instance.util;
         PrimaryLoad {
             template: instance.template,
+            pools: instance.pools.clone(),
             numbers: [
                 instance.mem.0,
                 instance.mem_in_use().0,

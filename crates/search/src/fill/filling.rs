@@ -36,6 +36,8 @@ pub(super) struct Filling<'a> {
     scope: Option<Arc<Scope>>,
     floor: Floor<'a>,
     placed: Vec<Placed>,
+    /// By node of the cluster: the numbers of the instances that were placed with it as primary.
+    placed_on: Vec<Vec<usize>>,
     /// Follows redundancy, if all instances are on shared storage.
     pool: Option<NodePool>,
     /// Whether the state is redundant, if that has been asked.
@@ -78,6 +80,7 @@ impl<'a> Filling<'a> {
             scope: scope.map(Arc::new),
             floor,
             placed: Vec::new(),
+            placed_on: vec![Vec::new(); base.nodes.len()],
             pool,
             redundant: None,
             unordered,
@@ -183,6 +186,7 @@ impl<'a> Filling<'a> {
             targets,
             floor,
             placed,
+            placed_on,
             pool,
             unordered,
             simple,
@@ -210,7 +214,8 @@ impl<'a> Filling<'a> {
                 // the first that is left is taken, and nobody asks for it
                 return true;
             }
-            let instances = present(base, settings, placed, Some((place.placement.primary, instance)));
+            let there = Present { base, settings, placed, placed_on };
+            let instances = |node, most| there.of(node, most, Some((place.placement.primary, instance)));
             let verdict = pooled.as_mut().and_then(|pooled| pooled.verdict(place, &instances, deadline));
             if let Some(verdict) = verdict {
                 return verdict;
@@ -226,6 +231,7 @@ impl<'a> Filling<'a> {
         let before = (self.floor.ledgers[p.get()], s.map(|s| self.floor.ledgers[s.get()]));
         self.floor.place(instance, &place);
         let pool = self.pool.as_mut().and_then(|pool| pool.arrive(p, instance.mem_in_use()));
+        self.placed_on[p.get()].push(self.placed.len());
         self.placed.push(Placed { size, place, before, pool });
         self.redundant = None;
         (self.watch.placed)(self.placed.len());
@@ -235,6 +241,7 @@ impl<'a> Filling<'a> {
     pub(super) fn back_to(&mut self, count: usize) {
         while self.placed.len() > count {
             let Some(Placed { size, place, before, pool }) = self.placed.pop() else { return };
+            self.placed_on[place.placement.primary.get()].pop();
             let instance = size.instance(&self.settings, 0);
             self.floor.take_back(&instance, place.placement, before);
             if let (Some(all), Some(before)) = (&mut self.pool, pool) {
@@ -266,10 +273,11 @@ impl<'a> Filling<'a> {
         if let Some(known) = self.redundant {
             return known;
         }
-        let Filling { base, settings, placed, floor, simple, pool, watch, shelves, .. } = self;
+        let Filling { base, settings, placed, placed_on, floor, simple, pool, watch, shelves, .. } = self;
         let verdict = pool.as_mut().and_then(|pool| match pool.holds() {
             None if *simple => {
-                let instances = present(base, settings, placed, None);
+                let there = Present { base, settings, placed, placed_on };
+                let instances = |node, most| there.of(node, most, None);
                 let arrival = FloorArrival { floor, arrived: None };
                 Some(losses_are_borne(pool, &arrival, shelves, &instances, watch.deadline).survives)
             }
@@ -306,18 +314,28 @@ fn cluster(base: &Cluster, settings: &FillSettings, placed: &[Placed]) -> Cluste
     cluster.into_cluster()
 }
 
-/// So many of the primaries of a node, in the order in which they leave it: the newest first.
-fn present<'a>(
+/// The instances that are on the nodes now.
+struct Present<'a> {
     base: &'a Cluster,
     settings: &'a FillSettings,
     placed: &'a [Placed],
-    new: Option<(NodeIdx, &'a Instance)>,
-) -> impl Fn(NodeIdx, usize) -> Vec<Instance> + 'a {
-    move |node, most| {
-        let last = new.filter(|n| n.0 == node).map(|n| n.1.clone());
-        let added = placed.iter().rev().filter(|p| p.place.placement.primary == node);
-        let old = base.node(node).state.primaries.iter().rev().map(|i| base.instance(*i).clone());
-        let all = last.into_iter().chain(added.map(|p| p.size.instance(settings, 0))).chain(old);
-        all.take(most).collect()
+    placed_on: &'a [Vec<usize>],
+}
+
+impl Present<'_> {
+    /// At most so many of the primaries of a node, in the order in which they leave it: the newest first. `arriving`
+    /// is on its node, too.
+    fn of(&self, node: NodeIdx, most: usize, arriving: Option<(NodeIdx, &Instance)>) -> Vec<Instance> {
+        let spec = &self.base.node(node).spec;
+        let settled = |mut instance: Instance| {
+            instance.settle_pools(spec);
+            instance
+        };
+        let last = arriving.filter(|(to, _)| *to == node).map(|(_, instance)| instance.clone());
+        let added = self.placed_on[node.get()].iter().rev();
+        let added = added.map(|number| self.placed[*number].size.instance(self.settings, 0));
+        let primaries = self.base.node(node).state.primaries.iter().rev();
+        let old = primaries.map(|instance| self.base.instance(*instance).clone());
+        last.into_iter().chain(added).map(settled).chain(old).take(most).collect()
     }
 }

@@ -1,5 +1,5 @@
-//! The loss of a node on a floor where all instances are on shared storage and there
-//! is one group: as [`evacuates`](htools_model::redundancy::global::evacuates), with the best
+//! The loss of a node on a floor where all instances are on shared storage, each within reach of one
+//! failover domain, and there is one group: as [`evacuates`](htools_model::redundancy::global::evacuates), with the best
 //! nodes found by kind.
 
 use std::collections::HashMap;
@@ -12,18 +12,16 @@ use crate::place::offers::Offers;
 use htools_model::redundancy::global::NodePool;
 use htools_model::{Cluster, GroupIdx, Instance, Ledger, NodeIdx, Place, TagArrival};
 
-/// Whether nodes can be emptied on a floor: one group, every online node is a place,
-/// and neither tags, locations nor storage pools count.
+/// Whether nodes that a [`NodePool`] follows can be emptied on a floor: one group, every online node is a place,
+/// and neither tags nor locations count.
 pub(super) fn is_simple(cluster: &Cluster, floor: &Floor<'_>) -> bool {
     let one_group = cluster.groups_with_nodes().len() == 1;
     let usable = cluster.nodes.iter().all(|n| n.spec.offline || floor.usable[n.spec.idx.get()]);
     let untagged = |i: &Instance| {
         let known = i.exclusion_tags.is_empty() && i.keys.is_empty();
-        let everywhere = !cluster.group(cluster.node(i.primary).spec.group).pools.lack(&i.pools);
-        known && everywhere && i.desired_locations.is_empty() && i.location_score == 0
+        known && i.desired_locations.is_empty() && i.location_score == 0
     };
-    let same_pools = cluster.groups.iter().all(|group| !group.pools.differ);
-    one_group && usable && same_pools && cluster.instances.iter().all(untagged)
+    one_group && usable && cluster.instances.iter().all(untagged)
 }
 
 /// Whether a node can be emptied.
@@ -173,6 +171,7 @@ mod tests {
 
     use super::*;
     use crate::place::{Targets, best_on};
+    use htools_model::known_tags::POOL;
     use htools_model::redundancy::global::{Departures, Scope};
     use htools_model::{Disk, DiskTemplate, InstanceDetails, Mib};
     use htools_testkit::shared;
@@ -215,7 +214,9 @@ mod tests {
             let instance = new(size);
             let Some((_, place)) = best_on(&floor, &mut Offers::strict(&instance)) else { continue };
             let to = place.placement.primary;
-            there[to.get()].push(instance.clone());
+            let mut settled = instance.clone();
+            settled.settle_pools(&cluster.node(to).spec);
+            there[to.get()].push(settled);
             pool.arrive(to, instance.mem);
             let mut trial = floor.clone();
             trial.place(&instance, &place);
@@ -243,6 +244,15 @@ mod tests {
         Ok(())
     }
 
+    /// Has the nodes in turn reach so many storage pools.
+    fn pooled(mut cluster: Cluster, pools: usize) -> Cluster {
+        for (at, node) in cluster.nodes.iter_mut().enumerate().filter(|_| pools > 1) {
+            node.spec.tags.push(format!("{POOL}p{}", at % pools));
+        }
+        cluster.enter_pools();
+        cluster
+    }
+
     #[test]
     fn bounds_say_what_exact_scores_say() {
         let tally = Tally::default();
@@ -252,9 +262,10 @@ mod tests {
             prop::collection::vec((0usize..12, 1i64..20, 1i64..3), 0..60),
         );
         let arrivals = prop::collection::vec((1i64..20, 1i64..3), 1..12);
+        let pools = prop::sample::select(vec![1usize, 1, 2, 3]);
         let mut runner = proptest::test_runner::TestRunner::default();
-        let run = runner.run(&(cluster, arrivals), |((nodes, instances), arrivals)| {
-            bounds_agree(&shared(&nodes, &instances), &arrivals, &tally)
+        let run = runner.run(&(cluster, arrivals, pools), |((nodes, instances), arrivals, pools)| {
+            bounds_agree(&pooled(shared(&nodes, &instances), pools), &arrivals, &tally)
         });
         run.unwrap_or_else(|error| panic!("{error}"));
         assert!(

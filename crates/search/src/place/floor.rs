@@ -166,7 +166,11 @@ impl<'c> Floor<'c> {
 
     /// Kinds with members among which a place is looked for.
     pub(crate) fn usable_kinds(&self) -> impl Iterator<Item = KindIdx> + '_ {
-        let usable = |kind: &KindIdx| self.usable[self.kinds.get(*kind).sample.get()];
-        self.kinds.present().iter().copied().filter(usable)
+        self.kinds.present().iter().copied().filter(|kind| self.is_usable(*kind))
+    }
+
+    /// Whether a place is looked for among the nodes of a kind.
+    pub(crate) fn is_usable(&self, kind: KindIdx) -> bool {
+        self.usable[self.kinds.get(kind).sample.get()]
     }
 }

@@ -20,8 +20,8 @@ pub(crate) struct NodeKind {
     pub lanes: Lanes,
     /// The nodes that are of this kind now, ascending.
     pub members: Vec<NodeIdx>,
-    /// Tells it from kinds that had its position before.
-    pub serial: u64,
+    /// Tells it from kinds that had its position before: how many kinds were known before it.
+    pub serial: usize,
     fixed: u32,
 }
 
@@ -134,7 +134,8 @@ pub(crate) struct Kinds {
     present: Vec<KindIdx>,
     /// Positions without a kind.
     free: Vec<KindIdx>,
-    serials: u64,
+    /// The position that each kind ever got, by serial.
+    entered: Vec<KindIdx>,
 }
 
 impl Kinds {
@@ -156,7 +157,7 @@ impl Kinds {
             known: HashMap::new(),
             present: Vec::new(),
             free: Vec::new(),
-            serials: 0,
+            entered: Vec::new(),
         };
         for &node in nodes {
             let at = node.get();
@@ -176,8 +177,7 @@ impl Kinds {
             Some(idx) => *idx,
             None => {
                 let lanes = lanes(&cluster.node(node).spec, ledger);
-                self.serials += 1;
-                let serial = self.serials;
+                let serial = self.entered.len();
                 let idx = self.add(NodeKind {
                     sample: node,
                     ledger: *ledger,
@@ -186,6 +186,7 @@ impl Kinds {
                     serial,
                     fixed,
                 });
+                self.entered.push(idx);
                 self.known.insert(key, idx);
                 idx
             }
@@ -239,9 +240,19 @@ impl Kinds {
         self.of[node.get()]
     }
 
-    /// The serial of the kind that came last.
-    pub(crate) fn newest(&self) -> u64 {
-        self.serials
+    /// How many kinds there have been.
+    pub(crate) fn count(&self) -> usize {
+        self.entered.len()
+    }
+
+    /// The kinds that have come since there had been `count`, as far as they still have members.
+    pub(crate) fn since(&self, count: usize) -> impl Iterator<Item = KindIdx> + '_ {
+        let entered = self.entered.iter().copied().enumerate().skip(count);
+        let is_there = |(serial, kind): &(usize, KindIdx)| {
+            let kind = self.get(*kind);
+            kind.serial == *serial && !kind.members.is_empty()
+        };
+        entered.filter(is_there).map(|(_, kind)| kind)
     }
 
     pub(crate) fn get(&self, kind: KindIdx) -> &NodeKind {

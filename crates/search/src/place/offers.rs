@@ -34,7 +34,7 @@ type OfferVerdict = Result<Arrived, FailKind>;
 
 /// Verdicts by position of the kind, each with the kind's serial; not in line, because often
 /// most kinds refuse, and shared, because they are large.
-type VerdictMemory = Vec<Option<(u64, Result<Arc<Arrived>, FailKind>)>>;
+type VerdictMemory = Vec<Option<(usize, Result<Arc<Arrived>, FailKind>)>>;
 
 impl<'a> Offers<'a> {
     pub(crate) fn new(instance: &'a Instance, conditions: &Conditions) -> Offers<'a> {

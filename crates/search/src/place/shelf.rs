@@ -16,7 +16,7 @@ use htools_model::score::rise::{Span, comparable, rise};
 /// A kind whose nodes take the instance.
 struct ShelfEntry {
     kind: KindIdx,
-    serial: u64,
+    serial: usize,
     /// The values of a node with the instance.
     after: Lanes,
     counted: Counted,
@@ -46,8 +46,8 @@ pub(crate) struct Shelf {
     /// Only what is impossible keeps it from a node.
     forced: bool,
     taken: Option<BoundsSource>,
-    /// The newest kind that has been looked at.
-    newest: Option<u64>,
+    /// How many kinds there had been when they were looked at last.
+    seen: usize,
     /// By ascending bound.
     sorted: Vec<ShelfEntry>,
     /// Kinds that came later.
@@ -73,7 +73,7 @@ impl Shelf {
             instance: instance.clone(),
             forced,
             taken: None,
-            newest: None,
+            seen: 0,
             sorted: Vec::new(),
             fresh: Vec::new(),
             looks: 0,
@@ -82,15 +82,14 @@ impl Shelf {
 
     /// Looks at the kinds that are new, and takes all bounds again where old ones do not help.
     fn follow(&mut self, floor: &Floor<'_>) {
-        let newest = floor.kinds.newest();
-        if self.newest != Some(newest) {
+        let count = floor.kinds.count();
+        if self.seen != count {
             self.fresh.retain(|entry| is_there(floor, entry));
             let mut offers =
                 if self.forced { Offers::forced(&self.instance) } else { Offers::strict(&self.instance) };
-            let is_new = |kind: &KindIdx| self.newest.is_none_or(|n| floor.kinds.get(*kind).serial > n);
-            let new = floor.usable_kinds().filter(is_new);
+            let new = floor.kinds.since(self.seen).filter(|kind| floor.is_usable(*kind));
             self.fresh.extend(new.filter_map(|kind| ShelfEntry::of(floor, &mut offers, kind)));
-            self.newest = Some(newest);
+            self.seen = count;
         }
         let comparable = self.taken.as_ref().is_some_and(|t| comparable(&t.running, &floor.running));
         if !comparable || self.fresh.len() > MOST_FRESH || self.looks > 2 * floor.kinds.present().len() {
