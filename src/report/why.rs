@@ -203,6 +203,7 @@ pub(super) fn rule_name(rule: Rule) -> &'static str {
         Rule::NotMirrored => "not-mirrored",
         Rule::MigrationTags => "migration-tags",
         Rule::Pool => "pool",
+        Rule::KeptOut => "kept-out",
     }
 }
 
@@ -247,6 +248,7 @@ fn shortfall_text(shortfall: &Shortfall) -> String {
         Shortfall::Tags(tags) => format!("exclusion tags already there: {}", tags.join(", ")),
         Shortfall::Migration(tags) => format!("migration tags not received there: {}", tags.join(", ")),
         Shortfall::Pools(pools) => format!("storage pools not reached from there: {}", pools.join(", ")),
+        Shortfall::KeptOut => "a constraint of the cluster keeps it out".to_owned(),
         Shortfall::NoSecondary => "the instance has no secondary node".to_owned(),
         Shortfall::Range { resource, unit, found, accepted: (min, max) } => {
             let found = found.map_or_else(|| "unknown".to_owned(), |n| n.to_string());

@@ -5,7 +5,7 @@ use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use htools::model::known_tags::POOL;
 use htools::model::metrics::AFFINITY;
 use htools::model::{
-    AffinityKey, AllocPolicy, CarriedKey, Cluster, Disk, DiskParameters, DiskTemplate, GroupIdx,
+    AffinityKey, AllocPolicy, CarriedKey, Cluster, Disk, DiskParameters, DiskTemplate, GroupIdx, InstanceIdx,
     InstancePolicy, KeyScope, Mib, Node, NodeIdx, Outage, RunStatus, Utilisation, Weights,
 };
 use htools::score::TABLE;
@@ -155,7 +155,28 @@ impl Recipe {
     pub fn raw(&self) -> RawCluster {
         let mut raw = self.kitchen().raw();
         self.name_pools(&mut raw, &mut Dice::new(self.seed ^ 4));
+        self.keep_out(&mut raw, &mut Dice::new(self.seed ^ 5));
         raw
+    }
+
+    /// Keeps instances of some clusters out of some nodes, now and then of one where they are.
+    fn keep_out(&self, raw: &mut RawCluster, dice: &mut Dice) {
+        if !dice.chance(15) {
+            return;
+        }
+        let (instances, nodes) = (dice.of(&[10, 60]), dice.of(&[10, 40]));
+        for at in 0..raw.instances.len() {
+            let template = raw.instances[at].template;
+            let is_shared = template.uses_external_storage() || template == DiskTemplate::Diskless;
+            if !is_shared || !dice.chance(instances) {
+                continue;
+            }
+            let closed = (0..raw.nodes.len()).filter(|_| dice.chance(nodes)).map(NodeIdx::new);
+            let closed: Vec<NodeIdx> = closed.collect();
+            let primary = raw.instances[at].primary;
+            let closed = closed.into_iter().filter(|node| *node != primary || dice.chance(10));
+            raw.kept_out.extend(closed.map(|node| (InstanceIdx::new(at), node)));
+        }
     }
 
     /// Has tags say in some clusters which nodes reach which storage, and where disks are.

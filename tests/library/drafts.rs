@@ -39,6 +39,13 @@ fn any_move(cluster: &Cluster, instance: &Instance, dice: &mut Dice) -> Option<M
     (!fails_over_first || instance.mirror().is_some_and(|s| !offline(s))).then_some(mv)
 }
 
+/// All that a draft holds, and what it works out once it is asked.
+fn everything(draft: &Draft) -> String {
+    let cluster = Cluster::clone(draft);
+    let reserves: Vec<_> = cluster.groups.iter().map(|group| cluster.group_reserve(group.idx)).collect();
+    format!("{cluster:?} {reserves:?}")
+}
+
 /// The step of a move, with the score that the search expects of it; nothing if a rule forbids it.
 fn promised(draft: &Draft, board: &Board, instance: &Instance, mv: Move) -> Option<Step> {
     let rules = MoveRules::default();
@@ -73,14 +80,14 @@ proptest! {
                 break;
             }
             if dice.chance(20) {
-                marks.push((draft.mark(), steps.len(), format!("{:?}", Cluster::clone(&draft))));
+                marks.push((draft.mark(), steps.len(), everything(&draft)));
             }
             if dice.chance(10) && !marks.is_empty() {
                 marks.truncate(1 + dice.below(marks.len()));
                 let (mark, count, before) = marks.last().expect("one at least");
                 draft.back_to(*mark);
                 steps.truncate(*count);
-                prop_assert_eq!(&format!("{:?}", Cluster::clone(&draft)), before);
+                prop_assert_eq!(&everything(&draft), before);
             }
             let instance = draft.instances[dice.below(draft.instances.len())].clone();
             let Some(mv) = any_move(&draft, &instance, &mut dice) else { continue };

@@ -16,7 +16,8 @@ proptest! {
         let map = StorageMap::of(&cluster);
         for instance in cluster.instances.iter().filter(|i| i.template.uses_external_storage()) {
             for node in &cluster.nodes {
-                let known = !cluster.has_pools() || map.reaches(node.spec.idx, instance.idx);
+                let is_open = instance.open.is_none_or(|open| node.spec.offers.contains(open));
+                let known = is_open && (!cluster.has_pools() || map.reaches(node.spec.idx, instance.idx));
                 prop_assert_eq!(node.spec.reaches(instance), known, "{} on {}", instance.name, node.spec.name);
             }
         }
@@ -30,8 +31,9 @@ proptest! {
             let spec = &cluster.node(instance.primary).spec;
             let named = instance.tags.iter().any(|tag| tag.starts_with(htools::model::known_tags::POOL));
             let mut newcomer = instance.clone();
-            newcomer.details_mut().pools = Default::default();
-            prop_assert!(named || spec.pools_for(&newcomer) == instance.pools);
+            newcomer.details_mut().needs = Default::default();
+            let kept_out = instance.open.is_some();
+            prop_assert!(named || kept_out || spec.needs_of(&newcomer) == instance.needs);
         }
     }
 }

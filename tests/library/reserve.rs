@@ -85,7 +85,7 @@ fn margin(cluster: &Cluster, node: NodeIdx, losses: usize) -> Option<i64> {
     let of_kind = |kind: &Instance| {
         let alike = |i: &Instance| match goes_anywhere(kind) {
             true => goes_anywhere(i),
-            false => i.pools == kind.pools,
+            false => i.needs == kind.needs,
         };
         let largest = shared.iter().filter(|i| alike(i)).map(|i| i.mem_in_use().0).max().unwrap_or(0);
         let targets: Vec<NodeIdx> = online.iter().copied().filter(|n| reached(*n, kind)).collect();

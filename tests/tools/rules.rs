@@ -152,12 +152,14 @@ fn meeting(rule: Rule, placer: Placer) -> Option<Meeting> {
         },
         // tests/library/reserve.rs and tests/tools/reserve.rs
         Rule::JointReserve | Rule::GroupReserve => return None,
+        // only Pacemaker clusters have it: tests/library/kept_out.rs
+        Rule::KeptOut => return None,
         // no tool gives an instance a secondary node that its template has no use for; crates/model/src/placement.rs
         Rule::NotMirrored => return None,
     })
 }
 
-const RULES: [Rule; 20] = [
+const RULES: [Rule; 21] = [
     Rule::Memory,
     Rule::Disk,
     Rule::DiskReserve,
@@ -178,6 +180,7 @@ const RULES: [Rule; 20] = [
     Rule::NotMirrored,
     Rule::MigrationTags,
     Rule::Pool,
+    Rule::KeptOut,
 ];
 
 /// A node, of 16 GiB and 90 GB unless it says otherwise.

@@ -7,7 +7,7 @@ use super::kinds::AllocPolicy;
 use super::node::{Ledger, Node};
 use super::policy::InstancePolicy;
 use super::step::Placement;
-use super::storage::{DiskParameters, GroupPools};
+use super::storage::{DiskParameters, GroupOffers};
 use super::tags::TagTable;
 use super::utilisation::Utilisation;
 use super::weights::Weights;
@@ -33,8 +33,8 @@ pub struct Group {
     pub tags: Vec<String>,
     /// Its nodes, in order.
     pub nodes: Vec<NodeIdx>,
-    /// Storage pools that its nodes offer; none where no tags name any.
-    pub pools: GroupPools,
+    /// What its nodes offer; nothing where no instance needs a certain node.
+    pub offers: GroupOffers,
 }
 
 /// A cluster: what the sources said, checked, tagged and indexed.

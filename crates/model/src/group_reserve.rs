@@ -17,7 +17,7 @@ use super::cluster::Cluster;
 use super::index::{GroupIdx, NodeIdx};
 use super::instance::Instance;
 use super::node::{Node, NodeSpec};
-use super::storage::GroupPools;
+use super::storage::GroupOffers;
 use super::tags::TagSet;
 use super::units::Mib;
 
@@ -184,12 +184,12 @@ impl GroupReserve {
 
 /// Tells if an instance survives the loss of its node, and could then go to a node with one of some sets of pools.
 fn takes_room(reached: &[TagSet], instance: &Instance) -> bool {
-    !loses_data(instance, |_| false) && reached.iter().any(|pools| instance.pools.is_subset(pools))
+    !loses_data(instance, |_| false) && reached.iter().any(|pools| instance.needs.is_subset(pools))
 }
 
 /// The pools of an instance, if some node of the group lacks one of them; else the empty set.
-fn lacked(there: &GroupPools, instance: &Instance) -> TagSet {
-    if there.lack(&instance.pools) { instance.pools.clone() } else { TagSet::default() }
+fn lacked(there: &GroupOffers, instance: &Instance) -> TagSet {
+    if there.lack(&instance.needs) { instance.needs.clone() } else { TagSet::default() }
 }
 
 /// What a group has for the loss of several nodes at once, as [`GroupReserve::margin`] says it, before and after an instance
@@ -223,7 +223,7 @@ pub struct ReserveForNewcomer {
 impl ReserveForNewcomer {
     /// Tells if it is for a group in which the instance needs some pools.
     pub fn is_for(&self, group: GroupIdx, pools: &TagSet) -> bool {
-        self.group == group && self.instance.pools == *pools
+        self.group == group && self.instance.needs == *pools
     }
 
     /// Reserve before and after the instance runs on a node of the group.
@@ -288,7 +288,7 @@ impl Cluster {
         let losses = nodes.first().map(|n| self.node(*n).spec.joint_losses).filter(|losses| *losses > 1)?;
         let online = || nodes.iter().map(|n| self.node(*n)).filter(|node| !node.spec.offline);
         let there = || online().flat_map(|node| &node.state.primaries).map(|i| self.instance(*i));
-        let pools = &self.group(group).pools;
+        let pools = &self.group(group).offers;
         let mut needs: Vec<(TagSet, Mib)> = Vec::new();
         for instance in there().chain(newcomer).filter(|i| Class::of(i.template) == Class::Relocate) {
             let (lacked, mem) = (lacked(pools, instance), instance.mem_in_use());
@@ -298,7 +298,7 @@ impl Cluster {
             }
         }
         let lane = |(needs, largest): (TagSet, Mib)| {
-            let reaching = online().map(|node| &node.spec.pools).filter(|pools| needs.is_subset(pools));
+            let reaching = online().map(|node| &node.spec.offers).filter(|pools| needs.is_subset(pools));
             let mut reached: Vec<TagSet> = Vec::new();
             for pools in reaching {
                 if !reached.contains(pools) {
@@ -310,7 +310,7 @@ impl Cluster {
                 let unallocated = || node.state.ledger.mem_unallocated(&node.spec);
                 NodeStake {
                     node: node.spec.idx,
-                    unallocated: needs.is_subset(&node.spec.pools).then(unallocated),
+                    unallocated: needs.is_subset(&node.spec.offers).then(unallocated),
                     leaving: there.filter(|i| takes_room(&reached, i)).map(Instance::mem_in_use).sum(),
                 }
             };

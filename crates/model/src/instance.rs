@@ -7,7 +7,7 @@ use super::carried_keys::CarriedKeys;
 use super::index::{InstanceIdx, NodeIdx};
 use super::kinds::{DiskTemplate, RunStatus};
 use super::step::Placement;
-use super::tags::{ExclusionTags, TagSet};
+use super::tags::{ExclusionTags, TagId, TagSet};
 use super::units::Mib;
 use super::utilisation::Utilisation;
 
@@ -70,8 +70,10 @@ pub struct InstanceDetails {
     pub desired_locations: TagSet,
     /// The customer's affinity keys, where they count in the score and it runs.
     pub keys: CarriedKeys,
-    /// Storage pools that its nodes must offer; none where no tags name any.
-    pub pools: TagSet,
+    /// What its nodes must offer: its storage pools where tags name any, and [`open`](Self::open).
+    pub needs: TagSet,
+    /// What the nodes offer from which it is not kept out, if there are others.
+    pub open: Option<TagId>,
     /// UUIDs of the networks of its interfaces, where known.
     pub networks: Box<[String]>,
     /// Planned, not yet created: counts in the planned view of nodes only.
@@ -138,7 +140,8 @@ impl InstanceDetails {
             exclusion_tags: ExclusionTags::default(),
             desired_locations: TagSet::default(),
             keys: CarriedKeys::default(),
-            pools: TagSet::default(),
+            needs: TagSet::default(),
+            open: None,
             networks: Box::default(),
             forthcoming: false,
             util: Utilisation::default(),

@@ -63,7 +63,7 @@ pub use placement::{DiskCheck, Rule, Strictness, TagArrival};
 pub use policy::{InstancePolicy, InstanceSpec, PolicyBreach, SpecRange};
 pub use step::{Concession, Leg, Move, MovedMeanwhile, Placement, Step};
 pub use storage::{
-    DerivedPools, DiskParameters, GlusterVolume, GroupPools, Partition, Pool, StorageMap, StorageType,
+    DerivedPools, DiskParameters, GlusterVolume, GroupOffers, Partition, Pool, StorageMap, StorageType,
 };
 pub use tags::{ExclusionTags, Occurrences, TagId, TagSet, TagTable};
 pub use units::Mib;

@@ -81,8 +81,9 @@ pub struct NodeSpec {
     pub receivable_tags: TagSet,
     /// Location tags (power feeds, racks, ...).
     pub location_tags: TagSet,
-    /// Storage pools that it offers; none where no tags name any.
-    pub pools: TagSet,
+    /// What it offers of what instances need: storage pools where tags name any, and being open to those that are kept
+    /// out of other nodes.
+    pub offers: TagSet,
     /// The pools of instances that name none and run here.
     pub derived_pools: DerivedPools,
 }

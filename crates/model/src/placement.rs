@@ -56,6 +56,8 @@ pub enum Rule {
     MigrationTags,
     /// The node must reach the storage pools that hold the instance's disks.
     Pool,
+    /// The source keeps the instance out of the node: a constraint of Pacemaker forbids it there.
+    KeptOut,
 }
 
 impl Rule {
@@ -80,6 +82,7 @@ impl Rule {
             Rule::ExclusionTag => FailKind::Tags,
             Rule::GroupReserve => FailKind::N1,
             Rule::MigrationTags => FailKind::Mig,
+            Rule::KeptOut => FailKind::Tags,
         }
     }
 }
@@ -234,7 +237,7 @@ impl Ledger {
     /// forbids it.
     ///
     /// # Errors
-    /// In this order: a pool that the node does not reach, what else is impossible, then (strict only) the
+    /// In this order: what the node does not offer, what else is impossible, then (strict only) the
     /// ratios, redundancy, tags and the planned view.
     pub fn add_primary(
         self,
@@ -244,8 +247,8 @@ impl Ledger {
         tags: TagArrival,
         strictness: Strictness,
     ) -> Result<Ledger, Rule> {
-        if !spec.reaches(instance) {
-            return Err(Rule::Pool);
+        if let Some(rule) = spec.barrier(instance) {
+            return Err(rule);
         }
         let (strict, memory) = (strictness.is_strict(), strictness.asks_for_memory());
         let mut new = self;

@@ -11,7 +11,7 @@ use std::fmt;
 
 pub use super::known_tags::{DENY, POOL};
 pub use parameters::{DiskParameters, GlusterVolume};
-pub use reach::{DerivedPools, GroupPools, named_pools};
+pub use reach::{DerivedPools, GroupOffers, named_pools};
 
 use super::cluster::{Cluster, Group};
 use super::index::{GroupIdx, InstanceIdx, NodeIdx, PoolIdx};

@@ -36,7 +36,7 @@ impl AmountsView {
                 AmountsView::Tags { tags: tags.clone() }
             }
             Shortfall::Template(template) => AmountsView::Template { template: template.as_str() },
-            Shortfall::NoSecondary => return None,
+            Shortfall::NoSecondary | Shortfall::KeptOut => return None,
         })
     }
 }

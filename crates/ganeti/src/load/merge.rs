@@ -4,7 +4,7 @@
 //! instance is attached to its nodes, then reserves are summed up, then what
 //! can only be known with everything in place (unaccounted memory, N+1).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use super::iallocator::Description;
 use super::lookup::{find_partial, hint};
@@ -15,9 +15,9 @@ use crate::input::error::{LoadError, Result};
 use htools_model::storage::named_pools;
 use htools_model::units::{floor_to_i64, trunc_to_i64};
 use htools_model::{
-    CarriedKeys, Cluster, Disk, Draft, ExclusionTags, Group, GroupIdx, GroupPools, GroupReserves, Hypervisor,
-    Immobile, Instance, InstanceDetails, InstanceIdx, JointReserve, Ledger, Mib, Node, NodeIdx, NodeSpec,
-    NodeState, Occurrences, Outage, TagArrival, TagSet, TagTable, Utilisation, Weights,
+    CarriedKeys, Cluster, Disk, Draft, Group, GroupIdx, GroupOffers, GroupReserves, Hypervisor, Immobile,
+    Instance, InstanceDetails, InstanceIdx, JointReserve, Ledger, Mib, Node, NodeIdx, NodeSpec, NodeState,
+    Occurrences, Outage, TagArrival, TagSet, TagTable, Utilisation, Weights,
 };
 
 /// What the command line adds to the data of a source.
@@ -81,29 +81,9 @@ pub fn merge(raw: RawCluster, options: &MergeOptions) -> Result<Cluster> {
     };
     cluster.enter_pools();
     mark_immobile(&mut cluster, &selection);
-    keep_out(&mut cluster, &raw.kept_out);
+    cluster.keep_out(&raw.kept_out);
     attach_instances(&mut cluster);
     Ok(cluster)
-}
-
-/// How the exclusion tag begins that keeps an instance away from nodes; its name follows.
-const NOT_HERE: &str = "not-here:";
-
-/// Keeps instances away from nodes: as if another instance were there with which they have an exclusion tag in common.
-fn keep_out(cluster: &mut Cluster, kept_out: &[(InstanceIdx, NodeIdx)]) {
-    let mut nodes: BTreeMap<InstanceIdx, Vec<NodeIdx>> = BTreeMap::new();
-    kept_out.iter().for_each(|(instance, node)| nodes.entry(*instance).or_default().push(*node));
-    for (instance, mut nodes) in nodes {
-        nodes.sort_unstable();
-        nodes.dedup();
-        let tag = cluster.tag_table.intern(&format!("{NOT_HERE}{}", cluster.instance(instance).name));
-        let of = &mut cluster.instances[instance.get()];
-        of.details_mut().exclusion_tags = of.exclusion_tags.iter().copied().chain([tag]).collect();
-        let alone: ExclusionTags = [tag].into_iter().collect();
-        for node in nodes {
-            cluster.nodes[node.get()].state.tag_count.add_tags(&alone, 1);
-        }
-    }
 }
 
 /// Which instances the command line selects, by full name: all that share a
@@ -183,7 +163,7 @@ fn group(at: usize, raw: RawGroup) -> Group {
         disk_parameters: raw.disk_parameters,
         tags: raw.tags,
         nodes: Vec::new(),
-        pools: GroupPools::default(),
+        offers: GroupOffers::default(),
     }
 }
 
@@ -224,7 +204,7 @@ fn node(
         hypervisor: raw.hypervisor,
         migration_tags,
         receivable_tags,
-        pools: TagSet::default(),
+        offers: TagSet::default(),
         derived_pools: Vec::new(),
     };
     let ledger = Ledger {
@@ -285,7 +265,8 @@ fn instance(
         desired_locations,
         keys: CarriedKeys::default(),
         tags: raw.tags.into(),
-        pools: TagSet::default(),
+        needs: TagSet::default(),
+        open: None,
         networks: raw.networks.into_iter().flatten().collect(),
         forthcoming: raw.forthcoming,
         util,
@@ -304,7 +285,7 @@ pub fn new_instance(draft: &mut Draft, description: Description) -> Instance {
     let mut new = instance(idx, raw, Utilisation::default(), &rules, 0, draft.tag_table());
     if names_pools {
         let pools = named_pools(new.template, &new.tags, draft.tag_table());
-        new.details_mut().pools = pools;
+        new.details_mut().needs = pools;
     }
     new
 }

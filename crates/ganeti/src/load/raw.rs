@@ -37,7 +37,8 @@ pub struct RawCluster {
     pub warnings: Vec<String>,
     /// Values that cannot be true, one line each: the place, the field and the value. Only the first ones are kept.
     pub doubts: Vec<String>,
-    /// Nodes to which an instance must not go, for reasons that only the source knows. No source of Ganeti's has any.
+    /// Nodes to which an instance on shared storage must not go, for reasons that only the source knows. No source of
+    /// Ganeti's has any.
     pub kept_out: Vec<(InstanceIdx, NodeIdx)>,
 }
 

@@ -1,12 +1,14 @@
-//! Storage pools as a rule of placement: the pools that an instance needs, and those that a node offers.
+//! What instances need of nodes, as rules of placement: their storage pools, and not to be kept out.
 //!
-//! Both are sets of tags, so that one comparison decides ([`NodeSpec::reaches`]). An instance that names its pools needs
-//! these. The pools of any other instance follow from its disk template and its node; it can only go where the same pools
-//! follow, or nobody could tell any more where its disks are. The tags of such pools carry the template.
+//! Needs and offers are sets of tags, so that one comparison decides ([`NodeSpec::reaches`]). An instance that names its pools
+//! needs these. The pools of any other instance follow from its disk template and its node; it can only go where the same
+//! pools follow, or nobody could tell any more where its disks are. The tags of such pools carry the template. An instance
+//! that a source keeps out of some nodes needs a tag that all others offer.
 //!
-//! All sets stay empty in clusters where no tag names a pool, and for disks in the nodes: disk rules decide there.
+//! All sets stay empty in clusters where no tag names a pool and no instance is kept out, and for disks in the nodes: disk
+//! rules decide there.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{DiskTemplate, Pool, StorageMap, StorageType, named};
 use crate::cluster::Cluster;
@@ -14,12 +16,13 @@ use crate::index::{InstanceIdx, NodeIdx, PoolIdx};
 use crate::instance::Instance;
 use crate::known_tags::POOL;
 use crate::node::NodeSpec;
+use crate::placement::Rule;
 use crate::tags::{TagId, TagSet, TagTable};
 
-/// The pools that the nodes of a group offer.
+/// What the nodes of a group offer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct GroupPools {
-    /// The pools that every node offers.
+pub struct GroupOffers {
+    /// What every node offers.
     pub common: TagSet,
     /// True if some node offers more.
     pub differ: bool,
@@ -46,17 +49,26 @@ impl TagTable {
 }
 
 impl NodeSpec {
-    /// Tells if the node reaches the external storage of an instance.
+    /// Tells if the node offers what an instance needs.
     pub fn reaches(&self, instance: &Instance) -> bool {
-        instance.pools.is_empty() || instance.pools.is_subset(&self.pools)
+        instance.needs.is_empty() || instance.needs.is_subset(&self.offers)
     }
 
-    /// The pools of an instance that is created on the node.
-    pub fn pools_for(&self, instance: &Instance) -> TagSet {
+    /// The rule by which an instance must not be on the node that does not offer what it needs.
+    pub(crate) fn barrier(&self, instance: &Instance) -> Option<Rule> {
+        let is_kept_out = instance.open.is_some_and(|open| !self.offers.contains(open));
+        match self.reaches(instance) {
+            true => None,
+            false => Some(if is_kept_out { Rule::KeptOut } else { Rule::Pool }),
+        }
+    }
+
+    /// What an instance needs that is created on the node.
+    pub fn needs_of(&self, instance: &Instance) -> TagSet {
         let derived = || self.derived_pools.iter().find(|(template, _)| *template == instance.template);
-        match instance.pools.is_empty() {
+        match instance.needs.is_empty() {
             true => derived().map(|(_, pools)| pools.clone()).unwrap_or_default(),
-            false => instance.pools.clone(),
+            false => instance.needs.clone(),
         }
     }
 }
@@ -64,17 +76,17 @@ impl NodeSpec {
 impl Instance {
     /// Takes over the pools that follow from a node, where a new instance is created.
     pub fn settle_pools(&mut self, spec: &NodeSpec) {
-        let pools = spec.pools_for(self);
-        if pools != self.pools {
-            self.details_mut().pools = pools;
+        let needs = spec.needs_of(self);
+        if needs != self.needs {
+            self.details_mut().needs = needs;
         }
     }
 }
 
-impl GroupPools {
-    /// Tells if some nodes of the group, or all, do not offer all of these pools.
-    pub fn lack(&self, pools: &TagSet) -> bool {
-        !pools.is_subset(&self.common)
+impl GroupOffers {
+    /// Tells if some nodes of the group, or all, do not offer all of these.
+    pub fn lack(&self, needs: &TagSet) -> bool {
+        !needs.is_subset(&self.common)
     }
 }
 
@@ -99,7 +111,7 @@ impl Cluster {
         let map = StorageMap::of(self);
         let table = &mut self.tag_table;
         for node in &mut self.nodes {
-            (node.spec.pools, node.spec.derived_pools) = map.offers(node.spec.idx, table);
+            (node.spec.offers, node.spec.derived_pools) = map.offers(node.spec.idx, table);
         }
         // most instances share their set with many others
         let mut needs: HashMap<(u32, Option<DiskTemplate>), TagSet> = HashMap::new();
@@ -107,14 +119,40 @@ impl Cluster {
             let at = instance.idx.get();
             let known = needs.entry((map.instances[at], map.concluded[at]));
             let pools = known.or_insert_with(|| map.needs(instance.idx, table));
-            instance.details_mut().pools = pools.clone();
+            instance.details_mut().needs = pools.clone();
         }
+        self.sum_up_offers();
+    }
+
+    /// Keeps instances on shared storage, or without disks, out of nodes.
+    pub fn keep_out(&mut self, kept_out: &[(InstanceIdx, NodeIdx)]) {
+        let mut nodes: BTreeMap<InstanceIdx, BTreeSet<NodeIdx>> = BTreeMap::new();
+        kept_out.iter().for_each(|(instance, node)| nodes.entry(*instance).or_default().extend([node]));
+        let mut alike: BTreeMap<BTreeSet<NodeIdx>, Vec<InstanceIdx>> = BTreeMap::new();
+        nodes.into_iter().for_each(|(instance, nodes)| alike.entry(nodes).or_default().push(instance));
+        for (nodes, instances) in alike {
+            let open = self.tag_table.intern(&format!("open to {}", self.instance(instances[0]).name));
+            for instance in instances {
+                let details = self.instances[instance.get()].details_mut();
+                details.needs = details.needs.iter().chain([open]).collect();
+                details.open = Some(open);
+            }
+            for node in self.nodes.iter_mut().filter(|node| !nodes.contains(&node.spec.idx)) {
+                node.spec.offers = node.spec.offers.iter().chain([open]).collect();
+            }
+        }
+        if !kept_out.is_empty() {
+            self.sum_up_offers();
+        }
+    }
+
+    fn sum_up_offers(&mut self) {
         for group in &mut self.groups {
-            let mut offers = group.nodes.iter().map(|node| &self.nodes[node.get()].spec.pools);
+            let mut offers = group.nodes.iter().map(|node| &self.nodes[node.get()].spec.offers);
             let Some(first) = offers.next() else { continue };
             let common = offers.clone().fold(first.clone(), |common, more| common.in_both(more));
             let differ = offers.any(|more| more != first);
-            group.pools = GroupPools { common, differ };
+            group.offers = GroupOffers { common, differ };
         }
     }
 }

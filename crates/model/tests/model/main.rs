@@ -6,6 +6,7 @@ mod cluster;
 mod draft;
 mod group_reserve;
 mod instance;
+mod kept_out;
 mod n_plus_one;
 mod node_pool;
 mod outlook;

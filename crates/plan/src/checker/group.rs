@@ -22,10 +22,10 @@ impl GroupMemory {
         let shared = online.iter().flat_map(|n| state.primaries(*n));
         let shared = shared.filter(|i| Class::of(i.template) == Class::Relocate);
         // all instances that can go anywhere in the group are one kind
-        let everywhere = |i: &Instance| nodes.iter().all(|n| i.pools.is_subset(&state.spec(*n).pools));
+        let everywhere = |i: &Instance| nodes.iter().all(|n| i.needs.is_subset(&state.spec(*n).offers));
         let mut kinds: Vec<(Option<&TagSet>, i128)> = Vec::new();
         for instance in shared {
-            let pools = (!everywhere(instance)).then_some(&instance.pools);
+            let pools = (!everywhere(instance)).then_some(&instance.needs);
             match kinds.iter_mut().find(|(known, _)| *known == pools) {
                 Some((_, largest)) => *largest = in_use(instance).max(*largest),
                 None => kinds.push((pools, in_use(instance))),
@@ -43,7 +43,7 @@ impl GroupMemory {
         pools: Option<&TagSet>,
         largest: i128,
     ) -> GroupMemory {
-        let reach = |n: &NodeIdx| pools.is_none_or(|pools| pools.is_subset(&state.spec(*n).pools));
+        let reach = |n: &NodeIdx| pools.is_none_or(|pools| pools.is_subset(&state.spec(*n).offers));
         let targets: Vec<NodeIdx> = online.iter().copied().filter(reach).collect();
         let beyond = |n: NodeIdx| match targets.contains(&n) {
             true => (i128::from(state.figures(n).mem_unallocated.0) - largest).max(0),
@@ -53,7 +53,7 @@ impl GroupMemory {
             Mirroring::Internal => state.placement(i.idx).secondary.is_some(),
             _ => Class::of(i.template) == Class::Relocate,
         };
-        let competes = |i: &Instance| targets.iter().any(|n| i.pools.is_subset(&state.spec(*n).pools));
+        let competes = |i: &Instance| targets.iter().any(|n| i.needs.is_subset(&state.spec(*n).offers));
         let leaving = |n: NodeIdx| -> i128 {
             state.primaries(n).filter(|i| survives(i) && competes(i)).map(in_use).sum()
         };

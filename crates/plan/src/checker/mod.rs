@@ -171,6 +171,7 @@ fn subject(rule: Rule) -> &'static str {
         Rule::NotMirrored => "mirrored templates",
         Rule::MigrationTags => "migration tags",
         Rule::Pool => "storage pools that the node reaches",
+        Rule::KeptOut => "being open to the instance",
     }
 }
 

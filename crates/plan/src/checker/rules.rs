@@ -51,11 +51,13 @@ pub(super) fn migrates(state: &ReplayedCluster<'_>, from: NodeIdx, to: NodeIdx) 
     verdict(to, vec![Check { broken: there < needed, rule: Rule::MigrationTags, needed, there }])
 }
 
-/// The node must offer every pool that the instance needs.
+/// The node must offer everything that the instance needs.
 fn reached(instance: &Instance, spec: &NodeSpec) -> Check {
-    let needed = instance.pools.iter().count() as f64;
-    let there = instance.pools.iter().filter(|pool| spec.pools.contains(*pool)).count() as f64;
-    Check { broken: there < needed, rule: Rule::Pool, needed, there }
+    let needed = instance.needs.iter().count() as f64;
+    let there = instance.needs.iter().filter(|need| spec.offers.contains(*need)).count() as f64;
+    let is_open = instance.open.is_none_or(|open| spec.offers.contains(open));
+    let rule = if is_open { Rule::Pool } else { Rule::KeptOut };
+    Check { broken: there < needed, rule, needed, there }
 }
 
 /// Brings the instance to `node` as a primary, which must be allowed.

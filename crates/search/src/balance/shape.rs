@@ -38,7 +38,7 @@ impl Shape {
             util: [i.util.cpu, i.util.mem, i.util.disk, i.util.net].map(f64::to_bits),
             exclusion_tags: i.exclusion_tags.clone(),
             desired_locations: i.desired_locations.clone(),
-            pools: i.pools.clone(),
+            pools: i.needs.clone(),
             keys: i.keys.keys().to_vec(),
             forthcoming: i.forthcoming,
         }

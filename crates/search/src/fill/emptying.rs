@@ -28,7 +28,7 @@ impl PrimaryLoad {
         let util = &instance.util;
         PrimaryLoad {
             template: instance.template,
-            pools: instance.pools.clone(),
+            pools: instance.needs.clone(),
             numbers: [
                 instance.mem.0,
                 instance.mem_in_use().0,

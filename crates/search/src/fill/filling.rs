@@ -214,7 +214,7 @@ impl<'a> Filling<'a> {
                 // the first that is left is taken, and nobody asks for it
                 return true;
             }
-            let there = Present { base, settings, placed, placed_on };
+            let there = Residents { base, settings, placed, placed_on };
             let instances = |node, most| there.of(node, most, Some((place.placement.primary, instance)));
             let verdict = pooled.as_mut().and_then(|pooled| pooled.verdict(place, &instances, deadline));
             if let Some(verdict) = verdict {
@@ -276,7 +276,7 @@ impl<'a> Filling<'a> {
         let Filling { base, settings, placed, placed_on, floor, simple, pool, watch, shelves, .. } = self;
         let verdict = pool.as_mut().and_then(|pool| match pool.holds() {
             None if *simple => {
-                let there = Present { base, settings, placed, placed_on };
+                let there = Residents { base, settings, placed, placed_on };
                 let instances = |node, most| there.of(node, most, None);
                 let arrival = FloorArrival { floor, arrived: None };
                 Some(losses_are_borne(pool, &arrival, shelves, &instances, watch.deadline).survives)
@@ -315,14 +315,14 @@ fn cluster(base: &Cluster, settings: &FillSettings, placed: &[Placed]) -> Cluste
 }
 
 /// The instances that are on the nodes now.
-struct Present<'a> {
+struct Residents<'a> {
     base: &'a Cluster,
     settings: &'a FillSettings,
     placed: &'a [Placed],
     placed_on: &'a [Vec<usize>],
 }
 
-impl Present<'_> {
+impl Residents<'_> {
     /// At most so many of the primaries of a node, in the order in which they leave it: the newest first. `arriving`
     /// is on its node, too.
     fn of(&self, node: NodeIdx, most: usize, arriving: Option<(NodeIdx, &Instance)>) -> Vec<Instance> {

@@ -59,7 +59,7 @@ impl<'c> Reserves<'c> {
             return true;
         }
         let spec = &self.cluster.node(primary).spec;
-        let pools = spec.pools_for(self.instance);
+        let pools = spec.needs_of(self.instance);
         let is_meant = |known: &ReserveForNewcomer| known.is_for(spec.group, &pools);
         let at = self.known.iter().position(is_meant).unwrap_or(self.known.len());
         if at == self.known.len() {

@@ -57,7 +57,7 @@ impl Fixed {
             class,
             flags: [spec.exclusive_storage, spec.offline, usable],
             locations: spec.location_tags.clone(),
-            pools: spec.pools.clone(),
+            pools: spec.offers.clone(),
             alone: alone.then_some(spec.idx),
         }
     }

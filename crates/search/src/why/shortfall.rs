@@ -25,6 +25,8 @@ pub enum Shortfall {
     Migration(Vec<String>),
     /// Storage pools of the instance that the node does not reach.
     Pools(Vec<String>),
+    /// The cluster does not let the instance run there.
+    KeptOut,
     /// The instance has no secondary.
     NoSecondary,
     /// A size that the policy does not accept.
@@ -189,8 +191,9 @@ pub fn missing(
         }
         Rule::MigrationTags => Shortfall::migration(cluster, instance.primary, node),
         Rule::NotMirrored => Shortfall::NoSecondary,
+        Rule::KeptOut => Shortfall::KeptOut,
         Rule::Pool => {
-            let missing = instance.pools.without(&spec.pools);
+            let missing = instance.needs.without(&spec.offers).filter(|need| Some(*need) != instance.open);
             Shortfall::Pools(missing.map(|tag| cluster.tag_table.pool_name(tag).to_owned()).collect())
         }
     })

@@ -7,7 +7,7 @@ use super::relocation::MemoryLoad;
 use super::rooms::{ChangedAmounts, Sorted};
 use super::{Departures, simulate};
 use crate::{
-    Class, Cluster, GroupIdx, GroupPools, Instance, Ledger, Mib, NodeIdx, NodeSet, NodeSpec, TagSet,
+    Class, Cluster, GroupIdx, GroupOffers, Instance, Ledger, Mib, NodeIdx, NodeSet, NodeSpec, TagSet,
 };
 
 /// Sizes from here on are absurd, and could overflow when summed up.
@@ -125,7 +125,7 @@ impl Burden {
         };
         let node = cluster.node(node);
         for instance in node.state.primaries.iter().map(|i| cluster.instance(*i)) {
-            burden.add(cluster, &node.spec, instance, (&instance.pools, instance.mirror()));
+            burden.add(cluster, &node.spec, instance, (&instance.needs, instance.mirror()));
         }
         burden
     }
@@ -143,11 +143,11 @@ impl Burden {
         match (Class::of(instance.template), mirror) {
             (Class::Relocate, _) => {
                 self.relocate.add(instance);
-                self.need(&cluster.group(spec.group).pools, pools);
+                self.need(&cluster.group(spec.group).offers, pools);
                 self.relocated.push(instance.mem_in_use());
             }
             (Class::Recreate, _) => {
-                self.odd |= cluster.group(spec.group).pools.lack(pools);
+                self.odd |= cluster.group(spec.group).offers.lack(pools);
                 self.recreate.add_anew(cluster, spec, instance);
             }
             (Class::Failover, None) => self.odd = true,
@@ -155,7 +155,7 @@ impl Burden {
         }
     }
 
-    fn need(&mut self, there: &GroupPools, pools: &TagSet) {
+    fn need(&mut self, there: &GroupOffers, pools: &TagSet) {
         let known = if there.lack(pools) { pools } else { &TagSet::default() };
         if !self.needs.contains(known) {
             self.needs.push(known.clone());

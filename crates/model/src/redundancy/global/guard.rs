@@ -127,7 +127,7 @@ impl<'c> Guard<'c> {
         if let Some(burden) = self.figures.burden_mut(primary) {
             let mirror = secondary.filter(|_| instance.template.has_secondary());
             let spec = &self.cluster.node(primary).spec;
-            burden.add(self.cluster, spec, instance, (&spec.pools_for(instance), mirror));
+            burden.add(self.cluster, spec, instance, (&spec.needs_of(instance), mirror));
         }
     }
 

@@ -130,7 +130,7 @@ impl<'c> JointLoss<'c> {
                 }
                 _ => {
                     let group = self.cluster.group(here.spec.group);
-                    out.is_odd |= !here.spec.migration_tags.is_empty() || group.pools.lack(&instance.pools);
+                    out.is_odd |= !here.spec.migration_tags.is_empty() || group.offers.lack(&instance.needs);
                     out.shared += mem;
                     out.largest = out.largest.max(Some(mem));
                 }

@@ -239,7 +239,7 @@ fn failover_domains(cluster: &Cluster, nodes: &[NodeIdx], arriving: &Instance) -
     let mut count = 0;
     for node in nodes.iter().map(|node| cluster.node(*node)) {
         let group = cluster.group(node.spec.group);
-        let pools = if group.pools.differ { &node.spec.pools } else { &group.pools.common };
+        let pools = if group.offers.differ { &node.spec.offers } else { &group.offers.common };
         let known = &mut reached[node.spec.group.get()];
         let domain = match known.iter().find(|(of_domain, _)| *of_domain == pools) {
             Some((_, domain)) => *domain,
@@ -260,10 +260,10 @@ fn failover_domains(cluster: &Cluster, nodes: &[NodeIdx], arriving: &Instance) -
         known.iter().all(|(pools, domain)| needed.is_subset(pools) == (Some(*domain) == own))
     };
     let is_good = |node: &Node| {
-        let mut residents = node.state.primaries.iter().map(|instance| &cluster.instance(*instance).pools);
+        let mut residents = node.state.primaries.iter().map(|instance| &cluster.instance(*instance).needs);
         let takes_new = node.spec.reaches(arriving);
         residents.all(|pools| keeps_to_one(node, pools))
-            && (!takes_new || keeps_to_one(node, &node.spec.pools_for(arriving)))
+            && (!takes_new || keeps_to_one(node, &node.spec.needs_of(arriving)))
     };
     nodes.iter().all(|node| is_good(cluster.node(*node))).then_some(domain_of)
 }

@@ -59,7 +59,7 @@ fn escapes<'a>(
     need: &'a TagSet,
 ) -> impl Iterator<Item = Escape> + 'a {
     let others = figures.escapes(cluster.node(node).spec.group).iter().filter(move |t| **t != node);
-    let offering = others.filter(|t| need.is_subset(&cluster.node(**t).spec.pools));
+    let offering = others.filter(|t| need.is_subset(&cluster.node(**t).spec.offers));
     offering.map(move |t| Escape::of(cluster, figures, node, burden, *t))
 }
 

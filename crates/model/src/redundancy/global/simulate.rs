@@ -296,7 +296,7 @@ impl<'c> Emptying<'c> {
     fn outlook(&self, node: NodeIdx, relocate: &[&Instance], escapes: &[NodeIdx]) -> Option<Outlook> {
         // sums know nothing of pools that only some nodes reach
         let group = self.cluster.group(self.spec(node).group);
-        if relocate.iter().any(|instance| group.pools.lack(&instance.pools)) {
+        if relocate.iter().any(|instance| group.offers.lack(&instance.needs)) {
             return None;
         }
         let sizes = relocate.iter().map(|i| i.mem_in_use()).collect();

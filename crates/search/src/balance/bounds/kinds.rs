@@ -65,8 +65,8 @@ impl PoolKinds {
     pub(super) fn of(cluster: &Cluster, instances: &[&Instance]) -> PoolKinds {
         let mut sets: Vec<TagSet> = Vec::new();
         for instance in instances {
-            if !sets.contains(&instance.pools) {
-                sets.push(instance.pools.clone());
+            if !sets.contains(&instance.needs) {
+                sets.push(instance.needs.clone());
             }
             if sets.len() > PoolKinds::MOST {
                 sets.clear();
@@ -74,7 +74,7 @@ impl PoolKinds {
             }
         }
         let reaching =
-            |set: &TagSet| cluster.nodes.iter().map(|node| set.is_subset(&node.spec.pools)).collect();
+            |set: &TagSet| cluster.nodes.iter().map(|node| set.is_subset(&node.spec.offers)).collect();
         PoolKinds { reached: sets.iter().map(reaching).collect(), sets }
     }
 
@@ -85,7 +85,7 @@ impl PoolKinds {
 
     /// The number of the set that an instance needs, if sets are told apart.
     pub(super) fn needed_by(&self, instance: &Instance) -> Option<u32> {
-        self.sets.iter().position(|set| *set == instance.pools).map(|number| number as u32)
+        self.sets.iter().position(|set| *set == instance.needs).map(|number| number as u32)
     }
 
     /// Whether a node reaches all pools of a set.

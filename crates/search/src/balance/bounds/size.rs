@@ -53,7 +53,7 @@ impl SizeBox {
         }
         // these do not depend on the size
         smallest.exclusion_tags = ExclusionTags::default();
-        smallest.pools = TagSet::default();
+        smallest.needs = TagSet::default();
         smallest.desired_locations = TagSet::default();
         smallest.keys = CarriedKeys::default();
         SizeBox {
