@@ -40,6 +40,13 @@ fn cluster(seed: u64) -> Cluster {
     cluster
 }
 
+/// One that keeps, now and then, memory for the loss of two nodes at once.
+fn cluster_with_reserve(seed: u64) -> Cluster {
+    let mut cluster = cluster(seed);
+    cluster.keep_reserve(Dice::new(seed ^ 0x7e5e).chance(30).then_some(2));
+    cluster
+}
+
 /// Failover of an instance on shared storage.
 fn failover(instance: &Instance, node: NodeIdx) -> Step {
     let [from, to] = [instance.primary, node].map(|primary| Placement { primary, secondary: None });
@@ -116,7 +123,7 @@ fn moves(cluster: &Cluster, request: Request, other_groups: bool) -> bool {
 fn an_instance_that_hail_finds_no_other_group_for_has_no_way_out() {
     let (mut goes, mut stays, mut unclear) = (0, 0, 0);
     for seed in 1..=u64::from(cases(4000).cases) {
-        let cluster = cluster(seed);
+        let cluster = cluster_with_reserve(seed);
         for instance in cluster.instances.iter().filter(|instance| is_single(instance)) {
             let ways = ways_out(&cluster, instance);
             if ways.as_ref().is_err_and(|faults| !faults.iter().all(is_asked)) {
@@ -147,7 +154,7 @@ fn ways_within(cluster: &Cluster, instance: &Instance) -> Vec<NodeIdx> {
 fn an_instance_that_hail_cannot_evacuate_has_no_way_within_its_group() {
     let (mut goes, mut stays, mut leaves) = (0, 0, 0);
     for seed in 1..=u64::from(cases(4000).cases) {
-        let cluster = cluster(seed);
+        let cluster = cluster_with_reserve(seed);
         for instance in cluster.instances.iter().filter(|instance| is_single(instance)) {
             let request =
                 || Request::NodeEvacuate { instances: vec![instance.idx], mode: EvacMode::PrimaryOnly };

@@ -4,6 +4,7 @@
 //! leaves only what is impossible is forbidden meanwhile; on the new ones every rule holds
 //! from the first moment.
 
+use super::group::GroupMemory;
 use super::rules::{SecondaryTerms, arrive_primary, arrive_secondary, migrates};
 use super::state::ReplayedCluster;
 use super::{Fault, Replay, Violation, violation};
@@ -54,6 +55,7 @@ impl CrossingChecker<'_> {
             return Err(Fault::Groups);
         }
         self.admission(step, source, target)?;
+        let before = GroupMemory::of(&self.state, target);
         let mut at = step.from;
         for (number, (leg, _, to)) in (1..).zip(step.legs()) {
             self.leg(step.instance, leg, at, number, target)?;
@@ -62,6 +64,9 @@ impl CrossingChecker<'_> {
         if at != step.to {
             let (claimed, found) = (self.state.show(step.to), self.state.show(at));
             return Err(Fault::OtherDestination { claimed, found });
+        }
+        if let Some(after) = GroupMemory::of(&self.state, target) {
+            after.follows(before, &self.name(at.primary))?;
         }
         self.healthy(target)
     }

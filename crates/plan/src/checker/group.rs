@@ -63,10 +63,10 @@ impl GroupMemory {
         GroupMemory { there: online.iter().map(|n| beyond(*n)).sum(), needed }
     }
 
-    /// There must be enough, or no more be missing than before.
-    pub(super) fn follows(self, before: GroupMemory, name: &str) -> Result<(), Fault> {
-        let missing = |of: GroupMemory| of.needed - of.there;
-        if self.there > self.needed || missing(self) <= missing(before) {
+    /// There must be enough, or no more be missing than before. A group in which nobody was on shared storage missed nothing.
+    pub(super) fn follows(self, before: Option<GroupMemory>, name: &str) -> Result<(), Fault> {
+        let missing = |memory: GroupMemory| memory.needed - memory.there;
+        if self.there > self.needed || before.is_some_and(|before| missing(self) <= missing(before)) {
             return Ok(());
         }
         let (needed, there) = (self.needed as f64, self.there as f64);

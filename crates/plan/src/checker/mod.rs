@@ -262,7 +262,7 @@ impl Checker<'_> {
         }
         let after = before.and_then(|_| GroupMemory::of(&self.state, group));
         match before.zip(after) {
-            Some((before, after)) => after.follows(before, &self.name(to.primary)),
+            Some((before, after)) => after.follows(Some(before), &self.name(to.primary)),
             None => Ok(()),
         }
     }
