@@ -70,6 +70,21 @@ fn a_node_that_another_one_makes_needless_goes_in_the_same_run() {
     assert_eq!(hsqueeze(&directory.path().join("state.squeezed"), &reserves).0, "'No action'\n");
 }
 
+/// Where a node has to come online only for the moves, it goes again in the same run, as the next one would power it down.
+#[test]
+fn a_node_that_is_needed_only_for_the_way_goes_again() {
+    let words = ["--minimal-resources=2", "--target-resources=3", "--drbd"];
+    let run = |more: &[&str]| hsqueeze(&fixture("for-the-way.data"), &[&words[..], more].concat()).0;
+    assert_eq!(run(&[]), "'Nodes to online'\nn2\nn5\n'Nodes to offline'\nn2\nn3\n");
+    // what is switched stays so for an hour
+    assert_eq!(run(&["--cooldown=3600"]), "'Nodes to online'\nn2\nn5\n");
+
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("state");
+    run(&["-S", state.to_str().unwrap()]);
+    assert_eq!(hsqueeze(&directory.path().join("state.squeezed"), &words).0, "'No action'\n");
+}
+
 /// `--all` stops what only a node that goes has the disks of: each interruption is named with its length, and the
 /// commands, the plan and the document are of one mind.
 #[test]

@@ -12,7 +12,7 @@ use crate::report::squeeze as view;
 use crate::search::Deadline;
 use crate::search::squeeze::cooldown::switched_lately;
 use crate::search::squeeze::standby::Sizes;
-use crate::search::squeeze::{GroupPlan, Squeeze, SqueezeOptions, SqueezeWatch, squeeze_watched};
+use crate::search::squeeze::{GroupPlan, Squeeze, SqueezeOptions, SqueezeWatch, Swaps, squeeze_watched};
 use crate::tools::output::Output;
 
 /// What plans are made by.
@@ -45,8 +45,12 @@ impl<'a> Planning<'a> {
             max_nodes: options.max_nodes.map(|most| most.saturating_sub(switched)),
             left_alone,
             known_sizes: self.known_sizes.clone(),
-            // Pacemaker's nodes are switched in one change, and bare names do not tell which way they go
-            swaps: !options.placement.is_named() && !options.no_headers,
+            swaps: match options.cooldown.is_zero() {
+                // Pacemaker's nodes are switched in one change, and bare names do not tell which way they go
+                _ if options.placement.is_named() || options.no_headers => Swaps::None,
+                true => Swaps::All,
+                false => Swaps::Others,
+            },
         }
     }
 

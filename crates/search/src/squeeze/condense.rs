@@ -31,7 +31,7 @@ use super::harm::{hold, release};
 use super::standby::bring_online;
 use super::trial::{BalancedState, GroupScope};
 use super::{
-    Decision, GroupPlan, Hindrance, Kept, SqueezeOptions, SqueezeProgress, Standby, balance_options,
+    Decision, GroupPlan, Hindrance, Kept, SqueezeOptions, SqueezeProgress, Standby, Swaps, balance_options,
 };
 use crate::balance::deep::order::{Ordered, order};
 use crate::moves::perform;
@@ -140,24 +140,42 @@ pub(super) fn go_further(
     is_good.then_some((plan, draft))
 }
 
-/// Frees what the next run would free once nodes have been brought online.
+/// Frees what the next run would free once nodes have been brought online: those that were online before, if nothing is
+/// left to do for the next run then.
 pub(super) fn after_expansion(
     scope: &GroupScope<'_>,
     most: usize,
     (plan, reached): (&GroupPlan, &Draft),
 ) -> Option<(GroupPlan, Draft)> {
-    let wanted = scope.options.swaps && plan.decision == Decision::Expand && plan.enough;
+    let swaps = scope.options.swaps;
+    let wanted = swaps != Swaps::None && plan.decision == Decision::Expand && plan.enough;
     if !wanted || scope.has_to_end() {
         return None;
     }
     let left_alone = [&scope.options.left_alone[..], &plan.nodes].concat();
-    let options = SqueezeOptions { left_alone, ..scope.options.clone() };
-    let again = GroupScope::of(reached, scope.group, &options, scope.watch);
+    let others = SqueezeOptions { left_alone, ..scope.options.clone() };
+    let swap = free_again(scope, &others, most, reached);
+    if swaps == Swaps::Others {
+        return swap;
+    }
+    let then = swap.as_ref().map_or(reached, |(_, after)| after);
+    let is_settled = free_again(scope, scope.options, most, then).is_none();
+    if is_settled { swap } else { free_again(scope, scope.options, most, reached) }
+}
+
+/// Frees nodes of the group of a scope on a state that a plan of it has reached; nothing if there are none.
+fn free_again(
+    scope: &GroupScope<'_>,
+    options: &SqueezeOptions,
+    most: usize,
+    reached: &Draft,
+) -> Option<(GroupPlan, Draft)> {
+    let again = GroupScope::of(reached, scope.group, options, scope.watch);
     if again.needs_more() {
         return None;
     }
-    let (next, further) = condense_held(&again, most, &mut Draft::of(reached));
-    Some((next, further?))
+    let (plan, further) = condense_held(&again, most, &mut Draft::of(reached));
+    Some((plan, further?))
 }
 
 /// How candidates are tried; see the module.

@@ -68,8 +68,19 @@ pub struct SqueezeOptions {
     pub left_alone: Vec<NodeIdx>,
     /// Sizes of nodes as they once were, by name.
     pub known_sizes: Sizes,
-    /// True if nodes are freed that nodes brought online make needless.
-    pub swaps: bool,
+    /// Which nodes are freed once others have been brought online.
+    pub swaps: Swaps,
+}
+
+/// Which nodes the second plan of a group may free, after a first one that brings nodes online.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Swaps {
+    /// None: there is no second plan.
+    None,
+    /// Those that were online before.
+    Others,
+    /// Also those that had to come online only for the moves, where the next run would free them.
+    All,
 }
 
 impl Default for SqueezeOptions {
@@ -84,7 +95,7 @@ impl Default for SqueezeOptions {
             max_nodes: None,
             left_alone: Vec::new(),
             known_sizes: Sizes::default(),
-            swaps: true,
+            swaps: Swaps::All,
         }
     }
 }
