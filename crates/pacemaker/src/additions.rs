@@ -2,11 +2,7 @@
 //! placing alone notes nothing.
 
 use super::index::{HostIdx, ResourceIdx};
-use super::optimal;
-use super::place::{PlacingError, place_noting};
-use super::placing::AllPlaced;
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{Strategy, WorkingSet};
 
 /// Source of a part of a score. Constraints are named by their positions in the working set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,21 +61,6 @@ pub struct ScoreAddition {
     pub resource: ResourceIdx,
     /// What was added, where it was more or less than nothing, in order of the hosts.
     pub scores: Vec<HostScore>,
-}
-
-/// The parts of the scores by which all primitives were placed. Resources are placed once more for it.
-///
-/// # Errors
-/// Those of placing them.
-pub fn additions(
-    set: &WorkingSet,
-    strategy: Strategy,
-    placed: &AllPlaced,
-) -> Result<AdditionLog, PlacingError> {
-    match placed.optimum {
-        Some(_) => optimal::additions(set, placed),
-        None => Ok(place_noting(set, strategy, set.initial_additions())?.1),
-    }
 }
 
 /// All additions to the scores of resources, in order, if they are noted at all.

@@ -29,15 +29,15 @@ pub enum PlacingError {
 /// # Errors
 /// A chain of colocations is longer than can be followed, or they form too many paths.
 pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingError> {
-    Ok(place_noting(set, strategy, AdditionLog::off())?.0)
+    place_noting(set, strategy, &mut AdditionLog::off())
 }
 
 /// Places all resources, and notes what is added to their scores.
 pub(super) fn place_noting(
     set: &WorkingSet,
     strategy: Strategy,
-    log: AdditionLog,
-) -> Result<(AllPlaced, AdditionLog), PlacingError> {
+    log: &mut AdditionLog,
+) -> Result<AllPlaced, PlacingError> {
     let mut wishes = Wishes::of(set);
     let preference = Preference::new(set, strategy);
     let tables: Vec<ScoreTable> = set.resources.iter().map(|resource| resource.scores.clone()).collect();
@@ -65,15 +65,14 @@ pub(super) fn place_noting(
             return Err(error);
         }
     }
-    let placed = AllPlaced {
+    Ok(AllPlaced {
         records: placer.records,
         events: placer.events,
         remaining: placer.preference.free,
         by_resource: placer.by_resource,
         sequence,
         optimum: None,
-    };
-    Ok((placed, placer.log))
+    })
 }
 
 /// How far a resource is.
@@ -90,7 +89,7 @@ pub(super) struct Placer<'a> {
     pub(super) wishes: Wishes<'a>,
     pub(super) preference: Preference,
     pub(super) tables: Vec<ScoreTable>,
-    pub(super) log: AdditionLog,
+    pub(super) log: &'a mut AdditionLog,
     pub(super) progress: Vec<PlacingState>,
     pub(super) by_resource: Vec<Option<usize>>,
     pub(super) records: Vec<Assignment>,

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
 use super::method::PlacementMethod;
-use super::optimal::Optimum;
+use super::optimum::Optimum;
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Strategy, WorkingSet};
 

@@ -3,9 +3,9 @@
 use roxmltree::Node;
 
 use super::super::index::ResourceIdx;
+use super::super::knots::knots;
 use super::super::number::is_true;
 use super::super::score::AllocationScore;
-use super::super::transition::circles::knots;
 use super::super::working_set::{Colocation, Outside};
 use super::Reader;
 use super::document::{children, id, required, wrong};

@@ -7,9 +7,10 @@ use std::ops::Range;
 use roxmltree::{Document, Node};
 
 use super::super::index::{HostIdx, ResourceIdx};
+use super::super::knots::knots;
 use super::super::place::PlacingError;
 use super::super::score::AllocationScore;
-use super::super::transition::circles::{knots, latent};
+use super::super::transition::circles::latent;
 use super::super::transition::{WaitCircle, WaitReason};
 use super::super::working_set::{Colocation, WorkingSet};
 use super::{Complaint, LintedCib, elements};

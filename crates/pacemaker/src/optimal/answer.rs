@@ -2,22 +2,22 @@
 
 use super::super::additions::{AdditionLog, HostScore, ScoreSource};
 use super::super::index::{HostIdx, ResourceIdx};
+use super::super::optimum::{Optimum, PlacingStage, PriorityCount};
 use super::super::place::{PlacingError, place, place_noting};
 use super::super::placing::{AllPlaced, Assignment, DecidedBy};
 use super::super::score::{AllocationScore, ScoreTable};
 use super::super::working_set::{LocationScore, WorkingSet};
-use super::clones::PlacedBefore;
+use super::before::PlacedBefore;
+use super::bound;
 use super::rules::{PlacingRules, ZoneTie};
-use super::value::{PlacementValue, PlacingStage};
-use super::{OptimalSearch, Optimum, PriorityCount, bound};
+use super::search::{BestFound, OptimalSearch};
 
 /// Puts the answer together. The order is that in which Pacemaker places resources that are wanted where they go.
 pub(super) fn all_placed(
     search: &OptimalSearch<'_, '_>,
-    hosts: Vec<Option<HostIdx>>,
-    value: &PlacementValue,
-    proved: Option<PlacingStage>,
+    found: BestFound,
 ) -> Result<AllPlaced, PlacingError> {
+    let BestFound { hosts, value, proved } = found;
     let (rules, set) = (search.rules, search.rules.set);
     let preferring = preferring(rules, &hosts);
     let mut placed = place(&preferring, set.strategy())?;
@@ -82,7 +82,8 @@ pub(super) fn additions(set: &WorkingSet, best: &AllPlaced) -> Result<AdditionLo
     let rules = &PlacingRules::of(set, &before);
     let hosts: Vec<Option<HostIdx>> = set.resource_indices().map(|one| best.host(one)).collect();
     let preferring = preferring(rules, &hosts);
-    let (placed, mut log) = place_noting(&preferring, set.strategy(), preferring.initial_additions())?;
+    let mut log = preferring.initial_additions();
+    let placed = place_noting(&preferring, set.strategy(), &mut log)?;
     log.rename(|source| match source {
         ScoreSource::Location(at) if at >= set.locations.len() => ScoreSource::Optimum,
         source => source,

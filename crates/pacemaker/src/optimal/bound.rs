@@ -1,8 +1,9 @@
 //! What no placement can do better, without looking at any.
 
 use super::super::index::ResourceIdx;
+use super::super::optimum::PlacingStage;
 use super::rules::PlacingRules;
-use super::value::{PlacementValue, PlacingStage};
+use super::value::PlacementValue;
 
 /// By priority, how many can run at most if as many of each higher priority run as in a placement: all hosts together
 /// have no room for more, however small those are that are chosen.

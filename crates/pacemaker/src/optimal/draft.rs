@@ -1,10 +1,11 @@
 //! A placement on which changes are tried and taken back. What moves here has no disks and no second node, and what
 //! hosts have is named freely: another state than that of [`Draft`](htools_model::Draft), with the same use.
 
-use super::super::index::{HostIdx, ResourceIdx};
+use super::super::index::{AttributeIdx, HostIdx, ResourceIdx};
+use super::super::optimum::ThenGoal;
 use super::disturbances::Disturbances;
-use super::rules::PlacingRules;
-use super::value::{PlacementValue, ThenGoal};
+use super::rules::{PlacingRules, ZoneTie};
+use super::value::PlacementValue;
 
 /// A placement, and how it was changed.
 #[derive(Clone)]
@@ -139,7 +140,7 @@ impl<'r> PlacingDraft<'r> {
 
     /// What a resource is worth on a host as the others are.
     pub(super) fn worth(&self, resource: ResourceIdx, host: HostIdx) -> i64 {
-        let holds = |tie: &&super::rules::ZoneTie| {
+        let holds = |tie: &&ZoneTie| {
             self.host(tie.other).is_some_and(|there| self.rules.agree(tie.zone, host, there))
         };
         let wishes: i64 = self.rules.wishes[resource.get()].iter().filter(holds).map(|tie| tie.score).sum();
@@ -171,9 +172,7 @@ impl<'r> PlacingDraft<'r> {
     /// Whether no rule but that of room keeps a resource from a host, as the others are.
     pub(super) fn permits(&self, resource: ResourceIdx, host: HostIdx) -> bool {
         let rules = self.rules;
-        let near = |tie: &super::rules::ZoneTie| {
-            self.host(tie.other).map(|there| rules.agree(tie.zone, host, there))
-        };
+        let near = |tie: &ZoneTie| self.host(tie.other).map(|there| rules.agree(tie.zone, host, there));
         rules.allows(resource, host)
             && rules.primaries[resource.get()].iter().all(|tie| near(tie) == Some(true))
             && rules.followers[resource.get()].iter().all(|tie| near(tie) != Some(false))
@@ -198,7 +197,7 @@ impl<'r> PlacingDraft<'r> {
     pub(super) fn value(&self) -> PlacementValue {
         let (mut stops, mut migrations) = (self.stops, self.migrations);
         if !self.rules.interrupting.is_empty() || !self.rules.giving_up.is_empty() {
-            (stops, migrations) = Disturbances::of(self).count(stops, migrations);
+            (stops, migrations) = Disturbances::of(self.rules, &self.host).count(stops, migrations);
         }
         PlacementValue {
             placed: self.placed.clone(),
@@ -247,7 +246,7 @@ impl<'r> PlacingDraft<'r> {
 
     /// The part of a host's capacity that is in use, in millionths.
     fn use_of(&self, host: HostIdx, kind: usize) -> i128 {
-        let has = self.rules.set.host(host).capacity.get(super::super::index::AttributeIdx::new(kind));
+        let has = self.rules.set.host(host).capacity.get(AttributeIdx::new(kind));
         let used = i128::from(has) - i128::from(self.free(host)[kind]);
         used * 1_000_000 / i128::from(has.max(1))
     }

@@ -3,9 +3,11 @@
 use std::cmp::{Ordering, Reverse};
 
 use super::super::index::{HostIdx, ResourceIdx};
+use super::super::optimum::PlacingStage;
 use super::draft::PlacingDraft;
 use super::limits::PlacingLimits;
-use super::value::{PlacementValue, PlacingStage};
+use super::rules::ZoneTie;
+use super::value::PlacementValue;
 
 /// A search through all placements.
 pub(super) struct Exhaustive<'l, 'r> {
@@ -132,9 +134,7 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
     /// Whether the rules allow a resource a host, as far as those are placed that they are about.
     fn fits_those_before(&self, resource: ResourceIdx, host: HostIdx) -> bool {
         let rules = self.draft.rules;
-        let near = |tie: &super::rules::ZoneTie| {
-            self.draft.host(tie.other).map(|there| rules.agree(tie.zone, host, there))
-        };
+        let near = |tie: &ZoneTie| self.draft.host(tie.other).map(|there| rules.agree(tie.zone, host, there));
         rules.primaries[resource.get()].iter().all(|tie| near(tie) != Some(false))
             && rules.followers[resource.get()].iter().all(|tie| near(tie) != Some(false))
             && rules.apart[resource.get()].iter().all(|tie| near(tie) != Some(true))

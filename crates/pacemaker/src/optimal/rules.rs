@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 use super::super::additions::ScoreSource;
 use super::super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::super::score::AllocationScore;
-use super::super::transition::induced::{Need, only_stops};
+use super::super::transition::needs::{Need, only_stops};
 use super::super::wishes::AgreeingHosts;
 use super::super::working_set::{Resource, WorkingSet};
-use super::clones::PlacedBefore;
+use super::before::PlacedBefore;
 
 /// What ties a resource to another one: they are to be on hosts of one zone, or not to be.
 #[derive(Debug, Clone, Copy)]

@@ -3,6 +3,8 @@
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
 use super::super::working_set::{QuorumPolicy, Requirement, Resource, Revision, RunCondition, WorkingSet};
+use super::action::{ActionTask, TransitionAction};
+use super::wait::WaitReason;
 
 /// What becomes of a primitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,5 +218,57 @@ impl ResourceChange {
             }
             other => other,
         }
+    }
+}
+
+/// What becomes of every resource, and what made that another thing than its own place says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResourceChanges {
+    /// By resource; groups are idle.
+    pub by_resource: Vec<ResourceChange>,
+    /// By resource, what its own place asks for, whatever becomes of others.
+    pub by_place: Vec<ResourceChange>,
+    /// By resource, what made it so, if it was not its own place.
+    pub causes: Vec<Option<WaitReason>>,
+    /// The hosts that are unfenced.
+    pub unfenced: Vec<HostIdx>,
+}
+
+impl ResourceChanges {
+    /// Takes away what a step would do that is never carried out.
+    pub(super) fn without(&mut self, step: &TransitionAction) {
+        let Some(resource) = step.resource else { return };
+        let change = &mut self.by_resource[resource.get()];
+        let left = match (step.task, *change) {
+            // it has arrived
+            (ActionTask::Start | ActionTask::Stop, ResourceChange::Migrate { .. }) => return,
+            (ActionTask::Start, change) => change.not_started(),
+            (ActionTask::Stop | ActionTask::MigrateTo | ActionTask::MigrateFrom, change) => {
+                change.leaves().map_or(change, ResourceChange::Held)
+            }
+            _ => return,
+        };
+        if *change != left {
+            (*change, self.causes[resource.get()]) = (left, Some(WaitReason::Circle));
+        }
+    }
+
+    /// The primitives that should run, and in the end do not, or only on a lost host that nothing fences; nor are they spare instances.
+    pub fn down(&self, set: &WorkingSet, placed: &AllPlaced) -> Vec<ResourceIdx> {
+        let spare = placed.spare(set);
+        let runs = |one: &ResourceIdx| self.get(*one).runs_on().is_some_and(|host| !set.is_lost(host));
+        let is_missed = |one: &ResourceIdx| set.resource(*one).is_primitive() && set.is_wanted(*one);
+        let down = set.resource_indices().filter(|one| is_missed(one) && !runs(one) && !spare.contains(one));
+        down.collect()
+    }
+
+    /// Whether a resource has a place and does not run there, as something that it needs is missing.
+    pub(super) fn lacks_its_place(&self, resource: ResourceIdx) -> bool {
+        self.get(resource).falls_short_of(self.by_place[resource.get()])
+    }
+
+    /// What becomes of one.
+    pub fn get(&self, resource: ResourceIdx) -> ResourceChange {
+        self.by_resource[resource.get()]
     }
 }

@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::score::AllocationScore;
 use super::super::working_set::{OrderStrength, Requirement, ResourceForm, StartOrder, WorkingSet};
-use super::ResourceChanges;
 use super::action::ActionTask;
 use super::action::ActionTask::{
     Fence, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped, Unfence,
 };
 use super::actions::Actions;
+use super::change::ResourceChanges;
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
 

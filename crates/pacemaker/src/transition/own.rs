@@ -3,10 +3,9 @@
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::shown_order::by_shown_name;
 use super::super::working_set::{Requirement, Resource, ResourceForm, RunCondition, WorkingSet};
-use super::ResourceChanges;
 use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
-use super::change::ResourceChange;
+use super::change::{ResourceChange, ResourceChanges};
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
 

@@ -8,7 +8,7 @@ use crate::capacity::Capacities;
 use crate::index::{AttributeIdx, HostIdx, ResourceIdx};
 use crate::placing::{AllPlaced, Assignment, DecidedBy};
 use crate::score::AllocationScore;
-use crate::transition::induced::needs;
+use crate::transition::needs::needs;
 use crate::working_set::{ChoiceOrder, NODE_HEALTH, Strategy, WorkingSet};
 
 /// The cluster as it was when a resource was placed.
