@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 
 use super::additions::ScoreSource;
 use super::index::{HostIdx, ResourceIdx};
+use super::merging::{Share, Towards};
 use super::place::{Placer, PlacingState};
 use super::placing::{Assignment, DecidedBy, PlacingEvent};
 use super::score::{AllocationScore, ScoreTable};
-use super::wishes::{Share, Towards};
 use super::working_set::{ResourceForm, RunCondition};
 
 impl Placer<'_> {

@@ -2,10 +2,9 @@
 
 use super::additions::{HostScore, ScoreAddition, ScoreSource};
 use super::index::{HostIdx, ResourceIdx};
-use super::merge::HeardWish;
+use super::merging::{HeardWish, Share, Towards};
 use super::place::{Placer, PlacingState};
 use super::score::{AllocationScore, ScoreTable};
-use super::wishes::{Share, Towards};
 use super::working_set::Colocation;
 
 impl Placer<'_> {

@@ -7,6 +7,9 @@
 //! * [`why`], [`lint`]: why something is where it is, and likely mistakes. [`loss`], [`fit`]: what the loss of hosts would
 //!   mean, and how much more would fit.
 //! * [`pinning`]: the constraints that bring a cluster to another placement than its own; [`execute`] carries them out.
+//!
+//! Modules need each other one way only: [`working_set`], then what is noted while resources are placed ([`placing`], scores
+//! and their parts), then placing itself, [`mod@optimal`] and [`mod@transition`], and last what asks these.
 
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(unreachable_pub))]
@@ -15,7 +18,6 @@
 mod additions;
 mod belonging;
 pub mod capacity;
-mod choice;
 pub mod cib;
 mod clones;
 mod discovery;
@@ -29,6 +31,7 @@ mod knots;
 pub mod lint;
 pub mod loss;
 mod merge;
+mod merging;
 pub mod method;
 mod number;
 pub mod optimal;

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use super::index::{HostIdx, ResourceIdx};
-use super::merge::Behind;
+use super::merging::{CountedPaths, PathEnds, PathStart, Share};
 use super::score::{AllocationScore, ScoreTable};
-use super::wishes::{Share, Towards, Wishes};
+use super::wishes::Wishes;
 
 /// Most resources in reach of the first one.
 const MOST_RESOURCES: usize = 200;
@@ -64,39 +64,6 @@ type Ties = [u128; 3];
 /// Numbers of paths: those on which wishes are as they are, and those on which they are turned into their opposite.
 type PathCounts = [u128; 2];
 
-/// The paths that end with the same share of the same resource.
-#[derive(Debug)]
-struct PathEnds<'a> {
-    resource: ResourceIdx,
-    share: Share<'a>,
-    count: u128,
-}
-
-/// All paths from a resource.
-#[derive(Debug)]
-pub(super) struct CountedPaths<'a> {
-    ends: Vec<PathEnds<'a>>,
-    /// The number of paths.
-    paths: u128,
-    /// The steps of counting them.
-    work: usize,
-}
-
-/// Paths by where and how they begin, as far as they can be counted. They hold as long as the lists of colocations do.
-#[derive(Debug, Default)]
-pub(super) struct PathCache<'a> {
-    known: HashMap<Behind, Option<Rc<CountedPaths<'a>>>>,
-    ends: usize,
-}
-
-impl PathCache<'_> {
-    /// Forgets all, as lists of colocations have changed.
-    pub(super) fn forget(&mut self) {
-        self.known.clear();
-        self.ends = 0;
-    }
-}
-
 /// The resources in reach of one, which is the first of them, and the colocations by which they are reached.
 struct PathGraph<'a> {
     resources: Vec<ResourceIdx>,
@@ -107,7 +74,8 @@ struct PathGraph<'a> {
 
 impl<'a> PathGraph<'a> {
     /// Nothing, if there is a group among them, or there are too many.
-    fn of(wishes: &Wishes<'a>, first: ResourceIdx, towards: Towards) -> Option<PathGraph<'a>> {
+    fn of(wishes: &Wishes<'a>, start: PathStart) -> Option<PathGraph<'a>> {
+        let first = start.resource;
         let mut positions = HashMap::from([(first, 0)]);
         let mut resources = vec![first];
         let mut legs = Vec::new();
@@ -116,8 +84,9 @@ impl<'a> PathGraph<'a> {
             if wishes.set.resource(resource).is_group() || resources.len() > MOST_RESOURCES {
                 return None;
             }
-            let plain = wishes.next(resource, towards, false).into_iter();
-            for ((other, share), (_, opposite)) in plain.zip(wishes.next(resource, towards, true)) {
+            let plain = wishes.next(PathStart { resource, opposite: false, ..start }).into_iter();
+            let turned = wishes.next(PathStart { resource, opposite: true, ..start });
+            for ((other, share), (_, opposite)) in plain.zip(turned) {
                 let to = *positions.entry(other).or_insert_with(|| {
                     resources.push(other);
                     resources.len() - 1
@@ -320,7 +289,7 @@ impl<'a> Wishes<'a> {
     pub(super) fn plus_paths(
         &mut self,
         tables: &[ScoreTable],
-        from: Behind,
+        from: PathStart,
         table: &ScoreTable,
     ) -> Option<PathSum> {
         let counted = self.counted_paths(from)?;
@@ -344,12 +313,11 @@ impl<'a> Wishes<'a> {
         Some(PathSum { table: sum, paths: counted.paths })
     }
 
-    fn counted_paths(&mut self, from: Behind) -> Option<Rc<CountedPaths<'a>>> {
+    fn counted_paths(&mut self, from: PathStart) -> Option<Rc<CountedPaths<'a>>> {
         if let Some(known) = self.paths.known.get(&from) {
             return known.clone();
         }
-        let (first, towards, opposite) = from;
-        let counted = PathGraph::of(self, first, towards).and_then(|graph| graph.counted(opposite));
+        let counted = PathGraph::of(self, from).and_then(|graph| graph.counted(from.opposite));
         let counted = counted.map(Rc::new);
         if let Some(counted) = &counted {
             self.merging.work += counted.work;

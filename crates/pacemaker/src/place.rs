@@ -3,12 +3,12 @@
 use super::additions::{AdditionLog, HostScore, ScoreSource};
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
-use super::merge::GivenUp;
+use super::merging::{GivenUp, Towards};
 use super::placing::{AllPlaced, Assignment, DecidedBy, PlacingEvent};
 use super::preference::Preference;
 use super::score::{AllocationScore, ScoreTable};
 use super::sequence;
-use super::wishes::{Towards, Wishes};
+use super::wishes::Wishes;
 use super::working_set::{Colocation, GuestParts, ResourceForm, Strategy, WorkingSet};
 
 /// Why resources cannot be placed.

@@ -5,8 +5,6 @@ use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::score::{AllocationScore, ScoreTable};
 use htools_model::words;
 
-pub use super::choice::ChoiceOrder;
-pub use super::guest::GuestParts;
 pub use super::resource::{Requirement, Resource, ResourceForm, Revision, RunCondition, SeveralPolicy};
 
 words!(
@@ -57,6 +55,15 @@ pub struct Host {
     /// Whether rules and colocations do not know its name: an oddity of Pacemaker's with guest nodes of which neither the list of nodes
     /// nor the status says anything that counts.
     pub nameless: bool,
+}
+
+/// What makes a host of a machine that is a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GuestParts {
+    /// The machine.
+    pub machine: ResourceIdx,
+    /// The connection to it, by which the cluster starts and stops what runs in it. It goes where the machine does.
+    pub connection: ResourceIdx,
 }
 
 /// The option by which the health of hosts counts. What it makes of that stands among constraints under this name.
@@ -180,6 +187,33 @@ pub struct StartOrder {
     pub strength: OrderStrength,
     /// Whether they are stopped in the opposite order.
     pub symmetrical: bool,
+}
+
+/// That resources are started after some of several others are, whichever. A group among these counts as started in any case, an
+/// oddity of Pacemaker's; a clone if one of its instances is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChoiceOrder {
+    /// The constraint.
+    pub id: String,
+    /// Pacemaker's name for the point at which enough of them are started: `one-or-more:` and the set.
+    pub mark: String,
+    /// Started first.
+    pub firsts: Vec<ResourceIdx>,
+    /// How many of these are enough, at least one.
+    pub enough: usize,
+    /// Started then; also stopped if not enough of the others run, however binding the order is.
+    pub thens: Vec<ResourceIdx>,
+    /// How binding it is for stops.
+    pub strength: OrderStrength,
+    /// Of which two the second is stopped before the first is.
+    pub stops: Vec<(ResourceIdx, ResourceIdx)>,
+}
+
+impl ChoiceOrder {
+    /// Whether one of [`firsts`](Self::firsts) counts where these primitives run.
+    pub(super) fn counts(set: &WorkingSet, first: ResourceIdx, runs: impl Fn(ResourceIdx) -> bool) -> bool {
+        set.resource(first).is_group() || set.primitives(&first).iter().any(|part| runs(*part))
+    }
 }
 
 /// What a resource that is outside takes where it runs.

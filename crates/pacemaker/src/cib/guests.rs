@@ -5,11 +5,12 @@ use std::collections::HashSet;
 
 use roxmltree::Node;
 
-use super::super::guest::GuestParts;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::{is_true, leading};
 use super::super::score::AllocationScore;
-use super::super::working_set::{Colocation, HostState, OrderStrength, Resource, RunCondition, StartOrder};
+use super::super::working_set::{
+    Colocation, GuestParts, HostState, OrderStrength, Resource, RunCondition, StartOrder,
+};
 use super::Reader;
 use super::document::{child, children, id};
 use super::history::Trace;

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::super::index::AttributeIdx;
 use super::super::place::PlacingError;
 use super::super::working_set::Strategy;
-use super::{Complaint, LintedCib};
+use super::complaint::{Complaint, LintedCib};
 use crate::cib::document::{children, id};
 use htools_model::shown::shown_name;
 

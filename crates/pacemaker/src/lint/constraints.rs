@@ -13,7 +13,7 @@ use super::super::score::AllocationScore;
 use super::super::transition::circles::latent;
 use super::super::transition::{WaitCircle, WaitReason};
 use super::super::working_set::{Colocation, WorkingSet};
-use super::{Complaint, LintedCib, elements};
+use super::complaint::{Complaint, LintedCib, elements};
 use crate::cib::document::id;
 use htools_model::shown::shown_name;
 

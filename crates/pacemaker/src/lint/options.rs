@@ -4,7 +4,7 @@ use super::super::place::{PlacingError, place};
 use super::super::resource::Resource;
 use super::super::score::AllocationScore;
 use super::super::working_set::Strategy;
-use super::{Complaint, LintedCib};
+use super::complaint::{Complaint, LintedCib};
 use htools_model::shown::shown_name;
 
 const PROPERTY: &str = "cluster_property_set";
