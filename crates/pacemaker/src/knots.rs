@@ -4,8 +4,8 @@
 /// are none.
 pub(crate) fn knots(before: &[Vec<usize>]) -> Vec<usize> {
     let mut following = vec![Vec::new(); before.len()];
-    for (after, of) in before.iter().enumerate() {
-        of.iter().for_each(|one| following[*one].push(after));
+    for (after, earlier) in before.iter().enumerate() {
+        earlier.iter().for_each(|one| following[*one].push(after));
     }
     // who is reached both ways from the last one of a walk that is left is in circles with it
     let ends = walked(&following);

@@ -194,18 +194,18 @@ impl<'a> Wishes<'a> {
         if self.merging.heard.is_some() || !self.set.host_indices().all(|host| self.available(host)) {
             return false;
         }
-        let adds_nothing = |of: ResourceIdx| {
-            let scores = &how.tables[of.get()];
+        let adds_nothing = |resource: ResourceIdx| {
+            let scores = &how.tables[resource.get()];
             let is_zero = |host| scores.get(host) == Some(AllocationScore::ZERO);
-            self.set.resource(of).is_primitive() && self.set.host_indices().all(is_zero)
+            self.set.resource(resource).is_primitive() && self.set.host_indices().all(is_zero)
         };
         let (mut seen, mut left) = (HashSet::from([resource]), vec![resource]);
-        while let Some(of) = left.pop() {
-            if !adds_nothing(of) {
+        while let Some(one) = left.pop() {
+            if !adds_nothing(one) {
                 return false;
             }
             let next = self
-                .next(PathStart { resource: of, towards: how.towards, opposite: false })
+                .next(PathStart { resource: one, towards: how.towards, opposite: false })
                 .into_iter()
                 .map(|(other, _)| other);
             left.extend(next.filter(|other| seen.insert(*other)));

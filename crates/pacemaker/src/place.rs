@@ -119,18 +119,18 @@ impl Placer<'_> {
             return;
         }
         self.depth += 1;
-        let of = self.set.resource(resource);
-        match of.group {
-            _ if of.is_clone() => self.assign_clone(resource),
-            _ if of.is_group() => self.assign_group(resource),
+        let details = self.set.resource(resource);
+        match details.group {
+            _ if details.is_clone() => self.assign_clone(resource),
+            _ if details.is_group() => self.assign_group(resource),
             Some(group) if self.progress[group.get()] == PlacingState::Waiting => self.assign_group(group),
             _ => self.assign_primitive(resource),
         }
         self.depth -= 1;
         self.failed = match self.wishes.merging.given_up {
             _ if self.failed.is_some() => self.failed.take(),
-            Some(GivenUp::TooDeep) => Some(PlacingError::TooDeep(of.id.clone())),
-            Some(GivenUp::TooMany) => Some(PlacingError::TooMany(of.id.clone())),
+            Some(GivenUp::TooDeep) => Some(PlacingError::TooDeep(details.id.clone())),
+            Some(GivenUp::TooMany) => Some(PlacingError::TooMany(details.id.clone())),
             None => None,
         };
     }
@@ -156,8 +156,8 @@ impl Placer<'_> {
         self.progress[resource.get()] = PlacingState::Begun;
         self.follow_primaries(resource);
         self.hear_dependents(resource);
-        let of = self.set.resource(resource);
-        if of.stopped {
+        let details = self.set.resource(resource);
+        if details.stopped {
             let (table, never) = (&mut self.tables[resource.get()], AllocationScore::MINUS_INFINITY);
             self.set.host_indices().for_each(|host| table.set(host, never));
             let everywhere = self.set.host_indices().map(|host| HostScore { host, score: never });
@@ -173,7 +173,7 @@ impl Placer<'_> {
             order_dependent: false,
         };
         if !self.set.is_managed(resource) {
-            record.host = of.active;
+            record.host = details.active;
             record.decided_by = DecidedBy::Unmanaged;
         } else if self.set.stop_all {
             record.decided_by = DecidedBy::StopAll;
@@ -185,7 +185,7 @@ impl Placer<'_> {
                 self.taken_from.push((host, self.preference.free[host.get()].clone()));
             }
             self.preference.placed[host.get()] += 1;
-            self.preference.free[host.get()].charge(&of.utilization);
+            self.preference.free[host.get()].charge(&details.utilization);
         }
         self.progress[resource.get()] = PlacingState::Done(record.host);
         self.by_resource[resource.get()] = Some(self.records.len());
@@ -214,14 +214,14 @@ impl Placer<'_> {
     /// The best host for a resource, if there is one.
     fn choose(&mut self, record: &mut Assignment) {
         let resource = record.resource;
-        let of = self.set.resource(resource);
+        let details = self.set.resource(resource);
         let preferred = match self.strategy {
             Strategy::Default => None,
             _ => self.check_capacity(record),
         };
         self.keep_apart(resource);
         let table = &self.tables[resource.get()];
-        let Some(best) = self.preference.best(table, of.active) else { return };
+        let Some(best) = self.preference.best(table, details.active) else { return };
         record.order_dependent = best.order_dependent;
         let score = |host: HostIdx| table.or_never(host);
         let usable = |host: HostIdx| self.takes(host) && score(host) >= AllocationScore::ZERO;
@@ -239,7 +239,7 @@ impl Placer<'_> {
             return;
         }
         let mut chosen = (best.host, DecidedBy::First);
-        if let Some(active) = of.active
+        if let Some(active) = details.active
             && active != best.host
             && score(best.host) > AllocationScore::ZERO
             && self.wishes.available(active)
@@ -321,18 +321,18 @@ impl Placer<'_> {
             if std::mem::replace(&mut seen[next.get()], true) {
                 continue;
             }
-            let of = self.set.resource(next);
-            match of.form {
+            let details = self.set.resource(next);
+            match details.form {
                 ResourceForm::Group { together, .. } => {
-                    left.extend(of.members.iter().take(if together { usize::MAX } else { 1 }));
+                    left.extend(details.members.iter().take(if together { usize::MAX } else { 1 }));
                 }
                 ResourceForm::Primitive => {
                     chain.extend(is_waiting(&next).then_some(next));
-                    left.extend(of.group.filter(|group| self.set.keeps_together(*group)));
+                    left.extend(details.group.filter(|group| self.set.keeps_together(*group)));
                 }
                 // one instance stands for all
                 ResourceForm::Clone { .. } => {
-                    let first = of.members.first().map(|instance| self.set.primitives(instance));
+                    let first = details.members.first().map(|instance| self.set.primitives(instance));
                     chain.extend(first.unwrap_or_default().iter().filter(|one| is_waiting(one)));
                 }
             }
@@ -346,7 +346,7 @@ impl Placer<'_> {
                 let tied = self.wishes.list(next, towards).iter().map(|at| &self.set.colocations[*at]);
                 // what wants to be with a clone can be with any of its instances
                 let is_followed = |one: &&Colocation| {
-                    !of.is_clone()
+                    !details.is_clone()
                         || towards == Towards::Primaries
                         || self.set.resource(one.dependent).is_clone()
                 };

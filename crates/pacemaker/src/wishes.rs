@@ -102,10 +102,10 @@ impl<'a> Wishes<'a> {
     }
 
     /// The colocations of a resource in one direction.
-    pub(super) fn list(&self, of: ResourceIdx, towards: Towards) -> &[usize] {
+    pub(super) fn list(&self, resource: ResourceIdx, towards: Towards) -> &[usize] {
         match towards {
-            Towards::Primaries => &self.primaries[of.get()],
-            Towards::Dependents => &self.dependents[of.get()],
+            Towards::Primaries => &self.primaries[resource.get()],
+            Towards::Dependents => &self.dependents[resource.get()],
         }
     }
 
@@ -117,18 +117,18 @@ impl<'a> Wishes<'a> {
         if let (Some(first), Some(last)) = (first, last) {
             let set = self.set;
             for at in self.primaries[group.get()].clone() {
-                let of = |at: usize| rank(set, set.colocations[at].primary);
+                let place_in_order = |at: usize| rank(set, set.colocations[at].primary);
                 let is_must = set.colocations[at].score == AllocationScore::INFINITY;
                 let members = set.resource(group).members.iter();
                 let behind = members.skip_while(|member| set.may_manage(**member)).skip(1);
-                insert(&mut self.primaries[first.get()], at, of);
+                insert(&mut self.primaries[first.get()], at, place_in_order);
                 for member in behind.filter(|_| is_must) {
-                    insert(&mut self.primaries[member.get()], at, of);
+                    insert(&mut self.primaries[member.get()], at, place_in_order);
                 }
             }
             for at in self.dependents[group.get()].clone() {
-                let of = |at: usize| rank(set, set.colocations[at].dependent);
-                insert(&mut self.dependents[last.get()], at, of);
+                let place_in_order = |at: usize| rank(set, set.colocations[at].dependent);
+                insert(&mut self.dependents[last.get()], at, place_in_order);
             }
         }
     }
@@ -171,13 +171,13 @@ impl<'a> Wishes<'a> {
 
 /// By what colocations are ordered: the priority of the other side, clones and groups first, and its id.
 fn rank(set: &WorkingSet, resource: ResourceIdx) -> (Reverse<AllocationScore>, u8, &str) {
-    let of = set.resource(resource);
-    let form = match of.form {
+    let details = set.resource(resource);
+    let form = match details.form {
         ResourceForm::Clone { .. } => 0,
         ResourceForm::Group { .. } => 1,
         ResourceForm::Primitive => 2,
     };
-    (Reverse(of.priority), form, of.id.as_str())
+    (Reverse(details.priority), form, details.id.as_str())
 }
 
 /// Puts a colocation before the first that has the same rank, or a later one.

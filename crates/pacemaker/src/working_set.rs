@@ -325,9 +325,9 @@ impl WorkingSet {
 
     /// The same, if the whole cluster were not frozen.
     pub(super) fn may_manage(&self, resource: ResourceIdx) -> bool {
-        let of = self.resource(resource);
-        let in_maintenance = of.active_hosts().any(|host| self.host(host).state.maintenance);
-        of.managed && (!of.is_primitive() || !in_maintenance)
+        let details = self.resource(resource);
+        let in_maintenance = details.active_hosts().any(|host| self.host(host).state.maintenance);
+        details.managed && (!details.is_primitive() || !in_maintenance)
     }
 
     /// Whether the wishes of the dependent of a colocation count for where the primary goes.
@@ -342,10 +342,10 @@ impl WorkingSet {
 
     /// What has to be so before a primitive is started.
     pub(super) fn requirement(&self, resource: ResourceIdx) -> Requirement {
-        let of = self.resource(resource);
-        match of.requires {
-            Some(said) if !of.fences() || said < Requirement::Unfencing => said,
-            _ if of.fences() => Requirement::Quorum,
+        let details = self.resource(resource);
+        match details.requires {
+            Some(said) if !details.fences() || said < Requirement::Unfencing => said,
+            _ if details.fences() => Requirement::Quorum,
             _ if self.unfences => Requirement::Unfencing,
             _ => Requirement::Fencing,
         }
@@ -353,9 +353,9 @@ impl WorkingSet {
 
     /// Whether a primitive is started only on hosts that are unfenced. All devices that fence are, too.
     pub(super) fn needs_unfenced_host(&self, resource: ResourceIdx) -> bool {
-        let of = self.resource(resource);
-        let needs = of.fences() || self.requirement(resource) == Requirement::Unfencing;
-        self.unfences && of.is_primitive() && needs
+        let details = self.resource(resource);
+        let needs = details.fences() || self.requirement(resource) == Requirement::Unfencing;
+        self.unfences && details.is_primitive() && needs
     }
 
     /// Whether a resource is to run, as far as the cluster decides about it.
@@ -365,8 +365,8 @@ impl WorkingSet {
 
     /// The same, whether or not the whole cluster is frozen.
     pub(super) fn is_wanted(&self, resource: ResourceIdx) -> bool {
-        let of = self.resource(resource);
-        !of.stopped && !of.surplus && !self.stop_all && self.may_manage(resource)
+        let details = self.resource(resource);
+        !details.stopped && !details.surplus && !self.stop_all && self.may_manage(resource)
     }
 
     /// Whether nobody knows what runs on a host.

@@ -66,9 +66,9 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// Leaves out what clones want of resources that, over others or not, want to be with them.
     fn leave_out_circles(&mut self) {
         let set = &mut self.set;
-        let whole = |of: ResourceIdx| set.resource(of).group.unwrap_or(of);
+        let whole = |resource: ResourceIdx| set.resource(resource).group.unwrap_or(resource);
         let ends: Vec<(ResourceIdx, ResourceIdx)> =
-            set.colocations.iter().map(|of| (whole(of.dependent), whole(of.primary))).collect();
+            set.colocations.iter().map(|one| (whole(one.dependent), whole(one.primary))).collect();
         let mut primaries = vec![Vec::new(); set.resources.len()];
         ends.iter().for_each(|(dependent, primary)| primaries[dependent.get()].push(primary.get()));
         let knot = knots(&primaries);

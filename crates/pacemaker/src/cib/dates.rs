@@ -105,18 +105,18 @@ fn condition(expression: Node<'_, '_>) -> Result<DateCondition, &'static str> {
             Ok(DateCondition::Within(start.map(|(start, _)| start), last))
         }
         ("date_spec", ..) => {
-            let of = child(expression, "date_spec").ok_or("a rule about parts of dates without them")?;
-            parts(of).map(DateCondition::Parts)
+            let spec = child(expression, "date_spec").ok_or("a rule about parts of dates without them")?;
+            parts(spec).map(DateCondition::Parts)
         }
         _ => Err("an unknown operation on dates"),
     }
 }
 
 /// The parts of the date that are wanted, with the least and the greatest value of each.
-fn parts(of: Node<'_, '_>) -> Result<Vec<(DatePart, ValueRange)>, &'static str> {
+fn parts(node: Node<'_, '_>) -> Result<Vec<(DatePart, ValueRange)>, &'static str> {
     let mut wanted = Vec::new();
     // the schema allows `yearsdays`, and nobody reads it
-    for attribute in of.attributes().filter(|attribute| !matches!(attribute.name(), "id" | "yearsdays")) {
+    for attribute in node.attributes().filter(|attribute| !matches!(attribute.name(), "id" | "yearsdays")) {
         let part = PARTS.iter().find(|(name, _)| *name == attribute.name());
         let (_, part) = part.ok_or("a part of dates that is not known")?;
         let values = range(attribute.value()).ok_or("a range that is written in an unknown way")?;

@@ -27,7 +27,10 @@ impl Reader<'_, '_> {
                 let counts = attribute.strip_prefix("fail-count-");
                 let Some(rest) = counts.or_else(|| attribute.strip_prefix("last-failure-")) else { continue };
                 let name = match by_operation {
-                    true => rest.rsplit_once('#').filter(|(_, of)| is_operation(of)).map(|(name, _)| name),
+                    true => rest
+                        .rsplit_once('#')
+                        .filter(|(_, operation)| is_operation(operation))
+                        .map(|(name, _)| name),
                     false => Some(rest),
                 };
                 let Some(name) = name else { continue };
@@ -35,11 +38,11 @@ impl Reader<'_, '_> {
                 if all.last().is_none_or(|last| last.host != host) {
                     all.push(FailCount { host, count: AllocationScore::ZERO, last: 0 });
                 }
-                let Some(of) = all.last_mut() else { continue };
+                let Some(count) = all.last_mut() else { continue };
                 if counts.is_some() {
-                    of.count = of.count.plus(AllocationScore::parse(value).unwrap_or_default());
+                    count.count = count.count.plus(AllocationScore::parse(value).unwrap_or_default());
                 } else {
-                    of.last = of.last.max(leading(value).unwrap_or(0));
+                    count.last = count.last.max(leading(value).unwrap_or(0));
                 }
             }
         }
@@ -51,13 +54,13 @@ impl Reader<'_, '_> {
         name: &str,
         rules: &FailureRules<'_>,
     ) -> impl Iterator<Item = (HostIdx, AllocationScore)> {
-        let is_over = move |of: &&FailCount| {
-            rules
-                .timeout
-                .is_some_and(|after| of.last > 0 && of.last.saturating_add(after) < self.clock.seconds())
+        let is_over = move |count: &&FailCount| {
+            rules.timeout.is_some_and(|after| {
+                count.last > 0 && count.last.saturating_add(after) < self.clock.seconds()
+            })
         };
         let all = self.failures.get(name).into_iter().flatten();
-        all.filter(move |of| !is_over(of)).map(|of| (of.host, of.count))
+        all.filter(move |count| !is_over(count)).map(|count| (count.host, count.count))
     }
 
     /// Where a primitive may not be after what happened there, with how often it failed.

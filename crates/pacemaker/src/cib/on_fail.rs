@@ -68,8 +68,11 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// What operations are to do when they fail of which nothing is said.
     pub(super) fn failure_defaults(&mut self) -> FailureRules<'a> {
         let defaults = self.section("op_defaults");
-        let defaults = defaults.map(|of| self.properties(of, "meta_attributes"));
-        FailureRules { of_all: defaults.and_then(|of| of.get("on-fail")), ..FailureRules::default() }
+        let defaults = defaults.map(|node| self.properties(node, "meta_attributes"));
+        FailureRules {
+            of_all: defaults.and_then(|options| options.get("on-fail")),
+            ..FailureRules::default()
+        }
     }
 
     /// What the operations of a primitive are to do when they fail: its own, then those of its template, then all.
@@ -79,7 +82,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         template: Option<Node<'a, 'i>>,
     ) -> FailureRules<'a> {
         let mut rules = self.failure_defaults();
-        let lists = [Some(node), template].into_iter().flatten().filter_map(|of| child(of, "operations"));
+        let lists =
+            [Some(node), template].into_iter().flatten().filter_map(|element| child(element, "operations"));
         let lists: Vec<Node<'a, 'i>> = lists.filter_map(|list| self.meant(list)).collect();
         for operation in lists.into_iter().flat_map(|list| children(list, "op")) {
             let metas = self.properties(operation, "meta_attributes");

@@ -28,10 +28,10 @@ impl<'a, 'i> Reader<'a, 'i> {
             if history.agent != agent {
                 return Revision::Agent;
             }
-            let of = |noted: &NotedParameters| {
+            let changed = |noted: &NotedParameters| {
                 judged(noted, &self.parameters(sources, noted.operation(), self.set.host(host)))
             };
-            history.noted.iter().map(of).max().unwrap_or_default()
+            history.noted.iter().map(changed).max().unwrap_or_default()
         });
         revisions.max().unwrap_or_default()
     }
@@ -66,10 +66,12 @@ impl<'a, 'i> Reader<'a, 'i> {
     ) -> Parameters<'a> {
         let mut parameters = Parameters::default();
         sources.iter().for_each(|elements| self.add_parameters(&mut parameters, elements, host));
-        let operations = sources.first().into_iter().flatten().filter_map(|of| child(*of, "operations"));
+        let operations =
+            sources.first().into_iter().flatten().filter_map(|source| child(*source, "operations"));
         let operations = operations.filter_map(|list| self.meant(list));
-        let is_it = |of: &Node<'a, 'i>| {
-            of.attribute("name") == Some(name) && of.attribute("interval").map_or(0, milliseconds) == interval
+        let is_it = |node: &Node<'a, 'i>| {
+            node.attribute("name") == Some(name)
+                && node.attribute("interval").map_or(0, milliseconds) == interval
         };
         let operation = operations.flat_map(|list| children(list, "op")).find(is_it);
         if let Some(operation) = operation {
@@ -83,9 +85,9 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// How long an operation may take, in milliseconds.
     fn time_limit(&self, operation: Option<Node<'a, 'i>>) -> u64 {
-        let own = operation.and_then(|of| of.attribute("timeout"));
-        let meta = |of: Node<'a, 'i>| {
-            let sets = children(of, "meta_attributes").filter_map(|set| self.meant(set));
+        let own = operation.and_then(|operation| operation.attribute("timeout"));
+        let meta = |node: Node<'a, 'i>| {
+            let sets = children(node, "meta_attributes").filter_map(|set| self.meant(set));
             let mut pairs = sets.flat_map(|set| children(set, "nvpair")).filter_map(|pair| self.meant(pair));
             pairs
                 .find(|pair| pair.attribute("name") == Some("timeout"))
@@ -103,7 +105,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         let score =
             |set: &Node<'_, '_>| set.attribute("score").and_then(AllocationScore::parse).unwrap_or_default();
         sets.sort_by_key(|set| std::cmp::Reverse(score(set)));
-        let is_coordinator = self.set.coordinator.is_some_and(|of| self.set.host(of).id == host.id);
+        let is_coordinator =
+            self.set.coordinator.is_some_and(|coordinator| self.set.host(coordinator).id == host.id);
         let holds = |set: &Node<'a, 'i>| {
             let rule = children(*set, "rule").next();
             rule.is_none_or(|rule| rules::holds(rule, host, is_coordinator, &self.clock))

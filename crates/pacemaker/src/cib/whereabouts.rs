@@ -71,15 +71,16 @@ impl Reader<'_, '_> {
     /// What the operations of a primitive say, and which failures are forgotten: those of a host on which none is counted.
     fn remembered(&self, name: &str, rules: &FailureRules<'_>) -> Vec<(HostIdx, Trace)> {
         let records = self.records_of(name).iter();
-        let mut traces: Vec<_> = records.map(|of| (of.host, of.history.trace.clone())).collect();
+        let mut traces: Vec<_> = records.map(|record| (record.host, record.history.trace.clone())).collect();
         let Some(after) = rules.timeout else { return traces };
         for (host, trace) in &mut traces {
             let Trace::Troubled(operations) = trace else { continue };
             let mut counts = self.failures_of(name, rules).filter(|(other, _)| other == host);
             if !counts.any(|(_, count)| count > AllocationScore::ZERO) {
-                for of in operations.iter_mut() {
-                    let end = of.changed.map(|at| at.saturating_add(after));
-                    of.forgotten = of.has_failed() && end.is_some_and(|end| end <= self.clock.seconds());
+                for operation in operations.iter_mut() {
+                    let end = operation.changed.map(|at| at.saturating_add(after));
+                    operation.forgotten =
+                        operation.has_failed() && end.is_some_and(|end| end <= self.clock.seconds());
                 }
             }
         }
@@ -231,8 +232,10 @@ impl Reader<'_, '_> {
             _ => SeveralPolicy::Restart,
         };
         // a failure on a lost host is over with the host
-        let is_online = |of: &&(HostIdx, RunCondition)| self.set.host(of.0).state.online;
-        let counts = |of: &&(HostIdx, RunCondition)| is_online(of) || !active.iter().any(|of| is_online(&of));
+        let is_online = |place: &&(HostIdx, RunCondition)| self.set.host(place.0).state.online;
+        let counts = |place: &&(HostIdx, RunCondition)| {
+            is_online(place) || !active.iter().any(|place| is_online(&place))
+        };
         let is = |known: &[RunCondition]| {
             active.iter().filter(counts).all(|(_, condition)| known.contains(condition))
         };

@@ -132,8 +132,8 @@ fn scores(
     resource: ResourceIdx,
     log: &mut AdditionLog,
 ) -> ScoreTable {
-    let of = rules.set.resource(resource);
-    let mut scores = of.scores.clone();
+    let details = rules.set.resource(resource);
+    let mut scores = details.scores.clone();
     let mut add = |source, score, counts: &dyn Fn(HostIdx) -> bool| {
         let there = scores.iter().map(|(host, _)| host).filter(|host| counts(*host));
         let there: Vec<HostScore> = there.map(|host| HostScore { host, score }).collect();
@@ -144,7 +144,7 @@ fn scores(
     let is_near = |tie: &ZoneTie, host: HostIdx| {
         hosts[tie.other.get()].is_some_and(|there| rules.agree(tie.zone, host, there))
     };
-    if of.stopped {
+    if details.stopped {
         add(ScoreSource::Stopped, never, &|_| true);
     }
     for tie in &rules.primaries[resource.get()] {

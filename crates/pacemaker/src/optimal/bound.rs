@@ -56,8 +56,9 @@ pub(super) fn proved(rules: &PlacingRules<'_>, value: &PlacementValue) -> Option
     match value.stops + value.migrations == 0 || {
         let (mut stops, mut migrations) = (0, 0);
         for one in rules.movable.iter().filter(forced) {
-            let of = rules.set.resource(*one);
-            let lives = of.allow_migrate && of.active.is_some_and(|home| rules.set.host(home).state.online);
+            let details = rules.set.resource(*one);
+            let lives =
+                details.allow_migrate && details.active.is_some_and(|home| rules.set.host(home).state.online);
             migrations += usize::from(lives);
             stops += usize::from(!lives);
         }

@@ -99,16 +99,18 @@ impl<'d> Disturbances<'d> {
 
 /// What becomes of a resource by its own place.
 fn own(set: &WorkingSet, resource: ResourceIdx, host: Option<HostIdx>) -> Disturbance {
-    let of = set.resource(resource);
-    if !of.is_primitive() || !set.is_managed(resource) {
+    let details = set.resource(resource);
+    if !details.is_primitive() || !set.is_managed(resource) {
         return Disturbance::None;
     }
-    match (of.active, host) {
+    match (details.active, host) {
         (None, None) => Disturbance::None,
         (None, Some(_)) => Disturbance::Starts,
         (Some(_), None) => Disturbance::Stops,
         (Some(from), Some(to)) if from == to => Disturbance::None,
-        (Some(from), Some(_)) if of.allow_migrate && set.host(from).state.online => Disturbance::Migrates,
+        (Some(from), Some(_)) if details.allow_migrate && set.host(from).state.online => {
+            Disturbance::Migrates
+        }
         (Some(_), Some(_)) => Disturbance::Restarts,
     }
 }

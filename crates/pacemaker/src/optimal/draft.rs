@@ -154,8 +154,8 @@ impl<'r> PlacingDraft<'r> {
     /// Counts what its place means for a running resource, or takes that back.
     fn count_change(&mut self, resource: ResourceIdx, at: Option<HostIdx>, times: isize) {
         let Some(home) = self.rules.home(resource).filter(|home| Some(*home) != at) else { return };
-        let of = self.rules.set.resource(resource);
-        let lives = at.is_some() && of.allow_migrate && self.rules.set.host(home).state.online;
+        let details = self.rules.set.resource(resource);
+        let lives = at.is_some() && details.allow_migrate && self.rules.set.host(home).state.online;
         let counter = if lives { &mut self.migrations } else { &mut self.stops };
         *counter = counter.wrapping_add_signed(times);
         if at.is_some() && self.rules.allows(resource, home) {

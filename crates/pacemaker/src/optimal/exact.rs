@@ -95,8 +95,8 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
         self.outlook.push(outlook.clone());
         for resource in self.sequence.iter().rev() {
             if let Some(home) = rules.home(*resource).filter(|home| !rules.allows(*resource, *home)) {
-                let of = rules.set.resource(*resource);
-                let lives = of.allow_migrate && rules.set.host(home).state.online;
+                let details = rules.set.resource(*resource);
+                let lives = details.allow_migrate && rules.set.host(home).state.online;
                 outlook.migrations += usize::from(lives);
                 outlook.stops += usize::from(!lives);
             }

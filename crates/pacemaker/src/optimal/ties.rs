@@ -89,9 +89,9 @@ impl PlacingRules<'_> {
                 self.interrupting.push(need);
             }
             for then in set.primitives(&need.then).iter() {
-                let of = set.resource(*then);
+                let details = set.resource(*then);
                 // a member that needs its own group starts with it; one that runs goes on without what it was started after
-                if of.group == Some(need.first) || !(need.symmetrical || of.active.is_none()) {
+                if details.group == Some(need.first) || !(need.symmetrical || details.active.is_none()) {
                     continue;
                 }
                 for first in set.primitives(&need.first).iter().filter(|first| *first != then) {

@@ -45,7 +45,7 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
 
 /// A group that is not managed is never begun nor done, even if its members are started and stopped.
 fn is_followed(set: &WorkingSet, order: &StartOrder) -> bool {
-    [order.first, order.then].map(|of| set.resource(of)).iter().all(|of| of.is_primitive() || of.managed)
+    [order.first, order.then].map(|end| set.resource(end)).iter().all(|end| end.is_primitive() || end.managed)
 }
 
 /// What happens to the later action if the earlier one fails.
@@ -102,9 +102,11 @@ impl Constraints<'_> {
     /// Lets a step wait until a primitive is looked for on all hosts, on some after they are unfenced: so before what is ordered with
     /// it is stopped. Of the instances of a clone, each is looked for where it comes.
     fn look_for(&mut self, sought: ResourceIdx, step: Option<StepIdx>) {
-        let of = self.set.resource(sought);
+        let details = self.set.resource(sought);
         let comes_to = self.changes.get(sought).comes_to();
-        for host in of.unsure_on.iter().filter(|host| of.instance_of.is_none() || comes_to == Some(**host)) {
+        for host in
+            details.unsure_on.iter().filter(|host| details.instance_of.is_none() || comes_to == Some(**host))
+        {
             let unfence = self.actions.to(Unfence, *host);
             self.actions.edge(unfence, step, Strength::Must, WaitReason::Unfencing(*host));
         }
@@ -281,9 +283,9 @@ impl Constraints<'_> {
             let Some(fence) = self.actions.to(Fence, host) else { continue };
             let why = WaitReason::Fencing(host);
             let waits = |resource: &ResourceIdx| {
-                let of = self.set.resource(*resource);
+                let details = self.set.resource(*resource);
                 let requires = self.set.requirement(*resource) >= Requirement::Fencing;
-                of.is_primitive() && (requires || of.unsure_on.contains(&host))
+                details.is_primitive() && (requires || details.unsure_on.contains(&host))
             };
             for resource in self.set.resource_indices().filter(waits) {
                 let start = self.actions.first_with(&[MigrateTo, MigrateFrom, Start], resource);

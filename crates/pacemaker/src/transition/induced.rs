@@ -46,7 +46,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     };
     // a guest node is fenced by a restart of its machine, which does not migrate away with what runs there
     for (host, parts) in set.guests().filter(|(host, _)| set.host(*host).state.unclean) {
-        let is_used = set.resources.iter().any(|of| of.active_hosts().any(|on| on == host));
+        let is_used = set.resources.iter().any(|resource| resource.active_hosts().any(|on| on == host));
         let machine = &mut induced.changes[parts.machine.get()];
         *machine = match *machine {
             ResourceChange::Stay(host) => ResourceChange::Restart(host),
@@ -187,8 +187,8 @@ impl InducedChanges<'_> {
         let mut held = Vec::new();
         let mut is_held = false;
         for member in self.set.in_order(group).iter().rev() {
-            let of = self.set.resource(*member);
-            let runs = of.active.is_some() && of.condition != RunCondition::Supposed;
+            let details = self.set.resource(*member);
+            let runs = details.active.is_some() && details.condition != RunCondition::Supposed;
             let unmanaged = !self.set.is_managed(*member) && runs;
             let change = self.of(*member);
             let stops = change.stops_on();

@@ -50,7 +50,10 @@ impl NotedParameters {
 pub(super) fn since_it_came<'o, 'a>(
     operations: &'o [PastOperation<'a>],
 ) -> impl Iterator<Item = &'o PastOperation<'a>> {
-    let came = |of: &PastOperation<'_>| matches!(of.name(), b"start" | b"migrate_from");
-    let first = operations.iter().rposition(|of| came(of) || of.name() == b"stop").unwrap_or(0);
-    operations[first..].iter().filter(move |of| came(of) || of.name() == b"monitor" && !of.is_recurring())
+    let came = |operation: &PastOperation<'_>| matches!(operation.name(), b"start" | b"migrate_from");
+    let first =
+        operations.iter().rposition(|operation| came(operation) || operation.name() == b"stop").unwrap_or(0);
+    operations[first..].iter().filter(move |operation| {
+        came(operation) || operation.name() == b"monitor" && !operation.is_recurring()
+    })
 }

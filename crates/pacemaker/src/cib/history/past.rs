@@ -65,7 +65,7 @@ impl PastOperation<'_> {
 
     /// Tells if the same coordinator asked for it in an earlier transition than for another operation.
     pub(super) fn was_asked_before(&self, other: &PastOperation<'_>) -> bool {
-        let transition = |of: &PastOperation<'_>| of.key_part(1).and_then(number);
+        let transition = |operation: &PastOperation<'_>| operation.key_part(1).and_then(number);
         let is_earlier = transition(self).zip(transition(other)).is_some_and(|(own, others)| own < others);
         is_earlier && self.key_part(3) == other.key_part(3)
     }

@@ -44,12 +44,12 @@ impl InducedChanges<'_> {
 
     /// Whether one of those of which some are needed runs in the end: of a clone one instance, a group in any case.
     fn is_there(&self, need: &Need) -> bool {
-        let of = self.set.resource(need.first);
+        let details = self.set.resource(need.first);
         let runs =
             |one: &ResourceIdx| self.set.primitives(one).iter().all(|part| !self.is_missing(need, *part));
-        match of.is_clone() {
-            true => of.members.iter().any(runs),
-            false => of.is_group() || runs(&need.first),
+        match details.is_clone() {
+            true => details.members.iter().any(runs),
+            false => details.is_group() || runs(&need.first),
         }
     }
 }

@@ -52,8 +52,8 @@ impl InducedChanges<'_> {
 
     /// Whether a resource runs, and nobody touches it.
     pub(super) fn is_blocked(&self, resource: ResourceIdx) -> bool {
-        let of = self.set.resource(resource);
-        of.condition == RunCondition::Blocked && of.active.is_some()
+        let details = self.set.resource(resource);
+        details.condition == RunCondition::Blocked && details.active.is_some()
     }
 
     /// What has to be stopped after something that nobody touches is not stopped at all.
@@ -105,8 +105,8 @@ impl InducedChanges<'_> {
 
     /// When it was a resource's turn to be placed, its group's if it has one.
     pub(super) fn turn(&self, resource: ResourceIdx) -> Option<usize> {
-        let of = self.set.resource(resource).group.unwrap_or(resource);
-        self.placed.sequence.iter().position(|other| *other == of)
+        let whole = self.set.resource(resource).group.unwrap_or(resource);
+        self.placed.sequence.iter().position(|other| *other == whole)
     }
 
     /// Whether a part of a group or a clone restarts as its host is unfenced, and those that need the whole do not hear of it: of a

@@ -11,9 +11,9 @@ use crate::working_set::{Unfencing, WorkingSet};
 pub(super) fn unfenced_hosts(set: &WorkingSet, placed: &AllPlaced) -> Vec<HostIdx> {
     let (mut used, mut changed) = (HashSet::new(), HashSet::new());
     for resource in set.resource_indices().filter(|one| set.needs_unfenced_host(*one)) {
-        let of = set.resource(resource);
-        let restarts = of.fences() && of.revision.restarts() && set.is_managed(resource);
-        let changed_on = of.active.filter(|host| restarts && set.host(*host).state.available());
+        let details = set.resource(resource);
+        let restarts = details.fences() && details.revision.restarts() && set.is_managed(resource);
+        let changed_on = details.active.filter(|host| restarts && set.host(*host).state.available());
         used.extend(placed.host(resource));
         changed.extend(changed_on);
     }
