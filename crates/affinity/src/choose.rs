@@ -280,10 +280,10 @@ pub(super) fn misplaced_among(fleet: &Fleet, occupancy: &Occupancy) -> Vec<Mispl
 
 /// Where a machine would be started now, if the node on which it runs is not as good.
 pub(super) fn misplacement(fleet: &Fleet, occupancy: &Occupancy, machine: usize) -> Option<Misplaced> {
-    let of = &fleet.machines[machine];
-    let at = of.node.filter(|_| !of.fixed)?;
-    let keys = started_with(fleet, of);
-    let choice = choose(fleet, occupancy, machine, Absentee::of(of, &keys), ChoiceDetail::Scores);
+    let details = &fleet.machines[machine];
+    let at = details.node.filter(|_| !details.fixed)?;
+    let keys = started_with(fleet, details);
+    let choice = choose(fleet, occupancy, machine, Absentee::of(details, &keys), ChoiceDetail::Scores);
     let gain = choice.node.map(|other| {
         let (now, then) = (&choice.verdicts[at], &choice.verdicts[other]);
         (then.system - now.system, then.customer - now.customer)

@@ -74,8 +74,10 @@ mod tests {
             &[],
         );
         let found = unmet(&fleet_of(&cluster, FleetFigures::default()));
-        let shown: Vec<_> =
-            found.iter().map(|of| (of.machine.as_str(), of.node.as_str(), of.key.name.as_str())).collect();
+        let shown: Vec<_> = found
+            .iter()
+            .map(|one| (one.machine.as_str(), one.node.as_str(), one.key.name.as_str()))
+            .collect();
         assert_eq!(
             shown,
             [("web1", "a", "web"), ("web2", "a", "web"), ("web3", "b", "_ssd"), ("app", "b", "own")]

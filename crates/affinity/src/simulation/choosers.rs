@@ -183,9 +183,13 @@ impl Chooser for ByScore<'_> {
 
     fn stopped(&mut self, rental: usize, node: usize) {
         let Some(idx) = self.instances.remove(&rental) else { return };
-        let of = self.draft.node(NodeIdx::new(node));
-        let left =
-            of.state.ledger.remove_primary(&of.spec, self.draft.instance(idx), 0, TagArrival::default());
+        let details = self.draft.node(NodeIdx::new(node));
+        let left = details.state.ledger.remove_primary(
+            &details.spec,
+            self.draft.instance(idx),
+            0,
+            TagArrival::default(),
+        );
         self.draft.take_off(idx, left);
         self.spare.push(idx);
     }

@@ -110,7 +110,7 @@ pub struct SimulatedDay {
 /// Lets all strategies place the same machines.
 pub fn simulate(timeline: &Timeline, nights: NightWork) -> Vec<SimulatedRun> {
     let wishes = timeline.wishes();
-    Contender::ALL.par_iter().map(|of| course::run(timeline, &wishes, *of, nights)).collect()
+    Contender::ALL.par_iter().map(|contender| course::run(timeline, &wishes, *contender, nights)).collect()
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ impl Timeline {
     ) -> Result<Timeline, TimelineError> {
         let mut places = vec![0; fleet.nodes.len()];
         by_name(&fleet).into_iter().enumerate().for_each(|(place, node)| places[node] = place);
-        let homes = fleet.machines.iter().enumerate().filter_map(|(at, of)| Some((at, of.node?)));
+        let homes = fleet.machines.iter().enumerate().filter_map(|(at, machine)| Some((at, machine.node?)));
         let (machines, homes): (Vec<usize>, Vec<usize>) = homes.map(|(at, node)| (at, places[node])).unzip();
         let there = machines.into_iter().map(|machine| Rental { machine, arrives: 0.0, leaves: leaves() });
         let rentals = there.chain(rentals).collect();

@@ -104,7 +104,7 @@ impl KeptWishes {
         let mut all = [WishShare::default(); 2];
         for named in self.0.values_mut() {
             named.settle(now);
-            all.iter_mut().zip(named.before).for_each(|(all, of)| all.add(of, 1.0));
+            all.iter_mut().zip(named.before).for_each(|(all, share)| all.add(share, 1.0));
         }
         all
     }
@@ -137,11 +137,11 @@ impl NamedKeys {
             let (here, anywhere) = self.nearness(at);
             for (weight, count) in &self.groups[at].weights {
                 let weight = weight * f64::from(*count);
-                let (of, kept) = match weight > 0.0 {
+                let (sum, kept) = match weight > 0.0 {
                     true => (&mut now[0], here),
                     false => (&mut now[1], anywhere - here),
                 };
-                of.add(WishShare { at_stake: anywhere, kept }, weight.abs());
+                sum.add(WishShare { at_stake: anywhere, kept }, weight.abs());
             }
         }
         self.now = now;

@@ -34,16 +34,16 @@ impl Measures {
         }
     }
 
-    pub(super) fn memory(&self, of: &Capacities) -> i64 {
-        self.memory.map_or(0, |kind| of.get(kind))
+    pub(super) fn memory(&self, capacities: &Capacities) -> i64 {
+        self.memory.map_or(0, |kind| capacities.get(kind))
     }
 
-    pub(super) fn disk(&self, of: &Capacities) -> i64 {
-        self.disk.map_or(0, |kind| of.get(kind))
+    pub(super) fn disk(&self, capacities: &Capacities) -> i64 {
+        self.disk.map_or(0, |kind| capacities.get(kind))
     }
 
-    pub(super) fn vcpus(&self, of: &Capacities) -> i64 {
-        self.vcpus.map_or(0, |kind| of.get(kind))
+    pub(super) fn vcpus(&self, capacities: &Capacities) -> i64 {
+        self.vcpus.map_or(0, |kind| capacities.get(kind))
     }
 
     /// The kinds of capacity that no rule of nodes and instances counts. Disks of instances on shared storage are one: their
@@ -104,14 +104,14 @@ fn raw_node(
     (capacity, left): (&Capacities, &Capacities),
     used: i64,
 ) -> RawNode {
-    let of = set.host(host);
+    let node = set.host(host);
     // Ganeti's rules keep the last MiB of a node free, Pacemaker's do not
     let memory = measures.memory(capacity).saturating_add(1).max(1);
     let own = memory.saturating_sub(measures.memory(left).saturating_add(1));
     let (cpus, cpus_left) = (measures.vcpus(capacity).max(0), measures.vcpus(left));
     let disk = measures.disk(capacity).max(1);
     RawNode {
-        name: of.name.clone(),
+        name: node.name.clone(),
         mem_total: memory as f64,
         mem_node: Mib(own),
         mem_free: Mib(memory.saturating_sub(own).saturating_sub(used)),
@@ -124,12 +124,12 @@ fn raw_node(
         spindle_total: 1,
         spindle_free: 0,
         exclusive_storage: false,
-        offline: !of.state.available(),
-        outage: if of.state.standby { Outage::Drained } else { Outage::Marked },
+        offline: !node.state.available(),
+        outage: if node.state.standby { Outage::Drained } else { Outage::Marked },
         // any node can be the coordinator
         master: false,
         group: GroupIdx::new(0),
-        tags: of.state.standby.then(|| format!("{STANDBY}{GROUP}")).into_iter().collect(),
+        tags: node.state.standby.then(|| format!("{STANDBY}{GROUP}")).into_iter().collect(),
         hypervisor: None,
     }
 }
@@ -147,8 +147,8 @@ fn policy(sizes: &[(i64, i64)]) -> InstancePolicy {
     let largest =
         sizes.iter().fold((0, 0), |most, size| (most.0.max(size.0), most.1.max(size.1.min(MOST_VCPUS))));
     let count = i64::try_from(sizes.len()).unwrap_or(i64::MAX).max(1);
-    let average = |of: fn(&(i64, i64)) -> i64| {
-        let sum = sizes.iter().map(of).fold(0, i64::saturating_add);
+    let average = |side: fn(&(i64, i64)) -> i64| {
+        let sum = sizes.iter().map(side).fold(0, i64::saturating_add);
         sum / count + i64::from(sum % count > 0)
     };
     InstancePolicy {
