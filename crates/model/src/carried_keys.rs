@@ -233,9 +233,9 @@ impl CarriedKeys {
         let Some(table) = self.table() else { return 0 };
         let near = |key: &KeyIdx| {
             let near = table.kind(*key).near.clone();
-            other.keys().iter().filter(move |of| near.contains(&of.0))
+            other.keys().iter().filter(move |key| near.contains(&key.0))
         };
-        self.keys().iter().flat_map(|key| near(key).map(|of| -table.worth(*key, *of))).sum()
+        self.keys().iter().flat_map(|key| near(key).map(|beside| -table.worth(*key, *beside))).sum()
     }
 
     fn sum(&self, there: &Occurrences<KeyIdx>, part: impl Fn(i64) -> i64) -> i64 {
@@ -264,7 +264,7 @@ impl Cluster {
     ) -> Result<(), KeysTooHeavy> {
         let told =
             || instances.iter().flat_map(|(_, keys)| keys).chain(nodes.iter().flat_map(|(_, keys)| keys));
-        check_sums(told().map(|of| &of.key))?;
+        check_sums(told().map(|one| &one.key))?;
         let mut kinds: Vec<&CarriedKey> = told().collect();
         kinds.sort_by(|a, b| order(a, b));
         kinds.dedup_by(|a, b| order(a, b).is_eq());

@@ -32,7 +32,7 @@ impl GroupMemory {
             }
         }
         let of_kind = |(pools, largest)| GroupMemory::of_kind(state, &online, losses, pools, largest);
-        kinds.into_iter().map(of_kind).max_by_key(|of| of.needed - of.there)
+        kinds.into_iter().map(of_kind).max_by_key(|kind| kind.needed - kind.there)
     }
 
     /// Memory for the instances that need some pools; nothing for those that can go anywhere in the group.
@@ -65,7 +65,7 @@ impl GroupMemory {
 
     /// There must be enough, or no more be missing than before.
     pub(super) fn follows(self, before: GroupMemory, name: &str) -> Result<(), Fault> {
-        let missing = |of: GroupMemory| of.needed - of.there;
+        let missing = |memory: GroupMemory| memory.needed - memory.there;
         if self.there > self.needed || missing(self) <= missing(before) {
             return Ok(());
         }

@@ -65,8 +65,8 @@ impl TouchedGroup {
         let settled = self.settled;
         let waits = waits.unwrap_or_else(|| {
             let all = self.earlier(|_| true);
-            for of in self.steps.drain(..) {
-                leave(&mut self.least, cluster, &of.departures, -1);
+            for step in self.steps.drain(..) {
+                leave(&mut self.least, cluster, &step.departures, -1);
             }
             leave(&mut self.least, cluster, &new.departures, -1);
             self.settled = Some(at);
@@ -108,19 +108,19 @@ impl TouchedGroup {
 
     /// The steps since the settled one that have certain effects.
     fn earlier(&self, is_meant: impl Fn(ReserveEffect) -> bool) -> Vec<StepIdx> {
-        self.steps.iter().filter(|of| is_meant(of.effect)).map(|of| of.step).collect()
+        self.steps.iter().filter(|one| is_meant(one.effect)).map(|one| one.step).collect()
     }
 
     /// Steps after whose end the reserve is enough, none too many; nothing if it is not even after all.
     fn helpers(&self, cluster: &Cluster) -> Option<Vec<StepIdx>> {
         let mut reserve = self.least.clone();
         let mut helpers = Vec::new();
-        for of in self.steps.iter().filter(|of| !self.is_open && !of.departures.is_empty()) {
+        for step in self.steps.iter().filter(|step| !self.is_open && !step.departures.is_empty()) {
             if reserve.margin() > 0 {
                 break;
             }
-            leave(&mut reserve, cluster, &of.departures, -1);
-            helpers.push(of);
+            leave(&mut reserve, cluster, &step.departures, -1);
+            helpers.push(step);
         }
         if self.is_open || reserve.margin() <= 0 {
             return None;
@@ -132,7 +132,7 @@ impl TouchedGroup {
                 false => leave(&mut reserve, cluster, &helpers[at].departures, -1),
             }
         }
-        Some(helpers.into_iter().map(|of| of.step).collect())
+        Some(helpers.into_iter().map(|helper| helper.step).collect())
     }
 }
 
