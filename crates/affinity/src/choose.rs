@@ -211,10 +211,7 @@ pub(super) fn first_round_of(options: &AffinityOptions, best: f64) -> Option<u32
     let (mut low, mut high) = (1, rounds + 1);
     while low < high {
         let middle = low + (high - low) / 2;
-        match is_greater(best, options.threshold(middle)) {
-            true => high = middle,
-            false => low = middle + 1,
-        }
+        if is_greater(best, options.threshold(middle)) { high = middle } else { low = middle + 1 }
     }
     (low <= rounds).then_some(low)
 }

@@ -284,9 +284,10 @@ impl Occupancy {
         key: &CompiledKey,
         absentee: Option<Absentee<'_>>,
     ) -> Option<f64> {
-        match key.name.starts_with('#') {
-            true => self.special(&fleet.nodes[node], node, &key.name, absentee),
-            false => self.system.get(&key.name)?.get(&node).copied(),
+        if key.name.starts_with('#') {
+            self.special(&fleet.nodes[node], node, &key.name, absentee)
+        } else {
+            self.system.get(&key.name)?.get(&node).copied()
         }
     }
 

@@ -259,12 +259,11 @@ impl KeyReader<'_> {
                 return None;
             }
             let number: f64 = value.parse().ok()?;
-            let key = match number.abs() <= LARGEST {
+            let key = if number.abs() <= LARGEST {
                 // 0 has no sign
-                true => {
-                    Ok(KeyTag { role: KeyRole::Node, name: name.clone(), value: number + 0.0, weight: 0.0 })
-                }
-                false => Err(KeyTagFault::Number("value")),
+                Ok(KeyTag { role: KeyRole::Node, name: name.clone(), value: number + 0.0, weight: 0.0 })
+            } else {
+                Err(KeyTagFault::Number("value"))
             };
             Some((format!("{name}={value}"), key))
         };

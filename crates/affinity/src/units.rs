@@ -37,9 +37,10 @@ pub(super) fn units(set: &WorkingSet) -> Vec<FleetUnit> {
     let mut all = Vec::new();
     for top in set.top_level() {
         let details = set.resource(top);
-        match details.is_clone() {
-            true => all.extend(details.members.iter().filter_map(|instance| unit(set, *instance, true))),
-            false => all.extend(unit(set, top, false)),
+        if details.is_clone() {
+            all.extend(details.members.iter().filter_map(|instance| unit(set, *instance, true)))
+        } else {
+            all.extend(unit(set, top, false))
         }
     }
     all
@@ -54,14 +55,14 @@ fn unit(set: &WorkingSet, resource: ResourceIdx, of_clone: bool) -> Option<Fleet
     // what fences is no machine: it is left to Pacemaker
     let fences = details.is_primitive() && details.fences();
     let fixed = of_clone || !managed || runs_twice || fences;
-    let mut members = match fixed {
-        true => primitives.to_vec(),
+    let mut members = if fixed {
+        primitives.to_vec()
+    } else if set.stop_all {
         // what comes after one that is stopped in a group does not run either
-        false if set.stop_all => Vec::new(),
-        false => {
-            let runs = |one: &ResourceIdx| !set.resource(*one).stopped && !set.resource(*one).surplus;
-            primitives.iter().copied().take_while(runs).collect()
-        }
+        Vec::new()
+    } else {
+        let runs = |one: &ResourceIdx| !set.resource(*one).stopped && !set.resource(*one).surplus;
+        primitives.iter().copied().take_while(runs).collect()
     };
     if fixed {
         members.retain(|one| set.resource(*one).active.is_some());

@@ -26,10 +26,7 @@ impl UnmetKey {
 
 /// The keys that are not met in a Ganeti cluster.
 pub fn unmet_in(cluster: &Cluster) -> Vec<UnmetKey> {
-    match has_keys(cluster) {
-        true => unmet(&fleet_of(cluster, FleetFigures::default())),
-        false => Vec::new(),
-    }
+    if has_keys(cluster) { unmet(&fleet_of(cluster, FleetFigures::default())) } else { Vec::new() }
 }
 
 /// The keys that are not met, by machine: those of a weight above 0 that find nothing on the machine's node whose value is less than 1 away,

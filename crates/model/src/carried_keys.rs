@@ -220,10 +220,13 @@ impl CarriedKeys {
     /// Each key, and what it costs beside another of its kind.
     pub fn own_costs(&self) -> impl Iterator<Item = (KeyIdx, i64)> + '_ {
         let table = self.table().into_iter();
-        let cost = |table: &KeyTable, key: KeyIdx| match table.kind(key).near.contains(&key.0) {
-            true => -table.worth(key, key),
-            // nothing of its kind counts beside it
-            false => 0,
+        let cost = |table: &KeyTable, key: KeyIdx| {
+            if table.kind(key).near.contains(&key.0) {
+                -table.worth(key, key)
+            } else {
+                // nothing of its kind counts beside it
+                0
+            }
         };
         table.flat_map(move |table| self.keys().iter().map(move |key| (*key, cost(table, *key))))
     }

@@ -256,10 +256,8 @@ impl Step {
     pub fn migrates(&self, cluster: &Cluster, from: Placement) -> bool {
         let instance = cluster.instance(self.instance);
         let is_rescued = |at| self.leaves_offline(cluster, at);
-        let runs = match is_rescued(self.from) {
-            true => instance.status.uses_memory(),
-            false => instance.status.is_running(),
-        };
+        let runs =
+            if is_rescued(self.from) { instance.status.uses_memory() } else { instance.status.is_running() };
         // disks that only its node has are copied while it is stopped
         let stays_up =
             instance.template.mirroring() != Mirroring::None && self.concession != Concession::Restart;

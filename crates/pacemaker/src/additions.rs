@@ -134,9 +134,10 @@ impl AdditionLog {
     ) {
         let changed = |(host, now): (HostIdx, AllocationScore)| {
             let old = before.get(host).unwrap_or_default();
-            let score = match now.is_infinite() || old.is_infinite() {
-                true => now,
-                false => AllocationScore::of(i64::from(now.get()) - i64::from(old.get())),
+            let score = if now.is_infinite() || old.is_infinite() {
+                now
+            } else {
+                AllocationScore::of(i64::from(now.get()) - i64::from(old.get()))
             };
             (now != old).then_some(HostScore { host, score })
         };

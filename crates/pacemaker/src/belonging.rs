@@ -35,9 +35,12 @@ impl WorkingSet {
             ResourceForm::Primitive => Cow::Borrowed(std::slice::from_ref(resource)),
             ResourceForm::Group { .. } => Cow::Borrowed(&details.members),
             ResourceForm::Clone { .. } => {
-                let members = |instance: &ResourceIdx| match self.resource(*instance).is_group() {
-                    true => self.resource(*instance).members.clone(),
-                    false => vec![*instance],
+                let members = |instance: &ResourceIdx| {
+                    if self.resource(*instance).is_group() {
+                        self.resource(*instance).members.clone()
+                    } else {
+                        vec![*instance]
+                    }
                 };
                 Cow::Owned(details.members.iter().flat_map(members).collect())
             }

@@ -49,10 +49,9 @@ impl WorkingSet {
             let lists: Vec<&BTreeSet<HostIdx>> =
                 self.located_with(resource).filter_map(|one| named.get(&one)).collect();
             let may = |host: HostIdx| lists.iter().any(|hosts| hosts.contains(&host));
-            self.resources[resource.get()].scores.update(|host, score| match may(host) {
-                true => score,
-                false => AllocationScore::MINUS_INFINITY,
-            });
+            self.resources[resource.get()]
+                .scores
+                .update(|host, score| if may(host) { score } else { AllocationScore::MINUS_INFINITY });
         }
     }
 }

@@ -20,10 +20,7 @@ impl WorkingSet {
     }
 
     fn fill_scores(&mut self, log: &mut AdditionLog) {
-        let table = match self.symmetric {
-            true => self.base_scores(),
-            false => ScoreTable::empty(self.hosts.len()),
-        };
+        let table = if self.symmetric { self.base_scores() } else { ScoreTable::empty(self.hosts.len()) };
         self.resources.iter_mut().for_each(|resource| resource.scores = table.clone());
         self.open_connections();
         for resource in self.resource_indices() {
@@ -44,9 +41,10 @@ impl WorkingSet {
 
     /// Changes tables, and notes all that has changed as coming from one source.
     fn noting(&mut self, log: &mut AdditionLog, source: ScoreSource, change: fn(&mut Self)) {
-        let before: Vec<ScoreTable> = match log.is_on() {
-            true => self.resources.iter().map(|resource| resource.scores.clone()).collect(),
-            false => Vec::new(),
+        let before: Vec<ScoreTable> = if log.is_on() {
+            self.resources.iter().map(|resource| resource.scores.clone()).collect()
+        } else {
+            Vec::new()
         };
         change(self);
         for (resource, before) in self.resource_indices().zip(&before) {
@@ -69,10 +67,12 @@ impl WorkingSet {
             }
             None => {}
         }
-        let hosts = match details.runs_twice() {
-            _ if details.released => Vec::new(),
-            true => details.kept_on.clone(),
-            false => vec![host],
+        let hosts = if details.released {
+            Vec::new()
+        } else if details.runs_twice() {
+            details.kept_on.clone()
+        } else {
+            vec![host]
         };
         for host in hosts {
             let worth = self.host(host).worth();
@@ -91,10 +91,7 @@ impl WorkingSet {
     /// What the health of a host is worth to a resource. One that may run on hosts of any health loses nothing by it.
     pub(super) fn health_score(&self, resource: ResourceIdx, host: HostIdx) -> AllocationScore {
         let health = self.host(host).health;
-        match self.resource(resource).allows_unhealthy {
-            true => health.max(AllocationScore::ZERO),
-            false => health,
-        }
+        if self.resource(resource).allows_unhealthy { health.max(AllocationScore::ZERO) } else { health }
     }
 
     /// What the health of hosts is worth to each resource of the outermost level, where it is worth something.

@@ -119,13 +119,13 @@ impl WorkingSet {
         let runs_on = changes.by_resource.into_iter().map(ResourceChange::runs_on);
         for (resource, host) in after.resources.iter_mut().zip(runs_on) {
             // what nobody stops goes on wherever it runs
-            match host.is_some()
+            if host.is_some()
                 && host == resource.active
                 && resource.runs_twice()
                 && resource.condition == RunCondition::Blocked
             {
-                true => {}
-                false => resource.run_on(host),
+            } else {
+                resource.run_on(host)
             }
         }
         let leaving = |host: &HostIdx| self.host(*host).state.unclean || self.host(*host).state.shutting_down;
@@ -164,12 +164,11 @@ impl WorkingSet {
             resource.left_on.retain(|host| !lost.contains(host));
             resource.sent_to = resource.sent_to.filter(|host| !lost.contains(host));
             if resource.active.is_some_and(|host| lost.contains(&host)) {
-                match resource.also_on.is_empty() {
-                    true => {
-                        resource.run_on(None);
-                        resource.managed |= std::mem::take(&mut resource.blocked_by_failure);
-                    }
-                    false => resource.active = Some(resource.also_on.remove(0)),
+                if resource.also_on.is_empty() {
+                    resource.run_on(None);
+                    resource.managed |= std::mem::take(&mut resource.blocked_by_failure);
+                } else {
+                    resource.active = Some(resource.also_on.remove(0))
                 }
             }
         }

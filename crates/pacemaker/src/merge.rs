@@ -102,10 +102,12 @@ impl<'a> Wishes<'a> {
         if self.merging.heard.is_none() {
             self.merging.count_step(self.set);
         }
-        self.merging.given_up = match () {
-            () if self.merging.depth == DEEPEST => Some(GivenUp::TooDeep),
-            () if self.merging.work > MOST_WORK => Some(GivenUp::TooMany),
-            () => None,
+        self.merging.given_up = if self.merging.depth == DEEPEST {
+            Some(GivenUp::TooDeep)
+        } else if self.merging.work > MOST_WORK {
+            Some(GivenUp::TooMany)
+        } else {
+            None
         };
         if self.merging.given_up.is_some() {
             return None;
@@ -233,10 +235,11 @@ impl<'a> Wishes<'a> {
         let is_kept = |(host, score): (HostIdx, AllocationScore)| {
             score >= AllocationScore::ZERO && behind.keeps(host, score)
         };
-        let kept = match share.sparing {
-            false => merged.iter().any(|(host, score)| self.available(host) && is_kept((host, score))),
+        let kept = if share.sparing {
             // where none falls below 0, none is spared
-            true => merged.iter().all(is_kept),
+            merged.iter().all(is_kept)
+        } else {
+            merged.iter().any(|(host, score)| self.available(host) && is_kept((host, score)))
         };
         kept.then(|| {
             behind.apply(&mut merged);
@@ -314,9 +317,10 @@ impl<'a> Wishes<'a> {
 /// A table with a share of what another resource is worth added to it.
 fn plus(table: &ScoreTable, added: &[AllocationScore], share: Share<'_>) -> ScoreTable {
     let mut merged = table.clone();
-    match share.sparing {
-        false => merged.update(|host, score| score.plus(added[host.get()])),
-        true => merged.update(|host, score| score.plus_sparing(added[host.get()])),
+    if share.sparing {
+        merged.update(|host, score| score.plus_sparing(added[host.get()]))
+    } else {
+        merged.update(|host, score| score.plus(added[host.get()]))
     }
     merged
 }

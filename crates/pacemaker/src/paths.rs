@@ -248,10 +248,12 @@ impl HostSum {
 
     /// The least that a score may become on the way.
     fn least(&self, score: AllocationScore) -> AllocationScore {
-        match () {
-            () if self.never => AllocationScore::MINUS_INFINITY,
-            () if score.is_infinite() => score,
-            () => minus(score, self.down),
+        if self.never {
+            AllocationScore::MINUS_INFINITY
+        } else if score.is_infinite() {
+            score
+        } else {
+            minus(score, self.down)
         }
     }
 

@@ -149,9 +149,12 @@ impl Foresight {
         let found: Vec<_> = ways.map(|hosts| self.set.by_common_name(|one| hosts[one.get()])).collect();
         let is_wrong = |resource: &ResourceIdx| {
             let name = self.set.common_name(*resource);
-            found.iter().any(|found| match wanted.running_only {
-                true => !found[name].is_superset(&places[name]),
-                false => found[name] != places[name],
+            found.iter().any(|found| {
+                if wanted.running_only {
+                    !found[name].is_superset(&places[name])
+                } else {
+                    found[name] != places[name]
+                }
             })
         };
         primitives(&self.set).filter(is_wrong).collect()
@@ -212,10 +215,7 @@ fn pinned(
             break;
         }
         let before = pinned.len();
-        let movable: Vec<ResourceIdx> = match all {
-            true => primitives(&outlook.set).collect(),
-            false => astray.clone(),
-        };
+        let movable: Vec<ResourceIdx> = if all { primitives(&outlook.set).collect() } else { astray.clone() };
         pinned.extend(movable.iter().filter_map(|one| goal(&outlook.set, &wanted.hosts, *one)));
         if pinned.len() == before {
             if std::mem::replace(&mut all, true) {
@@ -234,12 +234,11 @@ fn pinned(
             .collect();
         outlook = Foresight::of(&CibChange::Pin(pins.clone()).made_in(text, source)?, source)?;
     }
-    let unkept = match pins.is_empty() {
-        true => Vec::new(),
-        false => {
-            let bare = CibChange::Unpin(pins.clone()).made_in(text, source)?;
-            outlook.after(&bare, source)?.astray(wanted)
-        }
+    let unkept = if pins.is_empty() {
+        Vec::new()
+    } else {
+        let bare = CibChange::Unpin(pins.clone()).made_in(text, source)?;
+        outlook.after(&bare, source)?.astray(wanted)
     };
     Ok(Pinning { pins, outlook, unkept })
 }

@@ -42,10 +42,7 @@ impl Preference {
 
     /// The score that counts when hosts are compared: no host that cannot run anything has a better one than never.
     fn score(&self, table: &ScoreTable, host: HostIdx) -> AllocationScore {
-        match self.available[host.get()] {
-            true => table.or_never(host),
-            false => AllocationScore::MINUS_INFINITY,
-        }
+        if self.available[host.get()] { table.or_never(host) } else { AllocationScore::MINUS_INFINITY }
     }
 
     /// `Less` if the first host is to be preferred. Two hosts are never equal.

@@ -107,9 +107,10 @@ impl Chooser for ByPreference<'_> {
         // where free capacity goes in circles, those that have no room count in the order of hosts, too
         let mut table = ScoreTable::empty(tenants.counts.len());
         for node in 0..tenants.counts.len() {
-            let score = match tenants.can_take(rental, node) {
-                true => AllocationScore::ZERO,
-                false => AllocationScore::MINUS_INFINITY,
+            let score = if tenants.can_take(rental, node) {
+                AllocationScore::ZERO
+            } else {
+                AllocationScore::MINUS_INFINITY
             };
             table.set(HostIdx::new(node), score);
         }

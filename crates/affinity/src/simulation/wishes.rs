@@ -137,10 +137,8 @@ impl NamedKeys {
             let (here, anywhere) = self.nearness(at);
             for (weight, count) in &self.groups[at].weights {
                 let weight = weight * f64::from(*count);
-                let (sum, kept) = match weight > 0.0 {
-                    true => (&mut now[0], here),
-                    false => (&mut now[1], anywhere - here),
-                };
+                let (sum, kept) =
+                    if weight > 0.0 { (&mut now[0], here) } else { (&mut now[1], anywhere - here) };
                 sum.add(WishShare { at_stake: anywhere, kept }, weight.abs());
             }
         }

@@ -54,9 +54,10 @@ impl NodeSpec {
     /// The pools of an instance that is created on the node.
     pub fn pools_for(&self, instance: &Instance) -> TagSet {
         let derived = || self.derived_pools.iter().find(|(template, _)| *template == instance.template);
-        match instance.pools.is_empty() {
-            true => derived().map(|(_, pools)| pools.clone()).unwrap_or_default(),
-            false => instance.pools.clone(),
+        if instance.pools.is_empty() {
+            derived().map(|(_, pools)| pools.clone()).unwrap_or_default()
+        } else {
+            instance.pools.clone()
         }
     }
 }

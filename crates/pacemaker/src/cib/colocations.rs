@@ -23,15 +23,14 @@ impl<'a, 'i> Reader<'a, 'i> {
                 continue;
             }
             let sets: Vec<Node<'a, 'i>> = children(constraint, "resource_set").collect();
-            match sets.is_empty() {
-                false => self.colocate_sets(constraint, &sets)?,
-                true => {
-                    let name = |attribute| required(self.source, constraint, attribute);
-                    let (dependent, primary) = (name("rsc")?, name("with-rsc")?);
-                    let (dependents, primaries) =
-                        (self.named(constraint, dependent)?, self.named(constraint, primary)?);
-                    self.colocate_named(constraint, &dependents, &primaries)?;
-                }
+            if sets.is_empty() {
+                let name = |attribute| required(self.source, constraint, attribute);
+                let (dependent, primary) = (name("rsc")?, name("with-rsc")?);
+                let (dependents, primaries) =
+                    (self.named(constraint, dependent)?, self.named(constraint, primary)?);
+                self.colocate_named(constraint, &dependents, &primaries)?;
+            } else {
+                self.colocate_sets(constraint, &sets)?
             }
         }
         self.leave_out_circles();

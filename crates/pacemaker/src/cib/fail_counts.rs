@@ -26,12 +26,12 @@ impl Reader<'_, '_> {
             for (attribute, value) in &self.set.host(host).attributes {
                 let counts = attribute.strip_prefix("fail-count-");
                 let Some(rest) = counts.or_else(|| attribute.strip_prefix("last-failure-")) else { continue };
-                let name = match by_operation {
-                    true => rest
-                        .rsplit_once('#')
+                let name = if by_operation {
+                    rest.rsplit_once('#')
                         .filter(|(_, operation)| is_operation(operation))
-                        .map(|(name, _)| name),
-                    false => Some(rest),
+                        .map(|(name, _)| name)
+                } else {
+                    Some(rest)
                 };
                 let Some(name) = name else { continue };
                 let all = self.failures.entry(name.to_owned()).or_default();
@@ -71,10 +71,7 @@ impl Reader<'_, '_> {
         place: &RunPlaces,
     ) -> Vec<(HostIdx, AllocationScore)> {
         let counted = self.failures_of(name, rules).filter(|(host, _)| !place.changed_since.contains(host));
-        let mut banned = match place.forgiven.is_empty() {
-            true => failed_on(counted, threshold),
-            false => Vec::new(),
-        };
+        let mut banned = if place.forgiven.is_empty() { failed_on(counted, threshold) } else { Vec::new() };
         let everywhere = place.stopped.then(|| self.set.host_indices()).into_iter().flatten();
         let hosts = place.banned.iter().chain(&place.unstopped).copied().chain(everywhere);
         banned.extend(hosts.map(|host| (host, AllocationScore::INFINITY)));

@@ -74,9 +74,10 @@ impl Passage {
             (true, Some((from, _))) if from.is_done() => Passage::Left,
             (true, Some((from, later))) => {
                 let went_on = later.iter().any(tells_where);
-                match from.is_pending() && !went_on && is_online {
-                    true => Passage::Sent(host),
-                    false => Passage::FailedThere(host.filter(|_| !went_on)),
+                if from.is_pending() && !went_on && is_online {
+                    Passage::Sent(host)
+                } else {
+                    Passage::FailedThere(host.filter(|_| !went_on))
                 }
             }
             (true, None) if is_online && !is_outdated => Passage::Sent(host),

@@ -125,9 +125,10 @@ impl<'a, 'i> Reader<'a, 'i> {
 fn judged(noted: &NotedParameters, now: &Parameters<'_>) -> Revision {
     let is_open =
         |name: &str| !(lists(&noted.secret, name) || noted.without_fencing && is_read_by_cluster_only(name));
-    match !noted.open.is_empty() && now.check_sum(is_open).is(&noted.open) {
-        true => Revision::None,
-        false => difference(noted, now),
+    if !noted.open.is_empty() && now.check_sum(is_open).is(&noted.open) {
+        Revision::None
+    } else {
+        difference(noted, now)
     }
 }
 

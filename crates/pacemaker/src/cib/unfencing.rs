@@ -76,13 +76,15 @@ impl<'a, 'i> Reader<'a, 'i> {
         let requires = |one: &ResourceIdx| self.set.requirement(*one) == Requirement::Unfencing;
         let is_unfenced = node.attribute(UNFENCED).is_some_and(|when| when != "0");
         let has_other_device = self.has_other_device(host);
-        match is_unfenced {
-            // Pacemaker thinks of what requires it wherever that might be, even where nothing can run
-            _ if has_other_device && concerned.iter().any(requires) => Unfencing::Due,
-            true if !has_other_device => Unfencing::Done,
-            _ if !node.state.online || node.state.unclean => Unfencing::Done,
-            false if looks_for_any => Unfencing::Due,
-            _ => Unfencing::WhenUsed,
+        // Pacemaker thinks of what requires it wherever that might be, even where nothing can run
+        if has_other_device && concerned.iter().any(requires) {
+            Unfencing::Due
+        } else if is_unfenced && !has_other_device || !node.state.online || node.state.unclean {
+            Unfencing::Done
+        } else if !is_unfenced && looks_for_any {
+            Unfencing::Due
+        } else {
+            Unfencing::WhenUsed
         }
     }
 

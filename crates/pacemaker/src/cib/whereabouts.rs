@@ -210,10 +210,8 @@ impl Reader<'_, '_> {
             |sent: &(HostIdx, HostIdx)| resource.active == Some(sent.1) && resource.also_on == [sent.0];
         resource.sent_to = places.sent.filter(is_all).map(|(_, to)| to);
         let in_maintenance = |host: HostIdx| self.set.host(host).state.maintenance;
-        let unmanaged = match resource.managed {
-            true => resource.active_hosts().position(in_maintenance),
-            false => Some(0),
-        };
+        let unmanaged =
+            if resource.managed { resource.active_hosts().position(in_maintenance) } else { Some(0) };
         let blocked = places.blocked.then_some(places.known_before_block);
         let is_managed = unmanaged.into_iter().chain(blocked).all(|position| position > 1);
         let word = several.filter(|_| is_managed).unwrap_or_default().to_ascii_lowercase();
@@ -239,11 +237,14 @@ impl Reader<'_, '_> {
         let is = |known: &[RunCondition]| {
             active.iter().filter(counts).all(|(_, condition)| known.contains(condition))
         };
-        resource.condition = match blocks || places.blocked {
-            true => RunCondition::Blocked,
-            false if is(&[RunCondition::Supposed]) => RunCondition::Supposed,
-            false if is(&[RunCondition::Sound, RunCondition::Supposed]) => RunCondition::Sound,
-            false => RunCondition::Failed,
+        resource.condition = if blocks || places.blocked {
+            RunCondition::Blocked
+        } else if is(&[RunCondition::Supposed]) {
+            RunCondition::Supposed
+        } else if is(&[RunCondition::Sound, RunCondition::Supposed]) {
+            RunCondition::Sound
+        } else {
+            RunCondition::Failed
         };
     }
 }

@@ -40,12 +40,14 @@ pub(super) fn proved(rules: &PlacingRules<'_>, value: &PlacementValue) -> Option
     let best_score = |one: &ResourceIdx| {
         let hosts = rules.allowed[one.get()].iter();
         let best = hosts.map(|host| rules.worth(*one, *host)).max().unwrap_or(0);
-        let wishes =
-            rules.wishes[one.get()].iter().map(|tie| match rules.allowed[tie.other.get()].is_empty() {
+        let wishes = rules.wishes[one.get()].iter().map(|tie| {
+            if rules.allowed[tie.other.get()].is_empty() {
                 // both ends of a wish count it
-                true => 2 * tie.score.max(0),
-                false => tie.score.max(0),
-            });
+                2 * tie.score.max(0)
+            } else {
+                tie.score.max(0)
+            }
+        });
         2 * best + wishes.sum::<i64>()
     };
     let score: i64 = rules.movable.iter().map(best_score).sum();

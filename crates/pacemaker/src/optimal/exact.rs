@@ -59,11 +59,11 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
         let rules = empty.rules;
         let mut sequence = rules.movable.clone();
         let totals = rules.totals();
-        match first_of_best {
-            true => sequence.sort_unstable(),
+        if first_of_best {
+            sequence.sort_unstable()
+        } else {
             // large ones first, as little is possible then
-            false => sequence
-                .sort_by_cached_key(|one| (rules.level[one.get()], Reverse(rules.size(*one, &totals)))),
+            sequence.sort_by_cached_key(|one| (rules.level[one.get()], Reverse(rules.size(*one, &totals))))
         }
         let until = empty.steps.saturating_add(steps);
         let mut search = Exhaustive {

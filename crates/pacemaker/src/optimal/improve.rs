@@ -65,9 +65,10 @@ impl<'d, 'r> Improvement<'d, 'r> {
                 if is_placed || !chains.place(resource, most, steps, expendable) {
                     continue;
                 }
-                match self.draft.value().placed > before.placed {
-                    true => is_better = true,
-                    false => self.draft.back_to(mark),
+                if self.draft.value().placed > before.placed {
+                    is_better = true
+                } else {
+                    self.draft.back_to(mark)
                 }
             }
         }

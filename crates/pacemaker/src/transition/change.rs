@@ -203,10 +203,7 @@ impl ResourceChange {
     /// The same, where something that it needs does not run. What stays goes on if the order says nothing about stops
     /// (`symmetrical`).
     pub(super) fn without_needed(self, symmetrical: bool) -> ResourceChange {
-        match symmetrical || self.starts_on().is_some() {
-            true => self.not_started(),
-            false => self,
-        }
+        if symmetrical || self.starts_on().is_some() { self.not_started() } else { self }
     }
 
     /// The same, where it cannot be started.

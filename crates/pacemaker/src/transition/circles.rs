@@ -60,10 +60,8 @@ pub(crate) fn latent(set: &WorkingSet) -> Vec<WaitCircle> {
 
 /// Actions if every primitive changes in the same way.
 fn all_at_once(set: &WorkingSet, change: ResourceChange) -> Actions {
-    let change_of = |resource| match set.resource(resource).is_primitive() {
-        true => change,
-        false => ResourceChange::Idle,
-    };
+    let change_of =
+        |resource| if set.resource(resource).is_primitive() { change } else { ResourceChange::Idle };
     let by_resource: Vec<ResourceChange> = set.resource_indices().map(change_of).collect();
     let causes = vec![None; by_resource.len()];
     let by_place = by_resource.clone();

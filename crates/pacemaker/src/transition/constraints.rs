@@ -91,10 +91,12 @@ impl Constraints<'_> {
     fn stops(&mut self, (first, then): (ResourceIdx, ResourceIdx), strength: Strength, why: WaitReason) {
         self.look_for(then, self.actions.with(Stop, first));
         let stopped = self.end(Stopped, Stop, then, first);
-        let stop = match self.migrates(then) {
-            false => self.actions.first_with(&[MigrateTo, MigrateFrom, Stop], first),
-            true if strength == Strength::Must => self.actions.with(Stop, first),
-            true => None,
+        let stop = if !self.migrates(then) {
+            self.actions.first_with(&[MigrateTo, MigrateFrom, Stop], first)
+        } else if strength == Strength::Must {
+            self.actions.with(Stop, first)
+        } else {
+            None
         };
         self.actions.edge(stopped, stop, strength, why);
     }

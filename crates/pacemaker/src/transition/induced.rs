@@ -163,9 +163,10 @@ impl InducedChanges<'_> {
             if colocation.score != AllocationScore::INFINITY || !is_alone || primary.is_group() {
                 continue;
             }
-            let parts = match primary.is_clone() {
-                true => primary.members.as_slice(),
-                false => std::slice::from_ref(&colocation.primary),
+            let parts = if primary.is_clone() {
+                primary.members.as_slice()
+            } else {
+                std::slice::from_ref(&colocation.primary)
             };
             // one without a place is thought of as long as others wait for it
             let is_thought_of = |part: &ResourceIdx| {

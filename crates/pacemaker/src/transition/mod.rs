@@ -147,10 +147,12 @@ impl Transition {
             let spare =
                 self.step(step).choice.map_or(0, |choice| befores.len().saturating_sub(choice.enough));
             let is_lost = step.get() >= self.possible || lost > spare;
-            fates.push(match is_lost {
-                true => StepFate::Dropped,
-                false if step == failing => StepFate::Failed,
-                false => StepFate::Done,
+            fates.push(if is_lost {
+                StepFate::Dropped
+            } else if step == failing {
+                StepFate::Failed
+            } else {
+                StepFate::Done
             });
         }
         fates

@@ -136,9 +136,8 @@ fn group(set: &WorkingSet, changes: &ResourceChanges, group: ResourceIdx, action
     // what is not managed, and would start anew if it were, is waited for as if it did
     let details = set.resource(group);
     let is_instance = details.instance_of.is_some();
-    let begins = |member: &ResourceIdx| match is_instance {
-        true => begins(set, changes, *member),
-        false => changes.get(*member).starts_on().is_some(),
+    let begins = |member: &ResourceIdx| {
+        if is_instance { begins(set, changes, *member) } else { changes.get(*member).starts_on().is_some() }
     };
     let would_begin = |member: &ResourceIdx| {
         !set.is_managed(*member) && matches!(changes.get(*member), ResourceChange::Held(_))

@@ -180,9 +180,10 @@ impl ClusterBefore<'_> {
         if colocation.score == AllocationScore::MINUS_INFINITY {
             return HostHindrance::Apart(rule);
         }
-        let parts = match self.set.resource(colocation.primary).is_clone() {
-            true => self.set.primitives(&colocation.primary),
-            false => Cow::Borrowed(self.set.stand_ins(colocation)),
+        let parts = if self.set.resource(colocation.primary).is_clone() {
+            self.set.primitives(&colocation.primary)
+        } else {
+            Cow::Borrowed(self.set.stand_ins(colocation))
         };
         HostHindrance::With(rule, parts.iter().find_map(|part| self.placed.host(*part)))
     }

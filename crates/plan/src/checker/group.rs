@@ -45,9 +45,12 @@ impl GroupMemory {
     ) -> GroupMemory {
         let reach = |n: &NodeIdx| pools.is_none_or(|pools| pools.is_subset(&state.spec(*n).pools));
         let targets: Vec<NodeIdx> = online.iter().copied().filter(reach).collect();
-        let beyond = |n: NodeIdx| match targets.contains(&n) {
-            true => (i128::from(state.figures(n).mem_unallocated.0) - largest).max(0),
-            false => 0,
+        let beyond = |n: NodeIdx| {
+            if targets.contains(&n) {
+                (i128::from(state.figures(n).mem_unallocated.0) - largest).max(0)
+            } else {
+                0
+            }
         };
         let survives = |i: &Instance| match i.template.mirroring() {
             Mirroring::Internal => state.placement(i.idx).secondary.is_some(),

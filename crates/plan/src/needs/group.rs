@@ -96,10 +96,12 @@ impl TouchedGroup {
         }
         let [from, to] = [step.from.primary, step.to.primary];
         let is_free = from == to || !is_here(&to) || cluster.node(from).spec.offline;
-        let effect = match !self.is_open && self.least.is_even(instance, hops.as_flattened()) {
-            true => ReserveEffect::Even,
-            false if is_free => ReserveEffect::Free,
-            false => ReserveEffect::Bound,
+        let effect = if !self.is_open && self.least.is_even(instance, hops.as_flattened()) {
+            ReserveEffect::Even
+        } else if is_free {
+            ReserveEffect::Free
+        } else {
+            ReserveEffect::Bound
         };
         let departures = hops.iter().map(|[from, _]| *from).filter(is_here);
         let departures = departures.map(|node| (step.instance, node)).collect();
@@ -127,9 +129,10 @@ impl TouchedGroup {
         }
         for at in (0..helpers.len()).rev() {
             leave(&mut reserve, cluster, &helpers[at].departures, 1);
-            match reserve.margin() > 0 {
-                true => drop(helpers.remove(at)),
-                false => leave(&mut reserve, cluster, &helpers[at].departures, -1),
+            if reserve.margin() > 0 {
+                helpers.remove(at);
+            } else {
+                leave(&mut reserve, cluster, &helpers[at].departures, -1)
             }
         }
         Some(helpers.into_iter().map(|helper| helper.step).collect())

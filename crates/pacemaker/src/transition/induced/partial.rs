@@ -47,9 +47,10 @@ impl InducedChanges<'_> {
         let details = self.set.resource(need.first);
         let runs =
             |one: &ResourceIdx| self.set.primitives(one).iter().all(|part| !self.is_missing(need, *part));
-        match details.is_clone() {
-            true => details.members.iter().any(runs),
-            false => details.is_group() || runs(&need.first),
+        if details.is_clone() {
+            details.members.iter().any(runs)
+        } else {
+            details.is_group() || runs(&need.first)
         }
     }
 }
