@@ -2,7 +2,7 @@
 //! placing alone notes nothing.
 
 use super::index::{HostIdx, ResourceIdx};
-use super::score::{AllocationScore, ScoreTable};
+use super::score::{AllocationScore, HostScore, ScoreTable};
 
 /// Source of a part of a score. Constraints are named by their positions in the working set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,15 +41,6 @@ pub enum ScoreSource {
     Exclusion,
     /// The best placement of all has it there.
     Optimum,
-}
-
-/// A score on a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HostScore {
-    /// The host.
-    pub host: HostIdx,
-    /// The score.
-    pub score: AllocationScore,
 }
 
 /// Additions to the scores of a resource for one reason.

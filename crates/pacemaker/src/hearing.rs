@@ -1,10 +1,10 @@
 //! Adding to the scores of a resource what it wants of others, and they of it; and taking that apart for those who ask.
 
-use super::additions::{HostScore, ScoreAddition, ScoreSource};
+use super::additions::{ScoreAddition, ScoreSource};
 use super::index::{HostIdx, ResourceIdx};
 use super::merging::{HeardWish, Share, Towards};
 use super::place::{Placer, PlacingState};
-use super::score::{AllocationScore, ScoreTable};
+use super::score::{AllocationScore, HostScore, ScoreTable};
 use super::working_set::Colocation;
 
 impl Placer<'_> {

@@ -1,8 +1,8 @@
 //! Where resources are wanted before anything is placed.
 
-use super::additions::{AdditionLog, HostScore, ScoreSource};
+use super::additions::{AdditionLog, ScoreSource};
 use super::index::{HostIdx, ResourceIdx};
-use super::score::{AllocationScore, ScoreTable};
+use super::score::{AllocationScore, HostScore, ScoreTable};
 use super::working_set::{Resource, ResourceForm, WorkingSet};
 
 impl WorkingSet {
@@ -150,7 +150,7 @@ impl WorkingSet {
             details.scores.add_or_set(host, details.stickiness);
             log.note_one(resource, ScoreSource::Stickiness, host, details.stickiness);
         }
-        for (host, _) in details.failed_on.clone() {
+        for HostScore { host, .. } in details.failed_on.clone() {
             details.scores.add_or_set(host, AllocationScore::MINUS_INFINITY);
             log.note_one(resource, ScoreSource::Failures, host, AllocationScore::MINUS_INFINITY);
         }

@@ -52,14 +52,14 @@ pub mod why;
 pub mod wishes;
 pub mod working_set;
 
-pub use additions::{AdditionLog, HostScore, ScoreAddition, ScorePart, ScoreSource};
+pub use additions::{AdditionLog, ScoreAddition, ScorePart, ScoreSource};
 pub use capacity::Capacities;
 pub use index::{AttributeIdx, HostIdx, ResourceIdx};
 pub use method::PlacementMethod;
 pub use optimal::{additions, optimal};
 pub use place::{PlacingError, place};
 pub use placing::{AllPlaced, Assignment, DecidedBy, PlacingEvent};
-pub use score::{AllocationScore, ScoreTable};
+pub use score::{AllocationScore, HostScore, ScoreTable};
 pub use shown_order::by_shown_name;
 pub use transition::{ResourceChange, ResourceChanges, Transition, WaitReason, transition};
 pub use working_set::{Strategy, WorkingSet};

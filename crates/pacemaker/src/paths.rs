@@ -64,6 +64,12 @@ type Ties = [u128; 3];
 /// Numbers of paths: those on which wishes are as they are, and those on which they are turned into their opposite.
 type PathCounts = [u128; 2];
 
+/// Numbers of paths, and how many steps it took to count them.
+struct StepCounts {
+    counts: Vec<PathCounts>,
+    steps: usize,
+}
+
 /// The resources in reach of one, which is the first of them, and the colocations by which they are reached.
 struct PathGraph<'a> {
     resources: Vec<ResourceIdx>,
@@ -136,7 +142,7 @@ impl<'a> PathGraph<'a> {
 
     /// The paths by the shares with which they end. Nothing, if counting them takes too long.
     fn counted(&self, opposite: bool) -> Option<CountedPaths<'a>> {
-        let (counts, steps) = self.counts(opposite)?;
+        let StepCounts { counts, steps } = self.counts(opposite)?;
         // many colocations with the same resource have the same share
         let mut ends: BTreeMap<(usize, u32, Option<&str>), PathEnds<'a>> = BTreeMap::new();
         let mut paths = 0u128;
@@ -153,13 +159,13 @@ impl<'a> PathGraph<'a> {
         Some(CountedPaths { ends: ends.into_values().collect(), paths, work })
     }
 
-    /// By colocation, how many paths end with it, told apart by the sign of wishes before it, and the steps of counting them.
+    /// By colocation, how many paths end with it, told apart by the sign of wishes before it.
     /// Numbers that are too large are cut off, but stay beyond all scores.
-    fn counts(&self, opposite: bool) -> Option<(Vec<PathCounts>, usize)> {
+    fn counts(&self, opposite: bool) -> Option<StepCounts> {
         let kinds = self.kinds()?;
         let mut kind_of = vec![0; self.resources.len()];
         kinds.iter().enumerate().for_each(|(kind, all)| all.iter().for_each(|at| kind_of[*at] = kind));
-        let (pairs, steps) = self.pairs(&kinds, opposite)?;
+        let StepCounts { counts: pairs, steps } = self.pairs(&kinds, opposite)?;
         let count = |leg: &PathLeg<'_>| {
             if leg.from == 0 {
                 return if opposite { [0, 1] } else { [1, 0] };
@@ -169,12 +175,12 @@ impl<'a> PathGraph<'a> {
             let alike = (kinds[from].len() * others) as u128;
             pairs[from * kinds.len() + to].map(|all| all / alike)
         };
-        Some((self.legs.iter().map(count).collect(), steps))
+        Some(StepCounts { counts: self.legs.iter().map(count).collect(), steps })
     }
 
     /// By pair of kinds, how many paths there are to any of the first, each counted once for every one of the second that
     /// it has not met.
-    fn pairs(&self, kinds: &[Vec<usize>], opposite: bool) -> Option<(Vec<PathCounts>, usize)> {
+    fn pairs(&self, kinds: &[Vec<usize>], opposite: bool) -> Option<StepCounts> {
         let count = kinds.len();
         let mut strides = Vec::with_capacity(count);
         let mut states = 1usize;
@@ -219,7 +225,7 @@ impl<'a> PathGraph<'a> {
                 }
             }
         }
-        Some((pairs, steps))
+        Some(StepCounts { counts: pairs, steps })
     }
 }
 

@@ -1,12 +1,12 @@
 //! Placing: resource after resource, each on the host that is best then.
 
-use super::additions::{AdditionLog, HostScore, ScoreSource};
+use super::additions::{AdditionLog, ScoreSource};
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
 use super::merging::{GivenUp, Towards};
 use super::placing::{AllPlaced, Assignment, DecidedBy, PlacingEvent};
-use super::preference::Preference;
-use super::score::{AllocationScore, ScoreTable};
+use super::preference::{MostFree, Preference};
+use super::score::{AllocationScore, HostScore, ScoreTable};
 use super::sequence;
 use super::wishes::Wishes;
 use super::working_set::{Colocation, GuestParts, ResourceForm, Strategy, WorkingSet};
@@ -226,7 +226,7 @@ impl Placer<'_> {
         let score = |host: HostIdx| table.or_never(host);
         let usable = |host: HostIdx| self.takes(host) && score(host) >= AllocationScore::ZERO;
         let good = |host: &HostIdx| usable(*host) && score(*host) >= score(best.host);
-        if let Some((preferred, possible)) = preferred {
+        if let Some(MostFree { host: preferred, possible }) = preferred {
             record.order_dependent |= possible.len() > 1 && possible.iter().any(good);
             if good(&preferred) {
                 record.host = Some(preferred);
@@ -285,7 +285,7 @@ impl Placer<'_> {
 
     /// Forbids the hosts that lack room for a resource and all that must be with it. If none has it, for the
     /// resource alone; then the host with the most room is preferred.
-    fn check_capacity(&mut self, record: &mut Assignment) -> Option<(HostIdx, Vec<HostIdx>)> {
+    fn check_capacity(&mut self, record: &mut Assignment) -> Option<MostFree> {
         let resource = record.resource;
         record.chain = self.chain(resource);
         let mut all = Capacities::default();

@@ -128,7 +128,7 @@ impl AllPlaced {
             // where it failed it is missed
             let may_be = |host: HostIdx| {
                 details.scores.or_never(host) > AllocationScore::MINUS_INFINITY
-                    || details.failed_on.iter().any(|(failed, _)| *failed == host)
+                    || details.failed_on.iter().any(|failed| failed.host == host)
             };
             let parts = details.members.iter().flat_map(|one| set.primitives(one).to_vec());
             let occupied: BTreeSet<HostIdx> = parts.filter_map(|part| self.host(part)).collect();

@@ -94,6 +94,15 @@ impl fmt::Display for AllocationScore {
     }
 }
 
+/// A score on a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostScore {
+    /// The host.
+    pub host: HostIdx,
+    /// The score.
+    pub score: AllocationScore,
+}
+
 /// A score for some or all hosts. A host that is not in the table is out of the question. Copies share their scores until
 /// one of them changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -189,6 +189,15 @@ pub struct StartOrder {
     pub symmetrical: bool,
 }
 
+/// Two resources of which one is started, or stopped, before the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OrderedPair {
+    /// Started first, and stopped last.
+    pub first: ResourceIdx,
+    /// Started then.
+    pub then: ResourceIdx,
+}
+
 /// That resources are started after some of several others are, whichever. A group among these counts as started in any case, an
 /// oddity of Pacemaker's; a clone if one of its instances is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -206,7 +215,7 @@ pub struct ChoiceOrder {
     /// How binding it is for stops.
     pub strength: OrderStrength,
     /// Of which two the second is stopped before the first is.
-    pub stops: Vec<(ResourceIdx, ResourceIdx)>,
+    pub stops: Vec<OrderedPair>,
 }
 
 impl ChoiceOrder {

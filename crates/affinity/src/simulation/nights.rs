@@ -98,8 +98,13 @@ fn raw_node(fleet: &Fleet, at: usize, used: Mib) -> RawNode {
     }
 }
 
-/// A machine, by number, that is moved to a node, by position.
-pub(super) type NightMove = (usize, usize);
+/// A move of a machine.
+pub(super) struct NightMove {
+    /// The machine, by number.
+    pub(super) rental: usize,
+    /// The node to which it goes, by position.
+    pub(super) node: usize,
+}
 
 /// The moves of hbal with its usual options, in order.
 pub(super) fn moves(tenants: &Tenants<'_>) -> Vec<NightMove> {
@@ -111,5 +116,8 @@ pub(super) fn moves(tenants: &Tenants<'_>) -> Vec<NightMove> {
     let rentals: Vec<usize> = tenants.running.keys().copied().collect();
     let nodes = draft.all_nodes();
     let found = run(&mut draft, &nodes, BalanceOptions::default());
-    found.steps.iter().map(|step| (rentals[step.instance.get()], step.to.primary.get())).collect()
+    let steps = found.steps.iter();
+    steps
+        .map(|step| NightMove { rental: rentals[step.instance.get()], node: step.to.primary.get() })
+        .collect()
 }

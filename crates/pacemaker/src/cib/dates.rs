@@ -53,7 +53,11 @@ enum DateCondition {
 type DatePart = fn(&ZonedDateTime) -> i64;
 
 /// The least and the greatest value, if there are such.
-type ValueRange = (Option<i64>, Option<i64>);
+#[derive(Clone, Copy)]
+struct ValueRange {
+    least: Option<i64>,
+    most: Option<i64>,
+}
 
 /// Parts of dates that conditions are about.
 const PARTS: [(&str, DatePart); 7] = [
@@ -82,7 +86,7 @@ pub(super) fn holds(expression: Node<'_, '_>, clock: &ClusterTime) -> bool {
         }
         DateCondition::After(start) => instant > start,
         DateCondition::Before(end) => instant < end,
-        DateCondition::Parts(parts) => parts.into_iter().all(|(part, (least, most))| {
+        DateCondition::Parts(parts) => parts.into_iter().all(|(part, ValueRange { least, most })| {
             let value = part(now);
             least.is_none_or(|least| least <= value) && most.is_none_or(|most| value <= most)
         }),
@@ -129,8 +133,8 @@ fn parts(node: Node<'_, '_>) -> Result<Vec<(DatePart, ValueRange)>, &'static str
 fn range(text: &str) -> Option<ValueRange> {
     let end = |text: &str| if text.is_empty() { Some(None) } else { digits(text).map(Some) };
     match text.split_once('-') {
-        None => digits(text).map(|value| (Some(value), Some(value))),
-        Some((least, most)) => Some((end(least)?, end(most)?)),
+        None => digits(text).map(|value| ValueRange { least: Some(value), most: Some(value) }),
+        Some((least, most)) => Some(ValueRange { least: end(least)?, most: end(most)? }),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::index::HostIdx;
 use super::super::working_set::RunCondition;
-use super::history::KeptOperation;
+use super::history::{KeptOperation, OperationKey};
 use super::migrations::{HistoryPlace, Passage};
 use super::on_fail::{FailureRules, OnFail};
 
@@ -73,22 +73,22 @@ impl PastOutcome {
         rules: &FailureRules<'_>,
         fencing: bool,
         passage: &dyn Fn() -> Passage,
-        last_failed: &mut Option<(&'o str, u64)>,
+        last_failed: &mut Option<OperationKey<'o>>,
     ) {
-        let key = (operation.name.as_str(), operation.interval);
-        if matches!(key.0, "notify" | "meta-data" | "reload" | "reload-agent" | "cancel" | "delete") {
+        let key = operation.key();
+        if matches!(key.name, "notify" | "meta-data" | "reload" | "reload-agent" | "cancel" | "delete") {
             return;
         }
         if operation.forgotten {
             return;
         }
-        if matches!(key.0, "migrate_to" | "migrate_from") {
-            return self.migrate(operation, rules.of(key.0, key.1, fencing), passage);
+        if matches!(key.name, "migrate_to" | "migrate_from") {
+            return self.migrate(operation, rules.of(key, fencing), passage);
         }
         match operation.status {
             // cancelled, and what tells nothing about where it runs
             1 => return,
-            -1 if key.0 == "start" => {
+            -1 if key.name == "start" => {
                 (self.active, self.starting) = (true, true);
                 self.forgive();
                 return;
@@ -100,7 +100,7 @@ impl PastOutcome {
         if judged && matches!(operation.code, 190 | 191) {
             self.beyond = Some("a resource that is degraded");
         }
-        let changes_role = matches!(key.0, "promote" | "demote");
+        let changes_role = matches!(key.name, "promote" | "demote");
         if judged && matches!(operation.code, 8 | 9) || changes_role {
             self.beyond = Some(PROMOTED);
         }
@@ -123,7 +123,7 @@ impl PastOutcome {
             return;
         }
         if judged && operation.code == 0 {
-            match key.0 {
+            match key.name {
                 "start" => {
                     (self.active, self.starting) = (true, false);
                     self.forgive();
@@ -144,7 +144,7 @@ impl PastOutcome {
             return;
         }
         *last_failed = Some(key);
-        self.fail(operation, rules.of(key.0, key.1, fencing));
+        self.fail(operation, rules.of(key, fencing));
     }
 
     /// What a live migration left on one of its two hosts.

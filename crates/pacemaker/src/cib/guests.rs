@@ -160,7 +160,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let places = self.whereabouts(guest.name, &rules, |blocked| linked && !blocked, &mut Vec::new());
         self.name_unclear(guest, managed && linked, [&machine, &places]);
         self.settle_on(&mut connection, &places, None);
-        connection.failed_on = self.banned_from((guest.name, threshold), &rules, &places);
+        connection.failed_on = self.banned_from(guest.name, threshold, &rules, &places);
         self.settle_guest(guest, host, [&machine, &places], &mut connection);
         self.set.hosts[host.get()].state.shutting_down |=
             self.set.host(host).state.online && draft.resource.stopped;

@@ -8,7 +8,7 @@ use roxmltree::Node;
 
 pub(super) use self::idle::{IdleMarks, NameMark};
 pub(super) use self::noted::NotedParameters;
-pub(super) use self::past::{OPERATION, PastOperation, PastResource, RESOURCE};
+pub(super) use self::past::{OPERATION, OperationKey, PastOperation, PastResource, RESOURCE};
 use super::document::{child, children, id};
 use noted::since_it_came;
 
@@ -41,6 +41,10 @@ pub(super) struct KeptOperation {
 }
 
 impl KeptOperation {
+    pub(super) fn key(&self) -> OperationKey<'_> {
+        OperationKey { name: &self.name, interval: self.interval }
+    }
+
     /// Tells if it only looked for the resource.
     pub(super) fn probes(&self) -> bool {
         self.name == "monitor" && self.interval == 0

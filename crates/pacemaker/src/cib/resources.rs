@@ -220,13 +220,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         if !sources.is_empty() {
             place.changed_since = self.changed_since_failure(&sources, &name);
         }
-        resource.failed_on = self.banned_from((&name, threshold), &rules, &place);
+        resource.failed_on = self.banned_from(&name, threshold, &rules, &place);
         self.settle_on(&mut resource, &place, metas.get("multiple-active"));
         resource.last_host = self.last_host(&name);
         resource.blocked_by_failure = resource.managed && place.blocked;
         resource.managed &= !place.blocked;
         if !sources.is_empty() {
-            let revision = |host: HostIdx| self.revision(&sources, &resource.agent, (&name, host));
+            let revision = |host: HostIdx| self.revision(&sources, &resource.agent, &name, host);
             resource.revision = resource.active_hosts().map(revision).max().unwrap_or_default();
         }
         if resource.runs_twice() && self.set.without_quorum.is_some() {

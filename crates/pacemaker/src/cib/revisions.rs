@@ -6,7 +6,7 @@ use super::super::index::HostIdx;
 use super::super::score::AllocationScore;
 use super::super::working_set::{Host, Revision};
 use super::document::{child, children};
-use super::history::NotedParameters;
+use super::history::{NotedParameters, OperationKey};
 use super::parameters::{Parameters, is_read_by_cluster_only, lists};
 use super::spans::{milliseconds, milliseconds_with_unit};
 use super::{HostRecord, Reader, rules};
@@ -21,7 +21,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         &self,
         sources: &[Vec<Node<'a, 'i>>],
         agent: &str,
-        (name, host): (&str, HostIdx),
+        name: &str,
+        host: HostIdx,
     ) -> Revision {
         let here = self.records_of(name).iter().filter(|record| record.host == host);
         let revisions = here.map(|HostRecord { history, .. }| {
@@ -29,7 +30,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 return Revision::Agent;
             }
             let changed = |noted: &NotedParameters| {
-                judged(noted, &self.parameters(sources, noted.operation(), self.set.host(host)))
+                judged(noted, &self.parameters(sources, noted.key(), self.set.host(host)))
             };
             history.noted.iter().map(changed).max().unwrap_or_default()
         });
@@ -45,7 +46,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         let changed = |record: &&HostRecord<'a>| {
             record.history.noted_at_failure.iter().any(|noted| {
-                let now = self.parameters(sources, noted.operation(), self.set.host(record.host));
+                let now = self.parameters(sources, noted.key(), self.set.host(record.host));
                 match (difference(noted, &now), noted.all.is_empty()) {
                     (Revision::None, _) => false,
                     (_, false) => true,
@@ -61,9 +62,10 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn parameters(
         &self,
         sources: &[Vec<Node<'a, 'i>>],
-        (name, interval): (&str, u64),
+        key: OperationKey<'_>,
         host: &Host,
     ) -> Parameters<'a> {
+        let OperationKey { name, interval } = key;
         let mut parameters = Parameters::default();
         sources.iter().for_each(|elements| self.add_parameters(&mut parameters, elements, host));
         let operations =

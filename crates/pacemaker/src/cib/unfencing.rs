@@ -8,7 +8,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::resource::Resource;
 use super::super::working_set::{Requirement, Unfencing};
 use super::document::id;
-use super::history::NameMark;
+use super::history::{NameMark, OperationKey};
 use super::properties::Properties;
 use super::{HostRecord, Reader};
 
@@ -94,7 +94,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         let Some(noted) = node.attribute(NOTED) else { return false };
         let noted_open = node.attribute(NOTED_OPEN).unwrap_or_default();
         self.unfencers.iter().any(|device| {
-            let parameters = self.parameters(&device.sources, ("start", 0), node);
+            let parameters =
+                self.parameters(&device.sources, OperationKey { name: "start", interval: 0 }, node);
             let has = |list: &str, is_wanted: &dyn Fn(&str) -> bool| {
                 let begin = format!("{}:{}:", device.id, device.kind);
                 let sum = parameters.check_sum(is_wanted);

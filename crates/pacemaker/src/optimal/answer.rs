@@ -1,11 +1,11 @@
 //! The best placement as what placing comes to, with what Pacemaker would make of it.
 
-use super::super::additions::{AdditionLog, HostScore, ScoreSource};
+use super::super::additions::{AdditionLog, ScoreSource};
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::optimum::{Optimum, PlacingStage, PriorityCount};
 use super::super::place::{PlacingError, place, place_noting};
 use super::super::placing::{AllPlaced, Assignment, DecidedBy};
-use super::super::score::{AllocationScore, ScoreTable};
+use super::super::score::{AllocationScore, HostScore, ScoreTable};
 use super::super::working_set::{LocationScore, WorkingSet};
 use super::before::PlacedBefore;
 use super::bound;

@@ -4,6 +4,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::transition::needs::Need;
 use super::super::working_set::WorkingSet;
 use super::rules::PlacingRules;
+use super::value::PlacementValue;
 
 /// What becomes of a resource, as far as others feel it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,11 +90,12 @@ impl<'d> Disturbances<'d> {
         gives_up
     }
 
-    /// The numbers of stops and of live migrations, given what they are without orders.
-    pub(super) fn count(&self, stops: usize, migrations: usize) -> (usize, usize) {
+    /// Corrects the numbers of stops and of live migrations of a placement, which are those without orders.
+    pub(super) fn correct(&self, value: &mut PlacementValue) {
         let pairs = || self.own.iter().zip(&self.all).filter(|(own, all)| own != all);
         let given_up = pairs().filter(|(own, _)| **own == Disturbance::Migrates).count();
-        (stops + pairs().count(), migrations - given_up.min(migrations))
+        value.stops += pairs().count();
+        value.migrations -= given_up.min(value.migrations);
     }
 }
 

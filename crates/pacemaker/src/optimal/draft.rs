@@ -24,9 +24,16 @@ pub(super) struct PlacingDraft<'r> {
     migrations: usize,
     /// How many running ones leave a host on which they could stay.
     moves: usize,
-    changes: Vec<(ResourceIdx, Option<HostIdx>)>,
+    changes: Vec<DraftChange>,
     /// How much was tried.
     pub(super) steps: u64,
+}
+
+/// A resource that was put somewhere else.
+#[derive(Clone, Copy)]
+struct DraftChange {
+    resource: ResourceIdx,
+    was: Option<HostIdx>,
 }
 
 /// A place in the list of changes.
@@ -94,7 +101,7 @@ impl<'r> PlacingDraft<'r> {
     /// Takes all changes since then back.
     pub(super) fn back_to(&mut self, mark: DraftMark) {
         while self.changes.len() > mark.0 {
-            if let Some((resource, was)) = self.changes.pop() {
+            if let Some(DraftChange { resource, was }) = self.changes.pop() {
                 self.change(resource, was);
             }
         }
@@ -104,7 +111,7 @@ impl<'r> PlacingDraft<'r> {
     pub(super) fn put(&mut self, resource: ResourceIdx, to: Option<HostIdx>) {
         let was = self.host(resource);
         if was != to {
-            self.changes.push((resource, was));
+            self.changes.push(DraftChange { resource, was });
             self.change(resource, to);
             self.steps += 1;
         }
@@ -195,17 +202,17 @@ impl<'r> PlacingDraft<'r> {
 
     /// How good the placement is.
     pub(super) fn value(&self) -> PlacementValue {
-        let (mut stops, mut migrations) = (self.stops, self.migrations);
-        if !self.rules.interrupting.is_empty() || !self.rules.giving_up.is_empty() {
-            (stops, migrations) = Disturbances::of(self.rules, &self.host).count(stops, migrations);
-        }
-        PlacementValue {
+        let mut value = PlacementValue {
             placed: self.placed.clone(),
             score: self.score,
-            stops,
-            migrations,
+            stops: self.stops,
+            migrations: self.migrations,
             rest: self.rest(),
+        };
+        if !self.rules.interrupting.is_empty() || !self.rules.giving_up.is_empty() {
+            Disturbances::of(self.rules, &self.host).correct(&mut value);
         }
+        value
     }
 
     /// How good it is but for those that have not had their turn, and for what their places may still change.

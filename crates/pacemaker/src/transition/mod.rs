@@ -21,6 +21,7 @@ pub use self::circles::WaitCircle;
 pub use self::wait::WaitReason;
 
 use self::actions::Actions;
+use self::sequence::ActionSequence;
 use super::placing::AllPlaced;
 use super::working_set::{Strategy, WorkingSet};
 use htools_plan::graph::{Edge, Precedence, StepIdx, Strength};
@@ -72,7 +73,7 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
         room::add(set, &mut actions);
         room::break_circles(set, placed, &mut actions);
     }
-    let (sequence, possible) = sequence::sequence(set, &actions);
+    let ActionSequence { steps: sequence, possible } = sequence::sequence(set, &actions);
     let circles = match &sequence[possible..] {
         [] => Vec::new(),
         // the machines of guest nodes, and their connections, are not among what waits: what is stuck here need not be so there

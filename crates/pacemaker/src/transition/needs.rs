@@ -57,7 +57,7 @@ pub(crate) fn only_stops(set: &WorkingSet) -> Vec<Need> {
     for (at, choice) in set.choices.iter().enumerate() {
         let why = WaitReason::Choice(at);
         let pairs = choice.stops.iter().filter(|_| choice.strength == OrderStrength::Mandatory);
-        stops.extend(pairs.map(|(first, then)| Need { first: *first, then: *then, symmetrical: true, why }));
+        stops.extend(pairs.map(|pair| Need { first: pair.first, then: pair.then, symmetrical: true, why }));
     }
     stops
 }

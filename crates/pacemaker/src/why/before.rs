@@ -148,7 +148,7 @@ impl ClusterBefore<'_> {
             ScoreSource::Health => HostHindrance::Location(NODE_HEALTH.to_owned()),
             ScoreSource::Failures => {
                 let count =
-                    details.failed_on.iter().find(|(failed, _)| *failed == host).map(|(_, count)| *count);
+                    details.failed_on.iter().find(|failed| failed.host == host).map(|failed| failed.score);
                 HostHindrance::Failures(count.unwrap_or_default())
             }
             ScoreSource::Orphaned => HostHindrance::Orphaned,

@@ -34,7 +34,7 @@ impl AllowedHosts {
                     let table = &scores[one.get()];
                     let (there, here) = (table.or_never(host), table.or_never(unit.host));
                     there > AllocationScore::MINUS_INFINITY && there >= here
-                }) && clones[at].iter().all(|(hosts, wanted)| hosts.contains(&host) == *wanted)
+                }) && clones[at].iter().all(|bound| bound.hosts.contains(&host) == bound.wanted)
             };
             let scarce =
                 |kind: AttributeIdx, host: HostIdx| amounts.get(kind) > 0 && !wide.holds_all(kind, host);
@@ -80,12 +80,15 @@ fn wishes(set: &WorkingSet) -> Vec<ScoreTable> {
     set.resources.into_iter().map(|resource| resource.scores).collect()
 }
 
-/// By unit, hosts on which it has to be, or not, because of a clone.
-fn by_clones(
-    set: &WorkingSet,
-    unit_of: &[Option<usize>],
-    units: &[MovableUnit],
-) -> Vec<Vec<(BTreeSet<HostIdx>, bool)>> {
+/// Hosts on which a unit has to be, or not, because of a clone.
+#[derive(Clone)]
+struct CloneBound {
+    hosts: BTreeSet<HostIdx>,
+    wanted: bool,
+}
+
+/// By unit, its bounds by clones.
+fn by_clones(set: &WorkingSet, unit_of: &[Option<usize>], units: &[MovableUnit]) -> Vec<Vec<CloneBound>> {
     let mut bounds = vec![Vec::new(); units.len()];
     for colocation in set.colocations.iter().filter(|colocation| by_node(colocation)) {
         for (one, other) in
@@ -97,7 +100,7 @@ fn by_clones(
             let (must, wanted) = (colocation.score.is_infinite(), colocation.score > AllocationScore::ZERO);
             // a wish that does not hold now binds nobody
             if colocation.score != AllocationScore::ZERO && (must || here == wanted) {
-                bounds[at].push((hosts, wanted));
+                bounds[at].push(CloneBound { hosts, wanted });
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Check sums of parameters, as operations noted them.
 
 use super::super::feature_set::FeatureSet;
-use super::past::PastOperation;
+use super::past::{OperationKey, PastOperation};
 
 /// Parameters as the operation noted them that got them: check sums, empty ones where there are none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,9 +23,8 @@ pub(in crate::cib) struct NotedParameters {
 }
 
 impl NotedParameters {
-    /// The name of the operation, and its interval in milliseconds.
-    pub(in crate::cib) fn operation(&self) -> (&str, u64) {
-        (&self.operation, self.interval)
+    pub(in crate::cib) fn key(&self) -> OperationKey<'_> {
+        OperationKey { name: &self.operation, interval: self.interval }
     }
 
     pub(super) fn of(operation: &PastOperation<'_>, fences: bool) -> NotedParameters {

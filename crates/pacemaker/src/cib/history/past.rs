@@ -25,6 +25,14 @@ impl<'a> PastResource<'a> {
     }
 }
 
+/// What tells the operations of a resource apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cib) struct OperationKey<'a> {
+    pub(in crate::cib) name: &'a str,
+    /// Interval at which it is repeated, in milliseconds; 0: it is not.
+    pub(in crate::cib) interval: u64,
+}
+
 /// The attributes of an operation that tell what it left.
 pub(in crate::cib) const OPERATION: [&str; 16] = [
     "operation",
