@@ -12,7 +12,7 @@ use super::keys::{
 
 /// What a special key weighs by default. An idle node is worth 75: less than the first threshold, so that a key of the operator's that
 /// matches decides the first round. If it were more, idle nodes would pass whatever those keys say.
-pub const SPECIAL_WEIGHT: f64 = 25.0;
+pub(crate) const SPECIAL_WEIGHT: f64 = 25.0;
 
 /// A node.
 #[derive(Debug, Clone, PartialEq)]
@@ -160,7 +160,7 @@ impl Fleet {
     }
 
     /// Which names of keys some nodes have and others lack: by name, then by node.
-    pub fn missing_keys(&self) -> Vec<(&str, &str)> {
+    pub(crate) fn missing_keys(&self) -> Vec<(&str, &str)> {
         let names: std::collections::BTreeSet<&str> =
             self.nodes.iter().flat_map(|node| &node.keys).map(|key| key.name.as_str()).collect();
         let lacks = |name: &str, node: &FleetNode| !node.keys.iter().any(|key| key.name == name);

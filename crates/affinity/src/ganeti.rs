@@ -59,7 +59,7 @@ impl ClusterKeys {
 }
 
 /// Whether anything in a cluster has a tag that tells a key.
-pub fn has_keys(cluster: &Cluster) -> bool {
+pub(crate) fn has_keys(cluster: &Cluster) -> bool {
     let are_keys = |tags: &[String], bearer| !KeyTags::of(tags, bearer).keys.is_empty();
     let is_in_node = |node: &Node| are_keys(&node.spec.tags, Bearer::Node);
     are_keys(&cluster.tags, Bearer::Cluster)
@@ -202,7 +202,7 @@ fn share(part: f64) -> f64 {
 }
 
 /// The keys that the tags of an instance tell: of the operator, and of the customer.
-pub fn server_keys(tags: &[String]) -> Vec<LevelKeys> {
+pub(crate) fn server_keys(tags: &[String]) -> Vec<LevelKeys> {
     let keys = levels(tags, Bearer::Instance, KeyLevel::Server);
     keys.into_iter().filter(|level| !level.keys.is_empty()).collect()
 }

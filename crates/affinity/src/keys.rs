@@ -156,7 +156,7 @@ impl LevelKeys {
 ///
 /// # Errors
 /// It cannot.
-pub fn check_number(key: &str, what: &'static str, number: f64) -> Result<(), KeyError> {
+pub(crate) fn check_number(key: &str, what: &'static str, number: f64) -> Result<(), KeyError> {
     match number {
         _ if !number.is_finite() => Err(KeyError::NotFinite(key.to_owned(), what)),
         _ if number.abs() > LARGEST => Err(KeyError::TooLarge(key.to_owned(), what)),
@@ -166,7 +166,7 @@ pub fn check_number(key: &str, what: &'static str, number: f64) -> Result<(), Ke
 
 impl KeyLevel {
     /// Whether customers themselves can set keys on it.
-    pub fn is_customers(self) -> bool {
+    pub(crate) fn is_customers(self) -> bool {
         matches!(
             self,
             KeyLevel::Image | KeyLevel::Server | KeyLevel::Disk | KeyLevel::Network | KeyLevel::Nic

@@ -293,7 +293,7 @@ impl Occupancy {
 
     /// By node, the sum of what the customer's keys of a machine find there, every one that is there counted, in the order of their
     /// names.
-    pub fn customer_scores(&self, keys: &CompiledKeys, absentee: Option<Absentee<'_>>) -> Vec<f64> {
+    pub(crate) fn customer_scores(&self, keys: &CompiledKeys, absentee: Option<Absentee<'_>>) -> Vec<f64> {
         let mut scores = vec![0.0; self.allocated.len()];
         for key in &keys.customer {
             for (node, cell) in self.customer.get(&key.name).into_iter().flatten() {

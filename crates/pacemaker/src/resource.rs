@@ -239,7 +239,7 @@ impl Resource {
     }
 
     /// Whether it has to be stopped because it runs on more than one host.
-    pub fn runs_too_often(&self) -> bool {
+    pub(crate) fn runs_too_often(&self) -> bool {
         self.runs_twice() && !self.others_lost
     }
 

@@ -141,7 +141,7 @@ impl ScoreTable {
     }
 
     /// Adds to the score of a host, which gets one if it has none.
-    pub fn add_or_set(&mut self, host: HostIdx, score: AllocationScore) {
+    pub(crate) fn add_or_set(&mut self, host: HostIdx, score: AllocationScore) {
         let old = self.get(host).unwrap_or_default();
         self.set(host, old.plus(score));
     }

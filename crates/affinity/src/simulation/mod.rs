@@ -22,7 +22,7 @@ use htools_model::words;
 use htools_pacemaker::working_set::Strategy;
 
 pub use arrivals::PoissonArrivals;
-pub use timeline::{MOST_DAYS, MOST_RENTALS, Rental, Timeline, TimelineError};
+pub use timeline::{Rental, Timeline, TimelineError};
 pub use wishes::WishShare;
 
 words!(

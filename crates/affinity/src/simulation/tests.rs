@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::choosers::{hosts, needed};
 use super::course::SimulatedDays;
-use super::timeline::TimelineEvent;
+use super::timeline::{MOST_DAYS, TimelineEvent};
 use super::*;
 use crate::{
     AffinityKey, AffinityOptions, CompiledKey, Fleet, FleetNode, KeyLevel, KeyOwner, LevelKeys, Machine,

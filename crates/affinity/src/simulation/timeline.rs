@@ -5,9 +5,9 @@ use htools_model::shown::shown_name;
 use htools_model::{Mib, TagSet};
 
 /// The most machines that come.
-pub const MOST_RENTALS: usize = 1_000_000;
+pub(crate) const MOST_RENTALS: usize = 1_000_000;
 /// The most days that are looked at.
-pub const MOST_DAYS: u32 = 36_525;
+pub(crate) const MOST_DAYS: u32 = 36_525;
 
 /// A machine that comes, and may go. Times are in days from the beginning.
 #[derive(Debug, Clone, Copy, PartialEq)]

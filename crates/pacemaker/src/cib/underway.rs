@@ -10,7 +10,7 @@ const PENDING: &str = "-1";
 ///
 /// # Errors
 /// It is no document of a cluster.
-pub fn is_busy(text: &str, source: &str) -> Result<bool> {
+pub(crate) fn is_busy(text: &str, source: &str) -> Result<bool> {
     let document = document::parse(text, source)?;
     let states = child(document.root_element(), "status")
         .into_iter()
