@@ -154,7 +154,8 @@ pub fn faults(set: &WorkingSet, at: &Places) -> Vec<String> {
 fn gives_up(set: &WorkingSet) -> Vec<(ResourceIdx, ResourceIdx)> {
     let is_mandatory = |strength: OrderStrength| strength == OrderStrength::Mandatory;
     let of_choices = set.choices.iter().filter(|choice| is_mandatory(choice.strength));
-    let mut pairs: Vec<_> = of_choices.flat_map(|choice| choice.stops.iter().copied()).collect();
+    let mut pairs: Vec<_> =
+        of_choices.flat_map(|choice| choice.stops.iter().map(|pair| (pair.first, pair.then))).collect();
     for order in set.orders.iter().filter(|order| order.symmetrical && is_mandatory(order.strength)) {
         let same = |other: &&_| is_same_pair(order, other);
         let before: Vec<_> =

@@ -9,7 +9,7 @@ use htools::pacemaker::transition::ActionTask::{
     Unfence,
 };
 use htools::pacemaker::transition::{ActionTask, Transition, TransitionAction, WaitReason};
-use htools::pacemaker::working_set::OrderStrength;
+use htools::pacemaker::working_set::{OrderStrength, OrderedPair};
 use htools::pacemaker::{
     AllocationScore, ResourceIdx, Strategy, WorkingSet, cib, place, transition as plan_of,
 };
@@ -61,9 +61,7 @@ fn is_asked_for(set: &WorkingSet, plan: &Transition, edge: &Edge<WaitReason>) ->
             let is_one = |action: &TransitionAction, of: &[ResourceIdx]| {
                 action.task == Start && of.iter().any(|one| action.resource == Some(*one))
             };
-            let backwards = |(first, then): &(ResourceIdx, ResourceIdx)| {
-                with(set, before, *then) && with(set, after, *first)
-            };
+            let backwards = |pair: &OrderedPair| with(set, before, pair.then) && with(set, after, pair.first);
             (is_one(before, &choice.firsts) && is_mark(after) && after.task == EnoughStarted)
                 || (is_mark(before) && is_one(after, &choice.thens))
                 || (goes(before.task) && goes(after.task) && choice.stops.iter().any(backwards))

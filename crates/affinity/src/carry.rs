@@ -25,7 +25,7 @@ pub fn carry_keys(cluster: &mut Cluster) -> Result<(), KeysTooHeavy> {
         cluster.instances.iter().filter(runs).map(|instance| (instance.idx, carried(instance))).collect();
     let all = instances.iter().flat_map(|(_, keys)| keys);
     let copied: HashSet<&str> =
-        all.filter(|of| of.scope == KeyScope::Copy).map(|of| of.key.name.as_str()).collect();
+        all.filter(|one| one.scope == KeyScope::Copy).map(|one| one.key.name.as_str()).collect();
     let own = |node| {
         let compared = |key: &NodeKey| {
             let scope = if key.name.starts_with('_') { KeyScope::Shared } else { KeyScope::Node };
@@ -42,7 +42,7 @@ pub fn carry_keys(cluster: &mut Cluster) -> Result<(), KeysTooHeavy> {
 /// Whether a key holds an instance to a node with these keys: a copy of a sticky one, or its own in the place of the copy.
 fn is_copy(key: &CompiledKey, home: &[NodeKey]) -> bool {
     let is_there = key.level == KeyLevel::Server && key.owner == KeyOwner::System;
-    is_there && home.iter().any(|of| of.sticky.is_some() && of.name == key.name)
+    is_there && home.iter().any(|node_key| node_key.sticky.is_some() && node_key.name == key.name)
 }
 
 fn carry(key: CompiledKey, scope: KeyScope) -> CarriedKey {

@@ -211,10 +211,7 @@ pub(super) fn first_round_of(options: &AffinityOptions, best: f64) -> Option<u32
     let (mut low, mut high) = (1, rounds + 1);
     while low < high {
         let middle = low + (high - low) / 2;
-        match is_greater(best, options.threshold(middle)) {
-            true => high = middle,
-            false => low = middle + 1,
-        }
+        if is_greater(best, options.threshold(middle)) { high = middle } else { low = middle + 1 }
     }
     (low <= rounds).then_some(low)
 }
@@ -280,10 +277,10 @@ pub(super) fn misplaced_among(fleet: &Fleet, occupancy: &Occupancy) -> Vec<Mispl
 
 /// Where a machine would be started now, if the node on which it runs is not as good.
 pub(super) fn misplacement(fleet: &Fleet, occupancy: &Occupancy, machine: usize) -> Option<Misplaced> {
-    let of = &fleet.machines[machine];
-    let at = of.node.filter(|_| !of.fixed)?;
-    let keys = started_with(fleet, of);
-    let choice = choose(fleet, occupancy, machine, Absentee::of(of, &keys), ChoiceDetail::Scores);
+    let details = &fleet.machines[machine];
+    let at = details.node.filter(|_| !details.fixed)?;
+    let keys = started_with(fleet, details);
+    let choice = choose(fleet, occupancy, machine, Absentee::of(details, &keys), ChoiceDetail::Scores);
     let gain = choice.node.map(|other| {
         let (now, then) = (&choice.verdicts[at], &choice.verdicts[other]);
         (then.system - now.system, then.customer - now.customer)

@@ -32,7 +32,7 @@ pub(super) fn ties(set: &WorkingSet, units: &[FleetUnit], fleet: &mut Fleet) {
         machines.entry(whole(set, unit.resource)).or_default().push(at);
     }
     // names of rules about hosts may be those of colocations as well
-    let names = fleet.machines.iter().flat_map(|of| of.forbidden.iter());
+    let names = fleet.machines.iter().flat_map(|machine| machine.forbidden.iter());
     let names = names.map(|(_, rule)| fleet.tag_table.name(*rule).to_owned()).collect();
     let tags = units.iter().map(|_| Default::default()).collect();
     let mut tied = TiedMachines { set, machines, names, tags };
@@ -48,8 +48,8 @@ pub(super) fn ties(set: &WorkingSet, units: &[FleetUnit], fleet: &mut Fleet) {
 
 /// The primitive, group or clone outside which nothing is.
 fn whole(set: &WorkingSet, resource: ResourceIdx) -> ResourceIdx {
-    let of = set.resource(resource).group.unwrap_or(resource);
-    set.resource(of).instance_of.unwrap_or(of)
+    let whole = set.resource(resource).group.unwrap_or(resource);
+    set.resource(whole).instance_of.unwrap_or(whole)
 }
 
 impl<'a> TiedMachines<'a> {
@@ -57,7 +57,7 @@ impl<'a> TiedMachines<'a> {
     fn bound(&self, score: AllocationScore) -> BTreeMap<ConstraintKey<'a>, Vec<(ResourceIdx, ResourceIdx)>> {
         let mut all: BTreeMap<ConstraintKey<'a>, Vec<_>> = BTreeMap::new();
         for Colocation { id, dependent, primary, attribute, .. } in
-            self.set.colocations.iter().filter(|of| of.score == score)
+            self.set.colocations.iter().filter(|colocation| colocation.score == score)
         {
             let pair = (whole(self.set, *dependent), whole(self.set, *primary));
             if pair.0 != pair.1 {
@@ -79,9 +79,9 @@ impl<'a> TiedMachines<'a> {
                 continue;
             }
             for (one, other) in pairs {
-                let names = [one, other].map(|of| self.set.resource(of).id.as_str());
+                let names = [one, other].map(|side| self.set.resource(side).id.as_str());
                 let tag = self.tag(fleet, &format!("{id} ({})", names.join(" and ")), attribute);
-                [one, other].into_iter().for_each(|of| self.give(of, 0, tag));
+                [one, other].into_iter().for_each(|side| self.give(side, 0, tag));
             }
         }
     }
@@ -121,8 +121,8 @@ impl<'a> TiedMachines<'a> {
         edges
     }
 
-    fn give(&mut self, of: ResourceIdx, kind: usize, tag: TagId) {
-        for at in self.machines.get(&of).into_iter().flatten() {
+    fn give(&mut self, resource: ResourceIdx, kind: usize, tag: TagId) {
+        for at in self.machines.get(&resource).into_iter().flatten() {
             self.tags[*at][kind].push(tag);
         }
     }
@@ -148,12 +148,12 @@ impl<'a> TiedMachines<'a> {
 /// Whether somebody has to be with somebody else, or with who has to be with them.
 fn leads(with: &HashMap<ResourceIdx, Vec<ResourceIdx>>, from: ResourceIdx, to: ResourceIdx) -> bool {
     let (mut open, mut seen) = (vec![from], HashSet::new());
-    while let Some(of) = open.pop() {
-        if of == to {
+    while let Some(next) = open.pop() {
+        if next == to {
             return true;
         }
-        if seen.insert(of) {
-            open.extend(with.get(&of).into_iter().flatten());
+        if seen.insert(next) {
+            open.extend(with.get(&next).into_iter().flatten());
         }
     }
     false
@@ -164,8 +164,8 @@ fn follow(units: &[FleetUnit], fleet: &mut Fleet, edges: &[(ResourceIdx, Resourc
     let waiting: HashMap<ResourceIdx, usize> = units
         .iter()
         .enumerate()
-        .filter(|(_, of)| of.is_waiting())
-        .map(|(at, of)| (of.resource, at))
+        .filter(|(_, unit)| unit.is_waiting())
+        .map(|(at, unit)| (unit.resource, at))
         .collect();
     let pairs: Vec<(usize, usize)> =
         edges.iter().filter_map(|(one, other)| Some((*waiting.get(one)?, *waiting.get(other)?))).collect();

@@ -238,15 +238,15 @@ impl FleetReader<'_> {
         }
         let (mut keys, mut names) = (Vec::new(), HashSet::new());
         for key in part.keys {
-            let of = |problem: &str| format!("key '{}': {problem}", shown_name(&key.name));
+            let complaint = |problem: &str| format!("key '{}': {problem}", shown_name(&key.name));
             if key.name.starts_with('#') {
-                return Err(self.wrong("node", &part.name, &of("special keys are computed")));
+                return Err(self.wrong("node", &part.name, &complaint("special keys are computed")));
             }
             if !names.insert(key.name.clone()) {
-                return Err(self.wrong("node", &part.name, &of("it is there twice")));
+                return Err(self.wrong("node", &part.name, &complaint("it is there twice")));
             }
             if key.sticky && key.name.starts_with('_') {
-                return Err(self.wrong("node", &part.name, &of("reserved keys cannot be sticky")));
+                return Err(self.wrong("node", &part.name, &complaint("reserved keys cannot be sticky")));
             }
             let Some(value) = self.value("node", &part.name, &key.name, &key.value)? else { continue };
             check_number(&key.name, "weight", key.weight)
@@ -271,10 +271,10 @@ impl FleetReader<'_> {
 
     fn machine(&mut self, part: MachinePart, by_name: &HashMap<String, usize>) -> Result<Machine> {
         let name = part.name;
-        let node = |of: Option<String>, what: &str| match of {
+        let node = |wanted: Option<String>, what: &str| match wanted {
             None => Ok(None),
-            Some(of) => by_name.get(&of).map(|at| Some(*at)).ok_or_else(|| {
-                self.wrong("vm", &name, &format!("{what}: there is no node '{}'", shown_name(&of)))
+            Some(wanted) => by_name.get(&wanted).map(|at| Some(*at)).ok_or_else(|| {
+                self.wrong("vm", &name, &format!("{what}: there is no node '{}'", shown_name(&wanted)))
             }),
         };
         let (runs_on, disk_node) = (node(part.node, "node")?, node(part.disk_node, "disk_node")?);
@@ -295,9 +295,9 @@ impl FleetReader<'_> {
                 (KeyOwner::Billing, owners.billing),
             ];
             for (owner, parts) in sides {
-                let of = LevelKeys { level, owner, keys: self.keys("vm", &name, parts)? };
-                of.check().map_err(|problem| self.wrong("vm", &name, &format!("{level}: {problem}")))?;
-                keys.extend(Some(of).filter(|of| !of.keys.is_empty()));
+                let own = LevelKeys { level, owner, keys: self.keys("vm", &name, parts)? };
+                own.check().map_err(|problem| self.wrong("vm", &name, &format!("{level}: {problem}")))?;
+                keys.extend(Some(own).filter(|own| !own.keys.is_empty()));
             }
         }
         let started_with: Option<Vec<(String, f64)>> =
@@ -335,7 +335,7 @@ impl FleetReader<'_> {
     }
 
     /// The number that a key's value is. What is none is no key for placement, which is told; what is not finite is an error.
-    fn value(&mut self, what: &str, of: &str, key: &str, value: &Value) -> Result<Option<f64>> {
+    fn value(&mut self, what: &str, name: &str, key: &str, value: &Value) -> Result<Option<f64>> {
         let number = match value {
             Value::Number(number) => number.as_f64(),
             Value::String(text) => text.trim().parse::<f64>().ok(),
@@ -344,12 +344,13 @@ impl FleetReader<'_> {
         match number {
             Some(number) => match check_number(key, "value", number) {
                 Ok(()) => Ok(Some(number)),
-                Err(problem) => Err(self.wrong(what, of, &problem.to_string())),
+                Err(problem) => Err(self.wrong(what, name, &problem.to_string())),
             },
             None => {
-                let of = if of.is_empty() { what.to_owned() } else { format!("{what} {}", shown_name(of)) };
+                let bearer =
+                    if name.is_empty() { what.to_owned() } else { format!("{what} {}", shown_name(name)) };
                 self.warnings.push(format!(
-                    "Warning: {of}: key '{}' has no number and does not count",
+                    "Warning: {bearer}: key '{}' has no number and does not count",
                     shown_name(key)
                 ));
                 Ok(None)

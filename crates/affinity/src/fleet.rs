@@ -12,7 +12,7 @@ use super::keys::{
 
 /// What a special key weighs by default. An idle node is worth 75: less than the first threshold, so that a key of the operator's that
 /// matches decides the first round. If it were more, idle nodes would pass whatever those keys say.
-pub const SPECIAL_WEIGHT: f64 = 25.0;
+pub(crate) const SPECIAL_WEIGHT: f64 = 25.0;
 
 /// A node.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,8 +138,9 @@ impl Machine {
 
     /// Whether it has a key of its own where its copies are.
     fn has_own(&self, name: &str) -> bool {
-        let is_there = |of: &&LevelKeys| of.level == KeyLevel::Server && of.owner == KeyOwner::System;
-        let mut keys = self.keys.iter().filter(is_there).flat_map(|of| &of.keys);
+        let is_there =
+            |level: &&LevelKeys| level.level == KeyLevel::Server && level.owner == KeyOwner::System;
+        let mut keys = self.keys.iter().filter(is_there).flat_map(|level| &level.keys);
         keys.any(|key| key.name == name)
     }
 }
@@ -159,12 +160,12 @@ impl Fleet {
     }
 
     /// Which names of keys some nodes have and others lack: by name, then by node.
-    pub fn missing_keys(&self) -> Vec<(&str, &str)> {
+    pub(crate) fn missing_keys(&self) -> Vec<(&str, &str)> {
         let names: std::collections::BTreeSet<&str> =
             self.nodes.iter().flat_map(|node| &node.keys).map(|key| key.name.as_str()).collect();
         let lacks = |name: &str, node: &FleetNode| !node.keys.iter().any(|key| key.name == name);
-        let of = |name| self.nodes.iter().filter(move |node| lacks(name, node));
-        names.into_iter().flat_map(|name| of(name).map(move |node| (name, node.name.as_str()))).collect()
+        let lacking = |name| self.nodes.iter().filter(move |node| lacks(name, node));
+        names.into_iter().flat_map(|name| lacking(name).map(move |node| (name, node.name.as_str()))).collect()
     }
 
     /// A warning for each of them.
@@ -202,14 +203,14 @@ mod tests {
 
     #[test]
     fn thresholds_are_even_steps() {
-        let of = |msav_steps| {
+        let thresholds = |msav_steps| {
             let options = AffinityOptions { msav_steps, ..AffinityOptions::default() };
             (1..=msav_steps).map(|round| options.threshold(round)).collect::<Vec<_>>()
         };
-        assert_eq!(of(10), [80.0, 70.0, 60.0, 50.0, 40.0, 30.0, 20.0, 10.0, 0.0, -10.0]);
-        assert_eq!(of(7), [80.0, 65.0, 50.0, 35.0, 20.0, 5.0, -10.0]);
-        assert_eq!(of(4), [80.0, 50.0, 20.0, -10.0]);
-        assert_eq!(of(2), [80.0, -10.0]);
-        assert_eq!(of(1), [-10.0]);
+        assert_eq!(thresholds(10), [80.0, 70.0, 60.0, 50.0, 40.0, 30.0, 20.0, 10.0, 0.0, -10.0]);
+        assert_eq!(thresholds(7), [80.0, 65.0, 50.0, 35.0, 20.0, 5.0, -10.0]);
+        assert_eq!(thresholds(4), [80.0, 50.0, 20.0, -10.0]);
+        assert_eq!(thresholds(2), [80.0, -10.0]);
+        assert_eq!(thresholds(1), [-10.0]);
     }
 }

@@ -32,7 +32,7 @@ impl ClusterKeys {
         let [system, customer] = levels(&cluster.tags, Bearer::Cluster, KeyLevel::Cluster);
         let of_group = |group: &Group| {
             let own = levels(&group.tags, Bearer::Group, KeyLevel::Vdc);
-            [customer.clone()].into_iter().chain(own).filter(|of| !of.keys.is_empty()).collect()
+            [customer.clone()].into_iter().chain(own).filter(|level| !level.keys.is_empty()).collect()
         };
         ClusterKeys {
             shared: cluster.groups.iter().map(of_group).collect(),
@@ -59,13 +59,13 @@ impl ClusterKeys {
 }
 
 /// Whether anything in a cluster has a tag that tells a key.
-pub fn has_keys(cluster: &Cluster) -> bool {
-    let of = |tags: &[String], bearer| !KeyTags::of(tags, bearer).keys.is_empty();
-    let is_in_node = |node: &Node| of(&node.spec.tags, Bearer::Node);
-    of(&cluster.tags, Bearer::Cluster)
-        || cluster.groups.iter().any(|group| of(&group.tags, Bearer::Group))
+pub(crate) fn has_keys(cluster: &Cluster) -> bool {
+    let are_keys = |tags: &[String], bearer| !KeyTags::of(tags, bearer).keys.is_empty();
+    let is_in_node = |node: &Node| are_keys(&node.spec.tags, Bearer::Node);
+    are_keys(&cluster.tags, Bearer::Cluster)
+        || cluster.groups.iter().any(|group| are_keys(&group.tags, Bearer::Group))
         || cluster.nodes.iter().any(is_in_node)
-        || cluster.instances.iter().any(|instance| of(&instance.tags, Bearer::Instance))
+        || cluster.instances.iter().any(|instance| are_keys(&instance.tags, Bearer::Instance))
 }
 
 /// What the data of a cluster does not say.
@@ -93,7 +93,7 @@ pub fn fleet_of(cluster: &Cluster, figures: FleetFigures) -> Fleet {
 /// The same where the keys of the cluster have been read.
 pub(super) fn fleet_with(cluster: &Cluster, keys: &ClusterKeys, figures: FleetFigures) -> Fleet {
     let mut loads = vec![0.0; cluster.nodes.len()];
-    for instance in cluster.instances.iter().filter(|of| is_up(cluster, of)) {
+    for instance in cluster.instances.iter().filter(|instance| is_up(cluster, instance)) {
         loads[instance.primary.get()] += instance.util.cpu;
     }
     let node = |node: &Node| {
@@ -107,7 +107,7 @@ pub(super) fn fleet_with(cluster: &Cluster, keys: &ClusterKeys, figures: FleetFi
     let storage = StorageMap::of(cluster);
     let mut known: HashMap<Vec<usize>, Arc<[usize]>> = HashMap::new();
     let mut machines = Vec::new();
-    for instance in cluster.instances.iter().filter(|of| !of.forthcoming) {
+    for instance in cluster.instances.iter().filter(|instance| !instance.forthcoming) {
         let runs = is_up(cluster, instance);
         if !runs && !instance.status.uses_memory() && instance.status != RunStatus::ErrorDown {
             continue;
@@ -122,7 +122,7 @@ pub(super) fn fleet_with(cluster: &Cluster, keys: &ClusterKeys, figures: FleetFi
             machine.disk_node = Some(at);
         } else {
             let mut reach: Vec<usize> =
-                reachable(cluster, &storage, instance).iter().map(|of| of.get()).collect();
+                reachable(cluster, &storage, instance).iter().map(|node| node.get()).collect();
             reach.sort_unstable();
             if reach.len() < cluster.nodes.len() {
                 let shared = known.entry(reach).or_insert_with_key(|reach| reach.as_slice().into());
@@ -191,8 +191,8 @@ pub(super) fn newcomer(
 ) -> Machine {
     let mut reach: Vec<usize> = nodes.iter().map(|node| node.get()).collect();
     reach.sort_unstable();
-    let known = cluster.instances.iter().find(|of| of.name == instance.name && !of.forthcoming);
-    let last_node = known.map(|of| of.primary.get());
+    let known = cluster.instances.iter().find(|other| other.name == instance.name && !other.forthcoming);
+    let last_node = known.map(|instance| instance.primary.get());
     Machine { reach: Some(reach.into()), last_node, ..new_machine(keys, instance, group) }
 }
 
@@ -202,9 +202,9 @@ fn share(part: f64) -> f64 {
 }
 
 /// The keys that the tags of an instance tell: of the operator, and of the customer.
-pub fn server_keys(tags: &[String]) -> Vec<LevelKeys> {
+pub(crate) fn server_keys(tags: &[String]) -> Vec<LevelKeys> {
     let keys = levels(tags, Bearer::Instance, KeyLevel::Server);
-    keys.into_iter().filter(|of| !of.keys.is_empty()).collect()
+    keys.into_iter().filter(|level| !level.keys.is_empty()).collect()
 }
 
 /// The operator's keys and the customer's.
@@ -255,10 +255,11 @@ mod tests {
             &["htools:key:system:@RAM:0:50", "htools:key:system:ds:1:10", "htools:key:customer:all:1:7"],
         );
         let keys = ClusterKeys::of(&cluster);
-        let compiled = |of: &Instance| keys.compiled(&cluster.node(of.primary).spec, &of.tags, false);
+        let compiled =
+            |instance: &Instance| keys.compiled(&cluster.node(instance.primary).spec, &instance.tags, false);
         let all: Vec<CompiledKeys> = cluster.instances.iter().map(compiled).collect();
-        let shown = |of: &[crate::keys::CompiledKey]| {
-            of.iter()
+        let shown = |side: &[crate::keys::CompiledKey]| {
+            side.iter()
                 .map(|key| format!("{}={}:{}@{}", key.name, key.value, key.weight, key.level))
                 .collect::<Vec<_>>()
         };
@@ -272,7 +273,8 @@ mod tests {
         let names =
             |keys: &[NodeKey]| keys.iter().map(|key| (key.name.clone(), key.sticky)).collect::<Vec<_>>();
         // who has tags of clusters and groups is no customer
-        let owners = |of: &CompiledKeys| of.customer.iter().map(|key| key.owner).collect::<Vec<_>>();
+        let owners =
+            |compiled: &CompiledKeys| compiled.customer.iter().map(|key| key.owner).collect::<Vec<_>>();
         let (billing, customer) = (KeyOwner::Billing, KeyOwner::Customer);
         assert_eq!(owners(&all[0]), [billing, customer, customer]);
         assert_eq!(
@@ -306,13 +308,16 @@ mod tests {
             [node("a", "N"), node("b", "N"), node("off", "Y"), node("far", "N").replace("|g|", "|h|")];
         let mut cluster = groups(&["g||", "h||"], &nodes, &instances, &["htools:iextags:s"]);
         let fleet = fleet_of(&cluster, FleetFigures::default());
-        let shown: Vec<_> =
-            fleet.machines.iter().map(|of| (of.name.as_str(), of.node, of.disk_node)).collect();
+        let shown: Vec<_> = fleet
+            .machines
+            .iter()
+            .map(|machine| (machine.name.as_str(), machine.node, machine.disk_node))
+            .collect();
         assert_eq!(
             shown,
             [("up", Some(0), None), ("broken", None, None), ("lost", None, Some(1)), ("there", None, None)]
         );
-        let homes: Vec<_> = fleet.machines.iter().map(|of| of.home()).collect();
+        let homes: Vec<_> = fleet.machines.iter().map(|machine| machine.home()).collect();
         assert_eq!(homes, [Some(0), Some(0), Some(1), Some(2)]);
         assert_eq!(fleet.machines[0].reach.as_deref(), Some(&[0, 1, 2][..]));
         assert_eq!(fleet.machines[3].reach.as_deref(), Some(&[1, 2][..]));

@@ -156,7 +156,7 @@ impl LevelKeys {
 ///
 /// # Errors
 /// It cannot.
-pub fn check_number(key: &str, what: &'static str, number: f64) -> Result<(), KeyError> {
+pub(crate) fn check_number(key: &str, what: &'static str, number: f64) -> Result<(), KeyError> {
     match number {
         _ if !number.is_finite() => Err(KeyError::NotFinite(key.to_owned(), what)),
         _ if number.abs() > LARGEST => Err(KeyError::TooLarge(key.to_owned(), what)),
@@ -166,7 +166,7 @@ pub fn check_number(key: &str, what: &'static str, number: f64) -> Result<(), Ke
 
 impl KeyLevel {
     /// Whether customers themselves can set keys on it.
-    pub fn is_customers(self) -> bool {
+    pub(crate) fn is_customers(self) -> bool {
         matches!(
             self,
             KeyLevel::Image | KeyLevel::Server | KeyLevel::Disk | KeyLevel::Network | KeyLevel::Nic
@@ -206,14 +206,14 @@ pub fn compiled<'a>(levels: impl IntoIterator<Item = &'a LevelKeys>, zero_disabl
     let mut sides: [BTreeMap<&str, CompiledKey>; 2] = [BTreeMap::new(), BTreeMap::new()];
     let mut in_order: Vec<&LevelKeys> = levels.into_iter().collect();
     // on one level who pays comes first, so that the customer wins
-    in_order.sort_by_key(|of| (of.level, of.owner != KeyOwner::Billing));
-    for of in in_order {
-        let side = &mut sides[usize::from(of.owner != KeyOwner::System)];
-        for key in of.keys.iter().filter(|key| zero_disables || key.weight != 0.0) {
+    in_order.sort_by_key(|level_keys| (level_keys.level, level_keys.owner != KeyOwner::Billing));
+    for level_keys in in_order {
+        let side = &mut sides[usize::from(level_keys.owner != KeyOwner::System)];
+        for key in level_keys.keys.iter().filter(|key| zero_disables || key.weight != 0.0) {
             let before = side.get(key.name.as_str());
-            let over_billing = of.owner == KeyOwner::Customer
-                && before.is_some_and(|old| old.level == of.level && old.owner == KeyOwner::Billing);
-            let (level, owner) = (of.level, of.owner);
+            let over_billing = level_keys.owner == KeyOwner::Customer
+                && before.is_some_and(|old| old.level == level_keys.level && old.owner == KeyOwner::Billing);
+            let (level, owner) = (level_keys.level, level_keys.owner);
             let AffinityKey { name, value, weight } = key.clone();
             side.insert(&key.name, CompiledKey { name, value, weight, level, owner, over_billing });
         }

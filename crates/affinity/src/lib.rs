@@ -28,11 +28,11 @@ pub use carry::carry_keys;
 pub use choose::{
     ChoiceDetail, MachineChoice, MachineOrder, Misplaced, NodeVerdict, by_worth, choose, misplaced, place_all,
 };
-pub use fleet::{AffinityOptions, Fleet, FleetNode, Machine, SPECIAL_WEIGHT};
-pub use ganeti::{ClusterKeys, FleetFigures, fleet_of, has_keys, server_keys};
+pub use fleet::{AffinityOptions, Fleet, FleetNode, Machine};
+pub use ganeti::{ClusterKeys, FleetFigures, fleet_of};
 pub use keys::{
     AffinityKey, CompiledKey, CompiledKeys, KeyError, KeyLevel, KeyOwner, LARGEST, LevelKeys, NodeKey,
-    SPECIAL, check_number, compiled,
+    SPECIAL, compiled,
 };
 pub use occupancy::{Absentee, KeyTerm, NodeRefusal, Occupancy, started_with};
 pub use pacemaker::{AttributeBearer, KeyAttributeFault, PacemakerFleet, fleet_of_set};

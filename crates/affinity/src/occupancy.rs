@@ -199,7 +199,7 @@ impl Occupancy {
         machine: &Machine,
         absentee: Option<Absentee<'_>>,
     ) -> Option<NodeRefusal> {
-        let of = &fleet.nodes[node];
+        let figures = &fleet.nodes[node];
         if machine.disk_node.is_some_and(|disk| disk != node) {
             return Some(NodeRefusal::DiskElsewhere);
         }
@@ -209,7 +209,7 @@ impl Occupancy {
         if machine.reach.as_ref().is_some_and(|reach| reach.binary_search(&node).is_err()) {
             return Some(NodeRefusal::OutOfReach);
         }
-        if !of.running {
+        if !figures.running {
             return Some(NodeRefusal::NotRunning);
         }
         let is_there = |tag: &TagId| self.tagged(node, *tag, absentee) > 0;
@@ -222,7 +222,7 @@ impl Occupancy {
         let needed = machine.ram + fleet.options.overhead;
         let own = absentee.filter(|own| own.node == node).map_or(Mib(0), |own| own.machine.ram);
         let allocated = self.allocated[node] - own;
-        let promised = of.ram_total.as_f64() * of.ram_ratio - allocated.as_f64();
+        let promised = figures.ram_total.as_f64() * figures.ram_ratio - allocated.as_f64();
         if promised <= needed.as_f64() {
             return Some(NodeRefusal::Promised { free: promised, needed });
         }
@@ -233,7 +233,7 @@ impl Occupancy {
     /// How much of a node is used, between 0 and 1: the value of a special key.
     fn special(
         &self,
-        of: &FleetNode,
+        figures: &FleetNode,
         node: usize,
         name: &str,
         absentee: Option<Absentee<'_>>,
@@ -243,13 +243,13 @@ impl Occupancy {
         match name {
             "#RAM" => {
                 let allocated = self.allocated[node] - own.map_or(Mib::ZERO, |own| own.ram);
-                Some(part(allocated.as_f64(), of.ram_total.as_f64() * of.ram_ratio))
+                Some(part(allocated.as_f64(), figures.ram_total.as_f64() * figures.ram_ratio))
             }
             "#CPU" => {
                 let vcpus = self.vcpus[node].saturating_sub(own.map_or(0, |own| own.vcpus));
-                Some(part(vcpus as f64, of.cpus as f64 * of.cpu_ratio))
+                Some(part(vcpus as f64, figures.cpus as f64 * figures.cpu_ratio))
             }
-            "#LOAD" => Some(of.load.clamp(0.0, 1.0)),
+            "#LOAD" => Some(figures.load.clamp(0.0, 1.0)),
             _ => None,
         }
     }
@@ -265,8 +265,8 @@ impl Occupancy {
         for key in &keys.system {
             let mut add = |node: usize, value| scores[node] += proximity(value, key.value) * key.weight;
             if key.name.starts_with('#') {
-                for (node, of) in fleet.nodes.iter().enumerate() {
-                    self.special(of, node, &key.name, absentee)
+                for (node, figures) in fleet.nodes.iter().enumerate() {
+                    self.special(figures, node, &key.name, absentee)
                         .into_iter()
                         .for_each(|value| add(node, value));
                 }
@@ -284,15 +284,16 @@ impl Occupancy {
         key: &CompiledKey,
         absentee: Option<Absentee<'_>>,
     ) -> Option<f64> {
-        match key.name.starts_with('#') {
-            true => self.special(&fleet.nodes[node], node, &key.name, absentee),
-            false => self.system.get(&key.name)?.get(&node).copied(),
+        if key.name.starts_with('#') {
+            self.special(&fleet.nodes[node], node, &key.name, absentee)
+        } else {
+            self.system.get(&key.name)?.get(&node).copied()
         }
     }
 
     /// By node, the sum of what the customer's keys of a machine find there, every one that is there counted, in the order of their
     /// names.
-    pub fn customer_scores(&self, keys: &CompiledKeys, absentee: Option<Absentee<'_>>) -> Vec<f64> {
+    pub(crate) fn customer_scores(&self, keys: &CompiledKeys, absentee: Option<Absentee<'_>>) -> Vec<f64> {
         let mut scores = vec![0.0; self.allocated.len()];
         for key in &keys.customer {
             for (node, cell) in self.customer.get(&key.name).into_iter().flatten() {

@@ -77,7 +77,7 @@ impl fmt::Display for KeyAttributeFault {
 impl PacemakerFleet {
     /// By resource, where it runs with these nodes for the machines that had none; what is not placed stays where it is.
     pub fn hosts(&self, set: &WorkingSet, nodes: &HashMap<usize, Option<usize>>) -> Vec<Option<HostIdx>> {
-        let mut hosts: Vec<Option<HostIdx>> = set.resources.iter().map(|of| of.active).collect();
+        let mut hosts: Vec<Option<HostIdx>> = set.resources.iter().map(|resource| resource.active).collect();
         for (machine, node) in nodes {
             for member in &self.members[*machine] {
                 hosts[member.get()] = node.map(HostIdx::new);
@@ -91,16 +91,16 @@ impl PacemakerFleet {
 /// they run. What runs and must leave its node has none. Whatever nobody may move is [fixed](Machine::fixed).
 pub fn fleet_of_set(set: &WorkingSet) -> PacemakerFleet {
     let [memory, processors] =
-        [MeasuredCapacity::Memory, MeasuredCapacity::Vcpus].map(|of| of.attribute(set));
+        [MeasuredCapacity::Memory, MeasuredCapacity::Vcpus].map(|measured| measured.attribute(set));
     let mut reader = KeyReader::of(set);
     let system = reader.cluster();
     let units = units(set);
-    let size = |of: &[&Capacities]| {
+    let size = |amounts: &[&Capacities]| {
         // sums of absurd sizes must not leave the numbers
         let amount = |kind: Option<AttributeIdx>| {
-            let sum = of
+            let sum = amounts
                 .iter()
-                .fold(0i64, |sum, of| sum.saturating_add(kind.map_or(0, |kind| of.get(kind).max(0))));
+                .fold(0i64, |sum, one| sum.saturating_add(kind.map_or(0, |kind| one.get(kind).max(0))));
             sum.min(i64::from(u32::MAX))
         };
         (Mib(amount(memory)), amount(processors).unsigned_abs())
@@ -108,7 +108,8 @@ pub fn fleet_of_set(set: &WorkingSet) -> PacemakerFleet {
     let mut fleet = Fleet { keys: system, options: AffinityOptions::default(), ..Fleet::default() };
     let mut members = Vec::new();
     for unit in &units {
-        let needed: Vec<&Capacities> = unit.members.iter().map(|of| &set.resource(*of).utilization).collect();
+        let needed: Vec<&Capacities> =
+            unit.members.iter().map(|member| &set.resource(*member).utilization).collect();
         let (ram, vcpus) = size(&needed);
         fleet.machines.push(Machine {
             name: set.resource(unit.resource).id.clone(),
@@ -139,7 +140,10 @@ pub fn fleet_of_set(set: &WorkingSet) -> PacemakerFleet {
     members.resize(fleet.machines.len(), Vec::new());
     let named = named(set, &fleet);
     let mut used = vec![Mib(0); set.hosts.len()];
-    fleet.machines.iter().for_each(|of| of.node.into_iter().for_each(|node| used[node] += of.ram));
+    fleet
+        .machines
+        .iter()
+        .for_each(|machine| machine.node.into_iter().for_each(|node| used[node] += machine.ram));
     for (host, used) in set.hosts.iter().zip(used) {
         let (ram_total, cpus) = size(&[&host.capacity]);
         fleet.nodes.push(FleetNode {
@@ -169,7 +173,7 @@ pub fn fleet_of_set(set: &WorkingSet) -> PacemakerFleet {
 fn named(set: &WorkingSet, fleet: &Fleet) -> HashSet<String> {
     let of_machines =
         fleet.machines.iter().flat_map(|machine| machine.keys.iter().chain(machine.shared.iter()));
-    let keys = of_machines.flat_map(|of| &of.keys).chain(&fleet.keys);
+    let keys = of_machines.flat_map(|machine| &machine.keys).chain(&fleet.keys);
     let sticky = |(name, value): &(String, String)| {
         let (_, key) = read(name, value, Bearer::Node)?;
         key.ok().filter(|key| key.role == KeyRole::Sticky).map(|key| key.name)
@@ -202,18 +206,18 @@ impl KeyReader<'_> {
         let keys = keys_of(pairs, Bearer::Cluster);
         self.note(&AttributeBearer::Options, &keys);
         let [system, customer] = levels_of(keys, KeyLevel::Cluster);
-        self.customer = Some(customer).filter(|of| !of.keys.is_empty());
+        self.customer = Some(customer).filter(|level| !level.keys.is_empty());
         system.keys
     }
 
     /// The keys of the primitives of a machine: of several of a group, as if they were one's.
     fn own(&mut self, unit: &FleetUnit) -> Vec<LevelKeys> {
-        let pairs = unit.members.iter().flat_map(|of| &self.set.resource(*of).key_attributes);
+        let pairs = unit.members.iter().flat_map(|member| &self.set.resource(*member).key_attributes);
         let keys = keys_of(pairs, Bearer::Instance);
         for (tag, fault) in &keys.faults {
-            let has = |of: &&ResourceIdx| {
+            let has = |resource: &&ResourceIdx| {
                 self.set
-                    .resource(**of)
+                    .resource(**resource)
                     .key_attributes
                     .iter()
                     .any(|(name, value)| format!("{name}={value}") == *tag)
@@ -222,19 +226,19 @@ impl KeyReader<'_> {
             let bearer = AttributeBearer::Resource(self.set.common_name(bearer).to_owned());
             self.note_one(bearer, tag, *fault);
         }
-        levels_of(keys, KeyLevel::Server).into_iter().filter(|of| !of.keys.is_empty()).collect()
+        levels_of(keys, KeyLevel::Server).into_iter().filter(|level| !level.keys.is_empty()).collect()
     }
 
     /// What a machine has in common with others: the customers' keys of the cluster, and those of its group.
     fn shared(&mut self, unit: &FleetUnit) -> Arc<[LevelKeys]> {
-        let of = self.set.resource(unit.resource);
-        let group = of.is_group().then_some(unit.resource);
+        let details = self.set.resource(unit.resource);
+        let group = details.is_group().then_some(unit.resource);
         if let Some(known) = self.groups.get(&group) {
             return Arc::clone(known);
         }
-        let keys = keys_of(group.map(|_| &of.key_attributes).into_iter().flatten(), Bearer::Group);
+        let keys = keys_of(group.map(|_| &details.key_attributes).into_iter().flatten(), Bearer::Group);
         self.note(&AttributeBearer::Resource(self.set.common_name(unit.resource).to_owned()), &keys);
-        let own = levels_of(keys, KeyLevel::Vdc).into_iter().filter(|of| !of.keys.is_empty());
+        let own = levels_of(keys, KeyLevel::Vdc).into_iter().filter(|level| !level.keys.is_empty());
         let shared: Arc<[LevelKeys]> = self.customer.iter().cloned().chain(own).collect();
         self.groups.insert(group, Arc::clone(&shared));
         shared
@@ -255,12 +259,11 @@ impl KeyReader<'_> {
                 return None;
             }
             let number: f64 = value.parse().ok()?;
-            let key = match number.abs() <= LARGEST {
+            let key = if number.abs() <= LARGEST {
                 // 0 has no sign
-                true => {
-                    Ok(KeyTag { role: KeyRole::Node, name: name.clone(), value: number + 0.0, weight: 0.0 })
-                }
-                false => Err(KeyTagFault::Number("value")),
+                Ok(KeyTag { role: KeyRole::Node, name: name.clone(), value: number + 0.0, weight: 0.0 })
+            } else {
+                Err(KeyTagFault::Number("value"))
             };
             Some((format!("{name}={value}"), key))
         };

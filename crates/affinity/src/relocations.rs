@@ -83,19 +83,19 @@ fn instances(cluster: &Draft, fleet: &Fleet) -> Vec<Option<InstanceIdx>> {
 
 /// The machines, those first that gain most.
 fn by_gain(mut misplaced: Vec<Misplaced>) -> Vec<usize> {
-    let gain = |of: &Misplaced| of.gain.map(|(system, customer)| OrderedFloat(system + customer));
-    misplaced.sort_by_key(|of| Reverse(gain(of)));
-    misplaced.into_iter().map(|of| of.machine).collect()
+    let gain = |one: &Misplaced| one.gain.map(|(system, customer)| OrderedFloat(system + customer));
+    misplaced.sort_by_key(|one| Reverse(gain(one)));
+    misplaced.into_iter().map(|one| one.machine).collect()
 }
 
 /// Has a machine run on another node.
 fn shift(fleet: &mut Fleet, occupancy: &mut Occupancy, machine: usize, to: usize) {
     let keys = started_with(fleet, &fleet.machines[machine]);
-    let of = &mut fleet.machines[machine];
-    if let Some(from) = of.node.replace(to) {
-        occupancy.stop(from, of, &keys);
+    let details = &mut fleet.machines[machine];
+    if let Some(from) = details.node.replace(to) {
+        occupancy.stop(from, details, &keys);
     }
-    occupancy.start(to, of, &keys);
+    occupancy.start(to, details, &keys);
 }
 
 /// Moves an instance, if there is a move and the rules allow it.

@@ -36,41 +36,42 @@ impl FleetUnit {
 pub(super) fn units(set: &WorkingSet) -> Vec<FleetUnit> {
     let mut all = Vec::new();
     for top in set.top_level() {
-        let of = set.resource(top);
-        match of.is_clone() {
-            true => all.extend(of.members.iter().filter_map(|instance| unit(set, *instance, true))),
-            false => all.extend(unit(set, top, false)),
+        let details = set.resource(top);
+        if details.is_clone() {
+            all.extend(details.members.iter().filter_map(|instance| unit(set, *instance, true)))
+        } else {
+            all.extend(unit(set, top, false))
         }
     }
     all
 }
 
 fn unit(set: &WorkingSet, resource: ResourceIdx, of_clone: bool) -> Option<FleetUnit> {
-    let of = set.resource(resource);
+    let details = set.resource(resource);
     let primitives = set.primitives(&resource);
     let runs_twice = primitives.iter().any(|one| set.resource(*one).runs_twice());
     let is_managed = |one: &ResourceIdx| set.is_managed(*one) && !set.resource(*one).outside;
     let managed = is_managed(&resource) && primitives.iter().all(is_managed);
     // what fences is no machine: it is left to Pacemaker
-    let fences = of.is_primitive() && of.fences();
+    let fences = details.is_primitive() && details.fences();
     let fixed = of_clone || !managed || runs_twice || fences;
-    let mut members = match fixed {
-        true => primitives.to_vec(),
+    let mut members = if fixed {
+        primitives.to_vec()
+    } else if set.stop_all {
         // what comes after one that is stopped in a group does not run either
-        false if set.stop_all => Vec::new(),
-        false => {
-            let runs = |one: &ResourceIdx| !set.resource(*one).stopped && !set.resource(*one).surplus;
-            primitives.iter().copied().take_while(runs).collect()
-        }
+        Vec::new()
+    } else {
+        let runs = |one: &ResourceIdx| !set.resource(*one).stopped && !set.resource(*one).surplus;
+        primitives.iter().copied().take_while(runs).collect()
     };
     if fixed {
         members.retain(|one| set.resource(*one).active.is_some());
     }
     let first = *members.first()?;
-    let home = of.active.or(set.resource(first).last_host);
-    let mut unit = FleetUnit { resource, members, host: of.active, home, also_on: Vec::new(), fixed };
+    let home = details.active.or(set.resource(first).last_host);
+    let mut unit = FleetUnit { resource, members, host: details.active, home, also_on: Vec::new(), fixed };
     if fixed {
-        unit.host = of.active.or(set.resource(first).active);
+        unit.host = details.active.or(set.resource(first).active);
         let others = primitives.iter().flat_map(|one| set.resource(*one).active_hosts());
         unit.also_on = others.filter(|host| Some(*host) != unit.host).collect();
         unit.also_on.sort_unstable();

@@ -26,10 +26,7 @@ impl UnmetKey {
 
 /// The keys that are not met in a Ganeti cluster.
 pub fn unmet_in(cluster: &Cluster) -> Vec<UnmetKey> {
-    match has_keys(cluster) {
-        true => unmet(&fleet_of(cluster, FleetFigures::default())),
-        false => Vec::new(),
-    }
+    if has_keys(cluster) { unmet(&fleet_of(cluster, FleetFigures::default())) } else { Vec::new() }
 }
 
 /// The keys that are not met, by machine: those of a weight above 0 that find nothing on the machine's node whose value is less than 1 away,
@@ -74,8 +71,10 @@ mod tests {
             &[],
         );
         let found = unmet(&fleet_of(&cluster, FleetFigures::default()));
-        let shown: Vec<_> =
-            found.iter().map(|of| (of.machine.as_str(), of.node.as_str(), of.key.name.as_str())).collect();
+        let shown: Vec<_> = found
+            .iter()
+            .map(|one| (one.machine.as_str(), one.node.as_str(), one.key.name.as_str()))
+            .collect();
         assert_eq!(
             shown,
             [("web1", "a", "web"), ("web2", "a", "web"), ("web3", "b", "_ssd"), ("app", "b", "own")]

@@ -220,10 +220,13 @@ impl CarriedKeys {
     /// Each key, and what it costs beside another of its kind.
     pub fn own_costs(&self) -> impl Iterator<Item = (KeyIdx, i64)> + '_ {
         let table = self.table().into_iter();
-        let cost = |table: &KeyTable, key: KeyIdx| match table.kind(key).near.contains(&key.0) {
-            true => -table.worth(key, key),
-            // nothing of its kind counts beside it
-            false => 0,
+        let cost = |table: &KeyTable, key: KeyIdx| {
+            if table.kind(key).near.contains(&key.0) {
+                -table.worth(key, key)
+            } else {
+                // nothing of its kind counts beside it
+                0
+            }
         };
         table.flat_map(move |table| self.keys().iter().map(move |key| (*key, cost(table, *key))))
     }
@@ -233,9 +236,9 @@ impl CarriedKeys {
         let Some(table) = self.table() else { return 0 };
         let near = |key: &KeyIdx| {
             let near = table.kind(*key).near.clone();
-            other.keys().iter().filter(move |of| near.contains(&of.0))
+            other.keys().iter().filter(move |key| near.contains(&key.0))
         };
-        self.keys().iter().flat_map(|key| near(key).map(|of| -table.worth(*key, *of))).sum()
+        self.keys().iter().flat_map(|key| near(key).map(|beside| -table.worth(*key, *beside))).sum()
     }
 
     fn sum(&self, there: &Occurrences<KeyIdx>, part: impl Fn(i64) -> i64) -> i64 {
@@ -264,7 +267,7 @@ impl Cluster {
     ) -> Result<(), KeysTooHeavy> {
         let told =
             || instances.iter().flat_map(|(_, keys)| keys).chain(nodes.iter().flat_map(|(_, keys)| keys));
-        check_sums(told().map(|of| &of.key))?;
+        check_sums(told().map(|one| &one.key))?;
         let mut kinds: Vec<&CarriedKey> = told().collect();
         kinds.sort_by(|a, b| order(a, b));
         kinds.dedup_by(|a, b| order(a, b).is_eq());

@@ -167,7 +167,7 @@ impl Draft {
         for node in nodes {
             let kept_at = &mut self.kept_at[node.get()];
             let is_kept = *kept_at >= self.last_mark.0
-                && matches!(self.changes.get(*kept_at), Some(Change::State(of, _)) if *of == node);
+                && matches!(self.changes.get(*kept_at), Some(Change::State(changed, _)) if *changed == node);
             if !is_kept {
                 *kept_at = self.changes.len();
                 let state = self.cluster.nodes[node.get()].state.clone();

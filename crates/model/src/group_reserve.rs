@@ -94,7 +94,7 @@ impl Lane {
         let after = before.changed(instance, takes_room(&self.reached, instance), sign);
         let [(had, old), (has, new)] = [before, after].map(|stake| stake.weighed(self.largest));
         let place = |costs: &[(i128, NodeIdx)], cost: i128| {
-            costs.partition_point(|(other, of)| (Reverse(*other), *of) < (Reverse(cost), node))
+            costs.partition_point(|(other, there)| (Reverse(*other), *there) < (Reverse(cost), node))
         };
         self.costs.remove(place(&self.costs, old));
         self.costs.insert(place(&self.costs, new), (new, node));

@@ -32,10 +32,14 @@ pub enum SpecialKeyFault {
 /// # Errors
 /// It begins as special keys do, and is none, or asks for what none can.
 pub fn check_special(name: &str, value: f64) -> Result<(), SpecialKeyFault> {
-    match name.starts_with('#') {
-        true if !SPECIAL.contains(&name) => Err(SpecialKeyFault::Unknown),
-        true if value != 0.0 => Err(SpecialKeyFault::Value),
-        _ => Ok(()),
+    if !name.starts_with('#') {
+        Ok(())
+    } else if !SPECIAL.contains(&name) {
+        Err(SpecialKeyFault::Unknown)
+    } else if value != 0.0 {
+        Err(SpecialKeyFault::Value)
+    } else {
+        Ok(())
     }
 }
 

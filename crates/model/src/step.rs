@@ -33,8 +33,8 @@ impl<N> Placement<N> {
     ///
     /// # Errors
     /// The first of `of`.
-    pub fn try_map<M, E>(self, mut of: impl FnMut(N) -> Result<M, E>) -> Result<Placement<M>, E> {
-        Ok(Placement { primary: of(self.primary)?, secondary: self.secondary.map(of).transpose()? })
+    pub fn try_map<M, E>(self, mut map: impl FnMut(N) -> Result<M, E>) -> Result<Placement<M>, E> {
+        Ok(Placement { primary: map(self.primary)?, secondary: self.secondary.map(map).transpose()? })
     }
 }
 
@@ -149,16 +149,16 @@ impl<N> Move<N> {
     ///
     /// # Errors
     /// The first of `of`.
-    pub fn try_map<M, E>(self, mut of: impl FnMut(N) -> Result<M, E>) -> Result<Move<M>, E> {
+    pub fn try_map<M, E>(self, mut map: impl FnMut(N) -> Result<M, E>) -> Result<Move<M>, E> {
         Ok(match self {
             Move::Failover => Move::Failover,
-            Move::FailoverTo(t) => Move::FailoverTo(of(t)?),
-            Move::ReplaceSecondary(t) => Move::ReplaceSecondary(of(t)?),
-            Move::ReplaceAndFailover(t) => Move::ReplaceAndFailover(of(t)?),
-            Move::ReplacePrimary(t) => Move::ReplacePrimary(of(t)?),
-            Move::FailoverAndReplace(t) => Move::FailoverAndReplace(of(t)?),
-            Move::ReplaceBoth(t, u) => Move::ReplaceBoth(of(t)?, of(u)?),
-            Move::FailoverAndReplaceBoth(t, u) => Move::FailoverAndReplaceBoth(of(t)?, of(u)?),
+            Move::FailoverTo(t) => Move::FailoverTo(map(t)?),
+            Move::ReplaceSecondary(t) => Move::ReplaceSecondary(map(t)?),
+            Move::ReplaceAndFailover(t) => Move::ReplaceAndFailover(map(t)?),
+            Move::ReplacePrimary(t) => Move::ReplacePrimary(map(t)?),
+            Move::FailoverAndReplace(t) => Move::FailoverAndReplace(map(t)?),
+            Move::ReplaceBoth(t, u) => Move::ReplaceBoth(map(t)?, map(u)?),
+            Move::FailoverAndReplaceBoth(t, u) => Move::FailoverAndReplaceBoth(map(t)?, map(u)?),
         })
     }
 }
@@ -213,12 +213,12 @@ impl<I> Concession<I> {
     ///
     /// # Errors
     /// That of `of`.
-    pub fn try_map<J, E>(self, of: impl FnOnce(I) -> Result<J, E>) -> Result<Concession<J>, E> {
+    pub fn try_map<J, E>(self, map: impl FnOnce(I) -> Result<J, E>) -> Result<Concession<J>, E> {
         Ok(match self {
             Concession::None => Concession::None,
             Concession::Overcommit(memory) => Concession::Overcommit(memory),
             Concession::Interruption { memory, stopped } => {
-                Concession::Interruption { memory, stopped: of(stopped)? }
+                Concession::Interruption { memory, stopped: map(stopped)? }
             }
             Concession::Restart => Concession::Restart,
         })
@@ -256,10 +256,8 @@ impl Step {
     pub fn migrates(&self, cluster: &Cluster, from: Placement) -> bool {
         let instance = cluster.instance(self.instance);
         let is_rescued = |at| self.leaves_offline(cluster, at);
-        let runs = match is_rescued(self.from) {
-            true => instance.status.uses_memory(),
-            false => instance.status.is_running(),
-        };
+        let runs =
+            if is_rescued(self.from) { instance.status.uses_memory() } else { instance.status.is_running() };
         // disks that only its node has are copied while it is stopped
         let stays_up =
             instance.template.mirroring() != Mirroring::None && self.concession != Concession::Restart;

@@ -280,7 +280,7 @@ impl StorageMap {
     /// Where the disks of a template are on a node if no tag says it.
     fn usual(&self, node: NodeIdx, template: DiskTemplate) -> Option<PoolIdx> {
         let usual = &self.usual[self.home[node.get()].get()];
-        usual.iter().find(|(of, _)| *of == template).map(|(_, pool)| *pool)
+        usual.iter().find(|(other, _)| *other == template).map(|(_, pool)| *pool)
     }
 
     /// A pool of an instance that a group does not reach.

@@ -2,11 +2,7 @@
 //! placing alone notes nothing.
 
 use super::index::{HostIdx, ResourceIdx};
-use super::optimal;
-use super::place::{PlacingError, place_noting};
-use super::placing::AllPlaced;
-use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{Strategy, WorkingSet};
+use super::score::{AllocationScore, HostScore, ScoreTable};
 
 /// Source of a part of a score. Constraints are named by their positions in the working set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,15 +43,6 @@ pub enum ScoreSource {
     Optimum,
 }
 
-/// A score on a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HostScore {
-    /// The host.
-    pub host: HostIdx,
-    /// The score.
-    pub score: AllocationScore,
-}
-
 /// Additions to the scores of a resource for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoreAddition {
@@ -65,21 +52,6 @@ pub struct ScoreAddition {
     pub resource: ResourceIdx,
     /// What was added, where it was more or less than nothing, in order of the hosts.
     pub scores: Vec<HostScore>,
-}
-
-/// The parts of the scores by which all primitives were placed. Resources are placed once more for it.
-///
-/// # Errors
-/// Those of placing them.
-pub fn additions(
-    set: &WorkingSet,
-    strategy: Strategy,
-    placed: &AllPlaced,
-) -> Result<AdditionLog, PlacingError> {
-    match placed.optimum {
-        Some(_) => optimal::additions(set, placed),
-        None => Ok(place_noting(set, strategy, set.initial_additions())?.1),
-    }
 }
 
 /// All additions to the scores of resources, in order, if they are noted at all.
@@ -153,9 +125,10 @@ impl AdditionLog {
     ) {
         let changed = |(host, now): (HostIdx, AllocationScore)| {
             let old = before.get(host).unwrap_or_default();
-            let score = match now.is_infinite() || old.is_infinite() {
-                true => now,
-                false => AllocationScore::of(i64::from(now.get()) - i64::from(old.get())),
+            let score = if now.is_infinite() || old.is_infinite() {
+                now
+            } else {
+                AllocationScore::of(i64::from(now.get()) - i64::from(old.get()))
             };
             (now != old).then_some(HostScore { host, score })
         };

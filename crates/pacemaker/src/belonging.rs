@@ -10,7 +10,7 @@ use super::working_set::{Colocation, Resource, ResourceForm, WorkingSet};
 impl WorkingSet {
     /// The resources that belong to no group and no clone.
     pub fn top_level(&self) -> impl Iterator<Item = ResourceIdx> + '_ {
-        let belongs = |of: &Resource| of.group.is_some() || of.instance_of.is_some();
+        let belongs = |resource: &Resource| resource.group.is_some() || resource.instance_of.is_some();
         self.resource_indices().filter(move |resource| !belongs(self.resource(*resource)))
     }
 
@@ -21,33 +21,36 @@ impl WorkingSet {
 
     /// The members of a group of which each is started after the one before it; of others, none.
     pub fn in_order(&self, group: ResourceIdx) -> &[ResourceIdx] {
-        let of = self.resource(group);
-        match of.form {
-            ResourceForm::Group { ordered: true, .. } => &of.members,
+        let details = self.resource(group);
+        match details.form {
+            ResourceForm::Group { ordered: true, .. } => &details.members,
             _ => &[],
         }
     }
 
     /// The members of a group or of all instances of a clone, or the primitive itself.
     pub fn primitives<'a>(&'a self, resource: &'a ResourceIdx) -> Cow<'a, [ResourceIdx]> {
-        let of = self.resource(*resource);
-        match of.form {
+        let details = self.resource(*resource);
+        match details.form {
             ResourceForm::Primitive => Cow::Borrowed(std::slice::from_ref(resource)),
-            ResourceForm::Group { .. } => Cow::Borrowed(&of.members),
+            ResourceForm::Group { .. } => Cow::Borrowed(&details.members),
             ResourceForm::Clone { .. } => {
-                let members = |instance: &ResourceIdx| match self.resource(*instance).is_group() {
-                    true => self.resource(*instance).members.clone(),
-                    false => vec![*instance],
+                let members = |instance: &ResourceIdx| {
+                    if self.resource(*instance).is_group() {
+                        self.resource(*instance).members.clone()
+                    } else {
+                        vec![*instance]
+                    }
                 };
-                Cow::Owned(of.members.iter().flat_map(members).collect())
+                Cow::Owned(details.members.iter().flat_map(members).collect())
             }
         }
     }
 
     /// The clone of which a resource is an instance, or part of one.
-    pub fn clone_of(&self, resource: ResourceIdx) -> Option<ResourceIdx> {
-        let of = self.resource(resource);
-        of.instance_of.or_else(|| self.resource(of.group?).instance_of)
+    pub(crate) fn clone_of(&self, resource: ResourceIdx) -> Option<ResourceIdx> {
+        let details = self.resource(resource);
+        details.instance_of.or_else(|| self.resource(details.group?).instance_of)
     }
 
     /// The name of a primitive; of an instance of a clone without its number, under which Pacemaker knows them all.
@@ -78,11 +81,11 @@ impl WorkingSet {
 
     /// Who stands for a resource: of a group its first member, or its last.
     pub(super) fn member(&self, resource: ResourceIdx, last: bool) -> Option<ResourceIdx> {
-        let of = self.resource(resource);
-        match (of.is_group(), last) {
+        let details = self.resource(resource);
+        match (details.is_group(), last) {
             (false, _) => Some(resource),
-            (true, false) => of.members.first().copied(),
-            (true, true) => of.members.last().copied(),
+            (true, false) => details.members.first().copied(),
+            (true, true) => details.members.last().copied(),
         }
     }
 
@@ -109,8 +112,10 @@ impl WorkingSet {
     pub(super) fn find_whole(&mut self, whole: ResourceIdx) {
         let mut holds = vec![None; self.hosts.len()];
         let members = self.resource(whole).members.iter().rev().map(|member| self.resource(*member));
-        for (of, host) in members.filter_map(|of| of.sent_to.or(of.active).map(|host| (of, host))) {
-            holds[of.known_by.unwrap_or(host).get()] = Some(host);
+        for (member, host) in
+            members.filter_map(|member| member.sent_to.or(member.active).map(|host| (member, host)))
+        {
+            holds[member.known_by.unwrap_or(host).get()] = Some(host);
         }
         self.resources[whole.get()].active = self.status_order.iter().find_map(|host| holds[host.get()]);
     }

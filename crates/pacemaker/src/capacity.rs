@@ -47,7 +47,7 @@ impl Capacities {
     }
 
     /// What is missing to hold `needed`: the kinds of which there is too little, and how much too little.
-    pub fn missing_for<'a>(
+    pub(crate) fn missing_for<'a>(
         &'a self,
         needed: &'a Capacities,
     ) -> impl Iterator<Item = (AttributeIdx, i64)> + 'a {

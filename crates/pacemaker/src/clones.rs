@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 
 use super::additions::ScoreSource;
 use super::index::{HostIdx, ResourceIdx};
+use super::merging::{Share, Towards};
 use super::place::{Placer, PlacingState};
 use super::placing::{Assignment, DecidedBy, PlacingEvent};
 use super::score::{AllocationScore, ScoreTable};
-use super::wishes::{Share, Towards};
 use super::working_set::{ResourceForm, RunCondition};
 
 impl Placer<'_> {
@@ -135,12 +135,12 @@ impl Placer<'_> {
                 let counts = towards == Towards::Primaries || set.has_influence(colocation);
                 let share = Share { sparing: towards == Towards::Dependents, ..Share::of(set, at, 1.0) };
                 let is_must = colocation.score == AllocationScore::INFINITY;
-                wanted = match counts {
-                    false => wanted,
-                    true if is_must && towards == Towards::Primaries => {
-                        self.wishes.added_for_certain(&self.tables, other, wanted, share)
-                    }
-                    true => self.wishes.added_towards(&self.tables, other, wanted, share, towards),
+                wanted = if !counts {
+                    wanted
+                } else if is_must && towards == Towards::Primaries {
+                    self.wishes.added_for_certain(&self.tables, other, wanted, share)
+                } else {
+                    self.wishes.added_towards(&self.tables, other, wanted, share, towards)
                 };
             }
         }

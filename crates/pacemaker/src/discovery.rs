@@ -28,19 +28,19 @@ impl WorkingSet {
     pub(super) fn barred_by(&self, resource: ResourceIdx, host: HostIdx) -> Option<&str> {
         let rule = self.exclusive_rule(resource)?;
         let wholes: Vec<ResourceIdx> = self.located_with(resource).collect();
-        let mut named = self.locations.iter().filter(|of| of.exclusive && of.host == host);
-        (!named.any(|of| wholes.contains(&of.resource))).then_some(rule)
+        let mut named = self.locations.iter().filter(|location| location.exclusive && location.host == host);
+        (!named.any(|location| wholes.contains(&location.resource))).then_some(rule)
     }
 
     /// Lets resources that have such a location, and their parts, be nowhere else. One that belongs to another resource has none of
     /// its own that counts.
     pub(super) fn confine(&mut self) {
-        if self.resources.iter().all(|of| of.exclusive.is_none()) {
+        if self.resources.iter().all(|resource| resource.exclusive.is_none()) {
             return;
         }
         let mut named: HashMap<ResourceIdx, BTreeSet<HostIdx>> = HashMap::new();
-        for of in self.locations.iter().filter(|of| of.exclusive) {
-            named.entry(of.resource).or_default().insert(of.host);
+        for location in self.locations.iter().filter(|location| location.exclusive) {
+            named.entry(location.resource).or_default().insert(location.host);
         }
         for resource in self.resource_indices() {
             if self.exclusive_rule(resource).is_none() {
@@ -49,10 +49,9 @@ impl WorkingSet {
             let lists: Vec<&BTreeSet<HostIdx>> =
                 self.located_with(resource).filter_map(|one| named.get(&one)).collect();
             let may = |host: HostIdx| lists.iter().any(|hosts| hosts.contains(&host));
-            self.resources[resource.get()].scores.update(|host, score| match may(host) {
-                true => score,
-                false => AllocationScore::MINUS_INFINITY,
-            });
+            self.resources[resource.get()]
+                .scores
+                .update(|host, score| if may(host) { score } else { AllocationScore::MINUS_INFINITY });
         }
     }
 }
@@ -80,11 +79,11 @@ mod tests {
         let grounds = Grounds::of(&set, set.strategy(), &placed).unwrap();
         let barred = |id: &str| {
             let reasons = grounds.why(named(&set, id)).unwrap();
-            let is_barred = |of: &&HostHindrance| matches!(of, HostHindrance::Exclusive(_));
+            let is_barred = |hindrance: &&HostHindrance| matches!(hindrance, HostHindrance::Exclusive(_));
             let hosts = reasons.hosts.iter();
             hosts
-                .filter(|of| of.hindrance.as_ref().filter(is_barred).is_some())
-                .map(|of| of.host.get())
+                .filter(|finding| finding.hindrance.as_ref().filter(is_barred).is_some())
+                .map(|finding| finding.host.get())
                 .collect::<Vec<usize>>()
         };
         let all: [(&str, Vec<usize>); 4] =
@@ -103,10 +102,10 @@ mod tests {
         assert_eq!(set.barred_by(named(&set, "h1"), HostIdx::new(0)), None);
         let limits = PlacingLimits { steps: 10_000, moves: None, deadline: Deadline::never() };
         let best = optimal(&set, ThenGoal::Balanced, &limits).unwrap();
-        assert!(best.records.iter().filter(|of| of.host.is_some()).count() > 8);
-        for of in &best.records {
-            let barred = of.host.and_then(|host| set.barred_by(of.resource, host));
-            assert_eq!(barred, None, "{}", set.resource(of.resource).id);
+        assert!(best.records.iter().filter(|record| record.host.is_some()).count() > 8);
+        for record in &best.records {
+            let barred = record.host.and_then(|host| set.barred_by(record.resource, host));
+            assert_eq!(barred, None, "{}", set.resource(record.resource).id);
         }
     }
 }

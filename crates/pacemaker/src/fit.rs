@@ -110,7 +110,7 @@ impl FitQuestion {
 
     /// The cluster with more resources.
     fn grown(&self, settled: &WorkingSet, count: usize) -> WorkingSet {
-        let lowest = settled.resources.iter().map(|of| of.priority).min().unwrap_or_default();
+        let lowest = settled.resources.iter().map(|resource| resource.priority).min().unwrap_or_default();
         let mut with = settled.clone();
         with.resources.extend((0..count).map(|number| Resource {
             priority: AllocationScore::of(i64::from(lowest.min(AllocationScore::ZERO).get()) - 1),

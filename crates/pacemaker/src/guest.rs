@@ -2,16 +2,7 @@
 
 use super::index::{HostIdx, ResourceIdx};
 use super::score::{AllocationScore, ScoreTable};
-use super::working_set::{Host, WorkingSet};
-
-/// What makes a host of a machine that is a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GuestParts {
-    /// The machine.
-    pub machine: ResourceIdx,
-    /// The connection to it, by which the cluster starts and stops what runs in it. It goes where the machine does.
-    pub connection: ResourceIdx,
-}
+use super::working_set::{GuestParts, Host, WorkingSet};
 
 impl Host {
     /// Whether it can run resources as things are, before any of them is placed. A guest node that is to be fenced has its machine

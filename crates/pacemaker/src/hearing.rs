@@ -1,11 +1,10 @@
 //! Adding to the scores of a resource what it wants of others, and they of it; and taking that apart for those who ask.
 
-use super::additions::{HostScore, ScoreAddition, ScoreSource};
+use super::additions::{ScoreAddition, ScoreSource};
 use super::index::{HostIdx, ResourceIdx};
-use super::merge::HeardWish;
+use super::merging::{HeardWish, Share, Towards};
 use super::place::{Placer, PlacingState};
-use super::score::{AllocationScore, ScoreTable};
-use super::wishes::{Share, Towards};
+use super::score::{AllocationScore, HostScore, ScoreTable};
 use super::working_set::Colocation;
 
 impl Placer<'_> {
@@ -105,10 +104,8 @@ impl Placer<'_> {
     /// Notes what came of wishes, one after the other: those that count as a whole by their parts.
     fn note_heard(&mut self, resource: ResourceIdx, mut table: ScoreTable, heard: Vec<HeardWish>) {
         for wish in heard {
-            let own: Vec<ScoreAddition> = match wish.is_whole {
-                true => self.log.additions(wish.resource).to_vec(),
-                false => Vec::new(),
-            };
+            let own: Vec<ScoreAddition> =
+                if wish.is_whole { self.log.additions(wish.resource).to_vec() } else { Vec::new() };
             let mut by_parts = table.clone();
             own.iter().flat_map(|part| &part.scores).for_each(|one| by_parts.add(one.host, one.score));
             let before = table.clone();

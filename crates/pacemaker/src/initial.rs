@@ -1,8 +1,8 @@
 //! Where resources are wanted before anything is placed.
 
-use super::additions::{AdditionLog, HostScore, ScoreSource};
+use super::additions::{AdditionLog, ScoreSource};
 use super::index::{HostIdx, ResourceIdx};
-use super::score::{AllocationScore, ScoreTable};
+use super::score::{AllocationScore, HostScore, ScoreTable};
 use super::working_set::{Resource, ResourceForm, WorkingSet};
 
 impl WorkingSet {
@@ -20,10 +20,7 @@ impl WorkingSet {
     }
 
     fn fill_scores(&mut self, log: &mut AdditionLog) {
-        let table = match self.symmetric {
-            true => self.base_scores(),
-            false => ScoreTable::empty(self.hosts.len()),
-        };
+        let table = if self.symmetric { self.base_scores() } else { ScoreTable::empty(self.hosts.len()) };
         self.resources.iter_mut().for_each(|resource| resource.scores = table.clone());
         self.open_connections();
         for resource in self.resource_indices() {
@@ -44,9 +41,10 @@ impl WorkingSet {
 
     /// Changes tables, and notes all that has changed as coming from one source.
     fn noting(&mut self, log: &mut AdditionLog, source: ScoreSource, change: fn(&mut Self)) {
-        let before: Vec<ScoreTable> = match log.is_on() {
-            true => self.resources.iter().map(|of| of.scores.clone()).collect(),
-            false => Vec::new(),
+        let before: Vec<ScoreTable> = if log.is_on() {
+            self.resources.iter().map(|resource| resource.scores.clone()).collect()
+        } else {
+            Vec::new()
         };
         change(self);
         for (resource, before) in self.resource_indices().zip(&before) {
@@ -57,9 +55,9 @@ impl WorkingSet {
     /// Keeps what is not managed where it runs. A member that is managed in a group that is not keeps the whole group
     /// there.
     fn keep(&mut self, resource: ResourceIdx, log: &mut AdditionLog) {
-        let of = self.resource(resource);
-        let Some(host) = of.active.filter(|_| of.is_primitive()) else { return };
-        let group = of.group.filter(|group| !self.frozen && !self.may_manage(*group));
+        let details = self.resource(resource);
+        let Some(host) = details.active.filter(|_| details.is_primitive()) else { return };
+        let group = details.group.filter(|group| !self.frozen && !self.may_manage(*group));
         let mut kept = Vec::new();
         match group {
             _ if !self.may_manage(resource) => kept.push(resource),
@@ -69,18 +67,20 @@ impl WorkingSet {
             }
             None => {}
         }
-        let hosts = match of.runs_twice() {
-            _ if of.released => Vec::new(),
-            true => of.kept_on.clone(),
-            false => vec![host],
+        let hosts = if details.released {
+            Vec::new()
+        } else if details.runs_twice() {
+            details.kept_on.clone()
+        } else {
+            vec![host]
         };
         for host in hosts {
             let worth = self.host(host).worth();
             for resource in &kept {
-                let of = &mut self.resources[resource.get()];
+                let details = &mut self.resources[resource.get()];
                 // what is no longer configured is known from its hosts alone
-                let known = of.scores.get(host).filter(|_| !of.orphaned);
-                of.scores.set(host, known.unwrap_or(worth).plus(AllocationScore::INFINITY));
+                let known = details.scores.get(host).filter(|_| !details.orphaned);
+                details.scores.set(host, known.unwrap_or(worth).plus(AllocationScore::INFINITY));
                 let own = if known.is_some() { AllocationScore::ZERO } else { worth };
                 log.note_one(*resource, ScoreSource::Host, host, own);
                 log.note_one(*resource, ScoreSource::Unmanaged, host, AllocationScore::INFINITY);
@@ -91,10 +91,7 @@ impl WorkingSet {
     /// What the health of a host is worth to a resource. One that may run on hosts of any health loses nothing by it.
     pub(super) fn health_score(&self, resource: ResourceIdx, host: HostIdx) -> AllocationScore {
         let health = self.host(host).health;
-        match self.resource(resource).allows_unhealthy {
-            true => health.max(AllocationScore::ZERO),
-            false => health,
-        }
+        if self.resource(resource).allows_unhealthy { health.max(AllocationScore::ZERO) } else { health }
     }
 
     /// What the health of hosts is worth to each resource of the outermost level, where it is worth something.
@@ -142,25 +139,29 @@ impl WorkingSet {
     fn add_own(&mut self, resource: ResourceIdx, log: &mut AdditionLog) {
         let (symmetric, managed) = (self.symmetric, self.may_manage(resource));
         let hosts = self.host_indices();
-        let of = &mut self.resources[resource.get()];
-        let sticky =
-            of.is_primitive() && managed && !of.runs_twice() && of.stickiness > AllocationScore::ZERO;
-        if let Some(host) = of.active.filter(|host| sticky && (symmetric || of.scores.get(*host).is_some())) {
-            of.scores.add_or_set(host, of.stickiness);
-            log.note_one(resource, ScoreSource::Stickiness, host, of.stickiness);
+        let details = &mut self.resources[resource.get()];
+        let sticky = details.is_primitive()
+            && managed
+            && !details.runs_twice()
+            && details.stickiness > AllocationScore::ZERO;
+        if let Some(host) =
+            details.active.filter(|host| sticky && (symmetric || details.scores.get(*host).is_some()))
+        {
+            details.scores.add_or_set(host, details.stickiness);
+            log.note_one(resource, ScoreSource::Stickiness, host, details.stickiness);
         }
-        for (host, _) in of.failed_on.clone() {
-            of.scores.add_or_set(host, AllocationScore::MINUS_INFINITY);
+        for HostScore { host, .. } in details.failed_on.clone() {
+            details.scores.add_or_set(host, AllocationScore::MINUS_INFINITY);
             log.note_one(resource, ScoreSource::Failures, host, AllocationScore::MINUS_INFINITY);
         }
         // that weighs more than that nobody manages it
         let nowhere = [
-            (of.surplus && of.orphaned, ScoreSource::Orphaned),
-            (of.stops_for_good(), ScoreSource::RunsTwice),
+            (details.surplus && details.orphaned, ScoreSource::Orphaned),
+            (details.stops_for_good(), ScoreSource::RunsTwice),
         ];
         for (_, source) in nowhere.into_iter().filter(|(holds, _)| *holds) {
             for host in hosts.clone() {
-                of.scores.add_or_set(host, AllocationScore::MINUS_INFINITY);
+                details.scores.add_or_set(host, AllocationScore::MINUS_INFINITY);
                 log.note_one(resource, source, host, AllocationScore::MINUS_INFINITY);
             }
         }
@@ -177,11 +178,12 @@ fn add_location(
     log: &mut AdditionLog,
 ) {
     let HostScore { host, score } = scored;
-    let of = &mut resources[resource.get()];
-    of.scores.add_or_set(host, score);
+    let details = &mut resources[resource.get()];
+    details.scores.add_or_set(host, score);
     log.note_one(resource, source, host, score);
-    let for_all = matches!(of.form, ResourceForm::Clone { .. } | ResourceForm::Group { together: false, .. });
-    for (at, member) in of.members.clone().into_iter().enumerate() {
+    let for_all =
+        matches!(details.form, ResourceForm::Clone { .. } | ResourceForm::Group { together: false, .. });
+    for (at, member) in details.members.clone().into_iter().enumerate() {
         let score = if at == 0 || for_all { score } else { AllocationScore::ZERO };
         add_location(resources, member, HostScore { host, score }, source, log);
     }

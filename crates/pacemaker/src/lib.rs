@@ -7,6 +7,9 @@
 //! * [`why`], [`lint`]: why something is where it is, and likely mistakes. [`loss`], [`fit`]: what the loss of hosts would
 //!   mean, and how much more would fit.
 //! * [`pinning`]: the constraints that bring a cluster to another placement than its own; [`execute`] carries them out.
+//!
+//! Modules need each other one way only: [`working_set`], then what is noted while resources are placed ([`placing`], scores
+//! and their parts), then placing itself, [`mod@optimal`] and [`mod@transition`], and last what asks these.
 
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(unreachable_pub))]
@@ -15,7 +18,6 @@
 mod additions;
 mod belonging;
 pub mod capacity;
-mod choice;
 pub mod cib;
 mod clones;
 mod discovery;
@@ -25,12 +27,15 @@ mod guest;
 mod hearing;
 pub mod index;
 mod initial;
+mod knots;
 pub mod lint;
 pub mod loss;
 mod merge;
+mod merging;
 pub mod method;
 mod number;
 pub mod optimal;
+mod optimum;
 mod paths;
 pub mod pinning;
 mod place;
@@ -47,14 +52,14 @@ pub mod why;
 pub mod wishes;
 pub mod working_set;
 
-pub use additions::{AdditionLog, HostScore, ScoreAddition, ScorePart, ScoreSource, additions};
+pub use additions::{AdditionLog, ScoreAddition, ScorePart, ScoreSource};
 pub use capacity::Capacities;
 pub use index::{AttributeIdx, HostIdx, ResourceIdx};
 pub use method::PlacementMethod;
-pub use optimal::optimal;
+pub use optimal::{additions, optimal};
 pub use place::{PlacingError, place};
 pub use placing::{AllPlaced, Assignment, DecidedBy, PlacingEvent};
-pub use score::{AllocationScore, ScoreTable};
+pub use score::{AllocationScore, HostScore, ScoreTable};
 pub use shown_order::by_shown_name;
 pub use transition::{ResourceChange, ResourceChanges, Transition, WaitReason, transition};
 pub use working_set::{Strategy, WorkingSet};

@@ -117,15 +117,15 @@ impl WorkingSet {
             after.hosts[host.get()].unfencing = Unfencing::Done;
         }
         let runs_on = changes.by_resource.into_iter().map(ResourceChange::runs_on);
-        for (of, host) in after.resources.iter_mut().zip(runs_on) {
+        for (resource, host) in after.resources.iter_mut().zip(runs_on) {
             // what nobody stops goes on wherever it runs
-            match host.is_some()
-                && host == of.active
-                && of.runs_twice()
-                && of.condition == RunCondition::Blocked
+            if host.is_some()
+                && host == resource.active
+                && resource.runs_twice()
+                && resource.condition == RunCondition::Blocked
             {
-                true => {}
-                false => of.run_on(host),
+            } else {
+                resource.run_on(host)
             }
         }
         let leaving = |host: &HostIdx| self.host(*host).state.unclean || self.host(*host).state.shutting_down;
@@ -145,9 +145,9 @@ impl WorkingSet {
     /// nobody misses it.
     fn fences_only_what_is_left(&self, resource: ResourceIdx) -> bool {
         let is_banned = |host: &HostIdx| {
-            let is_it = |of: &LocationScore| of.resource == resource && of.host == *host;
-            let of_it = self.locations.iter().filter(|of| is_it(of));
-            of_it.map(|of| of.score).any(|score| score == AllocationScore::MINUS_INFINITY)
+            let is_it = |location: &LocationScore| location.resource == resource && location.host == *host;
+            let of_it = self.locations.iter().filter(|location| is_it(location));
+            of_it.map(|location| location.score).any(|score| score == AllocationScore::MINUS_INFINITY)
         };
         let left: Vec<HostIdx> =
             self.host_indices().filter(|host| self.host(*host).state.available()).collect();
@@ -159,17 +159,16 @@ impl WorkingSet {
             let state = &mut self.hosts[host.get()].state;
             *state = HostState { online: false, unclean: false, shutting_down: false, ..*state };
         }
-        for of in &mut self.resources {
-            of.also_on.retain(|host| !lost.contains(host));
-            of.left_on.retain(|host| !lost.contains(host));
-            of.sent_to = of.sent_to.filter(|host| !lost.contains(host));
-            if of.active.is_some_and(|host| lost.contains(&host)) {
-                match of.also_on.is_empty() {
-                    true => {
-                        of.run_on(None);
-                        of.managed |= std::mem::take(&mut of.blocked_by_failure);
-                    }
-                    false => of.active = Some(of.also_on.remove(0)),
+        for resource in &mut self.resources {
+            resource.also_on.retain(|host| !lost.contains(host));
+            resource.left_on.retain(|host| !lost.contains(host));
+            resource.sent_to = resource.sent_to.filter(|host| !lost.contains(host));
+            if resource.active.is_some_and(|host| lost.contains(&host)) {
+                if resource.also_on.is_empty() {
+                    resource.run_on(None);
+                    resource.managed |= std::mem::take(&mut resource.blocked_by_failure);
+                } else {
+                    resource.active = Some(resource.also_on.remove(0))
                 }
             }
         }

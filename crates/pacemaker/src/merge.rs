@@ -5,26 +5,22 @@
 //! table on which no step is given up for want of hosts; where that is not certain, and in circles, paths are followed as
 //! Pacemaker does.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::index::{HostIdx, ResourceIdx};
+use super::merging::{GivenUp, HeardWish, PathStart, Share, Towards, WishesBehind};
 use super::score::{AllocationScore, ScoreTable};
 use super::shift::TableShift;
-use super::wishes::{Share, Towards, Wishes};
-use super::working_set::WorkingSet;
+use super::wishes::Wishes;
 
 /// Most resources of a chain in which each hangs on the next.
 const DEEPEST: usize = 1000;
 /// Most work on colocations that are followed again and again, of all paths together, in scores that are looked at: about
 /// two seconds.
 const MOST_WORK: usize = 80_000_000;
-/// The work of a step beside its scores.
-const STEP_WORK: usize = 16;
 /// Most hosts of all shifts that are kept for other resources of the sequence.
 const KEPT: usize = 4_000_000;
-/// Most hosts of all wishes of others that are taken apart for one resource.
-const MOST_HEARD: usize = 2_000_000;
 
 /// What is added to a table, and how.
 #[derive(Clone, Copy)]
@@ -37,103 +33,9 @@ struct WishMerge<'t> {
     towards: Towards,
 }
 
-/// What is known of all behind a resource.
-#[derive(Debug, Clone)]
-enum WishesBehind {
-    /// It is being worked out: who comes here again went in a circle.
-    Begun,
-    /// Some of them are in a circle, or the chain is too long.
-    Circular,
-    /// What they add.
-    Known(Rc<TableShift>),
-}
-
-/// A resource and the way in which colocations are followed; and whether keeping away turned wishes into their opposite.
-pub(super) type Behind = (ResourceIdx, Towards, bool);
-
-/// Why paths are not followed to their end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum GivenUp {
-    /// A chain is too long.
-    TooDeep,
-    /// There are too many of them.
-    TooMany,
-}
-
-/// What a resource added to a table that was merged.
-#[derive(Debug, Clone)]
-pub(super) struct HeardWish {
-    pub(super) resource: ResourceIdx,
-    /// The colocation by which it was heard, by its position.
-    pub(super) colocation: usize,
-    /// Whether all that the resource is worth counts, and not a share of it.
-    pub(super) is_whole: bool,
-    /// By host.
-    pub(super) added: Vec<AllocationScore>,
-}
-
-/// Which resources are being merged, and what is known of them.
-#[derive(Default)]
-pub(super) struct MergeState {
-    marked: Vec<bool>,
-    depth: usize,
-    /// The steps since the first resource whose paths are followed.
-    steps: usize,
-    /// The work of all steps so far, but for as many from each first resource as there are colocations.
-    pub(super) work: usize,
-    /// Why paths were not followed to their end.
-    pub(super) given_up: Option<GivenUp>,
-    behind: HashMap<Behind, WishesBehind>,
-    /// The hosts in all that is known.
-    kept: usize,
-    /// What was added on the way, while somebody listens: then every path is followed, as Pacemaker does.
-    heard: Option<Vec<HeardWish>>,
-    /// How many more wishes are listened to.
-    patience: usize,
-    /// Whether every path is followed all the same.
-    #[cfg(test)]
-    by_paths: bool,
-}
-
-impl MergeState {
-    pub(super) fn new(resources: usize) -> MergeState {
-        MergeState { marked: vec![false; resources], ..MergeState::default() }
-    }
-
-    /// Counts a step. With more of them than there are colocations, some are followed again.
-    fn count_step(&mut self, set: &WorkingSet) {
-        self.steps = if self.depth == 0 { 0 } else { self.steps + 1 };
-        if self.steps > set.colocations.len() {
-            self.work += set.hosts.len() + STEP_WORK;
-        }
-    }
-
-    /// Forgets what hangs on tables and lists that have changed.
-    pub(super) fn forget(&mut self) {
-        self.behind.clear();
-        self.kept = 0;
-    }
-
-    /// Notes what is added to tables of so many hosts from now on.
-    pub(super) fn listen(&mut self, hosts: usize) {
-        self.heard = Some(Vec::new());
-        self.patience = MOST_HEARD / hosts.max(1);
-    }
-
-    /// What was added since then; nothing, if nobody listened, or there was too much to listen to.
-    pub(super) fn stop_listening(&mut self) -> Option<Vec<HeardWish>> {
-        self.heard.take()
-    }
-
-    fn hear(&mut self, wish: impl FnOnce() -> HeardWish) {
-        let Some(heard) = &mut self.heard else { return };
-        match self.patience.checked_sub(1) {
-            Some(left) => {
-                self.patience = left;
-                heard.push(wish());
-            }
-            None => self.heard = None,
-        }
+impl WishMerge<'_> {
+    fn start(&self, resource: ResourceIdx) -> PathStart {
+        PathStart { resource, towards: self.towards, opposite: self.share.factor < 0.0 }
     }
 }
 
@@ -200,10 +102,12 @@ impl<'a> Wishes<'a> {
         if self.merging.heard.is_none() {
             self.merging.count_step(self.set);
         }
-        self.merging.given_up = match () {
-            () if self.merging.depth == DEEPEST => Some(GivenUp::TooDeep),
-            () if self.merging.work > MOST_WORK => Some(GivenUp::TooMany),
-            () => None,
+        self.merging.given_up = if self.merging.depth == DEEPEST {
+            Some(GivenUp::TooDeep)
+        } else if self.merging.work > MOST_WORK {
+            Some(GivenUp::TooMany)
+        } else {
+            None
         };
         if self.merging.given_up.is_some() {
             return None;
@@ -252,7 +156,7 @@ impl<'a> Wishes<'a> {
                 return Some(sum);
             }
         }
-        for (other, next) in self.next(resource, how.towards, share.factor < 0.0) {
+        for (other, next) in self.next(how.start(resource)) {
             let share = Share { sparing: share.sparing, ..next };
             if let Some(more) = self.merge(other, WishMerge { table: Some(&merged), share, ..how }) {
                 merged = more;
@@ -275,7 +179,7 @@ impl<'a> Wishes<'a> {
         if how.share.sparing {
             return None;
         }
-        let sum = self.plus_paths(how.tables, (resource, how.towards, how.share.factor < 0.0), table)?;
+        let sum = self.plus_paths(how.tables, how.start(resource), table)?;
         if self.merging.heard.is_some() && sum.paths <= self.merging.patience as u128 {
             return None;
         }
@@ -292,17 +196,20 @@ impl<'a> Wishes<'a> {
         if self.merging.heard.is_some() || !self.set.host_indices().all(|host| self.available(host)) {
             return false;
         }
-        let adds_nothing = |of: ResourceIdx| {
-            let scores = &how.tables[of.get()];
+        let adds_nothing = |resource: ResourceIdx| {
+            let scores = &how.tables[resource.get()];
             let is_zero = |host| scores.get(host) == Some(AllocationScore::ZERO);
-            self.set.resource(of).is_primitive() && self.set.host_indices().all(is_zero)
+            self.set.resource(resource).is_primitive() && self.set.host_indices().all(is_zero)
         };
         let (mut seen, mut left) = (HashSet::from([resource]), vec![resource]);
-        while let Some(of) = left.pop() {
-            if !adds_nothing(of) {
+        while let Some(one) = left.pop() {
+            if !adds_nothing(one) {
                 return false;
             }
-            let next = self.next(of, how.towards, false).into_iter().map(|(other, _)| other);
+            let next = self
+                .next(PathStart { resource: one, towards: how.towards, opposite: false })
+                .into_iter()
+                .map(|(other, _)| other);
             left.extend(next.filter(|other| seen.insert(*other)));
         }
         true
@@ -317,9 +224,9 @@ impl<'a> Wishes<'a> {
         if self.merging.heard.is_some() {
             return None;
         }
-        let WishMerge { tables, share, towards, .. } = how;
+        let WishMerge { tables, share, .. } = how;
         let table = how.table?;
-        let behind = self.behind_all(tables, resource, towards, share.factor < 0.0)?;
+        let behind = self.behind_all(tables, how.start(resource))?;
         if behind.is_empty() {
             return None;
         }
@@ -328,10 +235,11 @@ impl<'a> Wishes<'a> {
         let is_kept = |(host, score): (HostIdx, AllocationScore)| {
             score >= AllocationScore::ZERO && behind.keeps(host, score)
         };
-        let kept = match share.sparing {
-            false => merged.iter().any(|(host, score)| self.available(host) && is_kept((host, score))),
+        let kept = if share.sparing {
             // where none falls below 0, none is spared
-            true => merged.iter().all(is_kept),
+            merged.iter().all(is_kept)
+        } else {
+            merged.iter().any(|(host, score)| self.available(host) && is_kept((host, score)))
         };
         kept.then(|| {
             behind.apply(&mut merged);
@@ -340,69 +248,63 @@ impl<'a> Wishes<'a> {
     }
 
     /// What is behind a resource, for a group behind its first member, too.
-    fn behind_all(
-        &mut self,
-        tables: &[ScoreTable],
-        resource: ResourceIdx,
-        towards: Towards,
-        opposite: bool,
-    ) -> Option<Rc<TableShift>> {
-        if !self.set.resource(resource).is_group() {
-            return self.behind(tables, (resource, towards, opposite));
+    fn behind_all(&mut self, tables: &[ScoreTable], from: PathStart) -> Option<Rc<TableShift>> {
+        let group = from.resource;
+        if !self.set.resource(group).is_group() {
+            return self.behind(tables, from);
         }
-        let (first, last) = (self.set.member(resource, false)?, self.set.member(resource, true)?);
-        let mut all = TableShift::clone(&*self.behind(tables, (first, towards, opposite))?);
-        all.then(&*self.behind(tables, (resource, towards, opposite))?);
+        let (first, last) = (self.set.member(group, false)?, self.set.member(group, true)?);
+        let mut all = TableShift::clone(&*self.behind(tables, PathStart { resource: first, ..from })?);
+        all.then(&*self.behind(tables, from)?);
         // where a group comes first, its last member stands for it, and must not be in a circle either
-        self.behind(tables, (last, towards, opposite))?;
+        self.behind(tables, PathStart { resource: last, ..from })?;
         Some(Rc::new(all))
     }
 
     /// What the colocations of a resource add, with all behind them; nothing, if there is a circle.
-    fn behind(&mut self, tables: &[ScoreTable], of: Behind) -> Option<Rc<TableShift>> {
-        match self.merging.behind.get(&of) {
+    fn behind(&mut self, tables: &[ScoreTable], from: PathStart) -> Option<Rc<TableShift>> {
+        match self.merging.behind.get(&from) {
             Some(WishesBehind::Known(shift)) => return Some(Rc::clone(shift)),
             Some(_) => return None,
             None => {}
         }
-        self.merging.behind.insert(of, WishesBehind::Begun);
+        self.merging.behind.insert(from, WishesBehind::Begun);
         self.merging.depth += 1;
-        let shift = self.follow(tables, of).map(Rc::new);
+        let shift = self.follow(tables, from).map(Rc::new);
         self.merging.depth -= 1;
         let known = shift.clone().map_or(WishesBehind::Circular, WishesBehind::Known);
-        self.merging.behind.insert(of, known);
+        self.merging.behind.insert(from, known);
         shift
     }
 
-    fn follow(&mut self, tables: &[ScoreTable], of: Behind) -> Option<TableShift> {
-        let (resource, towards, opposite) = of;
+    fn follow(&mut self, tables: &[ScoreTable], from: PathStart) -> Option<TableShift> {
         let mut all = TableShift::default();
-        for (other, share) in self.next(resource, towards, opposite) {
+        for (other, share) in self.next(from) {
             if self.merging.depth >= DEEPEST {
                 return None;
             }
             let member = self.set.member(other, false)?;
             all.then(&TableShift::of(&self.additions(&tables[member.get()], share)));
-            all.then(&*self.behind_all(tables, other, towards, share.factor < 0.0)?);
+            all.then(
+                &*self.behind_all(
+                    tables,
+                    PathStart { resource: other, opposite: share.factor < 0.0, ..from },
+                )?,
+            );
         }
         self.merging.kept += all.hosts();
         Some(all)
     }
 
     /// Who is next on the paths from a resource, and for which share.
-    pub(super) fn next(
-        &self,
-        of: ResourceIdx,
-        towards: Towards,
-        opposite: bool,
-    ) -> Vec<(ResourceIdx, Share<'a>)> {
-        let set = self.set;
-        let of = match towards {
-            Towards::Primaries => of,
-            Towards::Dependents => self.set.member(of, true).unwrap_or(of),
+    pub(super) fn next(&self, from: PathStart) -> Vec<(ResourceIdx, Share<'a>)> {
+        let (set, towards) = (self.set, from.towards);
+        let resource = match towards {
+            Towards::Primaries => from.resource,
+            Towards::Dependents => set.member(from.resource, true).unwrap_or(from.resource),
         };
-        let sign = if opposite { -1.0 } else { 1.0 };
-        let colocations = self.list(of, towards).iter().map(|at| (*at, &set.colocations[*at]));
+        let sign = if from.opposite { -1.0 } else { 1.0 };
+        let colocations = self.list(resource, towards).iter().map(|at| (*at, &set.colocations[*at]));
         let counting = colocations.filter(|(_, one)| towards == Towards::Primaries || set.has_influence(one));
         let next = counting.map(|(at, one)| match towards {
             Towards::Primaries => (one.primary, Share::of(set, at, sign)),
@@ -415,9 +317,10 @@ impl<'a> Wishes<'a> {
 /// A table with a share of what another resource is worth added to it.
 fn plus(table: &ScoreTable, added: &[AllocationScore], share: Share<'_>) -> ScoreTable {
     let mut merged = table.clone();
-    match share.sparing {
-        false => merged.update(|host, score| score.plus(added[host.get()])),
-        true => merged.update(|host, score| score.plus_sparing(added[host.get()])),
+    if share.sparing {
+        merged.update(|host, score| score.plus_sparing(added[host.get()]))
+    } else {
+        merged.update(|host, score| score.plus(added[host.get()]))
     }
     merged
 }

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use super::index::{HostIdx, ResourceIdx};
-use super::merge::Behind;
+use super::merging::{CountedPaths, PathEnds, PathStart, Share};
 use super::score::{AllocationScore, ScoreTable};
-use super::wishes::{Share, Towards, Wishes};
+use super::wishes::Wishes;
 
 /// Most resources in reach of the first one.
 const MOST_RESOURCES: usize = 200;
@@ -64,37 +64,10 @@ type Ties = [u128; 3];
 /// Numbers of paths: those on which wishes are as they are, and those on which they are turned into their opposite.
 type PathCounts = [u128; 2];
 
-/// The paths that end with the same share of the same resource.
-#[derive(Debug)]
-struct PathEnds<'a> {
-    resource: ResourceIdx,
-    share: Share<'a>,
-    count: u128,
-}
-
-/// All paths from a resource.
-#[derive(Debug)]
-pub(super) struct CountedPaths<'a> {
-    ends: Vec<PathEnds<'a>>,
-    /// The number of paths.
-    paths: u128,
-    /// The steps of counting them.
-    work: usize,
-}
-
-/// Paths by where and how they begin, as far as they can be counted. They hold as long as the lists of colocations do.
-#[derive(Debug, Default)]
-pub(super) struct PathCache<'a> {
-    known: HashMap<Behind, Option<Rc<CountedPaths<'a>>>>,
-    ends: usize,
-}
-
-impl PathCache<'_> {
-    /// Forgets all, as lists of colocations have changed.
-    pub(super) fn forget(&mut self) {
-        self.known.clear();
-        self.ends = 0;
-    }
+/// Numbers of paths, and how many steps it took to count them.
+struct StepCounts {
+    counts: Vec<PathCounts>,
+    steps: usize,
 }
 
 /// The resources in reach of one, which is the first of them, and the colocations by which they are reached.
@@ -107,7 +80,8 @@ struct PathGraph<'a> {
 
 impl<'a> PathGraph<'a> {
     /// Nothing, if there is a group among them, or there are too many.
-    fn of(wishes: &Wishes<'a>, first: ResourceIdx, towards: Towards) -> Option<PathGraph<'a>> {
+    fn of(wishes: &Wishes<'a>, start: PathStart) -> Option<PathGraph<'a>> {
+        let first = start.resource;
         let mut positions = HashMap::from([(first, 0)]);
         let mut resources = vec![first];
         let mut legs = Vec::new();
@@ -116,8 +90,9 @@ impl<'a> PathGraph<'a> {
             if wishes.set.resource(resource).is_group() || resources.len() > MOST_RESOURCES {
                 return None;
             }
-            let plain = wishes.next(resource, towards, false).into_iter();
-            for ((other, share), (_, opposite)) in plain.zip(wishes.next(resource, towards, true)) {
+            let plain = wishes.next(PathStart { resource, opposite: false, ..start }).into_iter();
+            let turned = wishes.next(PathStart { resource, opposite: true, ..start });
+            for ((other, share), (_, opposite)) in plain.zip(turned) {
                 let to = *positions.entry(other).or_insert_with(|| {
                     resources.push(other);
                     resources.len() - 1
@@ -167,7 +142,7 @@ impl<'a> PathGraph<'a> {
 
     /// The paths by the shares with which they end. Nothing, if counting them takes too long.
     fn counted(&self, opposite: bool) -> Option<CountedPaths<'a>> {
-        let (counts, steps) = self.counts(opposite)?;
+        let StepCounts { counts, steps } = self.counts(opposite)?;
         // many colocations with the same resource have the same share
         let mut ends: BTreeMap<(usize, u32, Option<&str>), PathEnds<'a>> = BTreeMap::new();
         let mut paths = 0u128;
@@ -184,13 +159,13 @@ impl<'a> PathGraph<'a> {
         Some(CountedPaths { ends: ends.into_values().collect(), paths, work })
     }
 
-    /// By colocation, how many paths end with it, told apart by the sign of wishes before it, and the steps of counting them.
+    /// By colocation, how many paths end with it, told apart by the sign of wishes before it.
     /// Numbers that are too large are cut off, but stay beyond all scores.
-    fn counts(&self, opposite: bool) -> Option<(Vec<PathCounts>, usize)> {
+    fn counts(&self, opposite: bool) -> Option<StepCounts> {
         let kinds = self.kinds()?;
         let mut kind_of = vec![0; self.resources.len()];
         kinds.iter().enumerate().for_each(|(kind, all)| all.iter().for_each(|at| kind_of[*at] = kind));
-        let (pairs, steps) = self.pairs(&kinds, opposite)?;
+        let StepCounts { counts: pairs, steps } = self.pairs(&kinds, opposite)?;
         let count = |leg: &PathLeg<'_>| {
             if leg.from == 0 {
                 return if opposite { [0, 1] } else { [1, 0] };
@@ -200,12 +175,12 @@ impl<'a> PathGraph<'a> {
             let alike = (kinds[from].len() * others) as u128;
             pairs[from * kinds.len() + to].map(|all| all / alike)
         };
-        Some((self.legs.iter().map(count).collect(), steps))
+        Some(StepCounts { counts: self.legs.iter().map(count).collect(), steps })
     }
 
     /// By pair of kinds, how many paths there are to any of the first, each counted once for every one of the second that
     /// it has not met.
-    fn pairs(&self, kinds: &[Vec<usize>], opposite: bool) -> Option<(Vec<PathCounts>, usize)> {
+    fn pairs(&self, kinds: &[Vec<usize>], opposite: bool) -> Option<StepCounts> {
         let count = kinds.len();
         let mut strides = Vec::with_capacity(count);
         let mut states = 1usize;
@@ -250,7 +225,7 @@ impl<'a> PathGraph<'a> {
                 }
             }
         }
-        Some((pairs, steps))
+        Some(StepCounts { counts: pairs, steps })
     }
 }
 
@@ -279,10 +254,12 @@ impl HostSum {
 
     /// The least that a score may become on the way.
     fn least(&self, score: AllocationScore) -> AllocationScore {
-        match () {
-            () if self.never => AllocationScore::MINUS_INFINITY,
-            () if score.is_infinite() => score,
-            () => minus(score, self.down),
+        if self.never {
+            AllocationScore::MINUS_INFINITY
+        } else if score.is_infinite() {
+            score
+        } else {
+            minus(score, self.down)
         }
     }
 
@@ -320,7 +297,7 @@ impl<'a> Wishes<'a> {
     pub(super) fn plus_paths(
         &mut self,
         tables: &[ScoreTable],
-        from: Behind,
+        from: PathStart,
         table: &ScoreTable,
     ) -> Option<PathSum> {
         let counted = self.counted_paths(from)?;
@@ -344,12 +321,11 @@ impl<'a> Wishes<'a> {
         Some(PathSum { table: sum, paths: counted.paths })
     }
 
-    fn counted_paths(&mut self, from: Behind) -> Option<Rc<CountedPaths<'a>>> {
+    fn counted_paths(&mut self, from: PathStart) -> Option<Rc<CountedPaths<'a>>> {
         if let Some(known) = self.paths.known.get(&from) {
             return known.clone();
         }
-        let (first, towards, opposite) = from;
-        let counted = PathGraph::of(self, first, towards).and_then(|graph| graph.counted(opposite));
+        let counted = PathGraph::of(self, from).and_then(|graph| graph.counted(from.opposite));
         let counted = counted.map(Rc::new);
         if let Some(counted) = &counted {
             self.merging.work += counted.work;

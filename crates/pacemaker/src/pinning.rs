@@ -47,14 +47,14 @@ pub struct Foresight {
 
 /// Where every primitive of a cluster runs, in names.
 pub fn current(set: &WorkingSet) -> Vec<ExpectedPlace> {
-    let active: Vec<Option<HostIdx>> = set.resources.iter().map(|of| of.active).collect();
+    let active: Vec<Option<HostIdx>> = set.resources.iter().map(|resource| resource.active).collect();
     let mut all = places(set, &active);
-    for of in set.resources.iter().filter(|of| of.is_primitive()) {
+    for primitive in set.resources.iter().filter(|primitive| primitive.is_primitive()) {
         let place = |host: &HostIdx| ExpectedPlace {
-            resource: of.id.clone(),
+            resource: primitive.id.clone(),
             node: Some(set.host(*host).name.clone()),
         };
-        all.extend(of.also_on.iter().map(place));
+        all.extend(primitive.also_on.iter().map(place));
     }
     all
 }
@@ -126,13 +126,13 @@ impl Foresight {
     /// As [`Foresight::of`].
     pub fn after(&self, text: &str, source: &str) -> Result<Foresight, PinError> {
         let mut set = parse(text, source)?;
-        for (of, there) in set.resources.iter_mut().zip(&self.settled.resources) {
-            of.also_on.clone_from(&there.also_on);
-            of.left_on.clone_from(&there.left_on);
-            (of.sent_to, of.revision) = (there.sent_to, there.revision);
-            of.others_lost = there.others_lost;
-            of.kept_on.clone_from(&there.kept_on);
-            (of.active, of.condition) = (there.active, there.condition);
+        for (resource, there) in set.resources.iter_mut().zip(&self.settled.resources) {
+            resource.also_on.clone_from(&there.also_on);
+            resource.left_on.clone_from(&there.left_on);
+            (resource.sent_to, resource.revision) = (there.sent_to, there.revision);
+            resource.others_lost = there.others_lost;
+            resource.kept_on.clone_from(&there.kept_on);
+            (resource.active, resource.condition) = (there.active, there.condition);
         }
         for (host, there) in set.hosts.iter_mut().zip(&self.settled.hosts) {
             host.unfencing = there.unfencing;
@@ -144,14 +144,17 @@ impl Foresight {
     /// The primitives that do not come to where they are wanted, or do not stay there. Which instance of a clone is where is
     /// all the same.
     fn astray(&self, wanted: &WantedPlaces) -> Vec<ResourceIdx> {
-        let places = self.set.by_common_name(|of| wanted.hosts[of.get()]);
+        let places = self.set.by_common_name(|one| wanted.hosts[one.get()]);
         let ways = [Some(&self.next), self.end.as_ref()].into_iter().flatten();
-        let found: Vec<_> = ways.map(|hosts| self.set.by_common_name(|of| hosts[of.get()])).collect();
-        let is_wrong = |of: &ResourceIdx| {
-            let name = self.set.common_name(*of);
-            found.iter().any(|found| match wanted.running_only {
-                true => !found[name].is_superset(&places[name]),
-                false => found[name] != places[name],
+        let found: Vec<_> = ways.map(|hosts| self.set.by_common_name(|one| hosts[one.get()])).collect();
+        let is_wrong = |resource: &ResourceIdx| {
+            let name = self.set.common_name(*resource);
+            found.iter().any(|found| {
+                if wanted.running_only {
+                    !found[name].is_superset(&places[name])
+                } else {
+                    found[name] != places[name]
+                }
             })
         };
         primitives(&self.set).filter(is_wrong).collect()
@@ -212,11 +215,8 @@ fn pinned(
             break;
         }
         let before = pinned.len();
-        let movable: Vec<ResourceIdx> = match all {
-            true => primitives(&outlook.set).collect(),
-            false => astray.clone(),
-        };
-        pinned.extend(movable.iter().filter_map(|of| goal(&outlook.set, &wanted.hosts, *of)));
+        let movable: Vec<ResourceIdx> = if all { primitives(&outlook.set).collect() } else { astray.clone() };
+        pinned.extend(movable.iter().filter_map(|one| goal(&outlook.set, &wanted.hosts, *one)));
         if pinned.len() == before {
             if std::mem::replace(&mut all, true) {
                 return Err(PinError::Unreachable(described(&outlook, &wanted.hosts, &astray)));
@@ -234,23 +234,26 @@ fn pinned(
             .collect();
         outlook = Foresight::of(&CibChange::Pin(pins.clone()).made_in(text, source)?, source)?;
     }
-    let unkept = match pins.is_empty() {
-        true => Vec::new(),
-        false => {
-            let bare = CibChange::Unpin(pins.clone()).made_in(text, source)?;
-            outlook.after(&bare, source)?.astray(wanted)
-        }
+    let unkept = if pins.is_empty() {
+        Vec::new()
+    } else {
+        let bare = CibChange::Unpin(pins.clone()).made_in(text, source)?;
+        outlook.after(&bare, source)?.astray(wanted)
     };
     Ok(Pinning { pins, outlook, unkept })
 }
 
 /// What a constraint can be about so that a primitive comes to where it is wanted, and where that is: for one in a group
 /// whose members are together, the group where its first member is wanted. Nothing sends an instance of a clone to a node of its own.
-fn goal(set: &WorkingSet, wanted: &[Option<HostIdx>], of: ResourceIdx) -> Option<(ResourceIdx, HostIdx)> {
-    if set.clone_of(of).is_some() {
+fn goal(
+    set: &WorkingSet,
+    wanted: &[Option<HostIdx>],
+    resource: ResourceIdx,
+) -> Option<(ResourceIdx, HostIdx)> {
+    if set.clone_of(resource).is_some() {
         return None;
     }
-    let top = set.resource(of).group.filter(|group| set.keeps_together(*group)).unwrap_or(of);
+    let top = set.resource(resource).group.filter(|group| set.keeps_together(*group)).unwrap_or(resource);
     let first = set.primitives(&top).first().copied().filter(|first| set.is_managed(*first))?;
     wanted[first.get()].map(|host| (top, host))
 }
@@ -258,7 +261,7 @@ fn goal(set: &WorkingSet, wanted: &[Option<HostIdx>], of: ResourceIdx) -> Option
 /// By resource, where it runs once the cluster has done what follows from a placement.
 fn runs_on(set: &WorkingSet, placed: &AllPlaced) -> Vec<Option<HostIdx>> {
     if set.frozen {
-        return set.resources.iter().map(|of| of.active).collect();
+        return set.resources.iter().map(|resource| resource.active).collect();
     }
     let changes = ResourceChanges::of(set, set.strategy(), placed).by_resource;
     changes.into_iter().map(ResourceChange::runs_on).collect()
@@ -269,13 +272,14 @@ fn primitives(set: &WorkingSet) -> impl Iterator<Item = ResourceIdx> + '_ {
 }
 
 fn places(set: &WorkingSet, hosts: &[Option<HostIdx>]) -> Vec<ExpectedPlace> {
-    let place = |of: ResourceIdx| ExpectedPlace {
-        resource: set.common_name(of).to_owned(),
-        node: hosts[of.get()].map(|host| set.host(host).name.clone()),
+    let place = |resource: ResourceIdx| ExpectedPlace {
+        resource: set.common_name(resource).to_owned(),
+        node: hosts[resource.get()].map(|host| set.host(host).name.clone()),
     };
     // what is no longer configured is gone when it is stopped
-    let is_gone = |of: &ResourceIdx| set.resource(*of).orphaned && hosts[of.get()].is_none();
-    primitives(set).filter(|of| !is_gone(of)).map(place).collect()
+    let is_gone =
+        |resource: &ResourceIdx| set.resource(*resource).orphaned && hosts[resource.get()].is_none();
+    primitives(set).filter(|one| !is_gone(one)).map(place).collect()
 }
 
 /// Where the first of those that go astray goes.

@@ -1,14 +1,14 @@
 //! Placing: resource after resource, each on the host that is best then.
 
-use super::additions::{AdditionLog, HostScore, ScoreSource};
+use super::additions::{AdditionLog, ScoreSource};
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
-use super::merge::GivenUp;
+use super::merging::{GivenUp, Towards};
 use super::placing::{AllPlaced, Assignment, DecidedBy, PlacingEvent};
-use super::preference::Preference;
-use super::score::{AllocationScore, ScoreTable};
+use super::preference::{MostFree, Preference};
+use super::score::{AllocationScore, HostScore, ScoreTable};
 use super::sequence;
-use super::wishes::{Towards, Wishes};
+use super::wishes::Wishes;
 use super::working_set::{Colocation, GuestParts, ResourceForm, Strategy, WorkingSet};
 
 /// Why resources cannot be placed.
@@ -29,15 +29,15 @@ pub enum PlacingError {
 /// # Errors
 /// A chain of colocations is longer than can be followed, or they form too many paths.
 pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingError> {
-    Ok(place_noting(set, strategy, AdditionLog::off())?.0)
+    place_noting(set, strategy, &mut AdditionLog::off())
 }
 
 /// Places all resources, and notes what is added to their scores.
 pub(super) fn place_noting(
     set: &WorkingSet,
     strategy: Strategy,
-    log: AdditionLog,
-) -> Result<(AllPlaced, AdditionLog), PlacingError> {
+    log: &mut AdditionLog,
+) -> Result<AllPlaced, PlacingError> {
     let mut wishes = Wishes::of(set);
     let preference = Preference::new(set, strategy);
     let tables: Vec<ScoreTable> = set.resources.iter().map(|resource| resource.scores.clone()).collect();
@@ -65,15 +65,14 @@ pub(super) fn place_noting(
             return Err(error);
         }
     }
-    let placed = AllPlaced {
+    Ok(AllPlaced {
         records: placer.records,
         events: placer.events,
         remaining: placer.preference.free,
         by_resource: placer.by_resource,
         sequence,
         optimum: None,
-    };
-    Ok((placed, placer.log))
+    })
 }
 
 /// How far a resource is.
@@ -90,7 +89,7 @@ pub(super) struct Placer<'a> {
     pub(super) wishes: Wishes<'a>,
     pub(super) preference: Preference,
     pub(super) tables: Vec<ScoreTable>,
-    pub(super) log: AdditionLog,
+    pub(super) log: &'a mut AdditionLog,
     pub(super) progress: Vec<PlacingState>,
     pub(super) by_resource: Vec<Option<usize>>,
     pub(super) records: Vec<Assignment>,
@@ -120,18 +119,18 @@ impl Placer<'_> {
             return;
         }
         self.depth += 1;
-        let of = self.set.resource(resource);
-        match of.group {
-            _ if of.is_clone() => self.assign_clone(resource),
-            _ if of.is_group() => self.assign_group(resource),
+        let details = self.set.resource(resource);
+        match details.group {
+            _ if details.is_clone() => self.assign_clone(resource),
+            _ if details.is_group() => self.assign_group(resource),
             Some(group) if self.progress[group.get()] == PlacingState::Waiting => self.assign_group(group),
             _ => self.assign_primitive(resource),
         }
         self.depth -= 1;
         self.failed = match self.wishes.merging.given_up {
             _ if self.failed.is_some() => self.failed.take(),
-            Some(GivenUp::TooDeep) => Some(PlacingError::TooDeep(of.id.clone())),
-            Some(GivenUp::TooMany) => Some(PlacingError::TooMany(of.id.clone())),
+            Some(GivenUp::TooDeep) => Some(PlacingError::TooDeep(details.id.clone())),
+            Some(GivenUp::TooMany) => Some(PlacingError::TooMany(details.id.clone())),
             None => None,
         };
     }
@@ -157,8 +156,8 @@ impl Placer<'_> {
         self.progress[resource.get()] = PlacingState::Begun;
         self.follow_primaries(resource);
         self.hear_dependents(resource);
-        let of = self.set.resource(resource);
-        if of.stopped {
+        let details = self.set.resource(resource);
+        if details.stopped {
             let (table, never) = (&mut self.tables[resource.get()], AllocationScore::MINUS_INFINITY);
             self.set.host_indices().for_each(|host| table.set(host, never));
             let everywhere = self.set.host_indices().map(|host| HostScore { host, score: never });
@@ -174,7 +173,7 @@ impl Placer<'_> {
             order_dependent: false,
         };
         if !self.set.is_managed(resource) {
-            record.host = of.active;
+            record.host = details.active;
             record.decided_by = DecidedBy::Unmanaged;
         } else if self.set.stop_all {
             record.decided_by = DecidedBy::StopAll;
@@ -186,7 +185,7 @@ impl Placer<'_> {
                 self.taken_from.push((host, self.preference.free[host.get()].clone()));
             }
             self.preference.placed[host.get()] += 1;
-            self.preference.free[host.get()].charge(&of.utilization);
+            self.preference.free[host.get()].charge(&details.utilization);
         }
         self.progress[resource.get()] = PlacingState::Done(record.host);
         self.by_resource[resource.get()] = Some(self.records.len());
@@ -215,19 +214,19 @@ impl Placer<'_> {
     /// The best host for a resource, if there is one.
     fn choose(&mut self, record: &mut Assignment) {
         let resource = record.resource;
-        let of = self.set.resource(resource);
+        let details = self.set.resource(resource);
         let preferred = match self.strategy {
             Strategy::Default => None,
             _ => self.check_capacity(record),
         };
         self.keep_apart(resource);
         let table = &self.tables[resource.get()];
-        let Some(best) = self.preference.best(table, of.active) else { return };
+        let Some(best) = self.preference.best(table, details.active) else { return };
         record.order_dependent = best.order_dependent;
         let score = |host: HostIdx| table.or_never(host);
         let usable = |host: HostIdx| self.takes(host) && score(host) >= AllocationScore::ZERO;
         let good = |host: &HostIdx| usable(*host) && score(*host) >= score(best.host);
-        if let Some((preferred, possible)) = preferred {
+        if let Some(MostFree { host: preferred, possible }) = preferred {
             record.order_dependent |= possible.len() > 1 && possible.iter().any(good);
             if good(&preferred) {
                 record.host = Some(preferred);
@@ -240,7 +239,7 @@ impl Placer<'_> {
             return;
         }
         let mut chosen = (best.host, DecidedBy::First);
-        if let Some(active) = of.active
+        if let Some(active) = details.active
             && active != best.host
             && score(best.host) > AllocationScore::ZERO
             && self.wishes.available(active)
@@ -286,7 +285,7 @@ impl Placer<'_> {
 
     /// Forbids the hosts that lack room for a resource and all that must be with it. If none has it, for the
     /// resource alone; then the host with the most room is preferred.
-    fn check_capacity(&mut self, record: &mut Assignment) -> Option<(HostIdx, Vec<HostIdx>)> {
+    fn check_capacity(&mut self, record: &mut Assignment) -> Option<MostFree> {
         let resource = record.resource;
         record.chain = self.chain(resource);
         let mut all = Capacities::default();
@@ -322,18 +321,18 @@ impl Placer<'_> {
             if std::mem::replace(&mut seen[next.get()], true) {
                 continue;
             }
-            let of = self.set.resource(next);
-            match of.form {
+            let details = self.set.resource(next);
+            match details.form {
                 ResourceForm::Group { together, .. } => {
-                    left.extend(of.members.iter().take(if together { usize::MAX } else { 1 }));
+                    left.extend(details.members.iter().take(if together { usize::MAX } else { 1 }));
                 }
                 ResourceForm::Primitive => {
                     chain.extend(is_waiting(&next).then_some(next));
-                    left.extend(of.group.filter(|group| self.set.keeps_together(*group)));
+                    left.extend(details.group.filter(|group| self.set.keeps_together(*group)));
                 }
                 // one instance stands for all
                 ResourceForm::Clone { .. } => {
-                    let first = of.members.first().map(|instance| self.set.primitives(instance));
+                    let first = details.members.first().map(|instance| self.set.primitives(instance));
                     chain.extend(first.unwrap_or_default().iter().filter(|one| is_waiting(one)));
                 }
             }
@@ -347,7 +346,7 @@ impl Placer<'_> {
                 let tied = self.wishes.list(next, towards).iter().map(|at| &self.set.colocations[*at]);
                 // what wants to be with a clone can be with any of its instances
                 let is_followed = |one: &&Colocation| {
-                    !of.is_clone()
+                    !details.is_clone()
                         || towards == Towards::Primaries
                         || self.set.resource(one.dependent).is_clone()
                 };

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
 use super::method::PlacementMethod;
-use super::optimal::Optimum;
+use super::optimum::Optimum;
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Strategy, WorkingSet};
 
@@ -103,10 +103,10 @@ impl AllPlaced {
     /// Whether a host can run resources, as far as that is known before resources are placed; guest nodes where their machines have
     /// places.
     pub fn is_available(&self, set: &WorkingSet, host: HostIdx) -> bool {
-        let of = set.host(host);
-        match of.guest {
-            Some(parts) => of.lets_run() && self.host(parts.machine).is_some(),
-            None => of.state.available(),
+        let node = set.host(host);
+        match node.guest {
+            Some(parts) => node.lets_run() && self.host(parts.machine).is_some(),
+            None => node.state.available(),
         }
     }
 
@@ -124,13 +124,13 @@ impl AllPlaced {
         let available: Vec<HostIdx> =
             set.host_indices().filter(|host| self.is_available(set, *host)).collect();
         let is_everywhere = |clone: ResourceIdx| {
-            let of = set.resource(clone);
+            let details = set.resource(clone);
             // where it failed it is missed
             let may_be = |host: HostIdx| {
-                of.scores.or_never(host) > AllocationScore::MINUS_INFINITY
-                    || of.failed_on.iter().any(|(failed, _)| *failed == host)
+                details.scores.or_never(host) > AllocationScore::MINUS_INFINITY
+                    || details.failed_on.iter().any(|failed| failed.host == host)
             };
-            let parts = of.members.iter().flat_map(|one| set.primitives(one).to_vec());
+            let parts = details.members.iter().flat_map(|one| set.primitives(one).to_vec());
             let occupied: BTreeSet<HostIdx> = parts.filter_map(|part| self.host(part)).collect();
             available.iter().all(|host| occupied.contains(host) || !may_be(*host))
         };

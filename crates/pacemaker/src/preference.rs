@@ -27,6 +27,13 @@ pub struct BestHost {
     pub order_dependent: bool,
 }
 
+/// The host with the most left.
+pub(super) struct MostFree {
+    pub(super) host: HostIdx,
+    /// All that it could be if hosts were looked at in another order.
+    pub(super) possible: Vec<HostIdx>,
+}
+
 impl Preference {
     /// All hosts as they are before anything is placed.
     pub fn new(set: &WorkingSet, strategy: Strategy) -> Preference {
@@ -42,10 +49,7 @@ impl Preference {
 
     /// The score that counts when hosts are compared: no host that cannot run anything has a better one than never.
     fn score(&self, table: &ScoreTable, host: HostIdx) -> AllocationScore {
-        match self.available[host.get()] {
-            true => table.or_never(host),
-            false => AllocationScore::MINUS_INFINITY,
-        }
+        if self.available[host.get()] { table.or_never(host) } else { AllocationScore::MINUS_INFINITY }
     }
 
     /// `Less` if the first host is to be preferred. Two hosts are never equal.
@@ -101,8 +105,8 @@ impl Preference {
         Some(BestHost { host, order_dependent: true })
     }
 
-    /// The host with the most left of some, and all that it could be if they were looked at in another order.
-    pub(super) fn most_free(&self, hosts: &[HostIdx]) -> Option<(HostIdx, Vec<HostIdx>)> {
+    /// The host with the most left of some.
+    pub(super) fn most_free(&self, hosts: &[HostIdx]) -> Option<MostFree> {
         let more = |one: HostIdx, other: HostIdx| self.compare_room(one, other).is_gt();
         let most = hosts.iter().copied().reduce(|most, host| if more(host, most) { host } else { most })?;
         let beats_some = |host: HostIdx| hosts.iter().any(|other| more(host, *other));
@@ -110,7 +114,7 @@ impl Preference {
         let beats_all = hosts.iter().all(|other| *other == most || more(most, *other));
         let possible =
             |host: &HostIdx| *host == most || (!beats_all && (beats_some(*host) || !is_beaten(*host)));
-        Some((most, hosts.iter().copied().filter(possible).collect()))
+        Some(MostFree { host: most, possible: hosts.iter().copied().filter(possible).collect() })
     }
 }
 

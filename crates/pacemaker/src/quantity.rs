@@ -32,7 +32,8 @@ impl MeasuredCapacity {
             at.map(AttributeIdx::new)
         };
         let known: Vec<AttributeIdx> = self.names().iter().filter_map(named).collect();
-        let is_needed = |kind: &AttributeIdx| set.resources.iter().any(|of| of.utilization.get(*kind) != 0);
+        let is_needed =
+            |kind: &AttributeIdx| set.resources.iter().any(|resource| resource.utilization.get(*kind) != 0);
         known.iter().copied().find(is_needed).or(known.first().copied())
     }
 }

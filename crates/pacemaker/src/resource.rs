@@ -2,7 +2,7 @@
 
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
-use super::score::{AllocationScore, ScoreTable};
+use super::score::{AllocationScore, HostScore, ScoreTable};
 
 /// What a resource is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,7 +158,7 @@ pub struct Resource {
     /// What was changed since it was started there.
     pub revision: Revision,
     /// Hosts on which it failed too often, with the count.
-    pub failed_on: Vec<(HostIdx, AllocationScore)>,
+    pub failed_on: Vec<HostScore>,
     /// Whether it is an instance that its clone should not have any more, or a part of one, or no longer configured: it is stopped,
     /// whatever its scores.
     pub surplus: bool,
@@ -239,7 +239,7 @@ impl Resource {
     }
 
     /// Whether it has to be stopped because it runs on more than one host.
-    pub fn runs_too_often(&self) -> bool {
+    pub(crate) fn runs_too_often(&self) -> bool {
         self.runs_twice() && !self.others_lost
     }
 

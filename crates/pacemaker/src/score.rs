@@ -94,6 +94,15 @@ impl fmt::Display for AllocationScore {
     }
 }
 
+/// A score on a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostScore {
+    /// The host.
+    pub host: HostIdx,
+    /// The score.
+    pub score: AllocationScore,
+}
+
 /// A score for some or all hosts. A host that is not in the table is out of the question. Copies share their scores until
 /// one of them changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -132,7 +141,7 @@ impl ScoreTable {
     }
 
     /// Adds to the score of a host, which gets one if it has none.
-    pub fn add_or_set(&mut self, host: HostIdx, score: AllocationScore) {
+    pub(crate) fn add_or_set(&mut self, host: HostIdx, score: AllocationScore) {
         let old = self.get(host).unwrap_or_default();
         self.set(host, old.plus(score));
     }
@@ -167,8 +176,8 @@ impl ScoreTable {
             return Ordering::Equal;
         }
         // what is absent is as bad as never
-        let of = |table: &ScoreTable, host: &HostIdx| table.0[host.get()].max(-INFINITE);
-        let order = |host: &HostIdx| of(self, host).cmp(&of(other, host));
+        let finite = |table: &ScoreTable, host: &HostIdx| table.0[host.get()].max(-INFINITE);
+        let order = |host: &HostIdx| finite(self, host).cmp(&finite(other, host));
         hosts.iter().map(order).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 }
@@ -179,16 +188,16 @@ mod tests {
 
     #[test]
     fn infinity_takes_all_and_never_takes_infinity() {
-        let of = AllocationScore::of;
-        assert_eq!(of(3).plus(of(-5)), of(-2));
-        assert_eq!(of(900_000).plus(of(200_000)), AllocationScore::INFINITY);
-        assert_eq!(AllocationScore::INFINITY.plus(of(-999_999)), AllocationScore::INFINITY);
+        let score = AllocationScore::of;
+        assert_eq!(score(3).plus(score(-5)), score(-2));
+        assert_eq!(score(900_000).plus(score(200_000)), AllocationScore::INFINITY);
+        assert_eq!(AllocationScore::INFINITY.plus(score(-999_999)), AllocationScore::INFINITY);
         assert_eq!(
             AllocationScore::INFINITY.plus(AllocationScore::MINUS_INFINITY),
             AllocationScore::MINUS_INFINITY
         );
-        assert_eq!(of(i64::MAX), AllocationScore::INFINITY);
-        assert_eq!(of(i64::MIN).to_string(), "-INFINITY");
+        assert_eq!(score(i64::MAX), AllocationScore::INFINITY);
+        assert_eq!(score(i64::MIN).to_string(), "-INFINITY");
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn ranked(
     let mut sequence: Vec<ResourceIdx> = set.top_level().collect();
     if strategy == Strategy::Default {
         // what is known by its operations only comes to the others when these are in their order
-        let turn = |of: &Resource| (of.orphaned, Reverse(of.priority));
+        let turn = |resource: &Resource| (resource.orphaned, Reverse(resource.priority));
         sequence.sort_by_key(|resource| turn(set.resource(*resource)));
         return sequence;
     }
@@ -45,13 +45,13 @@ fn ranked(
         .into_iter()
         .map(|resource| {
             let table = wishes.with_primaries(tables, resource);
-            let of = set.resource(resource);
+            let details = set.resource(resource);
             // of a clone, the first instance on a host that is there counts
-            let mut places = of.members.iter().filter_map(|one| set.resource(*one).active);
-            let there = places.find(|host| of.is_clone() && set.host(*host).state.online);
+            let mut places = details.members.iter().filter_map(|one| set.resource(*one).active);
+            let there = places.find(|host| details.is_clone() && set.host(*host).state.online);
             let here =
-                there.or(of.active).map_or(AllocationScore::MINUS_INFINITY, |host| table.or_never(host));
-            RankedResource { resource, first: (Reverse(of.priority), Reverse(here)), table }
+                there.or(details.active).map_or(AllocationScore::MINUS_INFINITY, |host| table.or_never(host));
+            RankedResource { resource, first: (Reverse(details.priority), Reverse(here)), table }
         })
         .collect();
     ranked.sort_by(|one, other| {

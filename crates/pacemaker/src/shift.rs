@@ -49,9 +49,10 @@ impl ScoreShift {
         }
         let never = self.never.max((next.never - self.shift).min(self.always - 1));
         let always = self.always.min((next.always - self.shift).max(self.never + 1));
-        let kept = match next.kept > INFINITE {
-            true => next.kept,
-            false => self.kept.max((next.kept - self.shift).clamp(self.never + 1, self.always)),
+        let kept = if next.kept > INFINITE {
+            next.kept
+        } else {
+            self.kept.max((next.kept - self.shift).clamp(self.never + 1, self.always))
         };
         // where nothing is between, the sum means nothing, and might grow without end
         let shift = if never + 1 < always { self.shift + next.shift } else { 0 };

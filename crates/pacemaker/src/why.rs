@@ -8,8 +8,9 @@ use std::cell::RefCell;
 
 pub use reasons::{Advantage, HostFinding, HostHindrance, PlaceReasons, RoomTaken, TogetherRule};
 
-use super::additions::{AdditionLog, additions};
+use super::additions::AdditionLog;
 use super::index::ResourceIdx;
+use super::optimal::additions;
 use super::place::PlacingError;
 use super::placing::AllPlaced;
 use super::working_set::{Strategy, WorkingSet};

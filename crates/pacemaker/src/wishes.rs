@@ -4,19 +4,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::index::{HostIdx, ResourceIdx};
-use super::merge::MergeState;
-use super::paths::PathCache;
+use super::merging::{MergeState, PathCache, Share, Towards};
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Host, ResourceForm, WorkingSet};
-
-/// Which way colocations are followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Towards {
-    /// From the dependent to the one that it wants to be with.
-    Primaries,
-    /// From a resource to those that want to be with it.
-    Dependents,
-}
 
 /// Hosts that agree in an attribute, by host: the same number for those that do.
 #[derive(Debug, Clone)]
@@ -37,45 +27,6 @@ pub(super) struct Wishes<'a> {
     zones: HashMap<&'a str, AgreeingHosts>,
     pub(super) merging: MergeState,
     pub(super) paths: PathCache<'a>,
-}
-
-/// What a wish of another resource is worth.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Share<'a> {
-    /// The colocation whose share it is, by its position; 0 where there is none.
-    pub(super) colocation: usize,
-    /// The attribute in which hosts are to agree; none: the host itself.
-    pub(super) attribute: Option<&'a str>,
-    /// The part of the other one's scores that counts, -1 to 1.
-    pub(super) factor: f32,
-    /// Whether it leaves what is wanted wanted.
-    pub(super) sparing: bool,
-}
-
-impl<'a> Share<'a> {
-    /// The share of a colocation, with the sign of another one on top.
-    pub(crate) fn of(set: &'a WorkingSet, at: usize, sign: f32) -> Share<'a> {
-        let colocation = &set.colocations[at];
-        // scores are at most a million, which a 32-bit float holds exactly
-        #[expect(clippy::cast_precision_loss, reason = "exact up to 2^24")]
-        let factor = sign * colocation.score.get() as f32 / AllocationScore::INFINITY.get() as f32;
-        Share { colocation: at, attribute: colocation.attribute.as_deref(), factor, sparing: false }
-    }
-
-    /// Its part of a score. Where one is not wanted, keeping away from it counts for nothing.
-    fn part(self, score: AllocationScore) -> AllocationScore {
-        if self.factor < 0.0 && score < AllocationScore::ZERO {
-            return AllocationScore::ZERO;
-        }
-        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "at most a million")]
-        let part = (self.factor * score.get() as f32).round() as i64;
-        match part {
-            0 if score != AllocationScore::ZERO => {
-                AllocationScore::of(if self.factor < 0.0 { -1 } else { 1 })
-            }
-            _ => AllocationScore::of(part),
-        }
-    }
 }
 
 impl<'a> Wishes<'a> {
@@ -151,10 +102,10 @@ impl<'a> Wishes<'a> {
     }
 
     /// The colocations of a resource in one direction.
-    pub(super) fn list(&self, of: ResourceIdx, towards: Towards) -> &[usize] {
+    pub(super) fn list(&self, resource: ResourceIdx, towards: Towards) -> &[usize] {
         match towards {
-            Towards::Primaries => &self.primaries[of.get()],
-            Towards::Dependents => &self.dependents[of.get()],
+            Towards::Primaries => &self.primaries[resource.get()],
+            Towards::Dependents => &self.dependents[resource.get()],
         }
     }
 
@@ -166,18 +117,18 @@ impl<'a> Wishes<'a> {
         if let (Some(first), Some(last)) = (first, last) {
             let set = self.set;
             for at in self.primaries[group.get()].clone() {
-                let of = |at: usize| rank(set, set.colocations[at].primary);
+                let place_in_order = |at: usize| rank(set, set.colocations[at].primary);
                 let is_must = set.colocations[at].score == AllocationScore::INFINITY;
                 let members = set.resource(group).members.iter();
                 let behind = members.skip_while(|member| set.may_manage(**member)).skip(1);
-                insert(&mut self.primaries[first.get()], at, of);
+                insert(&mut self.primaries[first.get()], at, place_in_order);
                 for member in behind.filter(|_| is_must) {
-                    insert(&mut self.primaries[member.get()], at, of);
+                    insert(&mut self.primaries[member.get()], at, place_in_order);
                 }
             }
             for at in self.dependents[group.get()].clone() {
-                let of = |at: usize| rank(set, set.colocations[at].dependent);
-                insert(&mut self.dependents[last.get()], at, of);
+                let place_in_order = |at: usize| rank(set, set.colocations[at].dependent);
+                insert(&mut self.dependents[last.get()], at, place_in_order);
             }
         }
     }
@@ -220,13 +171,13 @@ impl<'a> Wishes<'a> {
 
 /// By what colocations are ordered: the priority of the other side, clones and groups first, and its id.
 fn rank(set: &WorkingSet, resource: ResourceIdx) -> (Reverse<AllocationScore>, u8, &str) {
-    let of = set.resource(resource);
-    let form = match of.form {
+    let details = set.resource(resource);
+    let form = match details.form {
         ResourceForm::Clone { .. } => 0,
         ResourceForm::Group { .. } => 1,
         ResourceForm::Primitive => 2,
     };
-    (Reverse(of.priority), form, of.id.as_str())
+    (Reverse(details.priority), form, details.id.as_str())
 }
 
 /// Puts a colocation before the first that has the same rank, or a later one.

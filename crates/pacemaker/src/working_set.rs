@@ -5,8 +5,6 @@ use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::score::{AllocationScore, ScoreTable};
 use htools_model::words;
 
-pub use super::choice::ChoiceOrder;
-pub use super::guest::GuestParts;
 pub use super::resource::{Requirement, Resource, ResourceForm, Revision, RunCondition, SeveralPolicy};
 
 words!(
@@ -57,6 +55,15 @@ pub struct Host {
     /// Whether rules and colocations do not know its name: an oddity of Pacemaker's with guest nodes of which neither the list of nodes
     /// nor the status says anything that counts.
     pub nameless: bool,
+}
+
+/// What makes a host of a machine that is a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GuestParts {
+    /// The machine.
+    pub machine: ResourceIdx,
+    /// The connection to it, by which the cluster starts and stops what runs in it. It goes where the machine does.
+    pub connection: ResourceIdx,
 }
 
 /// The option by which the health of hosts counts. What it makes of that stands among constraints under this name.
@@ -182,6 +189,42 @@ pub struct StartOrder {
     pub symmetrical: bool,
 }
 
+/// Two resources of which one is started, or stopped, before the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OrderedPair {
+    /// Started first, and stopped last.
+    pub first: ResourceIdx,
+    /// Started then.
+    pub then: ResourceIdx,
+}
+
+/// That resources are started after some of several others are, whichever. A group among these counts as started in any case, an
+/// oddity of Pacemaker's; a clone if one of its instances is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChoiceOrder {
+    /// The constraint.
+    pub id: String,
+    /// Pacemaker's name for the point at which enough of them are started: `one-or-more:` and the set.
+    pub mark: String,
+    /// Started first.
+    pub firsts: Vec<ResourceIdx>,
+    /// How many of these are enough, at least one.
+    pub enough: usize,
+    /// Started then; also stopped if not enough of the others run, however binding the order is.
+    pub thens: Vec<ResourceIdx>,
+    /// How binding it is for stops.
+    pub strength: OrderStrength,
+    /// Of which two the second is stopped before the first is.
+    pub stops: Vec<OrderedPair>,
+}
+
+impl ChoiceOrder {
+    /// Whether one of [`firsts`](Self::firsts) counts where these primitives run.
+    pub(super) fn counts(set: &WorkingSet, first: ResourceIdx, runs: impl Fn(ResourceIdx) -> bool) -> bool {
+        set.resource(first).is_group() || set.primitives(&first).iter().any(|part| runs(*part))
+    }
+}
+
 /// What a resource that is outside takes where it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Charge {
@@ -291,9 +334,9 @@ impl WorkingSet {
 
     /// The same, if the whole cluster were not frozen.
     pub(super) fn may_manage(&self, resource: ResourceIdx) -> bool {
-        let of = self.resource(resource);
-        let in_maintenance = of.active_hosts().any(|host| self.host(host).state.maintenance);
-        of.managed && (!of.is_primitive() || !in_maintenance)
+        let details = self.resource(resource);
+        let in_maintenance = details.active_hosts().any(|host| self.host(host).state.maintenance);
+        details.managed && (!details.is_primitive() || !in_maintenance)
     }
 
     /// Whether the wishes of the dependent of a colocation count for where the primary goes.
@@ -308,10 +351,10 @@ impl WorkingSet {
 
     /// What has to be so before a primitive is started.
     pub(super) fn requirement(&self, resource: ResourceIdx) -> Requirement {
-        let of = self.resource(resource);
-        match of.requires {
-            Some(said) if !of.fences() || said < Requirement::Unfencing => said,
-            _ if of.fences() => Requirement::Quorum,
+        let details = self.resource(resource);
+        match details.requires {
+            Some(said) if !details.fences() || said < Requirement::Unfencing => said,
+            _ if details.fences() => Requirement::Quorum,
             _ if self.unfences => Requirement::Unfencing,
             _ => Requirement::Fencing,
         }
@@ -319,9 +362,9 @@ impl WorkingSet {
 
     /// Whether a primitive is started only on hosts that are unfenced. All devices that fence are, too.
     pub(super) fn needs_unfenced_host(&self, resource: ResourceIdx) -> bool {
-        let of = self.resource(resource);
-        let needs = of.fences() || self.requirement(resource) == Requirement::Unfencing;
-        self.unfences && of.is_primitive() && needs
+        let details = self.resource(resource);
+        let needs = details.fences() || self.requirement(resource) == Requirement::Unfencing;
+        self.unfences && details.is_primitive() && needs
     }
 
     /// Whether a resource is to run, as far as the cluster decides about it.
@@ -331,8 +374,8 @@ impl WorkingSet {
 
     /// The same, whether or not the whole cluster is frozen.
     pub(super) fn is_wanted(&self, resource: ResourceIdx) -> bool {
-        let of = self.resource(resource);
-        !of.stopped && !of.surplus && !self.stop_all && self.may_manage(resource)
+        let details = self.resource(resource);
+        !details.stopped && !details.surplus && !self.stop_all && self.may_manage(resource)
     }
 
     /// Whether nobody knows what runs on a host.

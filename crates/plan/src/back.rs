@@ -51,18 +51,24 @@ pub enum NoWayBack {
 
 /// The move that leads from one placement to another one; nothing if there is none.
 pub(super) fn leading(from: Placement, to: Placement) -> Option<Move> {
-    let same = |a: Option<NodeIdx>, b: NodeIdx| a == Some(b);
     Some(match (from.secondary, to.secondary) {
         (None, None) if from.primary != to.primary => Move::FailoverTo(to.primary),
-        (Some(old), Some(new)) => match () {
-            () if from == to => return None,
-            () if same(Some(old), to.primary) && same(Some(new), from.primary) => Move::Failover,
-            () if from.primary == to.primary => Move::ReplaceSecondary(new),
-            () if old == new => Move::ReplacePrimary(to.primary),
-            () if new == from.primary => Move::ReplaceAndFailover(to.primary),
-            () if old == to.primary => Move::FailoverAndReplace(new),
-            () => Move::ReplaceBoth(to.primary, new),
-        },
+        (Some(_), Some(_)) if from == to => return None,
+        (Some(old), Some(new)) => {
+            if old == to.primary && new == from.primary {
+                Move::Failover
+            } else if from.primary == to.primary {
+                Move::ReplaceSecondary(new)
+            } else if old == new {
+                Move::ReplacePrimary(to.primary)
+            } else if new == from.primary {
+                Move::ReplaceAndFailover(to.primary)
+            } else if old == to.primary {
+                Move::FailoverAndReplace(new)
+            } else {
+                Move::ReplaceBoth(to.primary, new)
+            }
+        }
         _ => return None,
     })
 }

@@ -114,10 +114,8 @@ fn command(opcode: &Opcode, way: Option<LegKind>) -> Result<Option<Command>, Imp
         }
         Opcode::Startup { instance_name, .. } => of_instance(&["startup"]).operand(&instance(instance_name)?),
         Opcode::ActivateDisks { instance_name, wait_for_sync } => {
-            let words: &[&str] = match wait_for_sync {
-                true => &["activate-disks", "--wait-for-sync"],
-                false => &["activate-disks"],
-            };
+            let words: &[&str] =
+                if *wait_for_sync { &["activate-disks", "--wait-for-sync"] } else { &["activate-disks"] };
             of_instance(words).operand(&instance(instance_name)?)
         }
         Opcode::NodeSetParams { node_name, force, offline, drained, auto_promote } => {
@@ -159,10 +157,11 @@ fn tagged((verb, kind): (&'static str, TagKind), name: &str, tags: &[String]) ->
     };
     let mut command = Command::new(&[program, verb]).operand(&name);
     for tag in Name::tags(tags)? {
-        command = match verb == "add-tags" && tag.as_str().starts_with(SWITCHED) {
+        command = if verb == "add-tags" && tag.as_str().starts_with(SWITCHED) {
             // the node is switched when the command is run, whenever that is
-            true => command.evaluated(format!("\"{SWITCHED}$(date +%s)\"")),
-            false => command.operand(&tag),
+            command.evaluated(format!("\"{SWITCHED}$(date +%s)\""))
+        } else {
+            command.operand(&tag)
         };
     }
     Ok(command)

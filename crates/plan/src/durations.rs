@@ -170,7 +170,7 @@ pub fn way(step: &WorkStep, opcode: &Opcode) -> Option<LegKind> {
 
 /// Source and target of the copies of a step: a pair of nodes for each leg.
 pub(super) fn copies(step: &WorkStep) -> Vec<(String, String)> {
-    let of = |relocation: &Relocation| {
+    let copied = |relocation: &Relocation| {
         let legs = relocation.mv.clone().legs().scan(relocation.from.clone(), |at, leg| {
             let to = leg.clone().from(at.clone());
             let from = std::mem::replace(at, to).primary;
@@ -179,7 +179,7 @@ pub(super) fn copies(step: &WorkStep) -> Vec<(String, String)> {
         });
         legs.collect::<Vec<_>>()
     };
-    step.relocations().iter().flat_map(of).collect()
+    step.relocations().iter().flat_map(copied).collect()
 }
 
 /// Tells if a step copies disks.
@@ -190,12 +190,12 @@ pub(super) fn syncs(step: &WorkStep) -> bool {
 /// Data that a step copies: memory and disks.
 pub fn data_of(step: &WorkStep) -> (Mib, Mib) {
     let ways = ways(step);
-    let of = |is_wanted: fn(&LegKind) -> bool, size: fn(&Freight) -> i64| {
+    let total = |is_wanted: fn(&LegKind) -> bool, size: fn(&Freight) -> i64| {
         let times = ways.iter().filter(|way| is_wanted(way)).count() as i64;
         Mib(times.saturating_mul(step.freight.as_ref().map_or(0, size)))
     };
-    let memory = of(|way| *way == LegKind::Migrates, |freight| freight.memory.unwrap_or(0));
-    (memory, of(LegKind::copies_disks, |freight| freight.disk))
+    let memory = total(|way| *way == LegKind::Migrates, |freight| freight.memory.unwrap_or(0));
+    (memory, total(LegKind::copies_disks, |freight| freight.disk))
 }
 
 /// Data that a plan copies: memory and disks.

@@ -74,8 +74,8 @@ pub fn broken_steps(work: &Work, now: &Cluster) -> Vec<String> {
             say("it is gone".to_owned());
             continue;
         };
-        let of = |node: NodeIdx| now.node(node).spec.name.as_str();
-        let here = (of(instance.primary), instance.mirror().map(of));
+        let name = |node: NodeIdx| now.node(node).spec.name.as_str();
+        let here = (name(instance.primary), instance.mirror().map(name));
         let there = (first.from.primary.as_str(), first.from.secondary.as_deref());
         let mirrored = instance.template.has_secondary();
         let there = (there.0, there.1.filter(|_| mirrored));

@@ -69,12 +69,12 @@ impl<N> EdgeReason<N> {
     ///
     /// # Errors
     /// The first of `of`.
-    pub fn try_map<M, E>(self, of: impl FnOnce(N) -> Result<M, E>) -> Result<EdgeReason<M>, E> {
+    pub fn try_map<M, E>(self, map: impl FnOnce(N) -> Result<M, E>) -> Result<EdgeReason<M>, E> {
         Ok(match self {
             EdgeReason::Instance => EdgeReason::Instance,
-            EdgeReason::Room(node) => EdgeReason::Room(of(node)?),
-            EdgeReason::Mirror(node) => EdgeReason::Mirror(of(node)?),
-            EdgeReason::Tag(node) => EdgeReason::Tag(of(node)?),
+            EdgeReason::Room(node) => EdgeReason::Room(map(node)?),
+            EdgeReason::Mirror(node) => EdgeReason::Mirror(map(node)?),
+            EdgeReason::Tag(node) => EdgeReason::Tag(map(node)?),
             EdgeReason::Power => EdgeReason::Power,
             EdgeReason::Order => EdgeReason::Order,
         })

@@ -65,10 +65,7 @@ impl Name {
             NameOf::Node => is_host(name) && !name.starts_with('-'),
             NameOf::Tag => is_tag(name),
         };
-        match possible {
-            true => Ok(Name(name.to_owned())),
-            false => Err(Impossible { kind, name: name.to_owned() }),
-        }
+        if possible { Ok(Name(name.to_owned())) } else { Err(Impossible { kind, name: name.to_owned() }) }
     }
 
     /// The name of an instance.

@@ -138,10 +138,8 @@ impl<'a> Maintained<'a> {
             let runs_here = runs && down[instance.primary.get()];
             let mirrored = instance.template.has_secondary();
             let stops = runs_here && (offline || (!mirrored && moved.is_none()));
-            let away = leaves(instance, moved, runs_here && !offline).map(|step| match stops {
-                true => Step { concession: Concession::Restart, ..step },
-                false => step,
-            });
+            let away = leaves(instance, moved, runs_here && !offline)
+                .map(|step| if stops { Step { concession: Concession::Restart, ..step } } else { step });
             let meanwhile = away.map_or(instance.placement(), |step| step.to);
             Some(Trip {
                 instance,

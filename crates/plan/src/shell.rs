@@ -111,10 +111,7 @@ impl fmt::Display for Command {
 /// A word as a shell takes it: between apostrophes unless it is harmless.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-:/+@=".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => in_apostrophes(word),
-    }
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { in_apostrophes(word) }
 }
 
 /// A text as a shell takes it, whatever it holds.
@@ -156,9 +153,10 @@ impl Line {
         // what it says ends on a terminal
         let name = printable(name, usize::MAX);
         // echo would take a backslash for the beginning of something else
-        Line::Heading(match name.contains('\\') {
-            true => format!("printf '%s\\n' {}", quoted(&format!("{title} {name}"))),
-            false => format!("echo {title} {}", quoted(&name)),
+        Line::Heading(if name.contains('\\') {
+            format!("printf '%s\\n' {}", quoted(&format!("{title} {name}")))
+        } else {
+            format!("echo {title} {}", quoted(&name))
         })
     }
 

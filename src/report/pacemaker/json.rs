@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::pacemaker::why::{Grounds, PlaceReasons};
-use crate::pacemaker::working_set::{NODE_HEALTH, OrderStrength, WorkingSet};
+use crate::pacemaker::working_set::{NODE_HEALTH, OrderStrength, OrderedPair, WorkingSet};
 use crate::pacemaker::{
     AllPlaced, AllocationScore, Capacities, HostIdx, PlacingError, ResourceChanges, ResourceIdx, Strategy,
     Transition,
@@ -353,11 +353,14 @@ fn orders(set: &WorkingSet) -> Vec<NormalizedOrder> {
         symmetrical: order.symmetrical,
     });
     let of_choices = set.choices.iter().flat_map(|choice| {
-        let pairs = choice.firsts.iter().flat_map(|first| choice.thens.iter().map(|then| (*first, *then)));
+        let pairs = choice
+            .firsts
+            .iter()
+            .flat_map(|first| choice.thens.iter().map(|then| OrderedPair { first: *first, then: *then }));
         pairs.map(|pair| NormalizedOrder {
             constraint: choice.id.clone(),
-            first: id(pair.0),
-            then: id(pair.1),
+            first: id(pair.first),
+            then: id(pair.then),
             kind: "one_of",
             symmetrical: choice.stops.contains(&pair),
         })

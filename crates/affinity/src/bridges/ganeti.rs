@@ -49,7 +49,8 @@ pub fn working_set(cluster: &Cluster, stickiness: AllocationScore) -> WorkingSet
     set.status_order = cluster.all_nodes().iter().map(|node| hosts[node.get()]).collect();
     let storage = StorageMap::of(cluster);
     let existing = || cluster.instances.iter().filter(|instance| !instance.forthcoming);
-    let allowed: Vec<Vec<NodeIdx>> = existing().map(|of| reachable(cluster, &storage, of)).collect();
+    let allowed: Vec<Vec<NodeIdx>> =
+        existing().map(|instance| reachable(cluster, &storage, instance)).collect();
     set.symmetric = allowed.iter().all(|nodes| nodes.len() == cluster.nodes.len());
     let mut tagged: BTreeMap<&str, Vec<ResourceIdx>> = BTreeMap::new();
     for (instance, allowed) in existing().zip(&allowed) {
@@ -129,9 +130,9 @@ fn copies(instance: &Instance) -> impl Iterator<Item = (NodeIdx, Capacities)> {
     instance.nodes().filter(move |_| mirrored).map(move |node| (node, disk.clone()))
 }
 
-fn amounts<const N: usize>(of: [(usize, i64); N]) -> Capacities {
+fn amounts<const N: usize>(pairs: [(usize, i64); N]) -> Capacities {
     let mut amounts = Capacities::default();
-    of.iter().for_each(|(kind, amount)| amounts.set(AttributeIdx::new(*kind), *amount));
+    pairs.iter().for_each(|(kind, amount)| amounts.set(AttributeIdx::new(*kind), *amount));
     amounts
 }
 

@@ -107,9 +107,10 @@ impl Chooser for ByPreference<'_> {
         // where free capacity goes in circles, those that have no room count in the order of hosts, too
         let mut table = ScoreTable::empty(tenants.counts.len());
         for node in 0..tenants.counts.len() {
-            let score = match tenants.can_take(rental, node) {
-                true => AllocationScore::ZERO,
-                false => AllocationScore::MINUS_INFINITY,
+            let score = if tenants.can_take(rental, node) {
+                AllocationScore::ZERO
+            } else {
+                AllocationScore::MINUS_INFINITY
             };
             table.set(HostIdx::new(node), score);
         }
@@ -183,9 +184,13 @@ impl Chooser for ByScore<'_> {
 
     fn stopped(&mut self, rental: usize, node: usize) {
         let Some(idx) = self.instances.remove(&rental) else { return };
-        let of = self.draft.node(NodeIdx::new(node));
-        let left =
-            of.state.ledger.remove_primary(&of.spec, self.draft.instance(idx), 0, TagArrival::default());
+        let details = self.draft.node(NodeIdx::new(node));
+        let left = details.state.ledger.remove_primary(
+            &details.spec,
+            self.draft.instance(idx),
+            0,
+            TagArrival::default(),
+        );
         self.draft.take_off(idx, left);
         self.spare.push(idx);
     }

@@ -2,7 +2,7 @@
 
 use super::choosers::{ByKeys, ByPreference, ByScore, Chooser, hosts};
 use super::gauge::Gauge;
-use super::nights;
+use super::nights::{self, NightMove};
 use super::tenants::Tenants;
 use super::timeline::{Timeline, TimelineEvent};
 use super::{Contender, NightWork, SimulatedDay, SimulatedRun};
@@ -104,7 +104,7 @@ impl<'t> SimulatedDays<'t> {
     fn night(&mut self, now: f64) {
         let moves = nights::moves(&self.tenants);
         if self.nights == NightWork::Made {
-            for (rental, node) in &moves {
+            for NightMove { rental, node } in &moves {
                 self.leave(*rental, now);
                 self.tenants.start(*rental, *node, now);
                 self.chooser.started(*rental, *node);

@@ -75,9 +75,9 @@ pub fn parse(text: &str, source: &str) -> Result<Arrivals> {
         started_with: None,
     };
     let vms = document.vms.into_iter().map(machine).collect();
-    let of =
+    let start =
         FleetDocument { cluster: document.cluster, nodes: document.nodes, vms, options: document.options };
-    let (fleet, warnings) = fleet(of, source)?;
+    let (fleet, warnings) = fleet(start, source)?;
     Ok(Arrivals { fleet, rentals, days: document.days.unwrap_or(DAYS), warnings })
 }
 

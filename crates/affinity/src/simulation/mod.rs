@@ -22,7 +22,7 @@ use htools_model::words;
 use htools_pacemaker::working_set::Strategy;
 
 pub use arrivals::PoissonArrivals;
-pub use timeline::{MOST_DAYS, MOST_RENTALS, Rental, Timeline, TimelineError};
+pub use timeline::{Rental, Timeline, TimelineError};
 pub use wishes::WishShare;
 
 words!(
@@ -110,7 +110,7 @@ pub struct SimulatedDay {
 /// Lets all strategies place the same machines.
 pub fn simulate(timeline: &Timeline, nights: NightWork) -> Vec<SimulatedRun> {
     let wishes = timeline.wishes();
-    Contender::ALL.par_iter().map(|of| course::run(timeline, &wishes, *of, nights)).collect()
+    Contender::ALL.par_iter().map(|contender| course::run(timeline, &wishes, *contender, nights)).collect()
 }
 
 #[cfg(test)]

@@ -21,9 +21,9 @@ const GROUP: &str = "fleet";
 /// overhead. The rule of the fleet in the words of a cluster's, whose instances leave something of each node's memory.
 #[allow(clippy::cast_possible_truncation)] // `as` ends at the largest number
 pub(super) fn room(fleet: &Fleet, node: usize) -> Mib {
-    let of = &fleet.nodes[node];
-    let promised = (of.ram_total.as_f64() * of.ram_ratio).ceil() as i64;
-    Mib(promised.min(of.ram_free.0)) - fleet.options.overhead
+    let details = &fleet.nodes[node];
+    let promised = (details.ram_total.as_f64() * details.ram_ratio).ceil() as i64;
+    Mib(promised.min(details.ram_free.0)) - fleet.options.overhead
 }
 
 /// The cluster with these machines, by number, on these nodes, by position; so are its nodes, and its instances are in the order of the
@@ -71,13 +71,13 @@ pub(super) fn cluster(timeline: &Timeline, running: impl Iterator<Item = (usize,
 }
 
 fn raw_node(fleet: &Fleet, at: usize, used: Mib) -> RawNode {
-    let (of, room) = (&fleet.nodes[at], room(fleet, at));
+    let (details, room) = (&fleet.nodes[at], room(fleet, at));
     // shares of nothing are no numbers
     let memory = room.max(Mib(1));
     #[allow(clippy::cast_precision_loss)] // processors are far fewer than 2^53
-    let cpu_total = of.cpus.max(1) as f64;
+    let cpu_total = details.cpus.max(1) as f64;
     RawNode {
-        name: of.name.clone(),
+        name: details.name.clone(),
         mem_total: memory.as_f64(),
         mem_node: Mib::ZERO,
         mem_free: memory - used,
@@ -89,7 +89,7 @@ fn raw_node(fleet: &Fleet, at: usize, used: Mib) -> RawNode {
         spindle_total: 1,
         spindle_free: 0,
         exclusive_storage: false,
-        offline: !of.running || room <= Mib::ZERO,
+        offline: !details.running || room <= Mib::ZERO,
         outage: Outage::default(),
         master: at == 0,
         group: GroupIdx::new(0),
@@ -98,18 +98,26 @@ fn raw_node(fleet: &Fleet, at: usize, used: Mib) -> RawNode {
     }
 }
 
-/// A machine, by number, that is moved to a node, by position.
-pub(super) type NightMove = (usize, usize);
+/// A move of a machine.
+pub(super) struct NightMove {
+    /// The machine, by number.
+    pub(super) rental: usize,
+    /// The node to which it goes, by position.
+    pub(super) node: usize,
+}
 
 /// The moves of hbal with its usual options, in order.
 pub(super) fn moves(tenants: &Tenants<'_>) -> Vec<NightMove> {
     if tenants.running.is_empty() {
         return Vec::new();
     }
-    let of = tenants.running.iter().map(|(rental, node)| (*rental, *node));
-    let mut draft = Draft::from(cluster(tenants.timeline, of));
+    let placed = tenants.running.iter().map(|(rental, node)| (*rental, *node));
+    let mut draft = Draft::from(cluster(tenants.timeline, placed));
     let rentals: Vec<usize> = tenants.running.keys().copied().collect();
     let nodes = draft.all_nodes();
     let found = run(&mut draft, &nodes, BalanceOptions::default());
-    found.steps.iter().map(|step| (rentals[step.instance.get()], step.to.primary.get())).collect()
+    let steps = found.steps.iter();
+    steps
+        .map(|step| NightMove { rental: rentals[step.instance.get()], node: step.to.primary.get() })
+        .collect()
 }

@@ -28,7 +28,7 @@ impl<'t> Tenants<'t> {
     /// No machine runs.
     pub(super) fn none(timeline: &'t Timeline, wishes: &'t [Vec<CompiledKey>]) -> Tenants<'t> {
         let fleet = timeline.fleet();
-        let keys = |of: &Vec<CompiledKey>| of.iter().map(|key| (key.name.clone(), key.value)).collect();
+        let keys = |keys: &Vec<CompiledKey>| keys.iter().map(|key| (key.name.clone(), key.value)).collect();
         // machines of the fleet run nowhere yet: only the nodes' own keys are there
         Tenants {
             timeline,

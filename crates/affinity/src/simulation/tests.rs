@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::choosers::{hosts, needed};
 use super::course::SimulatedDays;
-use super::timeline::TimelineEvent;
+use super::timeline::{MOST_DAYS, TimelineEvent};
 use super::*;
 use crate::{
     AffinityKey, AffinityOptions, CompiledKey, Fleet, FleetNode, KeyLevel, KeyOwner, LevelKeys, Machine,
@@ -172,7 +172,9 @@ fn times_and_rates_are_checked() {
         assert_eq!(timeline(1.0, Some(leaves)), "vm 'm': leaves: not a number of days after it arrives");
     }
     let drawn = |per_day, lifetime, days| {
-        PoissonArrivals { per_day, lifetime, days, seed: 1 }.draw(fleet()).map(|of| of.rentals().len())
+        PoissonArrivals { per_day, lifetime, days, seed: 1 }
+            .draw(fleet())
+            .map(|timeline| timeline.rentals().len())
     };
     assert_eq!(drawn(f64::NAN, 1.0, 1), Err(TimelineError::Rate));
     assert_eq!(drawn(1.0, -1.0, 1), Err(TimelineError::Lifetime));
@@ -284,9 +286,9 @@ fn kept(
             for (at, node) in timeline.fleet().nodes.iter().enumerate().filter(|(_, node)| node.running) {
                 node.keys.iter().filter(|own| own.name == key.name).for_each(|own| see(at, own.value));
             }
-            let of = &mut all[usize::from(key.weight < 0.0)];
-            of.at_stake += anywhere * key.weight.abs();
-            of.kept += if key.weight > 0.0 { here } else { anywhere - here } * key.weight.abs();
+            let shares = &mut all[usize::from(key.weight < 0.0)];
+            shares.at_stake += anywhere * key.weight.abs();
+            shares.kept += if key.weight > 0.0 { here } else { anywhere - here } * key.weight.abs();
         }
     }
     all
@@ -389,7 +391,7 @@ fn moves_that_are_made_even_things_out() {
 /// What runs at the beginning need not fit by the rule; who comes does.
 #[test]
 fn what_runs_is_there_at_the_beginning() {
-    let on = |node: usize, of: Machine| Machine { node: Some(node), ..of };
+    let on = |node: usize, machine: Machine| Machine { node: Some(node), ..machine };
     let machines = vec![
         on(0, machine("large", 90, &[])),
         on(0, machine("too-much", 30, &[])),

@@ -5,9 +5,9 @@ use htools_model::shown::shown_name;
 use htools_model::{Mib, TagSet};
 
 /// The most machines that come.
-pub const MOST_RENTALS: usize = 1_000_000;
+pub(crate) const MOST_RENTALS: usize = 1_000_000;
 /// The most days that are looked at.
-pub const MOST_DAYS: u32 = 36_525;
+pub(crate) const MOST_DAYS: u32 = 36_525;
 
 /// A machine that comes, and may go. Times are in days from the beginning.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -112,7 +112,7 @@ impl Timeline {
     ) -> Result<Timeline, TimelineError> {
         let mut places = vec![0; fleet.nodes.len()];
         by_name(&fleet).into_iter().enumerate().for_each(|(place, node)| places[node] = place);
-        let homes = fleet.machines.iter().enumerate().filter_map(|(at, of)| Some((at, of.node?)));
+        let homes = fleet.machines.iter().enumerate().filter_map(|(at, machine)| Some((at, machine.node?)));
         let (machines, homes): (Vec<usize>, Vec<usize>) = homes.map(|(at, node)| (at, places[node])).unzip();
         let there = machines.into_iter().map(|machine| Rental { machine, arrives: 0.0, leaves: leaves() });
         let rentals = there.chain(rentals).collect();

@@ -46,6 +46,12 @@ struct NamedKeys {
     before: [WishShare; 2],
 }
 
+/// How near the nearest value of a key is, on the same node and on any.
+struct Nearness {
+    here: f64,
+    anywhere: f64,
+}
+
 /// The keys of one name and value on one node.
 struct KeyGroup {
     value: f64,
@@ -104,7 +110,7 @@ impl KeptWishes {
         let mut all = [WishShare::default(); 2];
         for named in self.0.values_mut() {
             named.settle(now);
-            all.iter_mut().zip(named.before).for_each(|(all, of)| all.add(of, 1.0));
+            all.iter_mut().zip(named.before).for_each(|(all, share)| all.add(share, 1.0));
         }
         all
     }
@@ -134,24 +140,22 @@ impl NamedKeys {
     fn look(&mut self) {
         let mut now = [WishShare::default(); 2];
         for at in 0..self.groups.len() {
-            let (here, anywhere) = self.nearness(at);
+            let Nearness { here, anywhere } = self.nearness(at);
             for (weight, count) in &self.groups[at].weights {
                 let weight = weight * f64::from(*count);
-                let (of, kept) = match weight > 0.0 {
-                    true => (&mut now[0], here),
-                    false => (&mut now[1], anywhere - here),
-                };
-                of.add(WishShare { at_stake: anywhere, kept }, weight.abs());
+                let (sum, kept) =
+                    if weight > 0.0 { (&mut now[0], here) } else { (&mut now[1], anywhere - here) };
+                sum.add(WishShare { at_stake: anywhere, kept }, weight.abs());
             }
         }
         self.now = now;
     }
 
-    /// How near the nearest value is to that of a machine of a group: on its node, and anywhere.
-    fn nearness(&self, at: usize) -> (f64, f64) {
+    /// How near the nearest value is to that of a machine of a group.
+    fn nearness(&self, at: usize) -> Nearness {
         let group = &self.groups[at];
         if group.of_node || group.weights.iter().map(|(_, count)| count).sum::<u32>() > 1 {
-            return (1.0, 1.0);
+            return Nearness { here: 1.0, anywhere: 1.0 };
         }
         let (below, above) = (&self.groups[..at], &self.groups[at + 1..]);
         let near = |other: &KeyGroup| proximity(other.value, group.value);
@@ -159,8 +163,9 @@ impl NamedKeys {
         let nearest = |other: Option<&KeyGroup>| other.map_or(0.0, near);
         let anywhere = nearest(below.last()).max(nearest(above.first()));
         let on_node = |other: &&KeyGroup| other.node == group.node || near(other) == 0.0;
-        let here =
+        let on_this =
             |other: Option<&KeyGroup>| other.filter(|other| other.node == group.node).map_or(0.0, near);
-        (here(below.iter().rev().find(on_node)).max(here(above.iter().find(on_node))), anywhere)
+        let here = on_this(below.iter().rev().find(on_node)).max(on_this(above.iter().find(on_node)));
+        Nearness { here, anywhere }
     }
 }

@@ -28,6 +28,7 @@ mod power;
 pub mod program;
 mod rapi;
 mod reconcile;
+mod record;
 mod report;
 mod runner;
 pub mod saved;

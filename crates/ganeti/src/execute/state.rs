@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::job::{JobId, JobMark, JobStatus, Watched};
-use super::journal::Record;
+use super::record::Record;
 use htools_plan::graph::StepIdx;
 
 /// State of one job of a step.

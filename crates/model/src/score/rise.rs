@@ -70,14 +70,14 @@ pub fn rise(from: &Running, to: &Running, span: &Span) -> f64 {
         let size = from.squares(k) + to.squares(k) + d.abs() * (d.abs() + by.least.abs() + by.most.abs());
         let rounding = (from.drift(k) + to.drift(k) + 16.0 * U * size) / n;
         let least = more(by.least).min(more(by.most)) - rounding;
-        let of = |variance: f64| variance.max(0.0).sqrt();
+        let deviation = |variance: f64| variance.max(0.0).sqrt();
         rise += weight
             * if least >= 0.0 {
                 // least where the variance is largest
-                least / (of(variance.most) + of(variance.most + least)).max(f64::MIN_POSITIVE)
+                least / (deviation(variance.most) + deviation(variance.most + least)).max(f64::MIN_POSITIVE)
             } else {
                 // most is lost where it is smallest; it was at least what it loses
-                least / (of(variance.least.max(-least)) + of(variance.least + least))
+                least / (deviation(variance.least.max(-least)) + deviation(variance.least + least))
             };
     }
     rise

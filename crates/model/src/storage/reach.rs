@@ -57,18 +57,17 @@ impl NodeSpec {
     /// The rule by which an instance must not be on the node that does not offer what it needs.
     pub(crate) fn barrier(&self, instance: &Instance) -> Option<Rule> {
         let is_kept_out = instance.open.is_some_and(|open| !self.offers.contains(open));
-        match self.reaches(instance) {
-            true => None,
-            false => Some(if is_kept_out { Rule::KeptOut } else { Rule::Pool }),
-        }
+        let rule = if is_kept_out { Rule::KeptOut } else { Rule::Pool };
+        (!self.reaches(instance)).then_some(rule)
     }
 
     /// What an instance needs that is created on the node.
     pub fn needs_of(&self, instance: &Instance) -> TagSet {
         let derived = || self.derived_pools.iter().find(|(template, _)| *template == instance.template);
-        match instance.needs.is_empty() {
-            true => derived().map(|(_, pools)| pools.clone()).unwrap_or_default(),
-            false => instance.needs.clone(),
+        if instance.needs.is_empty() {
+            derived().map(|(_, pools)| pools.clone()).unwrap_or_default()
+        } else {
+            instance.needs.clone()
         }
     }
 }

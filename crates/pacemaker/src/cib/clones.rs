@@ -4,7 +4,7 @@ use roxmltree::Node;
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::leading;
-use super::super::score::AllocationScore;
+use super::super::score::{AllocationScore, HostScore};
 use super::super::working_set::{Resource, ResourceForm, Revision, RunCondition};
 use super::Reader;
 use super::document::{children, id, required, wrong};
@@ -56,7 +56,7 @@ impl ClonePart<'_, '_> {
 struct CloneParts<'a, 'i> {
     group: Option<GroupDraft<'a>>,
     primitives: Vec<ClonePart<'a, 'i>>,
-    failed_on: Vec<(HostIdx, AllocationScore)>,
+    failed_on: Vec<HostScore>,
     /// Whether a failure asks for all of it to be stopped.
     stopped: bool,
 }
@@ -68,7 +68,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let mut reasons = beyond(&metas);
         let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());
         let count = count.unwrap_or(self.set.hosts.len().max(1));
-        let parts = self.clone_parts(node, (&metas, count), &mut reasons)?;
+        let parts = self.clone_parts(node, &metas, count, &mut reasons)?;
         let runs_on = |host: &HostIdx| parts.primitives.iter().any(|part| part.condition_on(*host).is_some());
         let hosts: Vec<HostIdx> = self.set.status_order.iter().copied().filter(runs_on).collect();
         let resources = count.max(hosts.len()).saturating_mul(parts.primitives.len() + 1);
@@ -100,14 +100,16 @@ impl<'a, 'i> Reader<'a, 'i> {
         resource.failed_on.clone_from(&parts.failed_on);
         if parts.stopped {
             let everywhere = self.set.host_indices();
-            resource.failed_on.extend(everywhere.map(|host| (host, AllocationScore::INFINITY)));
+            resource
+                .failed_on
+                .extend(everywhere.map(|host| HostScore { host, score: AllocationScore::INFINITY }));
         }
         let clone = self.add(node, resource)?;
         let enough = metas.get("clone-min").and_then(leading).and_then(|count| usize::try_from(count).ok());
         self.enough.extend(enough.filter(|enough| *enough > 0).map(|enough| (clone, enough)));
         // those that run first, by the status, are kept; the others have no place
         for number in 0..count.max(hosts.len()) {
-            self.add_instance(clone, number, (number >= count, hosts.get(number).copied()), &parts);
+            self.add_instance(clone, number, number >= count, hosts.get(number).copied(), &parts);
         }
         self.set.find_whole(clone);
         Ok(())
@@ -127,7 +129,8 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn clone_parts(
         &mut self,
         node: Node<'a, 'i>,
-        (metas, count): (&Properties<'a>, usize),
+        metas: &Properties<'a>,
+        count: usize,
         reasons: &mut Vec<&'static str>,
     ) -> Result<CloneParts<'a, 'i>> {
         let group = children(node, "group").next();
@@ -150,9 +153,14 @@ impl<'a, 'i> Reader<'a, 'i> {
                 if places.are_guessed() {
                     add_reason(reasons, UNDER_WAY);
                 }
-                failed.extend(places.banned.iter().map(|host| (*host, AllocationScore::INFINITY)));
+                failed.extend(
+                    places
+                        .banned
+                        .iter()
+                        .map(|host| HostScore { host: *host, score: AllocationScore::INFINITY }),
+                );
                 for (host, _) in &places.active {
-                    let revision = self.revision(&draft.sources, &draft.resource.agent, (name, *host));
+                    let revision = self.revision(&draft.sources, &draft.resource.agent, name, *host);
                     revisions.push((*host, revision));
                 }
                 active.extend(places.active);
@@ -172,12 +180,13 @@ impl<'a, 'i> Reader<'a, 'i> {
             let counts = forgiven < self.set.hosts.len();
             let failures =
                 names.iter().filter(|_| counts).flat_map(|name| self.failures_of(name, &draft.rules));
-            let mut failures: Vec<(HostIdx, AllocationScore)> =
-                failures.filter(|(host, _)| !is_over(*host)).collect();
-            failures.sort_unstable();
+            let mut failures: Vec<HostScore> = failures.filter(|failed| !is_over(failed.host)).collect();
+            failures.sort_unstable_by_key(|failed| (failed.host, failed.score));
             failures.dedup_by(|later, first| {
-                let is_same = later.0 == first.0;
-                first.1 = if is_same { first.1.plus(later.1) } else { first.1 };
+                let is_same = later.host == first.host;
+                if is_same {
+                    first.score = first.score.plus(later.score);
+                }
                 is_same
             });
             failed.append(&mut failed_on(failures.into_iter(), draft.threshold));
@@ -190,8 +199,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         if primitives.is_empty() {
             return Err(wrong(self.source, node, "a clone of nothing"));
         }
-        failed.sort_unstable();
-        failed.dedup_by_key(|(host, _)| *host);
+        failed.sort_unstable_by_key(|one: &HostScore| (one.host, one.score));
+        failed.dedup_by_key(|one| one.host);
         Ok(CloneParts { group: draft, primitives, failed_on: failed, stopped })
     }
 
@@ -217,7 +226,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         &mut self,
         clone: ResourceIdx,
         number: usize,
-        (surplus, host): (bool, Option<HostIdx>),
+        surplus: bool,
+        host: Option<HostIdx>,
         parts: &CloneParts<'a, 'i>,
     ) {
         let whole = parts.group.as_ref().map(|group| {
@@ -231,7 +241,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let condition = host.and_then(|host| part.condition_on(host));
             let mut failed_on = parts.failed_on.clone();
             let stuck = host.filter(|host| part.unstopped.contains(host));
-            failed_on.extend(stuck.map(|host| (host, AllocationScore::INFINITY)));
+            failed_on.extend(stuck.map(|host| HostScore { host, score: AllocationScore::INFINITY }));
             members.push(self.push(Resource {
                 id: format!("{}:{number}", draft.resource.id),
                 group: whole,

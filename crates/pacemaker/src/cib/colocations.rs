@@ -3,9 +3,9 @@
 use roxmltree::Node;
 
 use super::super::index::ResourceIdx;
+use super::super::knots::knots;
 use super::super::number::is_true;
 use super::super::score::AllocationScore;
-use super::super::transition::circles::knots;
 use super::super::working_set::{Colocation, Outside};
 use super::Reader;
 use super::document::{children, id, required, wrong};
@@ -23,15 +23,14 @@ impl<'a, 'i> Reader<'a, 'i> {
                 continue;
             }
             let sets: Vec<Node<'a, 'i>> = children(constraint, "resource_set").collect();
-            match sets.is_empty() {
-                false => self.colocate_sets(constraint, &sets)?,
-                true => {
-                    let name = |attribute| required(self.source, constraint, attribute);
-                    let (dependent, primary) = (name("rsc")?, name("with-rsc")?);
-                    let (dependents, primaries) =
-                        (self.named(constraint, dependent)?, self.named(constraint, primary)?);
-                    self.colocate_named(constraint, &dependents, &primaries)?;
-                }
+            if sets.is_empty() {
+                let name = |attribute| required(self.source, constraint, attribute);
+                let (dependent, primary) = (name("rsc")?, name("with-rsc")?);
+                let (dependents, primaries) =
+                    (self.named(constraint, dependent)?, self.named(constraint, primary)?);
+                self.colocate_named(constraint, &dependents, &primaries)?;
+            } else {
+                self.colocate_sets(constraint, &sets)?
             }
         }
         self.leave_out_circles();
@@ -66,9 +65,9 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// Leaves out what clones want of resources that, over others or not, want to be with them.
     fn leave_out_circles(&mut self) {
         let set = &mut self.set;
-        let whole = |of: ResourceIdx| set.resource(of).group.unwrap_or(of);
+        let whole = |resource: ResourceIdx| set.resource(resource).group.unwrap_or(resource);
         let ends: Vec<(ResourceIdx, ResourceIdx)> =
-            set.colocations.iter().map(|of| (whole(of.dependent), whole(of.primary))).collect();
+            set.colocations.iter().map(|one| (whole(one.dependent), whole(one.primary))).collect();
         let mut primaries = vec![Vec::new(); set.resources.len()];
         ends.iter().for_each(|(dependent, primary)| primaries[dependent.get()].push(primary.get()));
         let knot = knots(&primaries);

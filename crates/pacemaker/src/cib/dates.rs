@@ -53,7 +53,11 @@ enum DateCondition {
 type DatePart = fn(&ZonedDateTime) -> i64;
 
 /// The least and the greatest value, if there are such.
-type ValueRange = (Option<i64>, Option<i64>);
+#[derive(Clone, Copy)]
+struct ValueRange {
+    least: Option<i64>,
+    most: Option<i64>,
+}
 
 /// Parts of dates that conditions are about.
 const PARTS: [(&str, DatePart); 7] = [
@@ -82,7 +86,7 @@ pub(super) fn holds(expression: Node<'_, '_>, clock: &ClusterTime) -> bool {
         }
         DateCondition::After(start) => instant > start,
         DateCondition::Before(end) => instant < end,
-        DateCondition::Parts(parts) => parts.into_iter().all(|(part, (least, most))| {
+        DateCondition::Parts(parts) => parts.into_iter().all(|(part, ValueRange { least, most })| {
             let value = part(now);
             least.is_none_or(|least| least <= value) && most.is_none_or(|most| value <= most)
         }),
@@ -105,18 +109,18 @@ fn condition(expression: Node<'_, '_>) -> Result<DateCondition, &'static str> {
             Ok(DateCondition::Within(start.map(|(start, _)| start), last))
         }
         ("date_spec", ..) => {
-            let of = child(expression, "date_spec").ok_or("a rule about parts of dates without them")?;
-            parts(of).map(DateCondition::Parts)
+            let spec = child(expression, "date_spec").ok_or("a rule about parts of dates without them")?;
+            parts(spec).map(DateCondition::Parts)
         }
         _ => Err("an unknown operation on dates"),
     }
 }
 
 /// The parts of the date that are wanted, with the least and the greatest value of each.
-fn parts(of: Node<'_, '_>) -> Result<Vec<(DatePart, ValueRange)>, &'static str> {
+fn parts(node: Node<'_, '_>) -> Result<Vec<(DatePart, ValueRange)>, &'static str> {
     let mut wanted = Vec::new();
     // the schema allows `yearsdays`, and nobody reads it
-    for attribute in of.attributes().filter(|attribute| !matches!(attribute.name(), "id" | "yearsdays")) {
+    for attribute in node.attributes().filter(|attribute| !matches!(attribute.name(), "id" | "yearsdays")) {
         let part = PARTS.iter().find(|(name, _)| *name == attribute.name());
         let (_, part) = part.ok_or("a part of dates that is not known")?;
         let values = range(attribute.value()).ok_or("a range that is written in an unknown way")?;
@@ -129,8 +133,8 @@ fn parts(of: Node<'_, '_>) -> Result<Vec<(DatePart, ValueRange)>, &'static str> 
 fn range(text: &str) -> Option<ValueRange> {
     let end = |text: &str| if text.is_empty() { Some(None) } else { digits(text).map(Some) };
     match text.split_once('-') {
-        None => digits(text).map(|value| (Some(value), Some(value))),
-        Some((least, most)) => Some((end(least)?, end(most)?)),
+        None => digits(text).map(|value| ValueRange { least: Some(value), most: Some(value) }),
+        Some((least, most)) => Some(ValueRange { least: end(least)?, most: end(most)? }),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::index::HostIdx;
 use super::super::number::leading;
-use super::super::score::AllocationScore;
+use super::super::score::{AllocationScore, HostScore};
 use super::Reader;
 use super::feature_set::FeatureSet;
 use super::on_fail::FailureRules;
@@ -26,20 +26,23 @@ impl Reader<'_, '_> {
             for (attribute, value) in &self.set.host(host).attributes {
                 let counts = attribute.strip_prefix("fail-count-");
                 let Some(rest) = counts.or_else(|| attribute.strip_prefix("last-failure-")) else { continue };
-                let name = match by_operation {
-                    true => rest.rsplit_once('#').filter(|(_, of)| is_operation(of)).map(|(name, _)| name),
-                    false => Some(rest),
+                let name = if by_operation {
+                    rest.rsplit_once('#')
+                        .filter(|(_, operation)| is_operation(operation))
+                        .map(|(name, _)| name)
+                } else {
+                    Some(rest)
                 };
                 let Some(name) = name else { continue };
                 let all = self.failures.entry(name.to_owned()).or_default();
                 if all.last().is_none_or(|last| last.host != host) {
                     all.push(FailCount { host, count: AllocationScore::ZERO, last: 0 });
                 }
-                let Some(of) = all.last_mut() else { continue };
+                let Some(count) = all.last_mut() else { continue };
                 if counts.is_some() {
-                    of.count = of.count.plus(AllocationScore::parse(value).unwrap_or_default());
+                    count.count = count.count.plus(AllocationScore::parse(value).unwrap_or_default());
                 } else {
-                    of.last = of.last.max(leading(value).unwrap_or(0));
+                    count.last = count.last.max(leading(value).unwrap_or(0));
                 }
             }
         }
@@ -50,41 +53,41 @@ impl Reader<'_, '_> {
         &self,
         name: &str,
         rules: &FailureRules<'_>,
-    ) -> impl Iterator<Item = (HostIdx, AllocationScore)> {
-        let is_over = move |of: &&FailCount| {
-            rules
-                .timeout
-                .is_some_and(|after| of.last > 0 && of.last.saturating_add(after) < self.clock.seconds())
+    ) -> impl Iterator<Item = HostScore> {
+        let is_over = move |count: &&FailCount| {
+            rules.timeout.is_some_and(|after| {
+                count.last > 0 && count.last.saturating_add(after) < self.clock.seconds()
+            })
         };
         let all = self.failures.get(name).into_iter().flatten();
-        all.filter(move |of| !is_over(of)).map(|of| (of.host, of.count))
+        all.filter(move |count| !is_over(count))
+            .map(|count| HostScore { host: count.host, score: count.count })
     }
 
     /// Where a primitive may not be after what happened there, with how often it failed.
     pub(super) fn banned_from(
         &self,
-        (name, threshold): (&str, AllocationScore),
+        name: &str,
+        threshold: AllocationScore,
         rules: &FailureRules<'_>,
         place: &RunPlaces,
-    ) -> Vec<(HostIdx, AllocationScore)> {
-        let counted = self.failures_of(name, rules).filter(|(host, _)| !place.changed_since.contains(host));
-        let mut banned = match place.forgiven.is_empty() {
-            true => failed_on(counted, threshold),
-            false => Vec::new(),
-        };
+    ) -> Vec<HostScore> {
+        let counted =
+            self.failures_of(name, rules).filter(|failed| !place.changed_since.contains(&failed.host));
+        let mut banned = if place.forgiven.is_empty() { failed_on(counted, threshold) } else { Vec::new() };
         let everywhere = place.stopped.then(|| self.set.host_indices()).into_iter().flatten();
         let hosts = place.banned.iter().chain(&place.unstopped).copied().chain(everywhere);
-        banned.extend(hosts.map(|host| (host, AllocationScore::INFINITY)));
+        banned.extend(hosts.map(|host| HostScore { host, score: AllocationScore::INFINITY }));
         banned
     }
 }
 
 /// The hosts on which a primitive failed as often as it may, or more often.
 pub(super) fn failed_on(
-    failures: impl Iterator<Item = (HostIdx, AllocationScore)>,
+    failures: impl Iterator<Item = HostScore>,
     threshold: AllocationScore,
-) -> Vec<(HostIdx, AllocationScore)> {
-    failures.filter(|(_, count)| threshold > AllocationScore::ZERO && *count >= threshold).collect()
+) -> Vec<HostScore> {
+    failures.filter(|failed| threshold > AllocationScore::ZERO && failed.score >= threshold).collect()
 }
 
 /// Whether a text is the name of an operation with its interval: `monitor_10000`.

@@ -2,7 +2,7 @@
 
 use super::super::index::HostIdx;
 use super::super::working_set::RunCondition;
-use super::history::KeptOperation;
+use super::history::{KeptOperation, OperationKey};
 use super::migrations::{HistoryPlace, Passage};
 use super::on_fail::{FailureRules, OnFail};
 
@@ -52,15 +52,15 @@ pub(super) fn outcome(
 ) -> PastOutcome {
     let mut now = PastOutcome::default();
     let mut failed = None;
-    for (at, of) in operations.iter().enumerate() {
+    for (at, operation) in operations.iter().enumerate() {
         // that is never forgotten
-        now.untouchable |= of.cannot_be_stopped() && !here.can_be_fenced;
+        now.untouchable |= operation.cannot_be_stopped() && !here.can_be_fenced;
         // what is not managed was stopped by somebody
-        if !managed && of.code == 7 && of.is_judged() {
+        if !managed && operation.code == 7 && operation.is_judged() {
             (now.active, now.starting, now.on_fail) = (false, false, OnFail::Ignore);
         } else {
-            let passage = || Passage::of(of, &operations[at + 1..], here);
-            now.follow(of, rules, fencing, &passage, &mut failed);
+            let passage = || Passage::of(operation, &operations[at + 1..], here);
+            now.follow(operation, rules, fencing, &passage, &mut failed);
         }
     }
     now
@@ -69,26 +69,26 @@ pub(super) fn outcome(
 impl PastOutcome {
     fn follow<'o>(
         &mut self,
-        of: &'o KeptOperation,
+        operation: &'o KeptOperation,
         rules: &FailureRules<'_>,
         fencing: bool,
         passage: &dyn Fn() -> Passage,
-        last_failed: &mut Option<(&'o str, u64)>,
+        last_failed: &mut Option<OperationKey<'o>>,
     ) {
-        let key = (of.name.as_str(), of.interval);
-        if matches!(key.0, "notify" | "meta-data" | "reload" | "reload-agent" | "cancel" | "delete") {
+        let key = operation.key();
+        if matches!(key.name, "notify" | "meta-data" | "reload" | "reload-agent" | "cancel" | "delete") {
             return;
         }
-        if of.forgotten {
+        if operation.forgotten {
             return;
         }
-        if matches!(key.0, "migrate_to" | "migrate_from") {
-            return self.migrate(of, rules.of(key.0, key.1, fencing), passage);
+        if matches!(key.name, "migrate_to" | "migrate_from") {
+            return self.migrate(operation, rules.of(key, fencing), passage);
         }
-        match of.status {
+        match operation.status {
             // cancelled, and what tells nothing about where it runs
             1 => return,
-            -1 if key.0 == "start" => {
+            -1 if key.name == "start" => {
                 (self.active, self.starting) = (true, true);
                 self.forgive();
                 return;
@@ -96,31 +96,34 @@ impl PastOutcome {
             -1 => return,
             _ => {}
         }
-        let (probes, judged) = (of.probes(), of.is_judged());
-        if judged && matches!(of.code, 190 | 191) {
+        let (probes, judged) = (operation.probes(), operation.is_judged());
+        if judged && matches!(operation.code, 190 | 191) {
             self.beyond = Some("a resource that is degraded");
         }
-        let changes_role = matches!(key.0, "promote" | "demote");
-        if judged && matches!(of.code, 8 | 9) || changes_role {
+        let changes_role = matches!(key.name, "promote" | "demote");
+        if judged && matches!(operation.code, 8 | 9) || changes_role {
             self.beyond = Some(PROMOTED);
         }
         // as it was meant to be
-        if judged && (of.code == 8 || changes_role && of.code == 0) {
+        if judged && (operation.code == 8 || changes_role && operation.code == 0) {
             self.active = true;
             return;
         }
-        let absent = probes && (of.status == 7 || judged && matches!(of.code, 2 | 5));
+        let absent = probes && (operation.status == 7 || judged && matches!(operation.code, 2 | 5));
         if absent {
             (self.active, self.starting, self.banned) = (false, false, true);
             return;
         }
-        if judged && of.code == 7 && (probes || (of.expected == Some(7) && of.status == 0)) {
+        if judged
+            && operation.code == 7
+            && (probes || (operation.expected == Some(7) && operation.status == 0))
+        {
             (self.active, self.starting) = (false, false);
             self.on_fail = OnFail::Ignore;
             return;
         }
-        if judged && of.code == 0 {
-            match key.0 {
+        if judged && operation.code == 0 {
+            match key.name {
                 "start" => {
                     (self.active, self.starting) = (true, false);
                     self.forgive();
@@ -141,15 +144,15 @@ impl PastOutcome {
             return;
         }
         *last_failed = Some(key);
-        self.fail(of, rules.of(key.0, key.1, fencing));
+        self.fail(operation, rules.of(key, fencing));
     }
 
     /// What a live migration left on one of its two hosts.
-    fn migrate(&mut self, of: &KeptOperation, on_fail: OnFail, passage: &dyn Fn() -> Passage) {
-        if of.status == 1 {
+    fn migrate(&mut self, operation: &KeptOperation, on_fail: OnFail, passage: &dyn Fn() -> Passage) {
+        if operation.status == 1 {
             return;
         }
-        self.starting &= of.is_pending();
+        self.starting &= operation.is_pending();
         match passage() {
             Passage::Begun(to) => self.begun = self.begun.or(to),
             Passage::Over => {}
@@ -170,19 +173,19 @@ impl PastOutcome {
             }
             Passage::FailedHere(other) => {
                 self.elsewhere.extend(other);
-                self.fail(of, on_fail);
+                self.fail(operation, on_fail);
             }
         }
     }
 
     /// What an operation left that failed.
-    fn fail(&mut self, of: &KeptOperation, on_fail: OnFail) {
+    fn fail(&mut self, operation: &KeptOperation, on_fail: OnFail) {
         // that the agent is not there is no failure that can be ignored
-        let on_fail = if of.lacks_agent() { on_fail.max(OnFail::Restart) } else { on_fail };
-        let stops = of.name == "stop";
-        let fatal = of.status == 6 || of.is_judged() && of.code == 6;
+        let on_fail = if operation.lacks_agent() { on_fail.max(OnFail::Restart) } else { on_fail };
+        let stops = operation.name == "stop";
+        let fatal = operation.status == 6 || operation.is_judged() && operation.code == 6;
         if !matches!(
-            of.name.as_str(),
+            operation.name.as_str(),
             "start" | "stop" | "monitor" | "asyncmon" | "migrate_to" | "migrate_from"
         ) {
             self.leave_beyond("a failed operation that is not known");
@@ -190,11 +193,11 @@ impl PastOutcome {
         if on_fail == OnFail::Ignore {
             self.ignored = true;
             self.starting = false;
-            self.active = !(stops || of.probes());
+            self.active = !(stops || operation.probes());
             return;
         }
         (self.active, self.starting) = (true, false);
-        self.banned |= of.is_hard();
+        self.banned |= operation.is_hard();
         self.unstopped |= stops;
         self.banned_everywhere |= fatal;
         self.stopped |= on_fail == OnFail::Stop;
@@ -252,7 +255,11 @@ mod tests {
                 r#"<cib have-quorum="1"><configuration><nodes><node id="1" uname="n"/></nodes><resources>{resources}</resources></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources>{history}</lrm_resources></lrm></node_state></status></cib>"#
             );
             let outside = cib::parse(&document, "x").unwrap().outside;
-            assert_eq!(outside.iter().map(|of| &of.reason).collect::<Vec<_>>(), [PROMOTED], "{resources}");
+            assert_eq!(
+                outside.iter().map(|element| &element.reason).collect::<Vec<_>>(),
+                [PROMOTED],
+                "{resources}"
+            );
         }
     }
 }

@@ -5,11 +5,12 @@ use std::collections::HashSet;
 
 use roxmltree::Node;
 
-use super::super::guest::GuestParts;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::number::{is_true, leading};
 use super::super::score::AllocationScore;
-use super::super::working_set::{Colocation, HostState, OrderStrength, Resource, RunCondition, StartOrder};
+use super::super::working_set::{
+    Colocation, GuestParts, HostState, OrderStrength, Resource, RunCondition, StartOrder,
+};
 use super::Reader;
 use super::document::{child, children, id};
 use super::history::Trace;
@@ -159,11 +160,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         let places = self.whereabouts(guest.name, &rules, |blocked| linked && !blocked, &mut Vec::new());
         self.name_unclear(guest, managed && linked, [&machine, &places]);
         self.settle_on(&mut connection, &places, None);
-        connection.failed_on = self.banned_from((guest.name, threshold), &rules, &places);
+        connection.failed_on = self.banned_from(guest.name, threshold, &rules, &places);
         self.settle_guest(guest, host, [&machine, &places], &mut connection);
         self.set.hosts[host.get()].state.shutting_down |=
             self.set.host(host).state.online && draft.resource.stopped;
-        Ok((connection, [&machine, &places].iter().all(|of| !of.active.is_empty())))
+        Ok((connection, [&machine, &places].iter().all(|place| !place.active.is_empty())))
     }
 
     /// The machine of a guest node, of which it is said later what is outside.
@@ -187,7 +188,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// managed.
     fn name_unclear(&mut self, guest: &GuestDraft<'a, 'i>, managed: bool, places: [&RunPlaces; 2]) {
         let in_maintenance = |(host, _): &(HostIdx, RunCondition)| self.set.host(*host).state.maintenance;
-        let mut hosts = places.iter().flat_map(|of| &of.active);
+        let mut hosts = places.iter().flat_map(|place| &place.active);
         if !managed || hosts.any(in_maintenance) {
             self.outside(guest.machine, UNMANAGED);
         } else if self.set.without_quorum.is_some() {
@@ -202,11 +203,12 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Whether a connection could not be stopped.
     fn stop_failed(&self, connection: &str) -> bool {
-        let mut operations = self.records_of(connection).iter().flat_map(|of| match &of.history.trace {
-            Trace::Troubled(operations) => operations.as_slice(),
-            _ => &[],
-        });
-        operations.any(|of| of.name == "stop" && of.has_failed())
+        let mut operations =
+            self.records_of(connection).iter().flat_map(|record| match &record.history.trace {
+                Trace::Troubled(operations) => operations.as_slice(),
+                _ => &[],
+            });
+        operations.any(|operation| operation.name == "stop" && operation.has_failed())
     }
 
     /// How a guest node is, by where its machine and the connection to it run, and what it tells itself.
@@ -222,11 +224,11 @@ impl<'a, 'i> Reader<'a, 'i> {
             !self.set.host(*host).state.online
                 || !matches!(condition, RunCondition::Sound | RunCondition::Starting)
         };
-        let unclean = places.iter().any(|of| of.active.iter().any(is_trouble));
-        let online = !unclean && places.iter().all(|of| !of.active.is_empty());
+        let unclean = places.iter().any(|place| place.active.iter().any(is_trouble));
+        let online = !unclean && places.iter().all(|place| !place.active.is_empty());
         let own = guest.element.map(|node| self.properties(node, "instance_attributes")).unwrap_or_default();
         // of one that is down, what it told does not count any more, unless it may be up after all
-        let is_heard = places.iter().all(|of| !of.active.is_empty()) || self.set.fencing;
+        let is_heard = places.iter().all(|place| !place.active.is_empty()) || self.set.fencing;
         let state = guest.state.filter(|_| is_heard);
         self.set.hosts[host.get()].nameless = guest.element.is_none() && state.is_none();
         let transient = state.and_then(|state| child(state, "transient_attributes"));
@@ -243,9 +245,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         // one that leaves lets its connection go
         connection.stopped |= transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0);
-        let mut of = std::mem::take(&mut self.set.hosts[host.get()]);
-        of.state = state_now;
-        self.set.hosts[host.get()] = self.described(of, guest.element, &own, &transient);
+        let mut node = std::mem::take(&mut self.set.hosts[host.get()]);
+        node.state = state_now;
+        self.set.hosts[host.get()] = self.described(node, guest.element, &own, &transient);
         self.read_traces(host, state);
     }
 

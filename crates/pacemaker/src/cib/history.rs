@@ -8,7 +8,7 @@ use roxmltree::Node;
 
 pub(super) use self::idle::{IdleMarks, NameMark};
 pub(super) use self::noted::NotedParameters;
-pub(super) use self::past::{OPERATION, PastOperation, PastResource, RESOURCE};
+pub(super) use self::past::{OPERATION, OperationKey, PastOperation, PastResource, RESOURCE};
 use super::document::{child, children, id};
 use noted::since_it_came;
 
@@ -41,6 +41,10 @@ pub(super) struct KeptOperation {
 }
 
 impl KeptOperation {
+    pub(super) fn key(&self) -> OperationKey<'_> {
+        OperationKey { name: &self.name, interval: self.interval }
+    }
+
     /// Tells if it only looked for the resource.
     pub(super) fn probes(&self) -> bool {
         self.name == "monitor" && self.interval == 0
@@ -123,8 +127,8 @@ impl ResourceHistory {
                 noted_at_failure: Vec::new(),
             },
             trace => {
-                let note = |of| NotedParameters::of(of, past.fences());
-                let is_failure = |of: &&PastOperation<'_>| of.is_last_failure();
+                let note = |operation| NotedParameters::of(operation, past.fences());
+                let is_failure = |operation: &&PastOperation<'_>| operation.is_last_failure();
                 ResourceHistory {
                     trace,
                     ran,
@@ -149,20 +153,20 @@ fn tells_most(name: &[u8], code: i64) -> bool {
 /// it had failed to start did not run.
 fn ran(operations: &[PastOperation<'_>]) -> Option<i64> {
     let (mut last, mut has_started) = (None, true);
-    for of in operations {
-        let is_done = (of.status(), of.code()) == (0, 0);
-        let runs = match of.name() {
+    for operation in operations {
+        let is_done = (operation.status(), operation.code()) == (0, 0);
+        let runs = match operation.name() {
             b"start" => {
                 has_started = is_done;
                 is_done
             }
             b"stop" => has_started,
             b"migrate_to" | b"promote" | b"demote" => true,
-            b"monitor" => is_done || of.is_recurring(),
+            b"monitor" => is_done || operation.is_recurring(),
             b"migrate_from" => is_done,
             _ => false,
         };
-        last = last.max(runs.then(|| of.changed().unwrap_or(0)));
+        last = last.max(runs.then(|| operation.changed().unwrap_or(0)));
     }
     last
 }
@@ -194,15 +198,15 @@ pub(super) fn list<'a, 'i>(state: Node<'a, 'i>) -> Option<Node<'a, 'i>> {
 /// asked for after it.
 fn sort_by_time(operations: &mut [PastOperation<'_>]) {
     operations.reverse();
-    operations.sort_by_key(|of| (!of.has_call(), of.call()));
+    operations.sort_by_key(|operation| (!operation.has_call(), operation.call()));
     let ended = operations.partition_point(PastOperation::has_call);
     for same in operations[..ended].chunk_by_mut(|one, other| one.call() == other.call()) {
-        if same.len() > 1 && same.iter().all(|of| of.changed().is_some()) {
+        if same.len() > 1 && same.iter().all(|operation| operation.changed().is_some()) {
             same.sort_by_key(PastOperation::changed);
         }
     }
     if let Some(last) = operations[..ended].last().copied() {
-        operations.sort_by_key(|of| of.has_call() || !of.was_asked_before(&last));
+        operations.sort_by_key(|operation| operation.has_call() || !operation.was_asked_before(&last));
     }
 }
 
@@ -221,19 +225,23 @@ fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
     }
     sort_by_time(operations);
     let (mut active, mut newest) = (false, None);
-    for of in operations.iter() {
-        if tells_most(of.name(), of.code()) {
-            newest = newest.max(of.changed());
+    for operation in operations.iter() {
+        if tells_most(operation.name(), operation.code()) {
+            newest = newest.max(operation.changed());
         }
-        match (of.name(), of.status(), of.code()) {
+        match (operation.name(), operation.status(), operation.code()) {
             // whatever it came to, it may be forgotten
-            _ if of.is_last_failure() => return troubled(operations),
+            _ if operation.is_last_failure() => return troubled(operations),
             // cancelled, and what tells nothing about where it runs
             (_, 1, _)
             | (b"notify" | b"meta-data" | b"reload" | b"reload-agent" | b"cancel" | b"delete", 0, 0) => {}
             (b"start", 0, 0) => active = true,
-            (b"monitor", 0, 0) if !of.is_recurring() || of.expected() == Some(0) => active = true,
-            (b"monitor", 0, 7) if !of.is_recurring() || of.expected() == Some(7) => active = false,
+            (b"monitor", 0, 0) if !operation.is_recurring() || operation.expected() == Some(0) => {
+                active = true
+            }
+            (b"monitor", 0, 7) if !operation.is_recurring() || operation.expected() == Some(7) => {
+                active = false
+            }
             (b"stop", 0, 0) => active = false,
             _ => return troubled(operations),
         }

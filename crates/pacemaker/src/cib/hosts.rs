@@ -76,11 +76,11 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// What the operations of resources say about a host, and how often they failed there.
     pub(super) fn read_traces(&mut self, host: HostIdx, state: Option<Node<'a, 'i>>) {
         let taken = state.and_then(history::list).and_then(|list| self.taken.get(&list.range().start));
-        let mut idle = taken.map(|of| of.idle.clone()).unwrap_or_default();
+        let mut idle = taken.map(|history| history.idle.clone()).unwrap_or_default();
         let (others, others_fence) = state.map(history::histories).unwrap_or_default();
-        self.first_known.extend(taken.iter().flat_map(|of| &of.order));
-        self.has_fenced |= taken.is_some_and(|of| of.fences) || others_fence;
-        let taken = taken.into_iter().flat_map(|of| &of.histories);
+        self.first_known.extend(taken.iter().flat_map(|history| &history.order));
+        self.has_fenced |= taken.is_some_and(|history| history.fences) || others_fence;
+        let taken = taken.into_iter().flat_map(|history| &history.histories);
         let mut ran = Vec::new();
         let taken = taken.map(|(name, history)| (name.as_str(), Cow::Borrowed(history)));
         let others = others.into_iter().map(|(name, history)| (name, Cow::Owned(history)));
@@ -124,8 +124,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         let mut states = HashMap::new();
         let status = child(self.root, "status");
         // Pacemaker knows states by the names of nodes
-        let states_of =
-            |status: Node<'a, 'i>| children(status, "node_state").filter(|of| of.has_attribute("uname"));
+        let states_of = |status: Node<'a, 'i>| {
+            children(status, "node_state").filter(|state| state.has_attribute("uname"))
+        };
         for state in status.into_iter().flat_map(states_of) {
             let is_guest = |guest: &GuestDraft<'_, '_>| state.attribute("id") == Some(guest.id);
             if state.attribute("remote_node").is_some_and(is_true) && !guests.iter().any(is_guest) {

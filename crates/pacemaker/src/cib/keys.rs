@@ -74,7 +74,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 /// Another value that a set has for a name, if it has the one that holds, too.
 fn rival<'a>(pairs: &[(&'a str, &'a str)], name: &str, value: &str) -> Option<&'a str> {
     let mut of_name = pairs.iter().filter(|(other, _)| *other == name).map(|(_, value)| *value);
-    let holds = of_name.clone().any(|of| of == value);
+    let holds = of_name.clone().any(|told| told == value);
     of_name.find(|other| holds && *other != value)
 }
 

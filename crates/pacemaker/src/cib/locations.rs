@@ -105,18 +105,18 @@ impl<'a, 'i> Reader<'a, 'i> {
         for rule in children(constraint, "rule").filter(counts) {
             let hosts = self.set.hosts.iter().enumerate().map(|(at, host)| (HostIdx::new(at), host));
             let mut scored = Vec::new();
-            for (host, of) in hosts
+            for (host, node) in hosts
                 .filter(|(at, host)| rules::holds(rule, host, self.set.coordinator == Some(*at), &self.clock))
             {
                 let score = match rule.attribute("score-attribute") {
-                    Some(name) => of
+                    Some(name) => node
                         .attribute(name)
                         .and_then(AllocationScore::parse)
                         .unwrap_or(AllocationScore::MINUS_INFINITY),
                     None => score(self.source, rule)?,
                 };
                 // an oddity of Pacemaker's: rules of this kind start from what the host is worth by itself
-                scored.push((host, if rules::is_any(rule) { of.worth().plus(score) } else { score }));
+                scored.push((host, if rules::is_any(rule) { node.worth().plus(score) } else { score }));
             }
             scored.into_iter().for_each(|(host, score)| push(host, score));
         }
@@ -149,9 +149,10 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// Whether constraints can count for a resource: it is placed, or stays at a known place.
     fn is_fixed(&self, resource: ResourceIdx) -> bool {
-        let of = self.set.resource(resource);
+        let details = self.set.resource(resource);
         let fixed = |resource: &ResourceIdx| self.set.resource(*resource).active.is_some();
-        !of.outside || if of.is_primitive() { fixed(&resource) } else { of.members.iter().all(fixed) }
+        !details.outside
+            || if details.is_primitive() { fixed(&resource) } else { details.members.iter().all(fixed) }
     }
 
     /// Whether a name is that of a clone or bundle, or of something in it.

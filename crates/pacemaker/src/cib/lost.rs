@@ -18,8 +18,8 @@ impl Reader<'_, '_> {
     }
 
     fn may_ignore_lost_hosts(&self, resource: ResourceIdx) -> bool {
-        let of = self.set.resource(resource);
-        of.is_primitive() && self.set.requirement(resource) < Requirement::Fencing
+        let details = self.set.resource(resource);
+        details.is_primitive() && self.set.requirement(resource) < Requirement::Fencing
     }
 
     /// Of several hosts on which a primitive runs, the first that is not lost counts before all others; without a second such one,
@@ -33,8 +33,8 @@ impl Reader<'_, '_> {
         let first = hosts.iter().position(is_sound).unwrap_or_default();
         let others_lost = hosts.iter().filter(|host| is_sound(host)).count() < 2;
         let active = hosts.remove(first);
-        let of: &mut Resource = &mut self.set.resources[resource.get()];
-        (of.active, of.also_on, of.others_lost) = (Some(active), hosts, others_lost);
+        let resource: &mut Resource = &mut self.set.resources[resource.get()];
+        (resource.active, resource.also_on, resource.others_lost) = (Some(active), hosts, others_lost);
     }
 
     /// Notes for which lost hosts they wait all the same: for those that tell nothing about them.
@@ -44,10 +44,10 @@ impl Reader<'_, '_> {
             let known = self.known_on(host);
             let is_known = |name: &str| known.contains(&NameMark::of(common(name).as_bytes()));
             let waits = self.set.resource_indices().filter(|resource| {
-                let of = self.set.resource(*resource);
+                let details = self.set.resource(*resource);
                 let waits = self.set.requirement(*resource) == Requirement::Quorum;
-                let is_unsure = !is_known(&of.id) || self.is_of_another_instance(*resource, host);
-                of.is_primitive() && waits && is_unsure
+                let is_unsure = !is_known(&details.id) || self.is_of_another_instance(*resource, host);
+                details.is_primitive() && waits && is_unsure
             });
             for resource in waits.collect::<Vec<_>>() {
                 self.set.resources[resource.get()].unsure_on.push(host);
@@ -58,11 +58,11 @@ impl Reader<'_, '_> {
     /// Whether a host tells of another instance of a cloned group: of the one that runs there, or if none does, of the first that runs
     /// nowhere.
     fn is_of_another_instance(&self, member: ResourceIdx, host: HostIdx) -> bool {
-        let of = self.set.resource(member);
-        let Some(group) = of.group else { return false };
+        let details = self.set.resource(member);
+        let Some(group) = details.group else { return false };
         let Some(clone) = self.set.resource(group).instance_of else { return false };
         let instances = &self.set.resource(clone).members;
-        let name = common(&of.id);
+        let name = common(&details.id);
         let runs_there = |one: &ResourceIdx| self.set.resource(*one).active_hosts().any(|on| on == host);
         let is_same = |one: &ResourceIdx| common(&self.set.resource(*one).id) == name;
         let all = self.set.primitives(&clone);

@@ -47,37 +47,43 @@ pub(super) enum Passage {
 
 impl Passage {
     /// What a migration tells, `later` being what came after it.
-    pub(super) fn of(of: &KeptOperation, later: &[KeptOperation], here: &HistoryPlace<'_>) -> Passage {
-        let other = (here.other)(&of.peer);
+    pub(super) fn of(operation: &KeptOperation, later: &[KeptOperation], here: &HistoryPlace<'_>) -> Passage {
+        let other = (here.other)(&operation.peer);
         let known = other.and_then(|other| other.operations);
         let host = other.filter(|_| known.is_some()).map(|other| other.host);
-        if of.is_pending() {
-            return Passage::Begun(other.filter(|_| of.name == "migrate_to").map(|other| other.host));
+        if operation.is_pending() {
+            return Passage::Begun(other.filter(|_| operation.name == "migrate_to").map(|other| other.host));
         }
         let is_online = other.is_some_and(|other| other.online);
-        let arrives = of.name == "migrate_from";
+        let arrives = operation.name == "migrate_from";
         let counterpart = counterpart(known.unwrap_or_default(), here.name, !arrives);
         // what came after a migration that went well tells more than the migration
-        let moved_on = counterpart.is_some_and(|(of, later)| of.is_done() && later.iter().any(tells_where));
+        let moved_on = counterpart
+            .is_some_and(|(operation, later)| operation.is_done() && later.iter().any(tells_where));
         // hosts are compared by their clocks; what has no time is never later
         let newest = other.and_then(|other| other.newest);
-        let is_outdated = of.changed.is_some_and(|at| newest.is_some_and(|newest| newest > at));
-        match (of.is_done(), counterpart) {
+        let is_outdated = operation.changed.is_some_and(|at| newest.is_some_and(|newest| newest > at));
+        match (operation.is_done(), counterpart) {
             (true, _) if arrives => Passage::Arrived,
             (false, _) => Passage::FailedHere(host.filter(|_| !moved_on && !is_outdated)),
-            (true, Some(_)) if later.iter().any(|of| matches!(of.name.as_str(), "start" | "stop")) => {
+            (true, Some(_))
+                if later.iter().any(|operation| matches!(operation.name.as_str(), "start" | "stop")) =>
+            {
                 Passage::Over
             }
             (true, Some((from, _))) if from.is_done() => Passage::Left,
             (true, Some((from, later))) => {
                 let went_on = later.iter().any(tells_where);
-                match from.is_pending() && !went_on && is_online {
-                    true => Passage::Sent(host),
-                    false => Passage::FailedThere(host.filter(|_| !went_on)),
+                if from.is_pending() && !went_on && is_online {
+                    Passage::Sent(host)
+                } else {
+                    Passage::FailedThere(host.filter(|_| !went_on))
                 }
             }
             (true, None) if is_online && !is_outdated => Passage::Sent(host),
-            (true, None) if is_outdated && later.iter().any(|of| of.name != "monitor") => Passage::Over,
+            (true, None) if is_outdated && later.iter().any(|operation| operation.name != "monitor") => {
+                Passage::Over
+            }
             (true, None) => Passage::FailedThere(None),
         }
     }
@@ -90,13 +96,13 @@ fn counterpart<'o>(
     arrives: bool,
 ) -> Option<(&'o KeptOperation, &'o [KeptOperation])> {
     let name = if arrives { "migrate_from" } else { "migrate_to" };
-    let at = operations.iter().rposition(|of| of.name == name && of.peer == peer)?;
+    let at = operations.iter().rposition(|operation| operation.name == name && operation.peer == peer)?;
     Some((&operations[at], &operations[at + 1..]))
 }
 
 /// Whether an operation changes whether a resource runs, or looked whether it does.
-fn tells_where(of: &KeptOperation) -> bool {
-    matches!(of.name.as_str(), "start" | "stop") || of.probes()
+fn tells_where(operation: &KeptOperation) -> bool {
+    matches!(operation.name.as_str(), "start" | "stop") || operation.probes()
 }
 
 impl Reader<'_, '_> {
@@ -112,9 +118,12 @@ impl Reader<'_, '_> {
         let (operations, newest) =
             match traces.iter().find(|(other, _)| *other == host).map(|(_, trace)| trace) {
                 Some(Trace::Troubled(operations)) => {
-                    let has_ended = operations.iter().any(|of| !of.is_pending());
-                    let newest =
-                        operations.iter().filter(|of| of.tells_most()).filter_map(|of| of.changed).max();
+                    let has_ended = operations.iter().any(|operation| !operation.is_pending());
+                    let newest = operations
+                        .iter()
+                        .filter(|operation| operation.tells_most())
+                        .filter_map(|operation| operation.changed)
+                        .max();
                     (has_ended.then_some(operations.as_slice()), newest)
                 }
                 Some(Trace::Active(when) | Trace::Inactive(when)) => (nothing, *when),

@@ -29,7 +29,7 @@ mod revisions;
 mod rules;
 mod sets;
 mod spans;
-pub mod underway;
+pub(super) mod underway;
 mod unfencing;
 mod whereabouts;
 

@@ -4,6 +4,7 @@ use roxmltree::Node;
 
 use super::Reader;
 use super::document::{child, children};
+use super::history::OperationKey;
 use super::spans::milliseconds;
 
 /// What is done about a failed operation, by the words of `on-fail`: the later, the more it outweighs others.
@@ -27,8 +28,8 @@ pub(super) enum OnFail {
 /// What operations are to do when they fail, where a resource says it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FailureRules<'a> {
-    /// By name and interval in milliseconds, the word, if there is one: of operations that are there twice, the first holds.
-    of_operations: Vec<(&'a str, u64, Option<&'a str>)>,
+    /// By operation, the word, if there is one: of operations that are there twice, the first holds.
+    of_operations: Vec<(OperationKey<'a>, Option<&'a str>)>,
     /// The word for all others.
     of_all: Option<&'a str>,
     /// After how many seconds a failure is forgotten.
@@ -38,14 +39,17 @@ pub(super) struct FailureRules<'a> {
 impl FailureRules<'_> {
     /// Those of a connection to a guest node: what it does and fails, its machine has to make up for.
     pub(super) fn of_connection() -> FailureRules<'static> {
-        FailureRules { of_operations: vec![("stop", 0, Some("restart"))], ..FailureRules::default() }
+        FailureRules {
+            of_operations: vec![(OperationKey { name: "stop", interval: 0 }, Some("restart"))],
+            ..FailureRules::default()
+        }
     }
 
     /// What is done about a failed operation.
-    pub(super) fn of(&self, name: &str, interval: u64, fencing: bool) -> OnFail {
-        let own = self.of_operations.iter().find(|(other, every, _)| *other == name && *every == interval);
-        let word = own.and_then(|(.., word)| *word).or(self.of_all);
-        let stops = name == "stop";
+    pub(super) fn of(&self, key: OperationKey<'_>, fencing: bool) -> OnFail {
+        let own = self.of_operations.iter().find(|(other, _)| *other == key);
+        let word = own.and_then(|(_, word)| *word).or(self.of_all);
+        let stops = key.name == "stop";
         let usual = match (stops, fencing) {
             (false, _) => OnFail::Restart,
             (true, true) => OnFail::Fence,
@@ -68,8 +72,11 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// What operations are to do when they fail of which nothing is said.
     pub(super) fn failure_defaults(&mut self) -> FailureRules<'a> {
         let defaults = self.section("op_defaults");
-        let defaults = defaults.map(|of| self.properties(of, "meta_attributes"));
-        FailureRules { of_all: defaults.and_then(|of| of.get("on-fail")), ..FailureRules::default() }
+        let defaults = defaults.map(|node| self.properties(node, "meta_attributes"));
+        FailureRules {
+            of_all: defaults.and_then(|options| options.get("on-fail")),
+            ..FailureRules::default()
+        }
     }
 
     /// What the operations of a primitive are to do when they fail: its own, then those of its template, then all.
@@ -79,14 +86,15 @@ impl<'a, 'i> Reader<'a, 'i> {
         template: Option<Node<'a, 'i>>,
     ) -> FailureRules<'a> {
         let mut rules = self.failure_defaults();
-        let lists = [Some(node), template].into_iter().flatten().filter_map(|of| child(of, "operations"));
+        let lists =
+            [Some(node), template].into_iter().flatten().filter_map(|element| child(element, "operations"));
         let lists: Vec<Node<'a, 'i>> = lists.filter_map(|list| self.meant(list)).collect();
         for operation in lists.into_iter().flat_map(|list| children(list, "op")) {
             let metas = self.properties(operation, "meta_attributes");
             let word = operation.attribute("on-fail").or_else(|| metas.get("on-fail"));
             let name = operation.attribute("name").unwrap_or_default();
-            let every = operation.attribute("interval").map_or(0, milliseconds);
-            rules.of_operations.push((name, every, word));
+            let interval = operation.attribute("interval").map_or(0, milliseconds);
+            rules.of_operations.push((OperationKey { name, interval }, word));
         }
         rules
     }
@@ -99,11 +107,20 @@ mod tests {
     #[test]
     fn a_failed_stop_asks_for_more_than_other_failures() {
         let rules = FailureRules {
-            of_operations: vec![("monitor", 10_000, Some("standby")), ("stop", 0, Some("standby"))],
+            of_operations: vec![
+                (OperationKey { name: "monitor", interval: 10_000 }, Some("standby")),
+                (OperationKey { name: "stop", interval: 0 }, Some("standby")),
+            ],
             ..FailureRules::default()
         };
-        assert_eq!(rules.of("monitor", 10_000, false), OnFail::Standby);
-        assert_eq!(rules.of("monitor", 0, false), OnFail::Restart);
-        assert_eq!((rules.of("stop", 0, false), rules.of("stop", 0, true)), (OnFail::Block, OnFail::Fence));
+        assert_eq!(rules.of(OperationKey { name: "monitor", interval: 10_000 }, false), OnFail::Standby);
+        assert_eq!(rules.of(OperationKey { name: "monitor", interval: 0 }, false), OnFail::Restart);
+        assert_eq!(
+            (
+                rules.of(OperationKey { name: "stop", interval: 0 }, false),
+                rules.of(OperationKey { name: "stop", interval: 0 }, true)
+            ),
+            (OnFail::Block, OnFail::Fence)
+        );
     }
 }

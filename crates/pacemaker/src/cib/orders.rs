@@ -5,7 +5,7 @@ use roxmltree::Node;
 use super::super::index::ResourceIdx;
 use super::super::number::is_true;
 use super::super::score::AllocationScore;
-use super::super::working_set::{ChoiceOrder, OrderStrength, StartOrder};
+use super::super::working_set::{ChoiceOrder, OrderStrength, OrderedPair, StartOrder};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::sets::is_sequential;
@@ -47,11 +47,13 @@ impl<'a, 'i> Reader<'a, 'i> {
             if let Some((earlier, firsts)) = before {
                 let lasts = standing_for_all(earlier, &firsts, <[ResourceIdx]>::last);
                 let beginners = standing_for_all(*set, &members, <[ResourceIdx]>::first);
-                let pairs = lasts.iter().flat_map(|first| beginners.iter().map(|then| (*first, *then)));
+                let pairs = lasts.iter().flat_map(|first| {
+                    beginners.iter().map(|then| OrderedPair { first: *first, then: *then })
+                });
                 if is_choice(earlier) {
-                    self.choose(constraint, earlier, (&firsts, &members), pairs.collect());
+                    self.choose(constraint, earlier, &firsts, &members, pairs.collect());
                 } else {
-                    pairs.for_each(|(first, then)| self.order(constraint, first, then));
+                    pairs.for_each(|pair| self.order(constraint, pair.first, pair.then));
                 }
             }
             before = Some((*set, members));
@@ -64,8 +66,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         &mut self,
         constraint: Node<'a, 'i>,
         earlier: Node<'a, 'i>,
-        (firsts, thens): (&[ResourceIdx], &[ResourceIdx]),
-        pairs: Vec<(ResourceIdx, ResourceIdx)>,
+        firsts: &[ResourceIdx],
+        thens: &[ResourceIdx],
+        pairs: Vec<OrderedPair>,
     ) {
         if firsts.is_empty() || thens.is_empty() {
             return;
@@ -107,7 +110,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 enough,
                 thens: vec![then],
                 strength,
-                stops: symmetrical.then_some((first, then)).into_iter().collect(),
+                stops: symmetrical.then_some(OrderedPair { first, then }).into_iter().collect(),
             });
             return;
         }

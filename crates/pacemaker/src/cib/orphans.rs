@@ -45,7 +45,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// Whether what runs by a name is the connection to a remote or guest node. Pacemaker goes on counting that node, and what runs
     /// there.
     fn connects(&self, name: &str) -> bool {
-        self.records_of(name).iter().any(|of| of.history.agent.eq_ignore_ascii_case(CONNECTION))
+        self.records_of(name).iter().any(|record| record.history.agent.eq_ignore_ascii_case(CONNECTION))
     }
 
     /// The names of those that are not configured, in the order in which the status names them.
@@ -63,16 +63,16 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         let is_configured = |name: &str| {
             let inner = name.rsplit_once(':').map_or(name, |(inner, _)| inner);
-            let is_alone = |of: &ResourceIdx| self.set.resource(*of).is_primitive();
+            let is_alone = |resource: &ResourceIdx| self.set.resource(*resource).is_primitive();
             let has_instances = !self.resources.get(inner).is_some_and(is_alone);
             primitives.contains(name) || has_instances && primitives.contains(inner) || brought.has(name)
         };
         let turn = |name: &&str| {
             let mark = NameMark::of(name.as_bytes());
             let first = self.first_known.iter().position(|known| *known == mark);
-            let turn = self.records_of(name).iter().map(|of| {
-                let host = self.set.status_order.iter().position(|host| *host == of.host);
-                (host, of.position)
+            let turn = self.records_of(name).iter().map(|record| {
+                let host = self.set.status_order.iter().position(|host| *host == record.host);
+                (host, record.position)
             });
             (first.is_none(), first, turn.min())
         };
@@ -85,7 +85,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// One of them, but for where it runs.
     fn draft_orphan(&mut self, name: &'a str) -> PrimitiveDraft<'a, 'i> {
         let metas = self.defaults.clone();
-        let agent = self.records_of(name).first().map(|of| of.history.agent.clone());
+        let agent = self.records_of(name).first().map(|record| record.history.agent.clone());
         let resource = Resource {
             agent: agent.unwrap_or_default(),
             managed: self.is_managed(&metas) && !self.keeps_orphans,
@@ -121,10 +121,10 @@ mod tests {
         let set = parse(&document, "x").unwrap();
         let orphans = set.resource_indices().filter(|one| set.resource(*one).orphaned);
         let told = orphans.map(|one| {
-            let of = set.resource(one);
-            assert_eq!(of.agent, "ocf:p:Dummy");
-            assert!(!set.should_run(one) && of.active.is_some());
-            (of.id.clone(), set.is_managed(one))
+            let details = set.resource(one);
+            assert_eq!(details.agent, "ocf:p:Dummy");
+            assert!(!set.should_run(one) && details.active.is_some());
+            (details.id.clone(), set.is_managed(one))
         });
         told.collect()
     }
@@ -151,7 +151,7 @@ mod tests {
                 r#"<cib have-quorum="1"><configuration><crm_config/><nodes><node id="1" uname="n"/></nodes><resources/></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources><lrm_resource id="g" class="ocf" provider="pacemaker" type="{kind}"><lrm_rsc_op id="o" operation="monitor" call-id="1" op-status="0" rc-code="{code}" interval="0"/></lrm_resource></lrm_resources></lrm></node_state></status></cib>"#
             );
             let set = parse(&document, "x").unwrap();
-            assert_eq!(set.outside.iter().any(|of| of.id == "g"), is_outside, "{kind} {code}");
+            assert_eq!(set.outside.iter().any(|element| element.id == "g"), is_outside, "{kind} {code}");
         }
     }
 

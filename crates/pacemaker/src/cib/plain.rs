@@ -234,8 +234,8 @@ mod tests {
             plain
                 .taken
                 .into_values()
-                .flat_map(|of| of.histories)
-                .map(|(name, of)| (name, of.trace))
+                .flat_map(|taken| taken.histories)
+                .map(|(name, history)| (name, history.trace))
                 .collect(),
         )
     }

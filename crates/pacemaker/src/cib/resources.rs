@@ -159,19 +159,19 @@ impl<'a, 'i> Reader<'a, 'i> {
     /// to run before need not stay where they are.
     fn block_group(&mut self, members: &[ResourceIdx]) {
         let known = |member: &ResourceIdx, at: usize| {
-            let of = self.set.resource(*member);
-            let host = of.active_hosts().nth(at)?;
+            let details = self.set.resource(*member);
+            let host = details.active_hosts().nth(at)?;
             let turn = self.set.status_order.iter().position(|other| *other == host);
-            let record = self.records_of(&of.id).iter().find(|record| record.host == host)?;
+            let record = self.records_of(&details.id).iter().find(|record| record.host == host)?;
             Some((turn, record.position))
         };
         let Some(blocked) = members.iter().filter_map(|member| known(member, 1)).min() else { return };
         let was_known = |member: &ResourceIdx| known(member, 0).is_some_and(|known| known < blocked);
         let were_known: Vec<bool> = members.iter().map(was_known).collect();
         for (member, was_known) in members.iter().zip(were_known) {
-            let of = &mut self.set.resources[member.get()];
-            of.released = was_known && of.managed && !of.runs_twice();
-            (of.managed, of.condition) = (false, RunCondition::Blocked);
+            let details = &mut self.set.resources[member.get()];
+            details.released = was_known && details.managed && !details.runs_twice();
+            (details.managed, details.condition) = (false, RunCondition::Blocked);
         }
     }
 
@@ -220,13 +220,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         if !sources.is_empty() {
             place.changed_since = self.changed_since_failure(&sources, &name);
         }
-        resource.failed_on = self.banned_from((&name, threshold), &rules, &place);
+        resource.failed_on = self.banned_from(&name, threshold, &rules, &place);
         self.settle_on(&mut resource, &place, metas.get("multiple-active"));
         resource.last_host = self.last_host(&name);
         resource.blocked_by_failure = resource.managed && place.blocked;
         resource.managed &= !place.blocked;
         if !sources.is_empty() {
-            let revision = |host: HostIdx| self.revision(&sources, &resource.agent, (&name, host));
+            let revision = |host: HostIdx| self.revision(&sources, &resource.agent, &name, host);
             resource.revision = resource.active_hosts().map(revision).max().unwrap_or_default();
         }
         if resource.runs_twice() && self.set.without_quorum.is_some() {
@@ -251,8 +251,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         let template = self.template(node)?;
         let metas = self.sets(node, template, "meta_attributes").or(&inherited.metas);
         let mut resource = self.bare(id(node), &metas);
-        let of = |name| node.attribute(name).or_else(|| template.and_then(|of| of.attribute(name)));
-        let agent = [of("class"), of("provider"), of("type")];
+        let attribute =
+            |name| node.attribute(name).or_else(|| template.and_then(|template| template.attribute(name)));
+        let agent = [attribute("class"), attribute("provider"), attribute("type")];
         resource.agent = agent.into_iter().flatten().collect::<Vec<_>>().join(":");
         resource.group = inherited.group;
         resource.managed = self.is_managed(&metas);
@@ -290,7 +291,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         name: &'static str,
     ) -> Properties<'a> {
         let own = self.properties(node, name);
-        let shared = template.map(|of| self.properties(of, name));
+        let shared = template.map(|template| self.properties(template, name));
         own.or(&shared.unwrap_or_default())
     }
 
@@ -394,7 +395,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let records =
                 self.records.iter().filter(|(known, _)| is_instance(known)).flat_map(|(_, all)| all);
             let mut hosts: Vec<HostIdx> =
-                records.filter(|of| runs(&of.history.trace)).map(|of| of.host).collect();
+                records.filter(|record| runs(&record.history.trace)).map(|record| record.host).collect();
             hosts.sort_unstable();
             self.charge(name, &hosts, &utilization);
         }
@@ -409,10 +410,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         self.set.resources[group.get()].outside = true;
         for member in members {
-            let of = &mut self.set.resources[member.get()];
-            let (name, active) = (of.id.clone(), of.active);
-            let utilization = std::mem::take(&mut of.utilization);
-            (of.managed, of.outside) = (false, true);
+            let details = &mut self.set.resources[member.get()];
+            let (name, active) = (details.id.clone(), details.active);
+            let utilization = std::mem::take(&mut details.utilization);
+            (details.managed, details.outside) = (false, true);
             self.charge(&name, active.as_slice(), &utilization);
         }
     }

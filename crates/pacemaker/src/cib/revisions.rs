@@ -6,7 +6,7 @@ use super::super::index::HostIdx;
 use super::super::score::AllocationScore;
 use super::super::working_set::{Host, Revision};
 use super::document::{child, children};
-use super::history::NotedParameters;
+use super::history::{NotedParameters, OperationKey};
 use super::parameters::{Parameters, is_read_by_cluster_only, lists};
 use super::spans::{milliseconds, milliseconds_with_unit};
 use super::{HostRecord, Reader, rules};
@@ -21,17 +21,18 @@ impl<'a, 'i> Reader<'a, 'i> {
         &self,
         sources: &[Vec<Node<'a, 'i>>],
         agent: &str,
-        (name, host): (&str, HostIdx),
+        name: &str,
+        host: HostIdx,
     ) -> Revision {
         let here = self.records_of(name).iter().filter(|record| record.host == host);
         let revisions = here.map(|HostRecord { history, .. }| {
             if history.agent != agent {
                 return Revision::Agent;
             }
-            let of = |noted: &NotedParameters| {
-                judged(noted, &self.parameters(sources, noted.operation(), self.set.host(host)))
+            let changed = |noted: &NotedParameters| {
+                judged(noted, &self.parameters(sources, noted.key(), self.set.host(host)))
             };
-            history.noted.iter().map(of).max().unwrap_or_default()
+            history.noted.iter().map(changed).max().unwrap_or_default()
         });
         revisions.max().unwrap_or_default()
     }
@@ -45,7 +46,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         let changed = |record: &&HostRecord<'a>| {
             record.history.noted_at_failure.iter().any(|noted| {
-                let now = self.parameters(sources, noted.operation(), self.set.host(record.host));
+                let now = self.parameters(sources, noted.key(), self.set.host(record.host));
                 match (difference(noted, &now), noted.all.is_empty()) {
                     (Revision::None, _) => false,
                     (_, false) => true,
@@ -61,15 +62,18 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn parameters(
         &self,
         sources: &[Vec<Node<'a, 'i>>],
-        (name, interval): (&str, u64),
+        key: OperationKey<'_>,
         host: &Host,
     ) -> Parameters<'a> {
+        let OperationKey { name, interval } = key;
         let mut parameters = Parameters::default();
         sources.iter().for_each(|elements| self.add_parameters(&mut parameters, elements, host));
-        let operations = sources.first().into_iter().flatten().filter_map(|of| child(*of, "operations"));
+        let operations =
+            sources.first().into_iter().flatten().filter_map(|source| child(*source, "operations"));
         let operations = operations.filter_map(|list| self.meant(list));
-        let is_it = |of: &Node<'a, 'i>| {
-            of.attribute("name") == Some(name) && of.attribute("interval").map_or(0, milliseconds) == interval
+        let is_it = |node: &Node<'a, 'i>| {
+            node.attribute("name") == Some(name)
+                && node.attribute("interval").map_or(0, milliseconds) == interval
         };
         let operation = operations.flat_map(|list| children(list, "op")).find(is_it);
         if let Some(operation) = operation {
@@ -83,9 +87,9 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     /// How long an operation may take, in milliseconds.
     fn time_limit(&self, operation: Option<Node<'a, 'i>>) -> u64 {
-        let own = operation.and_then(|of| of.attribute("timeout"));
-        let meta = |of: Node<'a, 'i>| {
-            let sets = children(of, "meta_attributes").filter_map(|set| self.meant(set));
+        let own = operation.and_then(|operation| operation.attribute("timeout"));
+        let meta = |node: Node<'a, 'i>| {
+            let sets = children(node, "meta_attributes").filter_map(|set| self.meant(set));
             let mut pairs = sets.flat_map(|set| children(set, "nvpair")).filter_map(|pair| self.meant(pair));
             pairs
                 .find(|pair| pair.attribute("name") == Some("timeout"))
@@ -103,7 +107,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         let score =
             |set: &Node<'_, '_>| set.attribute("score").and_then(AllocationScore::parse).unwrap_or_default();
         sets.sort_by_key(|set| std::cmp::Reverse(score(set)));
-        let is_coordinator = self.set.coordinator.is_some_and(|of| self.set.host(of).id == host.id);
+        let is_coordinator =
+            self.set.coordinator.is_some_and(|coordinator| self.set.host(coordinator).id == host.id);
         let holds = |set: &Node<'a, 'i>| {
             let rule = children(*set, "rule").next();
             rule.is_none_or(|rule| rules::holds(rule, host, is_coordinator, &self.clock))
@@ -122,9 +127,10 @@ impl<'a, 'i> Reader<'a, 'i> {
 fn judged(noted: &NotedParameters, now: &Parameters<'_>) -> Revision {
     let is_open =
         |name: &str| !(lists(&noted.secret, name) || noted.without_fencing && is_read_by_cluster_only(name));
-    match !noted.open.is_empty() && now.check_sum(is_open).is(&noted.open) {
-        true => Revision::None,
-        false => difference(noted, now),
+    if !noted.open.is_empty() && now.check_sum(is_open).is(&noted.open) {
+        Revision::None
+    } else {
+        difference(noted, now)
     }
 }
 

@@ -86,14 +86,9 @@ pub(super) fn holds_for_values(
 /// Whether enough of the expressions of a rule, and of the rules in it, hold.
 fn is_true(rule: Node<'_, '_>, holds: &dyn Fn(Node<'_, '_>) -> bool) -> bool {
     let mut parts = rule.children().filter(Node::is_element);
-    let part_holds = |part: Node<'_, '_>| match part.has_tag_name("rule") {
-        true => is_true(part, holds),
-        false => holds(part),
-    };
-    match is_any(rule) {
-        true => parts.any(part_holds),
-        false => parts.all(part_holds),
-    }
+    let part_holds =
+        |part: Node<'_, '_>| if part.has_tag_name("rule") { is_true(part, holds) } else { holds(part) };
+    if is_any(rule) { parts.any(part_holds) } else { parts.all(part_holds) }
 }
 
 /// Whether one of a rule's parts is enough for it.

@@ -105,7 +105,7 @@ mod tests {
             primitive("b"),
         );
         let set = cib::parse(&document, "x").unwrap();
-        set.outside.into_iter().map(|of| of.reason).collect()
+        set.outside.into_iter().map(|element| element.reason).collect()
     }
 
     fn order(name: &str) -> String {
@@ -116,8 +116,9 @@ mod tests {
 
     #[test]
     fn tags_without_an_end_are_outside() {
-        let tag =
-            |id: &str, of: &str| format!(r#"<tag id="{id}"><obj_ref id="{of}"/><obj_ref id="{of}"/></tag>"#);
+        let tag = |id: &str, resource: &str| {
+            format!(r#"<tag id="{id}"><obj_ref id="{resource}"/><obj_ref id="{resource}"/></tag>"#)
+        };
         let why = ["a tag that has itself, or too many others"];
         assert_eq!(outside(&tag("t", "t"), &order("t")), why);
         assert_eq!(outside(&(tag("t", "u") + &tag("u", "t")), &order("t")), why);

@@ -10,10 +10,11 @@ const PENDING: &str = "-1";
 ///
 /// # Errors
 /// It is no document of a cluster.
-pub fn is_busy(text: &str, source: &str) -> Result<bool> {
+pub(crate) fn is_busy(text: &str, source: &str) -> Result<bool> {
     let document = document::parse(text, source)?;
-    let states =
-        child(document.root_element(), "status").into_iter().flat_map(|of| children(of, "node_state"));
+    let states = child(document.root_element(), "status")
+        .into_iter()
+        .flat_map(|status| children(status, "node_state"));
     // what a lost node was at goes on no more
     let mut members = states.filter(|state| state.attribute("join") == Some("member"));
     Ok(members.any(|state| {

@@ -8,7 +8,7 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::super::resource::Resource;
 use super::super::working_set::{Requirement, Unfencing};
 use super::document::id;
-use super::history::NameMark;
+use super::history::{NameMark, OperationKey};
 use super::properties::Properties;
 use super::{HostRecord, Reader};
 
@@ -35,7 +35,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn note_unfencing(
         &mut self,
         node: Node<'a, 'i>,
-        of: &Resource,
+        resource: &Resource,
         metas: &Properties<'_>,
         sources: &[Vec<Node<'a, 'i>>],
     ) {
@@ -43,7 +43,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             |name: &str| metas.get(name).is_some_and(|word| word.eq_ignore_ascii_case("unfencing"));
         let provides = is_unfencing("provides");
         self.set.unfences |= self.set.fencing && (provides || is_unfencing("requires"));
-        if provides && let Some(kind) = of.agent.strip_prefix("stonith:") {
+        if provides && let Some(kind) = resource.agent.strip_prefix("stonith:") {
             let sources = sources.to_vec();
             self.unfencers.push(UnfencingDevice { id: id(node), kind: kind.to_owned(), sources });
         }
@@ -67,36 +67,39 @@ impl<'a, 'i> Reader<'a, 'i> {
             let section = self.section("resources");
             section
                 .into_iter()
-                .for_each(|of| self.outside(of, "guest nodes in a cluster that unfences nodes"));
+                .for_each(|element| self.outside(element, "guest nodes in a cluster that unfences nodes"));
         }
     }
 
     fn unfencing(&self, host: HostIdx, concerned: &[ResourceIdx], looks_for_any: bool) -> Unfencing {
-        let of = self.set.host(host);
+        let node = self.set.host(host);
         let requires = |one: &ResourceIdx| self.set.requirement(*one) == Requirement::Unfencing;
-        let is_unfenced = of.attribute(UNFENCED).is_some_and(|when| when != "0");
+        let is_unfenced = node.attribute(UNFENCED).is_some_and(|when| when != "0");
         let has_other_device = self.has_other_device(host);
-        match is_unfenced {
-            // Pacemaker thinks of what requires it wherever that might be, even where nothing can run
-            _ if has_other_device && concerned.iter().any(requires) => Unfencing::Due,
-            true if !has_other_device => Unfencing::Done,
-            _ if !of.state.online || of.state.unclean => Unfencing::Done,
-            false if looks_for_any => Unfencing::Due,
-            _ => Unfencing::WhenUsed,
+        // Pacemaker thinks of what requires it wherever that might be, even where nothing can run
+        if has_other_device && concerned.iter().any(requires) {
+            Unfencing::Due
+        } else if is_unfenced && !has_other_device || !node.state.online || node.state.unclean {
+            Unfencing::Done
+        } else if !is_unfenced && looks_for_any {
+            Unfencing::Due
+        } else {
+            Unfencing::WhenUsed
         }
     }
 
     /// Whether a device that unfences is another one than when a host was unfenced.
     fn has_other_device(&self, host: HostIdx) -> bool {
-        let of = self.set.host(host);
-        let Some(noted) = of.attribute(NOTED) else { return false };
-        let noted_open = of.attribute(NOTED_OPEN).unwrap_or_default();
+        let node = self.set.host(host);
+        let Some(noted) = node.attribute(NOTED) else { return false };
+        let noted_open = node.attribute(NOTED_OPEN).unwrap_or_default();
         self.unfencers.iter().any(|device| {
-            let parameters = self.parameters(&device.sources, ("start", 0), of);
+            let parameters =
+                self.parameters(&device.sources, OperationKey { name: "start", interval: 0 }, node);
             let has = |list: &str, is_wanted: &dyn Fn(&str) -> bool| {
                 let begin = format!("{}:{}:", device.id, device.kind);
                 let sum = parameters.check_sum(is_wanted);
-                list.split(',').any(|of| of.strip_prefix(&begin).is_some_and(|noted| sum.is(noted)))
+                list.split(',').any(|entry| entry.strip_prefix(&begin).is_some_and(|noted| sum.is(noted)))
             };
             let is_open = |name: &str| !name.starts_with(OF_THE_CLUSTER);
             !has(noted, &|_| true) && !has(noted_open, &is_open)
@@ -111,14 +114,14 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         let known = self.known_on(host);
         let is_looked_for = |resource: &ResourceIdx| {
-            let of = self.set.resource(*resource);
+            let details = self.set.resource(*resource);
             let whole = self.set.outermost(*resource);
             let is_left_out =
                 self.unsought.contains(&(whole, host)) || self.unsought.contains(&(*resource, host));
-            !of.orphaned
+            !details.orphaned
                 && !is_left_out
                 && self.set.barred_by(*resource, host).is_none()
-                && !known.contains(&NameMark::of(common(&of.id).as_bytes()))
+                && !known.contains(&NameMark::of(common(&details.id).as_bytes()))
         };
         concerned.iter().copied().filter(is_looked_for).collect()
     }
@@ -127,7 +130,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn known_on(&self, host: HostIdx) -> HashSet<NameMark> {
         let idle = self.idle.get(host.get()).map(|marks| marks.names()).unwrap_or_default();
         let here = |(name, records): (&&'a str, &Vec<HostRecord<'a>>)| {
-            records.iter().any(|of| of.host == host).then(|| NameMark::of(common(name).as_bytes()))
+            records.iter().any(|record| record.host == host).then(|| NameMark::of(common(name).as_bytes()))
         };
         self.records.iter().filter_map(here).chain(idle).collect()
     }

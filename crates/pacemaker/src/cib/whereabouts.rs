@@ -9,6 +9,13 @@ use super::history::Trace;
 use super::migrations::HistoryPlace;
 use super::on_fail::{FailureRules, OnFail};
 
+/// A live migration of which the end is not known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sending {
+    from: HostIdx,
+    to: HostIdx,
+}
+
 /// Where a primitive runs, and what its failures did to it.
 #[derive(Debug, Default)]
 pub(super) struct RunPlaces {
@@ -24,8 +31,8 @@ pub(super) struct RunPlaces {
     pub(super) blocked: bool,
     /// How many hosts on which it runs were known when that was found out.
     known_before_block: usize,
-    /// From where to where it was sent, if it is not known that it arrived.
-    pub(super) sent: Option<(HostIdx, HostIdx)>,
+    /// How it was sent, if it is not known that it arrived.
+    pub(super) sent: Option<Sending>,
     /// The host that told first where it runs.
     known_by: Option<HostIdx>,
     /// Where something is left of it that is to be stopped.
@@ -54,10 +61,10 @@ impl RunPlaces {
 
     /// What was sent and need not have arrived goes on if its source is left. Without one, it is started anew where it may be.
     fn settle_sent(&mut self, is_lost: impl Fn(HostIdx) -> bool) {
-        let Some((from, to)) = self.sent.take_if(|(from, _)| !is_lost(*from)) else { return };
+        let Some(Sending { from, to }) = self.sent.take_if(|sent| !is_lost(sent.from)) else { return };
         let position = |host: HostIdx| self.active.iter().position(|(other, _)| *other == host);
         match (position(from), position(to)) {
-            (Some(_), Some(_)) => self.sent = Some((from, to)),
+            (Some(_), Some(_)) => self.sent = Some(Sending { from, to }),
             (None, Some(to)) => self.active[to].1 = RunCondition::Failed,
             (_, None) => {}
         }
@@ -71,15 +78,16 @@ impl Reader<'_, '_> {
     /// What the operations of a primitive say, and which failures are forgotten: those of a host on which none is counted.
     fn remembered(&self, name: &str, rules: &FailureRules<'_>) -> Vec<(HostIdx, Trace)> {
         let records = self.records_of(name).iter();
-        let mut traces: Vec<_> = records.map(|of| (of.host, of.history.trace.clone())).collect();
+        let mut traces: Vec<_> = records.map(|record| (record.host, record.history.trace.clone())).collect();
         let Some(after) = rules.timeout else { return traces };
         for (host, trace) in &mut traces {
             let Trace::Troubled(operations) = trace else { continue };
-            let mut counts = self.failures_of(name, rules).filter(|(other, _)| other == host);
-            if !counts.any(|(_, count)| count > AllocationScore::ZERO) {
-                for of in operations.iter_mut() {
-                    let end = of.changed.map(|at| at.saturating_add(after));
-                    of.forgotten = of.has_failed() && end.is_some_and(|end| end <= self.clock.seconds());
+            let mut counts = self.failures_of(name, rules).filter(|failed| failed.host == *host);
+            if !counts.any(|failed| failed.score > AllocationScore::ZERO) {
+                for operation in operations.iter_mut() {
+                    let end = operation.changed.map(|at| at.saturating_add(after));
+                    operation.forgotten =
+                        operation.has_failed() && end.is_some_and(|end| end <= self.clock.seconds());
                 }
             }
         }
@@ -164,7 +172,7 @@ impl Reader<'_, '_> {
         let is_lost = state.unclean;
         let is_there = is_known || fencing;
         let was_known = !places.active.is_empty();
-        places.sent = places.sent.or(past.sent.map(|to| (host, to)));
+        places.sent = places.sent.or(past.sent.map(|to| Sending { from: host, to }));
         places.left.extend((past.left && is_there).then_some(host));
         // what had begun on a lost host may have come to its end
         places.left.extend(past.begun.filter(|to| is_lost && self.set.host(*to).state.online));
@@ -205,14 +213,11 @@ impl Reader<'_, '_> {
         if !resource.runs_twice() {
             return;
         }
-        let is_all =
-            |sent: &(HostIdx, HostIdx)| resource.active == Some(sent.1) && resource.also_on == [sent.0];
-        resource.sent_to = places.sent.filter(is_all).map(|(_, to)| to);
+        let is_all = |sent: &Sending| resource.active == Some(sent.to) && resource.also_on == [sent.from];
+        resource.sent_to = places.sent.filter(is_all).map(|sent| sent.to);
         let in_maintenance = |host: HostIdx| self.set.host(host).state.maintenance;
-        let unmanaged = match resource.managed {
-            true => resource.active_hosts().position(in_maintenance),
-            false => Some(0),
-        };
+        let unmanaged =
+            if resource.managed { resource.active_hosts().position(in_maintenance) } else { Some(0) };
         let blocked = places.blocked.then_some(places.known_before_block);
         let is_managed = unmanaged.into_iter().chain(blocked).all(|position| position > 1);
         let word = several.filter(|_| is_managed).unwrap_or_default().to_ascii_lowercase();
@@ -231,16 +236,21 @@ impl Reader<'_, '_> {
             _ => SeveralPolicy::Restart,
         };
         // a failure on a lost host is over with the host
-        let is_online = |of: &&(HostIdx, RunCondition)| self.set.host(of.0).state.online;
-        let counts = |of: &&(HostIdx, RunCondition)| is_online(of) || !active.iter().any(|of| is_online(&of));
+        let is_online = |place: &&(HostIdx, RunCondition)| self.set.host(place.0).state.online;
+        let counts = |place: &&(HostIdx, RunCondition)| {
+            is_online(place) || !active.iter().any(|place| is_online(&place))
+        };
         let is = |known: &[RunCondition]| {
             active.iter().filter(counts).all(|(_, condition)| known.contains(condition))
         };
-        resource.condition = match blocks || places.blocked {
-            true => RunCondition::Blocked,
-            false if is(&[RunCondition::Supposed]) => RunCondition::Supposed,
-            false if is(&[RunCondition::Sound, RunCondition::Supposed]) => RunCondition::Sound,
-            false => RunCondition::Failed,
+        resource.condition = if blocks || places.blocked {
+            RunCondition::Blocked
+        } else if is(&[RunCondition::Supposed]) {
+            RunCondition::Supposed
+        } else if is(&[RunCondition::Sound, RunCondition::Supposed]) {
+            RunCondition::Sound
+        } else {
+            RunCondition::Failed
         };
     }
 }

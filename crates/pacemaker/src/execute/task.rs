@@ -67,9 +67,12 @@ pub fn obstacle(
 /// The first resource that is not where it should be, in words.
 pub fn difference(wanted: &[ExpectedPlace], found: &[ExpectedPlace]) -> Option<String> {
     let (wanted, found) = (nodes(wanted), nodes(found));
-    let shown = |nodes: &BTreeSet<&str>| match nodes.is_empty() {
-        true => "stopped".to_owned(),
-        false => format!("on {}", nodes.iter().map(|node| shown_name(node)).collect::<Vec<_>>().join(", ")),
+    let shown = |nodes: &BTreeSet<&str>| {
+        if nodes.is_empty() {
+            "stopped".to_owned()
+        } else {
+            format!("on {}", nodes.iter().map(|node| shown_name(node)).collect::<Vec<_>>().join(", "))
+        }
     };
     for (resource, want) in &wanted {
         match found.get(resource) {

@@ -67,7 +67,7 @@ impl FakeCib {
         let (before, rest) = self.configuration.split_once("<status>").unwrap();
         let (_, after) = rest.split_once("</status>").unwrap();
         let state = |node: &str| {
-            let of = |(id, at): (&String, &String)| {
+            let element = |(id, at): (&String, &String)| {
                 let op = format!(
                     r#"<lrm_rsc_op id="{id}_last_0" operation_key="{id}_start_0" operation="start" call-id="5" rc-code="0" op-status="0" interval="0" op-digest="f2317cad3d54cec5d7d7aa7d0bf35cf8"/>"#
                 );
@@ -75,7 +75,7 @@ impl FakeCib {
                     format!(r#"<lrm_resource id="{id}" class="ocf" provider="pacemaker" type="Dummy">{op}</lrm_resource>"#)
                 })
             };
-            let resources: String = self.active.iter().filter_map(of).collect();
+            let resources: String = self.active.iter().filter_map(element).collect();
             format!(
                 r#"<node_state id="{node}" uname="{node}" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="{node}"><lrm_resources>{resources}</lrm_resources></lrm></node_state>"#
             )

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::super::index::AttributeIdx;
 use super::super::place::PlacingError;
 use super::super::working_set::Strategy;
-use super::{Complaint, LintedCib};
+use super::complaint::{Complaint, LintedCib};
 use crate::cib::document::{children, id};
 use htools_model::shown::shown_name;
 
@@ -21,12 +21,14 @@ pub(super) fn unknown(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, Placing
         _ => "Pacemaker stops it everywhere, without a word",
     };
     let mut complaints = Vec::new();
-    for of in &set.resources {
-        for (kind, _) in of.utilization.iter().filter(|(kind, amount)| *amount > 0 && !there.contains(kind)) {
+    for resource in &set.resources {
+        for (kind, _) in
+            resource.utilization.iter().filter(|(kind, amount)| *amount > 0 && !there.contains(kind))
+        {
             let problem = format!("it needs '{}', which no node has: {never}", shown_name(name(kind)));
             let meant = (cib.suggest)(name(kind), &known);
             let advice = format!("use a name that nodes have{meant}");
-            complaints.push(Complaint::of("primitive", &of.id, problem, advice));
+            complaints.push(Complaint::of("primitive", &resource.id, problem, advice));
         }
     }
     Ok(complaints)
@@ -35,7 +37,7 @@ pub(super) fn unknown(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, Placing
 /// Nodes have what no resource needs, which counts for balance all the same.
 pub(super) fn unused(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
-    let amounts = set.resources.iter().flat_map(|of| of.utilization.iter());
+    let amounts = set.resources.iter().flat_map(|resource| resource.utilization.iter());
     let used: HashSet<AttributeIdx> =
         amounts.filter(|(_, amount)| *amount != 0).map(|(kind, _)| kind).collect();
     let names: BTreeSet<&str> = set

@@ -7,12 +7,13 @@ use std::ops::Range;
 use roxmltree::{Document, Node};
 
 use super::super::index::{HostIdx, ResourceIdx};
+use super::super::knots::knots;
 use super::super::place::PlacingError;
 use super::super::score::AllocationScore;
-use super::super::transition::circles::{knots, latent};
+use super::super::transition::circles::latent;
 use super::super::transition::{WaitCircle, WaitReason};
 use super::super::working_set::{Colocation, WorkingSet};
-use super::{Complaint, LintedCib, elements};
+use super::complaint::{Complaint, LintedCib, elements};
 use crate::cib::document::id;
 use htools_model::shown::shown_name;
 
@@ -161,13 +162,13 @@ pub(super) fn exclusive_nowhere(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint
     };
     let lost = set.top_level().filter(|one| set.primitives(one).iter().any(has_none));
     let complaint = |one: ResourceIdx| {
-        let of = set.resource(one);
+        let details = set.resource(one);
         let problem = format!(
             "{} may only be where locations with resource-discovery=exclusive say, and these leave no node: it runs nowhere",
-            shown_name(&of.id)
+            shown_name(&details.id)
         );
         let advice = "name a node that nothing forbids, or take resource-discovery away".to_owned();
-        Some(Complaint::of("rsc_location", of.exclusive.as_deref()?, problem, advice))
+        Some(Complaint::of("rsc_location", details.exclusive.as_deref()?, problem, advice))
     };
     Ok(lost.filter_map(complaint).collect())
 }
@@ -176,15 +177,15 @@ pub(super) fn exclusive_nowhere(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint
 pub(super) fn exclusive_ignored(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
     let complaint = |one: ResourceIdx| {
-        let of = set.resource(one);
+        let details = set.resource(one);
         // where the group has some, too, it adds to them
-        let group = Some(set.resource(of.group?)).filter(|group| group.exclusive.is_none())?;
-        let (member, group) = (shown_name(&of.id), shown_name(&group.id));
+        let group = Some(set.resource(details.group?)).filter(|group| group.exclusive.is_none())?;
+        let (member, group) = (shown_name(&details.id), shown_name(&group.id));
         let problem = format!(
             "{member} is in the group {group}, and may be elsewhere all the same: only its score counts"
         );
         let advice = format!("make it about {group}, or forbid the other nodes by -INFINITY");
-        Some(Complaint::of("rsc_location", of.exclusive.as_deref()?, problem, advice))
+        Some(Complaint::of("rsc_location", details.exclusive.as_deref()?, problem, advice))
     };
     Ok(set.resource_indices().filter_map(complaint).collect())
 }

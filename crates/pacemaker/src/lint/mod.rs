@@ -1,14 +1,15 @@
 //! What is legal in a CIB and yet, very likely, not what was meant: one rule, one function. docs/pacemaker.md lists them.
 
 mod capacities;
+mod complaint;
 mod constraints;
 mod options;
 
-use roxmltree::{Document, Node};
+pub use complaint::NameSuggestion;
 
 use super::cib::{self, document};
 use super::place::PlacingError;
-use super::working_set::WorkingSet;
+use complaint::{Complaint, LintedCib};
 use htools_model::words;
 
 words!(
@@ -38,45 +39,11 @@ pub struct LintFinding {
     pub advice: String,
 }
 
-/// Suggests one of some names for one that is none of them, as the end of a sentence; nothing if none is near.
-pub type NameSuggestion<'a> = &'a dyn Fn(&str, &[&str]) -> String;
-
-/// A cluster and its document, as the rules read it.
-struct LintedCib<'a, 'd> {
-    set: &'a WorkingSet,
-    document: &'d Document<'d>,
-    suggest: NameSuggestion<'a>,
-}
-
 /// A rule: its name, how bad what it finds is, and what finds it.
 struct LintRule {
     name: &'static str,
     severity: LintSeverity,
     find: for<'a, 'd> fn(&LintedCib<'a, 'd>) -> Result<Vec<Complaint>, PlacingError>,
-}
-
-/// What a rule has to say about an element.
-struct Complaint {
-    element: String,
-    id: String,
-    problem: String,
-    advice: String,
-}
-
-impl Complaint {
-    fn about(node: Node<'_, '_>, problem: String, advice: String) -> Complaint {
-        Complaint {
-            element: node.tag_name().name().to_owned(),
-            id: document::id(node).to_owned(),
-            problem,
-            advice,
-        }
-    }
-
-    /// About something that has its id in the working set.
-    fn of(element: &str, id: &str, problem: String, advice: String) -> Complaint {
-        Complaint { element: element.to_owned(), id: id.to_owned(), problem, advice }
-    }
 }
 
 const fn rule(
@@ -153,18 +120,4 @@ pub fn lint(text: &str, source: &str, suggest: NameSuggestion<'_>) -> Result<Vec
         }));
     }
     Ok(findings)
-}
-
-/// The elements of the configuration with a name, wherever they are.
-fn elements<'d>(document: &'d Document<'d>, name: &'static str) -> impl Iterator<Item = Node<'d, 'd>> {
-    let configuration = document::child(document.root_element(), "configuration");
-    let all = configuration.into_iter().flat_map(|inner| inner.descendants());
-    all.filter(move |node| node.has_tag_name(name))
-}
-
-impl<'d> LintedCib<'_, 'd> {
-    /// The elements of the configuration with a name, wherever they are.
-    fn elements(&self, name: &'static str) -> impl Iterator<Item = Node<'d, 'd>> {
-        elements(self.document, name)
-    }
 }

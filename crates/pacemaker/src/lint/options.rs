@@ -4,7 +4,7 @@ use super::super::place::{PlacingError, place};
 use super::super::resource::Resource;
 use super::super::score::AllocationScore;
 use super::super::working_set::Strategy;
-use super::{Complaint, LintedCib};
+use super::complaint::{Complaint, LintedCib};
 use htools_model::shown::shown_name;
 
 const PROPERTY: &str = "cluster_property_set";
@@ -37,7 +37,7 @@ pub(super) fn unknown_strategy(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>
 
 /// Utilization is given, and the strategy does not look at it.
 pub(super) fn utilization_ignored(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
-    let is_given = cib.set.resources.iter().any(|of| !of.utilization.is_empty());
+    let is_given = cib.set.resources.iter().any(|resource| !resource.utilization.is_empty());
     let complaint = || {
         Complaint::of(
             PROPERTY,
@@ -53,9 +53,10 @@ pub(super) fn utilization_ignored(cib: &LintedCib<'_, '_>) -> Result<Vec<Complai
 pub(super) fn needless_moves(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
     let is_loose = |one: &super::super::index::ResourceIdx| {
-        let of = set.resource(*one);
-        let is_meant = of.is_primitive() && !of.orphaned && !of.fences() && set.is_managed(*one);
-        is_meant && of.stickiness == AllocationScore::ZERO
+        let details = set.resource(*one);
+        let is_meant =
+            details.is_primitive() && !details.orphaned && !details.fences() && set.is_managed(*one);
+        is_meant && details.stickiness == AllocationScore::ZERO
     };
     let loose: Vec<_> = set.resource_indices().filter(is_loose).collect();
     let Some(first) = loose.first().filter(|_| set.strategy() == Strategy::Balanced) else {
@@ -78,8 +79,8 @@ pub(super) fn needless_moves(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, 
 /// Not all have room, and chance decides who is left out.
 pub(super) fn no_priorities(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
-    let is_meant = |of: &&Resource| of.is_primitive() && !of.orphaned;
-    let mut priorities = set.resources.iter().filter(is_meant).map(|of| of.priority);
+    let is_meant = |resource: &&Resource| resource.is_primitive() && !resource.orphaned;
+    let mut priorities = set.resources.iter().filter(is_meant).map(|resource| resource.priority);
     let first = priorities.next();
     if set.strategy() == Strategy::Default || priorities.any(|priority| Some(priority) != first) {
         return Ok(Vec::new());

@@ -80,10 +80,10 @@ fn walked(set: &WorkingSet, tables: &[ScoreTable], factor: f32, by_paths: bool) 
     wishes.merging.by_paths = by_paths;
     let share = Share { colocation: 0, attribute: None, factor, sparing: false };
     let (mut found, mut steps) = (Vec::new(), 0);
-    for of in set.resource_indices() {
-        found.push(wishes.with_primaries(tables, of));
+    for one in set.resource_indices() {
+        found.push(wishes.with_primaries(tables, one));
         steps += wishes.merging.steps;
-        found.push(wishes.added(tables, of, tables[0].clone(), share));
+        found.push(wishes.added(tables, one, tables[0].clone(), share));
         steps += wishes.merging.steps;
         wishes.merging.forget();
     }
@@ -128,7 +128,7 @@ fn paths_that_add_nothing_need_not_be_followed() {
             wishes.merging.by_paths = by_paths;
             (0..HOSTS).for_each(|host| wishes.settle_guest(HostIdx::new(host), true));
             let all = set.resource_indices().take(3);
-            let all = all.map(|of| wishes.added(&tables, of, zero.clone(), share));
+            let all = all.map(|resource| wishes.added(&tables, resource, zero.clone(), share));
             (all.collect::<Vec<_>>(), wishes.merging.steps)
         };
         let ((quick, few), (slow, many)) = (added(false), added(true));
@@ -164,9 +164,9 @@ proptest! {
             let share = Share { colocation: 0, attribute: None, factor: -0.5, sparing: false };
             let resources: Vec<ResourceIdx> = set.resource_indices().collect();
             let first: Vec<ScoreTable> =
-                resources.iter().map(|of| wishes.with_primaries(&tables, *of)).collect();
+                resources.iter().map(|resource| wishes.with_primaries(&tables, *resource)).collect();
             wishes.merging.forget();
-            let added = resources.iter().map(|of| wishes.added(&tables, *of, tables[0].clone(), share));
+            let added = resources.iter().map(|resource| wishes.added(&tables, *resource, tables[0].clone(), share));
             (first, added.collect::<Vec<_>>())
         };
         prop_assert_eq!(merged(false), merged(true));

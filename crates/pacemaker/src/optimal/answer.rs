@@ -1,23 +1,23 @@
 //! The best placement as what placing comes to, with what Pacemaker would make of it.
 
-use super::super::additions::{AdditionLog, HostScore, ScoreSource};
+use super::super::additions::{AdditionLog, ScoreSource};
 use super::super::index::{HostIdx, ResourceIdx};
+use super::super::optimum::{Optimum, PlacingStage, PriorityCount};
 use super::super::place::{PlacingError, place, place_noting};
 use super::super::placing::{AllPlaced, Assignment, DecidedBy};
-use super::super::score::{AllocationScore, ScoreTable};
+use super::super::score::{AllocationScore, HostScore, ScoreTable};
 use super::super::working_set::{LocationScore, WorkingSet};
-use super::clones::PlacedBefore;
+use super::before::PlacedBefore;
+use super::bound;
 use super::rules::{PlacingRules, ZoneTie};
-use super::value::{PlacementValue, PlacingStage};
-use super::{OptimalSearch, Optimum, PriorityCount, bound};
+use super::search::{BestFound, OptimalSearch};
 
 /// Puts the answer together. The order is that in which Pacemaker places resources that are wanted where they go.
 pub(super) fn all_placed(
     search: &OptimalSearch<'_, '_>,
-    hosts: Vec<Option<HostIdx>>,
-    value: &PlacementValue,
-    proved: Option<PlacingStage>,
+    found: BestFound,
 ) -> Result<AllPlaced, PlacingError> {
+    let BestFound { hosts, value, proved } = found;
     let (rules, set) = (search.rules, search.rules.set);
     let preferring = preferring(rules, &hosts);
     let mut placed = place(&preferring, set.strategy())?;
@@ -82,7 +82,8 @@ pub(super) fn additions(set: &WorkingSet, best: &AllPlaced) -> Result<AdditionLo
     let rules = &PlacingRules::of(set, &before);
     let hosts: Vec<Option<HostIdx>> = set.resource_indices().map(|one| best.host(one)).collect();
     let preferring = preferring(rules, &hosts);
-    let (placed, mut log) = place_noting(&preferring, set.strategy(), preferring.initial_additions())?;
+    let mut log = preferring.initial_additions();
+    let placed = place_noting(&preferring, set.strategy(), &mut log)?;
     log.rename(|source| match source {
         ScoreSource::Location(at) if at >= set.locations.len() => ScoreSource::Optimum,
         source => source,
@@ -131,8 +132,8 @@ fn scores(
     resource: ResourceIdx,
     log: &mut AdditionLog,
 ) -> ScoreTable {
-    let of = rules.set.resource(resource);
-    let mut scores = of.scores.clone();
+    let details = rules.set.resource(resource);
+    let mut scores = details.scores.clone();
     let mut add = |source, score, counts: &dyn Fn(HostIdx) -> bool| {
         let there = scores.iter().map(|(host, _)| host).filter(|host| counts(*host));
         let there: Vec<HostScore> = there.map(|host| HostScore { host, score }).collect();
@@ -143,7 +144,7 @@ fn scores(
     let is_near = |tie: &ZoneTie, host: HostIdx| {
         hosts[tie.other.get()].is_some_and(|there| rules.agree(tie.zone, host, there))
     };
-    if of.stopped {
+    if details.stopped {
         add(ScoreSource::Stopped, never, &|_| true);
     }
     for tie in &rules.primaries[resource.get()] {

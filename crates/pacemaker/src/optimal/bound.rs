@@ -1,8 +1,9 @@
 //! What no placement can do better, without looking at any.
 
 use super::super::index::ResourceIdx;
+use super::super::optimum::PlacingStage;
 use super::rules::PlacingRules;
-use super::value::{PlacementValue, PlacingStage};
+use super::value::PlacementValue;
 
 /// By priority, how many can run at most if as many of each higher priority run as in a placement: all hosts together
 /// have no room for more, however small those are that are chosen.
@@ -39,12 +40,14 @@ pub(super) fn proved(rules: &PlacingRules<'_>, value: &PlacementValue) -> Option
     let best_score = |one: &ResourceIdx| {
         let hosts = rules.allowed[one.get()].iter();
         let best = hosts.map(|host| rules.worth(*one, *host)).max().unwrap_or(0);
-        let wishes =
-            rules.wishes[one.get()].iter().map(|tie| match rules.allowed[tie.other.get()].is_empty() {
+        let wishes = rules.wishes[one.get()].iter().map(|tie| {
+            if rules.allowed[tie.other.get()].is_empty() {
                 // both ends of a wish count it
-                true => 2 * tie.score.max(0),
-                false => tie.score.max(0),
-            });
+                2 * tie.score.max(0)
+            } else {
+                tie.score.max(0)
+            }
+        });
         2 * best + wishes.sum::<i64>()
     };
     let score: i64 = rules.movable.iter().map(best_score).sum();
@@ -55,8 +58,9 @@ pub(super) fn proved(rules: &PlacingRules<'_>, value: &PlacementValue) -> Option
     match value.stops + value.migrations == 0 || {
         let (mut stops, mut migrations) = (0, 0);
         for one in rules.movable.iter().filter(forced) {
-            let of = rules.set.resource(*one);
-            let lives = of.allow_migrate && of.active.is_some_and(|home| rules.set.host(home).state.online);
+            let details = rules.set.resource(*one);
+            let lives =
+                details.allow_migrate && details.active.is_some_and(|home| rules.set.host(home).state.online);
             migrations += usize::from(lives);
             stops += usize::from(!lives);
         }

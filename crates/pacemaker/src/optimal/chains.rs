@@ -138,9 +138,10 @@ impl<'d, 'r> Chains<'d, 'r> {
         let Some((_, host)) = best else { return false };
         let mark = self.draft.mark();
         let is_allowed = self.bring(unit, host) && self.limits.allow(self.draft.moves());
-        match is_allowed {
-            true => self.held.extend(unit),
-            false => self.draft.back_to(mark),
+        if is_allowed {
+            self.held.extend(unit)
+        } else {
+            self.draft.back_to(mark)
         }
         is_allowed
     }

@@ -1,8 +1,10 @@
 //! Which running resources are interrupted because something that they need is.
 
-use super::super::index::ResourceIdx;
-use super::super::transition::induced::Need;
-use super::draft::PlacingDraft;
+use super::super::index::{HostIdx, ResourceIdx};
+use super::super::transition::needs::Need;
+use super::super::working_set::WorkingSet;
+use super::rules::PlacingRules;
+use super::value::PlacementValue;
 
 /// What becomes of a resource, as far as others feel it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,26 +22,29 @@ enum Disturbance {
 }
 
 /// By resource, what becomes of it.
-pub(super) struct Disturbances<'d, 'r> {
-    draft: &'d PlacingDraft<'r>,
+pub(super) struct Disturbances<'d> {
+    set: &'d WorkingSet,
+    /// By resource, its own place.
+    hosts: &'d [Option<HostIdx>],
     own: Vec<Disturbance>,
     all: Vec<Disturbance>,
 }
 
-impl<'d, 'r> Disturbances<'d, 'r> {
+impl<'d> Disturbances<'d> {
     /// Follows all mandatory orders, until nothing changes any more.
-    pub(super) fn of(draft: &'d PlacingDraft<'r>) -> Disturbances<'d, 'r> {
-        let set = draft.rules.set;
-        let own: Vec<Disturbance> = set.resource_indices().map(|one| own(draft, one)).collect();
-        let mut found = Disturbances { draft, all: own.clone(), own };
-        while draft.rules.interrupting.iter().any(|need| found.follow(need))
-            || draft.rules.giving_up.iter().any(|need| found.give_up(need))
+    pub(super) fn of(rules: &'d PlacingRules<'_>, hosts: &'d [Option<HostIdx>]) -> Disturbances<'d> {
+        let set = rules.set;
+        let own: Vec<Disturbance> =
+            set.resource_indices().map(|one| own(set, one, hosts[one.get()])).collect();
+        let mut found = Disturbances { set, hosts, all: own.clone(), own };
+        while rules.interrupting.iter().any(|need| found.follow(need))
+            || rules.giving_up.iter().any(|need| found.give_up(need))
         {}
         found
     }
 
     fn follow(&mut self, need: &Need) -> bool {
-        let set = self.draft.rules.set;
+        let set = self.set;
         let is_group = |resource| set.resource(resource).is_group();
         // a group, and a member for those behind it, are interrupted by a live migration, too
         let by_member = set.resource(need.first).group.is_some()
@@ -53,7 +58,7 @@ impl<'d, 'r> Disturbances<'d, 'r> {
         let (comes_up, goes_down) = (starts() || migrates(), stops() || (is_group(need.first) && migrates()));
         let mut changed = false;
         for then in set.primitives(&need.then).iter() {
-            let runs = set.is_managed(*then) && self.draft.host(*then).is_some();
+            let runs = set.is_managed(*then) && self.hosts[then.get()].is_some();
             let now = self.all[then.get()];
             let is_hit = match now {
                 Disturbance::None => runs && comes_up && set.resource(*then).active.is_some(),
@@ -69,7 +74,7 @@ impl<'d, 'r> Disturbances<'d, 'r> {
     }
 
     fn give_up(&mut self, need: &Need) -> bool {
-        let set = self.draft.rules.set;
+        let set = self.set;
         let of_group = set.resource(need.first).is_group();
         let goes_down = |first: &ResourceIdx| match self.all[first.get()] {
             Disturbance::Stops | Disturbance::Restarts => true,
@@ -85,27 +90,29 @@ impl<'d, 'r> Disturbances<'d, 'r> {
         gives_up
     }
 
-    /// The numbers of stops and of live migrations, given what they are without orders.
-    pub(super) fn count(&self, stops: usize, migrations: usize) -> (usize, usize) {
+    /// Corrects the numbers of stops and of live migrations of a placement, which are those without orders.
+    pub(super) fn correct(&self, value: &mut PlacementValue) {
         let pairs = || self.own.iter().zip(&self.all).filter(|(own, all)| own != all);
         let given_up = pairs().filter(|(own, _)| **own == Disturbance::Migrates).count();
-        (stops + pairs().count(), migrations - given_up.min(migrations))
+        value.stops += pairs().count();
+        value.migrations -= given_up.min(value.migrations);
     }
 }
 
 /// What becomes of a resource by its own place.
-fn own(draft: &PlacingDraft<'_>, resource: ResourceIdx) -> Disturbance {
-    let set = draft.rules.set;
-    let of = set.resource(resource);
-    if !of.is_primitive() || !set.is_managed(resource) {
+fn own(set: &WorkingSet, resource: ResourceIdx, host: Option<HostIdx>) -> Disturbance {
+    let details = set.resource(resource);
+    if !details.is_primitive() || !set.is_managed(resource) {
         return Disturbance::None;
     }
-    match (of.active, draft.host(resource)) {
+    match (details.active, host) {
         (None, None) => Disturbance::None,
         (None, Some(_)) => Disturbance::Starts,
         (Some(_), None) => Disturbance::Stops,
         (Some(from), Some(to)) if from == to => Disturbance::None,
-        (Some(from), Some(_)) if of.allow_migrate && set.host(from).state.online => Disturbance::Migrates,
+        (Some(from), Some(_)) if details.allow_migrate && set.host(from).state.online => {
+            Disturbance::Migrates
+        }
         (Some(_), Some(_)) => Disturbance::Restarts,
     }
 }

@@ -1,10 +1,11 @@
 //! A placement on which changes are tried and taken back. What moves here has no disks and no second node, and what
 //! hosts have is named freely: another state than that of [`Draft`](htools_model::Draft), with the same use.
 
-use super::super::index::{HostIdx, ResourceIdx};
+use super::super::index::{AttributeIdx, HostIdx, ResourceIdx};
+use super::super::optimum::ThenGoal;
 use super::disturbances::Disturbances;
-use super::rules::PlacingRules;
-use super::value::{PlacementValue, ThenGoal};
+use super::rules::{PlacingRules, ZoneTie};
+use super::value::PlacementValue;
 
 /// A placement, and how it was changed.
 #[derive(Clone)]
@@ -23,9 +24,16 @@ pub(super) struct PlacingDraft<'r> {
     migrations: usize,
     /// How many running ones leave a host on which they could stay.
     moves: usize,
-    changes: Vec<(ResourceIdx, Option<HostIdx>)>,
+    changes: Vec<DraftChange>,
     /// How much was tried.
     pub(super) steps: u64,
+}
+
+/// A resource that was put somewhere else.
+#[derive(Clone, Copy)]
+struct DraftChange {
+    resource: ResourceIdx,
+    was: Option<HostIdx>,
 }
 
 /// A place in the list of changes.
@@ -93,7 +101,7 @@ impl<'r> PlacingDraft<'r> {
     /// Takes all changes since then back.
     pub(super) fn back_to(&mut self, mark: DraftMark) {
         while self.changes.len() > mark.0 {
-            if let Some((resource, was)) = self.changes.pop() {
+            if let Some(DraftChange { resource, was }) = self.changes.pop() {
                 self.change(resource, was);
             }
         }
@@ -103,7 +111,7 @@ impl<'r> PlacingDraft<'r> {
     pub(super) fn put(&mut self, resource: ResourceIdx, to: Option<HostIdx>) {
         let was = self.host(resource);
         if was != to {
-            self.changes.push((resource, was));
+            self.changes.push(DraftChange { resource, was });
             self.change(resource, to);
             self.steps += 1;
         }
@@ -139,7 +147,7 @@ impl<'r> PlacingDraft<'r> {
 
     /// What a resource is worth on a host as the others are.
     pub(super) fn worth(&self, resource: ResourceIdx, host: HostIdx) -> i64 {
-        let holds = |tie: &&super::rules::ZoneTie| {
+        let holds = |tie: &&ZoneTie| {
             self.host(tie.other).is_some_and(|there| self.rules.agree(tie.zone, host, there))
         };
         let wishes: i64 = self.rules.wishes[resource.get()].iter().filter(holds).map(|tie| tie.score).sum();
@@ -153,8 +161,8 @@ impl<'r> PlacingDraft<'r> {
     /// Counts what its place means for a running resource, or takes that back.
     fn count_change(&mut self, resource: ResourceIdx, at: Option<HostIdx>, times: isize) {
         let Some(home) = self.rules.home(resource).filter(|home| Some(*home) != at) else { return };
-        let of = self.rules.set.resource(resource);
-        let lives = at.is_some() && of.allow_migrate && self.rules.set.host(home).state.online;
+        let details = self.rules.set.resource(resource);
+        let lives = at.is_some() && details.allow_migrate && self.rules.set.host(home).state.online;
         let counter = if lives { &mut self.migrations } else { &mut self.stops };
         *counter = counter.wrapping_add_signed(times);
         if at.is_some() && self.rules.allows(resource, home) {
@@ -171,9 +179,7 @@ impl<'r> PlacingDraft<'r> {
     /// Whether no rule but that of room keeps a resource from a host, as the others are.
     pub(super) fn permits(&self, resource: ResourceIdx, host: HostIdx) -> bool {
         let rules = self.rules;
-        let near = |tie: &super::rules::ZoneTie| {
-            self.host(tie.other).map(|there| rules.agree(tie.zone, host, there))
-        };
+        let near = |tie: &ZoneTie| self.host(tie.other).map(|there| rules.agree(tie.zone, host, there));
         rules.allows(resource, host)
             && rules.primaries[resource.get()].iter().all(|tie| near(tie) == Some(true))
             && rules.followers[resource.get()].iter().all(|tie| near(tie) != Some(false))
@@ -196,17 +202,17 @@ impl<'r> PlacingDraft<'r> {
 
     /// How good the placement is.
     pub(super) fn value(&self) -> PlacementValue {
-        let (mut stops, mut migrations) = (self.stops, self.migrations);
-        if !self.rules.interrupting.is_empty() || !self.rules.giving_up.is_empty() {
-            (stops, migrations) = Disturbances::of(self).count(stops, migrations);
-        }
-        PlacementValue {
+        let mut value = PlacementValue {
             placed: self.placed.clone(),
             score: self.score,
-            stops,
-            migrations,
+            stops: self.stops,
+            migrations: self.migrations,
             rest: self.rest(),
+        };
+        if !self.rules.interrupting.is_empty() || !self.rules.giving_up.is_empty() {
+            Disturbances::of(self.rules, &self.host).correct(&mut value);
         }
+        value
     }
 
     /// How good it is but for those that have not had their turn, and for what their places may still change.
@@ -247,7 +253,7 @@ impl<'r> PlacingDraft<'r> {
 
     /// The part of a host's capacity that is in use, in millionths.
     fn use_of(&self, host: HostIdx, kind: usize) -> i128 {
-        let has = self.rules.set.host(host).capacity.get(super::super::index::AttributeIdx::new(kind));
+        let has = self.rules.set.host(host).capacity.get(AttributeIdx::new(kind));
         let used = i128::from(has) - i128::from(self.free(host)[kind]);
         used * 1_000_000 / i128::from(has.max(1))
     }

@@ -3,9 +3,11 @@
 use std::cmp::{Ordering, Reverse};
 
 use super::super::index::{HostIdx, ResourceIdx};
+use super::super::optimum::PlacingStage;
 use super::draft::PlacingDraft;
 use super::limits::PlacingLimits;
-use super::value::{PlacementValue, PlacingStage};
+use super::rules::ZoneTie;
+use super::value::PlacementValue;
 
 /// A search through all placements.
 pub(super) struct Exhaustive<'l, 'r> {
@@ -57,11 +59,11 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
         let rules = empty.rules;
         let mut sequence = rules.movable.clone();
         let totals = rules.totals();
-        match first_of_best {
-            true => sequence.sort_unstable(),
+        if first_of_best {
+            sequence.sort_unstable()
+        } else {
             // large ones first, as little is possible then
-            false => sequence
-                .sort_by_cached_key(|one| (rules.level[one.get()], Reverse(rules.size(*one, &totals)))),
+            sequence.sort_by_cached_key(|one| (rules.level[one.get()], Reverse(rules.size(*one, &totals))))
         }
         let until = empty.steps.saturating_add(steps);
         let mut search = Exhaustive {
@@ -93,8 +95,8 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
         self.outlook.push(outlook.clone());
         for resource in self.sequence.iter().rev() {
             if let Some(home) = rules.home(*resource).filter(|home| !rules.allows(*resource, *home)) {
-                let of = rules.set.resource(*resource);
-                let lives = of.allow_migrate && rules.set.host(home).state.online;
+                let details = rules.set.resource(*resource);
+                let lives = details.allow_migrate && rules.set.host(home).state.online;
                 outlook.migrations += usize::from(lives);
                 outlook.stops += usize::from(!lives);
             }
@@ -132,9 +134,7 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
     /// Whether the rules allow a resource a host, as far as those are placed that they are about.
     fn fits_those_before(&self, resource: ResourceIdx, host: HostIdx) -> bool {
         let rules = self.draft.rules;
-        let near = |tie: &super::rules::ZoneTie| {
-            self.draft.host(tie.other).map(|there| rules.agree(tie.zone, host, there))
-        };
+        let near = |tie: &ZoneTie| self.draft.host(tie.other).map(|there| rules.agree(tie.zone, host, there));
         rules.primaries[resource.get()].iter().all(|tie| near(tie) != Some(false))
             && rules.followers[resource.get()].iter().all(|tie| near(tie) != Some(false))
             && rules.apart[resource.get()].iter().all(|tie| near(tie) != Some(true))

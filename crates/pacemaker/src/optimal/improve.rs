@@ -4,7 +4,6 @@ use super::super::index::{HostIdx, ResourceIdx};
 use super::chains::Chains;
 use super::draft::PlacingDraft;
 use super::limits::PlacingLimits;
-use super::shake::lot;
 use super::value::PlacementValue;
 
 /// How many resources may be put elsewhere for one that is left out.
@@ -66,9 +65,10 @@ impl<'d, 'r> Improvement<'d, 'r> {
                 if is_placed || !chains.place(resource, most, steps, expendable) {
                     continue;
                 }
-                match self.draft.value().placed > before.placed {
-                    true => is_better = true,
-                    false => self.draft.back_to(mark),
+                if self.draft.value().placed > before.placed {
+                    is_better = true
+                } else {
+                    self.draft.back_to(mark)
                 }
             }
         }
@@ -297,4 +297,13 @@ impl<'d, 'r> Improvement<'d, 'r> {
             });
         }
     }
+}
+
+/// A number that hangs on a round and a resource, and looks like chance.
+pub(super) fn lot(round: u64, resource: ResourceIdx) -> u64 {
+    let mut number = (resource.get() as u64).wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    for shift in [30, 27, 31] {
+        number = (number ^ (number >> shift)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    }
+    number
 }

@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 use super::super::additions::ScoreSource;
 use super::super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::super::score::AllocationScore;
-use super::super::transition::induced::{Need, only_stops};
+use super::super::transition::needs::{Need, only_stops};
 use super::super::wishes::AgreeingHosts;
 use super::super::working_set::{Resource, WorkingSet};
-use super::clones::PlacedBefore;
+use super::before::PlacedBefore;
 
 /// What ties a resource to another one: they are to be on hosts of one zone, or not to be.
 #[derive(Debug, Clone, Copy)]
@@ -123,9 +123,9 @@ impl<'a> PlacingRules<'a> {
     fn fix(&mut self) {
         let set = self.set;
         for resource in set.resource_indices().filter(|one| set.resource(*one).is_primitive()) {
-            let of = set.resource(resource);
+            let details = set.resource(resource);
             if !set.is_managed(resource) {
-                self.fixed[resource.get()] = of.active;
+                self.fixed[resource.get()] = details.active;
             } else if self.before.includes(resource) {
                 self.fixed[resource.get()] = self.before.host(resource);
             } else if set.should_run(resource) {
@@ -133,7 +133,7 @@ impl<'a> PlacingRules<'a> {
                     let usable = set.host(host).state.available() && score > AllocationScore::MINUS_INFINITY;
                     usable.then_some(host)
                 };
-                self.allowed[resource.get()] = of.scores.iter().filter_map(may).collect();
+                self.allowed[resource.get()] = details.scores.iter().filter_map(may).collect();
             }
         }
     }
@@ -150,7 +150,8 @@ impl<'a> PlacingRules<'a> {
         }
         let kinds = || (0..self.kinds).map(AttributeIdx::new);
         self.room = room.iter().flat_map(|room| kinds().map(|kind| room.get(kind))).collect();
-        let amounts = |of: &Resource| kinds().map(|kind| of.utilization.get(kind)).collect::<Vec<_>>();
+        let amounts =
+            |resource: &Resource| kinds().map(|kind| resource.utilization.get(kind)).collect::<Vec<_>>();
         self.amounts = set.resources.iter().flat_map(amounts).collect();
         for resource in set.resource_indices() {
             let needed = &set.resource(resource).utilization;

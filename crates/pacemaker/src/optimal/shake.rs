@@ -2,20 +2,11 @@
 
 use super::super::index::ResourceIdx;
 use super::draft::PlacingDraft;
-use super::improve::Improvement;
+use super::improve::{Improvement, lot};
 use super::limits::PlacingLimits;
 
 /// So many rounds in a row that bring nothing end it.
 const ROUNDS: u64 = 60;
-
-/// A number that hangs on a round and a resource, and looks like chance.
-pub(super) fn lot(round: u64, resource: ResourceIdx) -> u64 {
-    let mut number = (resource.get() as u64).wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    for shift in [30, 27, 31] {
-        number = (number ^ (number >> shift)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    }
-    number
-}
 
 /// Takes some of the changes that a placement makes back, and places what is left out then, round after round.
 pub(super) fn shake(draft: &mut PlacingDraft<'_>, limits: &PlacingLimits) {

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::super::additions::ScoreSource;
-use super::super::index::ResourceIdx;
+use super::super::index::{HostIdx, ResourceIdx};
 use super::super::score::AllocationScore;
-use super::super::transition::induced::needs;
+use super::super::transition::needs::{Need, needs};
 use super::super::wishes::AgreeingHosts;
 use super::super::working_set::{ChoiceOrder, Colocation, WorkingSet};
 use super::rules::{NeededSome, PlacingRules, ZoneTie};
@@ -89,9 +89,9 @@ impl PlacingRules<'_> {
                 self.interrupting.push(need);
             }
             for then in set.primitives(&need.then).iter() {
-                let of = set.resource(*then);
+                let details = set.resource(*then);
                 // a member that needs its own group starts with it; one that runs goes on without what it was started after
-                if of.group == Some(need.first) || !(need.symmetrical || of.active.is_none()) {
+                if details.group == Some(need.first) || !(need.symmetrical || details.active.is_none()) {
                     continue;
                 }
                 for first in set.primitives(&need.first).iter().filter(|first| *first != then) {
@@ -120,6 +120,37 @@ impl PlacingRules<'_> {
                 firsts.iter().for_each(|first| self.thens[first.get()].push(then));
                 self.choices[then.get()].push(NeededSome { firsts, enough });
             }
+        }
+    }
+
+    /// What a colocation with a clone means for one that is placed later: a must, that it is where an instance is.
+    fn tie_to_clone(&mut self, dependent: ResourceIdx, at: usize, zone: usize) {
+        let set = self.set;
+        let (clone, score) = (set.colocations[at].primary, set.colocations[at].score);
+        let firsts = set.resource(clone).members.iter().filter_map(|instance| set.member(*instance, false));
+        let there: Vec<(ResourceIdx, HostIdx)> =
+            firsts.filter_map(|first| self.fixed[first.get()].map(|host| (first, host))).collect();
+        let mut allowed = std::mem::take(&mut self.allowed[dependent.get()]);
+        let is_near = |host: &HostIdx| there.iter().any(|(_, other)| self.agree(zone, *host, *other));
+        match score {
+            AllocationScore::INFINITY => allowed.retain(is_near),
+            AllocationScore::MINUS_INFINITY => allowed.retain(|host| !is_near(host)),
+            _ => {
+                let (score, source) = (i64::from(score.get()), ScoreSource::With(at));
+                let tie = |(other, _): &(_, _)| ZoneTie { other: *other, zone, score, source };
+                self.wishes[dependent.get()].extend(there.iter().map(tie));
+            }
+        }
+        self.allowed[dependent.get()] = allowed;
+    }
+
+    /// What is started after a clone of which no instance runs does not run.
+    fn need_clone(&mut self, need: &Need) {
+        let set = self.set;
+        let runs = set.primitives(&need.first).iter().any(|part| self.fixed[part.get()].is_some());
+        let waits = |then: &&ResourceIdx| need.symmetrical || set.resource(**then).active.is_none();
+        if !runs {
+            set.primitives(&need.then).iter().filter(waits).for_each(|then| self.allowed[then.get()].clear());
         }
     }
 }

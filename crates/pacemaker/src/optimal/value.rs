@@ -2,33 +2,7 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use htools_model::words;
-
-words!(
-    /// What decides between placements that are equal in all that counts more.
-    pub ThenGoal, "last goal" {
-        /// That all hosts are equally full.
-        Balanced = "balanced",
-        /// That few hosts are used.
-        Minimal = "minimal",
-    }
-);
-
-words!(
-    /// What placements are compared by, what counts most first.
-    pub PlacingStage, "stage" {
-        /// How many run of each priority.
-        Placed = "placed",
-        /// The sum of scores.
-        Scores = "scores",
-        /// How many running resources are stopped, restarted, or moved.
-        Disruption = "disruption",
-        /// How even the use of hosts is, or how many are used.
-        Then = "then",
-        /// The names of the hosts.
-        Names = "names",
-    }
-);
+use super::super::optimum::PlacingStage;
 
 /// How good a placement is. The greater one is better.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
 use super::super::working_set::{QuorumPolicy, Requirement, Resource, Revision, RunCondition, WorkingSet};
+use super::action::{ActionTask, TransitionAction};
+use super::wait::WaitReason;
 
 /// What becomes of a primitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,37 +45,38 @@ pub enum ResourceChange {
 impl ResourceChange {
     /// What follows from where a resource runs and where it goes, managed or not. Groups are idle.
     pub(super) fn of(set: &WorkingSet, placed: &AllPlaced, resource: ResourceIdx) -> ResourceChange {
-        let of = set.resource(resource);
-        if !of.is_primitive() {
+        let details = set.resource(resource);
+        if !details.is_primitive() {
             return ResourceChange::Idle;
         }
         let may_migrate = |from, to| {
             let state = set.host(from).state;
             let is_left = state.online && (set.host(from).guest.is_some() || !state.unclean);
             // of two hosts on which it runs, it can go from one to the other
-            let joins =
-                !of.runs_too_often() || of.spares_expected() && of.also_on == [to] || of.sent_to == Some(to);
-            let can_go = match of.condition {
-                RunCondition::Sound => joins && of.left_on.is_empty(),
+            let joins = !details.runs_too_often()
+                || details.spares_expected() && details.also_on == [to]
+                || details.sent_to == Some(to);
+            let can_go = match details.condition {
+                RunCondition::Sound => joins && details.left_on.is_empty(),
                 condition => condition == RunCondition::Supposed,
             };
             // what another agent has to take over does not migrate
-            of.allow_migrate && can_go && of.revision != Revision::Agent && is_left
+            details.allow_migrate && can_go && details.revision != Revision::Agent && is_left
         };
-        match (of.active, placed.host(resource)) {
+        match (details.active, placed.host(resource)) {
             (None, None) => ResourceChange::Idle,
             (None, Some(to)) => ResourceChange::Start(to),
-            (Some(_), None) if of.condition == RunCondition::Supposed => ResourceChange::Idle,
+            (Some(_), None) if details.condition == RunCondition::Supposed => ResourceChange::Idle,
             (Some(from), None) => ResourceChange::Stop(from),
-            (Some(from), Some(to)) if from == to => match of.condition {
-                RunCondition::Sound if of.runs_too_often() && set.may_manage(resource) => {
+            (Some(from), Some(to)) if from == to => match details.condition {
+                RunCondition::Sound if details.runs_too_often() && set.may_manage(resource) => {
                     ResourceChange::Restart(to)
                 }
-                RunCondition::Sound if of.revision.restarts() && set.is_managed(resource) => {
+                RunCondition::Sound if details.revision.restarts() && set.is_managed(resource) => {
                     ResourceChange::Restart(to)
                 }
                 // what is being started cannot be told to read its parameters again
-                RunCondition::Starting if of.revision != Revision::None && set.is_managed(resource) => {
+                RunCondition::Starting if details.revision != Revision::None && set.is_managed(resource) => {
                     ResourceChange::Restart(to)
                 }
                 RunCondition::Sound | RunCondition::Blocked => ResourceChange::Stay(to),
@@ -89,16 +92,16 @@ impl ResourceChange {
     /// What is left of it where there is no quorum: nothing is started, or nothing that does not run, and what is on a host that would
     /// have to be fenced first stays there.
     pub(super) fn allowed(self, set: &WorkingSet, resource: ResourceIdx) -> ResourceChange {
-        let of = set.resource(resource);
+        let details = set.resource(resource);
         let Some(policy) = set.without_quorum.filter(|_| set.is_managed(resource)) else { return self };
         let change = match policy {
             _ if set.requirement(resource) == Requirement::Nothing => self,
             // what was being started is stopped, too
-            QuorumPolicy::Stop => match (of.active, self) {
+            QuorumPolicy::Stop => match (details.active, self) {
                 (Some(at), ResourceChange::Start(_)) => ResourceChange::Stop(at),
                 _ => self.not_started(),
             },
-            QuorumPolicy::Freeze if of.active.is_none() => self.not_started(),
+            QuorumPolicy::Freeze if details.active.is_none() => self.not_started(),
             QuorumPolicy::Freeze => self,
         };
         match change.stops_on() {
@@ -173,8 +176,8 @@ impl ResourceChange {
     }
 
     /// Whether it is a start that had begun when the document was written, and is not given up.
-    pub(super) fn goes_on(self, of: &Resource) -> bool {
-        of.condition == RunCondition::Starting && matches!(self, ResourceChange::Start(_))
+    pub(super) fn goes_on(self, resource: &Resource) -> bool {
+        resource.condition == RunCondition::Starting && matches!(self, ResourceChange::Start(_))
     }
 
     /// Whether it is moved while it runs.
@@ -200,10 +203,7 @@ impl ResourceChange {
     /// The same, where something that it needs does not run. What stays goes on if the order says nothing about stops
     /// (`symmetrical`).
     pub(super) fn without_needed(self, symmetrical: bool) -> ResourceChange {
-        match symmetrical || self.starts_on().is_some() {
-            true => self.not_started(),
-            false => self,
-        }
+        if symmetrical || self.starts_on().is_some() { self.not_started() } else { self }
     }
 
     /// The same, where it cannot be started.
@@ -216,5 +216,57 @@ impl ResourceChange {
             }
             other => other,
         }
+    }
+}
+
+/// What becomes of every resource, and what made that another thing than its own place says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResourceChanges {
+    /// By resource; groups are idle.
+    pub by_resource: Vec<ResourceChange>,
+    /// By resource, what its own place asks for, whatever becomes of others.
+    pub by_place: Vec<ResourceChange>,
+    /// By resource, what made it so, if it was not its own place.
+    pub causes: Vec<Option<WaitReason>>,
+    /// The hosts that are unfenced.
+    pub unfenced: Vec<HostIdx>,
+}
+
+impl ResourceChanges {
+    /// Takes away what a step would do that is never carried out.
+    pub(super) fn without(&mut self, step: &TransitionAction) {
+        let Some(resource) = step.resource else { return };
+        let change = &mut self.by_resource[resource.get()];
+        let left = match (step.task, *change) {
+            // it has arrived
+            (ActionTask::Start | ActionTask::Stop, ResourceChange::Migrate { .. }) => return,
+            (ActionTask::Start, change) => change.not_started(),
+            (ActionTask::Stop | ActionTask::MigrateTo | ActionTask::MigrateFrom, change) => {
+                change.leaves().map_or(change, ResourceChange::Held)
+            }
+            _ => return,
+        };
+        if *change != left {
+            (*change, self.causes[resource.get()]) = (left, Some(WaitReason::Circle));
+        }
+    }
+
+    /// The primitives that should run, and in the end do not, or only on a lost host that nothing fences; nor are they spare instances.
+    pub fn down(&self, set: &WorkingSet, placed: &AllPlaced) -> Vec<ResourceIdx> {
+        let spare = placed.spare(set);
+        let runs = |one: &ResourceIdx| self.get(*one).runs_on().is_some_and(|host| !set.is_lost(host));
+        let is_missed = |one: &ResourceIdx| set.resource(*one).is_primitive() && set.is_wanted(*one);
+        let down = set.resource_indices().filter(|one| is_missed(one) && !runs(one) && !spare.contains(one));
+        down.collect()
+    }
+
+    /// Whether a resource has a place and does not run there, as something that it needs is missing.
+    pub(super) fn lacks_its_place(&self, resource: ResourceIdx) -> bool {
+        self.get(resource).falls_short_of(self.by_place[resource.get()])
+    }
+
+    /// What becomes of one.
+    pub fn get(&self, resource: ResourceIdx) -> ResourceChange {
+        self.by_resource[resource.get()]
     }
 }

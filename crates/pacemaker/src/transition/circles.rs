@@ -4,11 +4,12 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use super::super::index::ResourceIdx;
+use super::super::knots::knots;
 use super::super::working_set::WorkingSet;
 use super::actions::Actions;
-use super::change::ResourceChange;
+use super::change::{ResourceChange, ResourceChanges};
 use super::wait::WaitReason;
-use super::{ResourceChanges, choices, constraints, own};
+use super::{choices, constraints, own};
 use htools_plan::graph::{Edge, StepIdx};
 
 /// Resources that wait for each other in a circle.
@@ -59,11 +60,9 @@ pub(crate) fn latent(set: &WorkingSet) -> Vec<WaitCircle> {
 
 /// Actions if every primitive changes in the same way.
 fn all_at_once(set: &WorkingSet, change: ResourceChange) -> Actions {
-    let of = |resource| match set.resource(resource).is_primitive() {
-        true => change,
-        false => ResourceChange::Idle,
-    };
-    let by_resource: Vec<ResourceChange> = set.resource_indices().map(of).collect();
+    let change_of =
+        |resource| if set.resource(resource).is_primitive() { change } else { ResourceChange::Idle };
+    let by_resource: Vec<ResourceChange> = set.resource_indices().map(change_of).collect();
     let causes = vec![None; by_resource.len()];
     let by_place = by_resource.clone();
     let changes = ResourceChanges { by_resource, by_place, causes, unfenced: Vec::new() };
@@ -115,45 +114,4 @@ impl Knots<'_> {
         }
         None
     }
-}
-
-/// By what each of some is behind: for each one, the number of those with which it is in circles; its own if there
-/// are none.
-pub(crate) fn knots(before: &[Vec<usize>]) -> Vec<usize> {
-    let mut following = vec![Vec::new(); before.len()];
-    for (after, of) in before.iter().enumerate() {
-        of.iter().for_each(|one| following[*one].push(after));
-    }
-    // who is reached both ways from the last one of a walk that is left is in circles with it
-    let ends = walked(&following);
-    let mut knot = vec![usize::MAX; before.len()];
-    for start in ends.into_iter().rev() {
-        let mut left = vec![start];
-        while let Some(one) = left.pop() {
-            if knot[one] == usize::MAX {
-                knot[one] = start;
-                left.extend(&before[one]);
-            }
-        }
-    }
-    knot
-}
-
-/// All steps in the order in which walks along what follows end with them.
-fn walked(following: &[Vec<usize>]) -> Vec<usize> {
-    let mut seen = vec![false; following.len()];
-    let mut ends = Vec::with_capacity(following.len());
-    for start in 0..following.len() {
-        let mut way = vec![(start, 0)];
-        while let Some((step, next)) = way.pop() {
-            if next == 0 && std::mem::replace(&mut seen[step], true) {
-                continue;
-            }
-            match following[step].get(next) {
-                Some(after) => way.extend([(step, next + 1), (*after, 0)]),
-                None => ends.push(step),
-            }
-        }
-    }
-    ends
 }

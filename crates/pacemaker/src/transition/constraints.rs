@@ -4,13 +4,15 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::score::AllocationScore;
-use super::super::working_set::{OrderStrength, Requirement, ResourceForm, StartOrder, WorkingSet};
-use super::ResourceChanges;
+use super::super::working_set::{
+    OrderStrength, OrderedPair, Requirement, ResourceForm, StartOrder, WorkingSet,
+};
 use super::action::ActionTask;
 use super::action::ActionTask::{
     Fence, MigrateFrom, MigrateTo, Running, Shutdown, Start, Stop, Stopped, Unfence,
 };
 use super::actions::Actions;
+use super::change::ResourceChanges;
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
 
@@ -20,7 +22,7 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
     // of several orders of the same two resources, the first counts, and the first that says something about stops
     let (mut started, mut stopped) = (HashSet::new(), HashSet::new());
     for (at, order) in set.orders.iter().enumerate().filter(|(_, order)| is_followed(set, order)) {
-        let pair = (order.first, order.then);
+        let pair = OrderedPair { first: order.first, then: order.then };
         let (starts, stops) = (started.insert(pair), order.symmetrical && stopped.insert(pair));
         for pair in std::iter::once(pair).chain(constraints.by_instance(order)) {
             if starts {
@@ -45,7 +47,7 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
 
 /// A group that is not managed is never begun nor done, even if its members are started and stopped.
 fn is_followed(set: &WorkingSet, order: &StartOrder) -> bool {
-    [order.first, order.then].map(|of| set.resource(of)).iter().all(|of| of.is_primitive() || of.managed)
+    [order.first, order.then].map(|end| set.resource(end)).iter().all(|end| end.is_primitive() || end.managed)
 }
 
 /// What happens to the later action if the earlier one fails.
@@ -69,7 +71,8 @@ impl Constraints<'_> {
 
     /// The one that is started later waits. Where a resource arrives by a live migration, the others wait for the end
     /// of that, not for the end of its stop on the old host.
-    fn starts(&mut self, (first, then): (ResourceIdx, ResourceIdx), strength: Strength, why: WaitReason) {
+    fn starts(&mut self, pair: OrderedPair, strength: Strength, why: WaitReason) {
+        let OrderedPair { first, then } = pair;
         let both_start = [first, then].iter().all(|one| self.actions.with(Start, *one).is_some());
         if both_start && strength == Strength::Must {
             self.look_for(first, self.actions.with(Stop, then));
@@ -88,13 +91,16 @@ impl Constraints<'_> {
     }
 
     /// The one that is started later is stopped earlier.
-    fn stops(&mut self, (first, then): (ResourceIdx, ResourceIdx), strength: Strength, why: WaitReason) {
+    fn stops(&mut self, pair: OrderedPair, strength: Strength, why: WaitReason) {
+        let OrderedPair { first, then } = pair;
         self.look_for(then, self.actions.with(Stop, first));
         let stopped = self.end(Stopped, Stop, then, first);
-        let stop = match self.migrates(then) {
-            false => self.actions.first_with(&[MigrateTo, MigrateFrom, Stop], first),
-            true if strength == Strength::Must => self.actions.with(Stop, first),
-            true => None,
+        let stop = if !self.migrates(then) {
+            self.actions.first_with(&[MigrateTo, MigrateFrom, Stop], first)
+        } else if strength == Strength::Must {
+            self.actions.with(Stop, first)
+        } else {
+            None
         };
         self.actions.edge(stopped, stop, strength, why);
     }
@@ -102,9 +108,11 @@ impl Constraints<'_> {
     /// Lets a step wait until a primitive is looked for on all hosts, on some after they are unfenced: so before what is ordered with
     /// it is stopped. Of the instances of a clone, each is looked for where it comes.
     fn look_for(&mut self, sought: ResourceIdx, step: Option<StepIdx>) {
-        let of = self.set.resource(sought);
+        let details = self.set.resource(sought);
         let comes_to = self.changes.get(sought).comes_to();
-        for host in of.unsure_on.iter().filter(|host| of.instance_of.is_none() || comes_to == Some(**host)) {
+        for host in
+            details.unsure_on.iter().filter(|host| details.instance_of.is_none() || comes_to == Some(**host))
+        {
             let unfence = self.actions.to(Unfence, *host);
             self.actions.edge(unfence, step, Strength::Must, WaitReason::Unfencing(*host));
         }
@@ -139,15 +147,16 @@ impl Constraints<'_> {
         }
         let members = self.set.in_order(group);
         for pair in members.windows(2) {
-            self.starts((pair[0], pair[1]), Strength::Must, why);
-            self.stops((pair[0], pair[1]), Strength::Must, why);
+            let pair = OrderedPair { first: pair[0], then: pair[1] };
+            self.starts(pair, Strength::Must, why);
+            self.stops(pair, Strength::Must, why);
         }
         // members that do not run do not part the others
         for pair in self.acting(members, Stop).windows(2).filter(|pair| pair[0].0 + 1 < pair[1].0) {
             let mut between = members[pair[0].0 + 1..pair[1].0].iter();
             if !self.migrates(pair[1].1) && between.all(|member| self.set.resource(*member).active.is_none())
             {
-                self.stops((pair[0].1, pair[1].1), Strength::Must, why);
+                self.stops(OrderedPair { first: pair[0].1, then: pair[1].1 }, Strength::Must, why);
             }
         }
     }
@@ -183,8 +192,9 @@ impl Constraints<'_> {
         let why = WaitReason::Clone(clone);
         let instances = &self.set.resource(clone).members;
         for pair in instances.windows(2) {
-            self.starts((pair[0], pair[1]), Strength::Should, why);
-            self.stops((pair[0], pair[1]), Strength::Should, why);
+            let pair = OrderedPair { first: pair[0], then: pair[1] };
+            self.starts(pair, Strength::Should, why);
+            self.stops(pair, Strength::Should, why);
         }
         if instances.iter().any(|instance| !self.set.resource(*instance).is_primitive()) {
             return;
@@ -208,7 +218,7 @@ impl Constraints<'_> {
 
     /// The pairs of instances for which the order of two clones holds, too, if the later one interleaves: each waits for those
     /// that are, or come, or go, where it is, or comes, or goes.
-    fn by_instance(&self, order: &StartOrder) -> Vec<(ResourceIdx, ResourceIdx)> {
+    fn by_instance(&self, order: &StartOrder) -> Vec<OrderedPair> {
         let (first, then) = (self.set.resource(order.first), self.set.resource(order.then));
         if !first.is_clone() || !matches!(then.form, ResourceForm::Clone { interleave: true, .. }) {
             return Vec::new();
@@ -217,9 +227,9 @@ impl Constraints<'_> {
         for other in &then.members {
             self.hosts(*other).into_iter().for_each(|host| there.entry(host).or_default().push(*other));
         }
-        let meet = |one: &ResourceIdx| -> BTreeSet<(ResourceIdx, ResourceIdx)> {
+        let meet = |one: &ResourceIdx| -> BTreeSet<OrderedPair> {
             let others = self.hosts(*one).into_iter().filter_map(|host| there.get(&host)).flatten();
-            others.map(|other| (*one, *other)).collect()
+            others.map(|other| OrderedPair { first: *one, then: *other }).collect()
         };
         first.members.iter().flat_map(meet).collect()
     }
@@ -281,9 +291,9 @@ impl Constraints<'_> {
             let Some(fence) = self.actions.to(Fence, host) else { continue };
             let why = WaitReason::Fencing(host);
             let waits = |resource: &ResourceIdx| {
-                let of = self.set.resource(*resource);
+                let details = self.set.resource(*resource);
                 let requires = self.set.requirement(*resource) >= Requirement::Fencing;
-                of.is_primitive() && (requires || of.unsure_on.contains(&host))
+                details.is_primitive() && (requires || details.unsure_on.contains(&host))
             };
             for resource in self.set.resource_indices().filter(waits) {
                 let start = self.actions.first_with(&[MigrateTo, MigrateFrom, Start], resource);

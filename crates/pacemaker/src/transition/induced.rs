@@ -3,29 +3,19 @@
 
 mod instances;
 mod partial;
+mod state;
 mod unfencing;
 
-pub(crate) use self::partial::only_stops;
+use self::state::InducedChanges;
 use self::unfencing::unfenced_hosts;
-
-use std::collections::HashSet;
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
 use super::super::score::AllocationScore;
-use super::super::working_set::{OrderStrength, Revision, RunCondition, WorkingSet};
-use super::ResourceChanges;
-use super::change::ResourceChange;
+use super::super::working_set::{Revision, RunCondition, WorkingSet};
+use super::change::{ResourceChange, ResourceChanges};
+use super::needs::{Need, needs, only_stops};
 use super::wait::WaitReason;
-
-/// That resources need others, which are started before them.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Need {
-    pub(crate) first: ResourceIdx,
-    pub(crate) then: ResourceIdx,
-    pub(crate) symmetrical: bool,
-    pub(crate) why: WaitReason,
-}
 
 /// What becomes of every resource in the end, and what made that another thing than its own place says.
 pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
@@ -56,7 +46,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     };
     // a guest node is fenced by a restart of its machine, which does not migrate away with what runs there
     for (host, parts) in set.guests().filter(|(host, _)| set.host(*host).state.unclean) {
-        let is_used = set.resources.iter().any(|of| of.active_hosts().any(|on| on == host));
+        let is_used = set.resources.iter().any(|resource| resource.active_hosts().any(|on| on == host));
         let machine = &mut induced.changes[parts.machine.get()];
         *machine = match *machine {
             ResourceChange::Stay(host) => ResourceChange::Restart(host),
@@ -84,25 +74,6 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     ResourceChanges { by_resource: changes, by_place, causes, unfenced }
 }
 
-/// All mandatory orders, those in groups too. Of several orders of the same two resources, the first counts.
-pub(crate) fn needs(set: &WorkingSet) -> Vec<Need> {
-    let mut seen = HashSet::new();
-    let mut needs = Vec::new();
-    for (at, order) in set.orders.iter().enumerate() {
-        let (first, then, symmetrical) = (order.first, order.then, order.symmetrical);
-        if seen.insert((first, then)) && order.strength == OrderStrength::Mandatory {
-            needs.push(Need { first, then, symmetrical, why: WaitReason::Order(at) });
-        }
-    }
-    for group in set.groups() {
-        for pair in set.in_order(group).windows(2) {
-            let why = WaitReason::Group(group);
-            needs.push(Need { first: pair[0], then: pair[1], symmetrical: true, why });
-        }
-    }
-    needs
-}
-
 /// What runs in a machine of the cluster needs the machine.
 fn in_machines(set: &WorkingSet, placed: &AllPlaced) -> Vec<Need> {
     let mut needs = Vec::new();
@@ -118,40 +89,7 @@ fn in_machines(set: &WorkingSet, placed: &AllPlaced) -> Vec<Need> {
     needs
 }
 
-/// The changes, on their way to what nothing changes any more.
-struct InducedChanges<'a> {
-    set: &'a WorkingSet,
-    placed: &'a AllPlaced,
-    by_place: Vec<ResourceChange>,
-    changes: Vec<ResourceChange>,
-    causes: Vec<Option<WaitReason>>,
-    /// By resource, whether it should be stopped and cannot be, or is behind such a one.
-    held: Vec<bool>,
-    /// By resource, whether it restarts only because its group does, as the first of it.
-    unheard: Vec<bool>,
-    /// By resource, whether its host has no instance of a clone that it needs, and with which it interleaves.
-    unmatched: Vec<bool>,
-    /// By group, whether it starts behind others that start.
-    waits: Vec<bool>,
-    /// By resource, whether an order puts it before another one.
-    awaited: Vec<bool>,
-    again: bool,
-}
-
 impl InducedChanges<'_> {
-    fn of(&self, resource: ResourceIdx) -> ResourceChange {
-        self.changes[resource.get()]
-    }
-
-    /// Another change for a resource, if it is another one.
-    fn set(&mut self, resource: ResourceIdx, change: ResourceChange, why: WaitReason) {
-        if self.changes[resource.get()] != change {
-            self.changes[resource.get()] = change;
-            self.causes[resource.get()] = Some(why);
-            self.again = true;
-        }
-    }
-
     fn follow_need(&mut self, need: &Need) {
         let set = self.set;
         if set.resource(need.then).is_group() && !self.waits[need.then.get()] {
@@ -215,74 +153,6 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// Whether a resource runs and stays, or was being started where it is started: such a start is given up for others.
-    fn has_begun(&self, resource: ResourceIdx) -> bool {
-        match self.of(resource) {
-            ResourceChange::Stay(_) => true,
-            ResourceChange::Start(_) => self.set.resource(resource).condition == RunCondition::Starting,
-            _ => false,
-        }
-    }
-
-    /// Whether a resource runs, and nobody touches it.
-    fn is_blocked(&self, resource: ResourceIdx) -> bool {
-        let of = self.set.resource(resource);
-        of.condition == RunCondition::Blocked && of.active.is_some()
-    }
-
-    /// What has to be stopped after something that nobody touches is not stopped at all.
-    fn wait_for_blocked(&mut self, need: &Need, then: ResourceIdx) {
-        let set = self.set;
-        let is_order = matches!(need.why, WaitReason::Order(_));
-        // groups and clones count as stopped, whatever holds their parts
-        let are_primitives = [need.first, need.then].iter().all(|one| set.resource(*one).is_primitive());
-        let is_held = is_order && are_primitives && !set.resource(then).runs_twice();
-        if !need.symmetrical || !self.is_blocked(then) || !is_held {
-            return;
-        }
-        if let Some(host) = self.of(need.first).stops_on() {
-            self.held[need.first.get()] = true;
-            self.set(need.first, ResourceChange::Held(host), need.why);
-        }
-    }
-
-    /// Whether one that is needed does not run in the end, or not where it should.
-    fn is_missing(&self, need: &Need, first: ResourceIdx) -> bool {
-        // those that were placed later are not kept waiting by a group of which a member cannot leave, unless it
-        // waits for others itself
-        let restarts = || self.set.is_managed(first) && matches!(self.of(first), ResourceChange::Restart(_));
-        let is_earlier = || self.turn(need.then) < self.turn(need.first);
-        let counts = || {
-            !self.set.resource(need.first).is_group()
-                || is_earlier()
-                || restarts()
-                || self.waits[need.first.get()]
-        };
-        let is_held = self.held[first.get()] && counts();
-        is_held || self.is_blocked(first) || self.of(first).runs_on().is_none()
-    }
-
-    /// Whether one that is needed is down for a while. A group starts anew for others, and for its later members,
-    /// although a member migrates. Where a group starts anew, Pacemaker does not look again at those that were placed
-    /// later and need its first member.
-    fn interrupts(&self, need: &Need, first: ResourceIdx) -> bool {
-        let of_group = matches!(need.why, WaitReason::Group(_)) || self.set.resource(need.first).is_group();
-        let group = self.set.resource(first).group.filter(|_| self.unheard[first.get()] && !of_group);
-        let is_heard = group.is_none_or(|group| self.turn(need.then) < self.turn(group))
-            && !self.is_unheard_unfencing(need, first);
-        let change = self.of(first);
-        // what was being started already is not missed by those that run
-        let is_new = self.set.resource(first).condition != RunCondition::Starting
-            || !matches!(change, ResourceChange::Start(_));
-        (change.comes_up() && is_new && is_heard) || (of_group && change.migrates())
-    }
-
-    /// When it was a resource's turn to be placed, its group's if it has one.
-    fn turn(&self, resource: ResourceIdx) -> Option<usize> {
-        let of = self.set.resource(resource).group.unwrap_or(resource);
-        self.placed.sequence.iter().position(|other| *other == of)
-    }
-
     /// Who must be with a primitive that could be started and is not, is not started either; so with a clone of primitives of
     /// which no instance runs.
     fn follow_colocations(&mut self) {
@@ -293,9 +163,10 @@ impl InducedChanges<'_> {
             if colocation.score != AllocationScore::INFINITY || !is_alone || primary.is_group() {
                 continue;
             }
-            let parts = match primary.is_clone() {
-                true => primary.members.as_slice(),
-                false => std::slice::from_ref(&colocation.primary),
+            let parts = if primary.is_clone() {
+                primary.members.as_slice()
+            } else {
+                std::slice::from_ref(&colocation.primary)
             };
             // one without a place is thought of as long as others wait for it
             let is_thought_of = |part: &ResourceIdx| {
@@ -317,8 +188,8 @@ impl InducedChanges<'_> {
         let mut held = Vec::new();
         let mut is_held = false;
         for member in self.set.in_order(group).iter().rev() {
-            let of = self.set.resource(*member);
-            let runs = of.active.is_some() && of.condition != RunCondition::Supposed;
+            let details = self.set.resource(*member);
+            let runs = details.active.is_some() && details.condition != RunCondition::Supposed;
             let unmanaged = !self.set.is_managed(*member) && runs;
             let change = self.of(*member);
             let stops = change.stops_on();

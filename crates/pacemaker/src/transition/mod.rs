@@ -8,81 +8,23 @@ pub mod checker;
 mod choices;
 pub(super) mod circles;
 mod constraints;
-mod fallout;
-pub(super) mod induced;
+mod induced;
+pub(super) mod needs;
 mod own;
 mod room;
 mod sequence;
 pub mod wait;
 
 pub use self::action::{ActionTask, ChoiceMark, TransitionAction};
-pub use self::change::ResourceChange;
+pub use self::change::{ResourceChange, ResourceChanges};
 pub use self::circles::WaitCircle;
-pub use self::fallout::StepFate;
 pub use self::wait::WaitReason;
 
 use self::actions::Actions;
-use super::index::{HostIdx, ResourceIdx};
+use self::sequence::ActionSequence;
 use super::placing::AllPlaced;
 use super::working_set::{Strategy, WorkingSet};
-use htools_plan::graph::{Edge, Precedence, StepIdx};
-
-/// What becomes of every resource, and what made that another thing than its own place says.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ResourceChanges {
-    /// By resource; groups are idle.
-    pub by_resource: Vec<ResourceChange>,
-    /// By resource, what its own place asks for, whatever becomes of others.
-    pub by_place: Vec<ResourceChange>,
-    /// By resource, what made it so, if it was not its own place.
-    pub causes: Vec<Option<WaitReason>>,
-    /// The hosts that are unfenced.
-    pub unfenced: Vec<HostIdx>,
-}
-
-impl ResourceChanges {
-    /// What becomes of the resources of a cluster that were placed by a strategy.
-    pub fn of(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> ResourceChanges {
-        transition(set, strategy, placed).changes
-    }
-
-    /// Takes away what a step would do that is never carried out.
-    fn without(&mut self, step: &TransitionAction) {
-        let Some(resource) = step.resource else { return };
-        let change = &mut self.by_resource[resource.get()];
-        let left = match (step.task, *change) {
-            // it has arrived
-            (ActionTask::Start | ActionTask::Stop, ResourceChange::Migrate { .. }) => return,
-            (ActionTask::Start, change) => change.not_started(),
-            (ActionTask::Stop | ActionTask::MigrateTo | ActionTask::MigrateFrom, change) => {
-                change.leaves().map_or(change, ResourceChange::Held)
-            }
-            _ => return,
-        };
-        if *change != left {
-            (*change, self.causes[resource.get()]) = (left, Some(WaitReason::Circle));
-        }
-    }
-
-    /// The primitives that should run, and in the end do not, or only on a lost host that nothing fences; nor are they spare instances.
-    pub fn down(&self, set: &WorkingSet, placed: &AllPlaced) -> Vec<ResourceIdx> {
-        let spare = placed.spare(set);
-        let runs = |one: &ResourceIdx| self.get(*one).runs_on().is_some_and(|host| !set.is_lost(host));
-        let is_missed = |one: &ResourceIdx| set.resource(*one).is_primitive() && set.is_wanted(*one);
-        let down = set.resource_indices().filter(|one| is_missed(one) && !runs(one) && !spare.contains(one));
-        down.collect()
-    }
-
-    /// Whether a resource has a place and does not run there, as something that it needs is missing.
-    fn lacks_its_place(&self, resource: ResourceIdx) -> bool {
-        self.get(resource).falls_short_of(self.by_place[resource.get()])
-    }
-
-    /// What becomes of one.
-    pub fn get(&self, resource: ResourceIdx) -> ResourceChange {
-        self.by_resource[resource.get()]
-    }
-}
+use htools_plan::graph::{Edge, Precedence, StepIdx, Strength};
 
 /// All that is done to bring resources to where they go, as a graph of what waits for what.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,6 +44,24 @@ pub struct Transition {
     pub circles: Vec<WaitCircle>,
 }
 
+/// What becomes of a step when another one fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepFate {
+    /// It is carried out.
+    Done,
+    /// It is the one that fails.
+    Failed,
+    /// It needs what failed, or never can be carried out.
+    Dropped,
+}
+
+impl ResourceChanges {
+    /// What becomes of the resources of a cluster that were placed by a strategy.
+    pub fn of(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> ResourceChanges {
+        transition(set, strategy, placed).changes
+    }
+}
+
 /// The transition of a cluster whose resources were placed by a strategy.
 pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> Transition {
     let mut changes = induced::changes(set, placed);
@@ -113,7 +73,7 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
         room::add(set, &mut actions);
         room::break_circles(set, placed, &mut actions);
     }
-    let (sequence, possible) = sequence::sequence(set, &actions);
+    let ActionSequence { steps: sequence, possible } = sequence::sequence(set, &actions);
     let circles = match &sequence[possible..] {
         [] => Vec::new(),
         // the machines of guest nodes, and their connections, are not among what waits: what is stuck here need not be so there
@@ -130,9 +90,7 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
         let placed =
             |edge: Edge<WaitReason>| Edge { before: place(edge.before), after: place(edge.after), ..edge };
         let mut edges: Vec<Edge<WaitReason>> = edges.into_iter().map(placed).collect();
-        edges.sort_by_key(|edge| {
-            (edge.after, edge.before, edge.strength != htools_plan::graph::Strength::Must, edge.why)
-        });
+        edges.sort_by_key(|edge| (edge.after, edge.before, edge.strength != Strength::Must, edge.why));
         edges.dedup_by_key(|edge| (edge.after, edge.before));
         edges
     };
@@ -176,5 +134,28 @@ impl Transition {
             precedence.push(&direct);
         }
         precedence
+    }
+
+    /// By step, what becomes of it if one fails and nothing is planned anew: what must follow it, or lacks room
+    /// without it, is dropped; what only should follow is done.
+    pub fn if_fails(&self, failing: StepIdx) -> Vec<StepFate> {
+        let mut fates = Vec::with_capacity(self.steps.len());
+        for step in self.all() {
+            let needs = |before: &StepIdx| fates.get(before.get()) != Some(&StepFate::Done);
+            let edges = self.before(step).filter(|edge| edge.strength != Strength::Should);
+            let befores: Vec<StepIdx> = edges.map(|edge| edge.before).collect();
+            let lost = befores.iter().filter(|before| needs(before)).count();
+            let spare =
+                self.step(step).choice.map_or(0, |choice| befores.len().saturating_sub(choice.enough));
+            let is_lost = step.get() >= self.possible || lost > spare;
+            fates.push(if is_lost {
+                StepFate::Dropped
+            } else if step == failing {
+                StepFate::Failed
+            } else {
+                StepFate::Done
+            });
+        }
+        fates
     }
 }

@@ -3,10 +3,9 @@
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::shown_order::by_shown_name;
 use super::super::working_set::{Requirement, Resource, ResourceForm, RunCondition, WorkingSet};
-use super::ResourceChanges;
 use super::action::{ActionTask, TransitionAction};
 use super::actions::Actions;
-use super::change::ResourceChange;
+use super::change::{ResourceChange, ResourceChanges};
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
 
@@ -54,11 +53,11 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
     let why = WaitReason::Change(resource);
     let with = |task, host| TransitionAction::with(task, resource, host);
     let mut before = None;
-    let of = set.resource(resource);
+    let details = set.resource(resource);
     if let ResourceChange::Migrate { from, to } = change {
         let sent = TransitionAction { peer: Some(to), ..with(ActionTask::MigrateTo, from) };
         let received = TransitionAction { peer: Some(from), ..with(ActionTask::MigrateFrom, to) };
-        let sent = (of.sent_to != Some(to)).then(|| actions.add(sent));
+        let sent = (details.sent_to != Some(to)).then(|| actions.add(sent));
         let received = actions.add(received);
         actions.edge(sent, received, Strength::Must, why);
         before = Some(received);
@@ -96,11 +95,12 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
 /// All hosts on which a resource is stopped: where it runs on several, on each, but for the one on which it is to go on; and where
 /// something is left of it.
 fn stops_on(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> Vec<HostIdx> {
-    let of = set.resource(resource);
-    let left = of.left_on.iter().copied().filter(|_| set.is_managed(resource));
-    let spares = of.runs_twice() && (of.spares_expected() || change.migrates() && of.sent_to.is_some());
+    let details = set.resource(resource);
+    let left = details.left_on.iter().copied().filter(|_| set.is_managed(resource));
+    let spares =
+        details.runs_twice() && (details.spares_expected() || change.migrates() && details.sent_to.is_some());
     let goes_on = |host: &HostIdx| spares && change.starts_on() == Some(*host);
-    let others: &[HostIdx] = if of.condition == RunCondition::Supposed { &[] } else { &of.also_on };
+    let others: &[HostIdx] = if details.condition == RunCondition::Supposed { &[] } else { &details.also_on };
     let active = change.stops_on().map(|first| std::iter::once(first).chain(others.iter().copied()));
     left.chain(active.into_iter().flatten().filter(|host| !goes_on(host))).collect()
 }
@@ -108,9 +108,9 @@ fn stops_on(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> 
 /// Whether the start of a resource that runs on several hosts is only a mark: where it goes on. Without live migrations, Pacemaker
 /// takes it for one wherever it goes.
 fn starts_in_name(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> bool {
-    let of = set.resource(resource);
-    let goes_on = of.active == change.starts_on();
-    of.spares_expected() && (goes_on || !of.allow_migrate)
+    let details = set.resource(resource);
+    let goes_on = details.active == change.starts_on();
+    details.spares_expected() && (goes_on || !details.allow_migrate)
 }
 
 /// The marks between which the members of a group stop and start. The last mark is never reached if a member is
@@ -134,16 +134,15 @@ fn group(set: &WorkingSet, changes: &ResourceChanges, group: ResourceIdx, action
         actions.edge(stop, stopped, Strength::Must, why);
     }
     // what is not managed, and would start anew if it were, is waited for as if it did
-    let of = set.resource(group);
-    let is_instance = of.instance_of.is_some();
-    let begins = |member: &ResourceIdx| match is_instance {
-        true => begins(set, changes, *member),
-        false => changes.get(*member).starts_on().is_some(),
+    let details = set.resource(group);
+    let is_instance = details.instance_of.is_some();
+    let begins = |member: &ResourceIdx| {
+        if is_instance { begins(set, changes, *member) } else { changes.get(*member).starts_on().is_some() }
     };
     let would_begin = |member: &ResourceIdx| {
         !set.is_managed(*member) && matches!(changes.get(*member), ResourceChange::Held(_))
     };
-    if of.members.iter().any(|member| begins(member) || would_begin(member)) {
+    if details.members.iter().any(|member| begins(member) || would_begin(member)) {
         let start = actions.add(TransitionAction::mark(ActionTask::Start, group));
         actions.edge(stopped, start, Strength::Must, why);
         if members().all(|change| change.runs_on().is_some()) {
@@ -194,9 +193,9 @@ fn clone(set: &WorkingSet, changes: &ResourceChanges, clone: ResourceIdx, action
 /// Whether part of an instance starts anew, or would if what it needs ran: Pacemaker goes through the marks all the same. A start that
 /// had begun and goes on does not count, one that is given up does.
 fn begins(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx) -> bool {
-    let (of, change) = (set.resource(part), changes.get(part));
-    let is_given_up = of.condition == RunCondition::Starting && change.stops_on().is_some();
-    let is_new = change.starts_on().is_some() && !change.goes_on(of);
+    let (details, change) = (set.resource(part), changes.get(part));
+    let is_given_up = details.condition == RunCondition::Starting && change.stops_on().is_some();
+    let is_new = change.starts_on().is_some() && !change.goes_on(details);
     is_given_up || is_new || changes.lacks_its_place(part)
 }
 
@@ -211,9 +210,11 @@ fn shut_down(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions)
         let held = |resource: &ResourceIdx| changes.get(*resource) == ResourceChange::Held(host);
         // in maintenance, what is blocked is nobody's matter
         let stays = |resource: ResourceIdx| {
-            let of = set.resource(resource);
-            let is_blocked = of.condition == RunCondition::Blocked && !of.maintenance;
-            is_blocked && of.active_hosts().any(|other| other == host) && !set.host(host).state.maintenance
+            let details = set.resource(resource);
+            let is_blocked = details.condition == RunCondition::Blocked && !details.maintenance;
+            is_blocked
+                && details.active_hosts().any(|other| other == host)
+                && !set.host(host).state.maintenance
         };
         set.resource_indices().filter(held).any(|resource| set.is_managed(resource))
             || set.resource_indices().any(stays)
@@ -226,7 +227,9 @@ fn shut_down(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions)
             let before = actions.to(ActionTask::Shutdown, *other).filter(|before| *before != shutdown);
             actions.edge(before, shutdown, Strength::Must, WaitReason::Shutdown(host));
         }
-        let runs_here = |of: &Resource| of.is_primitive() && of.active_hosts().any(|other| other == host);
+        let runs_here = |resource: &Resource| {
+            resource.is_primitive() && resource.active_hosts().any(|other| other == host)
+        };
         for resource in set.resource_indices().filter(|resource| runs_here(set.resource(*resource))) {
             let stop = actions.stop_on(resource, host);
             actions.edge_alone(stop, shutdown, Strength::Must, WaitReason::Shutdown(host));

@@ -11,11 +11,11 @@ use htools_plan::graph::{StepIdx, Strength};
 /// Adds a mark for each host between what leaves it and what comes, where capacities count.
 pub(super) fn add(set: &WorkingSet, actions: &mut Actions) {
     let needs_room = |action: &TransitionAction| {
-        let Some(of) = action.resource.map(|resource| set.resource(resource)) else { return false };
+        let Some(details) = action.resource.map(|resource| set.resource(resource)) else { return false };
         // what is only left somewhere takes nothing there
-        let is_left = action.host.is_some_and(|host| of.left_on.contains(&host));
+        let is_left = action.host.is_some_and(|host| details.left_on.contains(&host));
         let is_mark = is_left && action.task == ActionTask::Stop;
-        !is_mark && !of.utilization.is_empty()
+        !is_mark && !details.utilization.is_empty()
     };
     let steps = actions.all.len();
     for host in set.host_indices() {

@@ -8,9 +8,16 @@ use super::action::TransitionAction;
 use super::actions::Actions;
 use htools_plan::graph::StepIdx;
 
-/// The actions in the order in which they can be carried out, and how many of them can be. Of those that are free
+/// Actions in the order in which they are listed.
+pub(super) struct ActionSequence {
+    pub(super) steps: Vec<StepIdx>,
+    /// How many can be carried out. The rest waits for itself.
+    pub(super) possible: usize,
+}
+
+/// The actions in the order in which they can be carried out. Of those that are free
 /// at the same time, the one that waited for fewest is first, then by priority and name. The rest waits for itself.
-pub(super) fn sequence(set: &WorkingSet, actions: &Actions) -> (Vec<StepIdx>, usize) {
+pub(super) fn sequence(set: &WorkingSet, actions: &Actions) -> ActionSequence {
     let count = actions.all.len();
     let (mut awaited, mut following) = (vec![0usize; count], vec![Vec::new(); count]);
     for edge in &actions.edges {
@@ -38,7 +45,7 @@ pub(super) fn sequence(set: &WorkingSet, actions: &Actions) -> (Vec<StepIdx>, us
     let mut rest: Vec<StepIdx> = all().filter(|step| awaited[step.get()] > 0).collect();
     rest.sort_by_key(|step| Reverse(rank(*step)));
     sequence.extend(rest);
-    (sequence, possible)
+    ActionSequence { steps: sequence, possible }
 }
 
 /// Higher priority first, then by name.

@@ -8,7 +8,7 @@ use crate::capacity::Capacities;
 use crate::index::{AttributeIdx, HostIdx, ResourceIdx};
 use crate::placing::{AllPlaced, Assignment, DecidedBy};
 use crate::score::AllocationScore;
-use crate::transition::induced::needs;
+use crate::transition::needs::needs;
 use crate::working_set::{ChoiceOrder, NODE_HEALTH, Strategy, WorkingSet};
 
 /// The cluster as it was when a resource was placed.
@@ -63,7 +63,7 @@ impl EarlierPlaced {
 impl ClusterBefore<'_> {
     /// The first thing that forbids a host.
     pub(super) fn hindrance(&self, record: &Assignment, host: HostIdx) -> Option<HostHindrance> {
-        let of = self.set.resource(record.resource);
+        let details = self.set.resource(record.resource);
         let state = self.set.host(host).state;
         if record.host == Some(host) {
             return None;
@@ -71,14 +71,14 @@ impl ClusterBefore<'_> {
         let guest = self.set.host(host).guest;
         if let Some(parts) = guest.filter(|parts| self.placed.host(parts.machine).is_none()) {
             let is_itself = [parts.machine, parts.connection].contains(&record.resource);
-            if !is_itself && !of.surplus && !of.stopped {
+            if !is_itself && !details.surplus && !details.stopped {
                 return Some(HostHindrance::Needs(parts.machine));
             }
         }
         let by_state = [
-            (of.surplus && of.orphaned, HostHindrance::Orphaned),
-            (of.surplus, HostHindrance::Surplus),
-            (of.stopped, HostHindrance::Stopped),
+            (details.surplus && details.orphaned, HostHindrance::Orphaned),
+            (details.surplus, HostHindrance::Surplus),
+            (details.stopped, HostHindrance::Stopped),
             (record.decided_by == DecidedBy::StopAll, HostHindrance::StopAll),
             (guest.is_none() && state.unclean, HostHindrance::Unclean),
             (guest.is_none() && !state.online, HostHindrance::Offline),
@@ -107,10 +107,10 @@ impl ClusterBefore<'_> {
     /// What the best placement would have to run before a resource, and does not.
     fn missing_first(&self, record: &Assignment) -> Option<ResourceIdx> {
         self.placed.optimum.as_ref()?;
-        let of = self.set.resource(record.resource);
-        let is_it = |then: ResourceIdx| then == record.resource || of.group == Some(then);
+        let details = self.set.resource(record.resource);
+        let is_it = |then: ResourceIdx| then == record.resource || details.group == Some(then);
         let needs =
-            needs(self.set).into_iter().filter(|need| is_it(need.then) && of.group != Some(need.first));
+            needs(self.set).into_iter().filter(|need| is_it(need.then) && details.group != Some(need.first));
         let mut firsts = needs.flat_map(|need| self.set.primitives(&need.first).to_vec());
         let is_placed = |first: ResourceIdx| self.placed.host(first).is_some();
         let counts = |first: &&ResourceIdx| ChoiceOrder::counts(self.set, **first, is_placed);
@@ -142,12 +142,13 @@ impl ClusterBefore<'_> {
                 }
             };
         }
-        let of = set.resource(resource);
+        let details = set.resource(resource);
         match first.source {
             ScoreSource::Location(at) => HostHindrance::Location(set.locations[at].id.clone()),
             ScoreSource::Health => HostHindrance::Location(NODE_HEALTH.to_owned()),
             ScoreSource::Failures => {
-                let count = of.failed_on.iter().find(|(failed, _)| *failed == host).map(|(_, count)| *count);
+                let count =
+                    details.failed_on.iter().find(|failed| failed.host == host).map(|failed| failed.score);
                 HostHindrance::Failures(count.unwrap_or_default())
             }
             ScoreSource::Orphaned => HostHindrance::Orphaned,
@@ -179,9 +180,10 @@ impl ClusterBefore<'_> {
         if colocation.score == AllocationScore::MINUS_INFINITY {
             return HostHindrance::Apart(rule);
         }
-        let parts = match self.set.resource(colocation.primary).is_clone() {
-            true => self.set.primitives(&colocation.primary),
-            false => Cow::Borrowed(self.set.stand_ins(colocation)),
+        let parts = if self.set.resource(colocation.primary).is_clone() {
+            self.set.primitives(&colocation.primary)
+        } else {
+            Cow::Borrowed(self.set.stand_ins(colocation))
         };
         HostHindrance::With(rule, parts.iter().find_map(|part| self.placed.host(*part)))
     }

@@ -153,17 +153,19 @@ impl CrossingChecker<'_> {
     /// A group that takes instances has no node that fails N+1, and nothing on offline nodes.
     fn healthy(&self, group: GroupIdx) -> Result<(), Fault> {
         let cluster = self.state.cluster;
-        let wrong = |node: NodeIdx| match self.state.spec(node).offline {
-            true => {
+        let wrong = |node: NodeIdx| {
+            if self.state.spec(node).offline {
                 let mut secondaries = self.state.secondaries(node);
                 let mirrored = secondaries.any(|i| i.template.has_secondary());
                 mirrored || self.state.primaries(node).next().is_some()
+            } else {
+                self.state.figures(node).n1_fail
             }
-            false => self.state.figures(node).n1_fail,
         };
-        match cluster.nodes_of(group).iter().copied().any(wrong) {
-            true => Err(Fault::Health(cluster.group(group).name.clone())),
-            false => Ok(()),
+        if cluster.nodes_of(group).iter().copied().any(wrong) {
+            Err(Fault::Health(cluster.group(group).name.clone()))
+        } else {
+            Ok(())
         }
     }
 

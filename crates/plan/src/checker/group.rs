@@ -32,7 +32,7 @@ impl GroupMemory {
             }
         }
         let of_kind = |(pools, largest)| GroupMemory::of_kind(state, &online, losses, pools, largest);
-        kinds.into_iter().map(of_kind).max_by_key(|of| of.needed - of.there)
+        kinds.into_iter().map(of_kind).max_by_key(|kind| kind.needed - kind.there)
     }
 
     /// Memory for the instances that need some pools; nothing for those that can go anywhere in the group.
@@ -45,9 +45,12 @@ impl GroupMemory {
     ) -> GroupMemory {
         let reach = |n: &NodeIdx| pools.is_none_or(|pools| pools.is_subset(&state.spec(*n).offers));
         let targets: Vec<NodeIdx> = online.iter().copied().filter(reach).collect();
-        let beyond = |n: NodeIdx| match targets.contains(&n) {
-            true => (i128::from(state.figures(n).mem_unallocated.0) - largest).max(0),
-            false => 0,
+        let beyond = |n: NodeIdx| {
+            if targets.contains(&n) {
+                (i128::from(state.figures(n).mem_unallocated.0) - largest).max(0)
+            } else {
+                0
+            }
         };
         let survives = |i: &Instance| match i.template.mirroring() {
             Mirroring::Internal => state.placement(i.idx).secondary.is_some(),

@@ -182,12 +182,11 @@ impl<'a> ReplayedCluster<'a> {
     /// Has an instance that was replayed as gone stay on a node: it runs there, or has a copy there, of what runs on
     /// `backed`.
     pub(crate) fn linger(&mut self, instance: InstanceIdx, node: NodeIdx, as_primary: bool, backed: NodeIdx) {
-        match as_primary {
-            true => self.now[node.get()].primaries.insert(instance),
-            false => {
-                self.lingering.insert((node, instance), backed);
-                self.now[node.get()].secondaries.insert(instance)
-            }
+        if as_primary {
+            self.now[node.get()].primaries.insert(instance)
+        } else {
+            self.lingering.insert((node, instance), backed);
+            self.now[node.get()].secondaries.insert(instance)
         };
         // what nobody knows was added to nothing when it left
         if self.instance(instance).spindles.is_some() || !self.spec(node).exclusive_storage {
@@ -197,12 +196,11 @@ impl<'a> ReplayedCluster<'a> {
 
     /// Takes an instance that has stayed off a node.
     pub(crate) fn vanish(&mut self, instance: InstanceIdx, node: NodeIdx, as_primary: bool) {
-        match as_primary {
-            true => self.now[node.get()].primaries.remove(&instance),
-            false => {
-                self.lingering.remove(&(node, instance));
-                self.now[node.get()].secondaries.remove(&instance)
-            }
+        if as_primary {
+            self.now[node.get()].primaries.remove(&instance)
+        } else {
+            self.lingering.remove(&(node, instance));
+            self.now[node.get()].secondaries.remove(&instance)
         };
         self.note_change(instance, node, false);
     }

@@ -65,8 +65,8 @@ impl TouchedGroup {
         let settled = self.settled;
         let waits = waits.unwrap_or_else(|| {
             let all = self.earlier(|_| true);
-            for of in self.steps.drain(..) {
-                leave(&mut self.least, cluster, &of.departures, -1);
+            for step in self.steps.drain(..) {
+                leave(&mut self.least, cluster, &step.departures, -1);
             }
             leave(&mut self.least, cluster, &new.departures, -1);
             self.settled = Some(at);
@@ -96,10 +96,12 @@ impl TouchedGroup {
         }
         let [from, to] = [step.from.primary, step.to.primary];
         let is_free = from == to || !is_here(&to) || cluster.node(from).spec.offline;
-        let effect = match !self.is_open && self.least.is_even(instance, hops.as_flattened()) {
-            true => ReserveEffect::Even,
-            false if is_free => ReserveEffect::Free,
-            false => ReserveEffect::Bound,
+        let effect = if !self.is_open && self.least.is_even(instance, hops.as_flattened()) {
+            ReserveEffect::Even
+        } else if is_free {
+            ReserveEffect::Free
+        } else {
+            ReserveEffect::Bound
         };
         let departures = hops.iter().map(|[from, _]| *from).filter(is_here);
         let departures = departures.map(|node| (step.instance, node)).collect();
@@ -108,31 +110,32 @@ impl TouchedGroup {
 
     /// The steps since the settled one that have certain effects.
     fn earlier(&self, is_meant: impl Fn(ReserveEffect) -> bool) -> Vec<StepIdx> {
-        self.steps.iter().filter(|of| is_meant(of.effect)).map(|of| of.step).collect()
+        self.steps.iter().filter(|one| is_meant(one.effect)).map(|one| one.step).collect()
     }
 
     /// Steps after whose end the reserve is enough, none too many; nothing if it is not even after all.
     fn helpers(&self, cluster: &Cluster) -> Option<Vec<StepIdx>> {
         let mut reserve = self.least.clone();
         let mut helpers = Vec::new();
-        for of in self.steps.iter().filter(|of| !self.is_open && !of.departures.is_empty()) {
+        for step in self.steps.iter().filter(|step| !self.is_open && !step.departures.is_empty()) {
             if reserve.margin() > 0 {
                 break;
             }
-            leave(&mut reserve, cluster, &of.departures, -1);
-            helpers.push(of);
+            leave(&mut reserve, cluster, &step.departures, -1);
+            helpers.push(step);
         }
         if self.is_open || reserve.margin() <= 0 {
             return None;
         }
         for at in (0..helpers.len()).rev() {
             leave(&mut reserve, cluster, &helpers[at].departures, 1);
-            match reserve.margin() > 0 {
-                true => drop(helpers.remove(at)),
-                false => leave(&mut reserve, cluster, &helpers[at].departures, -1),
+            if reserve.margin() > 0 {
+                helpers.remove(at);
+            } else {
+                leave(&mut reserve, cluster, &helpers[at].departures, -1)
             }
         }
-        Some(helpers.into_iter().map(|of| of.step).collect())
+        Some(helpers.into_iter().map(|helper| helper.step).collect())
     }
 }
 

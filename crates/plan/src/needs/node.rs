@@ -15,7 +15,7 @@ pub(super) struct NodeNeed {
     pub(super) node: NodeIdx,
     limited: Scarce,
     /// Whose arrival it is, by its position among those that touch the node.
-    of: usize,
+    arrival: usize,
     /// Most that may be taken then beyond the start.
     limit: i64,
 }
@@ -123,19 +123,19 @@ impl<'c> TouchedNode<'c> {
     /// Needs of the last step and of those whom it may trouble, which perhaps are not met in some order.
     pub(super) fn demands(&self, node: NodeIdx) -> Vec<NodeNeed> {
         let Some((last, earlier)) = self.touches.split_last() else { return Vec::new() };
-        let of = earlier.len();
+        let arrival = earlier.len();
         let taken = |(limited, limit): &(Scarce, i64)| self.begun.of(*limited) > *limit;
         let own = self.limits(last).into_iter().filter(taken);
         let mut demands: Vec<NodeNeed> =
-            own.map(|(limited, limit)| NodeNeed { node, limited, of, limit }).collect();
+            own.map(|(limited, limit)| NodeNeed { node, limited, arrival, limit }).collect();
         let scarce = self.scarce(last);
         if scarce.is_empty() {
             return demands;
         }
-        for (of, touch) in earlier.iter().enumerate().filter(|(_, touch)| touch.coming.is_some()) {
+        for (arrival, touch) in earlier.iter().enumerate().filter(|(_, touch)| touch.coming.is_some()) {
             let limits = self.limits(touch).into_iter();
             let troubled = limits.filter(|limit| scarce.contains(&limit.0) && taken(limit));
-            demands.extend(troubled.map(|(limited, limit)| NodeNeed { node, limited, of, limit }));
+            demands.extend(troubled.map(|(limited, limit)| NodeNeed { node, limited, arrival, limit }));
         }
         demands
     }
@@ -153,26 +153,26 @@ impl<'c> TouchedNode<'c> {
     /// `before` come before the last one; nothing if its moment is over by then.
     fn worst(&self, demand: &NodeNeed, before: &StepSet, precedence: &Precedence) -> Option<i64> {
         let last = self.touches.len() - 1;
-        let event = &self.touches[demand.of];
+        let event = &self.touches[demand.arrival];
         if before.contains(event.step) {
             return None;
         }
         let amounts = |touch: &NodeTouch| (touch.begin.of(demand.limited), touch.end.of(demand.limited));
         let is_done = |step: StepIdx| {
-            before.contains(step) || demand.of != last && precedence.precedes(step, event.step)
+            before.contains(step) || demand.arrival != last && precedence.precedes(step, event.step)
         };
         let mut taken = 0;
         let mut free = Vec::new();
         for (at, touch) in self.touches.iter().enumerate() {
             let (begin, end) = amounts(touch);
-            if at == demand.of || at == last {
+            if at == demand.arrival || at == last {
                 // under way or done, whichever is worse
-                let at_end = at == demand.of && touch.coming.is_some_and(|coming| coming.at_end);
+                let at_end = at == demand.arrival && touch.coming.is_some_and(|coming| coming.at_end);
                 let end = if at_end { end } else { end.max(0) };
                 taken = begin.saturating_add(end).saturating_add(taken);
             } else if is_done(touch.step) {
                 taken = begin.saturating_add(end).saturating_add(taken);
-            } else if demand.of == last || !precedence.precedes(event.step, touch.step) {
+            } else if demand.arrival == last || !precedence.precedes(event.step, touch.step) {
                 // what is given back is so at the end only
                 let more = begin.max(0).saturating_add(end.max(0));
                 let given = begin.min(0).saturating_add(end.min(0)).saturating_neg();
@@ -198,7 +198,7 @@ impl<'c> TouchedNode<'c> {
     /// The steps that help a demand if they come before the last one.
     pub(super) fn helpers(&self, demand: &NodeNeed) -> impl Iterator<Item = StepIdx> {
         let helps = move |(at, touch): &(usize, &NodeTouch)| {
-            touch.end.of(demand.limited) < 0 || touch.begin.of(demand.limited) < 0 || *at == demand.of
+            touch.end.of(demand.limited) < 0 || touch.begin.of(demand.limited) < 0 || *at == demand.arrival
         };
         let earlier = &self.touches[..self.touches.len() - 1];
         earlier.iter().enumerate().filter(helps).map(|(_, touch)| touch.step)

@@ -193,10 +193,14 @@ pub(super) fn touches(
     nodes.sort();
     nodes.dedup();
     let touch = |node: NodeIdx| {
-        let role = |place: Placement| match () {
-            () if place.primary == node => Some(Role::Primary),
-            () if copy_of(place) == Some(node) => Some(Role::Secondary),
-            () => None,
+        let role = |place: Placement| {
+            if place.primary == node {
+                Some(Role::Primary)
+            } else if copy_of(place) == Some(node) {
+                Some(Role::Secondary)
+            } else {
+                None
+            }
         };
         let (was, is) = (role(step.from), role(step.to));
         let (mut begin, mut end) = (TouchAmounts::default(), TouchAmounts::default());

@@ -29,9 +29,10 @@ fn opcode(cluster: &Cluster, instance: &Instance, leg: Leg, stopped: bool) -> Op
         Leg::Failover => None,
         Leg::FailoverTo(to) => Some(node(to)),
     };
-    match stopped {
-        true => Opcode::failover(&instance.name, target_node),
-        false => Opcode::migrate(&instance.name, target_node),
+    if stopped {
+        Opcode::failover(&instance.name, target_node)
+    } else {
+        Opcode::migrate(&instance.name, target_node)
     }
 }
 

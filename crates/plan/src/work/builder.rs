@@ -264,9 +264,10 @@ impl WorkStep {
             |(leg, from, to)| Some(relocation(cluster, Move::of_legs([leg])?, (from, to), Concession::None));
         WorkStep {
             subject: instance.name.clone(),
-            task: match step.crosses(cluster) {
-                true => Task::Cross(step.legs().filter_map(leg).collect()),
-                false => Task::Move(relocation(cluster, step.mv, (step.from, step.to), step.concession)),
+            task: if step.crosses(cluster) {
+                Task::Cross(step.legs().filter_map(leg).collect())
+            } else {
+                Task::Move(relocation(cluster, step.mv, (step.from, step.to), step.concession))
             },
             opcodes: step_job(cluster, step),
             freight: Some(freight(cluster, step)),

@@ -21,10 +21,10 @@ pub(super) struct AllowedHosts {
 impl AllowedHosts {
     /// Finds it out, and holds what may go nowhere else.
     pub(super) fn of(set: &WorkingSet, measures: &Measures, units: &mut [MovableUnit]) -> AllowedHosts {
-        let of = unit_of(set, units);
+        let unit_of = unit_of(set, units);
         let scores = wishes(set);
-        let clones = by_clones(set, &of, units);
-        let apart = apart(set, &of, units.len());
+        let clones = by_clones(set, &unit_of, units);
+        let apart = apart(set, &unit_of, units.len());
         let wide = WideHosts::of(set, units);
         let mut kept_out = BTreeMap::new();
         for (at, unit) in units.iter_mut().enumerate().filter(|(_, unit)| unit.hold.is_none()) {
@@ -34,7 +34,7 @@ impl AllowedHosts {
                     let table = &scores[one.get()];
                     let (there, here) = (table.or_never(host), table.or_never(unit.host));
                     there > AllocationScore::MINUS_INFINITY && there >= here
-                }) && clones[at].iter().all(|(hosts, wanted)| hosts.contains(&host) == *wanted)
+                }) && clones[at].iter().all(|bound| bound.hosts.contains(&host) == bound.wanted)
             };
             let scarce =
                 |kind: AttributeIdx, host: HostIdx| amounts.get(kind) > 0 && !wide.holds_all(kind, host);
@@ -80,24 +80,27 @@ fn wishes(set: &WorkingSet) -> Vec<ScoreTable> {
     set.resources.into_iter().map(|resource| resource.scores).collect()
 }
 
-/// By unit, hosts on which it has to be, or not, because of a clone.
-fn by_clones(
-    set: &WorkingSet,
-    of: &[Option<usize>],
-    units: &[MovableUnit],
-) -> Vec<Vec<(BTreeSet<HostIdx>, bool)>> {
+/// Hosts on which a unit has to be, or not, because of a clone.
+#[derive(Clone)]
+struct CloneBound {
+    hosts: BTreeSet<HostIdx>,
+    wanted: bool,
+}
+
+/// By unit, its bounds by clones.
+fn by_clones(set: &WorkingSet, unit_of: &[Option<usize>], units: &[MovableUnit]) -> Vec<Vec<CloneBound>> {
     let mut bounds = vec![Vec::new(); units.len()];
     for colocation in set.colocations.iter().filter(|colocation| by_node(colocation)) {
         for (one, other) in
             [(colocation.dependent, colocation.primary), (colocation.primary, colocation.dependent)]
         {
-            let Some(at) = of[one.get()].filter(|_| set.resource(other).is_clone()) else { continue };
+            let Some(at) = unit_of[one.get()].filter(|_| set.resource(other).is_clone()) else { continue };
             let hosts = active(set, other);
             let here = hosts.contains(&units[at].host);
             let (must, wanted) = (colocation.score.is_infinite(), colocation.score > AllocationScore::ZERO);
             // a wish that does not hold now binds nobody
             if colocation.score != AllocationScore::ZERO && (must || here == wanted) {
-                bounds[at].push((hosts, wanted));
+                bounds[at].push(CloneBound { hosts, wanted });
             }
         }
     }
@@ -109,9 +112,9 @@ fn active(set: &WorkingSet, resource: ResourceIdx) -> BTreeSet<HostIdx> {
 }
 
 /// By unit, a tag for each that it must not meet, or would rather not.
-fn apart(set: &WorkingSet, of: &[Option<usize>], units: usize) -> Vec<Vec<String>> {
+fn apart(set: &WorkingSet, unit_of: &[Option<usize>], units: usize) -> Vec<Vec<String>> {
     let negative = set.colocations.iter().filter(|c| c.score < AllocationScore::ZERO && by_node(c));
-    let pair = negative.filter_map(|c| Some((of[c.dependent.get()]?, of[c.primary.get()]?)));
+    let pair = negative.filter_map(|c| Some((unit_of[c.dependent.get()]?, unit_of[c.primary.get()]?)));
     let pairs: BTreeSet<(usize, usize)> = pair
         .filter(|(one, other)| one != other)
         .map(|(one, other)| (one.min(other), one.max(other)))

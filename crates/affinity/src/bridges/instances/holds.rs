@@ -7,24 +7,24 @@ use htools_pacemaker::working_set::{Colocation, OrderStrength, WorkingSet};
 
 /// The unit that a resource belongs to, if it is in one; `resource` can be a member, its group, or neither.
 pub(super) fn unit_of(set: &WorkingSet, units: &[MovableUnit]) -> Vec<Option<usize>> {
-    let mut of = vec![None; set.resources.len()];
+    let mut unit_of = vec![None; set.resources.len()];
     for (at, unit) in units.iter().enumerate() {
-        of[unit.resource.get()] = Some(at);
-        unit.members.iter().for_each(|member| of[member.get()] = Some(at));
+        unit_of[unit.resource.get()] = Some(at);
+        unit.members.iter().for_each(|member| unit_of[member.get()] = Some(at));
     }
-    of
+    unit_of
 }
 
 /// Finds out which units stay where they are.
 pub(super) fn hold(set: &WorkingSet, movable: MovableResources, units: &mut [MovableUnit]) {
-    let of = unit_of(set, units);
+    let unit_of = unit_of(set, units);
     let mut together = vec![None; units.len()];
     let mut needed_by_others = vec![false; units.len()];
     for colocation in &set.colocations {
-        tie(set, colocation, &of, units, &mut together);
+        tie(set, colocation, &unit_of, units, &mut together);
     }
     for order in set.orders.iter().filter(|order| order.strength == OrderStrength::Mandatory) {
-        let (first, then) = (of[order.first.get()], of[order.then.get()]);
+        let (first, then) = (unit_of[order.first.get()], unit_of[order.then.get()]);
         let runs = then.is_some() || set.resource(order.then).active.is_some();
         if let Some(at) = first.filter(|_| runs && first != then) {
             needed_by_others[at] = true;
@@ -40,20 +40,20 @@ pub(super) fn hold(set: &WorkingSet, movable: MovableResources, units: &mut [Mov
 
 /// Whether nobody minds when it moves. Nothing stops working while a device that fences is started elsewhere.
 fn migrates(set: &WorkingSet, unit: &MovableUnit) -> bool {
-    let of = || unit.members.iter().map(|member| set.resource(*member));
-    of().all(|of| of.allow_migrate || of.fences())
+    let members = || unit.members.iter().map(|member| set.resource(*member));
+    members().all(|member| member.allow_migrate || member.fences())
 }
 
 /// Whether it makes no difference to the nodes where it is.
 fn is_weightless(set: &WorkingSet, unit: &MovableUnit) -> bool {
-    let mut of = unit.members.iter().map(|member| set.resource(*member));
-    of.all(|of| of.fences() || of.utilization.iter().all(|(_, amount)| amount == 0))
+    let mut members = unit.members.iter().map(|member| set.resource(*member));
+    members.all(|member| member.fences() || member.utilization.iter().all(|(_, amount)| amount == 0))
 }
 
 /// What it says of itself.
 fn own(set: &WorkingSet, unit: &MovableUnit) -> Option<HoldReason> {
-    let of = || unit.members.iter().chain([&unit.resource]);
-    let is_any = |found: &dyn Fn(ResourceIdx) -> bool| of().any(|one| found(*one));
+    let all = || unit.members.iter().chain([&unit.resource]);
+    let is_any = |found: &dyn Fn(ResourceIdx) -> bool| all().any(|one| found(*one));
     let reasons = [
         (is_any(&|one| set.resource(one).outside), HoldReason::Outside),
         (is_any(&|one| !set.is_managed(one)), HoldReason::NotManaged),
@@ -77,12 +77,12 @@ fn own(set: &WorkingSet, unit: &MovableUnit) -> Option<HoldReason> {
 fn tie(
     set: &WorkingSet,
     colocation: &Colocation,
-    of: &[Option<usize>],
+    unit_of: &[Option<usize>],
     units: &[MovableUnit],
     held: &mut [Option<HoldReason>],
 ) {
     let Colocation { dependent, primary, score, .. } = colocation;
-    let sides = [of[dependent.get()], of[primary.get()]];
+    let sides = [unit_of[dependent.get()], unit_of[primary.get()]];
     let must = *score >= AllocationScore::INFINITY;
     let is_clone = |one: ResourceIdx| set.resource(one).is_clone();
     let reason = match score.get() {

@@ -113,11 +113,12 @@ pub fn resources_as_instances(set: &WorkingSet, movable: MovableResources) -> Re
     });
     let instances: Vec<RawInstance> = instances.collect();
     charge_clones(set, &mut extra);
-    for of in &set.resources {
-        of.also_on
+    for resource in &set.resources {
+        resource
+            .also_on
             .iter()
-            .filter(|_| of.instance_of.is_none())
-            .for_each(|host| extra[host.get()].add(&of.utilization));
+            .filter(|_| resource.instance_of.is_none())
+            .for_each(|host| extra[host.get()].add(&resource.utilization));
     }
     let raw = RawCluster {
         kept_out: allowed.kept_out().map(|(at, host)| (InstanceIdx::new(at), node(host))).collect(),
@@ -147,19 +148,19 @@ fn units(set: &WorkingSet) -> (Vec<MovableUnit>, BTreeMap<HoldReason, usize>) {
         others.insert(HoldReason::Outside, set.charges.len());
     }
     for resource in set.top_level() {
-        let of = set.resource(resource);
+        let details = set.resource(resource);
         let all = set.primitives(&resource);
         let running = |member: &&ResourceIdx| set.resource(**member).active.is_some();
         let members: Vec<ResourceIdx> = all.iter().filter(running).copied().collect();
-        if members.is_empty() || of.outside {
+        if members.is_empty() || details.outside {
             continue;
         }
         // it needs nothing, and is about to be gone
-        if of.surplus && set.is_managed(resource) {
+        if details.surplus && set.is_managed(resource) {
             *others.entry(HoldReason::Stopping).or_default() += members.len();
             continue;
         }
-        if of.is_clone() {
+        if details.is_clone() {
             *others.entry(HoldReason::Clone).or_default() += members.len();
             continue;
         }
@@ -182,9 +183,9 @@ fn units(set: &WorkingSet) -> (Vec<MovableUnit>, BTreeMap<HoldReason, usize>) {
 fn charge_clones(set: &WorkingSet, extra: &mut [Capacities]) {
     for clone in set.clones() {
         for member in set.primitives(&clone).iter() {
-            let of = set.resource(*member);
-            for host in of.active_hosts() {
-                extra[host.get()].add(&of.utilization);
+            let details = set.resource(*member);
+            for host in details.active_hosts() {
+                extra[host.get()].add(&details.utilization);
             }
         }
     }

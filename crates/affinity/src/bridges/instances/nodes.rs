@@ -34,16 +34,16 @@ impl Measures {
         }
     }
 
-    pub(super) fn memory(&self, of: &Capacities) -> i64 {
-        self.memory.map_or(0, |kind| of.get(kind))
+    pub(super) fn memory(&self, capacities: &Capacities) -> i64 {
+        self.memory.map_or(0, |kind| capacities.get(kind))
     }
 
-    pub(super) fn disk(&self, of: &Capacities) -> i64 {
-        self.disk.map_or(0, |kind| of.get(kind))
+    pub(super) fn disk(&self, capacities: &Capacities) -> i64 {
+        self.disk.map_or(0, |kind| capacities.get(kind))
     }
 
-    pub(super) fn vcpus(&self, of: &Capacities) -> i64 {
-        self.vcpus.map_or(0, |kind| of.get(kind))
+    pub(super) fn vcpus(&self, capacities: &Capacities) -> i64 {
+        self.vcpus.map_or(0, |kind| capacities.get(kind))
     }
 
     /// The kinds of capacity that no rule of nodes and instances counts. Disks of instances on shared storage are one: their
@@ -66,15 +66,16 @@ pub(super) fn raw(
     let mut sizes = Vec::with_capacity(units.len());
     for unit in units {
         let needed = needed(set, &unit.members);
-        let size = (measures.memory(&needed).max(0), measures.vcpus(&needed).max(0));
-        used[unit.host.get()] += size.0;
+        let size =
+            UnitSize { memory: measures.memory(&needed).max(0), vcpus: measures.vcpus(&needed).max(0) };
+        used[unit.host.get()] += size.memory;
         sizes.push(size);
     }
     let node = |host: HostIdx| {
         let at = host.get();
-        let (capacity, mut left) = (&set.host(host).capacity, room[at].clone());
+        let mut left = room[at].clone();
         left.charge(&extra[at]);
-        raw_node(set, host, measures, (capacity, &left), used[at])
+        raw_node(set, host, measures, &left, used[at])
     };
     let policy = policy(&sizes);
     RawCluster {
@@ -97,21 +98,16 @@ pub(super) fn raw(
 
 /// A host: what it has, what is left of that for instances, and what memory they use of it.
 #[allow(clippy::cast_precision_loss)] // amounts are far below 2^53
-fn raw_node(
-    set: &WorkingSet,
-    host: HostIdx,
-    measures: &Measures,
-    (capacity, left): (&Capacities, &Capacities),
-    used: i64,
-) -> RawNode {
-    let of = set.host(host);
+fn raw_node(set: &WorkingSet, host: HostIdx, measures: &Measures, left: &Capacities, used: i64) -> RawNode {
+    let node = set.host(host);
+    let capacity = &node.capacity;
     // Ganeti's rules keep the last MiB of a node free, Pacemaker's do not
     let memory = measures.memory(capacity).saturating_add(1).max(1);
     let own = memory.saturating_sub(measures.memory(left).saturating_add(1));
     let (cpus, cpus_left) = (measures.vcpus(capacity).max(0), measures.vcpus(left));
     let disk = measures.disk(capacity).max(1);
     RawNode {
-        name: of.name.clone(),
+        name: node.name.clone(),
         mem_total: memory as f64,
         mem_node: Mib(own),
         mem_free: Mib(memory.saturating_sub(own).saturating_sub(used)),
@@ -124,18 +120,24 @@ fn raw_node(
         spindle_total: 1,
         spindle_free: 0,
         exclusive_storage: false,
-        offline: !of.state.available(),
-        outage: if of.state.standby { Outage::Drained } else { Outage::Marked },
+        offline: !node.state.available(),
+        outage: if node.state.standby { Outage::Drained } else { Outage::Marked },
         // any node can be the coordinator
         master: false,
         group: GroupIdx::new(0),
-        tags: of.state.standby.then(|| format!("{STANDBY}{GROUP}")).into_iter().collect(),
+        tags: node.state.standby.then(|| format!("{STANDBY}{GROUP}")).into_iter().collect(),
         hypervisor: None,
     }
 }
 
+/// What a unit needs, at least 0.
+struct UnitSize {
+    memory: i64,
+    vcpus: i64,
+}
+
 /// A policy for which new instances are as large as the largest that there is, or as one on average.
-fn policy(sizes: &[(i64, i64)]) -> InstancePolicy {
+fn policy(sizes: &[UnitSize]) -> InstancePolicy {
     let spec = |memory: i64, cpus: i64| InstanceSpec {
         memory: Mib(memory),
         cpus,
@@ -144,16 +146,18 @@ fn policy(sizes: &[(i64, i64)]) -> InstancePolicy {
         nic_count: 0,
         spindle_use: 0,
     };
-    let largest =
-        sizes.iter().fold((0, 0), |most, size| (most.0.max(size.0), most.1.max(size.1.min(MOST_VCPUS))));
+    let largest = |side: fn(&UnitSize) -> i64| sizes.iter().map(side).max().unwrap_or(0);
     let count = i64::try_from(sizes.len()).unwrap_or(i64::MAX).max(1);
-    let average = |of: fn(&(i64, i64)) -> i64| {
-        let sum = sizes.iter().map(of).fold(0, i64::saturating_add);
+    let average = |side: fn(&UnitSize) -> i64| {
+        let sum = sizes.iter().map(side).fold(0, i64::saturating_add);
         sum / count + i64::from(sum % count > 0)
     };
     InstancePolicy {
-        ranges: vec![SpecRange { min: spec(0, 0), max: spec(largest.0, largest.1) }],
-        std: spec(average(|size| size.0), average(|size| size.1)),
+        ranges: vec![SpecRange {
+            min: spec(0, 0),
+            max: spec(largest(|size| size.memory), largest(|size| size.vcpus).min(MOST_VCPUS)),
+        }],
+        std: spec(average(|size| size.memory), average(|size| size.vcpus)),
         disk_templates: vec![DiskTemplate::Ext],
         vcpu_ratio: 1.0,
         spindle_ratio: 1.0,

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use proptest::prelude::*;
 
 use super::*;
-use crate::execute::job::JobStatus;
+use crate::execute::job::{JobMark, JobStatus};
 use crate::execute::state::JobPart;
 use htools_plan::graph::StepIdx;
 

@@ -147,10 +147,12 @@ impl NodePool {
             }
             self.standings[domain] = Some(standing);
         }
-        match () {
-            () if !self.lost.is_empty() => Some(false),
-            () if !self.open.is_empty() => None,
-            () => Some(true),
+        if !self.lost.is_empty() {
+            Some(false)
+        } else if !self.open.is_empty() {
+            None
+        } else {
+            Some(true)
         }
     }
 

@@ -191,7 +191,7 @@ mod tests {
             let changed = sorted.changed(gone, added);
             let descending: Vec<(Mib, i64)> = changed.descending().collect();
             prop_assert!(descending.is_sorted_by_key(|(room, _)| Reverse(*room)));
-            let number = |of: &[(Mib, i64)], room: Mib| of.iter().filter(|r| r.0 == room).map(|r| r.1).sum::<i64>();
+            let number = |rooms: &[(Mib, i64)], room: Mib| rooms.iter().filter(|r| r.0 == room).map(|r| r.1).sum::<i64>();
             for (at, (room, _)) in descending.iter().enumerate() {
                 prop_assert_eq!(number(&descending, *room), number(&counted, *room));
                 prop_assert!(number(&descending[..at], *room) <= number(&counted, *room));

@@ -267,11 +267,14 @@ impl<'c> Emptying<'c> {
         let node = instance.primary;
         let mirror = instance.mirror().ok_or_else(Vec::new)?;
         let (from, to) = (self.spec(node), self.spec(mirror));
-        let fixed = match () {
-            () if lost.contains(&mirror) && mirror != node => Some(Bar::Lost),
-            () if to.offline => Some(Bar::Offline),
-            () if !from.can_migrate_to(to) => Some(Bar::Primary(Rule::MigrationTags)),
-            () => None,
+        let fixed = if lost.contains(&mirror) && mirror != node {
+            Some(Bar::Lost)
+        } else if to.offline {
+            Some(Bar::Offline)
+        } else if !from.can_migrate_to(to) {
+            Some(Bar::Primary(Rule::MigrationTags))
+        } else {
+            None
         };
         if let Some(bar) = fixed {
             return Err(vec![self.obstacle(mirror, bar)]);

@@ -1,7 +1,7 @@
 //! Check sums of parameters, as operations noted them.
 
 use super::super::feature_set::FeatureSet;
-use super::past::PastOperation;
+use super::past::{OperationKey, PastOperation};
 
 /// Parameters as the operation noted them that got them: check sums, empty ones where there are none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,9 +23,8 @@ pub(in crate::cib) struct NotedParameters {
 }
 
 impl NotedParameters {
-    /// The name of the operation, and its interval in milliseconds.
-    pub(in crate::cib) fn operation(&self) -> (&str, u64) {
-        (&self.operation, self.interval)
+    pub(in crate::cib) fn key(&self) -> OperationKey<'_> {
+        OperationKey { name: &self.operation, interval: self.interval }
     }
 
     pub(super) fn of(operation: &PastOperation<'_>, fences: bool) -> NotedParameters {
@@ -50,7 +49,10 @@ impl NotedParameters {
 pub(super) fn since_it_came<'o, 'a>(
     operations: &'o [PastOperation<'a>],
 ) -> impl Iterator<Item = &'o PastOperation<'a>> {
-    let came = |of: &PastOperation<'_>| matches!(of.name(), b"start" | b"migrate_from");
-    let first = operations.iter().rposition(|of| came(of) || of.name() == b"stop").unwrap_or(0);
-    operations[first..].iter().filter(move |of| came(of) || of.name() == b"monitor" && !of.is_recurring())
+    let came = |operation: &PastOperation<'_>| matches!(operation.name(), b"start" | b"migrate_from");
+    let first =
+        operations.iter().rposition(|operation| came(operation) || operation.name() == b"stop").unwrap_or(0);
+    operations[first..].iter().filter(move |operation| {
+        came(operation) || operation.name() == b"monitor" && !operation.is_recurring()
+    })
 }

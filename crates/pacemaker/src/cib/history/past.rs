@@ -25,6 +25,14 @@ impl<'a> PastResource<'a> {
     }
 }
 
+/// What tells the operations of a resource apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cib) struct OperationKey<'a> {
+    pub(in crate::cib) name: &'a str,
+    /// Interval at which it is repeated, in milliseconds; 0: it is not.
+    pub(in crate::cib) interval: u64,
+}
+
 /// The attributes of an operation that tell what it left.
 pub(in crate::cib) const OPERATION: [&str; 16] = [
     "operation",
@@ -65,7 +73,7 @@ impl PastOperation<'_> {
 
     /// Tells if the same coordinator asked for it in an earlier transition than for another operation.
     pub(super) fn was_asked_before(&self, other: &PastOperation<'_>) -> bool {
-        let transition = |of: &PastOperation<'_>| of.key_part(1).and_then(number);
+        let transition = |operation: &PastOperation<'_>| operation.key_part(1).and_then(number);
         let is_earlier = transition(self).zip(transition(other)).is_some_and(|(own, others)| own < others);
         is_earlier && self.key_part(3) == other.key_part(3)
     }

@@ -116,12 +116,12 @@ impl TransitionChecker<'_> {
 
     /// Where a primitive is at first, and where else it is to be stopped.
     fn beginning(&self, resource: ResourceIdx) -> (PrimitivePlace, Vec<HostIdx>) {
-        let (of, change) = (self.set.resource(resource), self.change(resource));
-        let is_supposed = of.condition == RunCondition::Supposed;
-        let runs = of.active.filter(|_| !is_supposed || change.stops_on().is_some());
-        let under_way = of.sent_to.filter(|to| change.migrates() && change.starts_on() == Some(*to));
-        let others = of.also_on.iter().filter(|host| !is_supposed && under_way != Some(**host));
-        let also_on = others.chain(&of.left_on).copied().collect();
+        let (details, change) = (self.set.resource(resource), self.change(resource));
+        let is_supposed = details.condition == RunCondition::Supposed;
+        let runs = details.active.filter(|_| !is_supposed || change.stops_on().is_some());
+        let under_way = details.sent_to.filter(|to| change.migrates() && change.starts_on() == Some(*to));
+        let others = details.also_on.iter().filter(|host| !is_supposed && under_way != Some(**host));
+        let also_on = others.chain(&details.left_on).copied().collect();
         (PrimitivePlace { runs, under_way, left: None }, also_on)
     }
 
@@ -176,11 +176,11 @@ impl TransitionChecker<'_> {
     /// Resources go where they were placed, unless something is in the way, which is named.
     fn ends(&mut self, placed: &AllPlaced) {
         for resource in self.set.resource_indices() {
-            let of = self.set.resource(resource);
-            let expected = if self.set.is_managed(resource) { placed.host(resource) } else { of.active };
+            let details = self.set.resource(resource);
+            let expected = if self.set.is_managed(resource) { placed.host(resource) } else { details.active };
             let named = self.transition.changes.causes[resource.get()].is_some();
             let change = self.change(resource);
-            if of.is_primitive()
+            if details.is_primitive()
                 && change.runs_on() != expected
                 && !named
                 && !matches!(change, ResourceChange::Held(_))
@@ -198,8 +198,8 @@ impl TransitionChecker<'_> {
                 continue;
             }
             // a group or a clone that is not managed is never begun nor done
-            let sides = [order.first, order.then].map(|of| self.set.resource(of));
-            if sides.iter().any(|of| !of.is_primitive() && !of.managed) {
+            let sides = [order.first, order.then].map(|end| self.set.resource(end));
+            if sides.iter().any(|side| !side.is_primitive() && !side.managed) {
                 continue;
             }
             if sides[0].is_clone() {

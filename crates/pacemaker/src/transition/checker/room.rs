@@ -41,7 +41,10 @@ pub fn excesses(set: &WorkingSet, transition: &Transition) -> Vec<Excess> {
         let here = visits.get(&host).map(Vec::as_slice).unwrap_or_default();
         let load = |counts: &dyn Fn(&HostVisit) -> bool| {
             let mut load = Capacities::default();
-            set.charges.iter().filter(|charge| charge.host == host).for_each(|of| load.add(&of.utilization));
+            set.charges
+                .iter()
+                .filter(|charge| charge.host == host)
+                .for_each(|charge| load.add(&charge.utilization));
             let counted = here.iter().filter(|visit| counts(visit));
             counted.for_each(|visit| load.add(&set.resource(visit.resource).utilization));
             load
@@ -90,8 +93,8 @@ fn visits(set: &WorkingSet, transition: &Transition) -> HashMap<HostIdx, Vec<Hos
             (ActionTask::MigrateTo, Some(target)) => target,
             (ActionTask::Stop, _) => {
                 let here = visits.entry(host).or_default();
-                let of = here.iter_mut().find(|visit| visit.resource == resource && visit.leaves.is_none());
-                of.into_iter().for_each(|visit| visit.leaves = Some(step));
+                let stay = here.iter_mut().find(|visit| visit.resource == resource && visit.leaves.is_none());
+                stay.into_iter().for_each(|visit| visit.leaves = Some(step));
                 continue;
             }
             _ => continue,

@@ -1,7 +1,8 @@
 //! What clones do to those that need them, instance by instance.
 
 use super::super::change::ResourceChange;
-use super::{InducedChanges, Need};
+use super::super::needs::Need;
+use super::state::InducedChanges;
 use crate::index::ResourceIdx;
 use crate::placing::AllPlaced;
 use crate::working_set::{Resource, ResourceForm, WorkingSet};

@@ -1,40 +1,11 @@
 //! Orders that bind by half: some of several are enough, or it is only said who is stopped first.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
 use super::super::change::ResourceChange;
+use super::super::needs::Need;
 use super::super::wait::WaitReason;
-use super::{InducedChanges, Need};
+use super::state::InducedChanges;
 use crate::index::ResourceIdx;
-use crate::working_set::{ChoiceOrder, OrderStrength, WorkingSet};
-
-/// The mandatory orders that say only who is stopped first: those of choices, and those behind another order of the same two
-/// resources that says only who is started first and does not bind.
-pub(crate) fn only_stops(set: &WorkingSet) -> Vec<Need> {
-    let mut seen: HashMap<(ResourceIdx, ResourceIdx), bool> = HashMap::new();
-    let mut stops = Vec::new();
-    for (at, order) in set.orders.iter().enumerate() {
-        let (first, then, symmetrical) = (order.first, order.then, order.symmetrical);
-        let is_mandatory = order.strength == OrderStrength::Mandatory;
-        let is_second = match seen.entry((first, then)) {
-            Entry::Vacant(entry) => {
-                entry.insert(symmetrical || is_mandatory);
-                false
-            }
-            Entry::Occupied(mut entry) => symmetrical && !entry.insert(true),
-        };
-        if is_second && is_mandatory {
-            stops.push(Need { first, then, symmetrical: true, why: WaitReason::Order(at) });
-        }
-    }
-    for (at, choice) in set.choices.iter().enumerate() {
-        let why = WaitReason::Choice(at);
-        let pairs = choice.stops.iter().filter(|_| choice.strength == OrderStrength::Mandatory);
-        stops.extend(pairs.map(|(first, then)| Need { first: *first, then: *then, symmetrical: true, why }));
-    }
-    stops
-}
+use crate::working_set::ChoiceOrder;
 
 impl InducedChanges<'_> {
     /// Who is started after some of several others does not run if not enough of these do. Nobody starts anew with one of them.
@@ -73,12 +44,13 @@ impl InducedChanges<'_> {
 
     /// Whether one of those of which some are needed runs in the end: of a clone one instance, a group in any case.
     fn is_there(&self, need: &Need) -> bool {
-        let of = self.set.resource(need.first);
+        let details = self.set.resource(need.first);
         let runs =
             |one: &ResourceIdx| self.set.primitives(one).iter().all(|part| !self.is_missing(need, *part));
-        match of.is_clone() {
-            true => of.members.iter().any(runs),
-            false => of.is_group() || runs(&need.first),
+        if details.is_clone() {
+            details.members.iter().any(runs)
+        } else {
+            details.is_group() || runs(&need.first)
         }
     }
 }

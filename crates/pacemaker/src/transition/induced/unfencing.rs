@@ -1,11 +1,8 @@
-//! What unfencing hosts does to what runs there, and to those that need it.
+//! Which hosts have to be unfenced.
 
 use std::collections::HashSet;
 
-use super::super::change::ResourceChange;
-use super::super::wait::WaitReason;
-use super::{InducedChanges, Need};
-use crate::index::{HostIdx, ResourceIdx};
+use crate::index::HostIdx;
 use crate::placing::AllPlaced;
 use crate::working_set::{Unfencing, WorkingSet};
 
@@ -14,9 +11,9 @@ use crate::working_set::{Unfencing, WorkingSet};
 pub(super) fn unfenced_hosts(set: &WorkingSet, placed: &AllPlaced) -> Vec<HostIdx> {
     let (mut used, mut changed) = (HashSet::new(), HashSet::new());
     for resource in set.resource_indices().filter(|one| set.needs_unfenced_host(*one)) {
-        let of = set.resource(resource);
-        let restarts = of.fences() && of.revision.restarts() && set.is_managed(resource);
-        let changed_on = of.active.filter(|host| restarts && set.host(*host).state.available());
+        let details = set.resource(resource);
+        let restarts = details.fences() && details.revision.restarts() && set.is_managed(resource);
+        let changed_on = details.active.filter(|host| restarts && set.host(*host).state.available());
         used.extend(placed.host(resource));
         changed.extend(changed_on);
     }
@@ -26,21 +23,4 @@ pub(super) fn unfenced_hosts(set: &WorkingSet, placed: &AllPlaced) -> Vec<HostId
         Unfencing::Due => true,
     };
     set.host_indices().filter(is_due).collect()
-}
-
-impl InducedChanges<'_> {
-    /// Whether a part of a group or a clone restarts as its host is unfenced, and those that need the whole do not hear of it: of a
-    /// clone nobody does, of a group those that were placed before it.
-    pub(super) fn is_unheard_unfencing(&self, need: &Need, part: ResourceIdx) -> bool {
-        let whole = self.set.resource(need.first);
-        let unfenced = |one: ResourceIdx| matches!(self.causes[one.get()], Some(WaitReason::Unfencing(_)));
-        let is_for_that = |part: ResourceIdx| match self.causes[part.get()] {
-            Some(WaitReason::Group(group)) => {
-                self.set.resource(group).members.iter().any(|member| unfenced(*member))
-            }
-            _ => unfenced(part),
-        };
-        let restarts = matches!(self.of(part), ResourceChange::Restart(_)) && is_for_that(part);
-        restarts && (whole.is_clone() || whole.is_group() && self.turn(need.then) >= self.turn(need.first))
-    }
 }

@@ -1,0 +1,126 @@
+//! The changes while they follow from each other, and what is asked of them on the way.
+
+use super::super::change::ResourceChange;
+use super::super::needs::Need;
+use super::super::wait::WaitReason;
+use crate::index::ResourceIdx;
+use crate::placing::AllPlaced;
+use crate::working_set::{RunCondition, WorkingSet};
+
+/// The changes, on their way to what nothing changes any more.
+pub(super) struct InducedChanges<'a> {
+    pub(super) set: &'a WorkingSet,
+    pub(super) placed: &'a AllPlaced,
+    pub(super) by_place: Vec<ResourceChange>,
+    pub(super) changes: Vec<ResourceChange>,
+    pub(super) causes: Vec<Option<WaitReason>>,
+    /// By resource, whether it should be stopped and cannot be, or is behind such a one.
+    pub(super) held: Vec<bool>,
+    /// By resource, whether it restarts only because its group does, as the first of it.
+    pub(super) unheard: Vec<bool>,
+    /// By resource, whether its host has no instance of a clone that it needs, and with which it interleaves.
+    pub(super) unmatched: Vec<bool>,
+    /// By group, whether it starts behind others that start.
+    pub(super) waits: Vec<bool>,
+    /// By resource, whether an order puts it before another one.
+    pub(super) awaited: Vec<bool>,
+    pub(super) again: bool,
+}
+
+impl InducedChanges<'_> {
+    pub(super) fn of(&self, resource: ResourceIdx) -> ResourceChange {
+        self.changes[resource.get()]
+    }
+
+    /// Another change for a resource, if it is another one.
+    pub(super) fn set(&mut self, resource: ResourceIdx, change: ResourceChange, why: WaitReason) {
+        if self.changes[resource.get()] != change {
+            self.changes[resource.get()] = change;
+            self.causes[resource.get()] = Some(why);
+            self.again = true;
+        }
+    }
+
+    /// Whether a resource runs and stays, or was being started where it is started: such a start is given up for others.
+    pub(super) fn has_begun(&self, resource: ResourceIdx) -> bool {
+        match self.of(resource) {
+            ResourceChange::Stay(_) => true,
+            ResourceChange::Start(_) => self.set.resource(resource).condition == RunCondition::Starting,
+            _ => false,
+        }
+    }
+
+    /// Whether a resource runs, and nobody touches it.
+    pub(super) fn is_blocked(&self, resource: ResourceIdx) -> bool {
+        let details = self.set.resource(resource);
+        details.condition == RunCondition::Blocked && details.active.is_some()
+    }
+
+    /// What has to be stopped after something that nobody touches is not stopped at all.
+    pub(super) fn wait_for_blocked(&mut self, need: &Need, then: ResourceIdx) {
+        let set = self.set;
+        let is_order = matches!(need.why, WaitReason::Order(_));
+        // groups and clones count as stopped, whatever holds their parts
+        let are_primitives = [need.first, need.then].iter().all(|one| set.resource(*one).is_primitive());
+        let is_held = is_order && are_primitives && !set.resource(then).runs_twice();
+        if !need.symmetrical || !self.is_blocked(then) || !is_held {
+            return;
+        }
+        if let Some(host) = self.of(need.first).stops_on() {
+            self.held[need.first.get()] = true;
+            self.set(need.first, ResourceChange::Held(host), need.why);
+        }
+    }
+
+    /// Whether one that is needed does not run in the end, or not where it should.
+    pub(super) fn is_missing(&self, need: &Need, first: ResourceIdx) -> bool {
+        // those that were placed later are not kept waiting by a group of which a member cannot leave, unless it
+        // waits for others itself
+        let restarts = || self.set.is_managed(first) && matches!(self.of(first), ResourceChange::Restart(_));
+        let is_earlier = || self.turn(need.then) < self.turn(need.first);
+        let counts = || {
+            !self.set.resource(need.first).is_group()
+                || is_earlier()
+                || restarts()
+                || self.waits[need.first.get()]
+        };
+        let is_held = self.held[first.get()] && counts();
+        is_held || self.is_blocked(first) || self.of(first).runs_on().is_none()
+    }
+
+    /// Whether one that is needed is down for a while. A group starts anew for others, and for its later members,
+    /// although a member migrates. Where a group starts anew, Pacemaker does not look again at those that were placed
+    /// later and need its first member.
+    pub(super) fn interrupts(&self, need: &Need, first: ResourceIdx) -> bool {
+        let of_group = matches!(need.why, WaitReason::Group(_)) || self.set.resource(need.first).is_group();
+        let group = self.set.resource(first).group.filter(|_| self.unheard[first.get()] && !of_group);
+        let is_heard = group.is_none_or(|group| self.turn(need.then) < self.turn(group))
+            && !self.is_unheard_unfencing(need, first);
+        let change = self.of(first);
+        // what was being started already is not missed by those that run
+        let is_new = self.set.resource(first).condition != RunCondition::Starting
+            || !matches!(change, ResourceChange::Start(_));
+        (change.comes_up() && is_new && is_heard) || (of_group && change.migrates())
+    }
+
+    /// When it was a resource's turn to be placed, its group's if it has one.
+    pub(super) fn turn(&self, resource: ResourceIdx) -> Option<usize> {
+        let whole = self.set.resource(resource).group.unwrap_or(resource);
+        self.placed.sequence.iter().position(|other| *other == whole)
+    }
+
+    /// Whether a part of a group or a clone restarts as its host is unfenced, and those that need the whole do not hear of it: of a
+    /// clone nobody does, of a group those that were placed before it.
+    fn is_unheard_unfencing(&self, need: &Need, part: ResourceIdx) -> bool {
+        let whole = self.set.resource(need.first);
+        let unfenced = |one: ResourceIdx| matches!(self.causes[one.get()], Some(WaitReason::Unfencing(_)));
+        let is_for_that = |part: ResourceIdx| match self.causes[part.get()] {
+            Some(WaitReason::Group(group)) => {
+                self.set.resource(group).members.iter().any(|member| unfenced(*member))
+            }
+            _ => unfenced(part),
+        };
+        let restarts = matches!(self.of(part), ResourceChange::Restart(_)) && is_for_that(part);
+        restarts && (whole.is_clone() || whole.is_group() && self.turn(need.then) >= self.turn(need.first))
+    }
+}
