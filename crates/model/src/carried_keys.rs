@@ -120,7 +120,7 @@ impl KeyTable {
     }
 
     /// What two keys on one node are worth to each other, in [`WORTH_PARTS`].
-    pub fn worth(&self, one: KeyIdx, other: KeyIdx) -> i64 {
+    pub(crate) fn worth(&self, one: KeyIdx, other: KeyIdx) -> i64 {
         let (one, other) = (self.kind(one), self.kind(other));
         ((one.weight + other.weight) * proximity(one.value, other.value) * WORTH_PARTS).round() as i64
     }
@@ -188,7 +188,7 @@ impl CarriedKeys {
 
     /// What they and all others among those that are counted can be worth to each other at most; they are themselves among
     /// those.
-    pub fn mates(&self, all: &Occurrences<KeyIdx>) -> i64 {
+    pub(crate) fn mates(&self, all: &Occurrences<KeyIdx>) -> i64 {
         self.likes(all) - self.own_costs().map(|(_, cost)| (-cost).max(0)).sum::<i64>()
     }
 

@@ -55,7 +55,7 @@ impl Deadline {
     }
 
     /// The time since the search began.
-    pub fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 

@@ -144,7 +144,7 @@ pub struct GroupReserve {
 impl GroupReserve {
     /// Reserve of online nodes (ascending) that all reach the same pools, for the loss of any `losses` of them.
     /// `largest` is the memory of their largest instance on shared storage.
-    pub fn of(stakes: Vec<NodeStake>, largest: Mib, losses: usize) -> GroupReserve {
+    pub(crate) fn of(stakes: Vec<NodeStake>, largest: Mib, losses: usize) -> GroupReserve {
         let reached = vec![TagSet::default()];
         GroupReserve { losses, lanes: vec![Lane::of(largest, reached, stakes)] }
     }
@@ -156,7 +156,7 @@ impl GroupReserve {
     }
 
     /// The same once an instance runs on a node, and no more on another one if it did.
-    pub fn margin_moving(&self, instance: &Instance, from: Option<NodeIdx>, to: NodeIdx) -> i128 {
+    pub(crate) fn margin_moving(&self, instance: &Instance, from: Option<NodeIdx>, to: NodeIdx) -> i128 {
         self.least(Some(Arrival { instance, to, from }))
     }
 
@@ -275,7 +275,7 @@ impl Cluster {
     }
 
     /// Reserve of a group that is about to take an instance from elsewhere: the instance may be its largest.
-    pub fn group_reserve_with(&self, group: GroupIdx, instance: &Instance) -> Option<GroupReserve> {
+    pub(crate) fn group_reserve_with(&self, group: GroupIdx, instance: &Instance) -> Option<GroupReserve> {
         match Class::of(instance.template) {
             Class::Relocate => self.reserve_of(group, Some(instance)),
             _ => self.group_reserve(group).cloned(),

@@ -181,7 +181,7 @@ impl Ledger {
     }
 
     /// The same, planned view.
-    pub fn free_disk_ratio_planned(&self, spec: &NodeSpec) -> f64 {
+    pub(crate) fn free_disk_ratio_planned(&self, spec: &NodeSpec) -> f64 {
         disk_ratio(spec, self.disk_free_planned, self.spindles_free_planned)
     }
 }
@@ -236,7 +236,7 @@ pub enum PolicyHealth {
 
 impl Node {
     /// Existing primaries and secondaries, counted by role.
-    pub fn instance_count(&self) -> i64 {
+    pub(crate) fn instance_count(&self) -> i64 {
         self.state.ledger.primaries + self.state.ledger.secondaries
     }
 

@@ -87,7 +87,7 @@ impl NodeState {
 
 impl Node {
     /// Finds what is kept against the loss of several others anew after the reserves have changed.
-    pub fn update_joint(&mut self) {
+    pub(crate) fn update_joint(&mut self) {
         self.state.ledger.joint = self.state.peers.joint(self.spec.joint_losses);
     }
 }

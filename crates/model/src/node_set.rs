@@ -18,7 +18,7 @@ pub struct NodeSet {
 
 impl NodeSet {
     /// The set of `nodes` (ascending) of a cluster that has `all` nodes.
-    pub fn of(all: usize, nodes: &[NodeIdx]) -> NodeSet {
+    pub(crate) fn of(all: usize, nodes: &[NodeIdx]) -> NodeSet {
         debug_assert!(nodes.is_sorted(), "sets are ascending");
         let mut table = Vec::new();
         if nodes.len().saturating_mul(WORTH_A_TABLE) >= all {
@@ -29,12 +29,12 @@ impl NodeSet {
     }
 
     /// The nodes, ascending.
-    pub fn nodes(&self) -> &[NodeIdx] {
+    pub(crate) fn nodes(&self) -> &[NodeIdx] {
         &self.nodes
     }
 
     /// The position of a node in the set, if it is a member.
-    pub fn position(&self, node: NodeIdx) -> Option<usize> {
+    pub(crate) fn position(&self, node: NodeIdx) -> Option<usize> {
         match self.table.get(node.get()) {
             Some(at) => (*at != OUTSIDE).then_some(*at as usize),
             None => self.nodes.binary_search(&node).ok(),

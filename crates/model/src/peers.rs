@@ -22,19 +22,19 @@ impl PeerMap {
 
     /// The largest amount if the entry of `node` were `amount` (dropped unless
     /// positive).
-    pub fn max_with_reduced(&self, node: NodeIdx, amount: Mib) -> Mib {
+    pub(crate) fn max_with_reduced(&self, node: NodeIdx, amount: Mib) -> Mib {
         let others = self.0.iter().find(|e| e.0 != node).map(|e| e.1);
         let kept = Some(amount).filter(|a| *a > Mib::ZERO);
         others.max(kept).unwrap_or(Mib::ZERO)
     }
 
     /// What has to be kept against the loss of any `nodes` others at once.
-    pub fn joint(&self, nodes: usize) -> JointReserve {
+    pub(crate) fn joint(&self, nodes: usize) -> JointReserve {
         JointReserve::of(self.0.iter().map(|e| e.1), nodes)
     }
 
     /// The same if the entry of `node` were `amount`, which is no more than it is.
-    pub fn joint_with_reduced(&self, node: NodeIdx, amount: Mib, nodes: usize) -> JointReserve {
+    pub(crate) fn joint_with_reduced(&self, node: NodeIdx, amount: Mib, nodes: usize) -> JointReserve {
         let others = || self.0.iter().filter(|e| e.0 != node).map(|e| e.1);
         let larger = others().take_while(|held| *held > amount);
         let smaller = others().skip_while(|held| *held > amount);
@@ -49,7 +49,7 @@ impl PeerMap {
     }
 
     /// Sets the entry of `node`, or drops it unless `amount` is positive.
-    pub fn set_or_drop(&mut self, node: NodeIdx, amount: Mib) {
+    pub(crate) fn set_or_drop(&mut self, node: NodeIdx, amount: Mib) {
         if amount > Mib::ZERO {
             self.set(node, amount);
         } else {

@@ -252,7 +252,7 @@ impl StorageMap {
     }
 
     /// The pools that a node reaches.
-    pub fn of_node(&self, node: NodeIdx) -> &[PoolIdx] {
+    pub(crate) fn of_node(&self, node: NodeIdx) -> &[PoolIdx] {
         &self.nodes[node.get()]
     }
 

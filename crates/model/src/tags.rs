@@ -85,7 +85,7 @@ impl TagSet {
 
     /// The tags that both sets have.
     #[must_use]
-    pub fn in_both(&self, other: &TagSet) -> TagSet {
+    pub(crate) fn in_both(&self, other: &TagSet) -> TagSet {
         self.iter().filter(|tag| other.contains(*tag)).collect()
     }
 
@@ -201,7 +201,7 @@ impl<K> Occurrences<K> {
     }
 
     /// Whether nothing occurs.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
@@ -231,7 +231,7 @@ impl<K: Ord + Copy> Occurrences<K> {
 
     /// Counts every one of some keys, ascending and different, so many times more (or
     /// fewer).
-    pub fn add_each(&mut self, more: impl ExactSizeIterator<Item = (K, i64)>) {
+    pub(crate) fn add_each(&mut self, more: impl ExactSizeIterator<Item = (K, i64)>) {
         if more.len() <= FEW_KEYS {
             more.for_each(|(key, by)| self.add(key, by));
             return;
@@ -268,14 +268,14 @@ impl<K: Ord + Copy> Occurrences<K> {
     }
 
     /// The keys from one on, up to but without another, with their counts.
-    pub fn between(&self, from: K, to: K) -> &[(K, i64)] {
+    pub(crate) fn between(&self, from: K, to: K) -> &[(K, i64)] {
         let from = self.0.partition_point(|e| e.0 < from);
         let count = self.0[from..].partition_point(|e| e.0 < to);
         &self.0[from..from + count]
     }
 
     /// Occurrences beyond the first of each key.
-    pub fn surplus(&self) -> i64 {
+    pub(crate) fn surplus(&self) -> i64 {
         self.0.iter().map(|e| e.1 - 1).sum()
     }
 }

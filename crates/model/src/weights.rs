@@ -27,10 +27,10 @@ impl Default for Weights {
 
 impl Weights {
     /// The smallest weight but 0.
-    pub const LEAST: f64 = 1e-6;
+    pub(crate) const LEAST: f64 = 1e-6;
     /// The largest weight: far above it sums lose what all other metrics say, and the rounding of a deviation is more than
     /// they are.
-    pub const MOST: f64 = 1e6;
+    pub(crate) const MOST: f64 = 1e6;
 
     /// Chooses the weight of the metric of this name; the others stay what they are.
     ///

@@ -77,7 +77,7 @@ impl fmt::Display for RepairTag {
 
 impl RepairTag {
     /// What all attempts to repair the same thing have in common.
-    pub fn case(&self) -> &str {
+    pub(crate) fn case(&self) -> &str {
         self.counted().0
     }
 
@@ -99,7 +99,7 @@ impl RepairTag {
     }
 
     /// What a tag tells; nothing if it is about something else, or makes no sense.
-    pub fn parse(tag: &str) -> Option<RepairTag> {
+    pub(crate) fn parse(tag: &str) -> Option<RepairTag> {
         let fields: Vec<&str> = tag.strip_prefix(AUTOREPAIR)?.split(':').collect();
         let (kind, id, time, result, jobs) = match fields[..] {
             ["pending", kind, id, time, jobs] => (kind, id, time, None, jobs),

@@ -180,7 +180,7 @@ impl Board {
 
     /// The counts with some nodes in other states. Nodes outside the set do not
     /// count.
-    pub fn counted_with(&self, touched: &[Touched<'_>]) -> Counted {
+    pub(crate) fn counted_with(&self, touched: &[Touched<'_>]) -> Counted {
         touched
             .iter()
             .filter(|t| self.contains(t.spec.idx))

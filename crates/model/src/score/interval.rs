@@ -176,7 +176,7 @@ impl Running {
 
     /// Error bound of a variance computed from changed sums, where the squares
     /// of the values that changed sum up to `changed`.
-    pub fn variance_error(&self, lane: usize, changed: f64, variance: f64) -> f64 {
+    pub(crate) fn variance_error(&self, lane: usize, changed: f64, variance: f64) -> f64 {
         VARIANCE_ERROR * ((self.squares[lane] + changed) / self.n + variance.abs())
             + self.drift[lane] / self.n
     }

@@ -35,7 +35,7 @@ fn growth(count: i64, by: i64) -> i64 {
 
 impl Spread {
     /// Counts the online ones of `nodes`.
-    pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> Spread {
+    pub(crate) fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> Spread {
         let mut spread = Spread::default();
         for node in nodes.iter().map(|n| cluster.node(*n)).filter(|n| !n.spec.offline) {
             if node.spec.location_tags.is_empty() {
@@ -61,7 +61,7 @@ impl Spread {
     }
 
     /// Whether no primary with an exclusion tag is in any location.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.services.is_empty()
     }
 

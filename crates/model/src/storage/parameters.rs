@@ -44,7 +44,7 @@ impl DiskParameters {
     /// The name of the pool of a disk template where no tag says anything: the template's,
     /// and if Ganeti's defaults were changed, what they were changed to: `rbd:POOL`,
     /// `gluster:HOST:PORT/VOLUME`. An IPv6 address stands in brackets.
-    pub fn pool_name(&self, template: DiskTemplate) -> String {
+    pub(crate) fn pool_name(&self, template: DiskTemplate) -> String {
         let usual = DiskParameters::default();
         match template {
             DiskTemplate::Rbd if self.rbd_pool != usual.rbd_pool => format!("{template}:{}", self.rbd_pool),

@@ -84,7 +84,7 @@ impl Instance {
 
 impl GroupOffers {
     /// Tells if some nodes of the group, or all, do not offer all of these.
-    pub fn lack(&self, needs: &TagSet) -> bool {
+    pub(crate) fn lack(&self, needs: &TagSet) -> bool {
         !needs.is_subset(&self.common)
     }
 }

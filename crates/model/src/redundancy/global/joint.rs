@@ -21,7 +21,7 @@ pub struct DataLoss {
 
 impl DataLoss {
     /// Counts one more.
-    pub fn add(&mut self, instance: &Instance) {
+    pub(crate) fn add(&mut self, instance: &Instance) {
         self.count += 1;
         self.mem += instance.mem;
     }

@@ -89,7 +89,7 @@ fn stretch(sum: f64, x: f64, most: usize) -> Stretch {
 }
 
 /// `sum` after `count` additions of `x`.
-pub fn add_repeatedly(mut sum: f64, x: f64, mut count: usize) -> f64 {
+pub(crate) fn add_repeatedly(mut sum: f64, x: f64, mut count: usize) -> f64 {
     while count > 0 {
         let stretch = stretch(sum, x, count);
         sum = if stretch.steps == 1 { sum + x } else { sum + stretch.steps as f64 * stretch.by };
