@@ -235,11 +235,6 @@ pub enum PolicyHealth {
 }
 
 impl Node {
-    /// Existing primaries and secondaries, counted by role.
-    pub(crate) fn instance_count(&self) -> i64 {
-        self.state.ledger.primaries + self.state.ledger.secondaries
-    }
-
     /// Free memory as the node would report it with the instances that it has now: what
     /// nobody accounted for at first stays so, and a state that is saved after moves loads back.
     pub fn mem_free(&self) -> Mib {

@@ -27,7 +27,7 @@ pub fn commands(cluster: &Cluster, step: &Step) -> Result<Vec<Command>, Impossib
 ///
 /// # Errors
 /// A name that Ganeti cannot have.
-pub fn lines(step: &WorkStep, power: Option<&str>) -> Result<Vec<Line>, Impossible> {
+pub(crate) fn lines(step: &WorkStep, power: Option<&str>) -> Result<Vec<Line>, Impossible> {
     let mut lines = Vec::new();
     for opcode in &step.opcodes {
         lines.extend(command(opcode, way(step, opcode))?.map(Line::Run));

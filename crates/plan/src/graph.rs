@@ -31,7 +31,7 @@ impl StepIdx {
 
     /// The same step of a plan that stands behind another one of so many steps.
     #[must_use]
-    pub fn behind(self, steps: usize) -> StepIdx {
+    pub(crate) fn behind(self, steps: usize) -> StepIdx {
         StepIdx(self.0 + steps)
     }
 }
@@ -69,7 +69,7 @@ impl<N> EdgeReason<N> {
     ///
     /// # Errors
     /// The first of `of`.
-    pub fn try_map<M, E>(self, map: impl FnOnce(N) -> Result<M, E>) -> Result<EdgeReason<M>, E> {
+    pub(crate) fn try_map<M, E>(self, map: impl FnOnce(N) -> Result<M, E>) -> Result<EdgeReason<M>, E> {
         Ok(match self {
             EdgeReason::Instance => EdgeReason::Instance,
             EdgeReason::Room(node) => EdgeReason::Room(map(node)?),
@@ -190,7 +190,7 @@ impl Precedence {
 
 /// The steps of a plan, in an order that respects what they wait for, and the edges between them.
 #[derive(Debug, Clone)]
-pub struct Graph<N> {
+pub(crate) struct Graph<N> {
     /// By step, those that it waits for, in ascending order.
     before: Vec<Vec<StepIdx>>,
     /// By node, the last step that touches it.
@@ -209,7 +209,7 @@ impl<N> Default for Graph<N> {
 
 impl<N: Eq + Hash> Graph<N> {
     /// The graph of steps of which each is given by the nodes that it touches.
-    pub fn of_touched<T: IntoIterator<Item = N>>(steps: impl IntoIterator<Item = T>) -> Graph<N> {
+    pub(crate) fn of_touched<T: IntoIterator<Item = N>>(steps: impl IntoIterator<Item = T>) -> Graph<N> {
         let mut graph = Graph::default();
         for nodes in steps {
             graph.push(nodes);
@@ -219,7 +219,7 @@ impl<N: Eq + Hash> Graph<N> {
 
     /// Adds a step. It waits for the last ones before it that touch one of its nodes, and if it
     /// waits for none since the last barrier, for those before that.
-    pub fn push(&mut self, nodes: impl IntoIterator<Item = N>) -> StepIdx {
+    pub(crate) fn push(&mut self, nodes: impl IntoIterator<Item = N>) -> StepIdx {
         let step = StepIdx(self.before.len());
         let mut before: Vec<StepIdx> = nodes
             .into_iter()
@@ -238,7 +238,7 @@ impl<N: Eq + Hash> Graph<N> {
     }
 
     /// Makes all steps that are added from now on wait for all that were added before.
-    pub fn barrier(&mut self) {
+    pub(crate) fn barrier(&mut self) {
         if self.open.is_empty() {
             return;
         }
@@ -248,17 +248,12 @@ impl<N: Eq + Hash> Graph<N> {
     }
 
     /// The number of steps.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.before.len()
     }
 
-    /// Tells if there is no step.
-    pub fn is_empty(&self) -> bool {
-        self.before.is_empty()
-    }
-
     /// The steps that a step waits for.
-    pub fn before(&self, step: StepIdx) -> &[StepIdx] {
+    pub(crate) fn before(&self, step: StepIdx) -> &[StepIdx] {
         &self.before[step.get()]
     }
 
@@ -266,7 +261,7 @@ impl<N: Eq + Hash> Graph<N> {
     /// if nothing in it waits for the step, else it begins a new one, which runs before. Looking
     /// back from the end keeps what the goal needs last together; grouping from the start would
     /// give other jobsets.
-    pub fn jobsets(&self) -> Vec<Jobset> {
+    pub(crate) fn jobsets(&self) -> Vec<Jobset> {
         let mut sets: Vec<Jobset> = Vec::new();
         // by step, the number of the last set in which something waits for it
         let mut awaited = vec![0; self.len()];

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use htools_model::shown::shown_name;
-use htools_model::{Cluster, Instance, NodeIdx};
+use htools_model::{Cluster, NodeIdx};
 
 /// Most bytes of a host name.
 const HOST: usize = 255;
@@ -59,21 +59,13 @@ impl Name {
     ///
     /// # Errors
     /// If Ganeti cannot have it.
-    pub fn of(kind: NameOf, name: &str) -> Result<Name, Impossible> {
+    pub(crate) fn of(kind: NameOf, name: &str) -> Result<Name, Impossible> {
         let possible = match kind {
             NameOf::Instance => is_host(name),
             NameOf::Node => is_host(name) && !name.starts_with('-'),
             NameOf::Tag => is_tag(name),
         };
         if possible { Ok(Name(name.to_owned())) } else { Err(Impossible { kind, name: name.to_owned() }) }
-    }
-
-    /// The name of an instance.
-    ///
-    /// # Errors
-    /// If Ganeti cannot have it.
-    pub fn instance(instance: &Instance) -> Result<Name, Impossible> {
-        Name::of(NameOf::Instance, &instance.name)
     }
 
     /// The name of a node.
@@ -88,12 +80,12 @@ impl Name {
     ///
     /// # Errors
     /// The first that Ganeti cannot have.
-    pub fn tags(tags: &[String]) -> Result<Vec<Name>, Impossible> {
+    pub(crate) fn tags(tags: &[String]) -> Result<Vec<Name>, Impossible> {
         tags.iter().map(|tag| Name::of(NameOf::Tag, tag)).collect()
     }
 
     /// The name.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }

@@ -285,7 +285,7 @@ impl Opcode {
     }
 
     /// Both copies of the disks of a running instance become the same again.
-    pub fn resync(instance: &str) -> Opcode {
+    pub(crate) fn resync(instance: &str) -> Opcode {
         Opcode::ActivateDisks { instance_name: instance.to_owned(), wait_for_sync: true }
     }
 
@@ -324,7 +324,7 @@ impl Opcode {
 
 impl Opcode {
     /// The migration that tidies up after this one where it has failed half-way; none for other opcodes.
-    pub fn cleanup(&self) -> Option<Opcode> {
+    pub(crate) fn cleanup(&self) -> Option<Opcode> {
         let mut tidying = self.clone();
         match &mut tidying {
             Opcode::Migrate { cleanup, .. } => *cleanup = true,

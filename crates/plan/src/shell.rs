@@ -58,7 +58,7 @@ impl Command {
     }
 
     /// A command of the administrator's, written for a shell.
-    pub fn given(command: &str) -> Command {
+    pub(crate) fn given(command: &str) -> Command {
         Command { options: vec![CommandWord::Evaluated(command.to_owned())], operands: Vec::new() }
     }
 
@@ -78,20 +78,20 @@ impl Command {
 
     /// Adds arguments that are no options.
     #[must_use]
-    pub fn operands(self, names: &[Name]) -> Command {
+    pub(crate) fn operands(self, names: &[Name]) -> Command {
         names.iter().fold(self, Command::operand)
     }
 
     /// Adds a word of this program's behind the names.
     #[must_use]
-    pub fn word(mut self, word: &'static str) -> Command {
+    pub(crate) fn word(mut self, word: &'static str) -> Command {
         self.operands.push(CommandWord::literal(word));
         self
     }
 
     /// Adds an expression of this program's that the shell works out when it runs the command.
     #[must_use]
-    pub fn evaluated(mut self, expression: String) -> Command {
+    pub(crate) fn evaluated(mut self, expression: String) -> Command {
         self.operands.push(CommandWord::Evaluated(expression));
         self
     }

@@ -101,7 +101,7 @@ pub struct Dispatch {
 impl Dispatch {
     /// The beginning of a plan whose steps take so many seconds. The step with the longest way to the end behind it comes
     /// first, then the one that comes first in the plan.
-    pub fn new(work: &Work, seconds: &[f64], limits: StreamLimits) -> Dispatch {
+    pub(crate) fn new(work: &Work, seconds: &[f64], limits: StreamLimits) -> Dispatch {
         let mut left = seconds.to_vec();
         for edge in work.edges.iter().rev() {
             let (before, after) = (edge.before.get(), edge.after.get());
@@ -113,13 +113,13 @@ impl Dispatch {
     }
 
     /// The same, where the step that comes first in the plan comes first.
-    pub fn in_order(work: &Work, limits: StreamLimits) -> Dispatch {
+    pub(crate) fn in_order(work: &Work, limits: StreamLimits) -> Dispatch {
         Dispatch::by(work, vec![0; work.steps.len()], limits)
     }
 
     /// The same, where no step begins before all of the jobset before its own have ended: what limits on nodes hold back
     /// is never in one jobset.
-    pub fn by_jobsets(work: &Work, limits: StreamLimits) -> Dispatch {
+    pub(crate) fn by_jobsets(work: &Work, limits: StreamLimits) -> Dispatch {
         let mut set = vec![0; work.steps.len()];
         for (number, steps) in work.jobsets.iter().enumerate() {
             steps.iter().for_each(|step| set[step.get()] = number);
@@ -166,11 +166,6 @@ impl Dispatch {
         if self.stages[step.get()] == Stage::Waiting(0) {
             self.free.insert((std::cmp::Reverse(self.urgency[step.get()]), step));
         }
-    }
-
-    /// The limits.
-    pub fn limits(&self) -> StreamLimits {
-        self.limits
     }
 
     /// The most urgent step that waits for nothing, that the limits allow, and of which `may` says so.

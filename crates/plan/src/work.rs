@@ -75,7 +75,7 @@ pub enum Task {
 
 impl Task {
     /// Tells if it is done to an instance; otherwise to a node.
-    pub fn is_of_instance(&self) -> bool {
+    pub(crate) fn is_of_instance(&self) -> bool {
         matches!(self, Task::Move(_) | Task::Cross(_) | Task::Stop | Task::Start | Task::Resync)
     }
 

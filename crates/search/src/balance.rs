@@ -141,13 +141,8 @@ impl<'c> Balancer<'c> {
         self.board.components()
     }
 
-    /// The part of the initial score that reserving memory makes unavoidable.
-    pub fn unavoidable(&self) -> f64 {
-        self.unavoidable
-    }
-
     /// Whether there is nothing to gain from the start.
-    pub fn is_balanced(&self) -> bool {
+    pub(crate) fn is_balanced(&self) -> bool {
         self.score - self.unavoidable < self.options.min_score
     }
 
@@ -188,7 +183,7 @@ impl<'c> Balancer<'c> {
 
     /// Whether the score is still above what balancing aims at. A score that is
     /// not a number cannot be improved.
-    pub fn may_continue(&self) -> bool {
+    pub(crate) fn may_continue(&self) -> bool {
         self.score > self.unavoidable + self.options.min_score
     }
 
@@ -213,7 +208,7 @@ impl<'c> Balancer<'c> {
     }
 
     /// How much work the steps so far have been.
-    pub fn tally(&self) -> Tally {
+    pub(crate) fn tally(&self) -> Tally {
         self.memory.tally
     }
 
@@ -233,7 +228,7 @@ impl<'c> Balancer<'c> {
     }
 
     /// The set being balanced.
-    pub fn nodes(&self) -> &[NodeIdx] {
+    pub(crate) fn nodes(&self) -> &[NodeIdx] {
         self.board.nodes()
     }
 

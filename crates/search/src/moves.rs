@@ -37,7 +37,7 @@ impl Default for MoveRules {
 }
 
 /// The kinds of move to a new node, in the order in which they are tried there.
-pub type TargetMove = fn(NodeIdx) -> Move;
+pub(crate) type TargetMove = fn(NodeIdx) -> Move;
 
 /// The moves that come into question for one instance.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +78,7 @@ impl Repertoire {
     }
 
     /// How many moves it makes with `targets` new nodes.
-    pub fn len(&self, targets: usize) -> usize {
+    pub(crate) fn len(&self, targets: usize) -> usize {
         usize::from(self.failover) + self.to_target.len() * targets
     }
 }
@@ -219,19 +219,19 @@ impl<'a> Trial<'a> {
 
     /// The same with what is conceded.
     #[must_use]
-    pub fn conceding(self, concession: Concession) -> Trial<'a> {
+    pub(crate) fn conceding(self, concession: Concession) -> Trial<'a> {
         if concession.memory() > Mib::ZERO { self.crowded() } else { self }
     }
 
     /// The same where the new nodes need not have the memory yet.
     #[must_use]
-    pub fn crowded(self) -> Trial<'a> {
+    pub(crate) fn crowded(self) -> Trial<'a> {
         Trial { crowded: true, ..self }
     }
 
     /// The same by what the nodes of a move alone say, whatever others of the group are like.
     #[must_use]
-    pub fn alone(self) -> Trial<'a> {
+    pub(crate) fn alone(self) -> Trial<'a> {
         Trial { alone: true, ..self }
     }
 
@@ -264,23 +264,18 @@ impl<'a> Trial<'a> {
     }
 
     /// The instance.
-    pub fn instance(&self) -> &'a Instance {
+    pub(crate) fn instance(&self) -> &'a Instance {
         self.instance
     }
 
     /// P without the instance.
-    pub fn primary_left(&self) -> &Ledger {
+    pub(crate) fn primary_left(&self) -> &Ledger {
         &self.primary_left
     }
 
     /// S without the instance, for mirrored ones.
-    pub fn mirror_left(&self) -> Option<&Ledger> {
+    pub(crate) fn mirror_left(&self) -> Option<&Ledger> {
         self.mirror.as_ref().map(|m| &m.left)
-    }
-
-    /// What the instance's exclusion tags meet on S.
-    pub fn mirror_tags(&self) -> TagArrival {
-        self.mirror.as_ref().map_or_else(TagArrival::default, |m| m.side.tags)
     }
 
     /// Tries a move.
@@ -302,7 +297,7 @@ impl<'a> Trial<'a> {
     }
 
     /// What it does to the reserve of a group if the instance runs on a node of it.
-    pub fn reserve_change(&self, to: NodeIdx) -> Option<ReserveChange> {
+    pub(crate) fn reserve_change(&self, to: NodeIdx) -> Option<ReserveChange> {
         self.cluster.reserve_change(self.instance, self.instance.primary, to)
     }
 
@@ -382,7 +377,7 @@ impl<'a> Trial<'a> {
     }
 
     /// What [`Move::ReplaceSecondary`] makes of a node other than S; nothing if that refuses.
-    pub fn new_secondary(&self, target: NodeIdx) -> Option<Touched<'a>> {
+    pub(crate) fn new_secondary(&self, target: NodeIdx) -> Option<Touched<'a>> {
         let t = Side::new(self.cluster, target, self.instance);
         let peer = self.peer(target, self.primary.spec.idx);
         let entered = self.enter_as_secondary(self.mirror.as_ref()?, &t, peer);

@@ -27,7 +27,7 @@ pub use paper::Paper;
 
 /// Fault of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallFault {
+pub(crate) enum CallFault {
     /// Nothing.
     None,
     /// The request does not get there.
@@ -50,7 +50,7 @@ pub enum CallFault {
 
 /// Fate of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub(crate) enum Fate {
     Success,
     Error,
     /// Somebody cancels it.
@@ -62,7 +62,7 @@ pub enum Fate {
 
 /// A job in the queue.
 #[derive(Debug, Clone)]
-pub struct FakeJob {
+pub(crate) struct FakeJob {
     pub id: JobId,
     pub opcodes: Vec<Opcode>,
     pub comment: String,
@@ -74,7 +74,7 @@ pub struct FakeJob {
     looks: u64,
 }
 
-pub struct FakeCluster {
+pub(crate) struct FakeCluster {
     pub joins: bool,
     pub jobs: Vec<FakeJob>,
     /// Faults of the next calls, whatever they are.
@@ -108,10 +108,10 @@ pub struct FakeCluster {
 }
 
 /// Sign that the program that runs the test was killed.
-pub struct Killed;
+pub(crate) struct Killed;
 
 impl FakeCluster {
-    pub fn new(joins: bool, clock: &Rc<Cell<u64>>) -> FakeCluster {
+    pub(crate) fn new(joins: bool, clock: &Rc<Cell<u64>>) -> FakeCluster {
         FakeCluster {
             joins,
             jobs: Vec::new(),
@@ -369,7 +369,7 @@ impl JobClient for FakeCluster {
 
 /// One with whom time passes by itself.
 #[derive(Default)]
-pub struct FakeHost {
+pub(crate) struct FakeHost {
     pub events: Vec<Event>,
     /// After so many events, no new jobs should be submitted.
     pub stop_after: Option<usize>,

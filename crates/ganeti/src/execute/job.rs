@@ -92,7 +92,7 @@ impl RunInfo {
     }
 
     /// The comment of a job that is only tried out: it is no step of the run.
-    pub fn trial_comment(&self) -> String {
+    pub(crate) fn trial_comment(&self) -> String {
         format!("{}; run {}, trial", self.comment, self.began)
     }
 
@@ -122,7 +122,7 @@ pub struct Job<'a> {
 /// An opcode with what Ganeti wants to know besides: the order of the fields is the
 /// order in which they are written.
 #[derive(Debug, Serialize)]
-pub struct SubmittedOpcode<'a> {
+pub(crate) struct SubmittedOpcode<'a> {
     priority: i8,
     depends: Option<[(JobId, [&'static str; 1]); 1]>,
     comment: String,
@@ -135,7 +135,7 @@ pub struct SubmittedOpcode<'a> {
 
 impl<'a> SubmittedOpcode<'a> {
     /// The opcodes of a job of this run.
-    pub fn of(run: &'a RunInfo, job: &Job<'a>) -> Vec<SubmittedOpcode<'a>> {
+    pub(crate) fn of(run: &'a RunInfo, job: &Job<'a>) -> Vec<SubmittedOpcode<'a>> {
         let opcode = |opcode| SubmittedOpcode {
             priority: run.priority,
             depends: job.depends.map(dependency),
@@ -148,7 +148,7 @@ impl<'a> SubmittedOpcode<'a> {
     }
 
     /// An opcode that is only tried out.
-    pub fn trial(run: &'a RunInfo, opcode: &'a Opcode) -> SubmittedOpcode<'a> {
+    pub(crate) fn trial(run: &'a RunInfo, opcode: &'a Opcode) -> SubmittedOpcode<'a> {
         SubmittedOpcode {
             priority: run.priority,
             depends: None,
@@ -161,7 +161,7 @@ impl<'a> SubmittedOpcode<'a> {
 }
 
 /// A job that must have ended well before, as Ganeti wants it.
-pub fn dependency(id: JobId) -> [(JobId, [&'static str; 1]); 1] {
+pub(crate) fn dependency(id: JobId) -> [(JobId, [&'static str; 1]); 1] {
     [(id, ["success"])]
 }
 

@@ -31,7 +31,7 @@ const SWITCHING: Duration = Duration::from_secs(60);
 const SHOWN: usize = 3;
 
 /// Longest time for nodes to start unless something else is said.
-pub const BOOT: Duration = Duration::from_secs(600);
+pub(crate) const BOOT: Duration = Duration::from_secs(600);
 
 /// Handling of nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub fn perform(
 ///
 /// # Errors
 /// The instances that it holds, or why they are not known.
-pub fn confirm_empty(
+pub(crate) fn confirm_empty(
     around: &mut dyn RunHost,
     client: &mut dyn JobClient,
     node: &str,

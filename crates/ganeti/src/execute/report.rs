@@ -77,7 +77,7 @@ words!(
 
 impl StepState {
     /// State of a step, by its jobs.
-    pub fn of(parts: &[JobPart]) -> StepState {
+    pub(crate) fn of(parts: &[JobPart]) -> StepState {
         let any = |test: fn(&JobPart) -> bool| parts.iter().any(test);
         if parts.iter().all(JobPart::is_done) {
             StepState::Done
@@ -148,13 +148,13 @@ impl Report {
 impl StepReport {
     /// The same of a step that is not done because another one was not.
     #[must_use]
-    pub fn dropped(self, cause: StepIdx) -> StepReport {
+    pub(crate) fn dropped(self, cause: StepIdx) -> StepReport {
         let message = Some(format!("step {cause} was not done"));
         StepReport { state: StepState::Dropped, message, ..self }
     }
 
     /// State of a step, by its jobs.
-    pub fn of(step: &WorkStep, parts: &[JobPart]) -> StepReport {
+    pub(crate) fn of(step: &WorkStep, parts: &[JobPart]) -> StepReport {
         StepReport {
             state: StepState::of(parts),
             began: parts.iter().any(|part| !matches!(part, JobPart::NotStarted | JobPart::Refused(_))),

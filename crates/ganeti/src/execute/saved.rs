@@ -82,7 +82,7 @@ impl SavedPlan {
     ///
     /// # Errors
     /// Its fault, in one line.
-    pub fn parse(bytes: &[u8]) -> Result<SavedPlan, String> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<SavedPlan, String> {
         #[derive(Deserialize)]
         struct Form {
             schema: String,

@@ -9,7 +9,7 @@ use htools_plan::graph::StepIdx;
 
 /// State of one job of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum JobPart {
+pub(crate) enum JobPart {
     /// Nothing was done about it.
     NotStarted,
     /// It is about to be submitted, or was, without an answer.
@@ -44,7 +44,7 @@ pub enum JobPart {
 
 impl JobPart {
     /// Its number in Ganeti's queue, if it got there.
-    pub fn job(&self) -> Option<JobId> {
+    pub(crate) fn job(&self) -> Option<JobId> {
         match self {
             JobPart::Submitted(id, _) | JobPart::Ended { job: id, .. } | JobPart::Gone { job: id, .. } => {
                 Some(*id)
@@ -58,12 +58,12 @@ impl JobPart {
     }
 
     /// Tells if it ended well.
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         matches!(self, JobPart::Ended { status: JobStatus::Success, .. } | JobPart::Performed)
     }
 
     /// Tells if it ended otherwise.
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         match self {
             JobPart::Refused(_) | JobPart::Gone { .. } | JobPart::Failed(_) => true,
             JobPart::Ended { status, .. } => *status != JobStatus::Success,
@@ -116,7 +116,7 @@ impl State {
     }
 
     /// The parts of a step.
-    pub fn step(&self, step: StepIdx) -> &[JobPart] {
+    pub(crate) fn step(&self, step: StepIdx) -> &[JobPart] {
         &self.steps[step.get()]
     }
 
@@ -126,7 +126,7 @@ impl State {
     }
 
     /// All jobs, with their marks.
-    pub fn parts(&self) -> impl Iterator<Item = (JobMark, &JobPart)> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (JobMark, &JobPart)> {
         let of_step = |(step, parts)| {
             let parts: &Vec<JobPart> = parts;
             parts
@@ -138,7 +138,7 @@ impl State {
     }
 
     /// Jobs in Ganeti's queue that have not ended.
-    pub fn under_way(&self) -> impl Iterator<Item = Watched> {
+    pub(crate) fn under_way(&self) -> impl Iterator<Item = Watched> {
         self.parts().filter_map(|(_, part)| match part {
             JobPart::Submitted(id, status) => Some(Watched { id: *id, status: *status }),
             _ => None,
@@ -146,17 +146,17 @@ impl State {
     }
 
     /// One job.
-    pub fn part(&self, mark: JobMark) -> Option<&JobPart> {
+    pub(crate) fn part(&self, mark: JobMark) -> Option<&JobPart> {
         self.steps.get(mark.step.get())?.get(mark.part)
     }
 
     /// The job with this number.
-    pub fn find(&self, id: JobId) -> Option<JobMark> {
+    pub(crate) fn find(&self, id: JobId) -> Option<JobMark> {
         self.parts().find(|(_, part)| part.job() == Some(id)).map(|(mark, _)| mark)
     }
 
     /// Tells if a number is in use, or was.
-    pub fn knows(&self, id: JobId) -> bool {
+    pub(crate) fn knows(&self, id: JobId) -> bool {
         self.jobs.contains(&id)
     }
 
@@ -176,7 +176,7 @@ impl State {
     }
 
     /// Notes how far a job is that is in the queue.
-    pub fn note(&mut self, mark: JobMark, now: JobStatus) {
+    pub(crate) fn note(&mut self, mark: JobMark, now: JobStatus) {
         if let JobPart::Submitted(_, status) = &mut self.steps[mark.step.get()][mark.part] {
             *status = now;
         }
@@ -186,7 +186,7 @@ impl State {
     ///
     /// # Errors
     /// Why the record cannot follow on what is already known.
-    pub fn apply(&mut self, record: &Record) -> Result<(), RecordError> {
+    pub(crate) fn apply(&mut self, record: &Record) -> Result<(), RecordError> {
         match record {
             Record::Submitting { jobs } => jobs.iter().try_for_each(|mark| {
                 self.change(

@@ -15,7 +15,7 @@ pub struct LoadError {
 
 impl LoadError {
     /// An error at `place`.
-    pub fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
+    pub(crate) fn new(place: impl Into<String>, problem: impl Into<String>) -> Self {
         LoadError { place: place.into(), problem: problem.into() }
     }
 }

@@ -26,7 +26,7 @@ const BEGINNING: usize = 4096;
 
 impl FileKind {
     /// The kind of a document; none if its beginning is of no known kind.
-    pub fn of(text: &str) -> Option<FileKind> {
+    pub(crate) fn of(text: &str) -> Option<FileKind> {
         let text = text.trim_start_matches('\u{feff}').trim_start();
         let end =
             (0..=BEGINNING.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();

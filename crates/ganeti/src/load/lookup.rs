@@ -114,7 +114,7 @@ fn is_longer(name: &str, key: &str) -> bool {
 /// Finds the object that `key` means: one with exactly this name (the first, if
 /// several share it), else the only one whose name begins with the key followed
 /// by a dot (`web` for `web.example.com`).
-pub fn find_partial<'a>(key: &str, mut names: impl Iterator<Item = &'a str> + Clone) -> Option<usize> {
+pub(crate) fn find_partial<'a>(key: &str, mut names: impl Iterator<Item = &'a str> + Clone) -> Option<usize> {
     if let Some(at) = names.clone().position(|name| name == key) {
         return Some(at);
     }

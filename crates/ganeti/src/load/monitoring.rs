@@ -56,7 +56,7 @@ impl MonitoringData {
     }
 
     /// Takes the report of a collector on a node.
-    pub fn add(&mut self, node: &str, collector: Collector, found: CollectorReport) {
+    pub(crate) fn add(&mut self, node: &str, collector: Collector, found: CollectorReport) {
         let reports = self.nodes.entry(node.to_owned()).or_default();
         match collector {
             Collector::CpuAvgLoad => reports.cpu = Some(found),

@@ -40,7 +40,7 @@ pub fn parse_int(text: &str) -> Result<i64, NumberError> {
 }
 
 /// Reads a whole number at the start of `text` and returns it with what follows.
-pub fn read_int_prefix(text: &str) -> Result<(i64, &str), NumberError> {
+pub(crate) fn read_int_prefix(text: &str) -> Result<(i64, &str), NumberError> {
     let (token, rest) = read_signed(text, 0).ok_or_else(|| NumberError::Unreadable(shown(text)))?;
     let value = match token {
         Signed { negative, lexeme: Lexeme::Whole { digits, radix } } => {

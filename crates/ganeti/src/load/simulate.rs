@@ -11,7 +11,7 @@ use htools_model::{AllocPolicy, DiskParameters, GroupIdx, InstancePolicy, Mib, O
 
 /// Most nodes in all groups together: a slip of the hand must not take all
 /// the memory of the machine.
-pub const MOST_NODES: i64 = 1_000_000;
+pub(crate) const MOST_NODES: i64 = 1_000_000;
 
 /// One description, read.
 struct SimulatedGroup {

@@ -32,7 +32,7 @@ impl CallError {
     }
 
     /// The same failure in other words.
-    pub fn map(self, words: impl FnOnce(String) -> String) -> CallError {
+    pub(crate) fn map(self, words: impl FnOnce(String) -> String) -> CallError {
         match self {
             CallError::NotSent(text) => CallError::NotSent(words(text)),
             CallError::Lost(text) => CallError::Lost(words(text)),
@@ -43,7 +43,7 @@ impl CallError {
     }
 
     /// Whether the daemon has surely not done what it was asked for.
-    pub fn is_undone(&self) -> bool {
+    pub(crate) fn is_undone(&self) -> bool {
         matches!(self, CallError::NotSent(_) | CallError::Refused(_))
     }
 }

@@ -60,11 +60,6 @@ impl Spread {
         }
     }
 
-    /// Whether no primary with an exclusion tag is in any location.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.services.is_empty()
-    }
-
     /// Instances beyond the first of each pair.
     pub fn surplus(&self) -> i64 {
         self.surplus

@@ -33,7 +33,13 @@ pub struct Builder {
 
 impl Builder {
     /// One stage: moves, those of the given jobsets.
-    pub fn moves(&mut self, cluster: &Cluster, steps: &[Step], jobsets: &[Jobset], options: CheckOptions) {
+    pub(crate) fn moves(
+        &mut self,
+        cluster: &Cluster,
+        steps: &[Step],
+        jobsets: &[Jobset],
+        options: CheckOptions,
+    ) {
         self.graph.barrier();
         let name = |node: NodeIdx| cluster.node(node).spec.name.clone();
         let steps: Vec<Step> = jobsets.iter().flatten().map(|at| steps[at.get()]).collect();
@@ -120,17 +126,12 @@ impl Builder {
     }
 
     /// Number of steps so far.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.steps.len()
     }
 
-    /// Tells if there is no step yet.
-    pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-    }
-
     /// Makes all steps that are added from now on wait for all that were added before, also by edges.
-    pub fn barrier(&mut self) {
+    pub(crate) fn barrier(&mut self) {
         let all: Vec<StepIdx> = (self.gate.1..self.steps.len()).map(StepIdx::new).collect();
         if !all.is_empty() {
             self.gate = (self.precedence.last(&all), self.steps.len());
@@ -138,7 +139,7 @@ impl Builder {
     }
 
     /// One stage: moves, each of another instance, that can be made in any order.
-    pub fn free_moves(&mut self, cluster: &Cluster, steps: &[Step]) {
+    pub(crate) fn free_moves(&mut self, cluster: &Cluster, steps: &[Step]) {
         self.graph.barrier();
         for step in steps {
             let nodes = step.nodes(cluster).map(|node| cluster.node(node).spec.name.clone()).collect();
@@ -148,7 +149,7 @@ impl Builder {
 
     /// One stage: something that is done to instances where they are, by an opcode, on their primary nodes or, if it
     /// concerns their disks, on all of their nodes.
-    pub fn instances(
+    pub(crate) fn instances(
         &mut self,
         cluster: &Cluster,
         task: &Task,
@@ -275,7 +276,7 @@ impl WorkStep {
     }
 
     /// Steps that one move of a plan comes to by itself: the move, and the stop and start that it needs.
-    pub fn of_move(cluster: &Cluster, step: &Step) -> Vec<WorkStep> {
+    pub(crate) fn of_move(cluster: &Cluster, step: &Step) -> Vec<WorkStep> {
         let name = |instance: InstanceIdx| cluster.instance(instance).name.as_str();
         let mut steps = Vec::new();
         if let Concession::Interruption { stopped, .. } = step.concession {

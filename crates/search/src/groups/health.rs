@@ -66,7 +66,7 @@ impl Condition {
     }
 
     /// Whether nothing is wrong, not even with what does not exist yet.
-    pub fn is_fine(&self) -> bool {
+    pub(crate) fn is_fine(&self) -> bool {
         self.health() == Health::Healthy && self.planned_offline.is_empty()
     }
 

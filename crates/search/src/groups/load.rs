@@ -18,7 +18,7 @@ pub enum LoadSource {
 pub const KINDS: [&str; 4] = ["cpu", "memory", "disk", "network"];
 
 /// One number for each of [`KINDS`].
-pub type Shares = [f64; KINDS.len()];
+pub(crate) type Shares = [f64; KINDS.len()];
 
 /// The loads of the groups over what they have.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,7 +66,7 @@ fn capacity(cluster: &Cluster, group: GroupIdx) -> Shares {
 
 impl Loads {
     /// The loads of a cluster.
-    pub fn of(cluster: &Cluster, source: LoadSource) -> Loads {
+    pub(crate) fn of(cluster: &Cluster, source: LoadSource) -> Loads {
         let demands: Vec<Shares> = cluster.instances.iter().map(|i| demand(i, source)).collect();
         let homes: Vec<GroupIdx> =
             cluster.instances.iter().map(|i| cluster.node(i.primary).spec.group).collect();
@@ -108,7 +108,7 @@ impl Loads {
     }
 
     /// The parts of the score.
-    pub fn components(&self) -> Shares {
+    pub(crate) fn components(&self) -> Shares {
         std::array::from_fn(|k| {
             let groups = (0..self.sums.len()).map(GroupIdx::new);
             let values: Vec<f64> =
@@ -124,7 +124,7 @@ impl Loads {
     }
 
     /// Moves an instance.
-    pub fn relocate(&mut self, instance: InstanceIdx, to: GroupIdx) {
+    pub(crate) fn relocate(&mut self, instance: InstanceIdx, to: GroupIdx) {
         let from = std::mem::replace(&mut self.homes[instance.get()], to);
         for group in [from, to] {
             self.sums[group.get()] = self.sum(group);
@@ -132,7 +132,7 @@ impl Loads {
     }
 
     /// The group of an instance.
-    pub fn home(&self, instance: InstanceIdx) -> GroupIdx {
+    pub(crate) fn home(&self, instance: InstanceIdx) -> GroupIdx {
         self.homes[instance.get()]
     }
 
@@ -153,7 +153,7 @@ impl Loads {
     }
 
     /// What it takes to tell quickly what moves would change.
-    pub fn outlook(&self) -> LoadState {
+    pub(crate) fn outlook(&self) -> LoadState {
         let moments = std::array::from_fn(|k| {
             let groups = (0..self.sums.len()).map(GroupIdx::new);
             let values = groups.filter_map(|g| self.relative_at(g, k, self.sums[g.get()][k]));
@@ -193,7 +193,7 @@ impl LoadMoments {
 
 /// A state of some loads, ready to answer what moves would change.
 #[derive(Debug, Clone)]
-pub struct LoadState {
+pub(crate) struct LoadState {
     moments: [LoadMoments; KINDS.len()],
     /// The score of the state.
     pub score: f64,
@@ -202,12 +202,12 @@ pub struct LoadState {
 impl LoadState {
     /// What a move of an instance to a group takes off the score, but for the last digits. The loads are those that
     /// the state is of.
-    pub fn gain(&self, loads: &Loads, instance: InstanceIdx, to: GroupIdx) -> f64 {
+    pub(crate) fn gain(&self, loads: &Loads, instance: InstanceIdx, to: GroupIdx) -> f64 {
         self.score - self.after(loads, &[(instance, to)])
     }
 
     /// The score once some instances, each of them once, are in other groups.
-    pub fn after(&self, loads: &Loads, moves: &[(InstanceIdx, GroupIdx)]) -> f64 {
+    pub(crate) fn after(&self, loads: &Loads, moves: &[(InstanceIdx, GroupIdx)]) -> f64 {
         let mut touched: SmallVec<[(GroupIdx, Shares); 4]> = SmallVec::new();
         for (instance, to) in moves {
             let demand = &loads.demands[instance.get()];

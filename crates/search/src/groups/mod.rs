@@ -49,7 +49,7 @@ impl Default for RegroupOptions {
 
 /// What a search for places has to know, and what does not change in the course of a plan.
 #[derive(Debug, Clone)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// The storage.
     pub storage: StorageMap,
     /// Which nodes have to stay expendable; nothing if that is not asked for.
@@ -59,7 +59,7 @@ pub struct Setting {
 impl Setting {
     /// Looks at a cluster before anything is moved. Groups that could not lose a node from
     /// the start are not held to it.
-    pub fn of(cluster: &Cluster, options: &RegroupOptions) -> Setting {
+    pub(crate) fn of(cluster: &Cluster, options: &RegroupOptions) -> Setting {
         let scope = || {
             let all = Scope { online_only: true, ..Scope::default() };
             Scope { exempt: groups_at_risk(cluster, &all).into_iter().collect(), ..all }
@@ -68,7 +68,7 @@ impl Setting {
     }
 
     /// What is wrong in a group; whether its nodes could be emptied only where that is asked for.
-    pub fn condition(&self, cluster: &Cluster, group: GroupIdx) -> Condition {
+    pub(crate) fn condition(&self, cluster: &Cluster, group: GroupIdx) -> Condition {
         Condition::of(cluster, group, self.redundancy.is_some())
     }
 }

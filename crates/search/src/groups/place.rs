@@ -28,7 +28,7 @@ pub struct Placing<'s> {
 
 impl<'s> Placing<'s> {
     /// Prepares to move instances on a cluster.
-    pub fn new(cluster: &Cluster, setting: &'s Setting) -> Placing<'s> {
+    pub(crate) fn new(cluster: &Cluster, setting: &'s Setting) -> Placing<'s> {
         Placing {
             setting,
             nodes: cluster.all_nodes(),
@@ -37,17 +37,17 @@ impl<'s> Placing<'s> {
     }
 
     /// Looks at the health of a group anew.
-    pub fn refresh(&mut self, cluster: &Cluster, group: GroupIdx) {
+    pub(crate) fn refresh(&mut self, cluster: &Cluster, group: GroupIdx) {
         self.health[group.get()] = self.setting.condition(cluster, group).health();
     }
 
     /// What is wrong in a group.
-    pub fn condition(&self, cluster: &Cluster, group: GroupIdx) -> Condition {
+    pub(crate) fn condition(&self, cluster: &Cluster, group: GroupIdx) -> Condition {
         self.setting.condition(cluster, group)
     }
 
     /// The health of a group when it was last looked at.
-    pub fn health(&self, group: GroupIdx) -> Health {
+    pub(crate) fn health(&self, group: GroupIdx) -> Health {
         self.health[group.get()]
     }
 
@@ -56,7 +56,7 @@ impl<'s> Placing<'s> {
     ///
     /// # Errors
     /// Why it stays; the cluster is then as before.
-    pub fn place(
+    pub(crate) fn place(
         &self,
         cluster: &mut Draft,
         idx: InstanceIdx,
@@ -114,7 +114,7 @@ impl<'s> Placing<'s> {
 
     /// Moves an instance to these nodes of another group, if all rules allow it; the cluster
     /// is as before otherwise.
-    pub fn put(&self, cluster: &mut Draft, idx: InstanceIdx, to: Placement) -> Option<Step> {
+    pub(crate) fn put(&self, cluster: &mut Draft, idx: InstanceIdx, to: Placement) -> Option<Step> {
         let instance = cluster.instance(idx).clone();
         let group = |n: NodeIdx| cluster.node(n).spec.group;
         let target = group(to.primary);

@@ -7,7 +7,7 @@ use crate::why::{GroupBar, Hold};
 use htools_model::{AllocPolicy, Cluster, GroupIdx, Instance, NodeIdx, Rule, Strictness, TagArrival};
 
 /// Why an instance must stay in its group, if that has to do with itself.
-pub fn hold(cluster: &Cluster, instance: &Instance) -> Option<Hold> {
+pub(crate) fn hold(cluster: &Cluster, instance: &Instance) -> Option<Hold> {
     if cluster.denies_leaving(cluster.node(instance.primary).spec.group) {
         return Some(Hold::Denied);
     }
@@ -48,7 +48,7 @@ fn no_failover(cluster: &Cluster, instance: &Instance) -> Option<Hold> {
 }
 
 /// The node from which an instance migrates to another group.
-pub fn departs_from(cluster: &Cluster, instance: &Instance) -> NodeIdx {
+pub(crate) fn departs_from(cluster: &Cluster, instance: &Instance) -> NodeIdx {
     let offline = cluster.node(instance.primary).spec.offline;
     instance.mirror().filter(|_| offline).unwrap_or(instance.primary)
 }
@@ -57,7 +57,7 @@ pub fn departs_from(cluster: &Cluster, instance: &Instance) -> NodeIdx {
 ///
 /// # Errors
 /// What forbids the whole group.
-pub fn targets(
+pub(crate) fn targets(
     cluster: &Cluster,
     setting: &Setting,
     instance: &Instance,

@@ -37,11 +37,6 @@ pub struct TrialBalance {
 }
 
 impl TrialBalance {
-    /// One step after the other.
-    pub fn step_by_step(options: BalanceOptions) -> TrialBalance {
-        TrialBalance { options, deep: false, effort: None }
-    }
-
     /// Balances some nodes (ascending): how many steps that took, and what ended it early.
     fn run(&self, draft: &mut Draft, nodes: &[NodeIdx], deadline: &Deadline) -> (usize, Option<Stopped>) {
         if self.deep {

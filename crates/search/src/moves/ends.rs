@@ -36,7 +36,7 @@ pub struct MirrorEnds {
 
 impl Trial<'_> {
     /// Works out in which states the moves leave P and S.
-    pub fn ends(&self) -> Ends {
+    pub(crate) fn ends(&self) -> Ends {
         let (p, i) = (&self.primary, self.instance);
         let soon = self.strictness(p.spec.offline);
         let mirror_offline = self.mirror.as_ref().is_some_and(|s| s.side.spec.offline);
@@ -63,7 +63,7 @@ impl Trial<'_> {
 
     /// Whether P is the same as before when it takes the instance back under another secondary
     /// with which it has no locations in common. Rounding of its loads may forbid that.
-    pub fn is_back_as_before(&self) -> bool {
+    pub(crate) fn is_back_as_before(&self) -> bool {
         let (p, i) = (&self.primary, self.instance);
         let back = self.primary_left.add_primary(p.spec, i, 0, self.own_tags, Strictness::Forced);
         back.is_ok_and(|back| bits(&back) == bits(p.before))

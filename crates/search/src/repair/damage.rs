@@ -47,7 +47,7 @@ fn use_of(cluster: &Cluster, node: NodeIdx) -> NodeUse {
 
 impl Damage {
     /// What is wrong with an instance; `disks` is what is known of their state.
-    pub fn of(cluster: &Cluster, instance: &Instance, disks: Option<&DiskFault>) -> Option<Damage> {
+    pub(crate) fn of(cluster: &Cluster, instance: &Instance, disks: Option<&DiskFault>) -> Option<Damage> {
         if instance.forthcoming {
             return None;
         }
@@ -70,7 +70,7 @@ impl Damage {
     }
 
     /// What mends it; nothing for what people have to look at.
-    pub fn repair(&self) -> Option<RepairKind> {
+    pub(crate) fn repair(&self) -> Option<RepairKind> {
         match self {
             Damage::SecondaryOut => Some(RepairKind::FixStorage),
             Damage::Disks(fault) => (*fault != DiskFault::BothLost).then_some(RepairKind::FixStorage),
@@ -83,7 +83,7 @@ impl Damage {
 
     /// What comes first where not everything can be done at once: instances that do not run, then those that the next
     /// failure would take away, then those that are well and should go.
-    pub fn urgency(&self) -> u8 {
+    pub(crate) fn urgency(&self) -> u8 {
         match self {
             Damage::PrimaryOut => 0,
             Damage::Down => 1,

@@ -18,9 +18,9 @@ use htools_model::autorepair::{
 use htools_model::{Cluster, DiskTemplate, Draft, InstanceIdx, NodeIdx, StorageMap};
 
 /// How long after a repair that ended well the same damage means that it was in vain, in seconds.
-pub const IN_VAIN: i64 = 3600;
+pub(crate) const IN_VAIN: i64 = 3600;
 /// How long to wait after the first failure before another attempt, in seconds; after each more, twice as long.
-pub const FIRST_BACKOFF: i64 = 300;
+pub(crate) const FIRST_BACKOFF: i64 = 300;
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -70,7 +70,7 @@ pub struct GroupChoice {
 
 impl GroupChoice {
     /// The place chosen.
-    pub fn place(&self) -> Option<&Place> {
+    pub(crate) fn place(&self) -> Option<&Place> {
         let trial = &self.trials[self.selected?];
         trial.best().map(|b| &b.1)
     }

@@ -21,7 +21,7 @@ words!(
 
 impl Algorithm {
     /// Colours the graph by this algorithm.
-    pub fn colour(self, graph: &ConflictGraph) -> Colouring {
+    pub(crate) fn colour(self, graph: &ConflictGraph) -> Colouring {
         let mut painter = Painter::new(graph);
         match self {
             Algorithm::LargestFirst => {

@@ -20,7 +20,7 @@ pub struct ConflictGraph {
 
 impl ConflictGraph {
     /// The conflicts among nodes in ascending order.
-    pub fn of(cluster: &Cluster, selected: &[NodeIdx], options: &RollingOptions) -> ConflictGraph {
+    pub(crate) fn of(cluster: &Cluster, selected: &[NodeIdx], options: &RollingOptions) -> ConflictGraph {
         let mut vertex_of = vec![None; cluster.nodes.len()];
         for (vertex, node) in selected.iter().enumerate() {
             vertex_of[node.get()] = Some(vertex);
@@ -44,7 +44,7 @@ impl ConflictGraph {
 
     /// A graph with these lists of neighbours, for tests.
     #[cfg(test)]
-    pub fn of_lists(lists: Vec<Vec<usize>>) -> ConflictGraph {
+    pub(crate) fn of_lists(lists: Vec<Vec<usize>>) -> ConflictGraph {
         let nodes = (0..lists.len()).map(NodeIdx::new).collect();
         ConflictGraph { nodes, distinct: counted(&lists), lists }
     }
@@ -71,7 +71,7 @@ impl ConflictGraph {
     }
 
     /// Length of the list of neighbours.
-    pub fn degree(&self, vertex: usize) -> usize {
+    pub(crate) fn degree(&self, vertex: usize) -> usize {
         self.lists[vertex].len()
     }
 

@@ -281,7 +281,7 @@ pub struct SqueezeWatch<'a> {
 }
 
 /// The balancing that makes room: to the last gain, however small.
-pub fn balance_options(options: &SqueezeOptions) -> BalanceOptions {
+pub(crate) fn balance_options(options: &SqueezeOptions) -> BalanceOptions {
     let restricted_migration = options.restricted_migration;
     BalanceOptions {
         rules: MoveRules { restricted_migration, ..MoveRules::default() },

@@ -64,7 +64,7 @@ impl Reserve {
     }
 
     /// What a node lacks, if it does not have it.
-    pub fn lack(&self, cluster: &Cluster, node: NodeIdx) -> Option<Hurdle> {
+    pub(crate) fn lack(&self, cluster: &Cluster, node: NodeIdx) -> Option<Hurdle> {
         let rule = self.used(cluster, node).err()?;
         let place = Placement { primary: node, secondary: None };
         Some(Hurdle::of_place(cluster, &self.probe, place, Bar::Primary(rule)))
@@ -111,7 +111,7 @@ impl Reserve {
     /// with most room are tried, as those with less hardly help where these do not.
     /// Where that takes a trial, `stuck` is tried to empty first; then it is the node for which
     /// that failed last.
-    pub fn unusable(
+    pub(crate) fn unusable(
         &self,
         cluster: &Cluster,
         nodes: &[NodeIdx],

@@ -46,16 +46,6 @@ impl Sizes {
         let known = nodes.iter().map(|node| (node.name.clone(), size(node).emptied()));
         Sizes(known.filter(|(_, size)| size.is_known()).collect())
     }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 /// What a node that is off is taken to be.

@@ -18,7 +18,7 @@ use htools_model::{
 };
 
 /// How many places are kept.
-pub const MOST: usize = 20;
+pub(crate) const MOST: usize = 20;
 
 /// Why an instance does not move at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub enum GroupBar {
 
 impl GroupBar {
     /// The networks that a group lacks, if it lacks any.
-    pub fn networks(cluster: &Cluster, group: GroupIdx, instance: &Instance) -> Result<(), GroupBar> {
+    pub(crate) fn networks(cluster: &Cluster, group: GroupIdx, instance: &Instance) -> Result<(), GroupBar> {
         let there = cluster.group(group);
         let lacking = instance.networks.iter().filter(|n| !there.networks.contains(n));
         if there.connects(instance) { Ok(()) } else { Err(GroupBar::Networks(lacking.cloned().collect())) }
@@ -95,7 +95,7 @@ pub struct GroupWhy {
 
 impl GroupWhy {
     /// That the group is barred as a whole.
-    pub fn barred(group: GroupIdx, bar: GroupBar) -> GroupWhy {
+    pub(crate) fn barred(group: GroupIdx, bar: GroupBar) -> GroupWhy {
         GroupWhy { group, bar: Some(bar), places: Nearest::default() }
     }
 }
@@ -117,7 +117,7 @@ pub struct Hurdle {
 
 impl Hurdle {
     /// A node with these numbers that keeps an instance from a place.
-    pub fn new(
+    pub(crate) fn new(
         cluster: &Cluster,
         instance: &Instance,
         place: Placement,
@@ -129,7 +129,7 @@ impl Hurdle {
     }
 
     /// A place as it is.
-    pub fn of_place(cluster: &Cluster, instance: &Instance, place: Placement, bar: Bar) -> Hurdle {
+    pub(crate) fn of_place(cluster: &Cluster, instance: &Instance, place: Placement, bar: Bar) -> Hurdle {
         let node = match bar {
             Bar::Secondary(_) => place.secondary.unwrap_or(place.primary),
             _ => place.primary,
@@ -138,12 +138,12 @@ impl Hurdle {
     }
 
     /// A node that is offline at the end of a move.
-    pub fn offline(instance: &Instance, mv: Move, node: NodeIdx) -> Hurdle {
+    pub(crate) fn offline(instance: &Instance, mv: Move, node: NodeIdx) -> Hurdle {
         Hurdle { mv: Some(mv), place: mv.placement(instance), node, bar: Bar::Offline, shortfall: None }
     }
 
     /// A move that was refused.
-    pub fn of_move(cluster: &Cluster, trial: &Trial<'_>, mv: Move, refusal: Refusal) -> Hurdle {
+    pub(crate) fn of_move(cluster: &Cluster, trial: &Trial<'_>, mv: Move, refusal: Refusal) -> Hurdle {
         let (instance, node) = (trial.instance(), refusal.node);
         let place = mv.placement(instance);
         let bar =
@@ -187,7 +187,7 @@ pub struct Nearest {
 
 impl Nearest {
     /// Those of some.
-    pub fn of(hurdles: impl Iterator<Item = Hurdle>) -> Nearest {
+    pub(crate) fn of(hurdles: impl Iterator<Item = Hurdle>) -> Nearest {
         let mut nearest = Nearest::default();
         hurdles.for_each(|hurdle| nearest.push(hurdle));
         nearest

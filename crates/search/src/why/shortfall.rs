@@ -74,7 +74,7 @@ impl Shortfall {
 
     /// How much is missing in proportion to what is needed: what comes first is nearest
     /// to being possible. Infinite where no amount would help.
-    pub fn relative(&self) -> f64 {
+    pub(crate) fn relative(&self) -> f64 {
         let share = |missing: i64, of: i64| missing as f64 / of.max(1) as f64;
         match self {
             Shortfall::Amount { needed, available, .. } => share(needed.saturating_sub(*available), *needed),

@@ -111,7 +111,7 @@ impl Json {
     }
 
     /// The value for a message: short, in one line.
-    pub fn found(&self) -> String {
+    pub(crate) fn found(&self) -> String {
         match self {
             Json::Null => "null".into(),
             Json::Bool(value) => value.to_string(),

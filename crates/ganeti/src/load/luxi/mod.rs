@@ -17,7 +17,7 @@ use crate::remote::luxi::{self, Connection, SharedBudget, Timeouts, envelope};
 use rows::QueryTable;
 
 /// The text of an answer, or why there is none.
-pub type CallAnswer = std::result::Result<String, CallError>;
+pub(crate) type CallAnswer = std::result::Result<String, CallError>;
 
 /// The answers to the four requests that describe a cluster.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,15 +86,6 @@ pub fn requests(detail: Detail) -> [(&'static str, Value); 4] {
     let query = |part: ClusterPart| ("Query", json!([part.kind(), fields(part, detail), null]));
     let info = ("QueryClusterInfo", json!([]));
     [query(ClusterPart::Nodes), query(ClusterPart::Instances), info, query(ClusterPart::Groups)]
-}
-
-/// Reads the cluster of the master daemon that listens at a socket.
-///
-/// # Errors
-/// There is no connection, or it ends early; else the first in the order groups, nodes,
-/// instances, info.
-pub fn load(socket: &Path, detail: Detail) -> Result<RawCluster> {
-    parse(&fetch(socket, Timeouts::default(), detail)?)
 }
 
 /// Gets the four answers over one connection, within the time and size of one. A refusal does not stop the rest.

@@ -63,7 +63,7 @@ pub struct Seen {
 impl MoveBounds {
     /// The blocks of instances that have moves with a bound of at most `limit`, the
     /// smallest bound first.
-    pub fn blocks(&self, limit: f64) -> Vec<(f64, usize)> {
+    pub(crate) fn blocks(&self, limit: f64) -> Vec<(f64, usize)> {
         let bounds = self.groups.blocks.iter().map(|b| self.bound(b.group as usize, &b.least));
         let mut near: Vec<(f64, usize)> =
             bounds.enumerate().filter(|(_, bound)| *bound <= limit).map(|(at, bound)| (bound, at)).collect();
@@ -73,7 +73,7 @@ impl MoveBounds {
 
     /// The instances of a block that have moves with a bound of at most `limit`,
     /// the smallest bound first.
-    pub fn members(&self, block: usize, limit: f64, near: &mut Vec<(f64, u32)>) {
+    pub(crate) fn members(&self, block: usize, limit: f64, near: &mut Vec<(f64, u32)>) {
         let block = &self.groups.blocks[block];
         near.clear();
         for position in &block.members {
@@ -86,7 +86,7 @@ impl MoveBounds {
     }
 
     /// The instance at a position.
-    pub fn instance(&self, position: u32) -> InstanceIdx {
+    pub(crate) fn instance(&self, position: u32) -> InstanceIdx {
         self.instances[position as usize]
     }
 
@@ -105,7 +105,7 @@ impl MoveBounds {
 
     /// The moves of an instance that the bounds do not exclude: all whose score may
     /// be `limit` or less.
-    pub fn candidates(
+    pub(crate) fn candidates(
         &self,
         balancer: &Balancer<'_>,
         (position, instance): (u32, &Instance),

@@ -109,7 +109,7 @@ pub struct MoveBounds {
 impl MoveBounds {
     /// Looks at all moves of a balancer's instances; nothing if its set of nodes is
     /// too small or too odd for bounds.
-    pub fn of(balancer: &Balancer<'_>) -> Option<MoveBounds> {
+    pub(crate) fn of(balancer: &Balancer<'_>) -> Option<MoveBounds> {
         let (cluster, board) = (balancer.cluster(), balancer.board());
         if board.rows().len() < FEWEST_NODES {
             return None;
@@ -165,7 +165,7 @@ impl MoveBounds {
     }
 
     /// How many moves come into question.
-    pub fn moves(&self) -> u64 {
+    pub(crate) fn moves(&self) -> u64 {
         self.all_moves
     }
 

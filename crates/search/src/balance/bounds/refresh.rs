@@ -56,7 +56,7 @@ impl MoveBounds {
 
     /// Follows a step that changed some nodes by moving an instance. Whether that
     /// was possible: if not, the bounds hold no more.
-    pub fn follow(
+    pub(crate) fn follow(
         &mut self,
         balancer: &Balancer<'_>,
         changed: &[NodeIdx],
@@ -102,7 +102,7 @@ impl MoveBounds {
     }
 
     /// Notes how much work a search was.
-    pub fn note_work(&mut self, work: u64) {
+    pub(crate) fn note_work(&mut self, work: u64) {
         let least = self.upkeep.least.map_or(work, |least| least.min(work));
         self.upkeep.least = Some(least);
         self.upkeep.excess += work - least;

@@ -14,7 +14,7 @@ use crate::Deadline;
 
 /// How the price of a moved instance changes during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pricing {
+pub(crate) enum Pricing {
     /// It falls as the schedule says; no state goes beyond the limits.
     Falling,
     /// It rises while a state is beyond the limits, and falls while it is not: so the run stays about where
@@ -24,7 +24,7 @@ pub enum Pricing {
 
 /// How one run goes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Schedule {
+pub(crate) struct Schedule {
     /// Names the stream of random numbers.
     pub stream: u64,
     /// Changes that are appraised.
@@ -41,7 +41,7 @@ pub struct Schedule {
 
 /// What no placement may exceed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// Most moved instances.
     pub moves: i64,
     /// Most data, in MiB.
@@ -52,7 +52,7 @@ pub struct Limits {
 
 impl Limits {
     /// Whether there is one.
-    pub fn is_any(&self) -> bool {
+    pub(crate) fn is_any(&self) -> bool {
         self.moves < i64::MAX || self.data < i64::MAX
     }
 
@@ -112,7 +112,7 @@ fn neighbourhood(draws: &mut Draws) -> &'static dyn Neighbourhood {
 }
 
 /// One run. What it passes is offered to `archive`. Returns the number of changes that were appraised.
-pub fn anneal(
+pub(crate) fn anneal(
     at: &mut Arrangement<'_>,
     schedule: &Schedule,
     limits: &Limits,

@@ -30,7 +30,7 @@ fn row<const W: usize>(rows: &[f64], at: usize) -> &[f64; W] {
 
 impl Arrangement<'_> {
     /// What a proposal would lead to, whether the rules allow it or not.
-    pub fn appraise(&mut self, proposal: &[Shift]) -> Appraisal {
+    pub(crate) fn appraise(&mut self, proposal: &[Shift]) -> Appraisal {
         match self.terrain.stride() {
             4 => self.appraise_rows::<4>(proposal),
             8 => self.appraise_rows::<8>(proposal),

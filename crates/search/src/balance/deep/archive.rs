@@ -5,7 +5,7 @@ use super::headway::Glimpse;
 
 /// A placement worth keeping.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SeenPlacement {
+pub(crate) struct SeenPlacement {
     /// What it is worth.
     pub appraisal: Appraisal,
     /// Who moves where, in no order.
@@ -14,7 +14,7 @@ pub struct SeenPlacement {
 
 /// The best placements seen: of those with up to so many moved instances none has a smaller score.
 #[derive(Debug, Clone, Default)]
-pub struct Archive {
+pub(crate) struct Archive {
     /// By [`class`] of the number of moved instances.
     records: Vec<Option<SeenPlacement>>,
     /// By class, the smallest score in it and those below.
@@ -46,13 +46,13 @@ const LEAST_GAIN: f64 = 1e-10;
 
 impl Archive {
     /// Whether such a state would be kept.
-    pub fn wants(&self, appraisal: &Appraisal) -> bool {
+    pub(crate) fn wants(&self, appraisal: &Appraisal) -> bool {
         let floor = self.floors.get(class(appraisal.moved)).or(self.floors.last());
         floor.is_none_or(|floor| appraisal.score < floor - LEAST_GAIN)
     }
 
     /// Keeps the present state, if it is better than those with no more moved instances.
-    pub fn offer(&mut self, at: &Arrangement<'_>) {
+    pub(crate) fn offer(&mut self, at: &Arrangement<'_>) {
         if self.wants(&at.now()) {
             let shift = |mobile: &u32| Shift { mobile: *mobile, to: at.seats[*mobile as usize] };
             self.enter(at.now(), || at.moved.iter().map(shift).collect());
@@ -72,7 +72,7 @@ impl Archive {
     }
 
     /// Takes in what another archive holds.
-    pub fn join(&mut self, other: Archive) {
+    pub(crate) fn join(&mut self, other: Archive) {
         for record in other.records.into_iter().flatten() {
             if self.wants(&record.appraisal) {
                 self.enter(record.appraisal, || record.shifts);
@@ -81,7 +81,7 @@ impl Archive {
     }
 
     /// What one more move gains near a number of moves: along the line from a fifth fewer.
-    pub fn slope(&self, moved: i64) -> f64 {
+    pub(crate) fn slope(&self, moved: i64) -> f64 {
         let fewer = moved - (moved / 5).max(1);
         let score = |at: i64| self.floors.get(class(at)).or(self.floors.last()).copied();
         let (Some(before), Some(here)) = (score(fewer), score(moved)) else { return 0.0 };
@@ -90,13 +90,13 @@ impl Archive {
     }
 
     /// The one with the smallest score, with the fewest moves among equals.
-    pub fn best(&self) -> Option<Glimpse> {
+    pub(crate) fn best(&self) -> Option<Glimpse> {
         let best = self.front().last()?.appraisal;
         Some(Glimpse { moves: usize::try_from(best.moved).unwrap_or(0), score: best.score })
     }
 
     /// The records that are better than all with fewer moved instances, fewest first.
-    pub fn front(&self) -> impl Iterator<Item = &SeenPlacement> {
+    pub(crate) fn front(&self) -> impl Iterator<Item = &SeenPlacement> {
         let mut best = f64::INFINITY;
         self.records.iter().flatten().filter(move |record| {
             let better = record.appraisal.score < best - LEAST_GAIN;

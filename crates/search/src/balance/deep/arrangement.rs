@@ -13,7 +13,7 @@ use super::terrain::{NOWHERE, Seat, SlotStanding, Terrain};
 
 /// A mobile and where it is to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shift {
+pub(crate) struct Shift {
     /// Which mobile.
     pub mobile: u32,
     /// Where it goes.
@@ -21,11 +21,11 @@ pub struct Shift {
 }
 
 /// Shifts that are made together, of different mobiles.
-pub type ShiftSet = SmallVec<[Shift; 4]>;
+pub(crate) type ShiftSet = SmallVec<[Shift; 4]>;
 
 /// What a state is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Appraisal {
+pub(crate) struct Appraisal {
     /// The score.
     pub score: f64,
     /// How many mobiles are not at home.
@@ -61,7 +61,7 @@ pub(super) struct Touch {
 
 /// The mobiles of one node.
 #[derive(Debug, Clone, Default)]
-pub struct SeatedHere {
+pub(crate) struct SeatedHere {
     /// Those whose primary node it is.
     pub primaries: Vec<u32>,
     /// Those whose secondary node it is.
@@ -70,7 +70,7 @@ pub struct SeatedHere {
 
 /// See the module.
 #[derive(Clone)]
-pub struct Arrangement<'t> {
+pub(crate) struct Arrangement<'t> {
     /// What does not change.
     pub terrain: &'t Terrain<'t>,
     /// By mobile, where it is.
@@ -117,7 +117,7 @@ pub(super) struct Pending {
 
 impl<'t> Arrangement<'t> {
     /// Everything at home.
-    pub fn of(terrain: &'t Terrain<'t>) -> Arrangement<'t> {
+    pub(crate) fn of(terrain: &'t Terrain<'t>) -> Arrangement<'t> {
         let (slots, mobiles) = (terrain.nodes.len(), terrain.mobiles.len());
         let mut new = Arrangement {
             terrain,
@@ -158,32 +158,32 @@ impl<'t> Arrangement<'t> {
     }
 
     /// What it is worth.
-    pub fn now(&self) -> Appraisal {
+    pub(crate) fn now(&self) -> Appraisal {
         self.now
     }
 
     /// The centred value of a slot's lane.
-    pub fn value(&self, slot: u32, lane: usize) -> f64 {
+    pub(crate) fn value(&self, slot: u32, lane: usize) -> f64 {
         self.values[slot as usize * self.terrain.stride() + lane]
     }
 
     /// The value of a slot's lane.
-    pub fn raw_value(&self, slot: u32, lane: usize) -> f64 {
+    pub(crate) fn raw_value(&self, slot: u32, lane: usize) -> f64 {
         self.value(slot, lane) + self.centre[lane]
     }
 
     /// The mean of a lane's centred values.
-    pub fn mean(&self, lane: usize) -> f64 {
+    pub(crate) fn mean(&self, lane: usize) -> f64 {
         self.sums[lane] / self.terrain.online.len() as f64
     }
 
     /// What the deviations and the reserve add to the score.
-    pub fn deviations(&self) -> f64 {
+    pub(crate) fn deviations(&self) -> f64 {
         self.score_of(&Counts::default())
     }
 
     /// Memory that is free on a slot beyond its reserve, in MiB.
-    pub fn room(&self, slot: u32) -> i64 {
+    pub(crate) fn room(&self, slot: u32) -> i64 {
         self.mem_free[slot as usize] - self.reserved[slot as usize]
     }
 
@@ -240,7 +240,7 @@ impl<'t> Arrangement<'t> {
     }
 
     /// Carries out the proposal that was appraised last; `false`, and nothing happens, if a rule forbids it.
-    pub fn commit(&mut self, proposal: &[Shift]) -> bool {
+    pub(crate) fn commit(&mut self, proposal: &[Shift]) -> bool {
         let ready = std::mem::take(&mut self.pending.is_ready);
         if !ready || !self.ledgers.shift(self.terrain, &self.seats, proposal, &self.tags) {
             return false;
@@ -278,7 +278,7 @@ impl<'t> Arrangement<'t> {
 
     /// The state to which shifts lead from this one, in which everything is at home; nothing if the rules do not
     /// allow them in this order.
-    pub fn with(self, shifts: &[Shift]) -> Option<Arrangement<'t>> {
+    pub(crate) fn with(self, shifts: &[Shift]) -> Option<Arrangement<'t>> {
         let (terrain, mut new) = (self.terrain, self);
         let mut seats = new.seats.clone();
         if !new.ledgers.settle(terrain, shifts, (&mut seats, &mut new.tags)) {
@@ -297,7 +297,7 @@ impl<'t> Arrangement<'t> {
     }
 
     /// Makes everything that was carried along anew, so that rounding does not add up.
-    pub fn refresh(&mut self) {
+    pub(crate) fn refresh(&mut self) {
         self.take_figures();
         self.now.score = self.score_of(&self.counts);
     }

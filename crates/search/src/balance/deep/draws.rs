@@ -8,7 +8,7 @@ pub struct Draws(u64);
 
 impl Draws {
     /// The stream of a number.
-    pub fn stream(number: u64) -> Draws {
+    pub(crate) fn stream(number: u64) -> Draws {
         let mut draws = Draws(number.wrapping_mul(0xd129_0d3f_4a1c_93c5));
         draws.next();
         Draws(draws.next())
@@ -23,17 +23,17 @@ impl Draws {
     }
 
     /// A number below `n`; 0 if that is 0.
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 
     /// A real from 0 up to, not including, 1.
-    pub fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// One of the items, if there are any.
-    pub fn pick<T: Copy>(&mut self, items: &[T]) -> Option<T> {
+    pub(crate) fn pick<T: Copy>(&mut self, items: &[T]) -> Option<T> {
         items.get(self.below(items.len())).copied()
     }
 }

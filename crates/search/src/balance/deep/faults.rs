@@ -43,18 +43,13 @@ impl Sub for Faults {
 
 impl Faults {
     /// Nothing but instances on nodes that are to be empty.
-    pub fn left_behind_only(self) -> Faults {
+    pub(crate) fn left_behind_only(self) -> Faults {
         Faults { left_behind: self.left_behind, ..Faults::default() }
     }
 
     /// The faults alone, without what is lacking until there is one fewer.
-    pub fn ended_or_not(self) -> Faults {
+    pub(crate) fn ended_or_not(self) -> Faults {
         Faults { shortage: 0, ..self }
-    }
-
-    /// Whether nothing is wrong.
-    pub fn none(&self) -> bool {
-        *self == Faults::default()
     }
 
     fn of_counts(counts: &Counts) -> Faults {
@@ -91,7 +86,7 @@ fn load(terrain: &Terrain<'_>, mobile: u32, secondary: bool) -> (i64, f64) {
 
 impl Arrangement<'_> {
     /// What is wrong.
-    pub fn faults(&self) -> Faults {
+    pub(crate) fn faults(&self) -> Faults {
         let mut faults = Faults::of_counts(&self.counts);
         for slot in &self.terrain.online {
             let at = *slot as usize;
@@ -107,7 +102,7 @@ impl Arrangement<'_> {
     }
 
     /// What would be wrong after the proposal that was appraised last, where `now` is wrong now.
-    pub fn faults_then(&self, now: &Faults, proposal: &[Shift]) -> Faults {
+    pub(crate) fn faults_then(&self, now: &Faults, proposal: &[Shift]) -> Faults {
         let pending = &self.pending;
         if !pending.is_ready {
             return *now;
@@ -191,7 +186,7 @@ impl Arrangement<'_> {
     }
 
     /// Whether a mobile has a part in anything that is wrong.
-    pub fn is_in_fault(&self, mobile: u32) -> bool {
+    pub(crate) fn is_in_fault(&self, mobile: u32) -> bool {
         let seat = self.seats[mobile as usize];
         [seat.primary, seat.secondary].into_iter().any(|slot| self.is_sick(slot))
             || self.tags.meets(self.terrain, mobile, seat)

@@ -123,7 +123,7 @@ impl Deep {
     }
 
     /// What a point of the line is worth, less being better: its score, and what its moves cost.
-    pub fn worth(&self, at: usize) -> f64 {
+    pub(crate) fn worth(&self, at: usize) -> f64 {
         self.line[at].score + self.move_cost * self.line[at].moves as f64
     }
 

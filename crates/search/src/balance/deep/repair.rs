@@ -27,19 +27,19 @@ pub struct Mending {
 
 impl Mending {
     /// Whether nothing is left of what was to be ended.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.stuck.is_empty() && self.ailing.is_empty()
     }
 }
 
 /// Ends what is wrong in the set `nodes` (ascending): instances on offline nodes, nodes that fail N+1 or their
 /// policy, exclusion tags and locations that meet.
-pub fn repair(cluster: &Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> Mending {
+pub(crate) fn repair(cluster: &Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> Mending {
     mend(&terrain(cluster, nodes, options, None), options, None)
 }
 
 /// Empties some nodes of the set `nodes` (ascending), of primaries and secondaries.
-pub fn evacuate(
+pub(crate) fn evacuate(
     cluster: &Cluster,
     nodes: &[NodeIdx],
     options: &BalanceOptions,

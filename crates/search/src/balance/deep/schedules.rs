@@ -41,7 +41,7 @@ const TRIALS: usize = 4000;
 
 /// How much changes of the score are on a cluster.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scale {
+pub(crate) struct Scale {
     /// The unit of prices and temperatures: what deviations add to the score for every mobile, or half of what a move
     /// changes about the score, whichever is more. A state in which no single move helps may still be far from
     /// the best.
@@ -52,7 +52,7 @@ pub struct Scale {
 
 impl Scale {
     /// Tries some single moves.
-    pub fn of(at: &mut Arrangement<'_>) -> Scale {
+    pub(crate) fn of(at: &mut Arrangement<'_>) -> Scale {
         let deviations = at.deviations();
         let (now, mut draws, mut proposal) = (at.now(), Draws::stream(0), ShiftSet::new());
         let mut gains: Vec<f64> = Vec::with_capacity(TRIALS);
@@ -71,7 +71,7 @@ impl Scale {
 }
 
 /// The runs of the first round: prices fall from where nothing is worth a move.
-pub fn first_round(streams: usize, evaluations: u64, scale: &Scale) -> Vec<Schedule> {
+pub(crate) fn first_round(streams: usize, evaluations: u64, scale: &Scale) -> Vec<Schedule> {
     let run = |stream: usize| {
         let (hot, cold) = FIRST[stream % FIRST.len()];
         Schedule {
@@ -88,7 +88,7 @@ pub fn first_round(streams: usize, evaluations: u64, scale: &Scale) -> Vec<Sched
 
 /// The runs of the second round. With limits each begins anew, and the price finds what fits them; without, it begins
 /// where it fits the best that is known, and every other one goes on from that.
-pub fn second_round(
+pub(crate) fn second_round(
     streams: usize,
     evaluations: u64,
     (scale, price): (&Scale, f64),

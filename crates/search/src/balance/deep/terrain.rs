@@ -16,7 +16,7 @@ use htools_model::{
 };
 
 /// Instead of a slot where there is no node.
-pub const NOWHERE: u32 = u32::MAX;
+pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// Where an instance is, by slots. Only mirrored instances have a secondary here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,7 +29,7 @@ pub struct Seat {
 
 impl Seat {
     /// Whether none of its nodes is one of another seat's.
-    pub fn keeps_none_of(self, other: Seat) -> bool {
+    pub(crate) fn keeps_none_of(self, other: Seat) -> bool {
         [self.primary, self.secondary].iter().all(|slot| *slot != other.primary && *slot != other.secondary)
     }
 }
@@ -170,7 +170,7 @@ fn of_members(k: usize) -> bool {
 
 impl<'c> Terrain<'c> {
     /// Looks at the set `nodes` (ascending) of a cluster.
-    pub fn of(cluster: &'c Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> Terrain<'c> {
+    pub(crate) fn of(cluster: &'c Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> Terrain<'c> {
         let board = Board::new(cluster, nodes);
         let rules = options.rules;
         let takes_part = |i: &&Instance| {
@@ -223,7 +223,7 @@ impl<'c> Terrain<'c> {
 
     /// The same, with some nodes that are to be emptied: what is on them counts as if they were offline, and nothing
     /// goes there. Everything that may move at all takes part.
-    pub fn evacuating(
+    pub(crate) fn evacuating(
         cluster: &'c Cluster,
         nodes: &[NodeIdx],
         options: &BalanceOptions,
@@ -312,13 +312,13 @@ impl<'c> Terrain<'c> {
     }
 
     /// Whether a lane is the sum of what the instances add to it.
-    pub fn is_sum(&self, at: usize) -> bool {
+    pub(crate) fn is_sum(&self, at: usize) -> bool {
         let k = self.lanes.lane[at];
         !(self.odd_spindles && matches!(k, lane::FREE_DISK | lane::FREE_DISK_PLANNED))
     }
 
     /// How many lanes there are.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.lanes.lane.len()
     }
 
@@ -333,13 +333,13 @@ impl<'c> Terrain<'c> {
     }
 
     /// What amounts become on the node of a slot.
-    pub fn scale(&self, slot: u32) -> &[f64] {
+    pub(crate) fn scale(&self, slot: u32) -> &[f64] {
         let stride = self.stride();
         &self.scale[slot as usize * stride..][..stride]
     }
 
     /// What a mobile adds to a slot's lanes, before scaling, as a primary or as a secondary.
-    pub fn amounts(&self, mobile: u32, slot: u32, secondary: bool) -> &[f64] {
+    pub(crate) fn amounts(&self, mobile: u32, slot: u32, secondary: bool) -> &[f64] {
         let stride = self.stride();
         let exclusive = usize::from(self.exclusive[slot as usize]);
         let kind = self.kinds[mobile as usize] as usize;
@@ -347,27 +347,27 @@ impl<'c> Terrain<'c> {
     }
 
     /// The fixed part of a slot's node.
-    pub fn spec(&self, slot: u32) -> &'c NodeSpec {
+    pub(crate) fn spec(&self, slot: u32) -> &'c NodeSpec {
         &self.cluster.node(self.nodes[slot as usize]).spec
     }
 
     /// The instance of a mobile.
-    pub fn instance(&self, mobile: u32) -> &'c Instance {
+    pub(crate) fn instance(&self, mobile: u32) -> &'c Instance {
         self.cluster.instance(self.mobiles[mobile as usize].instance)
     }
 
     /// Whether a slot is an online node of the set.
-    pub fn is_online(&self, slot: u32) -> bool {
+    pub(crate) fn is_online(&self, slot: u32) -> bool {
         self.standing.get(slot as usize) == Some(&SlotStanding::Online)
     }
 
     /// Whether instances can migrate from one slot to another.
-    pub fn migrates(&self, from: u32, to: u32) -> bool {
+    pub(crate) fn migrates(&self, from: u32, to: u32) -> bool {
         !self.migration_tags || self.spec(from).can_migrate_to(self.spec(to))
     }
 
     /// A seat in the house's words.
-    pub fn placement(&self, mobile: u32, seat: Seat) -> Placement {
+    pub(crate) fn placement(&self, mobile: u32, seat: Seat) -> Placement {
         let instance = self.instance(mobile);
         let mirrored = self.mobiles[mobile as usize].mirrored;
         Placement {

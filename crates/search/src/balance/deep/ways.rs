@@ -5,7 +5,7 @@ use htools_model::{Move, NodeIdx, Strictness};
 
 /// How an instance gets to a seat, and how strict its new nodes are.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Way {
+pub(crate) struct Way {
     /// The move, by slots.
     pub mv: Move<u32>,
     /// The rules for it as a primary.
@@ -17,7 +17,7 @@ pub struct Way {
 impl Terrain<'_> {
     /// How a mobile gets from `from` to another seat in one move, as far as its own rules and the nodes' states
     /// go; whether there is room is another question.
-    pub fn way(&self, mobile: u32, from: Seat, to: Seat) -> Option<Way> {
+    pub(crate) fn way(&self, mobile: u32, from: Seat, to: Seat) -> Option<Way> {
         if self.mobiles[mobile as usize].mirrored {
             self.mirrored_way(from, to)
         } else {
@@ -26,14 +26,14 @@ impl Terrain<'_> {
     }
 
     /// The same as a move between nodes.
-    pub fn move_between(&self, mobile: u32, from: Seat, to: Seat) -> Option<Move> {
+    pub(crate) fn move_between(&self, mobile: u32, from: Seat, to: Seat) -> Option<Move> {
         let node = |slot: u32| -> Result<NodeIdx, ()> { self.nodes.get(slot as usize).copied().ok_or(()) };
         self.way(mobile, from, to)?.mv.try_map(node).ok()
     }
 
     /// The seats on some slots to which a mobile has a way from home; with `both`, those too where both its nodes
     /// are others.
-    pub fn seats_with_way(&self, mobile: u32, slots: &[u32], both: bool) -> Vec<Seat> {
+    pub(crate) fn seats_with_way(&self, mobile: u32, slots: &[u32], both: bool) -> Vec<Seat> {
         let home = self.mobiles[mobile as usize].home;
         let (p, s) = (home.primary, home.secondary);
         let seat = |(primary, secondary): (u32, u32)| Seat { primary, secondary };
@@ -56,7 +56,7 @@ impl Terrain<'_> {
 
     /// What it takes to bring a mobile from its home to a seat, in MiB: disk that is copied, and memory
     /// that goes over the network.
-    pub fn data(&self, mobile: u32, seat: Seat) -> i64 {
+    pub(crate) fn data(&self, mobile: u32, seat: Seat) -> i64 {
         let of = &self.mobiles[mobile as usize];
         if seat == of.home {
             return 0;
@@ -76,7 +76,7 @@ impl Terrain<'_> {
     }
 
     /// What it takes to move a mobile on average, if one disk of those that have a mirror is copied, in MiB.
-    pub fn data_of_a_move(&self) -> f64 {
+    pub(crate) fn data_of_a_move(&self) -> f64 {
         let data = |mobile: u32| {
             let of = &self.mobiles[mobile as usize];
             of.mem as f64 + if of.mirrored { self.instance(mobile).disk.0 as f64 } else { 0.0 }

@@ -14,7 +14,7 @@ pub use tangent::{MoveLine, line};
 const ROUNDING: f64 = 1e-11;
 
 /// The score below which no placement is that any number of moves leads to.
-pub fn floor(terrain: &Terrain<'_>) -> f64 {
+pub(crate) fn floor(terrain: &Terrain<'_>) -> f64 {
     if terrain.online.is_empty() {
         return f64::NEG_INFINITY;
     }

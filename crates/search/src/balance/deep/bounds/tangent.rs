@@ -18,7 +18,7 @@ pub struct MoveLine {
 
 impl MoveLine {
     /// Nothing is known.
-    pub fn unknown() -> MoveLine {
+    pub(crate) fn unknown() -> MoveLine {
         MoveLine { bounds: Vec::new(), floor: f64::NEG_INFINITY }
     }
 

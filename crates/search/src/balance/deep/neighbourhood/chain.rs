@@ -10,10 +10,6 @@ use crate::balance::deep::draws::Draws;
 pub struct EjectionChain;
 
 impl Neighbourhood for EjectionChain {
-    fn name(&self) -> &'static str {
-        "chain"
-    }
-
     fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
         if at.seats.is_empty() {
             return false;

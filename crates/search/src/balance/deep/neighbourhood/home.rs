@@ -9,10 +9,6 @@ use crate::balance::deep::draws::Draws;
 pub struct BackHome;
 
 impl Neighbourhood for BackHome {
-    fn name(&self) -> &'static str {
-        "back home"
-    }
-
     fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
         let Some(mobile) = draws.pick(&at.moved) else { return false };
         enter(at, proposal, mobile, at.terrain.mobiles[mobile as usize].home)
@@ -25,10 +21,6 @@ impl Neighbourhood for BackHome {
 pub struct Relay;
 
 impl Neighbourhood for Relay {
-    fn name(&self) -> &'static str {
-        "relay"
-    }
-
     fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
         let Some(mobile) = draws.pick(&at.moved) else { return false };
         let (seat, home) = (at.seats[mobile as usize], at.terrain.mobiles[mobile as usize].home);

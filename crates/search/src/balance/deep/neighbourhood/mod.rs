@@ -19,10 +19,7 @@ pub use several::OneForSeveral;
 pub use swap::SeatSwap;
 
 /// A kind of change.
-pub trait Neighbourhood: Sync {
-    /// Its name, for those who look on.
-    fn name(&self) -> &'static str;
-
+pub(crate) trait Neighbourhood: Sync {
     /// Draws a change: shifts of different mobiles, each to a seat to which it has a way. `false` if
     /// the draw came to nothing.
     fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool;

@@ -11,10 +11,6 @@ use crate::balance::deep::draws::Draws;
 pub struct ReserveRelief;
 
 impl Neighbourhood for ReserveRelief {
-    fn name(&self) -> &'static str {
-        "relief"
-    }
-
     fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
         let Some(here) = draws.pick(&at.terrain.online) else { return false };
         let peer = at.ledgers.fullest(here);

@@ -10,10 +10,6 @@ use crate::balance::deep::terrain::Seat;
 pub struct SingleMove;
 
 impl Neighbourhood for SingleMove {
-    fn name(&self) -> &'static str {
-        "move"
-    }
-
     fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
         let mobile = draws.below(at.seats.len()) as u32;
         let Some(slot) = draws.pick(&at.terrain.online) else { return false };

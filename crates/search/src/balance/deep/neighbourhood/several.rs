@@ -9,10 +9,6 @@ use crate::balance::deep::draws::Draws;
 pub struct OneForSeveral;
 
 impl Neighbourhood for OneForSeveral {
-    fn name(&self) -> &'static str {
-        "one for two"
-    }
-
     fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
         if at.seats.is_empty() {
             return false;

@@ -9,10 +9,6 @@ use crate::balance::deep::draws::Draws;
 pub struct SeatSwap;
 
 impl Neighbourhood for SeatSwap {
-    fn name(&self) -> &'static str {
-        "swap"
-    }
-
     fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
         if at.seats.is_empty() {
             return false;
