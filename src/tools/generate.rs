@@ -26,30 +26,29 @@ pub const SPEC: Spec<ClusterSpec> = Spec {
     summary: "print a random, feasible, unbalanced cluster in the text format",
     forms: &["[OPTION...] NODES INSTANCES TEMPLATE"],
     options: &[
-        &OptionDef::<ClusterSpec>::new("seed", "the same seed gives the same cluster")
+        &OptionDef::<ClusterSpec>::addition("seed", "the same seed gives the same cluster")
             .takes("N", Integer, |o, g| {
                 whole(g, 0..=i64::MAX, "a number from 0 on").map(|seed| o.seed = seed)
             })
-            .added()
             .default(|o| o.seed.to_string()),
-        &OptionDef::<ClusterSpec>::new("groups", "the number of node groups")
+        &OptionDef::<ClusterSpec>::addition("groups", "the number of node groups")
             .takes("G", Integer, |o, g| {
                 whole(g, 1..=MOST, "a number of groups, 1 to 1000000").map(|groups| o.groups = groups)
             })
-            .added()
             .default(|o| o.groups.to_string()),
-        &OptionDef::<ClusterSpec>::flag("hetero", "nodes of different sizes", |o| o.heterogeneous = true)
-            .added(),
-        &OptionDef::<ClusterSpec>::new("skew", "the share of the nodes that holds most instances, 0 to 1")
-            .takes("S", Float, |o, g| share(g).map(|share| o.skew = share))
-            .added()
-            .default(|o| o.skew.to_string()),
-        &OptionDef::<ClusterSpec>::new("fill", "the mean share of memory in use, 0 to 1")
+        &OptionDef::<ClusterSpec>::added_flag("hetero", "nodes of different sizes", |o| {
+            o.heterogeneous = true
+        }),
+        &OptionDef::<ClusterSpec>::addition(
+            "skew",
+            "the share of the nodes that holds most instances, 0 to 1",
+        )
+        .takes("S", Float, |o, g| share(g).map(|share| o.skew = share))
+        .default(|o| o.skew.to_string()),
+        &OptionDef::<ClusterSpec>::addition("fill", "the mean share of memory in use, 0 to 1")
             .takes("F", Float, |o, g| share(g).map(|share| o.fill = share))
-            .added()
             .default(|o| o.fill.to_string()),
-        &OptionDef::<ClusterSpec>::flag("tags", "exclusion tags and node locations", |o| o.tags = true)
-            .added(),
+        &OptionDef::<ClusterSpec>::added_flag("tags", "exclusion tags and node locations", |o| o.tags = true),
         &HELP,
     ],
     words: &[],

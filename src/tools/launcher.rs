@@ -40,15 +40,13 @@ pub const SPEC: Spec<LauncherOptions> = Spec {
         "--list",
     ],
     options: &[
-        &OptionDef::<LauncherOptions>::flag("list", "list the tools, one a line", |o| o.list = true).added(),
-        &OptionDef::<LauncherOptions>::flag(
+        &OptionDef::<LauncherOptions>::added_flag("list", "list the tools, one a line", |o| o.list = true),
+        &OptionDef::<LauncherOptions>::added_flag(
             "force",
             "with install-links: replace files that are in the way",
             |o| o.force = true,
-        )
-        .added(),
-        &VERSION,
-        &HELP,
+        ),
+        &[VERSION, HELP],
     ],
     words: &[],
 };

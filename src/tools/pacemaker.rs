@@ -96,13 +96,9 @@ pub(super) fn check(
     output: &OutputOptions,
 ) -> anyhow::Result<()> {
     if !cib.is_named() {
-        let given = [
-            ("skip-unsupported", cib.skip_unsupported),
-            ("allow-restarts", cib.allow_restarts),
-            ("commands", cib.commands.is_some()),
-        ];
-        return match given.into_iter().find(|(_, given)| *given) {
-            Some((long, _)) => bail!("option --{long} is for Pacemaker clusters: -x FILE or --live"),
+        let own = ["skip-unsupported", "allow-restarts", "commands"];
+        return match own.into_iter().find(|long| output.has(long)) {
+            Some(long) => bail!("option --{long} is for Pacemaker clusters: -x FILE or --live"),
             None => Ok(()),
         };
     }
@@ -120,11 +116,8 @@ pub(super) fn check(
         "hplace --resume JOURNAL goes on with a run on a Pacemaker cluster, whichever tool has begun it"
     );
     // --mond=no asks for nothing
-    let is_given = |long: &str| output.has(long) && (long != "mond" || load.mond);
-    match OF_GANETI.into_iter().find(|long| is_given(long)) {
-        Some(long) => bail!("option --{long} means nothing for a Pacemaker cluster"),
-        None => Ok(()),
-    }
+    let refused = OF_GANETI.into_iter().filter(|long| *long != "mond" || load.mond);
+    output.refuse(&refused.collect::<Vec<_>>(), "for a Pacemaker cluster")
 }
 
 /// What a tool does with the resources that run.
@@ -151,7 +144,7 @@ pub(super) fn load(
     if !cib.is_named() {
         return Ok(LoadedCluster { cluster: source::load(load, output)?, cib: None });
     }
-    let read = read_cib(&ClusterOrigin::named(load, cib)?.pacemaker()?, cib, None, output)?;
+    let read = read_cib(&ClusterOrigin::named(load, cib)?, cib, None, output)?;
     ensure_quorum(&read.set)?;
     let looking = cluster_use == ClusterUse::Looking;
     let restarts = looking || cib.allow_restarts;

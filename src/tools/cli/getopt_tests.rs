@@ -1,4 +1,4 @@
-use super::super::option::{ArgumentKind, OptionDef, Sets};
+use super::super::option::{ArgumentKind, OptionDef, Rows};
 use super::super::program::{Program, Spec};
 use super::super::testing::words;
 use super::super::usage::complaints;
@@ -6,7 +6,7 @@ use super::*;
 use crate::tools::hbal::HbalOptions;
 use crate::tools::options::catalogue::*;
 
-static TABLE: &[&dyn Sets<HbalOptions>] = &[
+static TABLE: &[&dyn Rows<HbalOptions>] = &[
     &PRINT_NODES,
     &PRINT_INSTANCES,
     &PRINT_COMMANDS,

@@ -112,7 +112,7 @@ impl<O: ToolOptions> Spec<O> {
 
     /// Sets what an option sets that was given.
     pub(super) fn set(&self, options: &mut O, given: &Given) -> Result<(), ValueError> {
-        let row = self.options.iter().find(|row| row.shape().long == given.option.long);
+        let row = self.rows().find(|row| row.shape().long == given.option.long);
         row.map_or(Ok(()), |row| row.set(options, given))
     }
 

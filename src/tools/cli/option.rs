@@ -137,17 +137,26 @@ impl<O> Has<O> for O {
     }
 }
 
-/// The row of an option, for all that need not know what it sets.
+/// The row of an option, for all that need not know what it sets: nothing, unless it says so.
 pub trait OptionRow: Sync {
     /// How it is typed and described.
     fn shape(&self) -> &OptionShape;
+
     /// What it sets unless it is given, if the help says so.
-    fn shown_default(&self) -> Option<String>;
+    fn shown_default(&self) -> Option<String> {
+        None
+    }
+
     /// Refuses a value that it cannot use.
-    fn check(&self, given: &Given) -> Result<(), ValueError>;
-    /// Whether it sets anything, and the default that the help would show once it is given.
+    fn check(&self, _: &Given) -> Result<(), ValueError> {
+        Ok(())
+    }
+
+    /// Whether it does anything, and the default that the help would show once it is given.
     #[cfg(test)]
-    fn tried(&self, given: &Given) -> Result<super::testing::TriedOption, ValueError>;
+    fn tried(&self, _: &Given) -> Result<super::testing::TriedOption, ValueError> {
+        Ok(super::testing::TriedOption { sets: true, default: None })
+    }
 }
 
 /// The row of an option of a tool with the options `O`.
@@ -193,24 +202,29 @@ impl OptionRow for OptionShape {
     fn shape(&self) -> &OptionShape {
         self
     }
-
-    fn shown_default(&self) -> Option<String> {
-        None
-    }
-
-    fn check(&self, _: &Given) -> Result<(), ValueError> {
-        Ok(())
-    }
-
-    #[cfg(test)]
-    fn tried(&self, _: &Given) -> Result<super::testing::TriedOption, ValueError> {
-        Ok(super::testing::TriedOption { sets: true, default: None })
-    }
 }
 
 impl<O> Sets<O> for OptionShape {
     fn set(&self, _: &mut O, _: &Given) -> Result<(), ValueError> {
         Ok(())
+    }
+}
+
+/// One row, or several that stand together wherever they are accepted, of a tool with the options `O`.
+pub trait Rows<O>: Sync {
+    /// Each of them.
+    fn rows(&'static self) -> Vec<&'static dyn Sets<O>>;
+}
+
+impl<O, R: Sets<O>> Rows<O> for R {
+    fn rows(&'static self) -> Vec<&'static dyn Sets<O>> {
+        vec![self]
+    }
+}
+
+impl<O, R: Sets<O>, const N: usize> Rows<O> for [R; N] {
+    fn rows(&'static self) -> Vec<&'static dyn Sets<O>> {
+        self.iter().map(|row| row as &dyn Sets<O>).collect()
     }
 }
 
@@ -255,6 +269,16 @@ impl<P> OptionDef<P> {
     /// An option of Ganeti's tools of which nothing but its name and purpose is said.
     pub(crate) const fn new(long: &'static str, purpose: &'static str) -> Self {
         OptionDef::flag(long, purpose, |_| ())
+    }
+
+    /// An option that Ganeti's tools do not have, of which nothing but its name and purpose is said.
+    pub(crate) const fn addition(long: &'static str, purpose: &'static str) -> Self {
+        OptionDef::new(long, purpose).added()
+    }
+
+    /// The same without an argument.
+    pub(crate) const fn added_flag(long: &'static str, purpose: &'static str, set: fn(&mut P)) -> Self {
+        OptionDef::flag(long, purpose, set).added()
     }
 
     /// The same with a short form.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::Arg;
 
-use super::option::{ArgumentKind, OptionRow, Sets};
+use super::option::{ArgumentKind, OptionRow, Rows, Sets};
 use super::{Stop, ToolOptions};
 
 /// Words that are no options.
@@ -42,7 +42,7 @@ pub struct Spec<O: 'static> {
     /// The ways to call it: what may follow the name.
     pub forms: &'static [&'static str],
     /// Its options, in the order of the usage text.
-    pub options: &'static [&'static dyn Sets<O>],
+    pub options: &'static [&'static dyn Rows<O>],
     /// The other words that it takes.
     pub words: &'static [OperandWords],
 }
@@ -83,6 +83,13 @@ pub trait Program: Sync {
     }
 }
 
+impl<O> Spec<O> {
+    /// Its options, one by one.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &'static dyn Sets<O>> {
+        self.options.iter().flat_map(|rows| rows.rows())
+    }
+}
+
 impl<O: ToolOptions> Program for Spec<O> {
     fn name(&self) -> &'static str {
         self.name
@@ -97,7 +104,7 @@ impl<O: ToolOptions> Program for Spec<O> {
     }
 
     fn options(&self) -> Vec<&'static dyn OptionRow> {
-        self.options.iter().map(|option| *option as &dyn OptionRow).collect()
+        self.rows().map(|row| row as &dyn OptionRow).collect()
     }
 
     fn words(&self) -> &'static [OperandWords] {

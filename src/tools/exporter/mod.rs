@@ -99,24 +99,21 @@ pub const SPEC: Spec<ExporterOptions> = Spec {
                 g.string().map(|address| o.watch(of(address)))
             })
             .added(),
-        &OptionDef::<ExporterOptions>::new(
+        &OptionDef::<ExporterOptions>::addition(
             "rapi-credentials",
             "read user and password from FILE: for the --master before it, or, before the first one, for all; nobody else may read FILE",
         )
-        .takes("FILE", File, |o, g| g.path().map(|path| access(o).credentials = path))
-        .added(),
-        &OptionDef::<ExporterOptions>::new(
+        .takes("FILE", File, |o, g| g.path().map(|path| access(o).credentials = path)),
+        &OptionDef::<ExporterOptions>::addition(
             "rapi-cacert",
             "ask only a server whose certificate is one of those in FILE (PEM), or is for its host and signed by one of them; placed like --rapi-credentials",
         )
-        .takes("FILE", File, |o, g| g.path().map(|path| access(o).certificates = path))
-        .added(),
-        &OptionDef::<ExporterOptions>::flag(
+        .takes("FILE", File, |o, g| g.path().map(|path| access(o).certificates = path)),
+        &OptionDef::<ExporterOptions>::added_flag(
             "insecure-http",
             "send a password to another host as plain text, where ADDRESS says http://; placed like --rapi-credentials",
             |o| access(o).insecure_http = true,
-        )
-        .added(),
+        ),
         &OptionDef::<ExporterOptions>::new("luxi", "watch the cluster of this machine, over the socket of its master daemon")
             .short('L')
             .may_take("SOCKET", File, |o, g| {
@@ -131,30 +128,23 @@ pub const SPEC: Spec<ExporterOptions> = Spec {
                 g.path().map(|path| o.watch(of(path)))
             })
             .added(),
-        &OptionDef::<ExporterOptions>::new("listen", "listen at ADDRESS, as HOST:PORT; port 0 is any that is free")
+        &OptionDef::<ExporterOptions>::addition("listen", "listen at ADDRESS, as HOST:PORT; port 0 is any that is free")
             .takes("ADDRESS", Host, |o, g| g.string().map(|address| o.listen = address))
-            .added()
             .default(|o| o.listen.clone()),
-        &OptionDef::<ExporterOptions>::new("every", "read each cluster every SECONDS")
+        &OptionDef::<ExporterOptions>::addition("every", "read each cluster every SECONDS")
             .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.every = time))
-            .added()
             .default(|o| o.every.as_secs().to_string()),
-        &OptionDef::<ExporterOptions>::new("timeout", "give a reading up that takes longer than SECONDS")
+        &OptionDef::<ExporterOptions>::addition("timeout", "give a reading up that takes longer than SECONDS")
             .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.timeout = time))
-            .added()
             .default(|o| o.timeout.as_secs().to_string()),
-        &OptionDef::<ExporterOptions>::new("time-limit", "after each reading, search at most SECONDS for moves, and as long for the capacity that is left")
+        &OptionDef::<ExporterOptions>::addition("time-limit", "after each reading, search at most SECONDS for moves, and as long for the capacity that is left")
             .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.search = time))
-            .added()
             .default(|o| o.search.as_secs().to_string()),
-        &OptionDef::<ExporterOptions>::new("keep", "show the last figures until SECONDS after the last successful reading")
+        &OptionDef::<ExporterOptions>::addition("keep", "show the last figures until SECONDS after the last successful reading")
             .takes("SECONDS", Float, |o, g| not_negative(g).map(|time| o.keep = seconds(time)))
-            .added()
             .default(|o| o.keep.as_secs().to_string()),
-        &STATIC_KVM_NODE_MEMORY,
-        &WEIGHTS,
-        &VERSION,
-        &HELP,
+        &[STATIC_KVM_NODE_MEMORY, WEIGHTS],
+        &[VERSION, HELP],
     ],
     words: &[],
 };

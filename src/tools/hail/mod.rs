@@ -46,12 +46,8 @@ pub(crate) const SPEC: Spec<HailOptions> = Spec {
     summary: "answer an allocator request: nodes for new instances, or other nodes for existing ones",
     forms: &["[OPTION...] FILE"],
     options: &[
-        &PRINT_NODES,
-        &SAVE,
-        &TEXT_DATA,
-        &SIMULATE.of_ganeti(),
-        &VERBOSE,
-        &IGNORE_DYNU,
+        &[PRINT_NODES, SAVE],
+        &[TEXT_DATA, SIMULATE.of_ganeti(), VERBOSE, IGNORE_DYNU],
         &IGNORE_SOFT_ERRORS,
         &NO_CAPACITY_CHECKS,
         &KEEP_RESERVE,
@@ -60,45 +56,30 @@ pub(crate) const SPEC: Spec<HailOptions> = Spec {
             "place new instances on these nodes only, full names separated by commas, whatever the request says",
         )
         .takes("NODES", ManyNodes, |o, g| g.list().map(|nodes| o.restrict_to = Some(nodes))),
-        &MOND,
-        &MOND_XEN,
-        &STATIC_KVM_NODE_MEMORY,
-        &OptionDef::<HailOptions>::flag(
+        &[MOND, MOND_XEN, STATIC_KVM_NODE_MEMORY],
+        &OptionDef::<HailOptions>::added_flag(
             "all-solutions",
             "add to the response to allocate the best place of every group that has one, best first",
             |o| o.all_solutions = true,
-        )
-        .added(),
-        &OptionDef::<HailOptions>::flag(
+        ),
+        &OptionDef::<HailOptions>::added_flag(
             "other-groups",
             "in node-evacuate, move instances that their own group has no room for to other groups",
             |o| o.other_groups = true,
-        )
-        .added(),
-        &OptionDef::<HailOptions>::flag(
+        ),
+        &OptionDef::<HailOptions>::added_flag(
             "make-room",
             "if allocate finds no place, add to the response the fewest moves after which there is one",
             |o| o.make_room = true,
-        )
-        .added(),
-        &AFFINITY,
-        &TIE,
-        &SEED,
-        &ZERO_WEIGHT_DISABLES,
-        &OVERHEAD,
-        &RAM_RATIO,
-        &INITIAL_MSAV,
-        &FINAL_MSAV,
-        &MSAV_STEPS,
+        ),
+        &[AFFINITY, TIE, SEED, ZERO_WEIGHT_DISABLES, OVERHEAD, RAM_RATIO],
+        &ROUNDS,
         &WEIGHTS,
         &JSON.says("add to the response what was in the way, place by place"),
         &TIME_LIMIT
             .says("once SECONDS have passed, answer with what was found by then")
             .default(|o| answer_within(o).as_secs().to_string()),
-        &NO_CONFIG,
-        &VERSION,
-        &HELP,
-        &HELP_COMPLETION,
+        &LAST,
     ],
     words: &[OperandWords { name: "FILE", kind: File, least: 1, most: Some(1) }],
 };

@@ -55,11 +55,8 @@ pub(crate) const SPEC: Spec<HarepOptions> = Spec {
     summary: "repair broken instances, as far as tags allow it",
     forms: &["[OPTION...]"],
     options: &[
-        &LUXI,
-        &MASTER.added(),
-        &RAPI_CREDENTIALS,
-        &RAPI_CACERT,
-        &INSECURE_HTTP,
+        &[LUXI, MASTER.added()],
+        &RAPI_ACCESS,
         &TEXT_DATA.added(),
         &OptionDef::<HarepOptions>::new(
             "job-delay",
@@ -69,44 +66,35 @@ pub(crate) const SPEC: Spec<HarepOptions> = Spec {
         .default(|o| o.job_delay().to_string()),
         &REASON,
         &OptionDef::<HarepOptions>::flag("dry-run", "change nothing, and show what would be done", |o| o.dry_run = true),
-        &OptionDef::<HarepOptions>::new(
+        &OptionDef::<HarepOptions>::addition(
             "simulate-failure",
             "show what would be done if NODE died now; several nodes die together; nothing is changed",
         )
-        .takes("NODE", OneNode, |o, g| g.string().map(|node| o.failing.push(node)))
-        .added(),
-        &OptionDef::<HarepOptions>::new("limit", "have at most N repairs under way at the same time; what is urgent comes first")
-            .takes("N", Integer, |o, g| most(g).map(|most| o.repairs.all = Some(most)))
-            .added(),
-        &OptionDef::<HarepOptions>::new("max-per-node", "have at most N of them under way on a node")
-            .takes("N", Integer, |o, g| most(g).map(|most| o.repairs.per_node = Some(most)))
-            .added(),
-        &OptionDef::<HarepOptions>::new(
+        .takes("NODE", OneNode, |o, g| g.string().map(|node| o.failing.push(node))),
+        &OptionDef::<HarepOptions>::addition("limit", "have at most N repairs under way at the same time; what is urgent comes first")
+            .takes("N", Integer, |o, g| most(g).map(|most| o.repairs.all = Some(most))),
+        &OptionDef::<HarepOptions>::addition("max-per-node", "have at most N of them under way on a node")
+            .takes("N", Integer, |o, g| most(g).map(|most| o.repairs.per_node = Some(most))),
+        &OptionDef::<HarepOptions>::addition(
             "backoff",
             "try a repair that failed again, N times in all, each time after a longer pause; then suspend it with a tag",
         )
         .takes("N", Integer, |o, g| {
             attempts(g).map(|attempts| o.repairs.most_failures = Some(attempts))
         })
-        .added()
         .default(|o| o.repairs.most_failures.unwrap_or(1).to_string()),
-        &OptionDef::<HarepOptions>::flag("no-disk-check", "do not ask nodes about the disks of instances that run", |o| {
+        &OptionDef::<HarepOptions>::added_flag("no-disk-check", "do not ask nodes about the disks of instances that run", |o| {
             o.no_disk_check = true
-        })
-        .added(),
+        }),
         &JOURNAL.says("write what is done to FILE, which must not exist, one JSON object a line [a file in the user's state directory]"),
         &VERBOSE.says("say why, too; may be repeated").added(),
         &QUIET.says("print only what changes, for cron").added(),
         &WEIGHTS,
-        &JSON,
-        &METRICS,
+        &[JSON, METRICS],
         &DETAILED_STATUS.says(
             "end with status 3 if something is broken that is not being repaired, 4 if repairs are under way or have just ended, 0 if all is well",
         ),
-        &NO_CONFIG,
-        &VERSION,
-        &HELP,
-        &HELP_COMPLETION,
+        &LAST,
     ],
     words: &[],
 };

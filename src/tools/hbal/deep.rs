@@ -5,7 +5,6 @@ use anyhow::{bail, ensure};
 use super::HbalOptions;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx, NodeIdx};
-use crate::search::balance::Concessions;
 use crate::search::balance::deep::DeepOptions;
 use crate::search::balance::deep::plan::DeepGoal;
 use crate::tools::nodes::named_nodes;
@@ -26,20 +25,12 @@ pub(super) fn check(options: &HbalOptions) -> anyhow::Result<()> {
     options.load.check_rules(&options.balance.rules)?;
     one_form(&[("svg", options.svg), ("json", options.output.json)])?;
     one_form(&[("pareto", options.pareto), ("exec", options.execution.exec)])?;
-    let given = [
-        ("max-moves", options.max_moves.is_some()),
-        ("max-data", options.max_data.is_some()),
-        ("move-cost", options.least_gain.is_some()),
-        ("effort", options.deep.effort.is_some()),
-    ];
-    if let Some((long, _)) = given.into_iter().find(|(_, given)| *given && !options.is_deep()) {
-        bail!("option --{long} means nothing without --deep");
+    if !options.is_deep() {
+        options.output.refuse(&["max-moves", "max-data", "move-cost", "effort"], "without --deep")?;
     }
-    let ordered = goals.iter().any(|(_, given)| *given);
-    let Concessions { interruptions, overcommit } = options.balance.concessions;
-    let given = [("interruptions", interruptions), ("overcommit-during-migration", overcommit)];
-    if let Some((what, _)) = given.into_iter().find(|(_, given)| *given && !ordered) {
-        bail!("option --allow-{what} means nothing without --deep, --merge, --repair-only or --evacuate");
+    if goals.iter().all(|(_, given)| !given) {
+        let concessions = ["allow-interruptions", "allow-overcommit-during-migration"];
+        options.output.refuse(&concessions, "without --deep, --merge, --repair-only or --evacuate")?;
     }
     ensure!(options.pareto || !options.svg, "option --svg means nothing without --pareto");
     let several = options.worst_group || options.all_groups;

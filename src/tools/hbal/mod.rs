@@ -54,12 +54,8 @@ pub(crate) struct HbalOptions {
 }
 
 tool_options!(HbalOptions {
-    execution: ExecutionOptions,
-    limits: LimitOptions,
-    balance: BalanceOptions,
-    balance.rules: MoveRules,
-    deep: DeepChoices,
-    cib: CibOptions,
+    execution: ExecutionOptions, limits: LimitOptions, balance: BalanceOptions, balance.rules: MoveRules,
+    deep: DeepChoices, cib: CibOptions
 });
 
 impl HbalOptions {
@@ -80,23 +76,14 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
     summary: "balance the instances of a node group over its nodes",
     forms: &["[OPTION...]"],
     options: &[
-        &PRINT_NODES,
-        &PRINT_INSTANCES,
-        &PRINT_COMMANDS,
+        &[PRINT_NODES, PRINT_INSTANCES, PRINT_COMMANDS],
         &TEXT_DATA,
         &EVAC_MODE,
         &RESTRICTED_MIGRATION,
         &MASTER,
-        &RAPI_CREDENTIALS,
-        &RAPI_CACERT,
-        &INSECURE_HTTP,
-        &LUXI,
-        &IALLOC_SRC,
-        &XML_FILE,
-        &LIVE,
-        &SKIP_UNSUPPORTED,
-        &ALLOW_RESTARTS,
-        &COMMANDS_FORM,
+        &RAPI_ACCESS,
+        &[LUXI, IALLOC_SRC],
+        &[XML_FILE, LIVE, SKIP_UNSUPPORTED, ALLOW_RESTARTS, COMMANDS_FORM],
         &EXEC_ANYWHERE,
         &OptionDef::<HbalOptions>::flag(
             "first-job-group",
@@ -105,125 +92,77 @@ pub(crate) const SPEC: Spec<HbalOptions> = Spec {
         ),
         &REASON,
         &GROUP,
-        &OptionDef::<HbalOptions>::flag(
+        &OptionDef::<HbalOptions>::added_flag(
             "worst-group",
             "score all node groups, and balance the worst of those that can be improved",
             |o| o.worst_group = true,
-        )
-        .added(),
-        &OptionDef::<HbalOptions>::flag("all-groups", "balance every node group, in one plan", |o| o.all_groups = true)
-            .added(),
+        ),
+        &OptionDef::<HbalOptions>::added_flag("all-groups", "balance every node group, in one plan", |o| o.all_groups = true),
         &MAX_LENGTH,
-        &VERBOSE,
-        &QUIET,
-        &OFFLINE,
-        &STATIC_KVM_NODE_MEMORY,
+        &[VERBOSE, QUIET, OFFLINE, STATIC_KVM_NODE_MEMORY],
         &MIN_SCORE,
-        &MAX_CPU,
-        &MIN_DISK,
-        &KEEP_RESERVE,
-        &MIN_GAIN,
-        &MIN_GAIN_LIMIT,
+        &[MAX_CPU, MIN_DISK, KEEP_RESERVE],
+        &[MIN_GAIN, MIN_GAIN_LIMIT],
         &NO_DISK_MOVES,
         &SELECT_INSTANCES,
-        &NO_INSTANCE_MOVES,
-        &IGNORE_SOFT_ERRORS,
-        &DYNU_FILE,
-        &IGNORE_DYNU,
-        &MOND,
-        &MOND_DATA,
-        &EXIT_ON_MISSING_MOND_DATA,
-        &MOND_XEN,
-        &EXCLUSION_TAGS,
+        &[NO_INSTANCE_MOVES, IGNORE_SOFT_ERRORS],
+        &[DYNU_FILE, IGNORE_DYNU, MOND, MOND_DATA, EXIT_ON_MISSING_MOND_DATA, MOND_XEN, EXCLUSION_TAGS],
         &EXCLUDE_INSTANCES,
         &SAVE,
         &PRIORITY,
-        &SIMULATE,
-        &WEIGHTS,
-        &AFFINITY_WEIGHT,
-        &JSON,
-        &METRICS,
-        &REPORT,
-        &SUMMARY,
-        &COLOUR,
-        &OptionDef::<HbalOptions>::new(
+        &[SIMULATE, WEIGHTS, AFFINITY_WEIGHT],
+        &[JSON, METRICS, REPORT, SUMMARY, COLOUR],
+        &OptionDef::<HbalOptions>::addition(
             "explain",
             "for this instance, show every target with the score it would give or the rule that forbids it; may be repeated",
         )
-        .takes("INSTANCE", ArgumentKind::None, |o, g| g.string().map(|instance| o.explain.push(instance)))
-        .added(),
+        .takes("INSTANCE", ArgumentKind::None, |o, g| g.string().map(|instance| o.explain.push(instance))),
         &DEEP,
-        &OptionDef::<HbalOptions>::new("max-moves", "with --deep, move at most N instances")
-            .takes("N", ArgumentKind::Integer, |o, g| count(g).map(|most| o.max_moves = Some(most)))
-            .added(),
-        &OptionDef::<HbalOptions>::new("max-data", "with --deep, copy and migrate at most SIZE of disk and memory together, such as 500g")
-            .takes("SIZE", ArgumentKind::Text, |o, g| size(g).map(|most| o.max_data = Some(most)))
-            .added(),
-        &OptionDef::<HbalOptions>::new(
+        &OptionDef::<HbalOptions>::addition("max-moves", "with --deep, move at most N instances")
+            .takes("N", ArgumentKind::Integer, |o, g| count(g).map(|most| o.max_moves = Some(most))),
+        &OptionDef::<HbalOptions>::addition("max-data", "with --deep, copy and migrate at most SIZE of disk and memory together, such as 500g")
+            .takes("SIZE", ArgumentKind::Text, |o, g| size(g).map(|most| o.max_data = Some(most))),
+        &OptionDef::<HbalOptions>::addition(
             "move-cost",
             "with --deep, the least gain in score that a moved instance must be worth [a tenth of what one gains on average; 0 with a limit]",
         )
-        .takes("SCORE", ArgumentKind::Float, |o, g| not_negative(g).map(|gain| o.least_gain = Some(gain)))
-        .added(),
-        &OptionDef::<HbalOptions>::flag(
+        .takes("SCORE", ArgumentKind::Float, |o, g| not_negative(g).map(|gain| o.least_gain = Some(gain))),
+        &OptionDef::<HbalOptions>::added_flag(
             "pareto",
             "with --deep, show what every number of moves would bring, and make no plan",
             |o| o.pareto = true,
-        )
-        .added(),
-        &OptionDef::<HbalOptions>::flag("svg", "with --pareto, draw that as an SVG picture", |o| o.svg = true).added(),
+        ),
+        &OptionDef::<HbalOptions>::added_flag("svg", "with --pareto, draw that as an SVG picture", |o| o.svg = true),
         &EFFORT,
-        &OptionDef::<HbalOptions>::flag(
+        &OptionDef::<HbalOptions>::added_flag(
             "repair-only",
             "end what is wrong with the fewest moves, and move nothing else: instances on offline nodes, N+1, tags, locations, policies",
             |o| o.repair_only = true,
-        )
-        .added(),
-        &OptionDef::<HbalOptions>::new("evacuate", "empty NODE, primaries and secondaries, and move nothing else; may be repeated")
-            .takes("NODE", ArgumentKind::OneNode, |o, g| g.string().map(|node| o.emptied.push(node)))
-            .added(),
-        &OptionDef::<HbalOptions>::flag(
+        ),
+        &OptionDef::<HbalOptions>::addition("evacuate", "empty NODE, primaries and secondaries, and move nothing else; may be repeated")
+            .takes("NODE", ArgumentKind::OneNode, |o, g| g.string().map(|node| o.emptied.push(node))),
+        &OptionDef::<HbalOptions>::added_flag(
             "merge",
             "where an instance would move twice move it once, to the same end, if there is an order for that",
             |o| o.merge = true,
-        )
-        .added(),
-        &OptionDef::<HbalOptions>::flag(
+        ),
+        &OptionDef::<HbalOptions>::added_flag(
             "allow-interruptions",
             "with --deep, --merge, --repair-only or --evacuate: where moves wait for each other's room, stop an instance meanwhile",
             |o| o.balance.concessions.interruptions = true,
-        )
-        .added(),
-        &OptionDef::<HbalOptions>::flag(
+        ),
+        &OptionDef::<HbalOptions>::added_flag(
             "allow-overcommit-during-migration",
             "with the same: where moves wait for each other's room, have more memory taken on a node than it has until the next has left it",
             |o| o.balance.concessions.overcommit = true,
-        )
-        .added(),
+        ),
         &TIME_LIMIT,
-        &YES,
-        &JOURNAL,
-        &RESUME,
-        &JSON_EVENTS,
-        &PRINT_PLAN,
-        &SAVE_PLAN,
-        &STREAM,
-        &MAX_PARALLEL,
-        &MAX_OUT_PER_NODE,
-        &MAX_IN_PER_NODE,
-        &MAX_SYNCS,
-        &MAX_PER_GROUP,
-        &ON_FAILURE,
-        &REPLANS,
-        &MAX_DURATION,
-        &UNTIL,
-        &BANDWIDTH,
-        &SYNC_RATE,
-        &DURATIONS_FROM,
-        &NO_CONFIG,
-        &VERSION,
-        &HELP,
-        &HELP_COMPLETION,
+        &[YES, JOURNAL, RESUME, JSON_EVENTS, PRINT_PLAN, SAVE_PLAN],
+        &STREAMING,
+        &[ON_FAILURE, REPLANS],
+        &WINDOW,
+        &SPEEDS,
+        &LAST,
     ],
     words: &[],
 };

@@ -47,11 +47,8 @@ pub(crate) struct HcheckOptions {
 }
 
 tool_options!(HcheckOptions {
-    limits: LimitOptions,
-    balance: BalanceOptions,
-    balance.rules: MoveRules,
-    deep: DeepChoices,
-    cib: CibOptions,
+    limits: LimitOptions, balance: BalanceOptions, balance.rules: MoveRules, deep: DeepChoices,
+    cib: CibOptions
 });
 
 /// Name, purpose and options.
@@ -62,21 +59,16 @@ pub(crate) const SPEC: Spec<HcheckOptions> = Spec {
     options: &[
         &TEXT_DATA,
         &NO_DISK_MOVES,
-        &DYNU_FILE,
-        &IGNORE_DYNU,
+        &[DYNU_FILE, IGNORE_DYNU],
         &EVAC_MODE,
-        &EXCLUDE_INSTANCES,
-        &EXCLUSION_TAGS,
-        &IALLOC_SRC,
+        &[EXCLUDE_INSTANCES, EXCLUSION_TAGS, IALLOC_SRC],
         &NO_INSTANCE_MOVES,
         &LUXI,
         &MACHINE_READABLE,
         &MAX_CPU,
         &MAX_LENGTH.says("stop after N steps in each group; a negative number sets no limit"),
         &MIN_DISK,
-        &MIN_GAIN,
-        &MIN_GAIN_LIMIT,
-        &MIN_SCORE,
+        &[MIN_GAIN, MIN_GAIN_LIMIT, MIN_SCORE],
         &IGNORE_SOFT_ERRORS,
         &OptionDef::<HcheckOptions>::flag(
             "no-simulation",
@@ -86,63 +78,47 @@ pub(crate) const SPEC: Spec<HcheckOptions> = Spec {
         &OFFLINE,
         &QUIET.says("print nothing for people; may be repeated"),
         &MASTER,
-        &RAPI_CREDENTIALS,
-        &RAPI_CACERT,
-        &INSECURE_HTTP,
-        &XML_FILE,
-        &LIVE,
-        &SKIP_UNSUPPORTED,
-        &ALLOW_RESTARTS,
+        &RAPI_ACCESS,
+        &[XML_FILE, LIVE, SKIP_UNSUPPORTED, ALLOW_RESTARTS],
         &SELECT_INSTANCES,
         &NO_CAPACITY_CHECKS.says("leave out whether each node could be emptied (global N+1)"),
         &VERBOSE.says("undo one -q; may be repeated"),
         &SIMULATE,
-        &OptionDef::<HcheckOptions>::flag(
+        &OptionDef::<HcheckOptions>::added_flag(
             "list-problems",
             "show every problem by name, too: nodes, instances, tags without effect",
             |o| o.list_problems = true,
-        )
-        .added(),
-        &OptionDef::<HcheckOptions>::new(
+        ),
+        &OptionDef::<HcheckOptions>::addition(
             "without-node",
             "tell what would become of the instances if NODE were lost, instead of checking; several nodes are lost together",
         )
-        .takes("NODE", OneNode, |o, g| g.string().map(|node| o.without.push(node)))
-        .added(),
-        &OptionDef::<HcheckOptions>::new(
+        .takes("NODE", OneNode, |o, g| g.string().map(|node| o.without.push(node))),
+        &OptionDef::<HcheckOptions>::addition(
             "survive",
             "tell which combinations of up to K nodes of a group could not be lost at once, the worst first, instead of checking",
         )
-        .takes("K", Integer, |o, g| at_least_one(g).map(|nodes| o.survive = Some(nodes)))
-        .added(),
-        &OptionDef::<HcheckOptions>::new("top", "with --survive, show the N worst combinations of each group [10]")
-            .takes("N", Integer, |o, g| at_least_one(g).map(|most| o.top = Some(most)))
-            .added(),
-        &OptionDef::<HcheckOptions>::flag(
+        .takes("K", Integer, |o, g| at_least_one(g).map(|nodes| o.survive = Some(nodes))),
+        &OptionDef::<HcheckOptions>::addition("top", "with --survive, show the N worst combinations of each group [10]")
+            .takes("N", Integer, |o, g| at_least_one(g).map(|most| o.top = Some(most))),
+        &OptionDef::<HcheckOptions>::added_flag(
             "monitor",
             "print one line as Nagios and Icinga read it, then what to do, and end with status 0 (OK), 1 (WARNING), 2 (CRITICAL) or 3 (UNKNOWN)",
             |o| o.monitor = true,
-        )
-        .added(),
-        &OptionDef::<HcheckOptions>::new(
+        ),
+        &OptionDef::<HcheckOptions>::addition(
             "severity",
             "with --monitor, how grave a kind of problem is, such as n1_failing=critical; may be repeated [offline_primary=critical, all others warning]",
         )
-        .takes("KIND=SEVERITY", Text, set_severity)
-        .added(),
+        .takes("KIND=SEVERITY", Text, set_severity),
         &DEEP.says("on trial, look for the best placement, as hbal --deep does, not for one step after the other"),
         &EFFORT,
         &WEIGHTS,
-        &JSON,
-        &METRICS,
-        &REPORT,
+        &[JSON, METRICS, REPORT],
         &DETAILED_STATUS
             .says("end with status 2 after any error, so that 1 means only that the cluster is not healthy"),
         &TIME_LIMIT.says("end the simulation, or the search of --survive, once SECONDS have passed, with what is found by then"),
-        &NO_CONFIG,
-        &VERSION,
-        &HELP,
-        &HELP_COMPLETION,
+        &LAST,
     ],
     words: &[],
 };
@@ -223,8 +199,7 @@ fn monitored(options: &HcheckOptions, aside: &Recording) -> anyhow::Result<(Exit
             ("machine-readable", options.output.machine_readable),
         ])?;
         check_together(options)?;
-        ensure!(options.without.is_empty(), "option --without-node means nothing with --monitor");
-        ensure!(options.survive.is_none(), "option --survive means nothing with --monitor");
+        options.output.refuse(&["without-node", "survive"], "with --monitor")?;
         let cluster = loaded(options, output)?;
         let found = run::find(options, &cluster, output)?;
         let worst = options.severities.worst(&found.initial.counts);
@@ -241,23 +216,20 @@ fn monitored(options: &HcheckOptions, aside: &Recording) -> anyhow::Result<(Exit
 }
 
 fn check_together(options: &HcheckOptions) -> anyhow::Result<()> {
-    options.deep.check()?;
+    if !options.deep.asked {
+        options.output.refuse(&["effort"], "without --deep")?;
+    }
     ensure!(
         options.monitor || options.severities == Severities::default(),
         "option --severity means nothing without --monitor"
     );
-    ensure!(
-        options.survive.is_some() || options.top.is_none(),
-        "option --top means nothing without --survive"
-    );
-    ensure!(
-        options.survive.is_none() || options.without.is_empty(),
-        "options --survive and --without-node exclude each other"
-    );
-    ensure!(
-        options.survive.is_none() || options.output.metrics.is_none(),
-        "option --metrics means nothing with --survive"
-    );
+    match options.survive {
+        None => options.output.refuse(&["top"], "without --survive")?,
+        Some(_) => {
+            one_form(&[("survive", true), ("without-node", !options.without.is_empty())])?;
+            options.output.refuse(&["metrics"], "with --survive")?;
+        }
+    }
     ensure!(
         options.output.report.is_none() || (options.survive.is_none() && !options.monitor),
         "option --report means nothing with --survive and --monitor"

@@ -66,7 +66,7 @@ tool_options!(HgroupOptions {
     execution: ExecutionOptions,
     limits: LimitOptions,
     balance: BalanceOptions,
-    deep: DeepChoices,
+    deep: DeepChoices
 });
 
 impl HgroupOptions {
@@ -100,47 +100,38 @@ pub(crate) const SPEC: Spec<HgroupOptions> = Spec {
     summary: "show how node groups are, heal them, empty them, and even out their load",
     forms: &["status [OPTION...]", "redistribute [OPTION...]", "compress [OPTION...]", "balance [OPTION...]"],
     options: &[
-        &TEXT_DATA,
-        &MASTER,
-        &RAPI_CREDENTIALS,
-        &RAPI_CACERT,
-        &INSECURE_HTTP,
-        &LUXI,
-        &IALLOC_SRC,
-        &SIMULATE,
+        &[TEXT_DATA, MASTER],
+        &RAPI_ACCESS,
+        &[LUXI, IALLOC_SRC, SIMULATE],
         &EXEC.only(PLANS),
-        &OptionDef::<HgroupOptions>::flag(
+        &OptionDef::<HgroupOptions>::added_flag(
             "dot",
             "draw the groups and the pools that they reach, as text for Graphviz",
             |o| o.dot = true,
         )
-        .added()
         .only(STATUS),
-        &OptionDef::<HgroupOptions>::flag(
+        &OptionDef::<HgroupOptions>::added_flag(
             "svg",
             "draw the groups and the pools that they reach, as an SVG picture",
             |o| o.svg = true,
         )
-        .added()
         .only(STATUS),
-        &OptionDef::<HgroupOptions>::flag(
+        &OptionDef::<HgroupOptions>::added_flag(
             "evacuate",
             "plan the moves that empty one group: of those that can be emptied the one with most free memory",
             |o| o.evacuate = true,
         )
-        .added()
         .only(COMPRESS),
         &GROUP
             .says("compress: look only at the node group with this name or UUID, and plan how to empty it")
             .only(COMPRESS),
         &MIN_GAIN.says("balance: stop when no move gains DELTA").only(BALANCE),
         &MIN_SCORE.says("balance: stop when the imbalance is no more than EPSILON").only(BALANCE),
-        &OptionDef::<HgroupOptions>::new(
+        &OptionDef::<HgroupOptions>::addition(
             "move-cost",
             "what a GiB of disk that has to be copied takes off the gain of a move",
         )
         .takes("COST", Float, |o, g| not_negative(g).map(|cost| o.move_cost = Some(cost)))
-        .added()
         .default(|o| o.group_balance().move_cost.to_string())
         .only(BALANCE),
         &DEEP.says("balance: seek all moves together, not one after the other").only(BALANCE),
@@ -148,56 +139,19 @@ pub(crate) const SPEC: Spec<HgroupOptions> = Spec {
         &MAX_LENGTH.says("plan at most N moves; a negative number sets no limit").only(PLANS),
         &TIME_LIMIT.says("end the search once SECONDS have passed, with what was found by then").only(PLANS),
         &NO_CAPACITY_CHECKS.only(PLANS),
-        &PRINT_COMMANDS.only(PLANS),
-        &SAVE.only(PLANS),
-        &PRINT_NODES,
-        &OFFLINE,
-        &MAX_CPU,
-        &MIN_DISK,
-        &SELECT_INSTANCES,
-        &EXCLUDE_INSTANCES,
-        &EXCLUSION_TAGS,
-        &DYNU_FILE,
-        &IGNORE_DYNU,
-        &MOND,
-        &MOND_DATA,
-        &MOND_XEN,
-        &EXIT_ON_MISSING_MOND_DATA,
-        &STATIC_KVM_NODE_MEMORY,
+        &[PRINT_COMMANDS.only(PLANS), SAVE.only(PLANS), PRINT_NODES],
+        &[OFFLINE, MAX_CPU, MIN_DISK, SELECT_INSTANCES, EXCLUDE_INSTANCES, EXCLUSION_TAGS, DYNU_FILE],
+        &[IGNORE_DYNU, MOND, MOND_DATA, MOND_XEN, EXIT_ON_MISSING_MOND_DATA, STATIC_KVM_NODE_MEMORY],
         &WEIGHTS,
-        &JSON,
-        &METRICS,
-        &REPORT,
-        &SUMMARY.only(PLANS),
-        &COLOUR.only(PLANS),
-        &DETAILED_STATUS.only(PLANS),
-        &YES.only(PLANS),
-        &JOURNAL.only(PLANS),
-        &RESUME.only(PLANS),
-        &JSON_EVENTS.only(PLANS),
-        &PRINT_PLAN.only(PLANS),
-        &SAVE_PLAN.only(PLANS),
-        &STREAM.only(PLANS),
-        &MAX_PARALLEL.only(PLANS),
-        &MAX_OUT_PER_NODE.only(PLANS),
-        &MAX_IN_PER_NODE.only(PLANS),
-        &MAX_SYNCS.only(PLANS),
-        &MAX_PER_GROUP.only(PLANS),
-        &ON_FAILURE.only(PLANS),
-        &REPLANS.only(PLANS),
-        &MAX_DURATION.only(PLANS),
-        &UNTIL.only(PLANS),
-        &BANDWIDTH.only(PLANS),
-        &SYNC_RATE.only(PLANS),
-        &DURATIONS_FROM.only(PLANS),
-        &REASON.added().only(PLANS),
-        &PRIORITY.added().only(PLANS),
-        &VERBOSE,
-        &QUIET,
-        &NO_CONFIG,
-        &VERSION,
-        &HELP,
-        &HELP_COMPLETION,
+        &[JSON, METRICS, REPORT, SUMMARY.only(PLANS), COLOUR.only(PLANS), DETAILED_STATUS.only(PLANS)],
+        &[YES.only(PLANS), JOURNAL.only(PLANS), RESUME.only(PLANS), JSON_EVENTS.only(PLANS)],
+        &[PRINT_PLAN.only(PLANS), SAVE_PLAN.only(PLANS), STREAM.only(PLANS), MAX_PARALLEL.only(PLANS)],
+        &[MAX_OUT_PER_NODE.only(PLANS), MAX_IN_PER_NODE.only(PLANS), MAX_SYNCS.only(PLANS)],
+        &[MAX_PER_GROUP.only(PLANS), ON_FAILURE.only(PLANS), REPLANS.only(PLANS)],
+        &[MAX_DURATION.only(PLANS), UNTIL.only(PLANS), BANDWIDTH.only(PLANS), SYNC_RATE.only(PLANS)],
+        &[DURATIONS_FROM.only(PLANS), REASON.added().only(PLANS), PRIORITY.added().only(PLANS)],
+        &[VERBOSE, QUIET],
+        &LAST,
     ],
     words: &[OperandWords { name: "COMMAND", kind: Choices(GroupCommand::WORDS), least: 1, most: Some(1) }],
 };
@@ -234,7 +188,9 @@ pub(crate) fn run(options: HgroupOptions) -> anyhow::Result<ExitStatus> {
 
 fn command(options: &HgroupOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     one_form(&[("dot", options.dot), ("svg", options.svg), ("json", options.output.json)])?;
-    options.deep.check()?;
+    if !options.deep.asked {
+        options.output.refuse(&["effort"], "without --deep")?;
+    }
     if let Some(journal) = &options.execution.resume {
         let status = execution::resume(&execute::undertaking(options), journal, output);
         output.flush()?;

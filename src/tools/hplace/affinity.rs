@@ -48,13 +48,7 @@ pub(super) fn check_not_asked(options: &HplaceOptions) -> anyhow::Result<()> {
 
 /// Refuses options about a plan where none is made.
 fn no_plan(options: &HplaceOptions) -> anyhow::Result<()> {
-    let execution = &options.execution;
-    let given =
-        [(execution.print_plan.is_some(), "--print-plan"), (execution.save_plan.is_some(), "--save-plan")];
-    match given.iter().find(|(given, _)| *given) {
-        Some((_, name)) => bail!("option {name} means nothing without --plan"),
-        None => Ok(()),
-    }
+    options.output.refuse(&["print-plan", "save-plan"], "without --plan")
 }
 
 /// Places the machines of a document, or those of a cluster that should run and do not.
@@ -189,11 +183,11 @@ pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
             !options.execution.exec && options.now.is_none(),
             "--exec and --now are for Pacemaker clusters"
         );
-        return options.no_forms_but(&["--explain"], "placement by keys");
+        return options.no_forms_but(&["explain"], "placement by keys");
     }
     ensure!(
         !options.execution.exec,
         "placement by keys is not carried out: --commands FORM tells what has to be typed"
     );
-    options.no_forms_but(&["--explain", "--commands"], "placement by keys")
+    options.no_forms_but(&["explain", "commands"], "placement by keys")
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{bail, ensure};
+use anyhow::ensure;
 
 use super::HplaceOptions;
 use crate::pacemaker::optimal::{PlacingLimits, ThenGoal};
@@ -16,15 +16,10 @@ const TIME: Duration = Duration::from_secs(10);
 
 /// Refuses options that go with another strategy only.
 pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
-    let given = [
-        ("then", options.then.is_some()),
-        ("max-moves", options.max_moves.is_some()),
-        ("steps", options.steps.is_some()),
-        ("time-limit", options.limits.time_limit.is_some()),
-    ];
     let is_optimal = options.method == Some(PlacementMethod::Optimal);
-    if let Some((long, _)) = given.into_iter().find(|(_, given)| *given && !is_optimal) {
-        bail!("option --{long} means nothing without --strategy optimal");
+    if !is_optimal {
+        let own = ["then", "max-moves", "steps", "time-limit"];
+        options.output.refuse(&own, "without --strategy optimal")?;
     }
     ensure!(
         !is_optimal || !options.forms.crm_simulate_format,

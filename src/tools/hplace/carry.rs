@@ -6,8 +6,8 @@ use anyhow::{Context, bail, ensure};
 
 use super::cluster::{ReadCib, ensure_quorum};
 use super::follow::carry_out;
+use super::options::{ALONE, HplaceOptions, PlacementCommand};
 use super::run::status;
-use super::{HplaceOptions, PlacementCommand};
 use crate::model::shown::shown_name;
 use crate::pacemaker::cib::change::{CibChange, PinSurvey};
 use crate::pacemaker::execute::{Simulation, difference, simulate};
@@ -48,10 +48,8 @@ pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
     let execution = &options.execution;
     ensure!(!execution.exec || options.cib.live, "--exec needs the cluster itself: --live");
     ensure!(execution.exec || !options.no_keep, "--no-keep means nothing without --exec");
-    let (alone, _) = options.forms();
-    let alone = alone.into_iter().chain([(options.output.json, "--json")]).find(|(given, _)| *given);
-    match alone {
-        Some((_, form)) if execution.exec => bail!("only one of {form} and --exec can be given"),
+    match ALONE.into_iter().chain(["json"]).find(|form| options.output.has(form)) {
+        Some(form) if execution.exec => bail!("only one of --{form} and --exec can be given"),
         _ => Ok(()),
     }
 }

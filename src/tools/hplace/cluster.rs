@@ -55,50 +55,48 @@ pub(super) fn load_with(
     output: &mut Output,
 ) -> anyhow::Result<WorkingSet> {
     let set = match ClusterOrigin::of(options)? {
-        ClusterOrigin::Pacemaker(place) if options.now.is_some() => {
-            let (text, source) = place.text(options.now)?;
-            cib::read_with(text.as_bytes(), &source, guests)?
-        }
-        ClusterOrigin::Pacemaker(CibPlace::Document(file)) => {
-            let (document, source) = opened(file)?;
-            cib::read_with(document, &source, guests)?
-        }
-        ClusterOrigin::Pacemaker(CibPlace::Live) => {
-            cib::read_with(Suite.document()?.as_bytes(), ASKED, guests)?
-        }
         ClusterOrigin::Ganeti => {
             let mut cluster = source::load(&options.load, output)?;
             apply_node_options(&mut cluster, &options.load.nodes)?;
             ganeti::working_set(&cluster, options.stickiness.unwrap_or(AllocationScore::of(STAYING)))
         }
+        origin if options.now.is_some() => {
+            let (text, source) = origin.document(options.now)?;
+            cib::read_with(text.as_bytes(), &source, guests)?
+        }
+        ClusterOrigin::Document(file) => {
+            let (document, source) = opened(file)?;
+            cib::read_with(document, &source, guests)?
+        }
+        ClusterOrigin::Live => cib::read_with(Suite.document()?.as_bytes(), ASKED, guests)?,
     };
     accept(&set, &options.cib, output)?;
     Ok(set)
 }
 
-/// Reads a Pacemaker cluster, with the document.
+/// Reads a cluster, which must be Pacemaker's, with the document, as of some moment.
 ///
 /// # Errors
-/// It cannot be read, or something in it is outside and is not to be skipped.
+/// It cannot be read, it is Ganeti's, or something in it is outside and is not to be skipped.
 pub(in crate::tools) fn read_cib(
-    place: &CibPlace<'_>,
+    origin: &ClusterOrigin<'_>,
     options: &CibOptions,
     now: Option<jiff::Timestamp>,
     output: &mut Output,
 ) -> anyhow::Result<ReadCib> {
-    let (text, source) = place.text(now)?;
+    let (text, source) = origin.document(now)?;
     let set = cib::parse(&text, &source)?;
     accept(&set, options, output)?;
     Ok(ReadCib { text, source, set })
 }
 
 impl HplaceOptions {
-    /// Reads the cluster, which must be Pacemaker's, with the document.
+    /// Reads the cluster as [`read_cib`] does.
     ///
     /// # Errors
-    /// As [`read_cib`], or it is Ganeti's.
+    /// The same.
     pub(super) fn read_cib(&self, output: &mut Output) -> anyhow::Result<ReadCib> {
-        read_cib(&ClusterOrigin::of(self)?.pacemaker()?, &self.cib, self.now, output)
+        read_cib(&ClusterOrigin::of(self)?, &self.cib, self.now, output)
     }
 
     /// The document of the cluster, which must be Pacemaker's, and where it is from.
@@ -106,43 +104,40 @@ impl HplaceOptions {
     /// # Errors
     /// It cannot be read, or the cluster is Ganeti's.
     pub(super) fn read_text(&self) -> anyhow::Result<(String, String)> {
-        ClusterOrigin::of(self)?.pacemaker()?.text(self.now)
+        ClusterOrigin::of(self)?.document(self.now)
     }
 }
 
-/// Where the document of a Pacemaker cluster is.
-pub(in crate::tools) enum CibPlace<'a> {
+/// Where a cluster comes from.
+pub(in crate::tools) enum ClusterOrigin<'a> {
+    /// The document in a file.
     Document(&'a Path),
-    /// The cluster of this node.
+    /// The Pacemaker cluster of this node.
     Live,
+    /// One of Ganeti's, as the options of all tools say.
+    Ganeti,
 }
 
-impl CibPlace<'_> {
+impl<'a> ClusterOrigin<'a> {
     /// The document, as of some moment, and where it is from.
-    fn text(&self, now: Option<jiff::Timestamp>) -> anyhow::Result<(String, String)> {
+    fn document(&self, now: Option<jiff::Timestamp>) -> anyhow::Result<(String, String)> {
         let (text, source) = match self {
-            CibPlace::Document(file) => {
+            ClusterOrigin::Document(file) => {
                 let (document, source) = opened(file)?;
                 let bytes = read_limited(document, SIZE).with_context(|| unreadable(&source))?;
                 (decode(&bytes, &source)?.to_owned(), source)
             }
-            CibPlace::Live => (Suite.document()?, ASKED.to_owned()),
+            ClusterOrigin::Live => (Suite.document()?, ASKED.to_owned()),
+            ClusterOrigin::Ganeti => bail!(
+                "only Pacemaker clusters are changed by hplace, or looked through; for Ganeti's there are hbal, hgroup and hcheck"
+            ),
         };
         match now {
             Some(now) => Ok((dated(&text, &source, now)?, source)),
             None => Ok((text, source)),
         }
     }
-}
 
-/// Where a cluster comes from.
-pub(in crate::tools) enum ClusterOrigin<'a> {
-    Pacemaker(CibPlace<'a>),
-    /// One of Ganeti's, as the options of all tools say.
-    Ganeti,
-}
-
-impl<'a> ClusterOrigin<'a> {
     fn of(options: &'a HplaceOptions) -> anyhow::Result<ClusterOrigin<'a>> {
         let of_ganeti = options.load.source.is_named();
         ensure!(
@@ -166,8 +161,8 @@ impl<'a> ClusterOrigin<'a> {
         cib: &'a CibOptions,
     ) -> anyhow::Result<ClusterOrigin<'a>> {
         match (&cib.file, cib.live, load.source.is_named()) {
-            (Some(file), false, false) => Ok(ClusterOrigin::Pacemaker(CibPlace::Document(file))),
-            (None, true, false) => Ok(ClusterOrigin::Pacemaker(CibPlace::Live)),
+            (Some(file), false, false) => Ok(ClusterOrigin::Document(file)),
+            (None, true, false) => Ok(ClusterOrigin::Live),
             (None, false, true) => Ok(ClusterOrigin::Ganeti),
             (None, false, false) => {
                 bail!(
@@ -176,19 +171,6 @@ impl<'a> ClusterOrigin<'a> {
             }
             (Some(_), true, false) => bail!("only one of -x and --live can be given"),
             (_, _, true) => bail!("only one cluster can be named, Pacemaker's (-x, --live) or Ganeti's"),
-        }
-    }
-
-    /// The place of its document, if it is one of Pacemaker's.
-    ///
-    /// # Errors
-    /// It is Ganeti's.
-    pub(in crate::tools) fn pacemaker(self) -> anyhow::Result<CibPlace<'a>> {
-        match self {
-            ClusterOrigin::Pacemaker(place) => Ok(place),
-            ClusterOrigin::Ganeti => bail!(
-                "only Pacemaker clusters are changed by hplace, or looked through; for Ganeti's there are hbal, hgroup and hcheck"
-            ),
         }
     }
 }

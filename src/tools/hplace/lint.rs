@@ -17,7 +17,7 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
         options.method.is_none(),
         "the rules look at the cluster's own strategy: --strategy cannot be given"
     );
-    ensure!(!options.execution.exec, "option --exec means nothing to 'hplace lint'");
+    options.output.refuse(&["exec"], "to 'hplace lint'")?;
     let (text, source) = options.read_text()?;
     let findings = lint(&text, &source, &|name, known| did_you_mean(name, known.iter().copied()))?;
     match options.output.json {

@@ -46,17 +46,10 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
         "simulate [OPTION...]",
     ],
     options: &[
-        &XML_FILE,
-        &LIVE,
-        &TEXT_DATA,
-        &MASTER,
-        &RAPI_CREDENTIALS,
-        &RAPI_CACERT,
-        &INSECURE_HTTP,
-        &LUXI,
-        &IALLOC_SRC,
-        &OFFLINE,
-        &EXCLUSION_TAGS,
+        &[XML_FILE, LIVE],
+        &[TEXT_DATA, MASTER],
+        &RAPI_ACCESS,
+        &[LUXI, IALLOC_SRC, OFFLINE, EXCLUSION_TAGS],
         &OptionDef::<HplaceOptions>::new(
             "stickiness",
             "what it is worth to a Ganeti instance to stay where it is; 0: all are placed as if anew [1]",
@@ -76,38 +69,28 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
                 })
             })
             .added(),
-        &FLEET_FILE,
-        &ORDER,
-        &TIE,
+        &[FLEET_FILE, ORDER, TIE],
         &SEED.says("with --tie random or --poisson: the same number draws the same [with --poisson 0]"),
-        &ZERO_WEIGHT_DISABLES,
-        &VERIFY,
-        &PLAN,
+        &[ZERO_WEIGHT_DISABLES, VERIFY, PLAN],
         &PRINT_PLAN.says("with --plan, show it in this form: text, or nothing but json, dot or an svg time table [text]"),
         &SAVE_PLAN.says("with --plan, write the plan to FILE, for htools show and htools apply"),
-        &OVERHEAD,
-        &RAM_RATIO,
+        &[OVERHEAD, RAM_RATIO],
         &DYNU_FILE.says("by keys: read the measured load of the instances from FILE"),
-        &INITIAL_MSAV,
-        &FINAL_MSAV,
-        &MSAV_STEPS,
-        &OptionDef::<HplaceOptions>::new(
+        &ROUNDS,
+        &OptionDef::<HplaceOptions>::addition(
             "then",
             "with --strategy optimal, of placements that are equal in all else take the one that uses nodes most evenly, or the fewest nodes [minimal where that is the CIB's strategy, else balanced]",
         )
         .takes("WORD", Choices(ThenGoal::WORDS), |o, g| {
             g.choice().map(|word| o.then = word.parse().ok())
-        })
-        .added(),
-        &OptionDef::<HplaceOptions>::new(
+        }),
+        &OptionDef::<HplaceOptions>::addition(
             "max-moves",
             "with --strategy optimal, let at most N running resources leave nodes on which they could stay",
         )
-        .takes("N", Integer, |o, g| count(g).map(|most| o.max_moves = Some(usize::try_from(most).unwrap_or(usize::MAX))))
-        .added(),
-        &OptionDef::<HplaceOptions>::new("steps", "with --strategy optimal, try at most N changes [10000000]")
-            .takes("N", Integer, |o, g| count(g).map(|steps| o.steps = Some(steps)))
-            .added(),
+        .takes("N", Integer, |o, g| count(g).map(|most| o.max_moves = Some(usize::try_from(most).unwrap_or(usize::MAX)))),
+        &OptionDef::<HplaceOptions>::addition("steps", "with --strategy optimal, try at most N changes [10000000]")
+            .takes("N", Integer, |o, g| count(g).map(|steps| o.steps = Some(steps))),
         &TIME_LIMIT,
         &SKIP_UNSUPPORTED,
         &OptionDef::<HplaceOptions>::new(
@@ -120,63 +103,48 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
             Ok(())
         })
         .added(),
-        &OptionDef::<HplaceOptions>::flag("explain", "tell why each resource is where it is", |o| o.forms.explain = true)
-            .added(),
-        &OptionDef::<HplaceOptions>::flag(
+        &OptionDef::<HplaceOptions>::added_flag("explain", "tell why each resource is where it is", |o| o.forms.explain = true),
+        &OptionDef::<HplaceOptions>::added_flag(
             "crm-simulate-format",
             "print scores and capacities as crm_simulate -s -U does",
             |o| o.forms.crm_simulate_format = true,
-        )
-        .added(),
-        &OptionDef::<HplaceOptions>::flag(
+        ),
+        &OptionDef::<HplaceOptions>::added_flag(
             "show-normalized",
             "print what the cluster comes to as JSON: primitives, scores, colocations, orders",
             |o| o.forms.show_normalized = true,
-        )
-        .added(),
-        &OptionDef::<HplaceOptions>::flag(
+        ),
+        &OptionDef::<HplaceOptions>::added_flag(
             "transition",
             "show what is done, too: in which order, and what waits for what",
             |o| o.forms.transition = true,
-        )
-        .added(),
-        &OptionDef::<HplaceOptions>::flag(
+        ),
+        &OptionDef::<HplaceOptions>::added_flag(
             "dot",
             "print nothing but the graph of what waits for what, for Graphviz, as crm_simulate -D does",
             |o| o.forms.dot = true,
-        )
-        .added(),
-        &OptionDef::<HplaceOptions>::flag(
+        ),
+        &OptionDef::<HplaceOptions>::added_flag(
             "transition-xml",
             "print nothing but the same graph in XML, as crm_simulate -G does",
             |o| o.forms.transition_xml = true,
-        )
-        .added(),
-        &OptionDef::<HplaceOptions>::new("nodes", "survive: how many nodes are lost at once, 1 or 2 [1]")
+        ),
+        &OptionDef::<HplaceOptions>::addition("nodes", "survive: how many nodes are lost at once, 1 or 2 [1]")
             .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.lost = Some(nodes)))
-            .added()
             .only(SURVIVE),
-        &OptionDef::<HplaceOptions>::new(
+        &OptionDef::<HplaceOptions>::addition(
             "priority",
             "survive: end with status 2 only if something with at least this priority stays down [1, or 0 where no resource has a priority]",
         )
         .takes("N", Integer, |o, g| g.int().map(|least| o.least_priority = Some(least)))
-        .added()
         .only(SURVIVE),
-        &OptionDef::<HplaceOptions>::new("top", "survive: show the N worst losses [10]")
+        &OptionDef::<HplaceOptions>::addition("top", "survive: show the N worst losses [10]")
             .takes("N", Integer, |o, g| some(g).map(|most| o.top = Some(most)))
-            .added()
             .only(SURVIVE),
-        &OptionDef::<HplaceOptions>::new("survive", "fit: everything is to run even after the loss of any N nodes, 1 or 2")
+        &OptionDef::<HplaceOptions>::addition("survive", "fit: everything is to run even after the loss of any N nodes, 1 or 2")
             .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.survive = nodes))
-            .added()
             .only(FIT),
-        &ARRIVALS,
-        &POISSON,
-        &LIFETIME,
-        &DAYS,
-        &NIGHTLY,
-        &SVG_FILE,
+        &[ARRIVALS, POISSON, LIFETIME, DAYS, NIGHTLY, SVG_FILE],
         &COMMANDS_FORM
             .says("print nothing but what has to be typed so that Pacemaker, by its own strategy, comes to this placement: for cibadmin (cib), pcs, crmsh or crm_resource; the last lines tell how it is taken back")
             .only(CHANGING),
@@ -184,34 +152,25 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
             .says("have Pacemaker do it: set location constraints, or the standby of the node, wait, and compare what has come of it with the plan; needs --live")
             .added()
             .only(CHANGING),
-        &OptionDef::<HplaceOptions>::flag(
+        &OptionDef::<HplaceOptions>::added_flag(
             "no-keep",
             "with --exec, take the constraints away when the resources are where they should be; refused where they would not stay there",
             |o| o.no_keep = true,
         )
-        .added()
         .only(PLACING),
-        &OptionDef::<HplaceOptions>::flag(
+        &OptionDef::<HplaceOptions>::added_flag(
             "undo",
             "tell what follows if all constraints that hplace has set are taken away; after evacuate: if the node comes out of standby. With --exec, do so",
             |o| o.undo = true,
         )
-        .added()
         .only(CHANGING),
-        &OptionDef::<HplaceOptions>::new("wait-limit", "with --exec, wait at most N seconds for the cluster [600]")
+        &OptionDef::<HplaceOptions>::addition("wait-limit", "with --exec, wait at most N seconds for the cluster [600]")
             .takes("N", Integer, |o, g| some(g).map(|seconds| o.wait_limit = Some(seconds as u64)))
-            .added()
             .only(CHANGING),
-        &YES,
-        &JOURNAL,
-        &RESUME,
+        &[YES, JOURNAL, RESUME],
         &JSON,
-        &VERBOSE,
-        &QUIET,
-        &NO_CONFIG,
-        &VERSION,
-        &HELP,
-        &HELP_COMPLETION,
+        &[VERBOSE, QUIET],
+        &LAST,
     ],
     words: &[
         OperandWords { name: "COMMAND", kind: Choices(COMMANDS), least: 0, most: Some(1) },

@@ -55,7 +55,7 @@ tool_options!(HplaceOptions {
     cib: CibOptions,
     affinity: AffinityChoices,
     simulation: SimulationChoices,
-    forms: PlacementForms,
+    forms: PlacementForms
 });
 
 /// In which forms a placement is shown, and what is shown with it.
@@ -92,51 +92,31 @@ pub(crate) enum PlacementCommand {
     Simulate,
 }
 
-/// A form in which a placement can be shown: whether it is wanted, and its option.
-type PlacementForm = (bool, &'static str);
+/// Options for forms in which nothing but a placement can be shown, each printed alone.
+pub(super) const ALONE: [&str; 5] =
+    ["crm-simulate-format", "show-normalized", "dot", "transition-xml", "commands"];
+/// The same of forms that go with others.
+const BESIDE: [&str; 2] = ["transition", "explain"];
 
 impl HplaceOptions {
-    /// The forms in which nothing but a placement can be shown: those that are printed alone, and those that go with others.
-    pub(super) fn forms(&self) -> ([PlacementForm; 5], [PlacementForm; 2]) {
-        let alone = [
-            (self.forms.crm_simulate_format, "--crm-simulate-format"),
-            (self.forms.show_normalized, "--show-normalized"),
-            (self.forms.dot, "--dot"),
-            (self.forms.transition_xml, "--transition-xml"),
-            (self.cib.commands.is_some(), "--commands"),
-        ];
-        (alone, [(self.forms.transition, "--transition"), (self.forms.explain, "--explain")])
-    }
-
     /// Refuses the forms of a placement where no placement is shown; `what` is shown there.
     pub(super) fn no_forms(&self, what: &str) -> anyhow::Result<()> {
         self.no_forms_but(&[], what)
     }
 
-    /// The same, but for the forms of some self.
+    /// The same, but for the forms of some options.
     pub(super) fn no_forms_but(&self, known: &[&str], what: &str) -> anyhow::Result<()> {
-        let (alone, others) = self.forms();
-        match alone.iter().chain(&others).find(|(given, name)| *given && !known.contains(name)) {
-            Some((_, name)) => bail!("option {name} means nothing to {what}"),
-            None => Ok(()),
-        }
+        let forms = ALONE.into_iter().chain(BESIDE).filter(|form| !known.contains(form));
+        self.output.refuse(&forms.collect::<Vec<_>>(), &format!("to {what}"))
     }
 
     /// Some forms are printed alone.
     pub(super) fn only_one_form(&self) -> anyhow::Result<()> {
-        let (alone, others) = self.forms();
-        let json = [(self.output.json, "--json")];
-        let why = [(matches!(self.command, PlacementCommand::Why(_)), "why")];
-        let mut given = alone
-            .iter()
-            .chain(&json)
-            .chain(&others)
-            .chain(&why)
-            .filter(|(given, _)| *given)
-            .map(|(_, name)| name);
-        if let (true, Some(one), Some(other)) =
-            (alone.iter().any(|(given, _)| *given), given.next(), given.next())
-        {
+        let why = matches!(self.command, PlacementCommand::Why(_)).then(|| "why".to_owned());
+        let is_given = |form: &&str| self.output.has(form);
+        let forms = ALONE.into_iter().chain(["json"]).chain(BESIDE).filter(is_given);
+        let mut given = forms.map(|form| format!("--{form}")).chain(why);
+        if let (true, Some(one), Some(other)) = (ALONE.iter().any(is_given), given.next(), given.next()) {
             bail!("only one of {one} and {other} can be given");
         }
         Ok(())

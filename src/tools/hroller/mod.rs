@@ -36,21 +36,15 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
     summary: "plan the reboot of all nodes of a cluster, group after group",
     forms: &["[OPTION...]"],
     options: &[
-        &LUXI,
-        &MASTER,
-        &RAPI_CREDENTIALS,
-        &RAPI_CACERT,
-        &INSECURE_HTTP,
-        &TEXT_DATA,
-        &IALLOC_SRC,
-        &OFFLINE,
+        &[LUXI, MASTER],
+        &RAPI_ACCESS,
+        &[TEXT_DATA, IALLOC_SRC, OFFLINE],
         &OptionDef::<HrollerOptions>::flag(
             "offline-maintenance",
             "plan as if all instances were stopped: only the two nodes of a DRBD instance are kept apart",
             |o| o.rolling.offline_maintenance = true,
         ),
-        &VERBOSE,
-        &QUIET,
+        &[VERBOSE, QUIET],
         &NO_HEADERS,
         &OptionDef::<HrollerOptions>::new(
             "node-tags",
@@ -87,31 +81,23 @@ pub(crate) const SPEC: Spec<HrollerOptions> = Spec {
             o.one_step_only = true
         }),
         &STATIC_KVM_NODE_MEMORY,
-        &OptionDef::<HrollerOptions>::flag(
+        &OptionDef::<HrollerOptions>::added_flag(
             "migrate-shared",
             "migrate instances on shared storage to a node that takes them by all the rules, and count them as redundant",
             |o| o.rolling.migrate_shared = true,
-        )
-        .added(),
-        &OptionDef::<HrollerOptions>::flag(
+        ),
+        &OptionDef::<HrollerOptions>::added_flag(
             "honour-run-state",
             "stopped instances are not in the way; --offline-maintenance is refused while instances run",
             |o| o.rolling.honour_run_state = true,
-        )
-        .added(),
+        ),
         &PRINT_COMMANDS
             .says("show the commands of the maintenance, or write them to FILE as a script")
             .added(),
-        &JSON,
-        &REPORT,
+        &[JSON, REPORT],
         &PRINT_PLAN.says("show the reboots as a graph, with what waits for what and how long it takes: text, or nothing but json, dot or an svg time table"),
-        &BANDWIDTH,
-        &SYNC_RATE,
-        &DURATIONS_FROM,
-        &NO_CONFIG,
-        &VERSION,
-        &HELP,
-        &HELP_COMPLETION,
+        &SPEEDS,
+        &LAST,
     ],
     words: &[],
 };

@@ -39,23 +39,16 @@ pub(crate) const SPEC: Spec<HscanOptions> = Spec {
             .short('d')
             .takes("PATH", Directory, |o, g| g.path().map(|path| o.directory = path.unwrap_or_default())),
         &LUXI,
-        &RAPI_CREDENTIALS,
-        &RAPI_CACERT,
-        &INSECURE_HTTP,
+        &RAPI_ACCESS,
         &VERBOSE,
         &NO_HEADERS,
-        &STATIC_KVM_NODE_MEMORY,
-        &WEIGHTS,
-        &OptionDef::<HscanOptions>::flag(
+        &[STATIC_KVM_NODE_MEMORY, WEIGHTS],
+        &OptionDef::<HscanOptions>::added_flag(
             "anonymise",
             "replace all names, UUIDs and tags, the same ones by the same ones in all clusters of this run",
             |o| o.anonymise = true,
-        )
-        .added(),
-        &NO_CONFIG,
-        &VERSION,
-        &HELP,
-        &HELP_COMPLETION,
+        ),
+        &LAST,
     ],
     words: &[OperandWords { name: "ADDRESS", kind: Host, least: 0, most: None }],
 };

@@ -58,7 +58,7 @@ tool_options!(HsqueezeOptions {
     execution: ExecutionOptions,
     limits: LimitOptions,
     rules: MoveRules,
-    cib: CibOptions,
+    cib: CibOptions
 });
 
 /// Name, purpose and options.
@@ -67,18 +67,10 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
     summary: "power nodes down that are not needed, and up again when they are",
     forms: &["[OPTION...]"],
     options: &[
-        &LUXI,
-        &MASTER.added(),
-        &RAPI_CREDENTIALS,
-        &RAPI_CACERT,
-        &INSECURE_HTTP,
-        &TEXT_DATA,
-        &IALLOC_SRC.added(),
-        &XML_FILE,
-        &LIVE,
-        &SKIP_UNSUPPORTED,
-        &ALLOW_RESTARTS,
-        &COMMANDS_FORM,
+        &[LUXI, MASTER.added()],
+        &RAPI_ACCESS,
+        &[TEXT_DATA, IALLOC_SRC.added()],
+        &[XML_FILE, LIVE, SKIP_UNSUPPORTED, ALLOW_RESTARTS, COMMANDS_FORM],
         &SIMULATE,
         &EXEC_ANYWHERE,
         &OptionDef::<HsqueezeOptions>::new(
@@ -93,25 +85,21 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
         )
         .takes("FACTOR", Float, |o, g| g.float().map(|factor| o.target = Some(factor)))
         .default(|o| format!("{}, or --minimal-resources if that is more", o.target())),
-        &OptionDef::<HsqueezeOptions>::flag("drbd", "move DRBD instances, too, and free nodes that have them", |o| {
+        &OptionDef::<HsqueezeOptions>::added_flag("drbd", "move DRBD instances, too, and free nodes that have them", |o| {
             o.reach = o.reach.max(Reach::Drbd)
-        })
-        .added(),
-        &OptionDef::<HsqueezeOptions>::flag("all", "move all instances: also DRBD ones, and those with disks on one node only, which are stopped while their disks are copied", |o| {
+        }),
+        &OptionDef::<HsqueezeOptions>::added_flag("all", "move all instances: also DRBD ones, and those with disks on one node only, which are stopped while their disks are copied", |o| {
             o.reach = Reach::All
-        })
-        .added(),
+        }),
         &GROUP.says("plan for the node group with this name or UUID only").added(),
-        &OptionDef::<HsqueezeOptions>::new("max-nodes", "switch at most N nodes in this run")
-            .takes("N", Integer, |o, g| most_nodes(g).map(|most| o.max_nodes = Some(most)))
-            .added(),
+        &OptionDef::<HsqueezeOptions>::addition("max-nodes", "switch at most N nodes in this run")
+            .takes("N", Integer, |o, g| most_nodes(g).map(|most| o.max_nodes = Some(most))),
         &TIME_LIMIT.says("end the search once SECONDS have passed; what was found by then is made a whole plan"),
-        &OptionDef::<HsqueezeOptions>::new(
+        &OptionDef::<HsqueezeOptions>::addition(
             "cooldown",
             "leave nodes alone that were powered up or down less than TIME ago, such as 90m, 6h or 2d",
         )
         .takes("TIME", Text, |o, g| g.time().map(|time| o.cooldown = time))
-        .added()
         .default(|o| shown_time(o.cooldown)),
         &NO_CAPACITY_CHECKS
             .says("do not care whether each node could be emptied if it were lost (global N+1), now or when the reserve is used")
@@ -120,65 +108,34 @@ pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
             .says("also free nodes, or bring them up, where that worsens conflicts of exclusion tags, locations or policies")
             .added(),
         &RESTRICTED_MIGRATION.added(),
-        &EXCLUDE_INSTANCES.added(),
-        &EXCLUSION_TAGS.added(),
-        &DYNU_FILE.added(),
-        &IGNORE_DYNU.added(),
-        &MOND.added(),
-        &MOND_DATA.added(),
-        &MOND_XEN.added(),
-        &EXIT_ON_MISSING_MOND_DATA.added(),
-        &OptionDef::<HsqueezeOptions>::new(
+        &[EXCLUDE_INSTANCES.added(), EXCLUSION_TAGS.added(), DYNU_FILE.added(), IGNORE_DYNU.added()],
+        &[MOND.added(), MOND_DATA.added(), MOND_XEN.added(), EXIT_ON_MISSING_MOND_DATA.added()],
+        &OptionDef::<HsqueezeOptions>::addition(
             "standby-data",
             "look the size of nodes that are off up in FILE, a text file that hscan wrote while they were on",
         )
-        .takes("FILE", File, |o, g| g.path().map(|path| o.standby_data = path))
-        .added(),
-        &SAVE,
-        &PRINT_COMMANDS,
+        .takes("FILE", File, |o, g| g.path().map(|path| o.standby_data = path)),
+        &[SAVE, PRINT_COMMANDS],
         &VERBOSE,
         &QUIET.says("print one line if there is something to do, and nothing otherwise").added(),
         &NO_HEADERS,
         &WEIGHTS,
-        &JSON,
-        &METRICS,
-        &REPORT,
-        &SUMMARY,
-        &COLOUR,
-        &DETAILED_STATUS,
-        &YES,
-        &POWER_COMMAND,
-        &OptionDef::<ExecutionOptions>::new(
+        &[JSON, METRICS, REPORT, SUMMARY, COLOUR, DETAILED_STATUS],
+        &[YES, POWER_COMMAND],
+        &OptionDef::<ExecutionOptions>::addition(
             "boot-timeout",
             "with --exec, wait at most TIME until a node that was powered on answers",
         )
         .takes("TIME", Text, |o, g| g.time().map(|time| o.handling.boot = time))
-        .added()
         .default(|o| shown_time(o.handling.boot)),
-        &JOURNAL,
-        &RESUME,
-        &JSON_EVENTS,
-        &PRINT_PLAN,
-        &SAVE_PLAN,
-        &STREAM,
-        &MAX_PARALLEL,
-        &MAX_OUT_PER_NODE,
-        &MAX_IN_PER_NODE,
-        &MAX_SYNCS,
-        &MAX_PER_GROUP,
+        &[JOURNAL, RESUME, JSON_EVENTS, PRINT_PLAN, SAVE_PLAN],
+        &STREAMING,
         &ON_FAILURE.says("with --stream, when a step fails: stop, or continue with all that need not follow it"),
-        &MAX_DURATION,
-        &UNTIL,
-        &BANDWIDTH,
-        &SYNC_RATE,
-        &DURATIONS_FROM,
-        &REASON.added(),
-        &PRIORITY.added(),
+        &WINDOW,
+        &SPEEDS,
+        &[REASON.added(), PRIORITY.added()],
         &STATIC_KVM_NODE_MEMORY,
-        &NO_CONFIG,
-        &VERSION,
-        &HELP,
-        &HELP_COMPLETION,
+        &LAST,
     ],
     words: &[],
 };

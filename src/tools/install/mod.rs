@@ -40,18 +40,16 @@ pub const SPEC: Spec<InstallOptions> = Spec {
     summary: "put links, manual pages and completion scripts where they are found",
     forms: &["[OPTION...]"],
     options: &[
-        &OptionDef::<InstallOptions>::new(
+        &OptionDef::<InstallOptions>::addition(
             "prefix",
             "put everything below DIR instead of /usr/local, or without root's rights ~/.local",
         )
-        .takes("DIR", Directory, |o, g| g.path().map(|path| o.prefix = path))
-        .added(),
-        &OptionDef::<InstallOptions>::new(
+        .takes("DIR", Directory, |o, g| g.path().map(|path| o.prefix = path)),
+        &OptionDef::<InstallOptions>::addition(
             "hail-dir",
             "also make the link hail in DIR, where Ganeti looks for allocators",
         )
-        .takes("DIR", Directory, |o, g| g.path().map(|path| o.hail_dir = path))
-        .added(),
+        .takes("DIR", Directory, |o, g| g.path().map(|path| o.hail_dir = path)),
         &OptionDef::<InstallOptions>::flag(
             "uninstall",
             "take away what was put there, and nothing else",
@@ -60,12 +58,14 @@ pub const SPEC: Spec<InstallOptions> = Spec {
             },
         )
         .added(),
-        &OptionDef::<InstallOptions>::flag("force", "replace files that are in the way", |o| o.force = true)
-            .added(),
-        &OptionDef::<InstallOptions>::flag("dry-run", "change nothing, and show what would be done", |o| {
-            o.dry_run = true
-        })
-        .added(),
+        &OptionDef::<InstallOptions>::added_flag("force", "replace files that are in the way", |o| {
+            o.force = true
+        }),
+        &OptionDef::<InstallOptions>::added_flag(
+            "dry-run",
+            "change nothing, and show what would be done",
+            |o| o.dry_run = true,
+        ),
         &HELP,
     ],
     words: &[],

@@ -79,19 +79,17 @@ type AffinityDef = OptionDef<AffinityChoices>;
 /// Memory is promised at most so often.
 const MOST_PROMISED: f64 = 1000.0;
 
-pub(crate) const FLEET_FILE: AffinityDef = AffinityDef::new(
+pub(crate) const FLEET_FILE: AffinityDef = AffinityDef::addition(
     "fleet",
     "place the machines of this JSON document by their affinity keys (htools.fleet/1); - is standard input",
 )
 .short('j')
-.takes("FILE", File, |o, g| g.path().map(|path| o.file = path))
-.added();
-pub(crate) const AFFINITY: AffinityDef = AffinityDef::flag(
+.takes("FILE", File, |o, g| g.path().map(|path| o.file = path));
+pub(crate) const AFFINITY: AffinityDef = AffinityDef::added_flag(
     "affinity",
     "choose the primary nodes of new instances by affinity keys, which are in tags (htools:key:...); secondary nodes as usual",
     |o| o.asked = true,
-)
-.added();
+);
 pub(crate) const ORDER: AffinityDef = AffinityDef::new(
     "order",
     "by keys: place machines as they are told, or those with more memory first [document]",
@@ -103,36 +101,33 @@ pub(crate) const ORDER: AffinityDef = AffinityDef::new(
     })
 })
 .added();
-pub(crate) const TIE: AffinityDef = AffinityDef::new(
+pub(crate) const TIE: AffinityDef = AffinityDef::addition(
     "tie",
     "by keys: of nodes that are equally good take the one with the smallest name, or any [name]",
 )
 .takes("WORD", Choices(&["name", "random"]), |o, g| {
     g.choice().map(|word| o.random_tie = Some(word == "random"))
-})
-.added();
-pub(crate) const SEED: AffinityDef =
-    AffinityDef::new("seed", "with --tie random: the same number gives the same nodes")
-        .takes("N", Integer, |o, g| count(g).map(|seed| o.seed = Some(seed)))
-        .added();
-pub(crate) const ZERO_WEIGHT_DISABLES: AffinityDef = AffinityDef::flag(
+});
+pub(crate) const SEED: AffinityDef = AffinityDef::addition(
+    "seed",
+    "with --tie random: the same number gives the same nodes",
+)
+.takes("N", Integer, |o, g| count(g).map(|seed| o.seed = Some(seed)));
+pub(crate) const ZERO_WEIGHT_DISABLES: AffinityDef = AffinityDef::added_flag(
     "zero-weight-disables",
     "by keys: a key that weighs nothing takes its name away, instead of leaving it to the levels above",
     |o| o.zero_disables = true,
-)
-.added();
-pub(crate) const VERIFY: AffinityDef = AffinityDef::flag(
+);
+pub(crate) const VERIFY: AffinityDef = AffinityDef::added_flag(
     "verify",
     "by keys: tell which machines that run would be started elsewhere today, and what moving them would gain",
     |o| o.verify = true,
-)
-.added();
-pub(crate) const PLAN: AffinityDef = AffinityDef::flag(
+);
+pub(crate) const PLAN: AffinityDef = AffinityDef::added_flag(
     "plan",
     "by keys, on a Ganeti cluster: as --verify, and the moves that bring instances to where they would be started today, with what waits for what; htools apply carries them out (--save-plan)",
     |o| (o.verify, o.plan) = (true, true),
-)
-.added();
+);
 pub(crate) const OVERHEAD: AffinityDef =
     AffinityDef::new("overhead", "by keys: what a machine needs beyond its memory, in MiB [1024]")
         .takes("MIB", Integer, |o, g| {
@@ -155,17 +150,21 @@ pub(crate) const RAM_RATIO: AffinityDef = AffinityDef::new(
     Ok(())
 })
 .added();
-pub(crate) const INITIAL_MSAV: AffinityDef =
-    AffinityDef::new("initial-msav", "by keys: the threshold of the first round [80]")
-        .takes("X", Float, |o, g| g.float().map(|x| o.initial_msav = Some(x)))
-        .added();
-pub(crate) const FINAL_MSAV: AffinityDef =
-    AffinityDef::new("final-msav", "by keys: the threshold of the last round [-10]")
-        .takes("X", Float, |o, g| g.float().map(|x| o.final_msav = Some(x)))
-        .added();
+pub(crate) const INITIAL_MSAV: AffinityDef = AffinityDef::addition(
+    "initial-msav",
+    "by keys: the threshold of the first round [80]",
+)
+.takes("X", Float, |o, g| g.float().map(|x| o.initial_msav = Some(x)));
+pub(crate) const FINAL_MSAV: AffinityDef = AffinityDef::addition(
+    "final-msav",
+    "by keys: the threshold of the last round [-10]",
+)
+.takes("X", Float, |o, g| g.float().map(|x| o.final_msav = Some(x)));
 pub(crate) const MSAV_STEPS: AffinityDef =
-    AffinityDef::new("msav-steps", "by keys: how many rounds there are [10]")
-        .takes("N", Integer, |o, g| {
-            some(g).map(|steps| o.msav_steps = Some(u32::try_from(steps).unwrap_or(u32::MAX)))
-        })
-        .added();
+    AffinityDef::addition("msav-steps", "by keys: how many rounds there are [10]").takes(
+        "N",
+        Integer,
+        |o, g| some(g).map(|steps| o.msav_steps = Some(u32::try_from(steps).unwrap_or(u32::MAX))),
+    );
+/// Thresholds of the rounds.
+pub(crate) const ROUNDS: [AffinityDef; 3] = [INITIAL_MSAV, FINAL_MSAV, MSAV_STEPS];

@@ -43,24 +43,23 @@ pub(crate) const MASTER: LoadDef =
         .takes("ADDRESS", Host, |o, g| {
             g.string().map(|address| o.source.rapi = Some(address).filter(|a| !a.is_empty()))
         });
-pub(crate) const RAPI_CREDENTIALS: LoadDef = LoadDef::new(
+pub(crate) const RAPI_CREDENTIALS: LoadDef = LoadDef::addition(
     "rapi-credentials",
     "read user and password for RAPI from FILE, a line of USER:PASSWORD or of Ganeti's file of RAPI users, which nobody else may read",
 )
-.takes("FILE", File, |o, g| g.path().map(|path| o.source.rapi_access.credentials = path))
-.added();
-pub(crate) const RAPI_CACERT: LoadDef = LoadDef::new(
+.takes("FILE", File, |o, g| g.path().map(|path| o.source.rapi_access.credentials = path));
+pub(crate) const RAPI_CACERT: LoadDef = LoadDef::addition(
     "rapi-cacert",
     "ask RAPI only if its certificate is one of those in FILE (PEM), or is for its host and signed by one of them",
 )
-.takes("FILE", File, |o, g| g.path().map(|path| o.source.rapi_access.certificates = path))
-.added();
-pub(crate) const INSECURE_HTTP: LoadDef = LoadDef::flag(
+.takes("FILE", File, |o, g| g.path().map(|path| o.source.rapi_access.certificates = path));
+pub(crate) const INSECURE_HTTP: LoadDef = LoadDef::added_flag(
     "insecure-http",
     "send a password to another host as plain text, where ADDRESS says http://",
     |o| o.source.rapi_access.insecure_http = true,
-)
-.added();
+);
+/// Who may ask, and whom.
+pub(crate) const RAPI_ACCESS: [LoadDef; 3] = [RAPI_CREDENTIALS, RAPI_CACERT, INSECURE_HTTP];
 pub(crate) const LUXI: LoadDef = LoadDef::new(
     "luxi",
     "ask the master daemon of this machine over its socket, by default ganeti-query in Ganeti's socket directory",
@@ -71,42 +70,38 @@ pub(crate) const IALLOC_SRC: LoadDef =
     LoadDef::new("ialloc-src", "take the cluster from the allocator request in FILE (- for standard input)")
         .short('I')
         .takes("FILE", File, |o, g| g.path().map(|path| o.source.ialloc = path));
-pub(crate) const XML_FILE: CibDef = CibDef::new(
+pub(crate) const XML_FILE: CibDef = CibDef::addition(
     "xml-file",
     "read the cluster from FILE, a CIB as cibadmin -Q prints it, or compressed with gzip or bzip2; - is standard input",
 )
 .short('x')
-.takes("FILE", File, |o, g| g.path().map(|path| o.file = path))
-.added();
+.takes("FILE", File, |o, g| g.path().map(|path| o.file = path));
 pub(crate) const LIVE: CibDef =
-    CibDef::flag("live", "ask the cluster of this node for its CIB, with cibadmin -Q", |o| o.live = true)
-        .added();
-pub(crate) const SKIP_UNSUPPORTED: CibDef = CibDef::flag(
+    CibDef::added_flag("live", "ask the cluster of this node for its CIB, with cibadmin -Q", |o| {
+        o.live = true
+    });
+pub(crate) const SKIP_UNSUPPORTED: CibDef = CibDef::added_flag(
     "skip-unsupported",
     "leave what is beyond this tool as it is, where it runs, instead of refusing the cluster",
     |o| o.skip_unsupported = true,
-)
-.added();
-pub(crate) const ALLOW_RESTARTS: CibDef = CibDef::flag(
+);
+pub(crate) const ALLOW_RESTARTS: CibDef = CibDef::added_flag(
     "allow-restarts",
     "of a Pacemaker cluster, also move resources that are stopped and started for that, or with which others are",
     |o| o.allow_restarts = true,
-)
-.added();
-pub(crate) const COMMANDS_FORM: CibDef = CibDef::new(
+);
+pub(crate) const COMMANDS_FORM: CibDef = CibDef::addition(
     "commands",
     "of a Pacemaker cluster, with -C or --json, whose commands: cibadmin's (cib), pcs', crmsh's or crm_resource's",
 )
 .takes("FORM", Choices(CommandForm::WORDS), |o, g| {
     g.choice().map(|word| o.commands = word.parse().ok())
-})
-.added();
-pub(crate) const SIMULATE: LoadDef = LoadDef::new(
+});
+pub(crate) const SIMULATE: LoadDef = LoadDef::addition(
     "simulate",
     "make up a group of empty nodes, described as POLICY,NODES,DISK,MEMORY,CPUS[,SPINDLES[,EXCLUSIVE]]; once per group",
 )
-.takes("SPEC", Text, |o, g| g.string().map(|group| o.source.simulate.push(group)))
-.added();
+.takes("SPEC", Text, |o, g| g.string().map(|group| o.source.simulate.push(group)));
 pub(crate) const DYNU_FILE: LoadDef = LoadDef::new(
     "dynu-file",
     "read the measured load of the instances from FILE",
@@ -158,12 +153,11 @@ pub(crate) const SAVE: OutputDef =
     OutputDef::new("save", "save the cluster before and after as text files whose names start with FILE")
         .short('S')
         .takes("FILE", NewFile, |o, g| g.path().map(|path| o.save = path));
-pub(crate) const REPORT: OutputDef = OutputDef::new(
+pub(crate) const REPORT: OutputDef = OutputDef::addition(
     "report",
     "write the result to FILE as a page for browsers, complete in itself: problems, plan, scores and nodes, before and after",
 )
-.takes("FILE", NewFile, |o, g| g.path().map(|path| o.report = path))
-.added();
+.takes("FILE", NewFile, |o, g| g.path().map(|path| o.report = path));
 pub(crate) const VERBOSE: LoadDef =
     LoadDef::flag("verbose", "say more; may be repeated", |o| o.verbosity = o.verbosity.saturating_add(1))
         .short('v');
@@ -175,28 +169,25 @@ pub(crate) const MACHINE_READABLE: OutputDef = OutputDef::new(
     "whether to print KEY=VALUE lines for a shell; yes if no CHOICE is given",
 )
 .may_take("CHOICE", YES_NO, |o, g| g.yes().map(|yes| o.machine_readable = yes));
-pub(crate) const SUMMARY: OutputDef = OutputDef::flag(
+pub(crate) const SUMMARY: OutputDef = OutputDef::added_flag(
     "summary",
     "end with what the plan costs and brings, as on a terminal: moves, disks copied, scores and nodes before and after",
     |o| o.summary = true,
-)
-.added();
+);
 pub(crate) const COLOUR: OutputDef =
-    OutputDef::new("colour", "when the summary has colours; auto: on terminals")
+    OutputDef::addition("colour", "when the summary has colours; auto: on terminals")
         .takes("WHEN", Choices(ColourUse::WORDS), |o, g| {
             g.choice().map(|word| o.colour = word.parse().unwrap_or_default())
         })
-        .default(|o| o.colour.to_string())
-        .added();
+        .default(|o| o.colour.to_string());
 pub(crate) const JSON: OutputDef =
-    OutputDef::flag("json", "print the result as one JSON document", |o| o.json = true).added();
+    OutputDef::added_flag("json", "print the result as one JSON document", |o| o.json = true);
 
-pub(crate) const METRICS: OutputDef = OutputDef::new(
+pub(crate) const METRICS: OutputDef = OutputDef::addition(
     "metrics",
     "write the figures of the run to FILE, in Prometheus's format, also if it fails: for the textfile collector of its node exporter",
 )
-.takes("FILE", NewFile, |o, g| g.path().map(|path| o.metrics = path))
-.added();
+.takes("FILE", NewFile, |o, g| g.path().map(|path| o.metrics = path));
 
 // what may be moved, and how far
 
@@ -212,9 +203,8 @@ pub(crate) const MAX_LENGTH: BalanceDef =
         .takes("N", Integer, |o, g| g.int().map(|most| o.max_length = most))
         .default(|o| o.max_length.to_string());
 pub(crate) const TIME_LIMIT: LimitDef =
-    LimitDef::new("time-limit", "end the search after the step in progress once SECONDS have passed")
-        .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.time_limit = Some(time)))
-        .added();
+    LimitDef::addition("time-limit", "end the search after the step in progress once SECONDS have passed")
+        .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.time_limit = Some(time)));
 pub(crate) const MAX_CPU: LoadDef = LoadDef::new(
     "max-cpu",
     "most virtual CPUs per physical CPU, above 0 [from the group's policy]",
@@ -224,12 +214,11 @@ pub(crate) const MIN_DISK: LoadDef =
     LoadDef::new("min-disk", "part of each node's disk space that stays free, 0 to 1")
         .takes("RATIO", Float, |o, g| g.float().map(|ratio| o.nodes.min_disk = ratio))
         .default(|o| o.nodes.min_disk.to_string());
-pub(crate) const KEEP_RESERVE: LoadDef = LoadDef::new(
+pub(crate) const KEEP_RESERVE: LoadDef = LoadDef::addition(
     "keep-reserve",
     "refuse places where too little memory would be left for the loss of any K nodes of a group at once; 1 is N+1, which counts in any case",
 )
-.takes("K", Integer, |o, g| at_least_one(g).map(|nodes| o.nodes.keep_reserve = Some(nodes)))
-.added();
+.takes("K", Integer, |o, g| at_least_one(g).map(|nodes| o.nodes.keep_reserve = Some(nodes)));
 pub(crate) const MIN_GAIN: BalanceDef = BalanceDef::new(
     "min-gain",
     "below the limit of --min-gain-limit, stop when a step gains less than DELTA",
@@ -246,16 +235,16 @@ pub(crate) const MIN_SCORE: BalanceDef =
         .short('e')
         .takes("EPSILON", Float, |o, g| g.float().map(|score| o.min_score = score))
         .default(|o| format!("{:e}", o.min_score));
-pub(crate) const DEEP: DeepDef = DeepDef::flag(
+pub(crate) const DEEP: DeepDef = DeepDef::added_flag(
     "deep",
     "look for the best placement, not for one step after the other, and tell how far from the best possible it is",
     |o| o.asked = true,
+);
+pub(crate) const EFFORT: DeepDef = DeepDef::addition(
+    "effort",
+    "with --deep, try N changes altogether [by the number of instances]",
 )
-.added();
-pub(crate) const EFFORT: DeepDef =
-    DeepDef::new("effort", "with --deep, try N changes altogether [by the number of instances]")
-        .takes("N", Integer, |o, g| count(g).map(|tries| o.effort = Some(tries)))
-        .added();
+.takes("N", Integer, |o, g| count(g).map(|tries| o.effort = Some(tries)));
 pub(crate) const EVAC_MODE: BalanceDef =
     BalanceDef::flag("evac-mode", "move only instances that have an offline node", |o| o.evacuate = true)
         .short('E');
@@ -299,19 +288,17 @@ pub(crate) const NO_CAPACITY_CHECKS: LimitDef = LimitDef::flag(
     |o| o.no_capacity_checks = true,
 );
 
-pub(crate) const WEIGHTS: LoadDef = LoadDef::new(
+pub(crate) const WEIGHTS: LoadDef = LoadDef::addition(
     "weights",
     "what metrics count for in the score, as NAME=WEIGHT,..., instead of Ganeti's weights; 0 switches one off, no WEIGHTS at all is Ganeti's again",
 )
-.takes("WEIGHTS", Text, |o, g| weights(g, &mut o.merge.weights))
-.added();
+.takes("WEIGHTS", Text, |o, g| weights(g, &mut o.merge.weights));
 
-pub(crate) const AFFINITY_WEIGHT: LoadDef = LoadDef::new(
+pub(crate) const AFFINITY_WEIGHT: LoadDef = LoadDef::addition(
     "affinity-weight",
     "let customers' affinity keys and copies of sticky keys count in the score, times WEIGHT [0]",
 )
-.takes("WEIGHT", Float, |o, g| affinity_weight(g, &mut o.merge.weights))
-.added();
+.takes("WEIGHT", Float, |o, g| affinity_weight(g, &mut o.merge.weights));
 
 // rolling maintenance
 
@@ -320,12 +307,11 @@ pub(crate) const NO_HEADERS: OutputDef =
 
 // powering nodes down and up
 
-pub(crate) const DETAILED_STATUS: OutputDef = OutputDef::flag(
+pub(crate) const DETAILED_STATUS: OutputDef = OutputDef::added_flag(
     "detailed-status",
     "end with status 3 if there is something to do that was not done, 4 if it was done, 0 if there is nothing to do",
     |o| o.detailed_status = true,
-)
-.added();
+);
 
 // carrying the plan out
 
@@ -336,30 +322,27 @@ pub(crate) const EXEC: ExecutionDef =
 pub(crate) const EXEC_ANYWHERE: ExecutionDef =
     EXEC.says("have Ganeti, or Pacemaker, carry the plan out; needs --luxi or --master, or --live");
 pub(crate) const YES: ExecutionDef =
-    ExecutionDef::flag("yes", "with --exec, do not ask on a terminal whether to begin", |o| o.yes = true)
-        .added();
-pub(crate) const JOURNAL: ExecutionDef = ExecutionDef::new(
+    ExecutionDef::added_flag("yes", "with --exec, do not ask on a terminal whether to begin", |o| {
+        o.yes = true
+    });
+pub(crate) const JOURNAL: ExecutionDef = ExecutionDef::addition(
     "journal",
     "with --exec, keep the journal of the run in FILE, which must not exist [a file in the user's state directory]",
 )
-.takes("FILE", File, |o, g| g.path().map(|path| o.journal = path))
-.added();
-pub(crate) const POWER_COMMAND: ExecutionDef = ExecutionDef::new(
+.takes("FILE", File, |o, g| g.path().map(|path| o.journal = path));
+pub(crate) const POWER_COMMAND: ExecutionDef = ExecutionDef::addition(
     "power-command",
     "with --exec, switch the power of a node by running COMMAND on NODE or COMMAND off NODE, not through Ganeti; needed with --master",
 )
 .takes("COMMAND", Text, |o, g| {
     g.path().map(|path| o.handling.power_command = path.map(Into::into))
-})
-.added();
+});
 pub(crate) const RESUME: ExecutionDef =
-    ExecutionDef::new("resume", "go on with the run that this journal is of, instead of making a plan")
-        .takes("JOURNAL", File, |o, g| g.path().map(|path| o.resume = path))
-        .added();
+    ExecutionDef::addition("resume", "go on with the run that this journal is of, instead of making a plan")
+        .takes("JOURNAL", File, |o, g| g.path().map(|path| o.resume = path));
 pub(crate) const JSON_EVENTS: ExecutionDef =
-    ExecutionDef::new("json-events", "with --exec, write what happens to FILE, one JSON object a line")
-        .takes("FILE", File, |o, g| g.path().map(|path| o.json_events = path))
-        .added();
+    ExecutionDef::addition("json-events", "with --exec, write what happens to FILE, one JSON object a line")
+        .takes("FILE", File, |o, g| g.path().map(|path| o.json_events = path));
 pub(crate) const REASON: ExecutionDef = ExecutionDef::new(
     "reason",
     "the reason that the submitted jobs record",
@@ -385,3 +368,5 @@ pub(crate) const HELP_COMPLETION: OptionShape = OptionDef::<()>::new(
     "print the options and what their arguments are, for programs to read",
 )
 .shape;
+/// What tools have in common, at the end of their lists.
+pub(crate) const LAST: [OptionShape; 4] = [NO_CONFIG, VERSION, HELP, HELP_COMPLETION];

@@ -30,7 +30,7 @@ impl Priority {
 }
 
 /// What is asked for about carrying plans out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ExecutionOptions {
     /// `-X`
     pub exec: bool,
@@ -51,34 +51,16 @@ pub(crate) struct ExecutionOptions {
     pub limits: StreamLimits,
     pub window: Window,
     pub on_failure: Option<OnFailure>,
-    pub replans: usize,
-}
-
-impl Default for ExecutionOptions {
-    fn default() -> Self {
-        ExecutionOptions {
-            exec: false,
-            yes: false,
-            journal: None,
-            resume: None,
-            json_events: None,
-            reason: None,
-            priority: None,
-            handling: Handling::default(),
-            print_plan: None,
-            save_plan: None,
-            rates: Rates::default(),
-            durations_from: Vec::new(),
-            stream: false,
-            limits: StreamLimits::default(),
-            window: Window::default(),
-            on_failure: None,
-            replans: 2,
-        }
-    }
+    /// None: 2.
+    pub replans: Option<usize>,
 }
 
 impl ExecutionOptions {
+    /// How often another plan is made after a failure.
+    pub(crate) fn replans(&self) -> usize {
+        self.replans.unwrap_or(2)
+    }
+
     /// Whether the plan is needed as work, not only as lines.
     pub(crate) fn wants_work(&self) -> bool {
         self.exec || self.print_plan.is_some() || self.save_plan.is_some()

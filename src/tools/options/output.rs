@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::bail;
 
 use super::{LoadOptions, TypedOption};
 use crate::tools::output::ColourUse;
@@ -39,6 +39,17 @@ impl OutputOptions {
         self.typed.iter().any(|typed| typed.long == Some(long))
     }
 
+    /// Refuses options that mean nothing under some condition, which follows these words.
+    ///
+    /// # Errors
+    /// The first of them that was given.
+    pub(crate) fn refuse(&self, longs: &[&str], condition: &str) -> anyhow::Result<()> {
+        match longs.iter().find(|long| self.has(long)) {
+            Some(long) => bail!("option --{long} means nothing {condition}"),
+            None => Ok(()),
+        }
+    }
+
     /// Whether standard output has no room for what happens during a run.
     pub(crate) fn is_silent(&self, load: &LoadOptions) -> bool {
         self.json || load.verbosity < 1
@@ -61,17 +72,6 @@ pub(crate) struct DeepChoices {
     pub asked: bool,
     /// Changes that are tried; none: by the number of instances.
     pub effort: Option<u64>,
-}
-
-impl DeepChoices {
-    /// Refuses an effort for nothing.
-    ///
-    /// # Errors
-    /// If that is asked for.
-    pub(crate) fn check(&self) -> anyhow::Result<()> {
-        ensure!(self.asked || self.effort.is_none(), "option --effort means nothing without --deep");
-        Ok(())
-    }
 }
 
 /// Where the commands of a plan go.

@@ -78,87 +78,90 @@ fn time_of_day(given: &Given) -> Result<Time, ValueError> {
     time.ok_or_else(|| given.out_of_range("a time of the day such as 06:00"))
 }
 
-pub(crate) const PRINT_PLAN: ExecutionDef = ExecutionDef::new(
+pub(crate) const PRINT_PLAN: ExecutionDef = ExecutionDef::addition(
     "print-plan",
     "show the plan as a graph, with what waits for what and how long it takes: text, or nothing but json, dot or an svg time table",
 )
 .takes("FORM", Choices(PlanForm::WORDS), |o, g| {
     g.choice().map(|word| o.print_plan = word.parse().ok())
-})
-.added();
-pub(crate) const SAVE_PLAN: ExecutionDef =
-    ExecutionDef::new("save-plan", "write the plan to FILE, for htools show and htools apply")
-        .takes("FILE", File, |o, g| g.path().map(|path| o.save_plan = path))
-        .added();
+});
+pub(crate) const SAVE_PLAN: ExecutionDef = ExecutionDef::addition(
+    "save-plan",
+    "write the plan to FILE, for htools show and htools apply",
+)
+.takes("FILE", File, |o, g| g.path().map(|path| o.save_plan = path));
 pub(crate) const BANDWIDTH: ExecutionDef =
-    ExecutionDef::new("bandwidth", "MiB of memory that a live migration copies in a second")
+    ExecutionDef::addition("bandwidth", "MiB of memory that a live migration copies in a second")
         .takes("MIB", Float, |o, g| speed(g).map(|speed| o.rates.bandwidth = speed))
-        .default(|o| o.rates.bandwidth.to_string())
-        .added();
+        .default(|o| o.rates.bandwidth.to_string());
 pub(crate) const SYNC_RATE: ExecutionDef =
-    ExecutionDef::new("sync-rate", "MiB of disk that are copied to a new secondary node in a second")
+    ExecutionDef::addition("sync-rate", "MiB of disk that are copied to a new secondary node in a second")
         .takes("MIB", Float, |o, g| speed(g).map(|speed| o.rates.sync_rate = speed))
-        .default(|o| o.rates.sync_rate.to_string())
-        .added();
-pub(crate) const DURATIONS_FROM: ExecutionDef =
-    ExecutionDef::new("durations-from", "take the speeds that the run of this journal had; may be repeated")
-        .takes("JOURNAL", File, |o, g| g.path().map(|path| o.durations_from.extend(path)))
-        .added();
-pub(crate) const STREAM: ExecutionDef = ExecutionDef::flag(
+        .default(|o| o.rates.sync_rate.to_string());
+pub(crate) const DURATIONS_FROM: ExecutionDef = ExecutionDef::addition(
+    "durations-from",
+    "take the speeds that the run of this journal had; may be repeated",
+)
+.takes("JOURNAL", File, |o, g| g.path().map(|path| o.durations_from.extend(path)));
+pub(crate) const STREAM: ExecutionDef = ExecutionDef::added_flag(
     "stream",
     "with --exec, begin each step as soon as what it waits for has ended, not jobset by jobset",
     |o| o.stream = true,
+);
+pub(crate) const MAX_PARALLEL: ExecutionDef = ExecutionDef::addition(
+    "max-parallel",
+    "with --stream, at most N steps at a time",
 )
-.added();
-pub(crate) const MAX_PARALLEL: ExecutionDef =
-    ExecutionDef::new("max-parallel", "with --stream, at most N steps at a time")
-        .takes("N", Integer, |o, g| some(g).map(|most| o.limits.parallel = Some(most)))
-        .added();
-pub(crate) const MAX_OUT_PER_NODE: ExecutionDef = ExecutionDef::new(
+.takes("N", Integer, |o, g| some(g).map(|most| o.limits.parallel = Some(most)));
+pub(crate) const MAX_OUT_PER_NODE: ExecutionDef = ExecutionDef::addition(
     "max-out-per-node",
     "with --stream, at most N steps at a time that copy memory or disks from the same node",
 )
-.takes("N", Integer, |o, g| some(g).map(|most| o.limits.out_per_node = Some(most)))
-.added();
-pub(crate) const MAX_IN_PER_NODE: ExecutionDef = ExecutionDef::new(
+.takes("N", Integer, |o, g| some(g).map(|most| o.limits.out_per_node = Some(most)));
+pub(crate) const MAX_IN_PER_NODE: ExecutionDef = ExecutionDef::addition(
     "max-in-per-node",
     "with --stream, at most N steps at a time that copy memory or disks to the same node",
 )
-.takes("N", Integer, |o, g| some(g).map(|most| o.limits.in_per_node = Some(most)))
-.added();
-pub(crate) const MAX_SYNCS: ExecutionDef =
-    ExecutionDef::new("max-syncs", "with --stream, at most N steps at a time that copy disks")
-        .takes("N", Integer, |o, g| some(g).map(|most| o.limits.syncs = Some(most)))
-        .added();
-pub(crate) const MAX_PER_GROUP: ExecutionDef =
-    ExecutionDef::new("max-per-group", "with --stream, at most N steps at a time in the same node group")
-        .takes("N", Integer, |o, g| some(g).map(|most| o.limits.per_group = Some(most)))
-        .added();
-pub(crate) const MAX_DURATION: ExecutionDef = ExecutionDef::new(
+.takes("N", Integer, |o, g| some(g).map(|most| o.limits.in_per_node = Some(most)));
+pub(crate) const MAX_SYNCS: ExecutionDef = ExecutionDef::addition(
+    "max-syncs",
+    "with --stream, at most N steps at a time that copy disks",
+)
+.takes("N", Integer, |o, g| some(g).map(|most| o.limits.syncs = Some(most)));
+pub(crate) const MAX_PER_GROUP: ExecutionDef = ExecutionDef::addition(
+    "max-per-group",
+    "with --stream, at most N steps at a time in the same node group",
+)
+.takes("N", Integer, |o, g| some(g).map(|most| o.limits.per_group = Some(most)));
+pub(crate) const MAX_DURATION: ExecutionDef = ExecutionDef::addition(
     "max-duration",
     "with --exec, begin no step that would not have ended TIME after the begin, such as 90m or 2h",
 )
-.takes("TIME", Text, |o, g| g.time().map(|time| o.window.max_duration = Some(time)))
-.added();
-pub(crate) const UNTIL: ExecutionDef = ExecutionDef::new(
+.takes("TIME", Text, |o, g| g.time().map(|time| o.window.max_duration = Some(time)));
+pub(crate) const UNTIL: ExecutionDef = ExecutionDef::addition(
     "until",
     "with --exec, begin no step that would not have ended at HH:MM by the clock of this machine",
 )
-.takes("HH:MM", Text, |o, g| time_of_day(g).map(|time| o.window.until = Some(time)))
-.added();
-pub(crate) const ON_FAILURE: ExecutionDef = ExecutionDef::new(
+.takes("HH:MM", Text, |o, g| time_of_day(g).map(|time| o.window.until = Some(time)));
+pub(crate) const ON_FAILURE: ExecutionDef = ExecutionDef::addition(
     "on-failure",
     "with --stream, when a step fails: stop, continue with all that need not follow it, or replan once those under way have ended",
 )
 .takes("WHAT", Choices(OnFailure::WORDS), |o, g| {
     g.choice().map(|word| o.on_failure = word.parse().ok())
-})
-.added();
+});
 pub(crate) const REPLANS: ExecutionDef =
-    ExecutionDef::new("replans", "with --on-failure=replan, make another plan at most N times")
-        .takes("N", Integer, |o, g| some(g).map(|most| o.replans = most))
-        .default(|o| o.replans.to_string())
-        .added();
+    ExecutionDef::addition("replans", "with --on-failure=replan, make another plan at most N times")
+        .takes("N", Integer, |o, g| some(g).map(|most| o.replans = Some(most)))
+        .default(|o| o.replans().to_string());
+
+/// Steps that begin as soon as they can, and how many at a time.
+pub(crate) const STREAMING: [ExecutionDef; 6] =
+    [STREAM, MAX_PARALLEL, MAX_OUT_PER_NODE, MAX_IN_PER_NODE, MAX_SYNCS, MAX_PER_GROUP];
+/// When no step may be under way any more.
+pub(crate) const WINDOW: [ExecutionDef; 2] = [MAX_DURATION, UNTIL];
+/// How long steps take.
+pub(crate) const SPEEDS: [ExecutionDef; 3] = [BANDWIDTH, SYNC_RATE, DURATIONS_FROM];
 
 #[cfg(test)]
 mod tests {
