@@ -215,12 +215,8 @@ fn bind(address: &str) -> anyhow::Result<TcpListener> {
 fn watched(options: &ExporterOptions) -> Vec<Arc<WatchedCluster>> {
     let labels: Vec<String> = options.clusters.iter().map(cluster_label).collect();
     let labels = distinct_names(labels.iter().map(String::as_str));
-    let terms = WatchTerms {
-        every: options.every,
-        timeout: options.timeout,
-        search: options.search,
-        keep: options.keep,
-    };
+    let &ExporterOptions { every, timeout, search, keep, .. } = options;
+    let terms = WatchTerms { every, timeout, search, keep };
     let load =
         |source: &SourceOptions| LoadOptions { source: source.clone(), verbosity: 0, ..options.load.clone() };
     let named = options.clusters.iter().zip(labels);
