@@ -5,7 +5,7 @@ use std::io::{IsTerminal, stderr};
 use anyhow::bail;
 
 use super::execution::{check_journal, takes_jobs};
-use super::options::{CommandTarget, ExecutionOptions, Options, SourceOptions};
+use super::options::{CommandTarget, ExecutionOptions, OutputOptions, SourceOptions};
 use super::save;
 use crate::report::file::{WriteError, check_stream, check_whole};
 
@@ -13,8 +13,8 @@ use crate::report::file::{WriteError, check_stream, check_whole};
 ///
 /// # Errors
 /// The first file that cannot be.
-pub(super) fn files(options: &Options, suffixes: &[&str]) -> Result<(), WriteError> {
-    let Options { commands, save: saved, report, .. } = options;
+pub(super) fn files(options: &OutputOptions, suffixes: &[&str]) -> Result<(), WriteError> {
+    let OutputOptions { commands, save: saved, report, .. } = options;
     let commands = match commands {
         Some(CommandTarget::File(path)) => Some(path),
         _ => None,

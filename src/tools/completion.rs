@@ -5,7 +5,7 @@
 use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;
 
-use super::cli::option::{Argument, ArgumentKind, OptionDef};
+use super::cli::option::{Argument, ArgumentKind, OptionRow};
 use super::{TOOLS, launcher};
 use crate::report::nodes::fields;
 
@@ -32,16 +32,16 @@ fn generated(shell: Shell, mut command: Command) -> String {
 
 /// The names that the program answers to, its own first.
 pub(super) fn names() -> Vec<&'static str> {
-    std::iter::once(launcher::SPEC.name).chain(TOOLS.iter().map(|tool| tool.spec.name)).collect()
+    std::iter::once(launcher::SPEC.name).chain(TOOLS.iter().map(|tool| tool.spec.name())).collect()
 }
 
 /// The options whose argument is attached or missing. They are the same for all tools.
-fn attached() -> Vec<OptionDef> {
-    let mut found: Vec<OptionDef> = Vec::new();
-    for option in TOOLS.iter().flat_map(|tool| tool.spec.options) {
+fn attached() -> Vec<&'static dyn OptionRow> {
+    let mut found: Vec<&'static dyn OptionRow> = Vec::new();
+    for option in TOOLS.iter().flat_map(|tool| tool.spec.options()) {
         let known = found.iter().any(|other| other.long == option.long);
         if matches!(option.argument, Argument::Optional(_)) && !known {
-            found.push(*option);
+            found.push(option);
         }
     }
     found
@@ -173,7 +173,7 @@ end
         fields.trim_end_matches("\\\n")
     );
     for tool in TOOLS {
-        script += &fish_words(tool.spec.name, "", &tool.spec.command());
+        script += &fish_words(tool.spec.name(), "", &tool.spec.command());
     }
     let own = launcher::command();
     for command in own.get_subcommands() {

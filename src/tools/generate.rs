@@ -8,8 +8,8 @@ use anyhow::{Context, anyhow, bail};
 use super::ExitStatus;
 use super::cli::hint::try_help;
 use super::cli::option::ArgumentKind::{Float, Integer};
-use super::cli::{Given, OptionDef, Spec, Stop, ValueError};
-use super::options::Options;
+use super::cli::{Given, OptionDef, Program, Spec, Stop, ValueError};
+use super::options::ToolOptions;
 use super::options::catalogue::HELP;
 use super::output::Output;
 use crate::generate::{ClusterSpec, TemplateMix, cluster};
@@ -18,35 +18,38 @@ use crate::load::number::{parse_int, shown};
 use crate::load::text::writer::whole_cluster_text;
 use crate::model::{Mib, UnknownName};
 
+impl ToolOptions for ClusterSpec {}
+
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub const SPEC: Spec<ClusterSpec> = Spec {
     name: "htools generate",
     summary: "print a random, feasible, unbalanced cluster in the text format",
     forms: &["[OPTION...] NODES INSTANCES TEMPLATE"],
     options: &[
-        OptionDef::new("seed", "the same seed gives the same cluster")
+        &OptionDef::<ClusterSpec>::addition("seed", "the same seed gives the same cluster")
             .takes("N", Integer, |o, g| {
-                whole(g, 0..=i64::MAX, "a number from 0 on").map(|seed| o.made.seed = seed)
+                whole(g, 0..=i64::MAX, "a number from 0 on").map(|seed| o.seed = seed)
             })
-            .added()
-            .default(|o| o.made.seed.to_string()),
-        OptionDef::new("groups", "the number of node groups")
+            .default(|o| o.seed.to_string()),
+        &OptionDef::<ClusterSpec>::addition("groups", "the number of node groups")
             .takes("G", Integer, |o, g| {
-                whole(g, 1..=MOST, "a number of groups, 1 to 1000000").map(|groups| o.made.groups = groups)
+                whole(g, 1..=MOST, "a number of groups, 1 to 1000000").map(|groups| o.groups = groups)
             })
-            .added()
-            .default(|o| o.made.groups.to_string()),
-        OptionDef::flag("hetero", "nodes of different sizes", |o| o.made.heterogeneous = true).added(),
-        OptionDef::new("skew", "the share of the nodes that holds most instances, 0 to 1")
-            .takes("S", Float, |o, g| share(g).map(|share| o.made.skew = share))
-            .added()
-            .default(|o| o.made.skew.to_string()),
-        OptionDef::new("fill", "the mean share of memory in use, 0 to 1")
-            .takes("F", Float, |o, g| share(g).map(|share| o.made.fill = share))
-            .added()
-            .default(|o| o.made.fill.to_string()),
-        OptionDef::flag("tags", "exclusion tags and node locations", |o| o.made.tags = true).added(),
-        HELP,
+            .default(|o| o.groups.to_string()),
+        &OptionDef::<ClusterSpec>::added_flag("hetero", "nodes of different sizes", |o| {
+            o.heterogeneous = true
+        }),
+        &OptionDef::<ClusterSpec>::addition(
+            "skew",
+            "the share of the nodes that holds most instances, 0 to 1",
+        )
+        .takes("S", Float, |o, g| share(g).map(|share| o.skew = share))
+        .default(|o| o.skew.to_string()),
+        &OptionDef::<ClusterSpec>::addition("fill", "the mean share of memory in use, 0 to 1")
+            .takes("F", Float, |o, g| share(g).map(|share| o.fill = share))
+            .default(|o| o.fill.to_string()),
+        &OptionDef::<ClusterSpec>::added_flag("tags", "exclusion tags and node locations", |o| o.tags = true),
+        &HELP,
     ],
     words: &[],
 };
@@ -68,7 +71,7 @@ pub fn command() -> clap::Command {
 /// Reads the words behind `generate` and prints the cluster that they ask for.
 pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
-    let (Options { made: mut spec, .. }, words) = match SPEC.read(args) {
+    let (mut spec, words) = match SPEC.read(args) {
         Ok(read) => read,
         Err(stop) => return stop.show(&mut output),
     };
@@ -168,7 +171,7 @@ mod tests {
             tags: true,
             ..ClusterSpec::new(0, 0, TemplateMix::Drbd, 9)
         };
-        assert_eq!(options.made, wanted);
+        assert_eq!(options, wanted);
     }
 
     #[test]

@@ -2,56 +2,49 @@
 
 use super::cli::Spec;
 use super::metrics::{by_status, metered};
-use super::options::Options;
 use super::options::catalogue::*;
+use super::options::{LoadOptions, OutputOptions, tool_options};
 use super::output::Output;
 use super::{ExitStatus, listing, source};
 use crate::load::merge::apply_node_options;
 use crate::report::info::{self, Information};
 use crate::report::{debug, json, metrics};
 
+/// What hinfo is asked to do.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct HinfoOptions {
+    pub load: LoadOptions,
+    pub output: OutputOptions,
+}
+
+tool_options!(HinfoOptions {});
+
 /// Name, purpose and options.
-pub(crate) const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec<HinfoOptions> = Spec {
     name: "hinfo",
     summary: "show what a cluster holds and how well it is balanced",
     forms: &["[OPTION...]"],
     options: &[
-        PRINT_NODES,
-        PRINT_INSTANCES,
-        TEXT_DATA,
-        MASTER,
-        RAPI_CREDENTIALS,
-        RAPI_CACERT,
-        INSECURE_HTTP,
-        LUXI,
-        IALLOC_SRC,
-        VERBOSE,
-        QUIET,
-        OFFLINE,
-        IGNORE_DYNU,
-        MOND,
-        MOND_DATA,
-        STATIC_KVM_NODE_MEMORY,
-        SIMULATE,
-        WEIGHTS,
-        JSON,
-        METRICS,
-        NO_CONFIG,
-        VERSION,
-        HELP,
-        HELP_COMPLETION,
+        &[PRINT_NODES, PRINT_INSTANCES],
+        &[TEXT_DATA, MASTER],
+        &RAPI_ACCESS,
+        &[LUXI, IALLOC_SRC, VERBOSE, QUIET, OFFLINE, IGNORE_DYNU, MOND, MOND_DATA],
+        &[STATIC_KVM_NODE_MEMORY, SIMULATE, WEIGHTS],
+        &[JSON, METRICS],
+        &LAST,
     ],
     words: &[],
 };
 
 /// Does what the options ask for.
-pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
-    metered(SPEC.name, &options, &mut Output::standard(), by_status, |output| inform(&options, output))
+pub(crate) fn run(options: HinfoOptions) -> anyhow::Result<ExitStatus> {
+    let (cluster, output) = (source::cluster_label(&options.load.source), &mut Output::standard());
+    metered(SPEC.name, &options.output, cluster, output, by_status, |output| inform(&options, output))
 }
 
-fn inform(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
+fn inform(options: &HinfoOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let mut cluster = source::load(&options.load, output)?;
-    if options.json {
+    if options.output.json {
         apply_node_options(&mut cluster, &options.load.nodes)?;
         let info = Information::of(&cluster);
         output.figures(|sheet| metrics::cluster::tell(sheet, &info, &cluster));
@@ -72,10 +65,10 @@ fn inform(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> 
         output.line(&line)?;
     }
     let nodes = cluster.all_nodes();
-    if options.print_instances {
+    if options.output.print_instances {
         listing::instances(output, "Instances", &cluster, &cluster.all_instances())?;
     }
-    if let Some(fields) = &options.print_nodes {
+    if let Some(fields) = &options.output.print_nodes {
         listing::nodes(output, "Cluster", &cluster, &nodes, fields)?;
     }
     for line in info::score_text(&info) {
@@ -93,11 +86,11 @@ mod tests {
 
     #[test]
     fn defaults_and_values() {
-        assert_eq!(SPEC.parse(&words(&[])), Ok(Options::default()));
+        assert_eq!(SPEC.parse(&words(&[])), Ok(HinfoOptions::default()));
         let options =
             SPEC.parse(&words(&["-pname", "--json", "--simulate=p,1,1,1,1", "--print-inst"])).unwrap();
-        assert_eq!(options.print_nodes.as_deref(), Some("name"));
-        assert!(options.json && options.print_instances);
+        assert_eq!(options.output.print_nodes.as_deref(), Some("name"));
+        assert!(options.output.json && options.output.print_instances);
         assert_eq!(options.load.source.simulate, ["p,1,1,1,1"]);
     }
 

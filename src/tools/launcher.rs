@@ -5,15 +5,24 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::cli::hint::{did_you_mean, try_help};
-use super::cli::{OptionDef, Spec, Stop};
+use super::cli::{OptionDef, Program, Spec, Stop};
 use super::completion::{self, SHELLS};
-use super::options::Options;
+use super::options::ToolOptions;
 use super::options::catalogue::{HELP, VERSION};
 use super::output::Output;
 use super::{ExitStatus, TOOLS, config, exporter, find, generate, help, install, links, plans};
 
+/// What the executable itself is asked to do.
+#[derive(Debug, Default, PartialEq)]
+pub struct LauncherOptions {
+    list: bool,
+    force: bool,
+}
+
+impl ToolOptions for LauncherOptions {}
+
 /// Name, purpose and options of the executable itself.
-pub const SPEC: Spec = Spec {
+pub const SPEC: Spec<LauncherOptions> = Spec {
     name: "htools",
     summary: "plan and carry out where the virtual machines of a Ganeti cluster live",
     forms: &[
@@ -31,11 +40,13 @@ pub const SPEC: Spec = Spec {
         "--list",
     ],
     options: &[
-        OptionDef::flag("list", "list the tools, one a line", |o| o.list = true).added(),
-        OptionDef::flag("force", "with install-links: replace files that are in the way", |o| o.force = true)
-            .added(),
-        VERSION,
-        HELP,
+        &OptionDef::<LauncherOptions>::added_flag("list", "list the tools, one a line", |o| o.list = true),
+        &OptionDef::<LauncherOptions>::added_flag(
+            "force",
+            "with install-links: replace files that are in the way",
+            |o| o.force = true,
+        ),
+        &[VERSION, HELP],
     ],
     words: &[],
 };
@@ -88,7 +99,7 @@ fn own_name(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         }
     }
     let mut output = Output::standard();
-    let (Options { list, force, .. }, words) = match SPEC.read(args) {
+    let (LauncherOptions { list, force }, words) = match SPEC.read(args) {
         Ok(read) => read,
         Err(stop) => return stop.show(&mut output),
     };
@@ -128,13 +139,13 @@ fn misuse(words: &[&str]) -> Stop {
 fn commands() -> impl Iterator<Item = &'static str> {
     TOOLS
         .iter()
-        .map(|tool| tool.spec.name)
+        .map(|tool| tool.spec.name())
         .chain(["install", "install-links", "completion", "config", "generate", "exporter", "help"])
         .chain(plans::COMMANDS.map(plans::word))
 }
 
 fn tool_list() -> String {
-    TOOLS.iter().map(|tool| format!("{:8} {}\n", tool.spec.name, tool.spec.summary)).collect()
+    TOOLS.iter().map(|tool| format!("{:8} {}\n", tool.spec.name(), tool.spec.summary())).collect()
 }
 
 fn shell_names() -> String {
@@ -169,9 +180,9 @@ fn unknown_role(role: &str) -> String {
          This program must be installed under one of the following names:\n"
     );
     for tool in TOOLS {
-        let lines = textwrap::wrap(tool.spec.summary, 79 - 12);
+        let lines = textwrap::wrap(tool.spec.summary(), 79 - 12);
         for (number, line) in lines.iter().enumerate() {
-            let (name, dash) = if number == 0 { (tool.spec.name, '-') } else { ("", ' ') };
+            let (name, dash) = if number == 0 { (tool.spec.name(), '-') } else { ("", ' ') };
             // writing to a string cannot fail
             let _ = writeln!(text, " {name:8} {dash} {line}");
         }
@@ -209,9 +220,9 @@ mod tests {
 
     #[test]
     fn the_tools_are_in_order_and_end_with_the_standard_options() {
-        assert!(TOOLS.is_sorted_by_key(|tool| tool.spec.name));
+        assert!(TOOLS.is_sorted_by_key(|tool| tool.spec.name()));
         for tool in TOOLS {
-            let last: Vec<_> = tool.spec.options.iter().rev().take(3).rev().map(|o| o.long).collect();
+            let last: Vec<_> = tool.spec.options().iter().rev().take(3).rev().map(|o| o.long).collect();
             assert_eq!(last, ["version", "help", "help-completion"]);
         }
     }
@@ -221,7 +232,7 @@ mod tests {
         for shell in SHELLS {
             let script = completion::script(shell);
             for tool in TOOLS {
-                assert!(script.contains(tool.spec.name), "{shell}");
+                assert!(script.contains(tool.spec.name()), "{shell}");
             }
         }
     }

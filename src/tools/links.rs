@@ -26,7 +26,7 @@ pub(super) fn install(directory: &Path, force: bool, output: &mut Output) -> any
     let program = program()?;
     let mut missing = Vec::new();
     for tool in TOOLS {
-        let link = directory.join(tool.spec.name);
+        let link = directory.join(tool.spec.name());
         match look(&link, &program).with_context(|| link.display().to_string())? {
             LinkFound::ThisProgram => {}
             LinkFound::Other if !force => {

@@ -4,10 +4,8 @@ use std::path::Path;
 use std::time::{Instant, SystemTime};
 
 use super::ExitStatus;
-use super::options::Options;
+use super::options::OutputOptions;
 use super::output::{Output, reader_is_gone};
-use super::pacemaker;
-use super::source::cluster_label;
 use crate::report::file::{check_whole, write_for_all};
 use crate::report::metrics::runs::{self, RunRecord};
 use crate::report::metrics::{Sheet, exposition};
@@ -25,20 +23,21 @@ pub(super) fn never(_: ExitStatus) -> bool {
     false
 }
 
-/// Runs a tool, and writes the file if one is wanted: also if the run ends with an error, so that it is noticed.
+/// Runs a tool on a cluster of this name, and writes the file if one is wanted: also if the run ends with an error, so that it is noticed.
 ///
 /// # Errors
 /// Those of the run; the file.
 pub(super) fn metered(
     tool: &str,
-    options: &Options,
+    options: &OutputOptions,
+    cluster: String,
     output: &mut Output,
     is_failure: IsFailure,
     run: impl FnOnce(&mut Output) -> anyhow::Result<ExitStatus>,
 ) -> anyhow::Result<ExitStatus> {
     let Some(path) = &options.metrics else { return run(output) };
     check_whole(path)?;
-    output.collect_figures(pacemaker::label(options).unwrap_or_else(|| cluster_label(&options.load.source)));
+    output.collect_figures(cluster);
     let began = Instant::now();
     let result = run(output);
     let success = match &result {

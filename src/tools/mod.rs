@@ -48,8 +48,8 @@ mod summing_up;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use cli::{Spec, Stop};
-use options::Options;
+pub use cli::Program;
+use cli::Stop;
 use output::Output;
 
 use crate::search::health::Severity;
@@ -98,7 +98,7 @@ impl From<ExitStatus> for ExitCode {
 /// A tool: what it is, and how to start it.
 pub struct Tool {
     /// Name, purpose and options.
-    pub spec: &'static Spec,
+    pub spec: &'static dyn Program,
     /// Reads the words behind the name and does what they say.
     pub start: fn(&[OsString]) -> anyhow::Result<ExitStatus>,
 }
@@ -120,12 +120,12 @@ pub const TOOLS: &[Tool] = &[
 
 /// The tool with this name.
 pub fn find(name: &str) -> Option<&'static Tool> {
-    TOOLS.iter().find(|tool| tool.spec.name == name)
+    TOOLS.iter().find(|tool| tool.spec.name() == name)
 }
 
-fn start(
-    options: Result<Options, Stop>,
-    run: fn(Options) -> anyhow::Result<ExitStatus>,
+fn start<O>(
+    options: Result<O, Stop>,
+    run: fn(O) -> anyhow::Result<ExitStatus>,
 ) -> anyhow::Result<ExitStatus> {
     match options {
         Ok(options) => run(options),

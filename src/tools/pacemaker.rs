@@ -8,8 +8,8 @@ use anyhow::{bail, ensure};
 use super::ExitStatus;
 use super::execution::check_journal;
 use super::hplace::carry::{carry_out_change, carry_out_pinning};
-use super::hplace::cluster::{ReadCib, ensure_quorum, read_cib};
-use super::options::Options;
+use super::hplace::cluster::{ClusterOrigin, ReadCib, ensure_quorum, read_cib};
+use super::options::{CibOptions, ExecutionOptions, LoadOptions, OutputOptions};
 use super::output::Output;
 use super::source;
 use crate::affinity::bridges::instances::{
@@ -54,73 +54,70 @@ struct NodeSwitching {
     outlook: Foresight,
 }
 
-/// Whether the options name a cluster of Pacemaker's.
-pub(super) fn is_named(options: &Options) -> bool {
-    options.placement.is_named()
+/// What a cluster, of either kind, is called in the labels of its metrics.
+pub(super) fn label(load: &LoadOptions, cib: &CibOptions) -> String {
+    let local = cib.live.then(|| "local".to_owned());
+    let named = cib.file.as_deref().map(source::file_label).or(local);
+    named.unwrap_or_else(|| source::cluster_label(&load.source))
 }
 
-/// What a Pacemaker cluster is called in the labels of its metrics; none, if it is none.
-pub(super) fn label(options: &Options) -> Option<String> {
-    let local = options.placement.live.then(|| "local".to_owned());
-    options.placement.file.as_deref().map(source::file_label).or(local)
-}
+/// Options that mean nothing for a Pacemaker cluster, of all tools that take one.
+const OF_GANETI: [&str; 17] = [
+    // Pacemaker's limits are hard ones
+    "ignore-soft-errors",
+    "max-cpu",
+    "allow-overcommit-during-migration",
+    "allow-interruptions",
+    // hplace tells exactly what follows
+    "offline",
+    "evacuate",
+    "repair-only",
+    "without-node",
+    "survive",
+    // Ganeti's words and forms
+    "mond",
+    "disk-template",
+    "save",
+    "print-plan",
+    "save-plan",
+    "first-job-group",
+    "stream",
+    "standby-data",
+];
 
 /// Refuses what does not go together with a Pacemaker cluster, if it is one.
 ///
 /// # Errors
 /// Such an option.
-pub(super) fn check(options: &Options) -> anyhow::Result<()> {
-    let Options { placement, load, balance, execution, .. } = options;
-    if !is_named(options) {
-        let given = [
-            ("skip-unsupported", placement.skip_unsupported),
-            ("allow-restarts", placement.allow_restarts),
-            ("commands", placement.commands.is_some()),
-        ];
-        return match given.into_iter().find(|(_, given)| *given) {
-            Some((long, _)) => bail!("option --{long} is for Pacemaker clusters: -x FILE or --live"),
+pub(super) fn check(
+    cib: &CibOptions,
+    load: &LoadOptions,
+    execution: Option<&ExecutionOptions>,
+    output: &OutputOptions,
+) -> anyhow::Result<()> {
+    if !cib.is_named() {
+        let own = ["skip-unsupported", "allow-restarts", "commands"];
+        return match own.into_iter().find(|long| output.has(long)) {
+            Some(long) => bail!("option --{long} is for Pacemaker clusters: -x FILE or --live"),
             None => Ok(()),
         };
     }
     ensure!(
-        placement.commands.is_none() || options.commands.is_some() || options.json,
+        cib.commands.is_none() || output.commands.is_some() || output.json,
         "--commands FORM tells whose commands -C or --json shows: one of these is needed"
     );
-    if execution.exec {
-        ensure!(placement.live, "--exec needs the cluster itself: --live");
-        ensure!(!options.json, "only one of --json and --exec can be given");
+    if let Some(execution) = execution.filter(|execution| execution.exec) {
+        ensure!(cib.live, "--exec needs the cluster itself: --live");
+        ensure!(!output.json, "only one of --json and --exec can be given");
         check_journal(execution.journal.as_deref())?;
     }
     ensure!(
-        execution.resume.is_none(),
+        execution.is_none_or(|execution| execution.resume.is_none()),
         "hplace --resume JOURNAL goes on with a run on a Pacemaker cluster, whichever tool has begun it"
     );
-    let refused = [
-        // Pacemaker's limits are hard ones
-        ("ignore-soft-errors", balance.rules.ignore_soft_errors),
-        ("max-cpu", load.nodes.max_cpu.is_some()),
-        ("allow-overcommit-during-migration", balance.concessions.overcommit),
-        ("allow-interruptions", balance.concessions.interruptions),
-        // hplace tells exactly what follows
-        ("offline", !load.nodes.offline.is_empty()),
-        ("evacuate", !options.emptied.is_empty()),
-        ("repair-only", options.repair_only),
-        ("without-node", !options.without.is_empty()),
-        ("survive", options.survive.is_some()),
-        // Ganeti's words and forms
-        ("mond", load.mond),
-        ("disk-template", options.disk_template.is_some()),
-        ("save", options.save.is_some()),
-        ("print-plan", execution.print_plan.is_some()),
-        ("save-plan", execution.save_plan.is_some()),
-        ("first-job-group", options.first_job_group),
-        ("stream", execution.stream),
-        ("standby-data", options.standby_data.is_some()),
-    ];
-    match refused.into_iter().find(|(_, given)| *given) {
-        Some((long, _)) => bail!("option --{long} means nothing for a Pacemaker cluster"),
-        None => Ok(()),
-    }
+    // --mond=no asks for nothing
+    let refused = OF_GANETI.into_iter().filter(|long| *long != "mond" || load.mond);
+    output.refuse(&refused.collect::<Vec<_>>(), "for a Pacemaker cluster")
 }
 
 /// What a tool does with the resources that run.
@@ -139,21 +136,22 @@ pub(super) enum ClusterUse {
 /// # Errors
 /// What is wrong with the options, the files or the data.
 pub(super) fn load(
-    options: &Options,
+    load: &LoadOptions,
+    cib: &CibOptions,
     cluster_use: ClusterUse,
     output: &mut Output,
 ) -> anyhow::Result<LoadedCluster> {
-    if !is_named(options) {
-        return Ok(LoadedCluster { cluster: source::load(&options.load, output)?, cib: None });
+    if !cib.is_named() {
+        return Ok(LoadedCluster { cluster: source::load(load, output)?, cib: None });
     }
-    let read = read_cib(options, output)?;
+    let read = read_cib(&ClusterOrigin::named(load, cib)?, cib, None, output)?;
     ensure_quorum(&read.set)?;
     let looking = cluster_use == ClusterUse::Looking;
-    let restarts = looking || options.placement.allow_restarts;
+    let restarts = looking || cib.allow_restarts;
     let movable = MovableResources { restarts, weightless: cluster_use != ClusterUse::Moving };
     let ResourcesAsInstances { raw, units, running, held, unmeasured } =
         resources_as_instances(&read.set, movable);
-    if options.load.verbosity >= 1 {
+    if load.verbosity >= 1 {
         let mut notes = Vec::new();
         notes.extend(stay(running, &held).filter(|_| !looking));
         notes.extend(respected(&unmeasured));
@@ -166,8 +164,8 @@ pub(super) fn load(
     }
     let needs_nothing = |of: &&RawInstance| (of.mem, of.disk, of.vcpus) == (Mib::ZERO, Mib::ZERO, 0);
     let idle = raw.instances.iter().filter(needs_nothing).map(|of| of.name.clone()).collect();
-    let cluster = source::complete_raw(raw, idle, &options.load, output)?;
-    let form = options.placement.commands;
+    let cluster = source::complete_raw(raw, idle, load, output)?;
+    let form = cib.commands;
     let cib = CibOrigin { read, units, form, survey: OnceCell::new(), planned: OnceCell::new() };
     Ok(LoadedCluster { cluster, cib: Some(cib) })
 }
@@ -230,7 +228,11 @@ impl CibOrigin {
     ///
     /// # Errors
     /// As [`commands`](Self::commands), and why it was not begun, or what went wrong.
-    pub(super) fn carry_out(&self, options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    pub(super) fn carry_out(
+        &self,
+        execution: &ExecutionOptions,
+        output: &mut Output,
+    ) -> anyhow::Result<ExitStatus> {
         let ReadCib { text, source, .. } = &self.read;
         let Some((steps, stopped)) = self.planned.get().filter(|(steps, _)| !steps.is_empty()) else {
             return Ok(ExitStatus::Success);
@@ -240,7 +242,7 @@ impl CibOrigin {
             return Ok(ExitStatus::Failure);
         }
         let pinning = pin_running(text, source, self.hosts_after(steps))?;
-        carry_out_pinning(options, &self.read, pinning, output)
+        carry_out_pinning(execution, &self.read, pinning, output)
     }
 
     /// The same with nodes that go to standby at the end, or come out of it at the beginning.
@@ -270,12 +272,12 @@ impl CibOrigin {
     /// As [`commands`](Self::commands), and why it was not begun, or what went wrong.
     pub(super) fn carry_out_switching(
         &self,
-        options: &Options,
+        execution: &ExecutionOptions,
         plan: &GroupPlan,
         output: &mut Output,
     ) -> anyhow::Result<ExitStatus> {
         let NodeSwitching { parts, outlook } = self.switching(plan)?;
-        carry_out_change(options, &self.read, (CibChange::Together(parts), outlook), output)
+        carry_out_change(execution, &self.read, (CibChange::Together(parts), outlook), output)
     }
 
     fn switching(&self, plan: &GroupPlan) -> anyhow::Result<NodeSwitching> {

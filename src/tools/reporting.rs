@@ -1,6 +1,6 @@
 //! The page for a browser (`--report`), as all tools write it.
 
-use super::options::{Options, TypedOption};
+use super::options::{OutputOptions, TypedOption};
 use crate::plan::shell::quoted;
 use crate::remote::rapi::Address;
 use crate::report::file::write_whole;
@@ -12,7 +12,7 @@ use crate::report::html::ReportPage;
 /// What keeps it from being made, and the file.
 pub(super) fn write(
     tool: &str,
-    options: &Options,
+    options: &OutputOptions,
     page: impl FnOnce() -> anyhow::Result<ReportPage>,
 ) -> anyhow::Result<()> {
     let Some(path) = &options.report else { return Ok(()) };

@@ -1,9 +1,8 @@
 //! What a plan costs and brings (`--summary`, and on terminals), as several tools print it.
 
 use super::execution::rates;
-use super::options::{LoadOptions, Options};
+use super::options::{ExecutionOptions, LoadOptions};
 use super::output::Output;
-use super::pacemaker;
 use crate::model::{Cluster, Step};
 use crate::plan::checker::CheckOptions;
 use crate::plan::jobset::Jobset;
@@ -21,16 +20,15 @@ pub(super) fn work_of(before: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> O
     Work::rebuilt(before, steps, jobsets.to_vec(), CheckOptions::default()).ok()
 }
 
-/// When some work is done, if there is any.
+/// When some work is done, if there is any; as a stream, too, unless that is not how it would be carried out.
 ///
 /// # Errors
 /// A journal that speeds are to be taken from.
 pub(super) fn times_of<'w>(
     work: Option<&'w Work>,
-    options: &Options,
+    execution: &ExecutionOptions,
+    is_streamable: bool,
 ) -> anyhow::Result<Option<Timetable<'w>>> {
-    let execution = &options.execution;
-    let is_streamable = !pacemaker::is_named(options);
     let table =
         |work| Ok(Timetable { is_streamable, ..Timetable::of(work, rates(execution)?, execution.limits) });
     work.map(table).transpose()

@@ -58,7 +58,7 @@ fn fresh() -> (TempDir, PathBuf) {
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
-    htools::tools::TOOLS.iter().map(|tool| tool.spec.name).chain(["htools"])
+    htools::tools::TOOLS.iter().map(|tool| tool.spec.name()).chain(["htools"])
 }
 
 #[test]

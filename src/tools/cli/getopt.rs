@@ -8,12 +8,12 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use super::option::{Argument, OptionDef, Origin};
+use super::option::{Argument, OptionRow, Origin};
 
 /// An option as given: which one, and its argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
-    pub option: &'static OptionDef,
+    pub option: &'static dyn OptionRow,
     /// Its argument; `None` for a flag, and for an optional argument left out.
     pub value: Option<OsString>,
 }
@@ -26,7 +26,7 @@ pub enum SyntaxError {
         /// As typed, with the dashes.
         typed: String,
         /// The options that it could be.
-        candidates: Vec<&'static OptionDef>,
+        candidates: Vec<&'static dyn OptionRow>,
     },
     /// The argument is missing.
     Missing {
@@ -62,7 +62,7 @@ pub struct Canonical {
 }
 
 /// Sorts the words behind the program's name.
-pub(crate) fn canonicalise(options: &'static [OptionDef], args: &[OsString]) -> Canonical {
+pub(crate) fn canonicalise(options: &[&'static dyn OptionRow], args: &[OsString]) -> Canonical {
     let mut scan = Scan { options, words: Canonical::default(), unknown: Vec::new(), open: None };
     let mut rest = args.iter();
     while let Some(word) = rest.next() {
@@ -78,20 +78,20 @@ pub(crate) fn canonicalise(options: &'static [OptionDef], args: &[OsString]) -> 
 
 /// A long name, resolved.
 enum Resolved {
-    One(&'static OptionDef),
-    Several(Vec<&'static OptionDef>),
+    One(&'static dyn OptionRow),
+    Several(Vec<&'static dyn OptionRow>),
     Nothing,
 }
 
 /// Finds the option that `name` is or abbreviates. Options that Ganeti's tool
 /// does not have are considered only if nothing else fits.
-fn resolve(options: &'static [OptionDef], name: &[u8]) -> Resolved {
+fn resolve(options: &[&'static dyn OptionRow], name: &[u8]) -> Resolved {
     if let Some(exact) = options.iter().find(|o| o.long.as_bytes() == name) {
-        return Resolved::One(exact);
+        return Resolved::One(*exact);
     }
     for origin in [Origin::Ganeti, Origin::Added] {
-        let fits = |o: &&OptionDef| o.origin == origin && o.long.as_bytes().starts_with(name);
-        let candidates: Vec<_> = options.iter().filter(fits).collect();
+        let fits = |o: &&'static dyn OptionRow| o.origin == origin && o.long.as_bytes().starts_with(name);
+        let candidates: Vec<_> = options.iter().copied().filter(fits).collect();
         match candidates[..] {
             [] => continue,
             [one] => return Resolved::One(one),
@@ -101,8 +101,8 @@ fn resolve(options: &'static [OptionDef], name: &[u8]) -> Resolved {
     Resolved::Nothing
 }
 
-struct Scan {
-    options: &'static [OptionDef],
+struct Scan<'o> {
+    options: &'o [&'static dyn OptionRow],
     words: Canonical,
     unknown: Vec<SyntaxError>,
     /// The last word, if it ends with an option that could have an argument and has none: what
@@ -112,7 +112,7 @@ struct Scan {
 
 type Rest<'a> = std::slice::Iter<'a, OsString>;
 
-impl Scan {
+impl Scan<'_> {
     /// Takes one word; false if it says that no options follow.
     fn word(&mut self, word: &[u8], rest: &mut Rest<'_>) -> bool {
         let open = self.open.take();
@@ -176,7 +176,8 @@ impl Scan {
 
     fn bundle(&mut self, mut letters: &[u8], rest: &mut Rest<'_>) -> bool {
         while let Some((letter, tail)) = split_letter(letters) {
-            let option = letter.parse().ok().and_then(|c| self.options.iter().find(|o| o.short == Some(c)));
+            let short = letter.parse().ok();
+            let option = self.options.iter().copied().find(|o| short.is_some() && o.short == short);
             match option {
                 None => self.unknown.push(SyntaxError::Unknown { typed: format!("-{letter}") }),
                 Some(option) => {

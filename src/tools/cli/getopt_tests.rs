@@ -1,31 +1,37 @@
-use super::super::option::{ArgumentKind, Spec};
+use super::super::option::{ArgumentKind, OptionDef, Rows};
+use super::super::program::{Program, Spec};
 use super::super::testing::words;
 use super::super::usage::complaints;
 use super::*;
+use crate::tools::hbal::HbalOptions;
 use crate::tools::options::catalogue::*;
 
-static TABLE: &[OptionDef] = &[
-    PRINT_NODES,
-    PRINT_INSTANCES,
-    PRINT_COMMANDS,
-    TEXT_DATA,
-    EVAC_MODE,
-    LUXI,
-    VERBOSE,
-    QUIET,
-    MOND,
-    MOND_DATA,
-    SAVE,
-    SIMULATE,
-    OptionDef::new("explain", "").takes("INSTANCE", ArgumentKind::None, |_, _| Ok(())).added(),
-    TIME_LIMIT,
-    VERSION,
-    HELP,
+static TABLE: &[&dyn Rows<HbalOptions>] = &[
+    &PRINT_NODES,
+    &PRINT_INSTANCES,
+    &PRINT_COMMANDS,
+    &TEXT_DATA,
+    &EVAC_MODE,
+    &LUXI,
+    &VERBOSE,
+    &QUIET,
+    &MOND,
+    &MOND_DATA,
+    &SAVE,
+    &SIMULATE,
+    &OptionDef::<HbalOptions>::new("explain", "")
+        .takes("INSTANCE", ArgumentKind::None, |_, _| Ok(()))
+        .added(),
+    &TIME_LIMIT,
+    &VERSION,
+    &HELP,
 ];
+
+static TOOL: Spec<HbalOptions> = Spec { name: "tool", summary: "", forms: &[], options: TABLE, words: &[] };
 
 /// The options as `name` or `name=value`, then `|` and the positional words.
 fn canonical(args: &[&str]) -> String {
-    let found = canonicalise(TABLE, &words(args));
+    let found = canonicalise(&TOOL.options(), &words(args));
     assert_eq!(found.errors, [], "{args:?}");
     let options = found.options.iter().map(|given| match &given.value {
         Some(value) => format!("{}={}", given.option.long, value.to_string_lossy()),
@@ -36,8 +42,7 @@ fn canonical(args: &[&str]) -> String {
 }
 
 fn errors(args: &[&str]) -> String {
-    let spec = Spec { name: "tool", summary: "", forms: &[], options: TABLE, words: &[] };
-    let text = complaints(&spec, &canonicalise(TABLE, &words(args)).errors);
+    let text = complaints(&TOOL, &canonicalise(&TOOL.options(), &words(args)).errors);
     text.strip_suffix("Try 'tool --help'.\n").expect("where to read on").to_owned()
 }
 
@@ -124,7 +129,7 @@ fn ambiguity_shows_the_candidates_in_columns() {
 #[test]
 fn bytes_that_are_no_text() {
     let args = [OsString::from_vec(b"-v\xff\xfeq".to_vec()), OsString::from_vec(b"--\xff=1".to_vec())];
-    let found = canonicalise(TABLE, &args);
+    let found = canonicalise(&TOOL.options(), &args);
     assert_eq!(found.options.len(), 2);
     assert_eq!(found.errors.len(), 3);
 }

@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::{Spec, getopt};
+use super::{Program, getopt};
 pub(crate) use crate::load::lookup::{did_you_mean, nearest};
 use crate::model::shown::shown_name;
 use crate::tools::options::catalogue::TEXT_DATA;
 
 /// The last line of a complaint about a command line.
-pub(crate) fn try_help(spec: &Spec) -> String {
-    format!("Try '{} --help'.\n", spec.name)
+pub(crate) fn try_help(spec: &dyn Program) -> String {
+    format!("Try '{} --help'.\n", spec.name())
 }
 
 /// The columns of the terminal that standard output is; none if it is none.
@@ -31,8 +31,8 @@ pub struct Stray {
 
 impl Stray {
     /// The first of the words that are no options; an empty last word does not count.
-    pub fn among(spec: &Spec, words: getopt::Canonical) -> Option<Stray> {
-        let reads_text = spec.options.contains(&TEXT_DATA);
+    pub fn among(spec: &dyn Program, words: getopt::Canonical) -> Option<Stray> {
+        let reads_text = spec.find(TEXT_DATA.shape.long).is_some();
         let mut strays = words.positional;
         // a script whose variable for further options is empty, as prometheus-ganeti-exporter's is by default
         strays.pop_if(|last| last.is_empty());
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn slips_are_near() {
-        let options = || hbal::SPEC.options.iter().map(|option| option.long);
+        let options = || hbal::SPEC.options().into_iter().map(|option| option.long);
         for (typed, meant) in [
             ("explian", "explain"),
             ("maxcpu", "max-cpu"),
@@ -81,7 +81,7 @@ mod tests {
     }
 
     fn hint(line: &[&str], is_shown: bool) -> String {
-        let found = getopt::canonicalise(hbal::SPEC.options, &words(line));
+        let found = getopt::canonicalise(&hbal::SPEC.options(), &words(line));
         Stray::among(&hbal::SPEC, found).unwrap().hint(is_shown)
     }
 

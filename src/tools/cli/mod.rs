@@ -5,6 +5,7 @@
 pub(crate) mod getopt;
 pub(crate) mod hint;
 pub(crate) mod option;
+pub(crate) mod program;
 pub(crate) mod usage;
 pub(crate) mod value;
 
@@ -13,12 +14,14 @@ use std::io::IsTerminal;
 
 pub(crate) use getopt::Given;
 pub(crate) use hint::Stray;
-pub(crate) use option::{OperandWords, OptionDef, Spec};
+pub(crate) use option::{OptionDef, OptionRow, OptionShape};
+pub use program::Program;
+pub(crate) use program::{OperandWords, Spec};
 pub(crate) use value::ValueError;
 
 use super::ExitStatus;
 use super::config;
-use super::options::Options;
+pub(crate) use super::options::ToolOptions;
 use super::options::catalogue::{HELP, HELP_COMPLETION, VERSION};
 use super::output::Output;
 
@@ -74,9 +77,9 @@ impl From<ValueError> for Stop {
     }
 }
 
-impl Spec {
+impl<O: ToolOptions> Spec<O> {
     /// Reads the command line of a program that takes options only.
-    pub fn parse(&self, args: &[OsString]) -> Result<Options, Stop> {
+    pub fn parse(&self, args: &[OsString]) -> Result<O, Stop> {
         let (options, words) = self.sort(args)?;
         match Stray::among(self, words) {
             None => Ok(options),
@@ -88,39 +91,47 @@ impl Spec {
     ///
     /// The order of the checks matters: an unusable value is reported even when
     /// `--help` is given, and `--help` works whatever the positional arguments are.
-    pub fn read(&self, args: &[OsString]) -> Result<(Options, Vec<OsString>), Stop> {
+    pub fn read(&self, args: &[OsString]) -> Result<(O, Vec<OsString>), Stop> {
         let (options, words) = self.sort(args)?;
         Ok((options, words.positional))
     }
 
     /// Refuses options that mean nothing to a command of this program; the command may be none.
     pub fn check_command(&self, args: &[OsString], command: &str) -> Result<(), Stop> {
-        let given = getopt::canonicalise(self.options, args).options;
-        let means_nothing = |option: &&OptionDef| !option.only.is_empty() && !option.only.contains(&command);
-        match given.iter().map(|given| given.option).find(means_nothing) {
-            None => Ok(()),
-            Some(OptionDef { long, only, .. }) => {
-                let whole = format!("{} {command}", self.name);
-                // without a word, the program itself is meant
-                let named = |word: &&'static str| if word.is_empty() { self.name } else { word };
-                let only = only.iter().map(named).collect::<Vec<_>>().join(", ");
-                let whole = whole.trim_end();
-                Err(Stop::WrongWords(format!("option --{long} means nothing to '{whole}', only to {only}")))
-            }
-        }
+        let given = getopt::canonicalise(&self.options(), args).options;
+        let means_nothing =
+            |option: &&dyn OptionRow| !option.only.is_empty() && !option.only.contains(&command);
+        let Some(option) = given.iter().map(|given| given.option).find(means_nothing) else { return Ok(()) };
+        let whole = format!("{} {command}", self.name);
+        // without a word, the program itself is meant
+        let named = |word: &&'static str| if word.is_empty() { self.name } else { word };
+        let only = option.only.iter().map(named).collect::<Vec<_>>().join(", ");
+        let (long, whole) = (option.long, whole.trim_end());
+        Err(Stop::WrongWords(format!("option --{long} means nothing to '{whole}', only to {only}")))
+    }
+
+    /// Sets what an option sets that was given.
+    pub(super) fn set(&self, options: &mut O, given: &Given) -> Result<(), ValueError> {
+        let row = self.rows().find(|row| row.shape().long == given.option.long);
+        row.map_or(Ok(()), |row| row.set(options, given))
     }
 
     /// Reads a command line, with all that is known of the words.
-    fn sort(&self, args: &[OsString]) -> Result<(Options, getopt::Canonical), Stop> {
-        let words = getopt::canonicalise(self.options, args);
+    fn sort(&self, args: &[OsString]) -> Result<(O, getopt::Canonical), Stop> {
+        let words = getopt::canonicalise(&self.options(), args);
         if !words.errors.is_empty() {
             return Err(Stop::Syntax(usage::complaints(self, &words.errors)));
         }
-        let mut options = Options::default();
-        let found = config::before(self, &words, &mut options);
-        words.options.iter().try_for_each(|given| given.apply(&mut options))?;
-        options.typed.extend(words.options.iter().map(Given::typed));
-        let asked = |option: &OptionDef| words.options.iter().any(|given| given.option == option);
+        let mut options = O::default();
+        let found = config::of_program(self);
+        let of_files = found.as_ref().map(|found| found.given(self, &words)).unwrap_or_default();
+        for given in &of_files {
+            // it was tried on reading
+            let _ = self.set(&mut options, given);
+        }
+        words.options.iter().try_for_each(|given| self.set(&mut options, given))?;
+        options.keep(of_files.iter().chain(&words.options).map(Given::typed).collect());
+        let asked = |option: &OptionShape| words.options.iter().any(|given| given.option.long == option.long);
         if asked(&HELP) {
             return Err(Stop::Text(usage::usage(self, hint::width())));
         }
@@ -131,7 +142,8 @@ impl Spec {
             return Err(Stop::Text(usage::completion(self)));
         }
         let found = found.map_err(|error| Stop::Config(error.to_string()))?;
-        config::after(&found, &mut options).map_err(Stop::WrongWords)?;
+        let named = options.sources().into_iter().try_for_each(|source| found.resolve(source));
+        named.map_err(Stop::WrongWords)?;
         Ok((options, words))
     }
 }
@@ -147,15 +159,25 @@ pub mod testing {
         texts.iter().map(OsString::from).collect()
     }
 
+    /// An option that was given by itself.
+    #[derive(Debug)]
+    pub struct TriedOption {
+        /// Whether that makes a difference.
+        pub sets: bool,
+        /// The default that the help would show then.
+        pub default: Option<String>,
+    }
+
     /// What a usable command line asks for, however it was typed.
-    pub fn parsed(spec: &Spec, args: &[&str]) -> Options {
-        let options = spec.parse(&words(args)).unwrap_or_else(|stop| panic!("{args:?}: {stop:?}"));
-        Options { typed: Vec::new(), ..options }
+    pub fn parsed<O: ToolOptions>(spec: &Spec<O>, args: &[&str]) -> O {
+        let mut options = spec.parse(&words(args)).unwrap_or_else(|stop| panic!("{args:?}: {stop:?}"));
+        options.keep(Vec::new());
+        options
     }
 
     /// Why a value is not usable.
-    pub fn refused(spec: &Spec, args: &[&str]) -> String {
-        match spec.parse(&words(args)) {
+    pub fn refused<O: ToolOptions>(spec: &Spec<O>, args: &[&str]) -> String {
+        match spec.check(&words(args)) {
             Err(Stop::Value(error)) => error.to_string(),
             other => panic!("{args:?}: {other:?}"),
         }

@@ -1,10 +1,13 @@
-//! What one option is: its spellings, its argument, what it is for.
+//! What one option is: its spellings, its argument, what it is for, and what it sets.
+
+use std::fmt;
+use std::ops::Deref;
 
 use clap::{Arg, ArgAction};
 
 use super::getopt::Given;
 use super::value::ValueError;
-use crate::tools::options::{Options, TypedOption};
+use crate::tools::options::TypedOption;
 
 /// Whether an option takes an argument, and what the argument is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +70,7 @@ impl ArgumentKind {
     }
 
     /// The argument for clap, with what shells can make of it.
-    fn hint(self, arg: Arg) -> Arg {
+    pub(super) fn hint(self, arg: Arg) -> Arg {
         match self {
             ArgumentKind::File | ArgumentKind::NewFile => arg.value_hint(clap::ValueHint::FilePath),
             ArgumentKind::Directory => arg.value_hint(clap::ValueHint::DirPath),
@@ -88,19 +91,9 @@ pub enum Origin {
     Added,
 }
 
-/// What giving an option does.
-#[derive(Debug, Clone, Copy)]
-enum Effect {
-    Flag(fn(&mut Options)),
-    Argument(Setter),
-}
-
-/// Sets what the argument of an option says.
-pub(crate) type Setter = fn(&mut Options, &Given) -> Result<(), ValueError>;
-
-/// One option of a tool: its spelling, help, default and what it sets.
-#[derive(Debug, Clone, Copy)]
-pub struct OptionDef {
+/// An option as it is typed and described, whatever it sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OptionShape {
     /// The long name, without dashes; also identifies the option.
     pub long: &'static str,
     /// The letter, if there is a short form.
@@ -114,23 +107,154 @@ pub struct OptionDef {
     pub only: &'static [&'static str],
     /// One sentence for the usage text and the manual page, without the default.
     purpose: &'static str,
-    default: Option<fn(&Options) -> String>,
-    effect: Effect,
+}
+
+/// Effect of giving an option on the options that it is one of.
+enum Effect<P> {
+    Flag(fn(&mut P)),
+    Argument(Setter<P>),
+}
+
+/// Sets what the argument of an option says.
+pub(crate) type Setter<P> = fn(&mut P, &Given) -> Result<(), ValueError>;
+
+/// One option: its spelling, help, default and what it sets in `P`, the options of a tool or a part of them that tools share.
+pub(crate) struct OptionDef<P> {
+    pub shape: OptionShape,
+    default: Option<fn(&P) -> String>,
+    effect: Effect<P>,
+}
+
+/// Options that have a part `P`, or are it.
+pub(crate) trait Has<P> {
+    /// The part.
+    fn part(&mut self) -> &mut P;
+}
+
+impl<O> Has<O> for O {
+    fn part(&mut self) -> &mut O {
+        self
+    }
+}
+
+/// The row of an option, for all that need not know what it sets: nothing, unless it says so.
+pub trait OptionRow: Sync {
+    /// How it is typed and described.
+    fn shape(&self) -> &OptionShape;
+
+    /// What it sets unless it is given, if the help says so.
+    fn shown_default(&self) -> Option<String> {
+        None
+    }
+
+    /// Refuses a value that it cannot use.
+    fn check(&self, _: &Given) -> Result<(), ValueError> {
+        Ok(())
+    }
+
+    /// Whether it does anything, and the default that the help would show once it is given.
+    #[cfg(test)]
+    fn tried(&self, _: &Given) -> Result<super::testing::TriedOption, ValueError> {
+        Ok(super::testing::TriedOption { sets: true, default: None })
+    }
+}
+
+/// The row of an option of a tool with the options `O`.
+pub trait Sets<O>: OptionRow {
+    /// Sets what the option sets.
+    fn set(&self, options: &mut O, given: &Given) -> Result<(), ValueError>;
+}
+
+impl<P: Default + PartialEq> OptionRow for OptionDef<P> {
+    fn shape(&self) -> &OptionShape {
+        &self.shape
+    }
+
+    fn shown_default(&self) -> Option<String> {
+        self.default.map(|shown| shown(&P::default()))
+    }
+
+    fn check(&self, given: &Given) -> Result<(), ValueError> {
+        self.set(&mut P::default(), given)
+    }
+
+    #[cfg(test)]
+    fn tried(&self, given: &Given) -> Result<super::testing::TriedOption, ValueError> {
+        let mut part = P::default();
+        self.set(&mut part, given)?;
+        let default = self.default.map(|shown| shown(&part));
+        Ok(super::testing::TriedOption { sets: part != P::default(), default })
+    }
+}
+
+impl<P: Default + PartialEq, O: Has<P>> Sets<O> for OptionDef<P> {
+    fn set(&self, options: &mut O, given: &Given) -> Result<(), ValueError> {
+        match self.effect {
+            Effect::Flag(set) => set(options.part()),
+            Effect::Argument(set) => set(options.part(), given)?,
+        }
+        Ok(())
+    }
+}
+
+/// An option that sets nothing: it is acted upon before there are options.
+impl OptionRow for OptionShape {
+    fn shape(&self) -> &OptionShape {
+        self
+    }
+}
+
+impl<O> Sets<O> for OptionShape {
+    fn set(&self, _: &mut O, _: &Given) -> Result<(), ValueError> {
+        Ok(())
+    }
+}
+
+/// One row, or several that stand together wherever they are accepted, of a tool with the options `O`.
+pub trait Rows<O>: Sync {
+    /// Each of them.
+    fn rows(&'static self) -> Vec<&'static dyn Sets<O>>;
+}
+
+impl<O, R: Sets<O>> Rows<O> for R {
+    fn rows(&'static self) -> Vec<&'static dyn Sets<O>> {
+        vec![self]
+    }
+}
+
+impl<O, R: Sets<O>, const N: usize> Rows<O> for [R; N] {
+    fn rows(&'static self) -> Vec<&'static dyn Sets<O>> {
+        self.iter().map(|row| row as &dyn Sets<O>).collect()
+    }
+}
+
+impl Deref for dyn OptionRow + '_ {
+    type Target = OptionShape;
+
+    fn deref(&self) -> &OptionShape {
+        self.shape()
+    }
 }
 
 /// The long name tells options apart.
-impl PartialEq for OptionDef {
+impl PartialEq for dyn OptionRow + '_ {
     fn eq(&self, other: &Self) -> bool {
         self.long == other.long
     }
 }
 
-impl Eq for OptionDef {}
+impl Eq for dyn OptionRow + '_ {}
 
-impl OptionDef {
+impl fmt::Debug for dyn OptionRow + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.shape().fmt(f)
+    }
+}
+
+impl<P> OptionDef<P> {
     /// An option of Ganeti's tools, without a short form or an argument.
-    pub const fn flag(long: &'static str, purpose: &'static str, set: fn(&mut Options)) -> Self {
-        OptionDef {
+    pub(crate) const fn flag(long: &'static str, purpose: &'static str, set: fn(&mut P)) -> Self {
+        let shape = OptionShape {
             long,
             short: None,
             argument: Argument::None,
@@ -138,69 +262,69 @@ impl OptionDef {
             origin: Origin::Ganeti,
             only: &[],
             purpose,
-            default: None,
-            effect: Effect::Flag(set),
-        }
+        };
+        OptionDef { shape, default: None, effect: Effect::Flag(set) }
     }
 
     /// An option of Ganeti's tools of which nothing but its name and purpose is said.
-    pub const fn new(long: &'static str, purpose: &'static str) -> Self {
+    pub(crate) const fn new(long: &'static str, purpose: &'static str) -> Self {
         OptionDef::flag(long, purpose, |_| ())
     }
 
+    /// An option that Ganeti's tools do not have, of which nothing but its name and purpose is said.
+    pub(crate) const fn addition(long: &'static str, purpose: &'static str) -> Self {
+        OptionDef::new(long, purpose).added()
+    }
+
+    /// The same without an argument.
+    pub(crate) const fn added_flag(long: &'static str, purpose: &'static str, set: fn(&mut P)) -> Self {
+        OptionDef::flag(long, purpose, set).added()
+    }
+
     /// The same with a short form.
-    pub const fn short(self, letter: char) -> Self {
-        OptionDef { short: Some(letter), ..self }
+    pub(crate) const fn short(self, letter: char) -> Self {
+        OptionDef { shape: OptionShape { short: Some(letter), ..self.shape }, ..self }
     }
 
     /// The same with a required argument.
-    pub const fn takes(self, name: &'static str, kind: ArgumentKind, set: Setter) -> Self {
-        OptionDef { argument: Argument::Required(name), kind, effect: Effect::Argument(set), ..self }
+    pub(crate) const fn takes(self, name: &'static str, kind: ArgumentKind, set: Setter<P>) -> Self {
+        let shape = OptionShape { argument: Argument::Required(name), kind, ..self.shape };
+        OptionDef { shape, effect: Effect::Argument(set), ..self }
     }
 
     /// The same with an optional argument.
-    pub const fn may_take(self, name: &'static str, kind: ArgumentKind, set: Setter) -> Self {
-        OptionDef { argument: Argument::Optional(name), ..self.takes(name, kind, set) }
+    pub(crate) const fn may_take(self, name: &'static str, kind: ArgumentKind, set: Setter<P>) -> Self {
+        let shape = OptionShape { argument: Argument::Optional(name), kind, ..self.shape };
+        OptionDef { shape, effect: Effect::Argument(set), ..self }
     }
 
     /// The same, marked as unknown to Ganeti's tools.
-    pub const fn added(self) -> Self {
-        OptionDef { origin: Origin::Added, ..self }
+    pub(crate) const fn added(self) -> Self {
+        OptionDef { shape: OptionShape { origin: Origin::Added, ..self.shape }, ..self }
     }
 
     /// The same, for a tool of which Ganeti's version has it, too.
-    pub const fn of_ganeti(self) -> Self {
-        OptionDef { origin: Origin::Ganeti, ..self }
+    pub(crate) const fn of_ganeti(self) -> Self {
+        OptionDef { shape: OptionShape { origin: Origin::Ganeti, ..self.shape }, ..self }
     }
 
     /// The same for a tool where it means something else.
-    pub const fn says(self, purpose: &'static str) -> Self {
-        OptionDef { purpose, ..self }
+    pub(crate) const fn says(self, purpose: &'static str) -> Self {
+        OptionDef { shape: OptionShape { purpose, ..self.shape }, ..self }
     }
 
     /// The same, whose help tells what is in the options unless it is given.
-    pub const fn default(self, shown: fn(&Options) -> String) -> Self {
+    pub(crate) const fn default(self, shown: fn(&P) -> String) -> Self {
         OptionDef { default: Some(shown), ..self }
     }
 
     /// The same, which means nothing but behind these words.
-    pub const fn only(self, words: &'static [&'static str]) -> Self {
-        OptionDef { only: words, ..self }
+    pub(crate) const fn only(self, words: &'static [&'static str]) -> Self {
+        OptionDef { shape: OptionShape { only: words, ..self.shape }, ..self }
     }
+}
 
-    /// What the option is for, and its default.
-    pub fn help(&self) -> String {
-        match self.shown_default(&Options::default()) {
-            None => self.purpose.to_owned(),
-            Some(default) => format!("{} [{default}]", self.purpose),
-        }
-    }
-
-    /// What the help shows of these options as its default.
-    pub(super) fn shown_default(&self, options: &Options) -> Option<String> {
-        self.default.map(|shown| shown(options))
-    }
-
+impl OptionShape {
     /// The short form with its argument as the usage text shows it.
     pub fn short_form(&self) -> String {
         match (self.short, self.argument) {
@@ -219,9 +343,19 @@ impl OptionDef {
             Argument::Optional(name) => format!("--{}[={name}]", self.long),
         }
     }
+}
+
+impl dyn OptionRow + '_ {
+    /// What the option is for, and its default.
+    pub fn help(&self) -> String {
+        match self.shown_default() {
+            None => self.purpose.to_owned(),
+            Some(default) => format!("{} [{default}]", self.purpose),
+        }
+    }
 
     /// The option for clap, which writes manual pages and completion scripts.
-    pub fn to_arg(self) -> Arg {
+    pub(super) fn to_arg(&self) -> Arg {
         let arg = Arg::new(self.long).long(self.long).help(self.help());
         let arg = match self.short {
             Some(letter) => arg.short(letter),
@@ -242,69 +376,5 @@ impl Given {
     pub fn typed(&self) -> TypedOption {
         let value = self.value.as_ref().map(|value| value.to_string_lossy().into_owned());
         TypedOption { long: Some(self.option.long), value }
-    }
-
-    /// Sets what the option sets.
-    pub fn apply(&self, options: &mut Options) -> Result<(), ValueError> {
-        match self.option.effect {
-            Effect::Flag(set) => set(options),
-            Effect::Argument(set) => set(options, self)?,
-        }
-        Ok(())
-    }
-}
-
-/// Words that are no options.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OperandWords {
-    /// What they are called.
-    pub name: &'static str,
-    /// What they stand for.
-    pub kind: ArgumentKind,
-    /// How few there may be.
-    pub least: usize,
-    /// How many there may be.
-    pub most: Option<usize>,
-}
-
-/// The fixed properties of a program: its name, purpose and options.
-#[derive(Debug, Clone, Copy)]
-pub struct Spec {
-    /// The name it is called by.
-    pub name: &'static str,
-    /// What it does, in one sentence without the full stop.
-    pub summary: &'static str,
-    /// The ways to call it: what may follow the name.
-    pub forms: &'static [&'static str],
-    /// Its options, in the order of the usage text.
-    pub options: &'static [OptionDef],
-    /// The other words that it takes.
-    pub words: &'static [OperandWords],
-}
-
-impl OperandWords {
-    /// The words for clap.
-    fn to_arg(self) -> Arg {
-        let arg = Arg::new(self.name).value_name(self.name);
-        let arg = match self.most {
-            // not to be required is something else than to be nothing
-            Some(most) => arg.num_args(self.least.max(1)..=most),
-            None => arg.num_args(self.least..),
-        };
-        self.kind.hint(arg.required(self.least > 0))
-    }
-}
-
-impl Spec {
-    /// The program for clap.
-    pub fn command(&self) -> clap::Command {
-        clap::Command::new(self.name)
-            .about(self.summary)
-            .version(env!("CARGO_PKG_VERSION"))
-            .disable_help_flag(true)
-            .disable_version_flag(true)
-            .disable_help_subcommand(true)
-            .args(self.options.iter().map(|option| option.to_arg()))
-            .args(self.words.iter().map(|words| words.to_arg()))
     }
 }

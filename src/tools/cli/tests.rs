@@ -4,18 +4,17 @@ use std::collections::HashSet;
 
 use super::option::{Argument, ArgumentKind};
 use super::*;
-use crate::tools::options::catalogue::NO_CONFIG;
 use crate::tools::{TOOLS, config, exporter, generate, install, launcher, plans};
 
-fn programs() -> impl Iterator<Item = &'static Spec> {
-    let commands =
+fn programs() -> impl Iterator<Item = &'static dyn Program> {
+    let commands: [&dyn Program; 5] =
         [&launcher::SPEC, &generate::SPEC, &exporter::SPEC, &install::SPEC, &config::command::SPEC];
     TOOLS.iter().map(|tool| tool.spec).chain(commands).chain(plans::COMMANDS)
 }
 
 /// Every option of every program, with a usable argument.
 fn one_of_each() -> impl Iterator<Item = Given> {
-    programs().flat_map(|spec| spec.options).map(|option| {
+    programs().flat_map(|spec| spec.options()).map(|option| {
         let value = match (option.argument, option.kind) {
             (Argument::None, _) => None,
             (_, ArgumentKind::Choices(words)) => words.first().map(OsString::from),
@@ -37,37 +36,30 @@ fn one_of_each() -> impl Iterator<Item = Given> {
 fn spellings_are_unique() {
     for spec in programs() {
         let (mut long, mut short) = (HashSet::new(), HashSet::new());
-        for option in spec.options {
-            assert!(long.insert(option.long), "{} --{}", spec.name, option.long);
-            assert!(option.short.is_none_or(|letter| short.insert(letter)), "{} {option:?}", spec.name);
+        for option in spec.options() {
+            assert!(long.insert(option.long), "{} --{}", spec.name(), option.long);
+            assert!(option.short.is_none_or(|letter| short.insert(letter)), "{} {option:?}", spec.name());
         }
     }
 }
 
 #[test]
 fn every_option_sets_something() {
-    // these are acted upon before there are options
-    let early = [HELP, VERSION, HELP_COMPLETION, NO_CONFIG];
-    for given in one_of_each().filter(|given| !early.contains(given.option)) {
-        let mut options = Options::default();
-        assert_eq!(given.apply(&mut options), Ok(()), "{given:?}");
-        assert_ne!(options, Options::default(), "{given:?}");
+    for given in one_of_each() {
+        assert!(given.option.tried(&given).unwrap().sets, "{given:?}");
     }
 }
 
 #[test]
 fn a_default_that_is_shown_is_the_value_that_it_names() {
     let mut count = 0;
-    for spec in programs() {
-        for option in spec.options {
-            let Some(text) = option.shown_default(&Options::default()) else { continue };
-            // in words: what else it depends on
-            let value = text.split(',').next().map(OsString::from);
-            let mut options = Options::default();
-            assert_eq!(Given { option, value }.apply(&mut options), Ok(()), "{option:?}");
-            assert_eq!(option.shown_default(&options), Some(text), "{option:?}");
-            count += 1;
-        }
+    for option in programs().flat_map(|spec| spec.options()) {
+        let Some(text) = option.shown_default() else { continue };
+        // in words: what else it depends on
+        let value = text.split(',').next().map(OsString::from);
+        let tried = option.tried(&Given { option, value }).unwrap();
+        assert_eq!(tried.default, Some(text), "{option:?}");
+        count += 1;
     }
     assert!(count > 20, "{count}");
 }

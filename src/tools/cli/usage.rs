@@ -5,31 +5,31 @@ use std::fmt::Write;
 
 use super::getopt::SyntaxError;
 use super::hint;
-use super::option::{OperandWords, OptionDef, Spec};
+use super::option::OptionRow;
+use super::program::{OperandWords, Program};
 
 /// The first line of the version and of the usage text.
-fn title(spec: &Spec) -> String {
+fn title(spec: &dyn Program) -> String {
     // the launcher and its commands begin with the package's name and do not repeat it
-    let package = if spec.name.starts_with(env!("CARGO_PKG_NAME")) { "" } else { " (htools)" };
-    format!("{}{package} version {}", spec.name, env!("CARGO_PKG_VERSION"))
+    let package = if spec.name().starts_with(env!("CARGO_PKG_NAME")) { "" } else { " (htools)" };
+    format!("{}{package} version {}", spec.name(), env!("CARGO_PKG_VERSION"))
 }
 
 /// The text for `--version`.
-pub(crate) fn version(spec: &Spec) -> String {
+pub(crate) fn version(spec: &dyn Program) -> String {
     format!("{}\nrunning on {} {}\n", title(spec), std::env::consts::OS, std::env::consts::ARCH)
 }
 
 /// The text for `--help`, in lines of at most `width` columns where they can be broken; one line for each
 /// option without a width.
-pub(crate) fn usage(spec: &Spec, width: Option<usize>) -> String {
-    let rows: Vec<&OptionDef> = spec.options.iter().collect();
-    let forms: Vec<String> = spec.forms.iter().map(|form| format!("{} {form}\n", spec.name)).collect();
-    format!("{}\nUsage: {}{}", title(spec), forms.join("       "), table(&rows, width))
+pub(crate) fn usage(spec: &dyn Program, width: Option<usize>) -> String {
+    let forms: Vec<String> = spec.forms().iter().map(|form| format!("{} {form}\n", spec.name())).collect();
+    format!("{}\nUsage: {}{}", title(spec), forms.join("       "), table(&spec.options(), width))
 }
 
 /// The text for `--help-completion`.
-pub(crate) fn completion(spec: &Spec) -> String {
-    let line = |option: &OptionDef| {
+pub(crate) fn completion(spec: &dyn Program) -> String {
+    let line = |option: &&dyn OptionRow| {
         let short = option.short.map(|letter| format!("-{letter},")).unwrap_or_default();
         format!("{short}--{} {}\n", option.long, option.kind.describe())
     };
@@ -37,11 +37,11 @@ pub(crate) fn completion(spec: &Spec) -> String {
         let most = words.most.map_or_else(|| "none".to_owned(), |most| most.to_string());
         format!("{} {} {most}\n", words.kind.describe(), words.least)
     };
-    spec.options.iter().map(line).chain(spec.words.iter().map(words)).collect()
+    spec.options().iter().map(line).chain(spec.words().iter().map(words)).collect()
 }
 
 /// What is wrong, one or more lines for each error, and where to read on.
-pub(crate) fn complaints(spec: &Spec, errors: &[SyntaxError]) -> String {
+pub(crate) fn complaints(spec: &dyn Program, errors: &[SyntaxError]) -> String {
     let mut text = String::from("Command line error: ");
     for error in errors {
         match error {
@@ -64,16 +64,16 @@ pub(crate) fn complaints(spec: &Spec, errors: &[SyntaxError]) -> String {
 }
 
 /// The question whether another option was meant.
-fn meant(spec: &Spec, typed: &str) -> String {
+fn meant(spec: &dyn Program, typed: &str) -> String {
     let Some(long) = typed.strip_prefix("--") else { return String::new() };
     let name = long.split('=').next().unwrap_or_default();
-    let near = hint::nearest(name, spec.options.iter().map(|option| option.long));
+    let near = hint::nearest(name, spec.options().iter().map(|option| option.long));
     near.map(|long| format!(", did you mean `--{long}'?")).unwrap_or_default()
 }
 
 /// One line an option: short forms, long forms and descriptions in columns; descriptions that are
 /// too long for `width` go on below, as far as there is room for a few words.
-fn table(options: &[&OptionDef], width: Option<usize>) -> String {
+fn table(options: &[&'static dyn OptionRow], width: Option<usize>) -> String {
     let rows: Vec<(String, String, String)> =
         options.iter().map(|o| (o.short_form(), o.long_form(), o.help())).collect();
     let short_width = rows.iter().map(|row| row.0.len()).max().unwrap_or(0);

@@ -8,18 +8,19 @@ use super::{load, places, show};
 use crate::tools::ExitStatus;
 use crate::tools::cli::hint::{did_you_mean, try_help};
 use crate::tools::cli::option::ArgumentKind::Choices;
-use crate::tools::cli::{OperandWords, Spec, Stop};
+use crate::tools::cli::{OperandWords, Program, Spec, Stop};
+use crate::tools::options::OutputOptions;
 use crate::tools::options::catalogue::{HELP, JSON};
 use crate::tools::output::Output;
 
 const COMMANDS: &[&str] = &["check", "show"];
 
 /// Name, purpose and options.
-pub(crate) const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec<OutputOptions> = Spec {
     name: "htools config",
     summary: "check the configuration files, or show what they say, where, and for which tools",
     forms: &["check [FILE]", "show [--json] [FILE]"],
-    options: &[JSON.says("with show, print what holds as one JSON document"), HELP],
+    options: &[&JSON.says("with show, print what holds as one JSON document"), &HELP],
     words: &[OperandWords { name: "COMMAND", kind: Choices(COMMANDS), least: 1, most: Some(2) }],
 };
 

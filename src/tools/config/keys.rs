@@ -4,7 +4,7 @@
 //! Nothing here carries a plan out, answers a question, loosens a rule or names a file that is run or written: what is
 //! done, and where, is said on the command line.
 
-use crate::tools::cli::{OptionDef, Spec};
+use crate::tools::cli::{OptionRow, Program};
 use crate::tools::options::affinity::AFFINITY;
 use crate::tools::options::catalogue::{
     COLOUR, EFFORT, EXCLUSION_TAGS, IGNORE_DYNU, KEEP_RESERVE, MAX_CPU, MAX_LENGTH, MIN_DISK, MIN_GAIN,
@@ -37,12 +37,11 @@ pub(crate) enum KeyNeeds {
 }
 
 /// One key.
-#[derive(Debug)]
 pub(super) struct ConfigKey {
     /// Its section; none if each tool means something else by it: then it stands in those of tools only.
     pub section: Option<ConfigSection>,
     /// The option that it sets: its name is the key, its purpose what the key is for.
-    pub option: OptionDef,
+    pub option: &'static dyn OptionRow,
     /// When it counts.
     pub needs: KeyNeeds,
 }
@@ -52,50 +51,50 @@ const RUN: KeyNeeds = KeyNeeds::OneOf(&["exec", "resume"]);
 /// There is a stream, or the time table of one.
 const STREAMED: KeyNeeds = KeyNeeds::OneOf(&["stream", "print-plan"]);
 
-const fn limit(option: OptionDef, needs: KeyNeeds) -> ConfigKey {
+const fn limit(option: &'static dyn OptionRow, needs: KeyNeeds) -> ConfigKey {
     ConfigKey { section: Some(ConfigSection::Limits), option, needs }
 }
 
-const fn default(option: OptionDef) -> ConfigKey {
+const fn default(option: &'static dyn OptionRow) -> ConfigKey {
     ConfigKey { section: Some(ConfigSection::Defaults), option, needs: KeyNeeds::Nothing }
 }
 
-const fn of_tools(option: OptionDef) -> ConfigKey {
+const fn of_tools(option: &'static dyn OptionRow) -> ConfigKey {
     ConfigKey { section: None, ..default(option) }
 }
 
 /// All keys, in the order of the sample file.
 pub(super) static KEYS: [ConfigKey; 30] = [
-    limit(STREAM, RUN),
-    limit(MAX_PARALLEL, STREAMED),
-    limit(MAX_OUT_PER_NODE, STREAMED),
-    limit(MAX_IN_PER_NODE, STREAMED),
-    limit(MAX_SYNCS, STREAMED),
-    limit(MAX_PER_GROUP, STREAMED),
-    limit(ON_FAILURE, KeyNeeds::OneOf(&["stream"])),
-    limit(MAX_DURATION, RUN),
-    limit(UNTIL, RUN),
-    limit(PRIORITY, RUN),
-    default(BANDWIDTH),
-    default(SYNC_RATE),
-    default(TIME_LIMIT),
-    default(MIN_GAIN_LIMIT),
-    default(MAX_CPU),
-    default(MIN_DISK),
-    ConfigKey { needs: KeyNeeds::Without("ignore-soft-errors"), ..default(KEEP_RESERVE) },
-    ConfigKey { needs: KeyNeeds::Without("make-room"), ..default(AFFINITY) },
-    default(NO_DISK_MOVES),
-    default(NO_INSTANCE_MOVES),
-    default(EXCLUSION_TAGS),
-    default(IGNORE_DYNU),
-    default(STATIC_KVM_NODE_MEMORY),
-    ConfigKey { needs: KeyNeeds::OneOf(&["deep"]), ..default(EFFORT) },
-    ConfigKey { needs: RUN, ..default(REASON) },
-    default(SUMMARY),
-    default(COLOUR),
-    of_tools(MAX_LENGTH),
-    of_tools(MIN_GAIN),
-    of_tools(MIN_SCORE),
+    limit(&STREAM, RUN),
+    limit(&MAX_PARALLEL, STREAMED),
+    limit(&MAX_OUT_PER_NODE, STREAMED),
+    limit(&MAX_IN_PER_NODE, STREAMED),
+    limit(&MAX_SYNCS, STREAMED),
+    limit(&MAX_PER_GROUP, STREAMED),
+    limit(&ON_FAILURE, KeyNeeds::OneOf(&["stream"])),
+    limit(&MAX_DURATION, RUN),
+    limit(&UNTIL, RUN),
+    limit(&PRIORITY, RUN),
+    default(&BANDWIDTH),
+    default(&SYNC_RATE),
+    default(&TIME_LIMIT),
+    default(&MIN_GAIN_LIMIT),
+    default(&MAX_CPU),
+    default(&MIN_DISK),
+    ConfigKey { needs: KeyNeeds::Without("ignore-soft-errors"), ..default(&KEEP_RESERVE) },
+    ConfigKey { needs: KeyNeeds::Without("make-room"), ..default(&AFFINITY) },
+    default(&NO_DISK_MOVES),
+    default(&NO_INSTANCE_MOVES),
+    default(&EXCLUSION_TAGS),
+    default(&IGNORE_DYNU),
+    default(&STATIC_KVM_NODE_MEMORY),
+    ConfigKey { needs: KeyNeeds::OneOf(&["deep"]), ..default(&EFFORT) },
+    ConfigKey { needs: RUN, ..default(&REASON) },
+    default(&SUMMARY),
+    default(&COLOUR),
+    of_tools(&MAX_LENGTH),
+    of_tools(&MIN_GAIN),
+    of_tools(&MIN_SCORE),
 ];
 
 /// What may be said of a named cluster, and what for.
@@ -109,8 +108,8 @@ pub(super) const CLUSTER_KEYS: [(&str, &str); 5] = [
 
 impl ConfigKey {
     /// The option as a tool has it, if it does.
-    pub(super) fn of(&self, spec: &Spec) -> Option<&'static OptionDef> {
-        spec.options.iter().find(|option| **option == self.option)
+    pub(super) fn of(&self, spec: &dyn Program) -> Option<&'static dyn OptionRow> {
+        spec.find(self.option.long)
     }
 }
 
@@ -129,7 +128,7 @@ mod tests {
         for key in &KEYS {
             let long = key.option.long;
             assert!(TOOLS.iter().any(|tool| key.of(tool.spec).is_some()), "{long}");
-            assert_eq!(KEYS.iter().filter(|other| other.option == key.option).count(), 1, "{long}");
+            assert_eq!(KEYS.iter().filter(|other| other.option.long == long).count(), 1, "{long}");
         }
         for never in [
             "exec",

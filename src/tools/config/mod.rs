@@ -18,10 +18,10 @@ pub(super) use files::ConfigPlace;
 use self::keys::KeyNeeds;
 use super::cli::getopt::Canonical;
 use super::cli::hint::did_you_mean;
-use super::cli::{Given, OptionDef, Spec};
+use super::cli::{Given, OptionRow, Program};
 use super::hail;
+use super::options::SourceOptions;
 use super::options::catalogue::{MASTER, NO_CONFIG, WEIGHTS};
-use super::options::{Options, SourceOptions};
 use crate::input::encoding::decode;
 use crate::input::local::{Readers, read_regular};
 use crate::model::shown::{shown_name, shown_source};
@@ -47,14 +47,14 @@ pub(super) struct SettingOrigin {
 }
 
 /// For which tools something is said.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) enum SettingScope {
     All,
-    Tool(&'static Spec),
+    Tool(&'static dyn Program),
 }
 
 /// One thing that a file says.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct ConfigSetting {
     /// Section and key.
     pub name: String,
@@ -80,7 +80,7 @@ pub(super) struct NamedCluster {
 }
 
 /// What files say, each after those that it wins over.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Configuration {
     pub settings: Vec<ConfigSetting>,
     pub clusters: Vec<NamedCluster>,
@@ -155,76 +155,54 @@ pub(super) fn load(places: &[ConfigPlace]) -> Result<Configuration, Vec<ConfigEr
     if problems.is_empty() { Ok(all) } else { Err(problems) }
 }
 
-/// Whether anything that files say can matter to a tool.
-fn concerns(spec: &Spec) -> bool {
-    spec.options.contains(&NO_CONFIG) || spec.options.contains(&MASTER)
-}
-
-/// Applies what files say to options, before those that were typed.
+/// What files say that can matter to a program.
 ///
 /// # Errors
 /// The first thing that is wrong with the files.
-pub(super) fn before(
-    spec: &Spec,
-    words: &Canonical,
-    options: &mut Options,
-) -> Result<Configuration, ConfigError> {
-    if !concerns(spec) {
+pub(super) fn of_program(program: &dyn Program) -> Result<Configuration, ConfigError> {
+    if [NO_CONFIG.long, MASTER.shape.long].iter().all(|long| program.find(long).is_none()) {
         return Ok(Configuration::default());
     }
-    let found = load(&places(spec.name == hail::SPEC.name));
-    let found = found.map_err(|mut problems| problems.swap_remove(0))?;
-    if !words.options.iter().any(|given| *given.option == NO_CONFIG) {
-        for given in found.given(spec, words) {
-            // it was tried on reading
-            let _ = given.apply(options);
-            options.typed.push(given.typed());
-        }
-    }
-    Ok(found)
+    load(&places(program.name() == hail::SPEC.name)).map_err(|mut problems| problems.swap_remove(0))
 }
 
-/// Has options name the cluster that is meant by `-m @NAME`.
-///
-/// # Errors
-/// There is no such cluster; in a line.
-pub(super) fn after(found: &Configuration, options: &mut Options) -> Result<(), String> {
-    let watched = &mut options.exporter.clusters;
-    std::iter::once(&mut options.load.source).chain(watched).try_for_each(|source| resolve(found, source))
-}
-
-fn resolve(found: &Configuration, source: &mut SourceOptions) -> Result<(), String> {
-    let Some(name) = source.rapi.as_deref().and_then(|address| address.strip_prefix('@')) else {
-        return Ok(());
-    };
-    match found.clusters.iter().find(|cluster| cluster.name == name) {
-        Some(cluster) => cluster.becomes(source),
-        None => {
-            let meant = did_you_mean(name, found.clusters.iter().map(|cluster| cluster.name.as_str()));
+impl Configuration {
+    /// Has options name the cluster that is meant by `-m @NAME`.
+    ///
+    /// # Errors
+    /// There is no such cluster; in a line.
+    pub(super) fn resolve(&self, source: &mut SourceOptions) -> Result<(), String> {
+        let Some(name) = source.rapi.as_deref().and_then(|address| address.strip_prefix('@')) else {
+            return Ok(());
+        };
+        let Some(cluster) = self.clusters.iter().find(|cluster| cluster.name == name) else {
+            let meant = did_you_mean(name, self.clusters.iter().map(|cluster| cluster.name.as_str()));
             let name = shown_name(name);
             return Err(format!(
                 "there is no cluster '{name}' in the configuration{meant} (htools config show)"
             ));
-        }
+        };
+        cluster.becomes(source);
+        Ok(())
     }
-    Ok(())
-}
 
-impl Configuration {
     /// The options that hold for a tool, where these words are typed: in the order of the files, and in each what is said
-    /// of this tool after what is said of all.
-    pub(super) fn given(&self, spec: &Spec, words: &Canonical) -> Vec<Given> {
+    /// of this tool after what is said of all; none if files do not count.
+    pub(super) fn given(&self, spec: &dyn Program, words: &Canonical) -> Vec<Given> {
         let typed = |long: &str| words.options.iter().any(|given| given.option.long == long);
+        if typed(NO_CONFIG.long) {
+            return Vec::new();
+        }
         let is_met = |needs: KeyNeeds, also: &[&str]| match needs {
             KeyNeeds::Nothing => true,
             KeyNeeds::Without(long) => !typed(long),
             KeyNeeds::OneOf(longs) => {
-                let has = |long: &&str| spec.options.iter().any(|option| option.long == *long);
+                let has = |long: &&str| spec.find(long).is_some();
                 longs.iter().any(|long| typed(long) || also.contains(long)) || !longs.iter().any(has)
             }
         };
         let word = words.positional.first().and_then(|word| word.to_str());
-        let fits = |option: &OptionDef| {
+        let fits = |option: &dyn OptionRow| {
             option.only.is_empty() || word.is_some_and(|word| option.only.contains(&word))
         };
         let in_order = self.for_tool(spec);
@@ -233,11 +211,8 @@ impl Configuration {
         // a flag may be what another key needs: flags come first
         for flags in [true, false] {
             for setting in in_order.iter().filter(|s| s.given.value.is_none() == flags) {
-                let Some(option) = spec.options.iter().find(|option| **option == *setting.given.option)
-                else {
-                    continue;
-                };
-                let is_list = *option == WEIGHTS;
+                let Some(option) = spec.find(setting.given.option.long) else { continue };
+                let is_list = option.long == WEIGHTS.shape.long;
                 if (typed(option.long) && !is_list) || !fits(option) || !is_met(setting.needs, &also) {
                     continue;
                 }
@@ -255,11 +230,11 @@ impl Configuration {
     }
 
     /// The settings that could hold for a tool, the last of an option the one that does.
-    fn for_tool(&self, spec: &Spec) -> Vec<&ConfigSetting> {
+    fn for_tool(&self, spec: &dyn Program) -> Vec<&ConfigSetting> {
         let mut files: Vec<&Path> =
             self.settings.iter().map(|setting| setting.origin.file.as_path()).collect();
         files.dedup();
-        let own = |setting: &&ConfigSetting| matches!(setting.scope, SettingScope::Tool(of) if of.name == spec.name);
+        let own = |setting: &&ConfigSetting| matches!(setting.scope, SettingScope::Tool(of) if of.name() == spec.name());
         let of_all = |setting: &&ConfigSetting| matches!(setting.scope, SettingScope::All);
         let of_file = |file: &&Path| {
             let here = |setting: &&ConfigSetting| setting.origin.file == **file;
@@ -272,16 +247,16 @@ impl Configuration {
     /// For each setting, the tools in which it holds, unless something else is typed: none if a later one wins.
     pub(super) fn reaches<'s>(
         &'s self,
-        tools: &[&'static Spec],
+        tools: &[&'static dyn Program],
     ) -> Vec<(&'s ConfigSetting, Vec<&'static str>)> {
         let mut reached: BTreeMap<usize, Vec<&'static str>> = BTreeMap::new();
         for spec in tools {
             let mut last: BTreeMap<String, usize> = BTreeMap::new();
-            for setting in self.for_tool(spec) {
+            for setting in self.for_tool(*spec) {
                 let at = self.settings.iter().position(|other| std::ptr::eq(other, setting));
-                let has = spec.options.contains(setting.given.option);
+                let has = spec.find(setting.given.option.long).is_some();
                 // of weights each metric is one
-                let key = match *setting.given.option == WEIGHTS {
+                let key = match setting.given.option.long == WEIGHTS.shape.long {
                     true => setting.name.clone(),
                     false => setting.given.option.long.to_owned(),
                 };
@@ -290,7 +265,7 @@ impl Configuration {
                 }
             }
             for at in last.into_values() {
-                reached.entry(at).or_default().push(spec.name);
+                reached.entry(at).or_default().push(spec.name());
             }
         }
         let of = |(at, setting)| (setting, reached.remove(&at).unwrap_or_default());

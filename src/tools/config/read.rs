@@ -12,12 +12,8 @@ use crate::model::shown::printable;
 use crate::tools::TOOLS;
 use crate::tools::cli::hint::did_you_mean;
 use crate::tools::cli::option::{Argument, ArgumentKind};
-use crate::tools::cli::{Given, OptionDef};
-use crate::tools::options::Options;
+use crate::tools::cli::{Given, OptionRow};
 use crate::tools::options::catalogue::WEIGHTS;
-
-/// What option the weights stand for.
-static WEIGHTS_OPTION: OptionDef = WEIGHTS;
 
 /// A file being read.
 struct ConfigReader<'t> {
@@ -81,12 +77,12 @@ impl ConfigReader<'_> {
                 "weights" => self.weights(section),
                 _ => match (
                     ConfigSection::WORDS.contains(&name),
-                    TOOLS.iter().find(|tool| tool.spec.name == name),
+                    TOOLS.iter().find(|tool| tool.spec.name() == name),
                 ) {
                     (true, _) => self.keys(section, SettingScope::All, name),
                     (_, Some(tool)) => self.keys(section, SettingScope::Tool(tool.spec), name),
                     _ => {
-                        let tools = TOOLS.iter().map(|tool| tool.spec.name);
+                        let tools = TOOLS.iter().map(|tool| tool.spec.name());
                         let known = ["clusters", "weights"]
                             .into_iter()
                             .chain(ConfigSection::WORDS.iter().copied())
@@ -102,8 +98,7 @@ impl ConfigReader<'_> {
         for (name, item) in section.iter() {
             let at = start(section, name, item);
             let Some(key) = keys::find(name) else {
-                let is_option =
-                    TOOLS.iter().any(|tool| tool.spec.options.iter().any(|option| option.long == name));
+                let is_option = TOOLS.iter().any(|tool| tool.spec.find(name).is_some());
                 match is_option {
                     true => self.problem(at, format!("'{name}' is for the command line only (--{name})")),
                     false => self.unknown(at, "key", name, KEYS.iter().map(|key| key.option.long).collect()),
@@ -112,12 +107,12 @@ impl ConfigReader<'_> {
             };
             match scope {
                 SettingScope::Tool(spec) if key.of(spec).is_none() => {
-                    self.problem(at, format!("{} has no option --{name}", spec.name));
+                    self.problem(at, format!("{} has no option --{name}", spec.name()));
                     continue;
                 }
                 SettingScope::All if key.section.is_none_or(|section| section.as_str() != section_name) => {
                     let tools =
-                        TOOLS.iter().filter(|tool| key.of(tool.spec).is_some()).map(|tool| tool.spec.name);
+                        TOOLS.iter().filter(|tool| key.of(tool.spec).is_some()).map(|tool| tool.spec.name());
                     let section = key
                         .section
                         .map_or_else(|| tools.collect::<Vec<_>>().join("] or ["), |s| s.to_string());
@@ -137,15 +132,15 @@ impl ConfigReader<'_> {
         item: &Item,
         (at, name): (usize, String),
     ) {
-        let value = match argument(&key.option, item) {
+        let value = match argument(key.option, item) {
             Ok(value) => value,
             Err(wanted) => {
                 return self.problem(at, format!("{name}: {wanted} is wanted, not {}", kind(item)));
             }
         };
         let option = match scope {
-            SettingScope::Tool(spec) => key.of(spec).unwrap_or(&key.option),
-            SettingScope::All => &key.option,
+            SettingScope::Tool(spec) => key.of(spec).unwrap_or(key.option),
+            SettingScope::All => key.option,
         };
         self.usable(option, value, scope, (at, name), key.needs);
     }
@@ -153,7 +148,7 @@ impl ConfigReader<'_> {
     /// Takes a setting in if its option can use the value.
     fn usable(
         &mut self,
-        option: &'static OptionDef,
+        option: &'static dyn OptionRow,
         value: SettingValue,
         scope: SettingScope,
         (at, name): (usize, String),
@@ -165,7 +160,7 @@ impl ConfigReader<'_> {
             SettingValue::Text(text) => (true, Some(OsString::from(text))),
         };
         let given = Given { option, value };
-        if let Err(error) = given.apply(&mut Options::default()) {
+        if let Err(error) = option.check(&given) {
             return self.problem(at, format!("{name}: {}", error.problem));
         }
         let origin = self.origin(at);
@@ -184,7 +179,7 @@ impl ConfigReader<'_> {
                 Some(weight) => {
                     let value = SettingValue::Text(format!("{name}={weight}"));
                     self.usable(
-                        &WEIGHTS_OPTION,
+                        &WEIGHTS,
                         value,
                         SettingScope::All,
                         (at, format!("weights.{name}")),
@@ -285,7 +280,7 @@ enum SettingValue {
 ///
 /// # Errors
 /// What is wanted instead.
-fn argument(option: &OptionDef, item: &Item) -> Result<SettingValue, &'static str> {
+fn argument(option: &dyn OptionRow, item: &Item) -> Result<SettingValue, &'static str> {
     let text = |text: Option<String>, wanted| text.map(SettingValue::Text).ok_or(wanted);
     match (option.argument, option.kind) {
         (Argument::None, _) => match item.as_bool() {

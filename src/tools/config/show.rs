@@ -9,15 +9,15 @@ use crate::report::json;
 use crate::report::number::counted;
 use crate::report::table::{Align, Table};
 use crate::tools::TOOLS;
-use crate::tools::cli::Spec;
+use crate::tools::cli::Program;
 use crate::tools::options::catalogue::NO_CONFIG;
 use crate::tools::plans;
 
 /// The name of the schema.
 const SCHEMA: &str = "htools.config/1";
 
-fn tools() -> Vec<&'static Spec> {
-    let plans = plans::COMMANDS.into_iter().filter(|spec| spec.options.contains(&NO_CONFIG));
+fn tools() -> Vec<&'static dyn Program> {
+    let plans = plans::COMMANDS.into_iter().filter(|spec| spec.find(NO_CONFIG.long).is_some());
     TOOLS.iter().map(|tool| tool.spec).chain(plans).collect()
 }
 

@@ -2,6 +2,7 @@ use super::keys::{CLUSTER_KEYS, KEYS};
 use super::*;
 use crate::tools::cli::getopt::canonicalise;
 use crate::tools::cli::testing::words;
+use crate::tools::hbal::HbalOptions;
 use crate::tools::{TOOLS, hbal, hgroup, hinfo};
 
 fn parsed(text: &str) -> Result<Configuration, Vec<String>> {
@@ -10,14 +11,14 @@ fn parsed(text: &str) -> Result<Configuration, Vec<String>> {
 }
 
 fn problem(text: &str) -> String {
-    let problems = parsed(text).unwrap_err();
+    let problems = parsed(text).err().unwrap();
     assert_eq!(problems.len(), 1, "{problems:?}");
     problems[0].clone()
 }
 
 /// What is given for a tool with these words, as it would be typed.
-fn given(found: &Configuration, spec: &'static Spec, typed: &[&str]) -> Vec<String> {
-    let words = canonicalise(spec.options, &words(typed));
+fn given(found: &Configuration, spec: &dyn Program, typed: &[&str]) -> Vec<String> {
+    let words = canonicalise(&spec.options(), &words(typed));
     found.given(spec, &words).iter().map(|given| given.typed().again()).collect()
 }
 
@@ -90,7 +91,7 @@ fn mistakes_are_told_with_line_and_key() {
 
 #[test]
 fn all_mistakes_are_told_in_order() {
-    let problems = parsed("[weights]\nx = 1\ny = 2\n[defaults]\nz = 1\n").unwrap_err();
+    let problems = parsed("[weights]\nx = 1\ny = 2\n[defaults]\nz = 1\n").err().unwrap();
     let lines: Vec<&str> = problems.iter().map(|problem| &problem[..18]).collect();
     assert_eq!(lines, ["/d/c.toml, line 2:", "/d/c.toml, line 3:", "/d/c.toml, line 5:"]);
 }
@@ -109,10 +110,10 @@ fn what_is_said_of_a_tool_wins_over_what_is_said_of_all() {
 #[test]
 fn weights_are_put_together_metric_by_metric() {
     let found = parsed("[weights]\nn1_cnt = 0\nfree_mem_cv = 2.5\n").unwrap();
-    let mut options = Options::default();
-    let words = canonicalise(hbal::SPEC.options, &words(&["--weights=n1_cnt=3"]));
+    let mut options = HbalOptions::default();
+    let words = canonicalise(&hbal::SPEC.options(), &words(&["--weights=n1_cnt=3"]));
     for given in found.given(&hbal::SPEC, &words).iter().chain(&words.options) {
-        given.apply(&mut options).unwrap();
+        hbal::SPEC.set(&mut options, given).unwrap();
     }
     let chosen: Vec<_> = options.load.merge.weights.chosen().map(|(metric, of)| (metric.name, of)).collect();
     assert_eq!(chosen, [("free_mem_cv", 2.5), ("n1_cnt", 3.0)]);
@@ -143,11 +144,12 @@ fn names_stand_for_clusters() {
                 [clusters.here]\nsocket = '/s'\n[clusters.lab]\nfile = 'lab.data'\n";
     let found = parsed(text).unwrap();
     let source = |typed: &[&str]| {
-        let mut options = Options::default();
-        for given in canonicalise(hbal::SPEC.options, &words(typed)).options {
-            given.apply(&mut options).unwrap();
+        let mut options = HbalOptions::default();
+        for given in canonicalise(&hbal::SPEC.options(), &words(typed)).options {
+            hbal::SPEC.set(&mut options, &given).unwrap();
         }
-        after(&found, &mut options).map(|()| options.load.source)
+        let mut source = options.load.source;
+        found.resolve(&mut source).map(|()| source)
     };
     let prod = source(&["-m", "@prod"]).unwrap();
     assert_eq!(prod.rapi.as_deref(), Some("https://p:5080"));
@@ -183,12 +185,12 @@ fn later_files_win() {
         found.clusters.iter().map(|cluster| cluster.address.as_deref()).collect::<Vec<_>>(),
         [Some("y")]
     );
-    let all: Vec<&'static Spec> = TOOLS.iter().map(|tool| tool.spec).collect();
+    let all: Vec<&'static dyn Program> = TOOLS.iter().map(|tool| tool.spec).collect();
     let reaches = found.reaches(&all);
     let of = |at: usize| (reaches[at].0.name.as_str(), reaches[at].1.as_slice());
     assert_eq!(of(0), ("hbal.min-disk", &[][..]));
     assert_eq!(of(2), ("defaults.min-disk", &["hbal", "hcheck", "hgroup", "hspace"][..]));
-    assert!(load(&[missing(true)]).unwrap_err()[0].to_string().contains("none: cannot be read"));
+    assert!(load(&[missing(true)]).err().unwrap()[0].to_string().contains("none: cannot be read"));
 }
 
 #[test]

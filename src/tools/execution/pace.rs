@@ -8,17 +8,14 @@ use crate::execute::journal::{self, OnFailure, StreamPace};
 use crate::plan::durations::Rates;
 use crate::plan::stream::StreamLimits;
 use crate::plan::work::Work;
-use crate::tools::options::{ExecutionOptions, Options, one_form};
+use crate::tools::options::{ExecutionOptions, OutputOptions, one_form};
 
 /// Refuses options that mean nothing without others.
 ///
 /// # Errors
 /// The first that does.
-pub(crate) fn check(options: &Options) -> anyhow::Result<()> {
-    let document = options.execution.prints_document();
-    one_form(&[("print-plan", document), ("json", options.json)])?;
-    one_form(&[("print-plan", options.execution.print_plan.is_some()), ("pareto", options.pareto)])?;
-    let options = &options.execution;
+pub(crate) fn check(options: &ExecutionOptions, output: &OutputOptions) -> anyhow::Result<()> {
+    one_form(&[("print-plan", options.prints_document()), ("json", output.json)])?;
     let limited = options.limits != StreamLimits::default();
     // a time table has limits, too
     if limited && !options.stream && options.print_plan.is_none() {

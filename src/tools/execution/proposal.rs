@@ -242,7 +242,7 @@ fn carry_out_and_replan(
     output.flush()?;
     let Undertaking { tool, execution, .. } = *undertaking;
     let signals = listen(undertaking.silent)?;
-    let replans = if execution.on_failure == Some(OnFailure::Replan) { execution.replans } else { 0 };
+    let replans = if execution.on_failure == Some(OnFailure::Replan) { execution.replans() } else { 0 };
     let (mut failed, mut told): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for number in 1.. {
         let order = ExecutionOrder { purpose: plan.purpose, group: plan.group, work: plan.work };

@@ -13,7 +13,7 @@ use crate::plan::fresh::fingerprint;
 use crate::plan::work::Work;
 use crate::report::file::write_unshared;
 use crate::tools::cli::option::Argument;
-use crate::tools::cli::{OptionDef, Spec};
+use crate::tools::cli::{OptionRow, Program};
 use crate::tools::options::TypedOption;
 
 /// Options that decide what is planned: a saved plan has them, and no others. Whoever applies it says where the cluster is, who may
@@ -152,20 +152,19 @@ fn again(typed: &TypedOption) -> Option<String> {
 ///
 /// # Errors
 /// The first that does not belong there.
-pub(crate) fn options_of(plan: &SavedPlan, spec: &Spec) -> anyhow::Result<Vec<String>> {
+pub(crate) fn options_of(plan: &SavedPlan, program: &dyn Program) -> anyhow::Result<Vec<String>> {
     let belongs = |word: &String| {
         let Some(option) = word.strip_prefix("--") else { return COMMANDS_IN_PLANS.contains(&&**word) };
         let (long, value) = match option.split_once('=') {
             Some((long, value)) => (long, Some(value)),
             None => (option, None),
         };
-        let known = spec.options.iter().find(|known| known.long == long);
-        let fits = |known: &OptionDef| match known.argument {
+        let fits = |known: &dyn OptionRow| match known.argument {
             Argument::None => value.is_none(),
             Argument::Required(_) => value.is_some(),
             Argument::Optional(_) => true,
         };
-        known.is_some_and(|known| fits(known) && IN_PLANS.contains(&long))
+        program.find(long).is_some_and(|known| fits(known) && IN_PLANS.contains(&long))
     };
     match plan.options.iter().find(|word| !belongs(word)) {
         None => Ok(plan.options.clone()),
@@ -256,9 +255,8 @@ mod tests {
     /// Every option of a tool that saves plans decides what is planned, or does not.
     #[test]
     fn each_option_belongs_into_plans_or_not() {
-        let savers =
-            TOOLS.iter().filter(|tool| tool.spec.options.iter().any(|option| option.long == "save-plan"));
-        let longs = savers.flat_map(|tool| tool.spec.options.iter().map(|option| option.long));
+        let savers = TOOLS.iter().filter(|tool| tool.spec.find("save-plan").is_some());
+        let longs = savers.flat_map(|tool| tool.spec.options().into_iter().map(|option| option.long));
         let known: std::collections::BTreeSet<&str> = longs.collect();
         let both: Vec<&str> = IN_PLANS.into_iter().filter(|long| NOT_IN_PLANS.contains(long)).collect();
         assert_eq!(both, Vec::<&str>::new());

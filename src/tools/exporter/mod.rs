@@ -23,7 +23,7 @@ use super::ExitStatus;
 use super::cli::option::ArgumentKind::{File, Float, Host};
 use super::cli::{OptionDef, Spec};
 use super::options::catalogue::*;
-use super::options::{LoadOptions, Options, SourceOptions, not_negative, time_above_zero};
+use super::options::{LoadOptions, SourceOptions, ToolOptions, not_negative, parts, time_above_zero};
 use super::output::Output;
 use super::source::cluster_label;
 use crate::model::shown::shown_name;
@@ -33,6 +33,8 @@ use crate::report::metrics::{Sheet, distinct_names, exposition, readings};
 /// What the exporter is asked to do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExporterOptions {
+    /// Reading the clusters, whichever they are.
+    pub load: LoadOptions,
     /// In the order given.
     pub clusters: Vec<SourceOptions>,
     /// Address and port.
@@ -50,6 +52,7 @@ pub struct ExporterOptions {
 impl Default for ExporterOptions {
     fn default() -> Self {
         ExporterOptions {
+            load: LoadOptions::default(),
             clusters: Vec::new(),
             listen: "127.0.0.1:9715".to_owned(),
             every: Duration::from_secs(60),
@@ -60,6 +63,14 @@ impl Default for ExporterOptions {
     }
 }
 
+impl ToolOptions for ExporterOptions {
+    fn sources(&mut self) -> Vec<&mut SourceOptions> {
+        std::iter::once(&mut self.load.source).chain(&mut self.clusters).collect()
+    }
+}
+
+parts!(ExporterOptions { load: LoadOptions });
+
 impl ExporterOptions {
     fn watch(&mut self, cluster: SourceOptions) {
         self.clusters.push(cluster);
@@ -67,83 +78,73 @@ impl ExporterOptions {
 }
 
 /// Who may ask: of the last cluster before this option that is asked over RAPI, or of all that follow.
-fn access(options: &mut Options) -> &mut AccessOptions {
-    match options.exporter.clusters.iter_mut().rev().find(|cluster| cluster.rapi.is_some()) {
+fn access(options: &mut ExporterOptions) -> &mut AccessOptions {
+    match options.clusters.iter_mut().rev().find(|cluster| cluster.rapi.is_some()) {
         Some(cluster) => &mut cluster.rapi_access,
         None => &mut options.load.source.rapi_access,
     }
 }
 
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub const SPEC: Spec<ExporterOptions> = Spec {
     name: "htools exporter",
     summary: "serve figures of clusters to Prometheus over HTTP",
     forms: &["[OPTION...]"],
     options: &[
-        OptionDef::new("master", "watch the cluster whose remote API (RAPI) is at ADDRESS, a host name or a URL; may be repeated")
+        &OptionDef::<ExporterOptions>::new("master", "watch the cluster whose remote API (RAPI) is at ADDRESS, a host name or a URL; may be repeated")
             .short('m')
             .takes("ADDRESS", Host, |o, g| {
                 let rapi_access = o.load.source.rapi_access.clone();
                 let of = |rapi| SourceOptions { rapi: Some(rapi), rapi_access, ..SourceOptions::default() };
-                g.string().map(|address| o.exporter.watch(of(address)))
+                g.string().map(|address| o.watch(of(address)))
             })
             .added(),
-        OptionDef::new(
+        &OptionDef::<ExporterOptions>::addition(
             "rapi-credentials",
             "read user and password from FILE: for the --master before it, or, before the first one, for all; nobody else may read FILE",
         )
-        .takes("FILE", File, |o, g| g.path().map(|path| access(o).credentials = path))
-        .added(),
-        OptionDef::new(
+        .takes("FILE", File, |o, g| g.path().map(|path| access(o).credentials = path)),
+        &OptionDef::<ExporterOptions>::addition(
             "rapi-cacert",
             "ask only a server whose certificate is one of those in FILE (PEM), or is for its host and signed by one of them; placed like --rapi-credentials",
         )
-        .takes("FILE", File, |o, g| g.path().map(|path| access(o).certificates = path))
-        .added(),
-        OptionDef::flag(
+        .takes("FILE", File, |o, g| g.path().map(|path| access(o).certificates = path)),
+        &OptionDef::<ExporterOptions>::added_flag(
             "insecure-http",
             "send a password to another host as plain text, where ADDRESS says http://; placed like --rapi-credentials",
             |o| access(o).insecure_http = true,
-        )
-        .added(),
-        OptionDef::new("luxi", "watch the cluster of this machine, over the socket of its master daemon")
+        ),
+        &OptionDef::<ExporterOptions>::new("luxi", "watch the cluster of this machine, over the socket of its master daemon")
             .short('L')
             .may_take("SOCKET", File, |o, g| {
                 let of = |socket| SourceOptions { luxi: Some(socket), ..SourceOptions::default() };
-                g.path().map(|socket| o.exporter.watch(of(socket)))
+                g.path().map(|socket| o.watch(of(socket)))
             })
             .added(),
-        OptionDef::new("text-data", "watch the cluster in the text file FILE, which is read again each time; may be repeated")
+        &OptionDef::<ExporterOptions>::new("text-data", "watch the cluster in the text file FILE, which is read again each time; may be repeated")
             .short('t')
             .takes("FILE", File, |o, g| {
                 let of = |text_data| SourceOptions { text_data, ..SourceOptions::default() };
-                g.path().map(|path| o.exporter.watch(of(path)))
+                g.path().map(|path| o.watch(of(path)))
             })
             .added(),
-        OptionDef::new("listen", "listen at ADDRESS, as HOST:PORT; port 0 is any that is free")
-            .takes("ADDRESS", Host, |o, g| g.string().map(|address| o.exporter.listen = address))
-            .added()
-            .default(|o| o.exporter.listen.clone()),
-        OptionDef::new("every", "read each cluster every SECONDS")
-            .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.exporter.every = time))
-            .added()
-            .default(|o| o.exporter.every.as_secs().to_string()),
-        OptionDef::new("timeout", "give a reading up that takes longer than SECONDS")
-            .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.exporter.timeout = time))
-            .added()
-            .default(|o| o.exporter.timeout.as_secs().to_string()),
-        TIME_LIMIT
-            .says("after each reading, search at most SECONDS for moves, and as long for the capacity that is left")
-            .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.exporter.search = time))
-            .default(|o| o.exporter.search.as_secs().to_string()),
-        OptionDef::new("keep", "show the last figures until SECONDS after the last successful reading")
-            .takes("SECONDS", Float, |o, g| not_negative(g).map(|time| o.exporter.keep = seconds(time)))
-            .added()
-            .default(|o| o.exporter.keep.as_secs().to_string()),
-        STATIC_KVM_NODE_MEMORY,
-        WEIGHTS,
-        VERSION,
-        HELP,
+        &OptionDef::<ExporterOptions>::addition("listen", "listen at ADDRESS, as HOST:PORT; port 0 is any that is free")
+            .takes("ADDRESS", Host, |o, g| g.string().map(|address| o.listen = address))
+            .default(|o| o.listen.clone()),
+        &OptionDef::<ExporterOptions>::addition("every", "read each cluster every SECONDS")
+            .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.every = time))
+            .default(|o| o.every.as_secs().to_string()),
+        &OptionDef::<ExporterOptions>::addition("timeout", "give a reading up that takes longer than SECONDS")
+            .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.timeout = time))
+            .default(|o| o.timeout.as_secs().to_string()),
+        &OptionDef::<ExporterOptions>::addition("time-limit", "after each reading, search at most SECONDS for moves, and as long for the capacity that is left")
+            .takes("SECONDS", Float, |o, g| time_above_zero(g).map(|time| o.search = time))
+            .default(|o| o.search.as_secs().to_string()),
+        &OptionDef::<ExporterOptions>::addition("keep", "show the last figures until SECONDS after the last successful reading")
+            .takes("SECONDS", Float, |o, g| not_negative(g).map(|time| o.keep = seconds(time)))
+            .default(|o| o.keep.as_secs().to_string()),
+        &[STATIC_KVM_NODE_MEMORY, WEIGHTS],
+        &[VERSION, HELP],
     ],
     words: &[],
 };
@@ -162,8 +163,8 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         Ok(options) => options,
         Err(stop) => return stop.show(&mut Output::standard()),
     };
-    check(&options.exporter)?;
-    let listener = bind(&options.exporter.listen)?;
+    check(&options)?;
+    let listener = bind(&options.listen)?;
     // before the first thread, so that no signal is missed
     let signals = Signals::new([SIGINT, SIGTERM]).context("cannot prepare for signals")?;
     let clusters = watched(&options);
@@ -211,15 +212,14 @@ fn bind(address: &str) -> anyhow::Result<TcpListener> {
 }
 
 /// The clusters that are to be watched.
-fn watched(options: &Options) -> Vec<Arc<WatchedCluster>> {
-    let asked = &options.exporter;
-    let labels: Vec<String> = asked.clusters.iter().map(cluster_label).collect();
+fn watched(options: &ExporterOptions) -> Vec<Arc<WatchedCluster>> {
+    let labels: Vec<String> = options.clusters.iter().map(cluster_label).collect();
     let labels = distinct_names(labels.iter().map(String::as_str));
-    let terms =
-        WatchTerms { every: asked.every, timeout: asked.timeout, search: asked.search, keep: asked.keep };
+    let &ExporterOptions { every, timeout, search, keep, .. } = options;
+    let terms = WatchTerms { every, timeout, search, keep };
     let load =
         |source: &SourceOptions| LoadOptions { source: source.clone(), verbosity: 0, ..options.load.clone() };
-    let named = asked.clusters.iter().zip(labels);
+    let named = options.clusters.iter().zip(labels);
     named.map(|(source, label)| Arc::new(WatchedCluster::new(label, load(source), terms))).collect()
 }
 

@@ -16,8 +16,8 @@ use crate::search::fill::{FillGround, FillWatch, Filled};
 use crate::search::health::GroupHealth;
 use crate::search::place::NoTargets;
 use crate::search::{BalanceOptions, Deadline};
+use crate::tools::hspace::HspaceOptions;
 use crate::tools::hspace::request::FillRequest;
-use crate::tools::options::Options;
 
 /// Looks at a cluster; the moves, and the room that is left, are searched for at most so long each.
 ///
@@ -74,7 +74,7 @@ fn room(read: &Cluster, limit: Duration, sheet: &mut Sheet) -> anyhow::Result<()
     if read.policy.disk_templates.is_empty() || read.policy.ranges.is_empty() {
         return Ok(());
     }
-    let request = FillRequest::of(&Options::default(), read)?;
+    let request = FillRequest::of(&HspaceOptions::default(), read)?;
     let deadline = deadline(limit);
     let ground = FillGround::of_until(read, request.settings, &deadline);
     let run = |kind, sizes: &[_], filled: Result<Filled, NoTargets>| {

@@ -2,7 +2,7 @@ use super::*;
 use crate::tools::cli::testing::*;
 
 fn asked(line: &[&str]) -> ExporterOptions {
-    parsed(&SPEC, line).exporter
+    parsed(&SPEC, line)
 }
 
 #[test]

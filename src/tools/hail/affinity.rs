@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use anyhow::{bail, ensure};
 
+use super::HailOptions;
 use crate::affinity::{AffinityOptions, AffinityRule, FleetFigures};
 use crate::model::NodeIdx;
 use crate::report::pacemaker::affinity::choice_lines;
 use crate::search::requests::{Answer, Reply};
-use crate::tools::options::Options;
 
 /// The rule by which primary nodes are chosen, if keys are asked for.
 ///
 /// # Errors
 /// Options that do not go together.
-pub(super) fn rule(options: &Options) -> anyhow::Result<Option<Arc<AffinityRule>>> {
+pub(super) fn rule(options: &HailOptions) -> anyhow::Result<Option<Arc<AffinityRule>>> {
     let choices = &options.affinity;
     if !choices.asked {
         return match choices.stray() {

@@ -4,80 +4,82 @@ mod affinity;
 mod run;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::cli::option::ArgumentKind::{File, ManyNodes};
 use super::cli::{OperandWords, OptionDef, Spec, Stop};
-use super::options::Options;
 use super::options::affinity::*;
 use super::options::catalogue::*;
+use super::options::{LimitOptions, LoadOptions, OutputOptions, tool_options};
 use super::output::Output;
 use super::{ExitStatus, ahead, source};
 use crate::report::allocator::Response;
+use crate::search::moves::MoveRules;
 
 /// How long hail searches unless `--time-limit` says otherwise. Ganeti gives an allocator up after 15 minutes
 /// (its time limit for calls of normal length), and then learns nothing of what was found.
 const ANSWER_WITHIN: Duration = Duration::from_secs(14 * 60);
 
+/// What hail is asked to do.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct HailOptions {
+    pub load: LoadOptions,
+    pub output: OutputOptions,
+    pub limits: LimitOptions,
+    pub rules: MoveRules,
+    pub affinity: AffinityChoices,
+    /// The file with the request; `-` is standard input.
+    pub request: PathBuf,
+    /// `--restrict-allocation-to`: full names of nodes.
+    pub restrict_to: Option<Vec<String>>,
+    pub all_solutions: bool,
+    pub other_groups: bool,
+    pub make_room: bool,
+}
+
+tool_options!(HailOptions { limits: LimitOptions, rules: MoveRules, affinity: AffinityChoices });
+
 /// Name, purpose and options.
-pub(crate) const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec<HailOptions> = Spec {
     name: "hail",
     summary: "answer an allocator request: nodes for new instances, or other nodes for existing ones",
     forms: &["[OPTION...] FILE"],
     options: &[
-        PRINT_NODES,
-        SAVE,
-        TEXT_DATA,
-        SIMULATE.of_ganeti(),
-        VERBOSE,
-        IGNORE_DYNU,
-        IGNORE_SOFT_ERRORS,
-        NO_CAPACITY_CHECKS,
-        KEEP_RESERVE,
-        OptionDef::new(
+        &[PRINT_NODES, SAVE],
+        &[TEXT_DATA, SIMULATE.of_ganeti(), VERBOSE, IGNORE_DYNU],
+        &IGNORE_SOFT_ERRORS,
+        &NO_CAPACITY_CHECKS,
+        &KEEP_RESERVE,
+        &OptionDef::<HailOptions>::new(
             "restrict-allocation-to",
             "place new instances on these nodes only, full names separated by commas, whatever the request says",
         )
         .takes("NODES", ManyNodes, |o, g| g.list().map(|nodes| o.restrict_to = Some(nodes))),
-        MOND,
-        MOND_XEN,
-        STATIC_KVM_NODE_MEMORY,
-        OptionDef::flag(
+        &[MOND, MOND_XEN, STATIC_KVM_NODE_MEMORY],
+        &OptionDef::<HailOptions>::added_flag(
             "all-solutions",
             "add to the response to allocate the best place of every group that has one, best first",
             |o| o.all_solutions = true,
-        )
-        .added(),
-        OptionDef::flag(
+        ),
+        &OptionDef::<HailOptions>::added_flag(
             "other-groups",
             "in node-evacuate, move instances that their own group has no room for to other groups",
             |o| o.other_groups = true,
-        )
-        .added(),
-        OptionDef::flag(
+        ),
+        &OptionDef::<HailOptions>::added_flag(
             "make-room",
             "if allocate finds no place, add to the response the fewest moves after which there is one",
             |o| o.make_room = true,
-        )
-        .added(),
-        AFFINITY,
-        TIE,
-        SEED,
-        ZERO_WEIGHT_DISABLES,
-        OVERHEAD,
-        RAM_RATIO,
-        INITIAL_MSAV,
-        FINAL_MSAV,
-        MSAV_STEPS,
-        WEIGHTS,
-        JSON.says("add to the response what was in the way, place by place"),
-        TIME_LIMIT
+        ),
+        &[AFFINITY, TIE, SEED, ZERO_WEIGHT_DISABLES, OVERHEAD, RAM_RATIO],
+        &ROUNDS,
+        &WEIGHTS,
+        &JSON.says("add to the response what was in the way, place by place"),
+        &TIME_LIMIT
             .says("once SECONDS have passed, answer with what was found by then")
-            .default(|o| o.answer_within().as_secs().to_string()),
-        NO_CONFIG,
-        VERSION,
-        HELP,
-        HELP_COMPLETION,
+            .default(|o| answer_within(o).as_secs().to_string()),
+        &LAST,
     ],
     words: &[OperandWords { name: "FILE", kind: File, least: 1, most: Some(1) }],
 };
@@ -101,28 +103,26 @@ pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
 }
 
 /// Reads the words behind the program's name.
-pub(crate) fn parse(args: &[OsString]) -> Result<Options, Stop> {
+pub(crate) fn parse(args: &[OsString]) -> Result<HailOptions, Stop> {
     let (options, words) = SPEC.read(args)?;
     match <[OsString; 1]>::try_from(words) {
-        Ok([file]) => Ok(Options { request: file.into(), ..options }),
+        Ok([file]) => Ok(HailOptions { request: file.into(), ..options }),
         Err(words) if words.is_empty() => Err(Stop::WrongWords("This program needs an input file.".into())),
         Err(_) => Err(Stop::WrongWords("Only one argument is accepted (the input file)".into())),
     }
 }
 
-impl Options {
-    /// How long hail searches.
-    fn answer_within(&self) -> Duration {
-        self.time_limit.unwrap_or(ANSWER_WITHIN)
-    }
+/// How long hail searches.
+fn answer_within(limits: &LimitOptions) -> Duration {
+    limits.time_limit.unwrap_or(ANSWER_WITHIN)
 }
 
 /// Does what the options ask for.
-pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(options: HailOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
-    options.check_rules()?;
+    options.load.check_rules(&options.rules)?;
     let primaries = affinity::rule(&options)?;
-    ahead::files(&options, &["pre-ialloc", "post-ialloc"])?;
+    ahead::files(&options.output, &["pre-ialloc", "post-ialloc"])?;
     let (mut cluster, request) = source::load_request(&options.request, &options.load, &mut output)?;
     cluster.keep_reserve(options.load.nodes.keep_reserve);
     run::run(&options, primaries, cluster, request, &mut output)?;
@@ -138,7 +138,10 @@ mod tests {
     fn one_file() {
         let options =
             parse(&words(&["-", "-pname", "--sim=p,1,1,1,1", "--restrict-allocation-to=a,b"])).unwrap();
-        assert_eq!((options.request.to_str(), options.print_nodes.as_deref()), (Some("-"), Some("name")));
+        assert_eq!(
+            (options.request.to_str(), options.output.print_nodes.as_deref()),
+            (Some("-"), Some("name"))
+        );
         assert_eq!(options.restrict_to, Some(vec!["a".to_owned(), "b".to_owned()]));
         let needed = Stop::WrongWords("This program needs an input file.".into());
         assert_eq!(parse(&words(&["-v"])), Err(needed));
@@ -154,7 +157,7 @@ mod tests {
 
     #[test]
     fn abbreviations_mean_what_they_mean_for_the_reference() {
-        let meant = |word: &str| parse(&words(&[word, "x"])).map(|options| options.no_capacity_checks);
+        let meant = |word: &str| parse(&words(&[word, "x"])).map(|options| options.limits.no_capacity_checks);
         assert_eq!((meant("--no"), meant("--ignore-s")), (Ok(true), Ok(false)));
         for ambiguous in ["--ignore", "--s", "--m", "--ver"] {
             assert!(matches!(meant(ambiguous), Err(Stop::Syntax(_))), "{ambiguous}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 
-use super::{Options, affinity};
+use super::{HailOptions, affinity, answer_within};
 use crate::affinity::AffinityRule;
 use crate::load::iallocator::Request;
 use crate::load::text::writer::cluster_text;
@@ -20,7 +20,7 @@ use crate::tools::save::save;
 /// Answers a request. The response is written last of all that can fail: whoever reads
 /// it gets either all of it or nothing.
 pub(super) fn run(
-    options: &Options,
+    options: &HailOptions,
     primaries: Option<Arc<AffinityRule>>,
     cluster: Cluster,
     request: Request,
@@ -33,9 +33,9 @@ pub(super) fn run(
         output.error_line(&note)?;
     }
     let single = matches!(request, Request::Allocate { .. });
-    let wish = WishedAdditions { solutions: options.all_solutions && single, details: options.json };
+    let wish = WishedAdditions { solutions: options.all_solutions && single, details: options.output.json };
     let reply = {
-        let interruptible = Interruptible::begin(Some(options.answer_within()))?;
+        let interruptible = Interruptible::begin(Some(answer_within(&options.limits)))?;
         answer(cluster, request, &settings(options, primaries.clone(), &interruptible))
     };
     let line = Response::of(&reply, wish).line().context("cannot write the response")?;
@@ -55,13 +55,13 @@ pub(super) fn run(
     Ok(())
 }
 
-fn settings(options: &Options, primaries: Option<Arc<AffinityRule>>, deadline: &Deadline) -> Settings {
+fn settings(options: &HailOptions, primaries: Option<Arc<AffinityRule>>, deadline: &Deadline) -> Settings {
     Settings {
-        ignore_soft_errors: options.balance.rules.ignore_soft_errors,
-        no_capacity_checks: options.no_capacity_checks,
+        ignore_soft_errors: options.rules.ignore_soft_errors,
+        no_capacity_checks: options.limits.no_capacity_checks,
         restrict_to: options.restrict_to.clone(),
         other_groups: options.other_groups,
-        explain: options.json || options.load.verbosity > 1,
+        explain: options.output.json || options.load.verbosity > 1,
         make_room: options.make_room,
         primaries: primaries.map(|rule| -> Arc<dyn PrimaryRule> { rule }),
         deadline: deadline.clone(),
@@ -76,7 +76,7 @@ fn in_order(reply: &Reply, existing: Vec<InstanceIdx>, single: bool) -> Vec<Inst
 
 /// Says at higher verbosity what was read.
 fn describe(
-    options: &Options,
+    options: &HailOptions,
     cluster: &Cluster,
     request: &Request,
     output: &mut Output,
@@ -129,7 +129,7 @@ fn dump_name(status: RunStatus) -> &'static str {
 }
 
 /// Says at higher verbosity what was in the way, and how to make room.
-fn explain(options: &Options, reply: &Reply, output: &mut Output) -> anyhow::Result<()> {
+fn explain(options: &HailOptions, reply: &Reply, output: &mut Output) -> anyhow::Result<()> {
     if options.load.verbosity > 1 {
         let why = reply.why.iter().flat_map(|why| why_lines(&reply.cluster, why));
         for line in why.chain(plan_lines(&reply.cluster, &reply.room)) {
@@ -139,8 +139,8 @@ fn explain(options: &Options, reply: &Reply, output: &mut Output) -> anyhow::Res
     Ok(())
 }
 
-fn show(when: &str, options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
-    if let Some(fields) = &options.print_nodes {
+fn show(when: &str, options: &HailOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
+    if let Some(fields) = &options.output.print_nodes {
         let title = format!("{when} cluster");
         listing::nodes(output, &title, cluster, &cluster.all_nodes(), fields)?;
     }
@@ -149,13 +149,13 @@ fn show(when: &str, options: &Options, cluster: &Cluster, output: &mut Output) -
 
 /// Saves a state of the cluster, if that is wanted; returns what is to be said about it.
 fn saved(
-    options: &Options,
+    options: &HailOptions,
     suffix: &str,
     when: &str,
     cluster: &Cluster,
     instances: &[InstanceIdx],
 ) -> anyhow::Result<Option<String>> {
-    let Some(prefix) = &options.save else { return Ok(None) };
+    let Some(prefix) = &options.output.save else { return Ok(None) };
     let content = cluster_text(cluster, &cluster.all_nodes(), instances);
     Ok(Some(save(prefix, suffix, when, &content)?))
 }

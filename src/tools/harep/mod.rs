@@ -8,81 +8,93 @@ mod tests;
 use anyhow::{bail, ensure};
 
 use self::run::RepairRun;
-use super::cli::option::ArgumentKind::{File, Float, Integer, OneNode};
+use super::cli::option::ArgumentKind::{Float, Integer, OneNode};
 use super::cli::{Given, OptionDef, Spec, ValueError};
 use super::execution::takes_jobs;
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
-use super::options::{Options, not_negative};
+use super::options::{ExecutionOptions, LoadOptions, OutputOptions, not_negative, tool_options};
 use super::output::Output;
 use super::{ExitStatus, source};
 
 /// Seconds before a repair in its job, unless the command line says otherwise.
 const JOB_DELAY: f64 = 10.0;
 
+/// What harep is asked to do.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct HarepOptions {
+    pub load: LoadOptions,
+    pub output: OutputOptions,
+    pub execution: ExecutionOptions,
+    /// How many repairs there may be, and how many failures.
+    pub repairs: RepairLimits,
+    /// Seconds before the repair in its job; none: the usual ones.
+    pub job_delay: Option<f64>,
+    pub dry_run: bool,
+    pub no_disk_check: bool,
+    /// `--simulate-failure`, in the order given.
+    pub failing: Vec<String>,
+}
+
+tool_options!(HarepOptions { execution: ExecutionOptions });
+
+/// How many repairs there may be, and how many failures.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct RepairLimits {
+    /// `--limit`
+    pub all: Option<usize>,
+    /// `--max-per-node`
+    pub per_node: Option<usize>,
+    /// `--backoff`
+    pub most_failures: Option<u32>,
+}
+
 /// Name, purpose and options.
-pub(crate) const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec<HarepOptions> = Spec {
     name: "harep",
     summary: "repair broken instances, as far as tags allow it",
     forms: &["[OPTION...]"],
     options: &[
-        LUXI,
-        MASTER.added(),
-        RAPI_CREDENTIALS,
-        RAPI_CACERT,
-        INSECURE_HTTP,
-        TEXT_DATA.added(),
-        OptionDef::new(
+        &[LUXI, MASTER.added()],
+        &RAPI_ACCESS,
+        &TEXT_DATA.added(),
+        &OptionDef::<HarepOptions>::new(
             "job-delay",
             "let SECONDS pass in the job of a repair before it begins: meanwhile its tag is written",
         )
         .takes("SECONDS", Float, |o, g| not_negative(g).map(|seconds| o.job_delay = Some(seconds)))
         .default(|o| o.job_delay().to_string()),
-        REASON,
-        OptionDef::flag("dry-run", "change nothing, and show what would be done", |o| o.dry_run = true),
-        OptionDef::new(
+        &REASON,
+        &OptionDef::<HarepOptions>::flag("dry-run", "change nothing, and show what would be done", |o| o.dry_run = true),
+        &OptionDef::<HarepOptions>::addition(
             "simulate-failure",
             "show what would be done if NODE died now; several nodes die together; nothing is changed",
         )
-        .takes("NODE", OneNode, |o, g| g.string().map(|node| o.failing.push(node)))
-        .added(),
-        OptionDef::new("limit", "have at most N repairs under way at the same time; what is urgent comes first")
-            .takes("N", Integer, |o, g| most(g).map(|most| o.repairs.all = Some(most)))
-            .added(),
-        OptionDef::new("max-per-node", "have at most N of them under way on a node")
-            .takes("N", Integer, |o, g| most(g).map(|most| o.repairs.per_node = Some(most)))
-            .added(),
-        OptionDef::new(
+        .takes("NODE", OneNode, |o, g| g.string().map(|node| o.failing.push(node))),
+        &OptionDef::<HarepOptions>::addition("limit", "have at most N repairs under way at the same time; what is urgent comes first")
+            .takes("N", Integer, |o, g| most(g).map(|most| o.repairs.all = Some(most))),
+        &OptionDef::<HarepOptions>::addition("max-per-node", "have at most N of them under way on a node")
+            .takes("N", Integer, |o, g| most(g).map(|most| o.repairs.per_node = Some(most))),
+        &OptionDef::<HarepOptions>::addition(
             "backoff",
             "try a repair that failed again, N times in all, each time after a longer pause; then suspend it with a tag",
         )
         .takes("N", Integer, |o, g| {
             attempts(g).map(|attempts| o.repairs.most_failures = Some(attempts))
         })
-        .added()
         .default(|o| o.repairs.most_failures.unwrap_or(1).to_string()),
-        OptionDef::flag("no-disk-check", "do not ask nodes about the disks of instances that run", |o| {
+        &OptionDef::<HarepOptions>::added_flag("no-disk-check", "do not ask nodes about the disks of instances that run", |o| {
             o.no_disk_check = true
-        })
-        .added(),
-        OptionDef::new(
-            "journal",
-            "write what is done to FILE, which must not exist, one JSON object a line [a file in the user's state directory]",
-        )
-        .takes("FILE", File, |o, g| g.path().map(|path| o.execution.journal = path))
-        .added(),
-        VERBOSE.says("say why, too; may be repeated").added(),
-        QUIET.says("print only what changes, for cron").added(),
-        WEIGHTS,
-        JSON,
-        METRICS,
-        DETAILED_STATUS.says(
+        }),
+        &JOURNAL.says("write what is done to FILE, which must not exist, one JSON object a line [a file in the user's state directory]"),
+        &VERBOSE.says("say why, too; may be repeated").added(),
+        &QUIET.says("print only what changes, for cron").added(),
+        &WEIGHTS,
+        &[JSON, METRICS],
+        &DETAILED_STATUS.says(
             "end with status 3 if something is broken that is not being repaired, 4 if repairs are under way or have just ended, 0 if all is well",
         ),
-        NO_CONFIG,
-        VERSION,
-        HELP,
-        HELP_COMPLETION,
+        &LAST,
     ],
     words: &[],
 };
@@ -97,24 +109,25 @@ fn attempts(given: &Given) -> Result<u32, ValueError> {
     attempts.ok_or_else(|| given.out_of_range("a number of attempts, 1 to 20"))
 }
 
-impl Options {
+impl HarepOptions {
     /// Seconds before a repair in its job.
-    pub fn job_delay(&self) -> f64 {
+    pub(crate) fn job_delay(&self) -> f64 {
         self.job_delay.unwrap_or(JOB_DELAY)
     }
 }
 
 /// Does what the options ask for.
-pub(crate) fn run(mut options: Options) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(mut options: HarepOptions) -> anyhow::Result<ExitStatus> {
     let source = &mut options.load.source;
     if source.rapi.is_none() && source.text_data.is_none() {
         source.luxi.get_or_insert_default();
     }
     options.dry_run |= !options.failing.is_empty();
-    metered(SPEC.name, &options, &mut Output::standard(), by_status, |output| repair(&options, output))
+    let (cluster, output) = (source::cluster_label(&options.load.source), &mut Output::standard());
+    metered(SPEC.name, &options.output, cluster, output, by_status, |output| repair(&options, output))
 }
 
-fn repair(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
+fn repair(options: &HarepOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     if !options.dry_run && !takes_jobs(&options.load.source) {
         bail!(
             "harep: repairs are possible only on LUXI or RAPI; with other data, use --dry-run or --simulate-failure"

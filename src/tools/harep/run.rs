@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, bail};
 
 use super::log::RepairLog;
-use super::{Options, SPEC};
+use super::{HarepOptions, SPEC};
 use crate::execute::autorepair::{AttendError, Repairer};
 use crate::execute::job::RunInfo;
 use crate::execute::{JobClient, NodeTaskError, RunHost, disks};
@@ -31,7 +31,7 @@ const SURVEY: Duration = Duration::from_secs(60);
 
 /// A run of the program.
 pub(super) struct RepairRun<'a> {
-    options: &'a Options,
+    options: &'a HarepOptions,
     client: Option<Box<dyn JobClient>>,
     log: Option<RepairLog>,
     _lock: Option<Lock>,
@@ -69,7 +69,7 @@ impl<'a> RepairRun<'a> {
     ///
     /// # Errors
     /// If another run is at work, or the cluster cannot be reached.
-    pub(super) fn begin(options: &'a Options) -> anyhow::Result<RepairRun<'a>> {
+    pub(super) fn begin(options: &'a HarepOptions) -> anyhow::Result<RepairRun<'a>> {
         let source = &options.load.source;
         if !takes_jobs(source) {
             return Ok(RepairRun { options, client: None, log: None, _lock: None });
@@ -116,7 +116,7 @@ impl<'a> RepairRun<'a> {
         for case in open.into_iter().chain(rest) {
             let at = case.instance.get();
             let entry = self.attend(&cluster, case)?;
-            if !options.json {
+            if !options.output.json {
                 lines(&cluster, &entry, style).iter().try_for_each(|line| output.line(line))?;
                 output.flush()?;
             }
@@ -125,7 +125,7 @@ impl<'a> RepairRun<'a> {
         }
         let entries: Vec<RepairEntry> = entries.into_iter().flatten().collect();
         output.figures(|sheet| metrics::repair::tell(sheet, &entries));
-        if options.json {
+        if options.output.json {
             output.write(&json::text(&json::repair::document(&cluster, &entries, &failing, style))?)?;
         } else if style.level >= 1 {
             statistics(&entries).iter().try_for_each(|line| output.line(line))?;
@@ -143,7 +143,7 @@ impl<'a> RepairRun<'a> {
 
     fn status(&self, entries: &[RepairEntry]) -> ExitStatus {
         let any = |wanted: &[RepairStatus]| entries.iter().any(|entry| wanted.contains(&entry.status()));
-        match self.options.detailed_status {
+        match self.options.output.detailed_status {
             true if any(&[RepairStatus::Failure, RepairStatus::NeedsRepair]) => ExitStatus::Planned,
             true if any(&[RepairStatus::PendingRepair]) || entries.iter().any(has_ended) => ExitStatus::Done,
             _ => ExitStatus::Success,

@@ -1,6 +1,6 @@
 //! One group, from its description to the result of its search.
 
-use super::Options;
+use super::HbalOptions;
 use super::deep::emptied;
 use super::scope::BalancedScope;
 use super::search::{BalanceWatch, Searched, search};
@@ -54,7 +54,7 @@ impl BalanceStart {
     }
 
     /// The same in figures, if it is not searched.
-    pub(super) fn figures(&self, options: &Options) -> BalanceFigures<'_> {
+    pub(super) fn figures(&self, options: &HbalOptions) -> BalanceFigures<'_> {
         let score = self.outset.initial.score();
         BalanceFigures {
             group: self.scope.group,
@@ -68,14 +68,14 @@ impl BalanceStart {
     }
 
     /// Whether there is nothing to gain.
-    pub(super) fn is_balanced(&self, options: &Options) -> bool {
+    pub(super) fn is_balanced(&self, options: &HbalOptions) -> bool {
         !options.mends() && self.outset.is_balanced(options.balance.min_score)
     }
 }
 
 /// Balances a group; says how it is, each step, and what came of it.
 pub(super) fn balance(
-    options: &Options,
+    options: &HbalOptions,
     cluster: &mut Draft,
     start: BalanceStart,
     watch: &BalanceWatch<'_>,
@@ -88,7 +88,7 @@ pub(super) fn balance(
 /// Says how a group is, and if there is nothing to gain, that it is so. The ending tells
 /// whether it has to be searched.
 pub(super) fn begin(
-    options: &Options,
+    options: &HbalOptions,
     cluster: &Cluster,
     start: BalanceStart,
     text: &mut Text<'_>,
@@ -122,7 +122,7 @@ pub(super) fn begin(
 }
 
 /// What is tried, in words.
-fn aim(options: &Options, cluster: &Cluster) -> anyhow::Result<String> {
+fn aim(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<String> {
     let emptied = emptied(options, cluster)?;
     let names: Vec<&str> = emptied.iter().map(|node| cluster.node(*node).spec.alias()).collect();
     Ok(match &names[..] {
@@ -134,7 +134,7 @@ fn aim(options: &Options, cluster: &Cluster) -> anyhow::Result<String> {
 
 /// Searches a group that is not balanced.
 pub(super) fn search_group(
-    options: &Options,
+    options: &HbalOptions,
     cluster: &mut Draft,
     mut balanced: Balanced,
     watch: &BalanceWatch<'_>,
@@ -174,7 +174,7 @@ impl Balanced {
         self.deep.as_ref().is_none_or(DeepPlan::is_complete)
     }
 
-    fn report(&self, options: &Options, cluster: &Cluster, text: &mut Text<'_>) -> anyhow::Result<()> {
+    fn report(&self, options: &HbalOptions, cluster: &Cluster, text: &mut Text<'_>) -> anyhow::Result<()> {
         let level = options.load.verbosity;
         if let Some(DeepPlan { found: DeepFound::Best(found), .. }) =
             self.deep.as_ref().filter(|_| options.pareto)
@@ -207,7 +207,7 @@ impl Balanced {
     /// Shows the group as it is after the last step.
     pub(super) fn show_final(
         &self,
-        options: &Options,
+        options: &HbalOptions,
         cluster: &Cluster,
         text: &mut Text<'_>,
     ) -> anyhow::Result<()> {

@@ -2,10 +2,9 @@
 
 use anyhow::{bail, ensure};
 
-use super::Options;
+use super::HbalOptions;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx, NodeIdx};
-use crate::search::balance::Concessions;
 use crate::search::balance::deep::DeepOptions;
 use crate::search::balance::deep::plan::DeepGoal;
 use crate::tools::nodes::named_nodes;
@@ -15,7 +14,7 @@ use crate::tools::options::one_form;
 ///
 /// # Errors
 /// Which.
-pub(super) fn check(options: &Options) -> anyhow::Result<()> {
+pub(super) fn check(options: &HbalOptions) -> anyhow::Result<()> {
     let goals = [
         ("merge", options.merge),
         ("deep", options.is_deep()),
@@ -23,23 +22,15 @@ pub(super) fn check(options: &Options) -> anyhow::Result<()> {
         ("evacuate", !options.emptied.is_empty()),
     ];
     one_form(&goals)?;
-    options.check_rules()?;
-    one_form(&[("svg", options.svg), ("json", options.json)])?;
+    options.load.check_rules(&options.balance.rules)?;
+    one_form(&[("svg", options.svg), ("json", options.output.json)])?;
     one_form(&[("pareto", options.pareto), ("exec", options.execution.exec)])?;
-    let given = [
-        ("max-moves", options.max_moves.is_some()),
-        ("max-data", options.max_data.is_some()),
-        ("move-cost", options.least_gain.is_some()),
-        ("effort", options.effort.is_some()),
-    ];
-    if let Some((long, _)) = given.into_iter().find(|(_, given)| *given && !options.is_deep()) {
-        bail!("option --{long} means nothing without --deep");
+    if !options.is_deep() {
+        options.output.refuse(&["max-moves", "max-data", "move-cost", "effort"], "without --deep")?;
     }
-    let ordered = goals.iter().any(|(_, given)| *given);
-    let Concessions { interruptions, overcommit } = options.balance.concessions;
-    let given = [("interruptions", interruptions), ("overcommit-during-migration", overcommit)];
-    if let Some((what, _)) = given.into_iter().find(|(_, given)| *given && !ordered) {
-        bail!("option --allow-{what} means nothing without --deep, --merge, --repair-only or --evacuate");
+    if goals.iter().all(|(_, given)| !given) {
+        let concessions = ["allow-interruptions", "allow-overcommit-during-migration"];
+        options.output.refuse(&concessions, "without --deep, --merge, --repair-only or --evacuate")?;
     }
     ensure!(options.pareto || !options.svg, "option --svg means nothing without --pareto");
     let several = options.worst_group || options.all_groups;
@@ -53,7 +44,7 @@ pub(super) fn check(options: &Options) -> anyhow::Result<()> {
 /// # Errors
 /// A name of a node that is none of the group.
 pub(super) fn goal(
-    options: &Options,
+    options: &HbalOptions,
     cluster: &Cluster,
     nodes: &[NodeIdx],
 ) -> anyhow::Result<Option<DeepGoal>> {
@@ -72,7 +63,7 @@ pub(super) fn goal(
     let limited = options.max_moves.is_some() || options.max_data.is_some();
     Ok(options.is_deep().then(|| {
         DeepGoal::Best(DeepOptions {
-            effort: options.effort.unwrap_or(usual.effort),
+            effort: options.deep.effort.unwrap_or(usual.effort),
             max_moves: options.max_moves,
             max_data: options.max_data,
             // who sets a limit wants what it allows
@@ -86,7 +77,7 @@ pub(super) fn goal(
 ///
 /// # Errors
 /// A name that is no node's.
-pub(super) fn group(options: &Options, cluster: &Cluster) -> anyhow::Result<Option<GroupIdx>> {
+pub(super) fn group(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<Option<GroupIdx>> {
     Ok(emptied(options, cluster)?.first().map(|node| cluster.node(*node).spec.group))
 }
 
@@ -94,6 +85,6 @@ pub(super) fn group(options: &Options, cluster: &Cluster) -> anyhow::Result<Opti
 ///
 /// # Errors
 /// A name that is no node's.
-pub(super) fn emptied(options: &Options, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
+pub(super) fn emptied(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
     named_nodes("evacuate", &options.emptied, cluster)
 }

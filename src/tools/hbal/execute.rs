@@ -4,7 +4,7 @@ use std::ops::ControlFlow::{Break, Continue};
 
 use super::balanced::Balanced;
 use super::views::{print_document, wanted_sets};
-use super::{ExitStatus, Options};
+use super::{ExitStatus, HbalOptions};
 use crate::model::{Cluster, Placement};
 use crate::plan::checker::CheckOptions;
 use crate::plan::names::Impossible;
@@ -15,14 +15,14 @@ use crate::tools::execution::{self, Planned, Proposal, Undertaking};
 use crate::tools::output::Output;
 
 /// What carrying plans out goes by.
-pub(super) fn undertaking(options: &Options) -> Undertaking<'_> {
+pub(super) fn undertaking(options: &HbalOptions) -> Undertaking<'_> {
     Undertaking {
         tool: super::SPEC.name,
         deadline: options.execution.window.end_from_now(),
-        typed: &options.typed,
+        typed: &options.output.typed,
         load: &options.load,
         execution: &options.execution,
-        silent: options.json || options.execution.prints_document(),
+        silent: options.output.json || options.execution.prints_document(),
         takes_back: false,
         ignore_soft_errors: options.balance.rules.ignore_soft_errors,
         detailed_status: false,
@@ -33,7 +33,7 @@ pub(super) fn undertaking(options: &Options) -> Undertaking<'_> {
 /// What was found, as it is to be carried out; `before` is there if that is wanted. If it
 /// is not, the document is printed.
 pub(super) fn proposed(
-    options: &Options,
+    options: &HbalOptions,
     found: impl IntoIterator<Item = Balanced>,
     before: Option<Cluster>,
     stopped: Option<Stopped>,
@@ -48,8 +48,8 @@ pub(super) fn proposed(
     // who wants a node switched off is not helped by one that is half empty
     let Some(before) = before.filter(|_| !parts.is_empty() && (complete || !empties)) else {
         let nothing = parts.is_empty() && options.execution.print_plan.is_some();
-        let nothing =
-            nothing.then(|| execution::shown(&options.execution, &Work::default(), options.json, output));
+        let nothing = nothing
+            .then(|| execution::shown(&options.execution, &Work::default(), options.output.json, output));
         print_document(nothing.transpose()?.flatten().map(Printout::Text).or(document), output)?;
         if complete {
             return Ok(Break(ExitStatus::Success));
@@ -70,7 +70,7 @@ pub(super) fn proposed(
             _ => String::new(),
         },
         purpose: "rebalancing via hbal".to_owned(),
-        question: question(&work, options.json),
+        question: question(&work, options.output.json),
         before,
         work,
         stopped,
@@ -81,7 +81,7 @@ pub(super) fn proposed(
 }
 
 /// What is said where a plan does not bring about all that was asked for.
-fn incomplete(options: &Options, empties: bool) -> &'static str {
+fn incomplete(options: &HbalOptions, empties: bool) -> &'static str {
     match (empties, options.execution.exec) {
         (true, true) => "hbal: the nodes cannot be emptied, so nothing is executed",
         (true, false) => "hbal: the nodes cannot be emptied",

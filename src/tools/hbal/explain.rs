@@ -3,7 +3,7 @@
 use anyhow::Context;
 
 use super::views::Text;
-use super::{ExitStatus, Options};
+use super::{ExitStatus, HbalOptions};
 use crate::load::lookup::find_named;
 use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, Draft, InstanceIdx};
@@ -16,14 +16,14 @@ use crate::tools::output::Output;
 
 /// Explains each instance asked about, within its own group.
 pub(super) fn run(
-    options: &Options,
+    options: &HbalOptions,
     mut cluster: Cluster,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     apply_node_options(&mut cluster, &options.load.nodes)?;
     let cluster = &mut Draft::from(cluster);
     let instances = find_instances(options, cluster)?;
-    let mut text = Text { output, json: options.json, cib: None };
+    let mut text = Text { output, json: options.output.json, cib: None };
     text.line(format!("Loaded {} nodes, {} instances", cluster.nodes.len(), cluster.instances.len()))?;
     let mut documents = Vec::new();
     for idx in instances {
@@ -52,7 +52,7 @@ pub(super) fn run(
     Ok(ExitStatus::Success)
 }
 
-fn find_instances(options: &Options, cluster: &Cluster) -> anyhow::Result<Vec<InstanceIdx>> {
+fn find_instances(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<Vec<InstanceIdx>> {
     let names = cluster.instances.iter().map(|i| i.name.as_str());
     let find =
         |key: &String| find_named("instance", key, names.clone()).map(InstanceIdx::new).context("--explain");

@@ -2,7 +2,7 @@
 
 use super::balanced::Balanced;
 use super::deep::emptied;
-use super::{Options, SPEC};
+use super::{HbalOptions, SPEC};
 use crate::model::{Cluster, Draft, NodeIdx, Step};
 use crate::report::html::deep;
 use crate::report::html::plan::{PageHead, PlanReport};
@@ -28,8 +28,8 @@ pub(super) struct HbalPage<'a> {
 
 impl HbalPage<'_> {
     /// Writes it, if it is wanted.
-    pub(super) fn write(&self, options: &Options) -> anyhow::Result<()> {
-        reporting::write(SPEC.name, options, || {
+    pub(super) fn write(&self, options: &HbalOptions) -> anyhow::Result<()> {
+        reporting::write(SPEC.name, &options.output, || {
             let (before, after) = (self.before.0, self.after.0);
             let emptied = emptied(options, before)?;
             let moves = PlannedMove::all(&mut Draft::of(before), self.steps, &emptied);
@@ -53,7 +53,7 @@ impl HbalPage<'_> {
         })
     }
 
-    fn head(&self, options: &Options) -> PageHead {
+    fn head(&self, options: &HbalOptions) -> PageHead {
         let group = match self.found {
             [found] => format!("group {}", self.before.0.group(found.scope.group).name),
             _ => "all node groups".to_owned(),
@@ -75,7 +75,7 @@ impl HbalPage<'_> {
 }
 
 /// Writes the page of a cluster without instances, if it is wanted.
-pub(super) fn of_empty(options: &Options, cluster: &Cluster) -> anyhow::Result<()> {
+pub(super) fn of_empty(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<()> {
     let nodes = cluster.all_nodes();
     let moment = Moment::of_groups(cluster);
     let now = (cluster, &moment);

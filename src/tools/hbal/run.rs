@@ -10,7 +10,7 @@ use super::page::HbalPage;
 use super::scope::BalancedScope;
 use super::search::BalanceWatch;
 use super::views::{Text, give_commands, print_document, save_balanced, summarize, wants_summary};
-use super::{ExitStatus, Options, deep, page, several};
+use super::{ExitStatus, HbalOptions, deep, page, several};
 use crate::load::merge::apply_node_options;
 use crate::load::text::writer::{cluster_text, whole_cluster_text};
 use crate::model::{Cluster, Draft, NodeIdx};
@@ -42,8 +42,8 @@ impl Groups {
     ///
     /// # Errors
     /// If the options contradict each other.
-    pub(super) fn of(options: &Options) -> anyhow::Result<Groups> {
-        match (options.worst_group, options.all_groups, &options.group) {
+    pub(super) fn of(options: &HbalOptions) -> anyhow::Result<Groups> {
+        match (options.worst_group, options.all_groups, &options.limits.group) {
             (false, false, _) => Ok(Groups::One),
             (true, false, None) => Ok(Groups::Worst),
             (false, true, None) => Ok(Groups::All),
@@ -56,21 +56,21 @@ impl Groups {
 
 /// Balances what the options say of the cluster.
 pub(super) fn run(
-    options: &Options,
+    options: &HbalOptions,
     mut cluster: Cluster,
     cib: Option<&CibOrigin>,
     output: &mut Output,
 ) -> anyhow::Result<Planned> {
     let level = options.load.verbosity;
     let groups = Groups::of(options)?;
-    let silent = options.json || options.svg || options.execution.prints_document();
+    let silent = options.output.json || options.svg || options.execution.prints_document();
     let mut text = Text { output, json: silent, cib };
     if level > 1 {
         text.line(format!("Loaded cluster tags: {}", cluster.tags.join(",")))?;
         text.line(format!("Loaded cluster ipolicy: {}", debug::policy(&cluster.policy)))?;
     }
     // the saved state is the cluster as it was read
-    let as_read = options.save.as_ref().map(|prefix| (prefix, whole_cluster_text(&cluster)));
+    let as_read = options.output.save.as_ref().map(|prefix| (prefix, whole_cluster_text(&cluster)));
     apply_node_options(&mut cluster, &options.load.nodes)?;
     let cluster = &mut Draft::from(cluster);
     if cluster.instances.is_empty() {
@@ -94,24 +94,24 @@ pub(super) fn run(
 }
 
 /// Balances one group of the cluster.
-fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<Planned> {
-    let of_nodes = deep::group(options, cluster)?.filter(|_| options.group.is_none());
+fn one(options: &HbalOptions, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<Planned> {
+    let of_nodes = deep::group(options, cluster)?.filter(|_| options.limits.group.is_none());
     let group = match of_nodes {
         Some(group) => Some(group),
-        None => group::select(cluster, options.group.as_deref(), text.output)?,
+        None => group::select(cluster, options.limits.group.as_deref(), text.output)?,
     };
     let Some(group) = group else { return Ok(Break(ExitStatus::Failure)) };
-    let start = options.json.then(|| {
+    let start = options.output.json.then(|| {
         let scope = BalancedScope::of(cluster, group);
         (json::cluster::ClusterView::of(cluster, &scope.nodes, &scope.instances), scope.json(cluster))
     });
     let is_summed_up = wants_summary(options, &text);
-    let is_shown = is_summed_up || options.report.is_some();
+    let is_shown = is_summed_up || options.output.report.is_some();
     let moment = is_shown.then(|| Moment::of(cluster, cluster.nodes_of(group)));
     let before = (options.execution.wants_work() || moment.is_some()).then(|| Cluster::clone(cluster));
     let found = {
         // after the search an interrupt ends the program
-        let deadline = Interruptible::begin(options.time_limit)?;
+        let deadline = Interruptible::begin(options.limits.time_limit)?;
         let watch = BalanceWatch { deadline: &deadline, shown: true };
         let start = BalanceStart::of(cluster, BalancedScope::of(cluster, group));
         balance(options, cluster, start, &watch, &mut text)?
@@ -150,7 +150,7 @@ fn one(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Re
 /// Says what a plan costs and brings, and writes its page, each if it is wanted; the clusters and moments are those before
 /// and after it.
 fn conclude(
-    options: &Options,
+    options: &HbalOptions,
     [before, after]: [&Cluster; 2],
     moments: &[Moment; 2],
     found: &Balanced,
@@ -158,7 +158,7 @@ fn conclude(
     text: &mut Text<'_>,
 ) -> anyhow::Result<()> {
     let work = summing_up::work_of(before, &found.steps, &found.jobsets);
-    let table = summing_up::times_of(work.as_ref(), options)?;
+    let table = summing_up::times_of(work.as_ref(), &options.execution, text.cib.is_none())?;
     if is_summed_up && !found.steps.is_empty() {
         let course = [found.initial.score()].into_iter().chain(found.steps.iter().map(|step| step.score));
         let course: Vec<f64> = course.collect();
@@ -193,12 +193,12 @@ fn describe_cluster(cluster: &Cluster, level: i32, text: &mut Text<'_>) -> anyho
 }
 
 /// The document of an empty cluster, if one is wanted.
-fn empty_document(options: &Options, cluster: &Cluster) -> Option<Printout> {
+fn empty_document(options: &HbalOptions, cluster: &Cluster) -> Option<Printout> {
     let document = || {
         let state = json::cluster::ClusterView::whole(cluster);
         Printout::of(json::plan::PlanDocument::new(json::plan::EndingView::Empty, state))
     };
-    options.json.then(document)
+    options.output.json.then(document)
 }
 
 /// The document of a group; the cluster and the group in it are as before the first step.

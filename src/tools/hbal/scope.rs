@@ -1,6 +1,6 @@
 //! The node group that is being balanced, and what is said about it before the first step.
 
-use super::Options;
+use super::HbalOptions;
 use super::views::Text;
 use crate::model::{Cluster, GroupIdx, InstanceIdx, Members, Mib, NodeIdx};
 use crate::redundancy::n_plus_one::Failures;
@@ -45,7 +45,7 @@ impl BalancedScope {
     pub(super) fn describe(
         &self,
         cluster: &Cluster,
-        options: &Options,
+        options: &HbalOptions,
         text: &mut Text<'_>,
     ) -> anyhow::Result<()> {
         let level = options.load.verbosity;
@@ -86,14 +86,14 @@ impl BalancedScope {
     pub(super) fn print_lists(
         &self,
         when: &str,
-        options: &Options,
+        options: &HbalOptions,
         cluster: &Cluster,
         output: &mut Output,
     ) -> anyhow::Result<()> {
-        if options.print_instances {
+        if options.output.print_instances {
             listing::instances(output, when, cluster, &self.instances)?;
         }
-        if let Some(fields) = &options.print_nodes {
+        if let Some(fields) = &options.output.print_nodes {
             listing::nodes(output, &format!("{when} cluster"), cluster, &self.nodes, fields)?;
         }
         Ok(())

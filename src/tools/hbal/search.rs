@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 
-use super::Options;
+use super::HbalOptions;
 use super::deep::goal;
 use super::scope::BalancedScope;
 use super::views::Text;
@@ -49,7 +49,7 @@ pub(super) struct Searched {
 /// Looks for the steps that the options ask for, and prints them; then says on standard error what is to be said about
 /// the search itself.
 pub(super) fn search(
-    options: &Options,
+    options: &HbalOptions,
     cluster: &mut Draft,
     scope: &BalancedScope,
     watch: &BalanceWatch<'_>,
@@ -63,7 +63,7 @@ pub(super) fn search(
 
 /// Looks for the way to a goal.
 fn deep_search(
-    (options, goal): (&Options, &DeepGoal),
+    (options, goal): (&HbalOptions, &DeepGoal),
     cluster: &mut Draft,
     scope: &BalancedScope,
     watch: &BalanceWatch<'_>,
@@ -91,7 +91,7 @@ fn deep_search(
 
 /// Makes step after step, each printed as it is found.
 fn step_by_step(
-    options: &Options,
+    options: &HbalOptions,
     cluster: &mut Draft,
     scope: &BalancedScope,
     watch: &BalanceWatch<'_>,
@@ -139,7 +139,7 @@ fn step_by_step(
 
 /// The same with one move for each instance, if there is an order for that; the cluster is then as those leave it.
 fn merge(
-    options: &Options,
+    options: &HbalOptions,
     before: Cluster,
     cluster: &mut Draft,
     scope: &BalancedScope,

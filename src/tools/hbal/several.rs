@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering as Atomically};
 use anyhow::ensure;
 use rayon::prelude::*;
 
-use super::Options;
+use super::HbalOptions;
 use super::balanced::{BalanceStart, Balanced, balance, begin, search_group};
 use super::execute::proposed;
 use super::page::HbalPage;
@@ -53,7 +53,7 @@ impl BalanceCandidate {
     }
 
     /// Whether there is nothing to gain from the start.
-    fn is_balanced(&self, options: &Options) -> bool {
+    fn is_balanced(&self, options: &HbalOptions) -> bool {
         self.start.is_balanced(options)
     }
 
@@ -61,7 +61,7 @@ impl BalanceCandidate {
         self.found.as_ref().map_or(&[], |found| &found.steps)
     }
 
-    fn figures(&self, options: &Options) -> BalanceFigures<'_> {
+    fn figures(&self, options: &HbalOptions) -> BalanceFigures<'_> {
         self.found.as_ref().map_or_else(|| self.start.figures(options), Balanced::figures)
     }
 
@@ -79,7 +79,7 @@ fn survey(cluster: &Cluster) -> Vec<BalanceCandidate> {
 
 /// What is to be known of a run from its beginning.
 struct GroupsRun<'o> {
-    options: &'o Options,
+    options: &'o HbalOptions,
     choice: ChosenGroups,
     deadline: Interruptible,
     /// The cluster before the first step, if the plan may be carried out.
@@ -93,20 +93,20 @@ struct GroupsRun<'o> {
 
 impl GroupsRun<'_> {
     fn begin<'o>(
-        options: &'o Options,
+        options: &'o HbalOptions,
         choice: ChosenGroups,
         cluster: &Cluster,
         text: &Text<'_>,
     ) -> anyhow::Result<GroupsRun<'o>> {
         let is_summed_up = wants_summary(options, text);
-        let is_shown = is_summed_up || options.report.is_some();
+        let is_shown = is_summed_up || options.output.report.is_some();
         let moment = is_shown.then(|| Moment::of_groups(cluster));
         Ok(GroupsRun {
             options,
             choice,
-            deadline: Interruptible::begin(options.time_limit)?,
+            deadline: Interruptible::begin(options.limits.time_limit)?,
             before: (options.execution.wants_work() || moment.is_some()).then(|| cluster.clone()),
-            state: options.json.then(|| json::cluster::ClusterView::whole(cluster)),
+            state: options.output.json.then(|| json::cluster::ClusterView::whole(cluster)),
             moment,
             is_summed_up,
         })
@@ -149,7 +149,7 @@ impl GroupsRun<'_> {
         if let Some((moment, before)) = moment.zip(before.as_ref()) {
             let after = Moment::of_groups(cluster);
             let work = summing_up::work_of(before, &steps, &jobsets);
-            let table = summing_up::times_of(work.as_ref(), options)?;
+            let table = summing_up::times_of(work.as_ref(), &options.execution, text.cib.is_none())?;
             if is_summed_up && !steps.is_empty() {
                 summarize(before, &steps, table.as_ref(), [&moment, &after], &[], &mut text)?;
             }
@@ -177,7 +177,11 @@ impl GroupsRun<'_> {
 }
 
 /// Balances the worst group that can be improved.
-pub(super) fn worst(options: &Options, cluster: &mut Draft, mut text: Text<'_>) -> anyhow::Result<Planned> {
+pub(super) fn worst(
+    options: &HbalOptions,
+    cluster: &mut Draft,
+    mut text: Text<'_>,
+) -> anyhow::Result<Planned> {
     let mut groups = survey(cluster);
     groups.sort_by(|a, b| a.start.outset.worst_first(&b.start.outset));
     list(options, &groups, &mut text)?;
@@ -197,7 +201,7 @@ pub(super) fn worst(options: &Options, cluster: &mut Draft, mut text: Text<'_>) 
 }
 
 /// Balances each group, as many at a time as there are processors.
-pub(super) fn all(options: &Options, cluster: &mut Draft, text: Text<'_>) -> anyhow::Result<Planned> {
+pub(super) fn all(options: &HbalOptions, cluster: &mut Draft, text: Text<'_>) -> anyhow::Result<Planned> {
     let mut groups = survey(cluster);
     let run = GroupsRun::begin(options, ChosenGroups::AllGroups, cluster, &text)?;
     let progress = Progress::start();
@@ -212,7 +216,7 @@ pub(super) fn all(options: &Options, cluster: &mut Draft, text: Text<'_>) -> any
             return Ok(recording);
         }
         let mut output = recording.output();
-        let json = options.json || options.execution.prints_document();
+        let json = options.output.json || options.execution.prints_document();
         let mut text = Text { output: &mut output, json, cib: None };
         text.line("")?;
         let mut found = begin(options, start, candidate.start.clone(), &mut text)?;
@@ -241,18 +245,22 @@ pub(super) fn all(options: &Options, cluster: &mut Draft, text: Text<'_>) -> any
 }
 
 /// What there is to say about a cluster without instances.
-pub(super) fn nothing(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
+pub(super) fn nothing(
+    options: &HbalOptions,
+    cluster: &Cluster,
+    output: &mut Output,
+) -> anyhow::Result<Planned> {
     let choice = if options.all_groups { ChosenGroups::AllGroups } else { ChosenGroups::WorstGroup };
     let document = || {
         let state = json::cluster::ClusterView::whole(cluster);
         document(choice, (cluster, None), &survey(cluster), &[], &[], None, state).map(Printout::of)
     };
-    let document = options.json.then(document).transpose()?;
+    let document = options.output.json.then(document).transpose()?;
     proposed(options, [], None, None, document, output)
 }
 
 /// The scores, in the order in which the groups are tried.
-fn list(options: &Options, groups: &[BalanceCandidate], text: &mut Text<'_>) -> anyhow::Result<()> {
+fn list(options: &HbalOptions, groups: &[BalanceCandidate], text: &mut Text<'_>) -> anyhow::Result<()> {
     text.line("Node groups, the worst first:")?;
     let columns =
         [("Group", Align::Left), ("Nodes", Align::Right), ("Inst", Align::Right), ("Score", Align::Right)];

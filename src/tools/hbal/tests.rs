@@ -9,7 +9,7 @@ use crate::model::Mib;
 use crate::tools::cli::Stop;
 use crate::tools::cli::testing::{self, words};
 
-fn parsed(args: &[&str]) -> Options {
+fn parsed(args: &[&str]) -> HbalOptions {
     testing::parsed(&SPEC, args)
 }
 
@@ -20,7 +20,7 @@ fn refused(args: &[&str]) -> String {
 #[test]
 fn defaults() {
     let options = parsed(&[]);
-    assert_eq!(options, Options::default());
+    assert_eq!(options, HbalOptions::default());
     assert_eq!((options.balance.max_length, options.balance.min_score), (-1, 1e-9));
     assert_eq!((options.balance.min_gain, options.balance.min_gain_limit), (0.01, 0.1));
     assert_eq!((options.load.verbosity, options.load.static_kvm_node_memory), (1, Mib(4096)));
@@ -31,7 +31,7 @@ fn the_last_value_wins_and_lists_are_replaced() {
     let options = parsed(&["-l1", "-l2", "--select-instances=a,b", "--select-instances", "c,", "-Cx", "-C"]);
     assert_eq!(options.balance.max_length, 2);
     assert_eq!(options.load.merge.select_instances, ["c", ""]);
-    assert_eq!(options.commands, Some(CommandTarget::Stdout));
+    assert_eq!(options.output.commands, Some(CommandTarget::Stdout));
     assert!(
         parsed(&["--exclude-instances=a", "--exclude-instances="]).load.merge.exclude_instances.is_empty()
     );
@@ -56,15 +56,15 @@ fn verbosity_counts_and_may_become_negative() {
 
 #[test]
 fn optional_arguments() {
-    assert_eq!(parsed(&["-p"]).print_nodes.as_deref(), Some(""));
-    assert_eq!(parsed(&["-pname", "--print-nodes="]).print_nodes.as_deref(), Some(""));
-    assert_eq!(parsed(&["-p+plist,idx"]).print_nodes.as_deref(), Some("+plist,idx"));
+    assert_eq!(parsed(&["-p"]).output.print_nodes.as_deref(), Some(""));
+    assert_eq!(parsed(&["-pname", "--print-nodes="]).output.print_nodes.as_deref(), Some(""));
+    assert_eq!(parsed(&["-p+plist,idx"]).output.print_nodes.as_deref(), Some("+plist,idx"));
     let start =
         "option --print-nodes: there is no field 'nmae', did you mean 'name'?; there are: idx, name, fqdn, ";
     assert!(refused(&["-pidx,nmae"]).starts_with(start), "{}", refused(&["-pidx,nmae"]));
     assert!(refused(&["-p+,"]).contains("no field ''; there are: "), "{}", refused(&["-p+,"]));
-    assert_eq!(parsed(&["-C-"]).commands, Some(CommandTarget::Stdout));
-    assert_eq!(parsed(&["-C="]).commands, Some(CommandTarget::File("=".into())));
+    assert_eq!(parsed(&["-C-"]).output.commands, Some(CommandTarget::Stdout));
+    assert_eq!(parsed(&["-C="]).output.commands, Some(CommandTarget::File("=".into())));
     assert_eq!(parsed(&["--luxi"]).load.source.luxi, Some(None));
     assert_eq!(parsed(&["-L/s"]).load.source.luxi, Some(Some(PathBuf::from("/s"))));
 }
@@ -101,7 +101,7 @@ fn values_are_checked_and_named() {
 
 #[test]
 fn times_are_above_zero_and_finite() {
-    let limit = |value: &str| parsed(&["--time-limit", value]).time_limit;
+    let limit = |value: &str| parsed(&["--time-limit", value]).limits.time_limit;
     assert_eq!(limit("2"), Some(Duration::from_secs(2)));
     assert_eq!(limit("0.25"), Some(Duration::from_millis(250)));
     assert_eq!((limit("1e-99"), limit("1e99")), (Some(Duration::ZERO), Some(Duration::MAX)));

@@ -1,6 +1,6 @@
 //! What is shown and written of a plan, whatever groups it is for.
 
-use super::{ExitStatus, Options};
+use super::{ExitStatus, HbalOptions};
 use crate::model::{Cluster, Step};
 use crate::plan::checker::CheckOptions;
 use crate::plan::command::{BALANCE_TITLE, plan_lines};
@@ -35,8 +35,8 @@ impl Text<'_> {
 }
 
 /// Whether a plan ends with what it costs and brings.
-pub(super) fn wants_summary(options: &Options, text: &Text<'_>) -> bool {
-    summing_up::is_wanted(options.summary, text.json, &options.load, text.output)
+pub(super) fn wants_summary(options: &HbalOptions, text: &Text<'_>) -> bool {
+    summing_up::is_wanted(options.output.summary, text.json, &options.load, text.output)
 }
 
 /// Says what a plan costs and brings; the cluster is as it was before.
@@ -55,12 +55,12 @@ pub(super) fn summarize(
 
 /// Writes the state after the last step, if that is wanted.
 pub(super) fn save_balanced(
-    options: &Options,
+    options: &HbalOptions,
     write: save::Write,
     content: impl FnOnce() -> String,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    if let Some(prefix) = &options.save {
+    if let Some(prefix) = &options.output.save {
         let note = write(prefix, "balanced", "after balancing", &content())?;
         output.error_line(&note)?;
     }
@@ -69,13 +69,13 @@ pub(super) fn save_balanced(
 
 /// The commands of a plan, if they are wanted.
 pub(super) fn give_commands(
-    options: &Options,
+    options: &HbalOptions,
     cluster: &Cluster,
     steps: &[Step],
     jobsets: &[Jobset],
     text: &mut Text<'_>,
 ) -> anyhow::Result<()> {
-    let Some(target) = &options.commands else { return Ok(()) };
+    let Some(target) = &options.output.commands else { return Ok(()) };
     let (script, listing) = match text.cib {
         Some(cib) => {
             let lines = cib.commands(steps)?;
@@ -102,7 +102,7 @@ pub(super) fn give_commands(
 }
 
 /// The jobsets that are to be shown or carried out.
-pub(super) fn wanted_sets<'a>(options: &Options, jobsets: &'a [Jobset]) -> &'a [Jobset] {
+pub(super) fn wanted_sets<'a>(options: &HbalOptions, jobsets: &'a [Jobset]) -> &'a [Jobset] {
     let wanted = if options.first_job_group { 1 } else { usize::MAX };
     &jobsets[..jobsets.len().min(wanted)]
 }

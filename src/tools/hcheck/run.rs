@@ -1,6 +1,6 @@
 //! From a loaded cluster to the findings and their views.
 
-use super::{ExitStatus, Options, SPEC};
+use super::{ExitStatus, HcheckOptions, SPEC};
 use crate::affinity::unmet_in;
 use crate::load::tag_review::idle_tags;
 use crate::model::{Cluster, GroupIdx};
@@ -15,14 +15,18 @@ use crate::tools::output::Output;
 use crate::tools::reporting;
 
 /// Checks the cluster, and what balancing would mend.
-pub(super) fn check(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn check(
+    options: &HcheckOptions,
+    cluster: &Cluster,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
     let found = find(options, cluster, output)?;
     if let Some(stopped) = found.stopped {
         output.error_line(&format!("{} ended the simulation", stopped.subject()))?;
     }
-    if options.json {
+    if options.output.json {
         output.write(&json::text(&json::check::of_check(&found, cluster))?)?;
-    } else if options.machine_readable {
+    } else if options.output.machine_readable {
         print(output, &check::assignments(&found, cluster))?;
     } else if options.load.verbosity >= 1 {
         print(output, &check::text(&found, cluster))?;
@@ -30,7 +34,7 @@ pub(super) fn check(options: &Options, cluster: &Cluster, output: &mut Output) -
             print(output, &problem_lines(&found, cluster))?;
         }
     }
-    reporting::write(SPEC.name, options, || Ok(html::check::check(&found, cluster)))?;
+    reporting::write(SPEC.name, &options.output, || Ok(html::check::check(&found, cluster)))?;
     Ok(verdict(!found.is_unhealthy()))
 }
 
@@ -40,16 +44,24 @@ fn verdict(healthy: bool) -> ExitStatus {
 }
 
 /// What there is to tell, after it was told to whoever collects figures.
-pub(super) fn find(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<CheckResult> {
-    let checks = !options.no_capacity_checks;
+pub(super) fn find(
+    options: &HcheckOptions,
+    cluster: &Cluster,
+    output: &mut Output,
+) -> anyhow::Result<CheckResult> {
+    let checks = !options.limits.no_capacity_checks;
     let groups: Vec<GroupIdx> = cluster.groups_with_nodes();
     let health = groups.iter().map(|group| GroupHealth::of(cluster, *group, checks)).collect();
     let initial = Snapshot::of(health, checks);
     let after = match !options.no_simulation && initial.needs_rebalance() {
         false => None,
         true => {
-            let deadline = Interruptible::begin(options.time_limit)?;
-            let how = TrialBalance { options: options.balance, deep: options.deep, effort: options.effort };
+            let deadline = Interruptible::begin(options.limits.time_limit)?;
+            let how = TrialBalance {
+                options: options.balance,
+                deep: options.deep.asked,
+                effort: options.deep.effort,
+            };
             Some(search::rebalance(cluster, &groups, &how, checks, &deadline))
         }
     };
@@ -58,7 +70,10 @@ pub(super) fn find(options: &Options, cluster: &Cluster, output: &mut Output) ->
     let rebalanced =
         after.map(|groups| Snapshot::of(groups.into_iter().map(|group| group.health).collect(), checks));
     // for those who ask for it only
-    let named = options.json || options.list_problems || options.report.is_some() || output.wants_figures();
+    let named = options.output.json
+        || options.list_problems
+        || options.output.report.is_some()
+        || output.wants_figures();
     let found = CheckResult {
         initial,
         rebalanced,
@@ -73,17 +88,21 @@ pub(super) fn find(options: &Options, cluster: &Cluster, output: &mut Output) ->
 }
 
 /// Tells what the loss of nodes would mean.
-pub(super) fn loss(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn loss(
+    options: &HcheckOptions,
+    cluster: &Cluster,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
     let found = search::loss(cluster, &named_nodes("without-node", &options.without, cluster)?);
     output.figures(|sheet| metrics::check::tell_loss(sheet, &found));
-    if options.json {
+    if options.output.json {
         output.write(&json::text(&json::check::of_loss(&found, cluster))?)?;
-    } else if options.machine_readable {
+    } else if options.output.machine_readable {
         print(output, &check::loss::assignments(&found, cluster))?;
     } else if options.load.verbosity >= 1 {
         print(output, &check::loss::text(&found, cluster))?;
     }
-    reporting::write(SPEC.name, options, || Ok(html::check::loss(&found, cluster)))?;
+    reporting::write(SPEC.name, &options.output, || Ok(html::check::loss(&found, cluster)))?;
     Ok(verdict(found.stranded.is_empty()))
 }
 
@@ -92,20 +111,20 @@ const TOP: usize = 10;
 
 /// Tells which nodes cannot be lost together.
 pub(super) fn survival(
-    options: &Options,
+    options: &HcheckOptions,
     nodes: usize,
     cluster: &Cluster,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let deadline = Interruptible::begin(options.time_limit)?;
+    let deadline = Interruptible::begin(options.limits.time_limit)?;
     let found = search::survival(cluster, nodes, options.top.unwrap_or(TOP), &deadline);
     drop(deadline);
     if let Some(stopped) = found.stopped {
         output.error_line(&format!("{} ended the search", stopped.subject()))?;
     }
-    if options.json {
+    if options.output.json {
         output.write(&json::text(&json::check::of_survival(&found, cluster))?)?;
-    } else if options.machine_readable {
+    } else if options.output.machine_readable {
         print(output, &check::survival::assignments(&found, cluster))?;
     } else if options.load.verbosity >= 1 {
         print(output, &check::survival::text(&found, cluster))?;

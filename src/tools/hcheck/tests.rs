@@ -5,7 +5,7 @@ use crate::tools::cli::testing::*;
 
 #[test]
 fn defaults_and_values() {
-    assert_eq!(SPEC.parse(&words(&[])), Ok(Options::default()));
+    assert_eq!(SPEC.parse(&words(&[])), Ok(HcheckOptions::default()));
     let line = [
         "-El3",
         "--no-sim",
@@ -17,14 +17,14 @@ fn defaults_and_values() {
         "--no-disk-moves",
     ];
     let options = SPEC.parse(&words(&line)).unwrap();
-    assert!(options.no_simulation && options.no_capacity_checks && options.machine_readable);
+    assert!(options.no_simulation && options.limits.no_capacity_checks && options.output.machine_readable);
     let BalanceOptions { evacuate, max_length, min_score, min_gain, min_gain_limit, rules, .. } =
         options.balance;
     assert_eq!((evacuate, max_length, min_score, min_gain, min_gain_limit), (true, 3, 1.0, 0.5, 2.0));
     assert!(!rules.disk_moves && rules.instance_moves && !rules.ignore_soft_errors);
     let options =
         SPEC.parse(&words(&["--machine-readable=no", "--without-node", "a", "--without-node=b"])).unwrap();
-    assert!(!options.machine_readable);
+    assert!(!options.output.machine_readable);
     assert_eq!(options.without, ["a", "b"]);
 }
 

@@ -41,13 +41,13 @@ pub(super) fn show(topic: Option<&str>, output: &mut Output) -> anyhow::Result<(
 
 /// What there is help on.
 pub(super) fn words() -> impl Iterator<Item = &'static str> {
-    TOPICS.iter().map(|topic| topic.word).chain(TOOLS.iter().map(|tool| tool.spec.name))
+    TOPICS.iter().map(|topic| topic.word).chain(TOOLS.iter().map(|tool| tool.spec.name()))
 }
 
 fn contents() -> String {
     let row = |word: &str, title: &str| format!("  {word:14} {title}\n");
     let documents: String = TOPICS.iter().map(|topic| row(topic.word, topic.title())).collect();
-    let tools: String = TOOLS.iter().map(|tool| row(tool.spec.name, tool.spec.summary)).collect();
+    let tools: String = TOOLS.iter().map(|tool| row(tool.spec.name(), tool.spec.summary())).collect();
     format!(
         "htools help TOPIC shows one of these documents:\n{documents}\nor the options of a tool, which has a manual page, too:\n{tools}"
     )

@@ -1,6 +1,6 @@
 //! `hgroup -X`: what there is to carry out, and by which rules.
 
-use super::Options;
+use super::HgroupOptions;
 use crate::model::{Cluster, Step};
 use crate::plan::checker::CheckOptions;
 use crate::plan::jobset::Jobset;
@@ -12,17 +12,17 @@ use crate::tools::ExitStatus;
 use crate::tools::execution::{Proposal, Undertaking, crossing_violation, touched_groups};
 
 /// What carrying plans out goes by.
-pub(super) fn undertaking(options: &Options) -> Undertaking<'_> {
+pub(super) fn undertaking(options: &HgroupOptions) -> Undertaking<'_> {
     Undertaking {
         tool: super::SPEC.name,
         deadline: options.execution.window.end_from_now(),
-        typed: &options.typed,
+        typed: &options.output.typed,
         load: &options.load,
         execution: &options.execution,
-        silent: options.is_silent() || options.execution.prints_document(),
+        silent: options.output.is_silent(&options.load) || options.execution.prints_document(),
         takes_back: false,
         ignore_soft_errors: false,
-        detailed_status: options.detailed_status,
+        detailed_status: options.output.detailed_status,
         obstacle: crossing_violation,
     }
 }
@@ -32,7 +32,7 @@ pub(super) fn undertaking(options: &Options) -> Undertaking<'_> {
 /// # Errors
 /// A name that Ganeti cannot have.
 pub(super) fn proposed(
-    options: &Options,
+    options: &HgroupOptions,
     cluster: &Cluster,
     (steps, jobsets): (&[Step], &[Jobset]),
     (stopped, complete): (Option<Stopped>, bool),
@@ -44,7 +44,7 @@ pub(super) fn proposed(
         before: cluster.clone(),
         groups: touched_groups(cluster, steps),
         group: String::new(),
-        purpose: format!("{} by hgroup", options.group_command.as_str()),
+        purpose: format!("{} by hgroup", options.command.as_str()),
         question: match work.steps.len() {
             1 => "Execute this move?".to_owned(),
             count => format!("Execute these {count} moves?"),

@@ -7,18 +7,18 @@ mod tests;
 
 use std::ffi::OsString;
 
-use anyhow::ensure;
-
 use super::cli::option::ArgumentKind::{Choices, Float};
-use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError, hint};
+use super::cli::{OperandWords, OptionDef, Spec, Stop, hint};
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
 use super::options::pace::*;
-use super::options::{Options, TypedOption, one_form};
+use super::options::*;
 use super::output::Output;
+use super::source::cluster_label;
 use super::{ExitStatus, ahead, execution, source};
 use crate::load::Detail;
 use crate::model::shown::shown_name;
+use crate::search::BalanceOptions;
 use crate::search::groups::RegroupOptions;
 use crate::search::groups::balance::GroupBalanceOptions;
 use crate::search::groups::load::LoadSource;
@@ -46,17 +46,40 @@ const BALANCE: &[&str] = &[GroupCommand::Balance.as_str()];
 const PLANS: &[&str] =
     &[GroupCommand::Redistribute.as_str(), GroupCommand::Compress.as_str(), GroupCommand::Balance.as_str()];
 
-impl Options {
+/// What hgroup is asked to do.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct HgroupOptions {
+    pub load: LoadOptions,
+    pub output: OutputOptions,
+    pub execution: ExecutionOptions,
+    pub limits: LimitOptions,
+    pub balance: BalanceOptions,
+    pub deep: DeepChoices,
+    pub command: GroupCommand,
+    pub dot: bool,
+    pub svg: bool,
+    pub evacuate: bool,
+    pub move_cost: Option<f64>,
+}
+
+tool_options!(HgroupOptions {
+    execution: ExecutionOptions,
+    limits: LimitOptions,
+    balance: BalanceOptions,
+    deep: DeepChoices
+});
+
+impl HgroupOptions {
     /// What is asked of moves between groups.
-    pub fn regroup(&self) -> RegroupOptions {
+    pub(crate) fn regroup(&self) -> RegroupOptions {
         RegroupOptions {
-            capacity_checks: !self.no_capacity_checks,
+            capacity_checks: !self.limits.no_capacity_checks,
             max_moves: usize::try_from(self.balance.max_length).ok(),
         }
     }
 
     /// How to even out load.
-    pub fn group_balance(&self) -> GroupBalanceOptions {
+    pub(crate) fn group_balance(&self) -> GroupBalanceOptions {
         let load = &self.load;
         let measured = load.utilisation.is_some() || load.mond;
         GroupBalanceOptions {
@@ -64,115 +87,71 @@ impl Options {
             loads: if measured && !load.merge.ignore_dynu { LoadSource::Measured } else { LoadSource::InUse },
             min_gain: self.balance.min_gain,
             min_score: self.balance.min_score,
-            move_cost: self.move_cost,
-            deep: self.deep,
-            effort: self.effort,
+            move_cost: self.move_cost.unwrap_or(GroupBalanceOptions::default().move_cost),
+            deep: self.deep.asked,
+            effort: self.deep.effort,
         }
     }
 }
 
-fn cost(given: &Given) -> Result<f64, ValueError> {
-    let cost = given.float()?;
-    if cost >= 0.0 && cost.is_finite() { Ok(cost) } else { Err(given.out_of_range("a number, 0 or more")) }
-}
-
 /// Name, purpose and options.
-pub(crate) const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec<HgroupOptions> = Spec {
     name: "hgroup",
     summary: "show how node groups are, heal them, empty them, and even out their load",
     forms: &["status [OPTION...]", "redistribute [OPTION...]", "compress [OPTION...]", "balance [OPTION...]"],
     options: &[
-        TEXT_DATA,
-        MASTER,
-        RAPI_CREDENTIALS,
-        RAPI_CACERT,
-        INSECURE_HTTP,
-        LUXI,
-        IALLOC_SRC,
-        SIMULATE,
-        EXEC.only(PLANS),
-        OptionDef::flag("dot", "draw the groups and the pools that they reach, as text for Graphviz", |o| {
-            o.dot = true
-        })
-        .added()
+        &[TEXT_DATA, MASTER],
+        &RAPI_ACCESS,
+        &[LUXI, IALLOC_SRC, SIMULATE],
+        &EXEC.only(PLANS),
+        &OptionDef::<HgroupOptions>::added_flag(
+            "dot",
+            "draw the groups and the pools that they reach, as text for Graphviz",
+            |o| o.dot = true,
+        )
         .only(STATUS),
-        OptionDef::flag("svg", "draw the groups and the pools that they reach, as an SVG picture", |o| {
-            o.svg = true
-        })
-        .added()
+        &OptionDef::<HgroupOptions>::added_flag(
+            "svg",
+            "draw the groups and the pools that they reach, as an SVG picture",
+            |o| o.svg = true,
+        )
         .only(STATUS),
-        OptionDef::flag(
+        &OptionDef::<HgroupOptions>::added_flag(
             "evacuate",
             "plan the moves that empty one group: of those that can be emptied the one with most free memory",
             |o| o.evacuate = true,
         )
-        .added()
         .only(COMPRESS),
-        GROUP
+        &GROUP
             .says("compress: look only at the node group with this name or UUID, and plan how to empty it")
             .only(COMPRESS),
-        MIN_GAIN.says("balance: stop when no move gains DELTA").only(BALANCE),
-        MIN_SCORE.says("balance: stop when the imbalance is no more than EPSILON").only(BALANCE),
-        OptionDef::new("move-cost", "what a GiB of disk that has to be copied takes off the gain of a move")
-            .takes("COST", Float, |o, g| cost(g).map(|cost| o.move_cost = cost))
-            .added()
-            .default(|o| o.move_cost.to_string())
-            .only(BALANCE),
-        DEEP.says("balance: seek all moves together, not one after the other").only(BALANCE),
-        EFFORT.only(BALANCE),
-        MAX_LENGTH.says("plan at most N moves; a negative number sets no limit").only(PLANS),
-        TIME_LIMIT.says("end the search once SECONDS have passed, with what was found by then").only(PLANS),
-        NO_CAPACITY_CHECKS.only(PLANS),
-        PRINT_COMMANDS.only(PLANS),
-        SAVE.only(PLANS),
-        PRINT_NODES,
-        OFFLINE,
-        MAX_CPU,
-        MIN_DISK,
-        SELECT_INSTANCES,
-        EXCLUDE_INSTANCES,
-        EXCLUSION_TAGS,
-        DYNU_FILE,
-        IGNORE_DYNU,
-        MOND,
-        MOND_DATA,
-        MOND_XEN,
-        EXIT_ON_MISSING_MOND_DATA,
-        STATIC_KVM_NODE_MEMORY,
-        WEIGHTS,
-        JSON,
-        METRICS,
-        REPORT,
-        SUMMARY.only(PLANS),
-        COLOUR.only(PLANS),
-        DETAILED_STATUS.only(PLANS),
-        YES.only(PLANS),
-        JOURNAL.only(PLANS),
-        RESUME.only(PLANS),
-        JSON_EVENTS.only(PLANS),
-        PRINT_PLAN.only(PLANS),
-        SAVE_PLAN.only(PLANS),
-        STREAM.only(PLANS),
-        MAX_PARALLEL.only(PLANS),
-        MAX_OUT_PER_NODE.only(PLANS),
-        MAX_IN_PER_NODE.only(PLANS),
-        MAX_SYNCS.only(PLANS),
-        MAX_PER_GROUP.only(PLANS),
-        ON_FAILURE.only(PLANS),
-        REPLANS.only(PLANS),
-        MAX_DURATION.only(PLANS),
-        UNTIL.only(PLANS),
-        BANDWIDTH.only(PLANS),
-        SYNC_RATE.only(PLANS),
-        DURATIONS_FROM.only(PLANS),
-        REASON.added().only(PLANS),
-        PRIORITY.added().only(PLANS),
-        VERBOSE,
-        QUIET,
-        NO_CONFIG,
-        VERSION,
-        HELP,
-        HELP_COMPLETION,
+        &MIN_GAIN.says("balance: stop when no move gains DELTA").only(BALANCE),
+        &MIN_SCORE.says("balance: stop when the imbalance is no more than EPSILON").only(BALANCE),
+        &OptionDef::<HgroupOptions>::addition(
+            "move-cost",
+            "what a GiB of disk that has to be copied takes off the gain of a move",
+        )
+        .takes("COST", Float, |o, g| not_negative(g).map(|cost| o.move_cost = Some(cost)))
+        .default(|o| o.group_balance().move_cost.to_string())
+        .only(BALANCE),
+        &DEEP.says("balance: seek all moves together, not one after the other").only(BALANCE),
+        &EFFORT.only(BALANCE),
+        &MAX_LENGTH.says("plan at most N moves; a negative number sets no limit").only(PLANS),
+        &TIME_LIMIT.says("end the search once SECONDS have passed, with what was found by then").only(PLANS),
+        &NO_CAPACITY_CHECKS.only(PLANS),
+        &[PRINT_COMMANDS.only(PLANS), SAVE.only(PLANS), PRINT_NODES],
+        &[OFFLINE, MAX_CPU, MIN_DISK, SELECT_INSTANCES, EXCLUDE_INSTANCES, EXCLUSION_TAGS, DYNU_FILE],
+        &[IGNORE_DYNU, MOND, MOND_DATA, MOND_XEN, EXIT_ON_MISSING_MOND_DATA, STATIC_KVM_NODE_MEMORY],
+        &WEIGHTS,
+        &[JSON, METRICS, REPORT, SUMMARY.only(PLANS), COLOUR.only(PLANS), DETAILED_STATUS.only(PLANS)],
+        &[YES.only(PLANS), JOURNAL.only(PLANS), RESUME.only(PLANS), JSON_EVENTS.only(PLANS)],
+        &[PRINT_PLAN.only(PLANS), SAVE_PLAN.only(PLANS), STREAM.only(PLANS), MAX_PARALLEL.only(PLANS)],
+        &[MAX_OUT_PER_NODE.only(PLANS), MAX_IN_PER_NODE.only(PLANS), MAX_SYNCS.only(PLANS)],
+        &[MAX_PER_GROUP.only(PLANS), ON_FAILURE.only(PLANS), REPLANS.only(PLANS)],
+        &[MAX_DURATION.only(PLANS), UNTIL.only(PLANS), BANDWIDTH.only(PLANS), SYNC_RATE.only(PLANS)],
+        &[DURATIONS_FROM.only(PLANS), REASON.added().only(PLANS), PRIORITY.added().only(PLANS)],
+        &[VERBOSE, QUIET],
+        &LAST,
     ],
     words: &[OperandWords { name: "COMMAND", kind: Choices(GroupCommand::WORDS), least: 1, most: Some(1) }],
 };
@@ -181,14 +160,14 @@ pub(crate) const SPEC: Spec = Spec {
 const WHICH: &str = "which command? One of status, redistribute, compress, balance";
 
 /// Reads the words behind the program's name.
-pub(crate) fn parse(args: &[OsString]) -> Result<Options, Stop> {
+pub(crate) fn parse(args: &[OsString]) -> Result<HgroupOptions, Stop> {
     let (mut options, words) = SPEC.read(args)?;
     options.load.detail = Detail::Storage;
     let [word] = &words[..] else { return Err(Stop::WrongWords(WHICH.into())) };
     let word = word.to_string_lossy();
-    options.group_command = word.parse().map_err(|_| unknown_command(&word))?;
-    let name = options.group_command.as_str();
-    options.typed.insert(0, TypedOption { long: None, value: Some(name.to_owned()) });
+    options.command = word.parse().map_err(|_| unknown_command(&word))?;
+    let name = options.command.as_str();
+    options.output.typed.insert(0, TypedOption { long: None, value: Some(name.to_owned()) });
     SPEC.check_command(args, name)?;
     Ok(options)
 }
@@ -199,24 +178,27 @@ fn unknown_command(word: &str) -> Stop {
 }
 
 /// Does what the options ask for.
-pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
-    let mut output = Output::standard().with_colours(options.colour);
+pub(crate) fn run(options: HgroupOptions) -> anyhow::Result<ExitStatus> {
+    let mut output = Output::standard().with_colours(options.output.colour);
     // a series for each command, as each may be run by itself
-    let tool = format!("{} {}", SPEC.name, options.group_command);
-    metered(&tool, &options, &mut output, by_status, |output| command(&options, output))
+    let tool = format!("{} {}", SPEC.name, options.command);
+    let cluster = cluster_label(&options.load.source);
+    metered(&tool, &options.output, cluster, &mut output, by_status, |output| command(&options, output))
 }
 
-fn command(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    one_form(&[("dot", options.dot), ("svg", options.svg), ("json", options.json)])?;
-    ensure!(options.deep || options.effort.is_none(), "option --effort means nothing without --deep");
+fn command(options: &HgroupOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    one_form(&[("dot", options.dot), ("svg", options.svg), ("json", options.output.json)])?;
+    if !options.deep.asked {
+        options.output.refuse(&["effort"], "without --deep")?;
+    }
     if let Some(journal) = &options.execution.resume {
         let status = execution::resume(&execute::undertaking(options), journal, output);
         output.flush()?;
         return status;
     }
-    execution::check_pace(options)?;
+    execution::check_pace(&options.execution, &options.output)?;
     ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
-    ahead::files(options, &["original", "regrouped"])?;
+    ahead::files(&options.output, &["original", "regrouped"])?;
     let cluster = source::load(&options.load, output)?;
     let result = run::run(options, cluster, output);
     // what was said before an error stays said

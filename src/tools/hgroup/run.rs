@@ -3,7 +3,7 @@
 use std::ops::ControlFlow::{Break, Continue};
 
 use super::execute::{proposed, undertaking};
-use super::{ExitStatus, GroupCommand, Options, SPEC};
+use super::{ExitStatus, GroupCommand, HgroupOptions, SPEC};
 use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, Step, StorageMap};
 use crate::plan::checker::CheckOptions;
@@ -38,17 +38,17 @@ use crate::tools::{commands, group, listing as lists, reporting, summing_up};
 
 /// Does what the options ask for.
 pub(super) fn run(
-    options: &Options,
+    options: &HgroupOptions,
     mut cluster: Cluster,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     // the saved state is the cluster as it was read
-    save_cluster(options.save.as_deref(), "original", "before hgroup run", &cluster, output)?;
+    save_cluster(options.output.save.as_deref(), "original", "before hgroup run", &cluster, output)?;
     apply_node_options(&mut cluster, &options.load.nodes)?;
-    if options.group_command == GroupCommand::Status {
+    if options.command == GroupCommand::Status {
         return status(options, &cluster, output);
     }
-    let plan = |cluster: Cluster, output: &mut Output| match options.group_command {
+    let plan = |cluster: Cluster, output: &mut Output| match options.command {
         GroupCommand::Redistribute => heal(options, &cluster, output),
         GroupCommand::Compress => empty(options, &cluster, output),
         GroupCommand::Balance | GroupCommand::Status => even_out(options, &cluster, output),
@@ -56,21 +56,21 @@ pub(super) fn run(
     plan_and_execute(&undertaking(options), cluster, plan, output)
 }
 
-fn status(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+fn status(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let status = GroupsStatus::of(cluster);
     output.figures(|sheet| metrics::groups::tell_status(sheet, &status, cluster));
     if options.dot {
         output.write(&draw::dot(&status, cluster))?;
     } else if options.svg {
         output.write(&draw::svg(&status, cluster))?;
-    } else if options.json {
+    } else if options.output.json {
         output.write(&json::text(&json::group_status::document(&status, cluster))?)?;
     } else {
         let lines = status_view::text(&status, cluster, options.load.verbosity);
         lines.iter().try_for_each(|line| output.line(line))?;
     }
     print_nodes("Cluster", options, cluster, output)?;
-    reporting::write(SPEC.name, options, || Ok(html::regroup::status(&status, cluster)))?;
+    reporting::write(SPEC.name, &options.output, || Ok(html::regroup::status(&status, cluster)))?;
     Ok(ExitStatus::Success)
 }
 
@@ -93,13 +93,13 @@ struct RegroupPlan<'p> {
 
 /// Runs a search that ends when the time is up, or at an interrupt. After it, an interrupt
 /// ends the program.
-fn search<F>(options: &Options, find: impl FnOnce(&Deadline) -> F) -> anyhow::Result<F> {
-    let deadline = Interruptible::begin(options.time_limit)?;
+fn search<F>(options: &HgroupOptions, find: impl FnOnce(&Deadline) -> F) -> anyhow::Result<F> {
+    let deadline = Interruptible::begin(options.limits.time_limit)?;
     let _progress = Progress::start();
     Ok(find(&deadline))
 }
 
-fn heal(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
+fn heal(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let found = search(options, |deadline| redistribute_until(cluster, &options.regroup(), deadline))?;
     let storage = StorageMap::of(cluster);
     let steps: Vec<Step> = found.steps().copied().collect();
@@ -115,15 +115,15 @@ fn heal(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Re
         after: &found.after,
         success: found.heals_all(),
         stopped: found.stopped,
-        page: options.report.is_some().then(|| {
+        page: options.output.report.is_some().then(|| {
             (html::regroup::healing_moves(&found, cluster), html::regroup::repairs(&found, cluster))
         }),
     };
     finish(options, cluster, &plan, output)
 }
 
-fn empty(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
-    let groups = match &options.group {
+fn empty(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
+    let groups = match &options.limits.group {
         None => cluster.groups_with_nodes(),
         Some(key) => vec![group::named(cluster, key)?],
     };
@@ -131,7 +131,7 @@ fn empty(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::R
     let found: Compression =
         search(options, |deadline| compress_until(cluster, &groups, &regroup, deadline))?;
     let storage = StorageMap::of(cluster);
-    let planned = options.evacuate || options.group.is_some();
+    let planned = options.evacuate || options.limits.group.is_some();
     let chosen: Option<&GroupCandidate> = found.choice().filter(|_| planned);
     let after = chosen.map_or_else(|| cluster.clone(), |candidate| candidate.after(cluster, &regroup));
     let steps = chosen.map_or(&[][..], GroupCandidate::steps);
@@ -147,14 +147,14 @@ fn empty(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::R
         after: &after,
         success: chosen.is_some() || !planned,
         stopped: found.stopped,
-        page: options.report.is_some().then(|| {
+        page: options.output.report.is_some().then(|| {
             (html::regroup::emptying_moves(chosen, cluster), html::regroup::candidates(&found, cluster))
         }),
     };
     finish(options, cluster, &plan, output)
 }
 
-fn even_out(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
+fn even_out(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let found = search(options, |deadline| balance_until(cluster, &options.group_balance(), deadline))?;
     tell(&RegroupFound::Balance(&found), &found.steps, cluster, output);
     let jobsets = jobsets(cluster, &found.steps);
@@ -167,6 +167,7 @@ fn even_out(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow
         success: true,
         stopped: found.stopped,
         page: options
+            .output
             .report
             .is_some()
             .then(|| (html::regroup::balancing_moves(&found), html::regroup::loads(&found, cluster))),
@@ -181,15 +182,15 @@ fn tell(found: &RegroupFound<'_>, steps: &[Step], cluster: &Cluster, output: &mu
 
 /// The document of a plan, if it is wanted: it has commands, for which every name must be good.
 fn wanted(
-    options: &Options,
+    options: &HgroupOptions,
     document: impl FnOnce() -> Result<json::regroup::RegroupDocument, Impossible>,
 ) -> Result<Option<json::regroup::RegroupDocument>, Impossible> {
-    options.json.then(document).transpose()
+    options.output.json.then(document).transpose()
 }
 
 /// Shows a plan, and writes what is to be written.
 fn finish(
-    options: &Options,
+    options: &HgroupOptions,
     cluster: &Cluster,
     plan: &RegroupPlan<'_>,
     output: &mut Output,
@@ -199,20 +200,20 @@ fn finish(
         output.error_line(&format!("{} ended the search; the plan has {moves}", stopped.subject()))?;
     }
     print_nodes("Initial cluster", options, cluster, output)?;
-    let lines = match options.commands {
+    let lines = match options.output.commands {
         Some(_) => {
             let work = Work::of(cluster, plan.steps, &plan.jobsets, CheckOptions::default())?;
             plan_lines(&work, None)?
         }
         None => Vec::new(),
     };
-    if let Some(CommandTarget::File(path)) = &options.commands {
+    if let Some(CommandTarget::File(path)) = &options.output.commands {
         write_whole(path, &shell::script(REGROUP_TITLE, "job", &lines))?;
     }
     let executes = options.execution.wants_work() && (!options.execution.exec || !plan.steps.is_empty());
     let prints_plan = options.execution.prints_document();
     let mut document = plan.document.as_ref().map(json::text).transpose()?.map(Printout::Text);
-    if options.json {
+    if options.output.json {
         // of several plans the last one only
         if !executes {
             document.take().map_or(Ok(()), |document| document.print(output.stdout()))?;
@@ -221,14 +222,20 @@ fn finish(
         let quiet = options.load.verbosity < 1;
         let shown = if quiet { &plan.lines[plan.lines.len().saturating_sub(1)..] } else { &plan.lines[..] };
         shown.iter().try_for_each(|line| output.line(line))?;
-        commands::show(options.commands.as_ref(), "Commands to run:", || shell::listing(&lines), output)?;
+        commands::show(
+            options.output.commands.as_ref(),
+            "Commands to run:",
+            || shell::listing(&lines),
+            output,
+        )?;
     }
-    save_cluster(options.save.as_deref(), "regrouped", "after hgroup run", plan.after, output)?;
+    save_cluster(options.output.save.as_deref(), "regrouped", "after hgroup run", plan.after, output)?;
     print_nodes("Final cluster", options, plan.after, output)?;
-    let is_summed_up = summing_up::is_wanted(options.summary, options.json, &options.load, output);
+    let is_summed_up =
+        summing_up::is_wanted(options.output.summary, options.output.json, &options.load, output);
     if is_summed_up || plan.page.is_some() {
         let work = summing_up::work_of(cluster, plan.steps, &plan.jobsets);
-        let table = summing_up::times_of(work.as_ref(), options)?;
+        let table = summing_up::times_of(work.as_ref(), &options.execution, true)?;
         if is_summed_up {
             summing_up::of_moves(cluster, plan.after, plan.steps, table.as_ref(), output)?;
         }
@@ -236,7 +243,7 @@ fn finish(
             write_page(options, cluster, plan, (moves, section.as_ref()), table.as_ref())?;
         }
     }
-    let status = match (plan.success, options.detailed_status && !plan.steps.is_empty()) {
+    let status = match (plan.success, options.output.detailed_status && !plan.steps.is_empty()) {
         (false, _) => ExitStatus::Failure,
         (true, true) => ExitStatus::Planned,
         (true, false) => ExitStatus::Success,
@@ -251,7 +258,7 @@ fn finish(
 
 /// Writes the page of a plan.
 fn write_page(
-    options: &Options,
+    options: &HgroupOptions,
     cluster: &Cluster,
     plan: &RegroupPlan<'_>,
     (moves, section): (&[PlannedMove], Option<&Section>),
@@ -266,7 +273,7 @@ fn write_page(
         table,
         stopped: plan.stopped,
     };
-    let title = match options.group_command {
+    let title = match options.command {
         GroupCommand::Compress => "Emptying node groups",
         GroupCommand::Redistribute => "Healing node groups",
         GroupCommand::Balance | GroupCommand::Status => "Balancing between node groups",
@@ -274,12 +281,17 @@ fn write_page(
     let outcome = plan.lines.last().cloned().unwrap_or_default();
     let groups = html::regroup::groups(cluster, plan.after, !plan.steps.is_empty(), true);
     let more = section.cloned().into_iter().chain(groups).collect();
-    reporting::write(SPEC.name, options, || {
+    reporting::write(SPEC.name, &options.output, || {
         Ok(report.page(PageHead { title: title.to_owned(), outcome, change: None }, more, None))
     })
 }
 
-fn print_nodes(title: &str, options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
-    let Some(fields) = &options.print_nodes else { return Ok(()) };
+fn print_nodes(
+    title: &str,
+    options: &HgroupOptions,
+    cluster: &Cluster,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let Some(fields) = &options.output.print_nodes else { return Ok(()) };
     Ok(lists::nodes(output, title, cluster, &cluster.all_nodes(), fields)?)
 }

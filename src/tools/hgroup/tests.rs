@@ -5,7 +5,7 @@ use crate::tools::cli::testing::*;
 #[test]
 fn one_command_and_its_options() {
     let options = parse(&words(&["balance", "-g1", "--move-cost=2", "-l5", "-Ux"])).unwrap();
-    assert_eq!(options.group_command, GroupCommand::Balance);
+    assert_eq!(options.command, GroupCommand::Balance);
     let balance = options.group_balance();
     assert_eq!((balance.min_gain, balance.move_cost, balance.regroup.max_moves), (1.0, 2.0, Some(5)));
     assert_eq!((balance.loads, balance.min_score), (LoadSource::Measured, 1e-9));

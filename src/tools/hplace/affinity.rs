@@ -6,7 +6,7 @@ use anyhow::{Context, bail, ensure};
 
 use super::attributes;
 use super::cluster::opened;
-use super::run::no_forms_but;
+use super::{HplaceOptions, PlacementCommand};
 use crate::affinity::{
     ChoiceDetail, Fleet, FleetFigures, Misplaced, document, fleet_of, misplaced, place_all,
 };
@@ -21,7 +21,6 @@ use crate::pacemaker::execute::SIZE;
 use crate::report::check::problems::tag_text;
 use crate::report::json;
 use crate::report::pacemaker::affinity::AffinityResult;
-use crate::tools::options::{Options, PlacementCommand};
 use crate::tools::output::Output;
 use crate::tools::{ExitStatus, source};
 
@@ -29,7 +28,7 @@ use crate::tools::{ExitStatus, source};
 const WARNING: usize = 300;
 
 /// Whether the options are about keys.
-pub(super) fn is_asked(options: &Options) -> bool {
+pub(super) fn is_asked(options: &HplaceOptions) -> bool {
     options.affinity.asked || options.affinity.file.is_some()
 }
 
@@ -37,7 +36,7 @@ pub(super) fn is_asked(options: &Options) -> bool {
 ///
 /// # Errors
 /// Such an option.
-pub(super) fn check_not_asked(options: &Options) -> anyhow::Result<()> {
+pub(super) fn check_not_asked(options: &HplaceOptions) -> anyhow::Result<()> {
     match options.affinity.stray() {
         Some(name) => bail!("option {name} means nothing without --strategy affinity"),
         None if options.load.utilisation.is_some() => {
@@ -48,32 +47,26 @@ pub(super) fn check_not_asked(options: &Options) -> anyhow::Result<()> {
 }
 
 /// Refuses options about a plan where none is made.
-fn no_plan(options: &Options) -> anyhow::Result<()> {
-    let execution = &options.execution;
-    let given =
-        [(execution.print_plan.is_some(), "--print-plan"), (execution.save_plan.is_some(), "--save-plan")];
-    match given.iter().find(|(given, _)| *given) {
-        Some((_, name)) => bail!("option {name} means nothing without --plan"),
-        None => Ok(()),
-    }
+fn no_plan(options: &HplaceOptions) -> anyhow::Result<()> {
+    options.output.refuse(&["print-plan", "save-plan"], "without --plan")
 }
 
 /// Places the machines of a document, or those of a cluster that should run and do not.
 ///
 /// # Errors
 /// It cannot be read, or options do not go together.
-pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let choices = &all.affinity;
-    check(all)?;
-    if all.placement.is_named() {
-        return attributes::run(all, output);
+pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let choices = &options.affinity;
+    check(options)?;
+    if options.cib.is_named() {
+        return attributes::run(options, output);
     }
     let mut fleet = match &choices.file {
         Some(file) => of_document(file, output)?,
-        None => of_cluster(all, source::load(&all.load, output)?, output)?.1,
+        None => of_cluster(options, source::load(&options.load, output)?, output)?.1,
     };
     fleet.options = choices.over(&fleet.options).map_err(anyhow::Error::msg)?;
-    let is_good = tell(all, &fleet, output)?.is_good;
+    let is_good = tell(options, &fleet, output)?.is_good;
     output.flush()?;
     Ok(status(is_good))
 }
@@ -92,15 +85,15 @@ pub(super) struct ToldFleet {
 }
 
 /// Places the machines of a fleet and tells where they go.
-pub(super) fn tell(all: &Options, fleet: &Fleet, output: &mut Output) -> anyhow::Result<ToldFleet> {
-    let choices = &all.affinity;
+pub(super) fn tell(options: &HplaceOptions, fleet: &Fleet, output: &mut Output) -> anyhow::Result<ToldFleet> {
+    let choices = &options.affinity;
     let placed = place_all(fleet, choices.order.unwrap_or_default(), ChoiceDetail::Terms);
     let elsewhere = choices.verify.then(|| misplaced(fleet));
     let result = AffinityResult { fleet, choices: &placed, misplaced: elsewhere.as_deref() };
-    match all.json {
+    match options.output.json {
         true => output.write(&json::text(&result.document())?)?,
-        false if all.execution.prints_document() => {}
-        false => result.lines(all.placement.explain).iter().try_for_each(|line| output.line(line))?,
+        false if options.execution.prints_document() => {}
+        false => result.lines(options.forms.explain).iter().try_for_each(|line| output.line(line))?,
     }
     let is_good = result.is_good();
     Ok(ToldFleet { is_good, misplaced: elsewhere })
@@ -117,19 +110,21 @@ fn of_document(file: &Path, output: &mut Output) -> anyhow::Result<Fleet> {
 
 /// A Ganeti cluster that has been read, and its machines.
 pub(super) fn of_cluster(
-    all: &Options,
+    options: &HplaceOptions,
     mut cluster: Cluster,
     output: &mut Output,
 ) -> anyhow::Result<(Cluster, Fleet)> {
-    apply_node_options(&mut cluster, &all.load.nodes)?;
+    apply_node_options(&mut cluster, &options.load.nodes)?;
     warn_of_tags(&cluster, output)?;
-    let is_load_known = all.load.utilisation.is_some();
+    let is_load_known = options.load.utilisation.is_some();
     // a simulation has none in any case
-    if !is_load_known && all.placement.command == PlacementCommand::Place {
+    if !is_load_known && options.command == PlacementCommand::Place {
         output.error_line("Warning: the load of nodes is not known (-U FILE) and taken for 0")?;
     }
-    let fleet =
-        fleet_of(&cluster, FleetFigures { ram_ratio: all.affinity.ram_ratio.unwrap_or(1.0), is_load_known });
+    let fleet = fleet_of(
+        &cluster,
+        FleetFigures { ram_ratio: options.affinity.ram_ratio.unwrap_or(1.0), is_load_known },
+    );
     fleet.missing_key_lines().iter().try_for_each(|line| output.error_line(line))?;
     Ok((cluster, fleet))
 }
@@ -147,14 +142,14 @@ fn warn_of_tags(cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// Such options.
-pub(super) fn check(all: &Options) -> anyhow::Result<()> {
-    let placement = &all.placement;
-    ensure!(placement.command == PlacementCommand::Place, "this is not known of placement by keys");
-    ensure!(placement.method.is_none(), "a document with keys is placed by the strategy 'affinity' only");
-    let (is_ganeti, is_pacemaker) = (all.load.source.is_named(), placement.is_named());
-    let own = [(all.affinity.ram_ratio.is_some(), "--ram-ratio"), (all.load.utilisation.is_some(), "-U")];
+pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
+    ensure!(options.command == PlacementCommand::Place, "this is not known of placement by keys");
+    ensure!(options.method.is_none(), "a document with keys is placed by the strategy 'affinity' only");
+    let (is_ganeti, is_pacemaker) = (options.load.source.is_named(), options.cib.is_named());
+    let own =
+        [(options.affinity.ram_ratio.is_some(), "--ram-ratio"), (options.load.utilisation.is_some(), "-U")];
     let own = own.iter().find(|(given, _)| *given).map(|(_, name)| *name);
-    match all.affinity.file {
+    match options.affinity.file {
         Some(_) => {
             ensure!(!is_pacemaker && !is_ganeti, "only one cluster can be named: -j stands alone");
             if let Some(name) = own {
@@ -171,28 +166,28 @@ pub(super) fn check(all: &Options) -> anyhow::Result<()> {
         }
         None => {}
     }
-    match all.affinity.plan {
-        false => no_plan(all)?,
+    match options.affinity.plan {
+        false => no_plan(options)?,
         true => {
             ensure!(is_ganeti, "option --plan is for Ganeti clusters: -t FILE, -m ADDRESS or -L");
             ensure!(
-                !all.json,
+                !options.output.json,
                 "options --plan and --json exclude each other; --print-plan json prints a plan"
             );
         }
     }
-    ensure!(placement.stickiness.is_none(), "option --stickiness means nothing to placement by keys");
-    ensure!(!placement.no_keep && !placement.undo, "--no-keep and --undo mean nothing to placement by keys");
+    ensure!(options.stickiness.is_none(), "option --stickiness means nothing to placement by keys");
+    ensure!(!options.no_keep && !options.undo, "--no-keep and --undo mean nothing to placement by keys");
     if !is_pacemaker {
         ensure!(
-            !all.execution.exec && placement.now.is_none(),
+            !options.execution.exec && options.now.is_none(),
             "--exec and --now are for Pacemaker clusters"
         );
-        return no_forms_but(placement, &["--explain"], "placement by keys");
+        return options.no_forms_but(&["explain"], "placement by keys");
     }
     ensure!(
-        !all.execution.exec,
+        !options.execution.exec,
         "placement by keys is not carried out: --commands FORM tells what has to be typed"
     );
-    no_forms_but(placement, &["--explain", "--commands"], "placement by keys")
+    options.no_forms_but(&["explain", "commands"], "placement by keys")
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use anyhow::{bail, ensure};
 
+use super::HplaceOptions;
 use super::affinity::{status, tell};
-use super::cluster::read_cib;
 use crate::affinity::{ChoiceDetail, PacemakerFleet, fleet_of_set, place_all};
 use crate::model::shown::{printable, shown_name};
 use crate::pacemaker::cib::change::CibChange;
@@ -13,7 +13,6 @@ use crate::pacemaker::pinning::pin_running;
 use crate::pacemaker::quantity::MeasuredCapacity;
 use crate::report::pacemaker::commands;
 use crate::tools::ExitStatus;
-use crate::tools::options::Options;
 use crate::tools::output::Output;
 
 /// Most characters of a warning about an attribute.
@@ -23,13 +22,13 @@ const WARNING: usize = 300;
 ///
 /// # Errors
 /// The document cannot be read, or options do not go together.
-pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let commands = all.placement.commands;
+pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let commands = options.cib.commands;
     ensure!(
-        commands.is_none() || !(all.json || all.affinity.verify || all.placement.explain),
+        commands.is_none() || !(options.output.json || options.affinity.verify || options.forms.explain),
         "--commands is printed alone: no --json, --verify or --explain with it"
     );
-    let cib = read_cib(all, output)?;
+    let cib = options.read_cib(output)?;
     let mut of = fleet_of_set(&cib.set);
     for fault in &of.faults {
         output.error_line(&format!("Warning: {}", printable(&fault.to_string(), WARNING)))?;
@@ -39,10 +38,10 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
         output.error_line("Warning: fencing is on and there is no device for it: Pacemaker starts nothing, and all stays as it is")?;
     }
     of.fleet.missing_key_lines().iter().try_for_each(|line| output.error_line(line))?;
-    of.fleet.options = all.affinity.over(&of.fleet.options).map_err(anyhow::Error::msg)?;
+    of.fleet.options = options.affinity.over(&of.fleet.options).map_err(anyhow::Error::msg)?;
     let is_good = match commands {
         Some(form) => {
-            let order = all.affinity.order.unwrap_or_default();
+            let order = options.affinity.order.unwrap_or_default();
             let choices = place_all(&of.fleet, order, ChoiceDetail::Scores);
             let nodes: HashMap<usize, Option<usize>> =
                 choices.iter().map(|choice| (choice.machine, choice.node)).collect();
@@ -57,7 +56,7 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
             lines.iter().try_for_each(|line| output.line(line))?;
             nodes.values().all(Option::is_some)
         }
-        None => tell(all, &of.fleet, output)?.is_good,
+        None => tell(options, &of.fleet, output)?.is_good,
     };
     output.flush()?;
     Ok(status(is_good))

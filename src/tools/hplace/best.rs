@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::{bail, ensure};
+use anyhow::ensure;
 
+use super::HplaceOptions;
 use crate::pacemaker::optimal::{PlacingLimits, ThenGoal};
 use crate::pacemaker::{AllPlaced, PlacementMethod, Strategy, WorkingSet, optimal, place};
 use crate::tools::interrupts::Interruptible;
-use crate::tools::options::Options;
 
 /// How many changes are tried where nothing is said.
 const STEPS: u64 = 10_000_000;
@@ -15,20 +15,14 @@ const STEPS: u64 = 10_000_000;
 const TIME: Duration = Duration::from_secs(10);
 
 /// Refuses options that go with another strategy only.
-pub(super) fn check(options: &Options) -> anyhow::Result<()> {
-    let of = &options.placement;
-    let given = [
-        ("then", of.then.is_some()),
-        ("max-moves", of.max_moves.is_some()),
-        ("steps", of.steps.is_some()),
-        ("time-limit", options.time_limit.is_some()),
-    ];
-    let is_optimal = of.method == Some(PlacementMethod::Optimal);
-    if let Some((long, _)) = given.into_iter().find(|(_, given)| *given && !is_optimal) {
-        bail!("option --{long} means nothing without --strategy optimal");
+pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
+    let is_optimal = options.method == Some(PlacementMethod::Optimal);
+    if !is_optimal {
+        let own = ["then", "max-moves", "steps", "time-limit"];
+        options.output.refuse(&own, "without --strategy optimal")?;
     }
     ensure!(
-        !is_optimal || !of.crm_simulate_format,
+        !is_optimal || !options.forms.crm_simulate_format,
         "crm_simulate knows no strategy 'optimal': --crm-simulate-format means nothing with it"
     );
     Ok(())
@@ -38,18 +32,20 @@ pub(super) fn check(options: &Options) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// The colocations cannot be followed, or the system does not let the program handle interrupts.
-pub(super) fn placed(set: &WorkingSet, options: &Options) -> anyhow::Result<(Strategy, AllPlaced)> {
-    let of = &options.placement;
-    let method = of.method.unwrap_or(set.strategy().into());
+pub(super) fn placed(set: &WorkingSet, options: &HplaceOptions) -> anyhow::Result<(Strategy, AllPlaced)> {
+    let method = options.method.unwrap_or(set.strategy().into());
     if let Some(strategy) = method.strategy() {
         return Ok((strategy, place(set, strategy)?));
     }
-    let search = Interruptible::begin(Some(options.time_limit.unwrap_or(TIME)))?;
+    let search = Interruptible::begin(Some(options.limits.time_limit.unwrap_or(TIME)))?;
     let usual = match set.strategy() {
         Strategy::Minimal => ThenGoal::Minimal,
         _ => ThenGoal::Balanced,
     };
-    let limits =
-        PlacingLimits { steps: of.steps.unwrap_or(STEPS), moves: of.max_moves, deadline: search.clone() };
-    Ok((set.strategy(), optimal(set, of.then.unwrap_or(usual), &limits)?))
+    let limits = PlacingLimits {
+        steps: options.steps.unwrap_or(STEPS),
+        moves: options.max_moves,
+        deadline: search.clone(),
+    };
+    Ok((set.strategy(), optimal(set, options.then.unwrap_or(usual), &limits)?))
 }

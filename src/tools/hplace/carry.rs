@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use anyhow::{Context, bail, ensure};
 
-use super::cluster::{ReadCib, ensure_quorum, read_cib};
+use super::cluster::{ReadCib, ensure_quorum};
 use super::follow::carry_out;
-use super::run::{forms, only_one_form, status};
+use super::options::{ALONE, HplaceOptions, PlacementCommand};
+use super::run::status;
 use crate::model::shown::shown_name;
 use crate::pacemaker::cib::change::{CibChange, PinSurvey};
 use crate::pacemaker::execute::{Simulation, difference, simulate};
@@ -17,7 +18,7 @@ use crate::report::number::counted;
 use crate::report::pacemaker::warnings::in_a_circle;
 use crate::report::pacemaker::{carried, commands, json as documents, text, transition as graphs};
 use crate::tools::ExitStatus;
-use crate::tools::options::Options;
+use crate::tools::options::ExecutionOptions;
 use crate::tools::output::Output;
 
 /// A change that is proposed, and what the cluster does with it.
@@ -30,32 +31,32 @@ pub(super) struct ProposedChange<'a> {
     pub then: Option<CibChange>,
     /// What the cluster does.
     pub outlook: Foresight,
+    /// How long the cluster may take, in seconds; none: the usual time.
+    pub wait_limit: Option<u64>,
 }
 
 /// Whether a placement is to be brought about, or it is to be said how.
-pub(super) fn is_asked(options: &Options) -> bool {
-    options.placement.commands.is_some() || options.execution.exec
+pub(super) fn is_asked(options: &HplaceOptions) -> bool {
+    options.cib.commands.is_some() || options.execution.exec
 }
 
 /// Whether options go together.
 ///
 /// # Errors
 /// They do not.
-pub(super) fn check(options: &Options) -> anyhow::Result<()> {
-    let (execution, placement) = (&options.execution, &options.placement);
-    ensure!(!execution.exec || placement.live, "--exec needs the cluster itself: --live");
-    ensure!(execution.exec || !placement.no_keep, "--no-keep means nothing without --exec");
-    let (alone, _) = forms(placement);
-    let alone = alone.into_iter().chain([(options.json, "--json")]).find(|(given, _)| *given);
-    match alone {
-        Some((_, form)) if execution.exec => bail!("only one of {form} and --exec can be given"),
+pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
+    let execution = &options.execution;
+    ensure!(!execution.exec || options.cib.live, "--exec needs the cluster itself: --live");
+    ensure!(execution.exec || !options.no_keep, "--no-keep means nothing without --exec");
+    match ALONE.into_iter().chain(["json"]).find(|form| options.output.has(form)) {
+        Some(form) if execution.exec => bail!("only one of --{form} and --exec can be given"),
         _ => Ok(()),
     }
 }
 
 /// Brings the cluster to a placement that another strategy has found, or says how.
 pub(super) fn bring(
-    options: &Options,
+    options: &HplaceOptions,
     cib: &ReadCib,
     strategy: Strategy,
     placed: &AllPlaced,
@@ -66,7 +67,7 @@ pub(super) fn bring(
     let change = CibChange::Pin(pinning.pins);
     let plan = transition(&cib.set, strategy, placed);
     let status = status(&cib.set, placed, &plan);
-    if let Some(form) = options.placement.commands {
+    if let Some(form) = options.cib.commands {
         return print(&commands::lines(form, &change)?, status, output);
     }
     print(&text::lines(&cib.set, strategy, placed, &plan)?, status, output)?;
@@ -77,13 +78,14 @@ pub(super) fn bring(
     }
     let set = &cib.set;
     let names: Vec<String> = pinning.unkept.iter().map(|of| shown_name(&set.resource(*of).id)).collect();
-    let then = options.placement.no_keep.then(|| CibChange::Unpin(pins.clone()));
+    let then = options.no_keep.then(|| CibChange::Unpin(pins.clone()));
     ensure!(
         then.is_none() || names.is_empty(),
         "--no-keep: without the constraints the cluster would not stay like that ({}): stickiness does not hold it; set resource-stickiness, or leave the constraints",
         names.join(", ")
     );
-    ProposedChange { cib, change, then, outlook: pinning.outlook }.carry_out(options, status, output)
+    let (outlook, wait_limit) = (pinning.outlook, options.wait_limit);
+    ProposedChange { cib, change, then, outlook, wait_limit }.carry_out(&options.execution, status, output)
 }
 
 /// Has the cluster do what brings it to a placement that another tool has found, after showing the constraints.
@@ -91,7 +93,7 @@ pub(super) fn bring(
 /// # Errors
 /// Why it was not begun, or what went wrong.
 pub(in crate::tools) fn carry_out_pinning(
-    options: &Options,
+    execution: &ExecutionOptions,
     cib: &ReadCib,
     pinning: Pinning,
     output: &mut Output,
@@ -100,7 +102,7 @@ pub(in crate::tools) fn carry_out_pinning(
     if pinning.pins.is_empty() {
         return Ok(ExitStatus::Success);
     }
-    carry_out_change(options, cib, (CibChange::Pin(pinning.pins), pinning.outlook), output)
+    carry_out_change(execution, cib, (CibChange::Pin(pinning.pins), pinning.outlook), output)
 }
 
 /// Has the cluster make a change that another tool has found, of which it is known what it does then.
@@ -108,18 +110,18 @@ pub(in crate::tools) fn carry_out_pinning(
 /// # Errors
 /// Why it was not begun, or what went wrong.
 pub(in crate::tools) fn carry_out_change(
-    options: &Options,
+    execution: &ExecutionOptions,
     cib: &ReadCib,
     (change, outlook): (CibChange, Foresight),
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    ProposedChange { cib, change, then: None, outlook }.carry_out(options, ExitStatus::Success, output)
+    let proposed = ProposedChange { cib, change, then: None, outlook, wait_limit: None };
+    proposed.carry_out(execution, ExitStatus::Success, output)
 }
 
 /// Takes away all constraints that this tool has set, or a node out of standby.
-pub(super) fn undo(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    use crate::tools::options::PlacementCommand::Evacuate;
-    if let Evacuate(node) = &options.placement.command {
+pub(super) fn undo(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    if let PlacementCommand::Evacuate(node) = &options.command {
         return switch(options, CibChange::Online(node.clone()), "is not in standby", output);
     }
     let cib = begin(options, output)?;
@@ -132,12 +134,16 @@ pub(super) fn undo(options: &Options, output: &mut Output) -> anyhow::Result<Exi
 }
 
 /// Puts a node in standby.
-pub(super) fn evacuate(options: &Options, node: &str, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn evacuate(
+    options: &HplaceOptions,
+    node: &str,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
     switch(options, CibChange::Standby(node.to_owned()), "is in standby already", output)
 }
 
 fn switch(
-    options: &Options,
+    options: &HplaceOptions,
     change: CibChange,
     already: &str,
     output: &mut Output,
@@ -151,21 +157,20 @@ fn switch(
     propose(options, &cib, change, output)
 }
 
-fn begin(options: &Options, output: &mut Output) -> anyhow::Result<ReadCib> {
-    let placement = &options.placement;
+fn begin(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ReadCib> {
     ensure!(
-        placement.method.is_none(),
+        options.method.is_none(),
         "the cluster does this by its own strategy: --strategy cannot be given"
     );
-    ensure!(!placement.no_keep, "--no-keep means nothing here");
-    only_one_form(placement, options.json)?;
+    ensure!(!options.no_keep, "--no-keep means nothing here");
+    options.only_one_form()?;
     check(options)?;
-    read_cib(options, output)
+    options.read_cib(output)
 }
 
 /// Shows what follows from a change, or how it is made, or makes it.
 fn propose(
-    options: &Options,
+    options: &HplaceOptions,
     cib: &ReadCib,
     change: CibChange,
     output: &mut Output,
@@ -175,10 +180,10 @@ fn propose(
     let (set, placed, strategy) = (&outlook.set, &outlook.placed, outlook.set.strategy());
     let plan = transition(set, strategy, placed);
     let status = status(set, placed, &plan);
-    if let Some(form) = options.placement.commands {
+    if let Some(form) = options.cib.commands {
         return print(&commands::lines(form, &change)?, status, output);
     }
-    if options.json {
+    if options.output.json {
         output.write(&json::text(&documents::document_with_plan(set, strategy, placed, &plan)?)?)?;
         output.flush()?;
         return Ok(status);
@@ -191,14 +196,19 @@ fn propose(
     if !options.execution.exec {
         return Ok(status);
     }
-    ProposedChange { cib, change, then: None, outlook }.carry_out(options, status, output)
+    let wait_limit = options.wait_limit;
+    ProposedChange { cib, change, then: None, outlook, wait_limit }.carry_out(
+        &options.execution,
+        status,
+        output,
+    )
 }
 
 impl ProposedChange<'_> {
     /// Checks the change by what there is to check it with, and makes it.
     fn carry_out(
         &self,
-        options: &Options,
+        execution: &ExecutionOptions,
         status: ExitStatus,
         output: &mut Output,
     ) -> anyhow::Result<ExitStatus> {
@@ -228,7 +238,7 @@ impl ProposedChange<'_> {
         }
         let expected = self.outlook.expected();
         let expected = expected.context("the cluster would never come to rest, so nothing is changed")?;
-        carry_out(self, expected, options, status, output)
+        carry_out(self, expected, execution, status, output)
     }
 
     /// What is asked before it is made.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 
+use super::HplaceOptions;
 use crate::affinity::bridges::ganeti;
 use crate::input::compressed::unpacked;
 use crate::input::encoding::decode;
@@ -17,7 +18,7 @@ use crate::pacemaker::cib::change::dated;
 use crate::pacemaker::execute::{CibClient, SIZE, Suite};
 use crate::pacemaker::working_set::{Outside, QuorumPolicy, WorkingSet};
 use crate::pacemaker::{AllocationScore, cib};
-use crate::tools::options::{Options, PlacementOptions};
+use crate::tools::options::{CibOptions, LoadOptions};
 use crate::tools::output::Output;
 use crate::tools::source;
 
@@ -40,8 +41,8 @@ pub(in crate::tools) struct ReadCib {
 ///
 /// # Errors
 /// It cannot be read, or something in it is outside and is not to be skipped.
-pub(super) fn load(all: &Options, output: &mut Output) -> anyhow::Result<WorkingSet> {
-    load_with(all, GuestReading::Outside, output)
+pub(super) fn load(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<WorkingSet> {
+    load_with(options, GuestReading::Outside, output)
 }
 
 /// The same, with guest nodes as `guests` says.
@@ -49,14 +50,18 @@ pub(super) fn load(all: &Options, output: &mut Output) -> anyhow::Result<Working
 /// # Errors
 /// The same.
 pub(super) fn load_with(
-    all: &Options,
+    options: &HplaceOptions,
     guests: GuestReading,
     output: &mut Output,
 ) -> anyhow::Result<WorkingSet> {
-    let options = &all.placement;
-    let set = match named(all)? {
-        _ if options.now.is_some() => {
-            let (text, source) = read_text(all)?;
+    let set = match ClusterOrigin::of(options)? {
+        ClusterOrigin::Ganeti => {
+            let mut cluster = source::load(&options.load, output)?;
+            apply_node_options(&mut cluster, &options.load.nodes)?;
+            ganeti::working_set(&cluster, options.stickiness.unwrap_or(AllocationScore::of(STAYING)))
+        }
+        origin if options.now.is_some() => {
+            let (text, source) = origin.document(options.now)?;
             cib::read_with(text.as_bytes(), &source, guests)?
         }
         ClusterOrigin::Document(file) => {
@@ -64,53 +69,47 @@ pub(super) fn load_with(
             cib::read_with(document, &source, guests)?
         }
         ClusterOrigin::Live => cib::read_with(Suite.document()?.as_bytes(), ASKED, guests)?,
-        ClusterOrigin::Ganeti => {
-            let mut cluster = source::load(&all.load, output)?;
-            apply_node_options(&mut cluster, &all.load.nodes)?;
-            ganeti::working_set(&cluster, options.stickiness.unwrap_or(AllocationScore::of(STAYING)))
-        }
     };
-    accept(&set, options, output)?;
+    accept(&set, &options.cib, output)?;
     Ok(set)
 }
 
-/// The same of a Pacemaker cluster, with the document.
+/// Reads a cluster, which must be Pacemaker's, with the document, as of some moment.
 ///
 /// # Errors
-/// The same, or it is Ganeti's.
-pub(in crate::tools) fn read_cib(all: &Options, output: &mut Output) -> anyhow::Result<ReadCib> {
-    let (text, source) = read_text(all)?;
+/// It cannot be read, it is Ganeti's, or something in it is outside and is not to be skipped.
+pub(in crate::tools) fn read_cib(
+    origin: &ClusterOrigin<'_>,
+    options: &CibOptions,
+    now: Option<jiff::Timestamp>,
+    output: &mut Output,
+) -> anyhow::Result<ReadCib> {
+    let (text, source) = origin.document(now)?;
     let set = cib::parse(&text, &source)?;
-    accept(&set, &all.placement, output)?;
+    accept(&set, options, output)?;
     Ok(ReadCib { text, source, set })
 }
 
-/// The document of a Pacemaker cluster, and where it is from.
-///
-/// # Errors
-/// It cannot be read, or the cluster is Ganeti's.
-pub(super) fn read_text(all: &Options) -> anyhow::Result<(String, String)> {
-    let (text, source) = match named(all)? {
-        ClusterOrigin::Document(file) => {
-            let (document, source) = opened(file)?;
-            let bytes = read_limited(document, SIZE).with_context(|| unreadable(&source))?;
-            (decode(&bytes, &source)?.to_owned(), source)
-        }
-        ClusterOrigin::Live => (Suite.document()?, ASKED.to_owned()),
-        ClusterOrigin::Ganeti => {
-            bail!(
-                "only Pacemaker clusters are changed by hplace, or looked through; for Ganeti's there are hbal, hgroup and hcheck"
-            )
-        }
-    };
-    match all.placement.now {
-        Some(now) => Ok((dated(&text, &source, now)?, source)),
-        None => Ok((text, source)),
+impl HplaceOptions {
+    /// Reads the cluster as [`read_cib`] does.
+    ///
+    /// # Errors
+    /// The same.
+    pub(super) fn read_cib(&self, output: &mut Output) -> anyhow::Result<ReadCib> {
+        read_cib(&ClusterOrigin::of(self)?, &self.cib, self.now, output)
+    }
+
+    /// The document of the cluster, which must be Pacemaker's, and where it is from.
+    ///
+    /// # Errors
+    /// It cannot be read, or the cluster is Ganeti's.
+    pub(super) fn read_text(&self) -> anyhow::Result<(String, String)> {
+        ClusterOrigin::of(self)?.document(self.now)
     }
 }
 
 /// Where a cluster comes from.
-enum ClusterOrigin<'a> {
+pub(in crate::tools) enum ClusterOrigin<'a> {
     /// The document in a file.
     Document(&'a Path),
     /// The Pacemaker cluster of this node.
@@ -119,29 +118,60 @@ enum ClusterOrigin<'a> {
     Ganeti,
 }
 
-fn named(all: &Options) -> anyhow::Result<ClusterOrigin<'_>> {
-    let options = &all.placement;
-    let of_ganeti = all.load.source.is_named();
-    ensure!(
-        of_ganeti || options.stickiness.is_none(),
-        "--stickiness is for Ganeti clusters; a CIB says itself what it is worth to stay"
-    );
-    ensure!(!of_ganeti || options.now.is_none(), "--now is for Pacemaker clusters");
-    ensure!(
-        options.now.is_none() || !all.execution.exec,
-        "what is carried out goes by the clock of the cluster: no --now with --exec"
-    );
-    match (&options.file, options.live, of_ganeti) {
-        (Some(file), false, false) => Ok(ClusterOrigin::Document(file)),
-        (None, true, false) => Ok(ClusterOrigin::Live),
-        (None, false, true) => Ok(ClusterOrigin::Ganeti),
-        (None, false, false) => {
-            bail!(
-                "no cluster is named: -x FILE or --live for Pacemaker, -t FILE, -m ADDRESS or -L for Ganeti"
-            )
+impl<'a> ClusterOrigin<'a> {
+    /// The document, as of some moment, and where it is from.
+    fn document(&self, now: Option<jiff::Timestamp>) -> anyhow::Result<(String, String)> {
+        let (text, source) = match self {
+            ClusterOrigin::Document(file) => {
+                let (document, source) = opened(file)?;
+                let bytes = read_limited(document, SIZE).with_context(|| unreadable(&source))?;
+                (decode(&bytes, &source)?.to_owned(), source)
+            }
+            ClusterOrigin::Live => (Suite.document()?, ASKED.to_owned()),
+            ClusterOrigin::Ganeti => bail!(
+                "only Pacemaker clusters are changed by hplace, or looked through; for Ganeti's there are hbal, hgroup and hcheck"
+            ),
+        };
+        match now {
+            Some(now) => Ok((dated(&text, &source, now)?, source)),
+            None => Ok((text, source)),
         }
-        (Some(_), true, false) => bail!("only one of -x and --live can be given"),
-        (_, _, true) => bail!("only one cluster can be named, Pacemaker's (-x, --live) or Ganeti's"),
+    }
+
+    fn of(options: &'a HplaceOptions) -> anyhow::Result<ClusterOrigin<'a>> {
+        let of_ganeti = options.load.source.is_named();
+        ensure!(
+            of_ganeti || options.stickiness.is_none(),
+            "--stickiness is for Ganeti clusters; a CIB says itself what it is worth to stay"
+        );
+        ensure!(!of_ganeti || options.now.is_none(), "--now is for Pacemaker clusters");
+        ensure!(
+            options.now.is_none() || !options.execution.exec,
+            "what is carried out goes by the clock of the cluster: no --now with --exec"
+        );
+        ClusterOrigin::named(&options.load, &options.cib)
+    }
+
+    /// The one cluster that options name.
+    ///
+    /// # Errors
+    /// They name none, or several.
+    pub(in crate::tools) fn named(
+        load: &LoadOptions,
+        cib: &'a CibOptions,
+    ) -> anyhow::Result<ClusterOrigin<'a>> {
+        match (&cib.file, cib.live, load.source.is_named()) {
+            (Some(file), false, false) => Ok(ClusterOrigin::Document(file)),
+            (None, true, false) => Ok(ClusterOrigin::Live),
+            (None, false, true) => Ok(ClusterOrigin::Ganeti),
+            (None, false, false) => {
+                bail!(
+                    "no cluster is named: -x FILE or --live for Pacemaker, -t FILE, -m ADDRESS or -L for Ganeti"
+                )
+            }
+            (Some(_), true, false) => bail!("only one of -x and --live can be given"),
+            (_, _, true) => bail!("only one cluster can be named, Pacemaker's (-x, --live) or Ganeti's"),
+        }
     }
 }
 
@@ -175,7 +205,7 @@ pub(in crate::tools) fn ensure_quorum(set: &WorkingSet) -> anyhow::Result<()> {
 }
 
 /// Names what is outside, and takes the cluster if that is to be skipped.
-fn accept(set: &WorkingSet, options: &PlacementOptions, output: &mut Output) -> anyhow::Result<()> {
+fn accept(set: &WorkingSet, options: &CibOptions, output: &mut Output) -> anyhow::Result<()> {
     for outside in &set.outside {
         output.error_line(&format!("Unsupported: {}", shown(outside)))?;
     }

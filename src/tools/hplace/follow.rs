@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail, ensure};
 
+use super::HplaceOptions;
 use super::carry::ProposedChange;
 use super::run::status;
 use crate::execute::journal::{self, Journal, JournalForm};
@@ -23,7 +24,7 @@ use crate::report::pacemaker::carried;
 use crate::tools::ExitStatus;
 use crate::tools::execution::{Consent, JournalName, Lock, ask, journal_path, tell_cut_off, unwritable};
 use crate::tools::interrupts;
-use crate::tools::options::Options;
+use crate::tools::options::ExecutionOptions;
 use crate::tools::output::Output;
 
 /// The tool, in journals and locks.
@@ -40,11 +41,11 @@ const LEFT: i32 = 1;
 pub(super) fn carry_out(
     proposed: &ProposedChange<'_>,
     expected: Vec<ExpectedPlace>,
-    options: &Options,
+    execution: &ExecutionOptions,
     status: ExitStatus,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    if !options.execution.yes && ask(&proposed.question(), output)? == Consent::No {
+    if !execution.yes && ask(&proposed.question(), output)? == Consent::No {
         output.error_line("Nothing was changed.")?;
         return Ok(ExitStatus::Failure);
     }
@@ -57,11 +58,11 @@ pub(super) fn carry_out(
         was: proposed.outlook.current(),
         expected,
         then: proposed.then.clone(),
-        limit: options.placement.wait_limit.unwrap_or(WAIT_LIMIT),
+        limit: proposed.wait_limit.unwrap_or(WAIT_LIMIT),
     };
     let _lock = lock(&header)?;
     let name = JournalName { tool: TOOL, cluster: &header.cluster, began: header.began };
-    let path = journal_path(options.execution.journal.as_deref(), 1, &name)?;
+    let path = journal_path(execution.journal.as_deref(), 1, &name)?;
     let journal = Journal::create(&path, &header).with_context(|| unwritable(&path))?;
     output.error_line(&format!("Journal: {}", path.display()))?;
     let read = CibRead::begin(header)?;
@@ -73,11 +74,12 @@ pub(super) fn carry_out(
 ///
 /// # Errors
 /// Why it cannot be gone on with, or what went wrong.
-pub(super) fn resume(options: &Options, path: &Path, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    ensure!(
-        options.placement.file.is_none(),
-        "--resume is about the cluster of this node: -x cannot be given"
-    );
+pub(super) fn resume(
+    options: &HplaceOptions,
+    path: &Path,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    ensure!(options.cib.file.is_none(), "--resume is about the cluster of this node: -x cannot be given");
     let (read, journal): (CibRead, Journal) = journal::open(path)?;
     let set = cib::parse(&Suite.document()?, "cibadmin")?;
     let (its, this) = (shown_name(&read.header.cluster), shown_name(&cluster_name(&set)));

@@ -2,27 +2,25 @@
 
 use anyhow::ensure;
 
-use super::cluster::read_text;
-use super::run::no_forms;
+use super::HplaceOptions;
 use crate::pacemaker::lint::lint;
 use crate::report::json;
 use crate::report::pacemaker::lint::{LintDocument, lines};
 use crate::tools::ExitStatus;
 use crate::tools::cli::hint::did_you_mean;
-use crate::tools::options::Options;
 use crate::tools::output::Output;
 
 /// Looks a cluster through.
-pub(super) fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    no_forms(&options.placement, "'hplace lint'")?;
+pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    options.no_forms("'hplace lint'")?;
     ensure!(
-        options.placement.method.is_none(),
+        options.method.is_none(),
         "the rules look at the cluster's own strategy: --strategy cannot be given"
     );
-    ensure!(!options.execution.exec, "option --exec means nothing to 'hplace lint'");
-    let (text, source) = read_text(options)?;
+    options.output.refuse(&["exec"], "to 'hplace lint'")?;
+    let (text, source) = options.read_text()?;
     let findings = lint(&text, &source, &|name, known| did_you_mean(name, known.iter().copied()))?;
-    match options.json {
+    match options.output.json {
         true => output.write(&json::text(&LintDocument::of(&findings))?)?,
         false => lines(&findings).iter().try_for_each(|line| output.line(line))?,
     }

@@ -7,6 +7,7 @@ pub(super) mod carry;
 pub(super) mod cluster;
 mod follow;
 mod lint;
+mod options;
 mod relocation;
 mod run;
 mod simulate;
@@ -15,6 +16,7 @@ mod what_if;
 use std::ffi::OsString;
 use std::path::Path;
 
+pub(in crate::tools) use self::options::{HplaceOptions, PlacementCommand};
 use super::ExitStatus;
 use super::cli::hint::did_you_mean;
 use super::cli::option::ArgumentKind::{Choices, Integer, Text};
@@ -23,7 +25,7 @@ use super::options::affinity::*;
 use super::options::catalogue::*;
 use super::options::pace::{PRINT_PLAN, SAVE_PLAN};
 use super::options::simulation::*;
-use super::options::{Options, PlacementCommand, count, some};
+use super::options::{count, some};
 use super::output::Output;
 use crate::model::shown::shown_name;
 use crate::pacemaker::AllocationScore;
@@ -31,7 +33,7 @@ use crate::pacemaker::cib::parse_date;
 use crate::pacemaker::optimal::ThenGoal;
 
 /// Name, purpose and options.
-pub(crate) const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
     name: "hplace",
     summary: "tell where Pacemaker places the resources of a cluster, and why",
     forms: &[
@@ -44,176 +46,131 @@ pub(crate) const SPEC: Spec = Spec {
         "simulate [OPTION...]",
     ],
     options: &[
-        XML_FILE,
-        LIVE,
-        TEXT_DATA,
-        MASTER,
-        RAPI_CREDENTIALS,
-        RAPI_CACERT,
-        INSECURE_HTTP,
-        LUXI,
-        IALLOC_SRC,
-        OFFLINE,
-        EXCLUSION_TAGS,
-        OptionDef::new(
+        &[XML_FILE, LIVE],
+        &[TEXT_DATA, MASTER],
+        &RAPI_ACCESS,
+        &[LUXI, IALLOC_SRC, OFFLINE, EXCLUSION_TAGS],
+        &OptionDef::<HplaceOptions>::new(
             "stickiness",
             "what it is worth to a Ganeti instance to stay where it is; 0: all are placed as if anew [1]",
         )
         .takes("N", Integer, |o, g| {
             let worth = g.int().ok().filter(|worth| *worth >= 0);
             let worth = worth.ok_or_else(|| g.out_of_range("at least 0"))?;
-            o.placement.stickiness = Some(AllocationScore::of(worth));
+            o.stickiness = Some(AllocationScore::of(worth));
             Ok(())
         })
         .added(),
-        OptionDef::new("strategy", "place by this strategy, whatever the CIB says; affinity is for documents with keys (-j), for Ganeti clusters, whose keys are tags, and for CIBs, whose keys are attributes")
+        &OptionDef::<HplaceOptions>::new("strategy", "place by this strategy, whatever the CIB says; affinity is for documents with keys (-j), for Ganeti clusters, whose keys are tags, and for CIBs, whose keys are attributes")
             .takes("WORD", Choices(STRATEGIES), |o, g| {
                 g.choice().map(|word| {
-                    o.placement.method = word.parse().ok();
-                    o.affinity.asked = o.placement.method.is_none();
+                    o.method = word.parse().ok();
+                    o.affinity.asked = o.method.is_none();
                 })
             })
             .added(),
-        FLEET_FILE,
-        ORDER,
-        TIE,
-        SEED.says("with --tie random or --poisson: the same number draws the same [with --poisson 0]"),
-        ZERO_WEIGHT_DISABLES,
-        VERIFY,
-        PLAN,
-        PRINT_PLAN.says("with --plan, show it in this form: text, or nothing but json, dot or an svg time table [text]"),
-        SAVE_PLAN.says("with --plan, write the plan to FILE, for htools show and htools apply"),
-        OVERHEAD,
-        RAM_RATIO,
-        DYNU_FILE.says("by keys: read the measured load of the instances from FILE"),
-        INITIAL_MSAV,
-        FINAL_MSAV,
-        MSAV_STEPS,
-        OptionDef::new(
+        &[FLEET_FILE, ORDER, TIE],
+        &SEED.says("with --tie random or --poisson: the same number draws the same [with --poisson 0]"),
+        &[ZERO_WEIGHT_DISABLES, VERIFY, PLAN],
+        &PRINT_PLAN.says("with --plan, show it in this form: text, or nothing but json, dot or an svg time table [text]"),
+        &SAVE_PLAN.says("with --plan, write the plan to FILE, for htools show and htools apply"),
+        &[OVERHEAD, RAM_RATIO],
+        &DYNU_FILE.says("by keys: read the measured load of the instances from FILE"),
+        &ROUNDS,
+        &OptionDef::<HplaceOptions>::addition(
             "then",
             "with --strategy optimal, of placements that are equal in all else take the one that uses nodes most evenly, or the fewest nodes [minimal where that is the CIB's strategy, else balanced]",
         )
         .takes("WORD", Choices(ThenGoal::WORDS), |o, g| {
-            g.choice().map(|word| o.placement.then = word.parse().ok())
-        })
-        .added(),
-        OptionDef::new(
+            g.choice().map(|word| o.then = word.parse().ok())
+        }),
+        &OptionDef::<HplaceOptions>::addition(
             "max-moves",
             "with --strategy optimal, let at most N running resources leave nodes on which they could stay",
         )
-        .takes("N", Integer, |o, g| count(g).map(|most| o.placement.max_moves = Some(usize::try_from(most).unwrap_or(usize::MAX))))
-        .added(),
-        OptionDef::new("steps", "with --strategy optimal, try at most N changes [10000000]")
-            .takes("N", Integer, |o, g| count(g).map(|steps| o.placement.steps = Some(steps)))
-            .added(),
-        TIME_LIMIT,
-        SKIP_UNSUPPORTED,
-        OptionDef::new(
+        .takes("N", Integer, |o, g| count(g).map(|most| o.max_moves = Some(usize::try_from(most).unwrap_or(usize::MAX)))),
+        &OptionDef::<HplaceOptions>::addition("steps", "with --strategy optimal, try at most N changes [10000000]")
+            .takes("N", Integer, |o, g| count(g).map(|steps| o.steps = Some(steps))),
+        &TIME_LIMIT,
+        &SKIP_UNSUPPORTED,
+        &OptionDef::<HplaceOptions>::new(
             "now",
             "look at the Pacemaker cluster as if it were DATE, such as '2026-11-25 18:30': dates in rules and the times after which failures are forgotten go by it",
         )
         .takes("DATE", Text, |o, g| {
             let now = parse_date(g.text()?);
-            o.placement.now = Some(now.ok_or_else(|| g.out_of_range("a date such as 2026-11-25 18:30"))?);
+            o.now = Some(now.ok_or_else(|| g.out_of_range("a date such as 2026-11-25 18:30"))?);
             Ok(())
         })
         .added(),
-        OptionDef::flag("explain", "tell why each resource is where it is", |o| o.placement.explain = true)
-            .added(),
-        OptionDef::flag(
+        &OptionDef::<HplaceOptions>::added_flag("explain", "tell why each resource is where it is", |o| o.forms.explain = true),
+        &OptionDef::<HplaceOptions>::added_flag(
             "crm-simulate-format",
             "print scores and capacities as crm_simulate -s -U does",
-            |o| o.placement.crm_simulate_format = true,
-        )
-        .added(),
-        OptionDef::flag(
+            |o| o.forms.crm_simulate_format = true,
+        ),
+        &OptionDef::<HplaceOptions>::added_flag(
             "show-normalized",
             "print what the cluster comes to as JSON: primitives, scores, colocations, orders",
-            |o| o.placement.show_normalized = true,
-        )
-        .added(),
-        OptionDef::flag(
+            |o| o.forms.show_normalized = true,
+        ),
+        &OptionDef::<HplaceOptions>::added_flag(
             "transition",
             "show what is done, too: in which order, and what waits for what",
-            |o| o.placement.transition = true,
-        )
-        .added(),
-        OptionDef::flag(
+            |o| o.forms.transition = true,
+        ),
+        &OptionDef::<HplaceOptions>::added_flag(
             "dot",
             "print nothing but the graph of what waits for what, for Graphviz, as crm_simulate -D does",
-            |o| o.placement.dot = true,
-        )
-        .added(),
-        OptionDef::flag(
+            |o| o.forms.dot = true,
+        ),
+        &OptionDef::<HplaceOptions>::added_flag(
             "transition-xml",
             "print nothing but the same graph in XML, as crm_simulate -G does",
-            |o| o.placement.transition_xml = true,
-        )
-        .added(),
-        OptionDef::new("nodes", "survive: how many nodes are lost at once, 1 or 2 [1]")
-            .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.placement.lost = Some(nodes)))
-            .added()
+            |o| o.forms.transition_xml = true,
+        ),
+        &OptionDef::<HplaceOptions>::addition("nodes", "survive: how many nodes are lost at once, 1 or 2 [1]")
+            .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.lost = Some(nodes)))
             .only(SURVIVE),
-        OptionDef::new(
+        &OptionDef::<HplaceOptions>::addition(
             "priority",
             "survive: end with status 2 only if something with at least this priority stays down [1, or 0 where no resource has a priority]",
         )
-        .takes("N", Integer, |o, g| g.int().map(|least| o.placement.least_priority = Some(least)))
-        .added()
+        .takes("N", Integer, |o, g| g.int().map(|least| o.least_priority = Some(least)))
         .only(SURVIVE),
-        OptionDef::new("top", "survive: show the N worst losses [10]")
-            .takes("N", Integer, |o, g| some(g).map(|most| o.placement.top = Some(most)))
-            .added()
+        &OptionDef::<HplaceOptions>::addition("top", "survive: show the N worst losses [10]")
+            .takes("N", Integer, |o, g| some(g).map(|most| o.top = Some(most)))
             .only(SURVIVE),
-        OptionDef::new("survive", "fit: everything is to run even after the loss of any N nodes, 1 or 2")
-            .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.placement.survive = nodes))
-            .added()
+        &OptionDef::<HplaceOptions>::addition("survive", "fit: everything is to run even after the loss of any N nodes, 1 or 2")
+            .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.survive = nodes))
             .only(FIT),
-        ARRIVALS,
-        POISSON,
-        LIFETIME,
-        DAYS,
-        NIGHTLY,
-        SVG_FILE,
-        COMMANDS_FORM
+        &[ARRIVALS, POISSON, LIFETIME, DAYS, NIGHTLY, SVG_FILE],
+        &COMMANDS_FORM
             .says("print nothing but what has to be typed so that Pacemaker, by its own strategy, comes to this placement: for cibadmin (cib), pcs, crmsh or crm_resource; the last lines tell how it is taken back")
             .only(CHANGING),
-        OptionDef::flag(
-            "exec",
-            "have Pacemaker do it: set location constraints, or the standby of the node, wait, and compare what has come of it with the plan; needs --live",
-            |o| o.execution.exec = true,
-        )
-        .short('X')
-        .added()
-        .only(CHANGING),
-        OptionDef::flag(
-            "no-keep",
-            "with --exec, take the constraints away when the resources are where they should be; refused where they would not stay there",
-            |o| o.placement.no_keep = true,
-        )
-        .added()
-        .only(PLACING),
-        OptionDef::flag(
-            "undo",
-            "tell what follows if all constraints that hplace has set are taken away; after evacuate: if the node comes out of standby. With --exec, do so",
-            |o| o.placement.undo = true,
-        )
-        .added()
-        .only(CHANGING),
-        OptionDef::new("wait-limit", "with --exec, wait at most N seconds for the cluster [600]")
-            .takes("N", Integer, |o, g| some(g).map(|seconds| o.placement.wait_limit = Some(seconds as u64)))
+        &EXEC
+            .says("have Pacemaker do it: set location constraints, or the standby of the node, wait, and compare what has come of it with the plan; needs --live")
             .added()
             .only(CHANGING),
-        YES,
-        JOURNAL,
-        RESUME,
-        JSON,
-        VERBOSE,
-        QUIET,
-        NO_CONFIG,
-        VERSION,
-        HELP,
-        HELP_COMPLETION,
+        &OptionDef::<HplaceOptions>::added_flag(
+            "no-keep",
+            "with --exec, take the constraints away when the resources are where they should be; refused where they would not stay there",
+            |o| o.no_keep = true,
+        )
+        .only(PLACING),
+        &OptionDef::<HplaceOptions>::added_flag(
+            "undo",
+            "tell what follows if all constraints that hplace has set are taken away; after evacuate: if the node comes out of standby. With --exec, do so",
+            |o| o.undo = true,
+        )
+        .only(CHANGING),
+        &OptionDef::<HplaceOptions>::addition("wait-limit", "with --exec, wait at most N seconds for the cluster [600]")
+            .takes("N", Integer, |o, g| some(g).map(|seconds| o.wait_limit = Some(seconds as u64)))
+            .only(CHANGING),
+        &[YES, JOURNAL, RESUME],
+        &JSON,
+        &[VERBOSE, QUIET],
+        &LAST,
     ],
     words: &[
         OperandWords { name: "COMMAND", kind: Choices(COMMANDS), least: 0, most: Some(1) },
@@ -240,13 +197,13 @@ fn one_or_two(given: &Given) -> Result<usize, ValueError> {
 }
 
 /// Reads the words behind the program's name.
-pub(crate) fn parse(args: &[OsString]) -> Result<Options, Stop> {
+pub(crate) fn parse(args: &[OsString]) -> Result<HplaceOptions, Stop> {
     let (mut options, words) = SPEC.read(args)?;
     let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
     let command = words.next().unwrap_or_default();
     let rest: Vec<String> = words.collect();
     let wrong = |problem: &str| Err(Stop::WrongWords(problem.to_owned()));
-    options.placement.command = match (command.as_str(), rest.is_empty()) {
+    options.command = match (command.as_str(), rest.is_empty()) {
         ("", _) => PlacementCommand::Place,
         ("why", false) => PlacementCommand::Why(rest),
         ("why", true) => return wrong("hplace why needs the name of a resource."),
@@ -303,13 +260,13 @@ fn unknown_command(word: &str) -> String {
 ///
 /// # Errors
 /// What keeps the tool from answering.
-pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(options: HplaceOptions) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let output = &mut output;
     if let Some(journal) = &options.execution.resume {
         return follow::resume(&options, journal, output);
     }
-    if options.placement.command == PlacementCommand::Simulate {
+    if options.command == PlacementCommand::Simulate {
         return simulate::run(&options, output);
     }
     if affinity::is_asked(&options) {
@@ -319,8 +276,8 @@ pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
         };
     }
     affinity::check_not_asked(&options)?;
-    match &options.placement.command {
-        _ if options.placement.undo => carry::undo(&options, output),
+    match &options.command {
+        _ if options.undo => carry::undo(&options, output),
         PlacementCommand::Evacuate(node) => carry::evacuate(&options, node, output),
         PlacementCommand::Lint => lint::run(&options, output),
         PlacementCommand::Survive => what_if::survive(&options, output),
@@ -344,8 +301,8 @@ mod tests {
     #[test]
     fn words_and_options() {
         let options = parse(&words(&["why", "-xcib.xml", "db", "--strategy=minimal", "web"])).unwrap();
-        assert_eq!(options.placement.command, PlacementCommand::Why(vec!["db".to_owned(), "web".to_owned()]));
-        assert_eq!(options.placement.method, Some(PlacementMethod::Minimal));
+        assert_eq!(options.command, PlacementCommand::Why(vec!["db".to_owned(), "web".to_owned()]));
+        assert_eq!(options.method, Some(PlacementMethod::Minimal));
         assert!(matches!(parse(&words(&["why"])), Err(Stop::WrongWords(_))));
         assert!(matches!(parse(&words(&["db"])), Err(Stop::WrongWords(_))));
         assert!(matches!(parse(&words(&["--strategy=best"])), Err(Stop::Value(_))));

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow::{Break, Continue};
 
+use super::HplaceOptions;
 use super::affinity::{ToldFleet, check, of_cluster, status, tell};
 use crate::affinity::{Fleet, KeyRelocations, StuckMachine, relocations};
 use crate::model::{Cluster, Draft, Step};
@@ -11,7 +12,6 @@ use crate::plan::work::Work;
 use crate::report::number::counted;
 use crate::report::pacemaker::affinity::stuck_line;
 use crate::tools::execution::{Planned, Proposal, Undertaking, plan_and_execute, touched_groups, violation};
-use crate::tools::options::Options;
 use crate::tools::options::pace::PlanForm;
 use crate::tools::output::Output;
 use crate::tools::{ExitStatus, source};
@@ -20,16 +20,16 @@ use crate::tools::{ExitStatus, source};
 ///
 /// # Errors
 /// The cluster cannot be read, or a file not written.
-pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    check(all)?;
-    let mut options = all.clone();
+pub(super) fn run(asked: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    check(asked)?;
+    let mut options = asked.clone();
     options.execution.print_plan.get_or_insert(PlanForm::Text);
     let options = &options;
     let cluster = source::load(&options.load, output)?;
     let undertaking = Undertaking {
         tool: super::SPEC.name,
         deadline: None,
-        typed: &options.typed,
+        typed: &options.output.typed,
         load: &options.load,
         execution: &options.execution,
         silent: options.execution.prints_document(),
@@ -44,7 +44,7 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
     Ok(status)
 }
 
-fn planned(options: &Options, cluster: Cluster, output: &mut Output) -> anyhow::Result<Planned> {
+fn planned(options: &HplaceOptions, cluster: Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let (cluster, mut fleet) = of_cluster(options, cluster, output)?;
     fleet.options = options.affinity.over(&fleet.options).map_err(anyhow::Error::msg)?;
     let ToldFleet { is_good, misplaced } = tell(options, &fleet, output)?;

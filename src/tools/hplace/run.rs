@@ -4,7 +4,8 @@ use anyhow::bail;
 
 use super::best;
 use super::carry;
-use super::cluster::{load_with, read_cib};
+use super::cluster::load_with;
+use super::{HplaceOptions, PlacementCommand};
 use crate::load::lookup::hint;
 use crate::model::shown::shown_name;
 use crate::pacemaker::cib::GuestReading;
@@ -15,44 +16,43 @@ use crate::pacemaker::{
 use crate::report::json;
 use crate::report::pacemaker::{crm_simulate, json as documents, text, transition as graphs, why as words};
 use crate::tools::ExitStatus;
-use crate::tools::options::{Options, PlacementCommand, PlacementOptions};
 use crate::tools::output::Output;
 
 /// Does what the options ask for.
-pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let (options, as_json) = (&all.placement, all.json);
-    only_one_form(options, as_json)?;
-    carry::check(all)?;
-    best::check(all)?;
-    if carry::is_asked(all) {
-        let cib = read_cib(all, output)?;
-        let (strategy, placed) = best::placed(&cib.set, all)?;
-        return carry::bring(all, &cib, strategy, &placed, output);
+pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let as_json = options.output.json;
+    options.only_one_form()?;
+    carry::check(options)?;
+    best::check(options)?;
+    if carry::is_asked(options) {
+        let cib = options.read_cib(output)?;
+        let (strategy, placed) = best::placed(&cib.set, options)?;
+        return carry::bring(options, &cib, strategy, &placed, output);
     }
-    let set = &load_with(all, guests(options), output)?;
-    if options.show_normalized {
+    let set = &load_with(options, guests(options), output)?;
+    if options.forms.show_normalized {
         output.write(&json::text(&documents::normalized(set))?)?;
         output.flush()?;
         return Ok(ExitStatus::Success);
     }
     let asked = asked(set, options)?;
-    let (strategy, placed) = best::placed(set, all)?;
+    let (strategy, placed) = best::placed(set, options)?;
     let plan = transition(set, strategy, &placed);
     match () {
-        () if as_json && options.transition => {
+        () if as_json && options.forms.transition => {
             output.write(&json::text(&documents::document_with_plan(set, strategy, &placed, &plan)?)?)?;
         }
         () if as_json => {
             output.write(&json::text(&documents::document(set, strategy, &placed, &plan.changes)?)?)?;
         }
-        () if options.crm_simulate_format => {
+        () if options.forms.crm_simulate_format => {
             crm_simulate::each_line(set, &placed, |line| output.line(line))?;
         }
-        () if options.dot => output.write(&graphs::dot(set, &plan))?,
-        () if options.transition_xml => output.write(&graphs::xml(set, &plan))?,
+        () if options.forms.dot => output.write(&graphs::dot(set, &plan))?,
+        () if options.forms.transition_xml => output.write(&graphs::xml(set, &plan))?,
         () => {
             let mut lines = lines(set, strategy, &placed, &plan, options, &asked)?;
-            if options.transition {
+            if options.forms.transition {
                 lines.push(String::new());
                 lines.extend(graphs::lines(set, &plan));
             }
@@ -60,7 +60,7 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
         }
     }
     output.flush()?;
-    if options.crm_simulate_format || options.dot || options.transition_xml {
+    if options.forms.crm_simulate_format || options.forms.dot || options.forms.transition_xml {
         // these forms do not tell what the status is about
         text::unplaced(set, strategy, &placed)?.iter().try_for_each(|line| output.error_line(line))?;
     }
@@ -68,12 +68,12 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
 }
 
 /// What becomes of guest nodes: placing them and what runs there is known, what is done then, and in which order, is not.
-fn guests(options: &PlacementOptions) -> GuestReading {
-    let graph = options.transition || options.dot || options.transition_xml;
+fn guests(options: &HplaceOptions) -> GuestReading {
+    let graph = options.forms.transition || options.forms.dot || options.forms.transition_xml;
     match () {
-        () if graph || options.show_normalized => GuestReading::Outside,
+        () if graph || options.forms.show_normalized => GuestReading::Outside,
         () if options.method == Some(PlacementMethod::Optimal) => GuestReading::Outside,
-        () if options.skip_unsupported => GuestReading::IfAllIsKnown,
+        () if options.cib.skip_unsupported => GuestReading::IfAllIsKnown,
         () => GuestReading::Followed,
     }
 }
@@ -87,57 +87,8 @@ pub(super) fn status(set: &WorkingSet, placed: &AllPlaced, plan: &Transition) ->
     }
 }
 
-/// A form in which a placement can be shown: whether it is wanted, and its option.
-type PlacementForm = (bool, &'static str);
-
-/// The forms in which nothing but a placement can be shown: those that are printed alone, and those that go with others.
-pub(super) fn forms(options: &PlacementOptions) -> ([PlacementForm; 5], [PlacementForm; 2]) {
-    let alone = [
-        (options.crm_simulate_format, "--crm-simulate-format"),
-        (options.show_normalized, "--show-normalized"),
-        (options.dot, "--dot"),
-        (options.transition_xml, "--transition-xml"),
-        (options.commands.is_some(), "--commands"),
-    ];
-    (alone, [(options.transition, "--transition"), (options.explain, "--explain")])
-}
-
-/// Refuses the forms of a placement where no placement is shown; `what` is shown there.
-pub(super) fn no_forms(options: &PlacementOptions, what: &str) -> anyhow::Result<()> {
-    no_forms_but(options, &[], what)
-}
-
-/// The same, but for the forms of some options.
-pub(super) fn no_forms_but(options: &PlacementOptions, known: &[&str], what: &str) -> anyhow::Result<()> {
-    let (alone, others) = forms(options);
-    match alone.iter().chain(&others).find(|(given, name)| *given && !known.contains(name)) {
-        Some((_, name)) => bail!("option {name} means nothing to {what}"),
-        None => Ok(()),
-    }
-}
-
-/// Some forms are printed alone.
-pub(super) fn only_one_form(options: &PlacementOptions, as_json: bool) -> anyhow::Result<()> {
-    let (alone, others) = forms(options);
-    let json = [(as_json, "--json")];
-    let why = [(matches!(options.command, PlacementCommand::Why(_)), "why")];
-    let mut given = alone
-        .iter()
-        .chain(&json)
-        .chain(&others)
-        .chain(&why)
-        .filter(|(given, _)| *given)
-        .map(|(_, name)| name);
-    if let (true, Some(one), Some(other)) =
-        (alone.iter().any(|(given, _)| *given), given.next(), given.next())
-    {
-        bail!("only one of {one} and {other} can be given");
-    }
-    Ok(())
-}
-
 /// The resources that the words behind `why` mean. What a clone is made of is known by its instances.
-fn asked(set: &WorkingSet, options: &PlacementOptions) -> anyhow::Result<Vec<ResourceIdx>> {
+fn asked(set: &WorkingSet, options: &HplaceOptions) -> anyhow::Result<Vec<ResourceIdx>> {
     let mut asked = Vec::new();
     let PlacementCommand::Why(names) = &options.command else { return Ok(asked) };
     for name in names {
@@ -159,7 +110,7 @@ fn lines(
     strategy: Strategy,
     placed: &AllPlaced,
     plan: &Transition,
-    options: &PlacementOptions,
+    options: &HplaceOptions,
     asked: &[ResourceIdx],
 ) -> anyhow::Result<Vec<String>> {
     let explained = |resources: &mut dyn Iterator<Item = ResourceIdx>| -> anyhow::Result<Vec<String>> {
@@ -170,7 +121,7 @@ fn lines(
         return explained(&mut asked.iter().copied());
     }
     let mut lines = text::lines(set, strategy, placed, plan)?;
-    if options.explain {
+    if options.forms.explain {
         lines.push(String::new());
         lines.extend(explained(&mut placed.records.iter().map(|record| record.resource))?);
     }

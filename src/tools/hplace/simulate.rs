@@ -2,9 +2,9 @@
 
 use anyhow::{Context, bail, ensure};
 
+use super::HplaceOptions;
 use super::affinity::of_cluster;
 use super::cluster::opened;
-use super::run::no_forms;
 use crate::affinity;
 use crate::affinity::simulation::document::{self, DAYS};
 use crate::affinity::simulation::{NightWork, PoissonArrivals, Timeline, simulate};
@@ -16,7 +16,6 @@ use crate::report::json;
 use crate::report::pacemaker::simulation::SimulationResult;
 use crate::report::palette::Palette;
 use crate::tools::ExitStatus;
-use crate::tools::options::Options;
 use crate::tools::options::affinity::AffinityChoices;
 use crate::tools::output::Output;
 use crate::tools::source;
@@ -28,16 +27,16 @@ const LIFETIME: f64 = 30.0;
 ///
 /// # Errors
 /// A document cannot be read, or options do not go together.
-pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    check(all)?;
-    let timeline = timeline(all, output)?;
-    let nights = if all.simulation.nightly { NightWork::Made } else { NightWork::Counted };
+pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    check(options)?;
+    let timeline = timeline(options, output)?;
+    let nights = if options.simulation.nightly { NightWork::Made } else { NightWork::Counted };
     let runs = simulate(&timeline, nights);
     let result = SimulationResult { timeline: &timeline, nights, runs: &runs };
-    if let Some(file) = &all.simulation.svg {
+    if let Some(file) = &options.simulation.svg {
         write_whole(file, &result.svg(&Palette::PICTURE))?;
     }
-    match all.json {
+    match options.output.json {
         true => output.write(&json::text(&result.document())?)?,
         false => result.lines().iter().try_for_each(|line| output.line(line))?,
     }
@@ -45,23 +44,23 @@ pub(super) fn run(all: &Options, output: &mut Output) -> anyhow::Result<ExitStat
     Ok(ExitStatus::Success)
 }
 
-fn check(all: &Options) -> anyhow::Result<()> {
-    let (of, placement, keys) = (&all.simulation, &all.placement, &all.affinity);
-    no_forms(placement, "a simulation")?;
+fn check(options: &HplaceOptions) -> anyhow::Result<()> {
+    let (of, keys) = (&options.simulation, &options.affinity);
+    options.no_forms("a simulation")?;
     ensure!(
-        placement.method.is_none() && !keys.asked,
+        options.method.is_none() && !keys.asked,
         "a simulation compares all strategies: --strategy means nothing to it"
     );
     ensure!(
-        !placement.is_named(),
+        !options.cib.is_named(),
         "a simulation is about no Pacemaker cluster: --arrivals FILE, or --poisson N with -j FILE or a Ganeti cluster, -t FILE, -m ADDRESS or -L"
     );
-    let is_ganeti = all.load.source.is_named();
+    let is_ganeti = options.load.source.is_named();
     let strange = [
         (keys.order.is_some(), "--order"),
         (keys.verify, "--verify"),
         (keys.ram_ratio.is_some() && !is_ganeti, "--ram-ratio"),
-        (all.load.utilisation.is_some(), "-U"),
+        (options.load.utilisation.is_some(), "-U"),
     ];
     for (given, name) in strange {
         ensure!(!given, "option {name} means nothing to a simulation");
@@ -90,8 +89,8 @@ fn check(all: &Options) -> anyhow::Result<()> {
 }
 
 /// Who comes and goes.
-fn timeline(all: &Options, output: &mut Output) -> anyhow::Result<Timeline> {
-    let (of, keys) = (&all.simulation, &all.affinity);
+fn timeline(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<Timeline> {
+    let (of, keys) = (&options.simulation, &options.affinity);
     // with --poisson, the seed is for who comes even where equal nodes are told apart by name
     let ties = AffinityChoices { seed: keys.seed.filter(|_| keys.random_tie == Some(true)), ..keys.clone() };
     let drawn = |per_day| {
@@ -99,8 +98,8 @@ fn timeline(all: &Options, output: &mut Output) -> anyhow::Result<Timeline> {
         let (days, seed) = (of.days.unwrap_or(DAYS), keys.seed.unwrap_or(0));
         PoissonArrivals { per_day, lifetime, days, seed }
     };
-    if let Some(per_day) = of.per_day.filter(|_| all.load.source.is_named()) {
-        let (_, mut fleet) = of_cluster(all, source::load(&all.load, output)?, output)?;
+    if let Some(per_day) = of.per_day.filter(|_| options.load.source.is_named()) {
+        let (_, mut fleet) = of_cluster(options, source::load(&options.load, output)?, output)?;
         fleet.options = ties.over(&fleet.options).map_err(anyhow::Error::msg)?;
         return Ok(drawn(per_day).draw_beside(fleet)?);
     }
@@ -113,13 +112,13 @@ fn timeline(all: &Options, output: &mut Output) -> anyhow::Result<Timeline> {
         arrivals.warnings.iter().try_for_each(|line| output.error_line(line))?;
         let options = ties.over(&arrivals.fleet.options).map_err(anyhow::Error::msg)?;
         let days = of.days.unwrap_or(arrivals.days);
-        let all = arrivals.rentals.len();
+        let count = arrivals.rentals.len();
         let timeline = arrivals.timeline(options, days, &source)?;
-        let late = all - timeline.rentals().len();
+        let late = count - timeline.rentals().len();
         if late > 0 {
             let days = timeline.days();
             output.error_line(&format!(
-                "Warning: {late} of {all} machines arrive after the end of day {days}"
+                "Warning: {late} of {count} machines arrive after the end of day {days}"
             ))?;
         }
         return Ok(timeline);

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, bail, ensure};
 
+use super::HplaceOptions;
 use super::cluster::{ensure_quorum, load};
-use super::run::no_forms;
 use crate::model::shown::shown_name;
 use crate::pacemaker::fit::FitQuestion;
 use crate::pacemaker::loss::losses;
@@ -13,22 +13,20 @@ use crate::report::pacemaker::fit::FitResult;
 use crate::report::pacemaker::survive::SurvivalResult;
 use crate::tools::ExitStatus;
 use crate::tools::cli::hint::did_you_mean;
-use crate::tools::options::Options;
 use crate::tools::output::Output;
 
 /// How many losses are shown.
 const TOP: usize = 10;
 
 /// Tells what the loss of each node, or pair of nodes, means.
-pub(super) fn survive(all: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let options = &all.placement;
-    let (settled, strategy) = settled(all, output)?;
+pub(super) fn survive(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    let (settled, strategy) = settled(options, output)?;
     let at_once = options.lost.unwrap_or(1);
     let losses = losses(&settled, strategy, at_once)?;
     let any = settled.resources.iter().any(|of| of.priority > AllocationScore::ZERO);
     let least = AllocationScore::of(options.least_priority.unwrap_or(i64::from(any)));
     let result = SurvivalResult { settled: &settled, strategy, at_once, losses: &losses, least };
-    match all.json {
+    match options.output.json {
         true => output.write(&json::text(&result.document())?)?,
         false => {
             let lines = result.lines(options.top.unwrap_or(TOP))?;
@@ -40,9 +38,12 @@ pub(super) fn survive(all: &Options, output: &mut Output) -> anyhow::Result<Exit
 }
 
 /// Tells how many more resources of a size fit.
-pub(super) fn fit(all: &Options, size: &[String], output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let options = &all.placement;
-    let (settled, strategy) = settled(all, output)?;
+pub(super) fn fit(
+    options: &HplaceOptions,
+    size: &[String],
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let (settled, strategy) = settled(options, output)?;
     ensure!(
         strategy != Strategy::Default,
         "the strategy 'default' does not look at capacities: any number fits; name another one with --strategy"
@@ -54,7 +55,7 @@ pub(super) fn fit(all: &Options, size: &[String], output: &mut Output) -> anyhow
     let question = FitQuestion { size: parse_size(&settled, size)?, survive: options.survive };
     let more = question.answer(&settled, strategy)?;
     let result = FitResult { settled: &settled, strategy, question: &question, more: &more };
-    match all.json {
+    match options.output.json {
         true => output.write(&json::text(&result.document())?)?,
         false => result.lines().iter().try_for_each(|line| output.line(line))?,
     }
@@ -63,10 +64,9 @@ pub(super) fn fit(all: &Options, size: &[String], output: &mut Output) -> anyhow
 }
 
 /// The cluster once it has done what it is about to do, and how it is placed.
-fn settled(all: &Options, output: &mut Output) -> anyhow::Result<(WorkingSet, Strategy)> {
-    let options = &all.placement;
-    no_forms(options, "what would be")?;
-    let set = load(all, output)?;
+fn settled(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<(WorkingSet, Strategy)> {
+    options.no_forms("what would be")?;
+    let set = load(options, output)?;
     ensure_quorum(&set)?;
     let method = options.method.unwrap_or(set.strategy().into());
     let strategy = method.strategy().context(

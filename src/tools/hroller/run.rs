@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use anyhow::{anyhow, bail};
 
-use super::{ExitStatus, Options, SPEC};
+use super::{ExitStatus, HrollerOptions, SPEC};
 use crate::load::merge::apply_node_options;
 use crate::load::text::writer::whole_cluster_text;
 use crate::model::shown::shown_name;
@@ -27,13 +27,13 @@ const NAMES: usize = 5;
 
 /// Plans the maintenance.
 pub(super) fn run(
-    options: &Options,
+    options: &HrollerOptions,
     cluster: &mut Cluster,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     check_master(options, cluster, output)?;
     // the saved state is the cluster as it was read
-    let as_read = options.save.as_ref().map(|prefix| (prefix, whole_cluster_text(cluster)));
+    let as_read = options.output.save.as_ref().map(|prefix| (prefix, whole_cluster_text(cluster)));
     apply_node_options(cluster, &options.load.nodes)?;
     if let Some((prefix, content)) = as_read {
         output.error_line(&save(prefix, "original", "before hroller run", &content)?)?;
@@ -43,21 +43,22 @@ pub(super) fn run(
     let level = options.load.verbosity;
     let refused = |why| no_plan(cluster, why, level > 1 || io::stderr().is_terminal());
     let conflicts = Conflicts::among(cluster, &selected, &options.rolling).map_err(refused)?;
-    if level > 2 && !options.json && !options.execution.prints_document() {
+    if level > 2 && !options.output.json && !options.execution.prints_document() {
         output.line(&graph_line(&conflicts.graph))?;
     }
     let parts = conflicts.plan(cluster, &options.rolling).map_err(refused)?;
     let shown = if options.one_step_only { &parts[..parts.len().min(1)] } else { &parts[..] };
-    let is_planned = options.json || options.commands.is_some() || options.report.is_some();
+    let is_planned =
+        options.output.json || options.output.commands.is_some() || options.output.report.is_some();
     let is_planned = is_planned || options.execution.print_plan.is_some();
     let planned = if is_planned { shown } else { &[] };
     let planned = planned.iter().map(|part| (&part.nodes[..], &part.moves[..]));
     let reboots = Reboots::of(cluster, planned, options.rolling.offline_maintenance)?;
     let lines = reboots.lines()?;
-    if let Some(CommandTarget::File(path)) = &options.commands {
+    if let Some(CommandTarget::File(path)) = &options.output.commands {
         write_whole(path, &shell::script(SCRIPT_TITLE, "group", &lines))?;
     }
-    reporting::write(SPEC.name, options, || {
+    reporting::write(SPEC.name, &options.output, || {
         let rates = execution::rates(&options.execution)?;
         let table = Timetable::of(&reboots.work, rates, options.execution.limits);
         let groups: Vec<_> = shown.iter().zip(reboots.lines_by_group()?).collect();
@@ -68,7 +69,7 @@ pub(super) fn run(
         document.map_or(Ok(()), |document| output.write(&document))?;
         return Ok(ExitStatus::Success);
     }
-    if options.json {
+    if options.output.json {
         let groups: Vec<_> = shown.iter().zip(reboots.lines_by_group()?).collect();
         let document = json::rolling::document(cluster, &conflicts, parts.len(), &groups);
         output.write(&json::text(&document)?)?;
@@ -78,19 +79,19 @@ pub(super) fn run(
         }
         print(options, cluster, shown, output)?;
     }
-    if !options.json {
+    if !options.output.json {
         let heading = "Commands to run for this maintenance:";
         let listing = || shell::listing(&[vec![shell::Line::Blank], lines].concat());
-        commands::show(options.commands.as_ref(), heading, listing, output)?;
+        commands::show(options.output.commands.as_ref(), heading, listing, output)?;
     }
     if options.execution.print_plan.is_some() {
-        execution::shown(&options.execution, &reboots.work, options.json, output)?;
+        execution::shown(&options.execution, &reboots.work, options.output.json, output)?;
     }
     Ok(ExitStatus::Success)
 }
 
 /// There should be one master, and never more.
-fn check_master(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
+fn check_master(options: &HrollerOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
     let masters: Vec<&str> =
         cluster.nodes.iter().filter(|n| n.spec.master).map(|n| n.spec.name.as_str()).collect();
     match masters[..] {
@@ -104,8 +105,8 @@ fn check_master(options: &Options, cluster: &Cluster, output: &mut Output) -> an
 }
 
 /// The nodes to plan for, in order.
-fn select(options: &Options, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
-    let group = options.group.as_ref().map(|key| group::named(cluster, key)).transpose()?;
+fn select(options: &HrollerOptions, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
+    let group = options.limits.group.as_ref().map(|key| group::named(cluster, key)).transpose()?;
     let tagged = |tags: &[String]| {
         options.node_tags.as_ref().is_none_or(|wanted| wanted.iter().any(|tag| tags.contains(tag)))
     };
@@ -122,7 +123,7 @@ fn select(options: &Options, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> 
 /// With `--honour-run-state`, nothing may run on nodes that go down with their
 /// instances.
 fn check_running(
-    options: &Options,
+    options: &HrollerOptions,
     cluster: &Cluster,
     selected: &[NodeIdx],
     output: &mut Output,
@@ -174,8 +175,13 @@ fn no_plan(cluster: &Cluster, why: NoPlan, for_people: bool) -> anyhow::Error {
     if for_people { anyhow!("{known}: {detail}") } else { anyhow!("{known}") }
 }
 
-fn print(options: &Options, cluster: &Cluster, parts: &[Part], output: &mut Output) -> anyhow::Result<()> {
-    if !options.no_headers {
+fn print(
+    options: &HrollerOptions,
+    cluster: &Cluster,
+    parts: &[Part],
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    if !options.output.no_headers {
         output.line(if options.one_step_only { "'First Reboot Group'" } else { "'Node Reboot Groups'" })?;
     }
     for part in parts {

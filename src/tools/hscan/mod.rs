@@ -5,56 +5,62 @@ mod gather;
 mod run;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use super::ExitStatus;
 use super::cli::option::ArgumentKind::{Directory, Host};
 use super::cli::{OperandWords, OptionDef, Spec, Stop};
-use super::options::Options;
 use super::options::catalogue::*;
+use super::options::{LoadOptions, OutputOptions, tool_options};
 use super::output::Output;
 
+/// What hscan is asked to do.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct HscanOptions {
+    pub load: LoadOptions,
+    pub output: OutputOptions,
+    /// The addresses of the clusters; none: the local one.
+    pub clusters: Vec<OsString>,
+    /// `-d`; empty: the current directory.
+    pub directory: PathBuf,
+    pub anonymise: bool,
+}
+
+tool_options!(HscanOptions {});
+
 /// Name, purpose and options.
-pub(crate) const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec<HscanOptions> = Spec {
     name: "hscan",
     summary: "save the data of clusters as text files, and print a line about each",
     forms: &["[OPTION...] [ADDRESS...]"],
     options: &[
-        PRINT_NODES,
-        OptionDef::new("output-dir", "write the files into the directory PATH [.]").short('d').takes(
-            "PATH",
-            Directory,
-            |o, g| g.path().map(|path| o.directory = path.unwrap_or_default()),
-        ),
-        LUXI,
-        RAPI_CREDENTIALS,
-        RAPI_CACERT,
-        INSECURE_HTTP,
-        VERBOSE,
-        NO_HEADERS,
-        STATIC_KVM_NODE_MEMORY,
-        WEIGHTS,
-        OptionDef::flag(
+        &PRINT_NODES,
+        &OptionDef::<HscanOptions>::new("output-dir", "write the files into the directory PATH [.]")
+            .short('d')
+            .takes("PATH", Directory, |o, g| g.path().map(|path| o.directory = path.unwrap_or_default())),
+        &LUXI,
+        &RAPI_ACCESS,
+        &VERBOSE,
+        &NO_HEADERS,
+        &[STATIC_KVM_NODE_MEMORY, WEIGHTS],
+        &OptionDef::<HscanOptions>::added_flag(
             "anonymise",
             "replace all names, UUIDs and tags, the same ones by the same ones in all clusters of this run",
             |o| o.anonymise = true,
-        )
-        .added(),
-        NO_CONFIG,
-        VERSION,
-        HELP,
-        HELP_COMPLETION,
+        ),
+        &LAST,
     ],
     words: &[OperandWords { name: "ADDRESS", kind: Host, least: 0, most: None }],
 };
 
 /// Reads the words behind the program's name.
-pub(crate) fn parse(args: &[OsString]) -> Result<Options, Stop> {
+pub(crate) fn parse(args: &[OsString]) -> Result<HscanOptions, Stop> {
     let (options, clusters) = SPEC.read(args)?;
-    Ok(Options { clusters, ..options })
+    Ok(HscanOptions { clusters, ..options })
 }
 
 /// Does what the options ask for.
-pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
+pub(crate) fn run(options: HscanOptions) -> anyhow::Result<ExitStatus> {
     run::run(&options, &mut Output::standard())
 }
 
@@ -65,11 +71,11 @@ mod tests {
 
     #[test]
     fn any_number_of_clusters() {
-        assert_eq!(parse(&words(&[])), Ok(Options::default()));
+        assert_eq!(parse(&words(&[])), Ok(HscanOptions::default()));
         let options = parse(&words(&["a", "-pname", "-dx", "b", "--no-headers", "--", "-v"])).unwrap();
         assert_eq!(options.clusters, words(&["a", "b", "-v"]));
         assert_eq!(options.directory.to_str(), Some("x"));
-        assert!(options.no_headers && !options.anonymise);
+        assert!(options.output.no_headers && !options.anonymise);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use anyhow::bail;
 
 use super::file::{ScanError, checked_text, file_name};
 use super::gather::gather;
-use super::{ExitStatus, Options};
+use super::{ExitStatus, HscanOptions};
 use crate::load::Detail;
 use crate::load::anonymise::Anonymiser;
 use crate::load::merge::{MergeOptions, finish, merge};
@@ -24,13 +24,13 @@ const LOCAL: &str = "LOCAL";
 
 /// Reads the clusters, prints a line about each and writes its file. What one of
 /// them lacks does not stop the others; a file that cannot be written does.
-pub(super) fn run(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let addresses: Vec<Address> = options.clusters.iter().map(|word| Address::new(word)).collect();
     let access = Access::read(&options.load.source.rapi_access, &addresses)?;
     let names = OutputNames::new(options, &addresses);
     names.check(&addresses)?;
     let width = names.shown.iter().map(|name| name.chars().count()).max().unwrap_or(LOCAL.len());
-    if !options.no_headers {
+    if !options.output.no_headers {
         output.line(&scan::heading(width))?;
     }
     if addresses.is_empty() {
@@ -66,7 +66,7 @@ pub(super) fn run(options: &Options, output: &mut Output) -> anyhow::Result<Exit
 
 /// Tells what is odd about how a cluster was read; without names where there are to
 /// be none.
-fn warn(raw: &RawCluster, name: &str, options: &Options, output: &mut Output) -> anyhow::Result<()> {
+fn warn(raw: &RawCluster, name: &str, options: &HscanOptions, output: &mut Output) -> anyhow::Result<()> {
     if options.anonymise {
         return Ok(());
     }
@@ -78,7 +78,7 @@ fn warn(raw: &RawCluster, name: &str, options: &Options, output: &mut Output) ->
 
 /// Reads the local cluster, prints a line about it and writes its file. Without a
 /// connection there is nothing to say about it.
-fn scan_local(options: &Options, width: usize, output: &mut Output) -> anyhow::Result<ExitStatus> {
+fn scan_local(options: &HscanOptions, width: usize, output: &mut Output) -> anyhow::Result<ExitStatus> {
     output.flush()?;
     let socket = options.load.source.socket();
     let answers = luxi::fetch(&socket, Timeouts::default(), Detail::Usual)?;
@@ -107,7 +107,7 @@ struct OutputNames {
 }
 
 impl OutputNames {
-    fn new(options: &Options, addresses: &[Address]) -> OutputNames {
+    fn new(options: &HscanOptions, addresses: &[Address]) -> OutputNames {
         let name = |(at, address): (usize, &Address), named: fn(&Address) -> String| {
             if options.anonymise { format!("cluster-{}", at + 1) } else { named(address) }
         };
@@ -148,7 +148,7 @@ impl Scanned<'_> {
     /// Output and file; inside, what keeps the cluster from being shown or saved.
     fn show_and_save(
         self,
-        options: &Options,
+        options: &HscanOptions,
         anonymiser: Option<&mut Anonymiser>,
         output: &mut Output,
     ) -> anyhow::Result<Result<(), ScanError>> {
@@ -163,7 +163,7 @@ impl Scanned<'_> {
         };
         finish(&mut cluster, options.load.static_kvm_node_memory);
         output.line(&scan::row(self.name, self.width, &cluster))?;
-        if let Some(fields) = &options.print_nodes {
+        if let Some(fields) = &options.output.print_nodes {
             for line in node_list(&cluster, &cluster.all_nodes(), fields) {
                 output.line(&line)?;
             }

@@ -12,7 +12,7 @@ use super::cli::value::split_list;
 use super::cli::{Given, OptionDef, Spec, ValueError};
 use super::metrics::{by_status, metered};
 use super::options::catalogue::*;
-use super::options::{Options, one_form};
+use super::options::*;
 use super::output::Output;
 use super::pacemaker::ClusterUse;
 use super::{ExitStatus, ahead, pacemaker};
@@ -20,17 +20,40 @@ use crate::load::merge::apply_node_options;
 use crate::load::number::parse_int;
 use crate::load::units::parse_size;
 use crate::model::DiskTemplate;
+use crate::search::BalanceOptions;
 use crate::search::fill::Size;
 
+/// What hspace is asked to do.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct HspaceOptions {
+    pub load: LoadOptions,
+    pub output: OutputOptions,
+    pub limits: LimitOptions,
+    pub balance: BalanceOptions,
+    pub cib: CibOptions,
+    /// None: the first one of the cluster's policy.
+    pub disk_template: Option<DiskTemplate>,
+    /// From 0 on; none: as the cluster's policy says.
+    pub spindle_use: Option<i64>,
+    pub independent_groups: bool,
+    pub accept_existing_errors: bool,
+    /// `--standard-alloc`; none: the standard size of the cluster's policy.
+    pub standard: Option<Size>,
+    /// `--tiered-alloc`; none: the largest sizes of the cluster's policy.
+    pub tiered: Option<Size>,
+}
+
+tool_options!(HspaceOptions { limits: LimitOptions, balance: BalanceOptions, cib: CibOptions });
+
 /// Name, purpose and options.
-pub(crate) const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec<HspaceOptions> = Spec {
     name: "hspace",
     summary: "estimate how many more instances a cluster can hold",
     forms: &["[OPTION...]"],
     options: &[
-        PRINT_NODES,
-        TEXT_DATA,
-        OptionDef::new(
+        &PRINT_NODES,
+        &TEXT_DATA,
+        &OptionDef::<HspaceOptions>::new(
             "disk-template",
             "how the new instances store their disks [the first template of the cluster's policy]",
         )
@@ -39,72 +62,61 @@ pub(crate) const SPEC: Spec = Spec {
             Choices(DiskTemplate::WORDS),
             |o, g| g.choice().map(|word| o.disk_template = word.parse().ok()),
         ),
-        OptionDef::new(
+        &OptionDef::<HspaceOptions>::new(
             "spindle-use",
             "weight of a new instance on its nodes' spindles, a whole number from 0 on [from the cluster's policy]",
         )
         .takes("SPINDLES", Float, |o, g| weight(g).map(|weight| o.spindle_use = Some(weight))),
-        SIMULATE.of_ganeti(),
-        MASTER,
-        RAPI_CREDENTIALS,
-        RAPI_CACERT,
-        INSECURE_HTTP,
-        LUXI,
-        IALLOC_SRC,
-        XML_FILE,
-        LIVE,
-        SKIP_UNSUPPORTED,
-        VERBOSE,
-        QUIET,
-        OptionDef::flag(
+        &[SIMULATE.of_ganeti(), MASTER],
+        &RAPI_ACCESS,
+        &[LUXI, IALLOC_SRC],
+        &[XML_FILE, LIVE, SKIP_UNSUPPORTED],
+        &[VERBOSE, QUIET],
+        &OptionDef::<HspaceOptions>::flag(
             "independent-groups",
             "leave node groups out that could not lose a node, instead of giving up because of them",
             |o| o.independent_groups = true,
         ),
-        OptionDef::flag("accept-existing-errors", "fill the cluster although nodes fail N+1 already", |o| {
+        &OptionDef::<HspaceOptions>::flag("accept-existing-errors", "fill the cluster although nodes fail N+1 already", |o| {
             o.accept_existing_errors = true
         }),
-        OFFLINE,
-        NO_CAPACITY_CHECKS,
-        MACHINE_READABLE,
-        MAX_CPU,
-        MAX_LENGTH.says("place at most N instances in each allocation; -1 sets no limit"),
-        MIN_DISK,
-        OptionDef::new(
+        &OFFLINE,
+        &NO_CAPACITY_CHECKS,
+        &MACHINE_READABLE,
+        &MAX_CPU,
+        &MAX_LENGTH.says("place at most N instances in each allocation; -1 sets no limit"),
+        &MIN_DISK,
+        &OptionDef::<HspaceOptions>::new(
             "standard-alloc",
             "the fixed size, as DISK,MEMORY,CPUS[,SPINDLES] [the standard size of the cluster's policy]",
         )
-        .takes("STDSPEC", Text, |o, g| size(g).map(|size| o.standard = Some(size))),
-        OptionDef::new(
+        .takes("STDSPEC", Text, |o, g| alloc_size(g).map(|size| o.standard = Some(size))),
+        &OptionDef::<HspaceOptions>::new(
             "tiered-alloc",
             "the first of the shrinking sizes, as DISK,MEMORY,CPUS[,SPINDLES] [the largest sizes of the cluster's policy]",
         )
-        .takes("TSPEC", Text, |o, g| size(g).map(|size| o.tiered = Some(size))),
-        SAVE.says("save the cluster after each allocation as text files whose names start with FILE"),
-        STATIC_KVM_NODE_MEMORY,
-        TIME_LIMIT.says("end the search once SECONDS have passed; what was placed by then is shown"),
-        WEIGHTS,
-        JSON,
-        METRICS,
-        REPORT,
-        NO_CONFIG,
-        VERSION,
-        HELP,
-        HELP_COMPLETION,
+        .takes("TSPEC", Text, |o, g| alloc_size(g).map(|size| o.tiered = Some(size))),
+        &SAVE.says("save the cluster after each allocation as text files whose names start with FILE"),
+        &STATIC_KVM_NODE_MEMORY,
+        &TIME_LIMIT.says("end the search once SECONDS have passed; what was placed by then is shown"),
+        &WEIGHTS,
+        &[JSON, METRICS, REPORT],
+        &LAST,
     ],
     words: &[],
 };
 
 /// Does what the options ask for.
-pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
-    metered(SPEC.name, &options, &mut Output::standard(), by_status, |output| estimate(&options, output))
+pub(crate) fn run(options: HspaceOptions) -> anyhow::Result<ExitStatus> {
+    let (cluster, output) = (pacemaker::label(&options.load, &options.cib), &mut Output::standard());
+    metered(SPEC.name, &options.output, cluster, output, by_status, |output| estimate(&options, output))
 }
 
-fn estimate(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    one_form(&[("json", options.json), ("machine-readable", options.machine_readable)])?;
-    pacemaker::check(options)?;
-    ahead::files(options, &["tiered", "standard"])?;
-    let mut cluster = pacemaker::load(options, ClusterUse::Looking, output)?.cluster;
+fn estimate(options: &HspaceOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    one_form(&[("json", options.output.json), ("machine-readable", options.output.machine_readable)])?;
+    pacemaker::check(&options.cib, &options.load, None, &options.output)?;
+    ahead::files(&options.output, &["tiered", "standard"])?;
+    let mut cluster = pacemaker::load(&options.load, &options.cib, ClusterUse::Looking, output)?.cluster;
     apply_node_options(&mut cluster, &options.load.nodes)?;
     let result = run::run(options, &cluster, output);
     // what was said before an error stays said
@@ -120,7 +132,7 @@ fn weight(given: &Given) -> Result<i64, ValueError> {
 /// The spindles of a disk when none are given.
 const SPINDLES: &str = "1";
 
-fn size(given: &Given) -> Result<Size, ValueError> {
+fn alloc_size(given: &Given) -> Result<Size, ValueError> {
     let parts = split_list(given.text()?);
     let (disk, memory, cpus, spindles) = match parts.as_slice() {
         [disk, memory, cpus] => (disk, memory, cpus, SPINDLES),
@@ -135,9 +147,9 @@ fn size(given: &Given) -> Result<Size, ValueError> {
     })
 }
 
-impl Options {
+impl HspaceOptions {
     /// The most instances that each allocation of hspace places (`-l`); none with -1.
-    pub fn limit(&self) -> Option<i64> {
+    pub(crate) fn limit(&self) -> Option<i64> {
         Some(self.balance.max_length).filter(|limit| *limit != -1)
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{bail, ensure};
 
-use super::Options;
+use super::HspaceOptions;
 use crate::model::{Cluster, InstanceSpec};
 use crate::search::fill::{FillSettings, Size};
 
@@ -26,7 +26,7 @@ impl FillRequest {
     /// # Errors
     /// If the cluster's policy lists no disk template, which Ganeti's tool does not
     /// stand even if it needs none.
-    pub(crate) fn of(options: &Options, cluster: &Cluster) -> anyhow::Result<FillRequest> {
+    pub(crate) fn of(options: &HspaceOptions, cluster: &Cluster) -> anyhow::Result<FillRequest> {
         let policy = &cluster.policy;
         let Some(&first) = policy.disk_templates.first() else {
             bail!("the cluster's policy lists no disk templates");
@@ -36,7 +36,7 @@ impl FillRequest {
             spindle_use: options.spindle_use.unwrap_or(policy.std.spindle_use),
             accept_existing_errors: options.accept_existing_errors,
             independent_groups: options.independent_groups,
-            capacity_checks: !options.no_capacity_checks,
+            capacity_checks: !options.limits.no_capacity_checks,
         };
         let largest = || policy.ranges.iter().map(|range| size(&range.max)).collect();
         Ok(FillRequest {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::anyhow;
 
 use super::request::FillRequest;
-use super::{ExitStatus, Options, SPEC};
+use super::{ExitStatus, HspaceOptions, SPEC};
 use crate::model::Cluster;
 use crate::report::components::{components, score};
 use crate::report::html::space::SpaceReport;
@@ -26,7 +26,7 @@ use crate::tools::save::save_cluster;
 
 /// What all steps of an estimate need.
 struct Estimate<'a> {
-    options: &'a Options,
+    options: &'a HspaceOptions,
     cluster: &'a Cluster,
     /// For whom the lines on standard output are; nobody, if a document is wanted.
     form: Option<Form>,
@@ -35,7 +35,11 @@ struct Estimate<'a> {
 }
 
 /// Estimates how much more the cluster could hold.
-pub(super) fn run(options: &Options, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(
+    options: &HspaceOptions,
+    cluster: &Cluster,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
     let request = FillRequest::of(options, cluster)?;
     let template = request.settings.template.as_str();
     // scripts keep the standard error that they know
@@ -44,15 +48,15 @@ pub(super) fn run(options: &Options, cluster: &Cluster, output: &mut Output) -> 
         let note = format!("Note: disk template '{template}', the first of the cluster's policy, is taken");
         output.error_line(&note)?;
     }
-    let form = match options.machine_readable {
-        _ if options.json => None,
+    let form = match options.output.machine_readable {
+        _ if options.output.json => None,
         true => Some(Form::Shell),
         false => Some(Form::Text),
     };
     let start = FillStart::of(cluster, request.settings);
     let mut estimate = Estimate { options, cluster, form, start, output };
     estimate.introduce()?;
-    let deadline = Interruptible::begin(options.time_limit)?;
+    let deadline = Interruptible::begin(options.limits.time_limit)?;
     let ground = FillGround::of_until(cluster, request.settings, &deadline);
     estimate.describe(&ground)?;
     request.check_sizes()?;
@@ -135,7 +139,7 @@ impl Estimate<'_> {
     }
 
     fn list_nodes(&mut self, title: &str, cluster: &Cluster) -> anyhow::Result<()> {
-        if let Some(fields) = &self.options.print_nodes {
+        if let Some(fields) = &self.options.output.print_nodes {
             listing::nodes(self.output, title, cluster, &cluster.all_nodes(), fields)?;
         }
         Ok(())
@@ -178,7 +182,7 @@ impl Estimate<'_> {
         }
         let cluster = &run.filled.cluster;
         self.list_nodes(title, cluster)?;
-        save_cluster(self.options.save.as_deref(), suffix, when, cluster, self.output)?;
+        save_cluster(self.options.output.save.as_deref(), suffix, when, cluster, self.output)?;
         self.print(|form, start| form.result(start, run))
     }
 
@@ -191,7 +195,7 @@ impl Estimate<'_> {
         }
         let [tiered, standard] = runs;
         let page = SpaceReport { cluster: self.cluster, start: &self.start, ground, tiered, standard };
-        reporting::write(SPEC.name, self.options, || Ok(page.page()))?;
+        reporting::write(SPEC.name, &self.options.output, || Ok(page.page()))?;
         Ok(ExitStatus::Success)
     }
 }

@@ -8,7 +8,7 @@ use crate::tools::cli::Stop;
 use crate::tools::cli::testing::{self, words};
 use htools_testkit::cluster;
 
-fn parsed(args: &[&str]) -> Options {
+fn parsed(args: &[&str]) -> HspaceOptions {
     testing::parsed(&SPEC, args)
 }
 
@@ -19,12 +19,12 @@ fn refused(args: &[&str]) -> String {
 #[test]
 fn defaults_and_values() {
     let options = parsed(&[]);
-    assert_eq!(options, Options::default());
-    assert!(!options.no_capacity_checks && options.limit().is_none());
+    assert_eq!(options, HspaceOptions::default());
+    assert!(!options.limits.no_capacity_checks && options.limit().is_none());
     assert_eq!(parsed(&["--disk-template=drbd"]).disk_template, Some(DiskTemplate::Drbd));
     assert_eq!(parsed(&["--spindle-use", "(2)"]).spindle_use, Some(2));
-    assert_eq!(parsed(&["-S", "x"]).save, Some(PathBuf::from("x")));
-    let shell = |args: &[&str]| parsed(args).machine_readable;
+    assert_eq!(parsed(&["-S", "x"]).output.save, Some(PathBuf::from("x")));
+    let shell = |args: &[&str]| parsed(args).output.machine_readable;
     assert!(shell(&["--machine-readable"]) && shell(&["--machine-readable=yes"]));
     assert!(!shell(&["--machine-readable", "--machine-readable=no"]));
 }
@@ -80,7 +80,7 @@ fn simulate_is_no_addition_here() {
     assert_eq!(parsed(&["--si", "x"]).load.source.simulate, ["x"]);
     assert!(matches!(SPEC.parse(&words(&["--s", "x"])), Err(Stop::Syntax(_))));
     assert!(matches!(SPEC.parse(&words(&["--t", "x"])), Err(Stop::Syntax(_))));
-    assert!(parsed(&["--j"]).json);
+    assert!(parsed(&["--j"]).output.json);
 }
 
 fn with_policy(change: impl FnOnce(&mut Cluster)) -> Cluster {

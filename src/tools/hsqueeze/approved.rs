@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 
-use super::Options;
+use super::HsqueezeOptions;
 use super::planning::Planning;
 use crate::model::{Cluster, GroupIdx};
 use crate::plan::names::Impossible;
@@ -49,8 +49,8 @@ pub(super) fn save(
 ///
 /// # Errors
 /// If they differ, and nobody wants another plan.
-pub(super) fn compare(options: &Options, work: &Work, output: &mut Output) -> anyhow::Result<()> {
-    let Options { approved: Some(approved), replan, .. } = options else { return Ok(()) };
+pub(super) fn compare(options: &HsqueezeOptions, work: &Work, output: &mut Output) -> anyhow::Result<()> {
+    let HsqueezeOptions { approved: Some(approved), replan, .. } = options else { return Ok(()) };
     let (then, now) = (outline(approved), outline(work));
     if then == now {
         let steps = counted(approved.steps.len(), "step");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use super::Options;
+use super::HsqueezeOptions;
 use super::planning::Planning;
 use super::squeeze_run::{HsqueezeEnd, SqueezeRun};
 use crate::execute::JobClient;
@@ -25,7 +25,7 @@ pub(super) struct ClusterAccess {
 /// # Errors
 /// If there is no way to switch the power, another run is at work, or the cluster cannot be
 /// reached.
-pub(super) fn access(options: &Options) -> anyhow::Result<ClusterAccess> {
+pub(super) fn access(options: &HsqueezeOptions) -> anyhow::Result<ClusterAccess> {
     let tool = super::SPEC.name;
     let mut client = execution::client(&options.load.source)?;
     if options.load.source.rapi.is_some() && options.execution.handling.power_command.is_none() {
@@ -39,17 +39,17 @@ pub(super) fn access(options: &Options) -> anyhow::Result<ClusterAccess> {
 }
 
 /// What carrying plans out goes by.
-pub(super) fn undertaking(options: &Options) -> Undertaking<'_> {
+pub(super) fn undertaking(options: &HsqueezeOptions) -> Undertaking<'_> {
     Undertaking {
         tool: super::SPEC.name,
         deadline: options.execution.window.end_from_now(),
-        typed: &options.typed,
+        typed: &options.output.typed,
         load: &options.load,
         execution: &options.execution,
-        silent: options.is_silent(),
+        silent: options.output.is_silent(&options.load),
         takes_back: true,
         ignore_soft_errors: false,
-        detailed_status: options.detailed_status,
+        detailed_status: options.output.detailed_status,
         obstacle: violation,
     }
 }
@@ -58,7 +58,11 @@ pub(super) fn undertaking(options: &Options) -> Undertaking<'_> {
 ///
 /// # Errors
 /// Why that is not possible, and what went wrong.
-pub(super) fn resume(options: &Options, path: &Path, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn resume(
+    options: &HsqueezeOptions,
+    path: &Path,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
     let undertaking = undertaking(options);
     let mut client = undertaking.client()?;
     let cluster = client.cluster().context(undertaking.tool)?;

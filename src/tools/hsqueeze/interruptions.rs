@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 
-use super::Options;
+use super::HsqueezeOptions;
 use super::approved::whole;
 use super::planning::Planning;
 use crate::model::Cluster;
@@ -48,8 +48,10 @@ impl Interruptions {
         Interruptions::of_work(&whole(planning, cluster, found)?, planning.options)
     }
 
-    fn of_work(work: &Work, options: &Options) -> anyhow::Result<Interruptions> {
-        let Some(table) = times_of(Some(work), options)? else { return Ok(Interruptions(Vec::new())) };
+    fn of_work(work: &Work, options: &HsqueezeOptions) -> anyhow::Result<Interruptions> {
+        let Some(table) = times_of(Some(work), &options.execution, !options.cib.is_named())? else {
+            return Ok(Interruptions(Vec::new()));
+        };
         let steps = work.steps.iter().zip(&table.seconds);
         let stopping = steps.filter(|(step, _)| ways(step).contains(&LegKind::MovesDisks));
         let of_relocation = |relocation: &Relocation, instance: &str, seconds: f64| StoppedInstance {
@@ -83,7 +85,7 @@ impl Interruptions {
     ///
     /// # Errors
     /// The remote API cannot.
-    pub(super) fn check_source(&self, options: &Options) -> anyhow::Result<()> {
+    pub(super) fn check_source(&self, options: &HsqueezeOptions) -> anyhow::Result<()> {
         let Some(first) = self.0.first().filter(|_| options.load.source.rapi.is_some()) else {
             return Ok(());
         };

@@ -10,140 +10,132 @@ mod squeeze_run;
 #[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use self::planning::Planning;
 use super::cli::option::ArgumentKind::{File, Float, Integer, Text};
 use super::cli::value::shown_time;
 use super::cli::{Given, OptionDef, Spec, ValueError};
 use super::metrics::{by_status, metered};
-use super::options::Options;
 use super::options::catalogue::*;
 use super::options::pace::*;
+use super::options::*;
 use super::output::Output;
 use super::pacemaker::{ClusterUse, LoadedCluster};
 use super::{ExitStatus, ahead, execution, pacemaker};
+use crate::plan::work::Work;
+use crate::search::moves::MoveRules;
 use crate::search::squeeze::Reach;
 
 /// The reserve that is asked for unless the command line says otherwise.
 const RESOURCES: f64 = 2.0;
 
+/// What hsqueeze is asked to do.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct HsqueezeOptions {
+    pub load: LoadOptions,
+    pub output: OutputOptions,
+    pub execution: ExecutionOptions,
+    pub limits: LimitOptions,
+    pub rules: MoveRules,
+    pub cib: CibOptions,
+    /// `--minimal-resources`
+    pub minimal: Option<f64>,
+    /// `--target-resources`
+    pub target: Option<f64>,
+    pub reach: Reach,
+    pub max_nodes: Option<usize>,
+    pub cooldown: Duration,
+    pub standby_data: Option<PathBuf>,
+    /// The plan that was approved, where nothing else is to be done.
+    pub approved: Option<Work>,
+    /// `htools apply`: whether another plan is made where that one does not fit.
+    pub replan: bool,
+}
+
+tool_options!(HsqueezeOptions {
+    execution: ExecutionOptions,
+    limits: LimitOptions,
+    rules: MoveRules,
+    cib: CibOptions
+});
+
 /// Name, purpose and options.
-pub(crate) const SPEC: Spec = Spec {
+pub(crate) const SPEC: Spec<HsqueezeOptions> = Spec {
     name: "hsqueeze",
     summary: "power nodes down that are not needed, and up again when they are",
     forms: &["[OPTION...]"],
     options: &[
-        LUXI,
-        MASTER.added(),
-        RAPI_CREDENTIALS,
-        RAPI_CACERT,
-        INSECURE_HTTP,
-        TEXT_DATA,
-        IALLOC_SRC.added(),
-        XML_FILE,
-        LIVE,
-        SKIP_UNSUPPORTED,
-        ALLOW_RESTARTS,
-        COMMANDS_FORM,
-        SIMULATE,
-        EXEC_ANYWHERE,
-        OptionDef::new(
+        &[LUXI, MASTER.added()],
+        &RAPI_ACCESS,
+        &[TEXT_DATA, IALLOC_SRC.added()],
+        &[XML_FILE, LIVE, SKIP_UNSUPPORTED, ALLOW_RESTARTS, COMMANDS_FORM],
+        &SIMULATE,
+        &EXEC_ANYWHERE,
+        &OptionDef::<HsqueezeOptions>::new(
             "minimal-resources",
             "bring nodes online if a node has room for less than FACTOR standard instances",
         )
         .takes("FACTOR", Float, |o, g| g.float().map(|factor| o.minimal = Some(factor)))
         .default(|o| format!("{}, or --target-resources if that is less", o.minimal())),
-        OptionDef::new(
+        &OptionDef::<HsqueezeOptions>::new(
             "target-resources",
             "when nodes are freed, keep room for FACTOR standard instances on every other node",
         )
         .takes("FACTOR", Float, |o, g| g.float().map(|factor| o.target = Some(factor)))
         .default(|o| format!("{}, or --minimal-resources if that is more", o.target())),
-        OptionDef::flag("drbd", "move DRBD instances, too, and free nodes that have them", |o| {
+        &OptionDef::<HsqueezeOptions>::added_flag("drbd", "move DRBD instances, too, and free nodes that have them", |o| {
             o.reach = o.reach.max(Reach::Drbd)
-        })
-        .added(),
-        OptionDef::flag("all", "move all instances: also DRBD ones, and those with disks on one node only, which are stopped while their disks are copied", |o| {
+        }),
+        &OptionDef::<HsqueezeOptions>::added_flag("all", "move all instances: also DRBD ones, and those with disks on one node only, which are stopped while their disks are copied", |o| {
             o.reach = Reach::All
-        })
-        .added(),
-        GROUP.says("plan for the node group with this name or UUID only").added(),
-        OptionDef::new("max-nodes", "switch at most N nodes in this run")
-            .takes("N", Integer, |o, g| most_nodes(g).map(|most| o.max_nodes = Some(most)))
-            .added(),
-        TIME_LIMIT.says("end the search once SECONDS have passed; what was found by then is made a whole plan"),
-        OptionDef::new(
+        }),
+        &GROUP.says("plan for the node group with this name or UUID only").added(),
+        &OptionDef::<HsqueezeOptions>::addition("max-nodes", "switch at most N nodes in this run")
+            .takes("N", Integer, |o, g| most_nodes(g).map(|most| o.max_nodes = Some(most))),
+        &TIME_LIMIT.says("end the search once SECONDS have passed; what was found by then is made a whole plan"),
+        &OptionDef::<HsqueezeOptions>::addition(
             "cooldown",
             "leave nodes alone that were powered up or down less than TIME ago, such as 90m, 6h or 2d",
         )
         .takes("TIME", Text, |o, g| g.time().map(|time| o.cooldown = time))
-        .added()
         .default(|o| shown_time(o.cooldown)),
-        NO_CAPACITY_CHECKS
+        &NO_CAPACITY_CHECKS
             .says("do not care whether each node could be emptied if it were lost (global N+1), now or when the reserve is used")
             .added(),
-        IGNORE_SOFT_ERRORS
+        &IGNORE_SOFT_ERRORS
             .says("also free nodes, or bring them up, where that worsens conflicts of exclusion tags, locations or policies")
             .added(),
-        RESTRICTED_MIGRATION.added(),
-        EXCLUDE_INSTANCES.added(),
-        EXCLUSION_TAGS.added(),
-        DYNU_FILE.added(),
-        IGNORE_DYNU.added(),
-        MOND.added(),
-        MOND_DATA.added(),
-        MOND_XEN.added(),
-        EXIT_ON_MISSING_MOND_DATA.added(),
-        OptionDef::new(
+        &RESTRICTED_MIGRATION.added(),
+        &[EXCLUDE_INSTANCES.added(), EXCLUSION_TAGS.added(), DYNU_FILE.added(), IGNORE_DYNU.added()],
+        &[MOND.added(), MOND_DATA.added(), MOND_XEN.added(), EXIT_ON_MISSING_MOND_DATA.added()],
+        &OptionDef::<HsqueezeOptions>::addition(
             "standby-data",
             "look the size of nodes that are off up in FILE, a text file that hscan wrote while they were on",
         )
-        .takes("FILE", File, |o, g| g.path().map(|path| o.standby_data = path))
-        .added(),
-        SAVE,
-        PRINT_COMMANDS,
-        VERBOSE,
-        QUIET.says("print one line if there is something to do, and nothing otherwise").added(),
-        NO_HEADERS,
-        WEIGHTS,
-        JSON,
-        METRICS,
-        REPORT,
-        SUMMARY,
-        COLOUR,
-        DETAILED_STATUS,
-        YES,
-        POWER_COMMAND,
-        OptionDef::new(
+        .takes("FILE", File, |o, g| g.path().map(|path| o.standby_data = path)),
+        &[SAVE, PRINT_COMMANDS],
+        &VERBOSE,
+        &QUIET.says("print one line if there is something to do, and nothing otherwise").added(),
+        &NO_HEADERS,
+        &WEIGHTS,
+        &[JSON, METRICS, REPORT, SUMMARY, COLOUR, DETAILED_STATUS],
+        &[YES, POWER_COMMAND],
+        &OptionDef::<ExecutionOptions>::addition(
             "boot-timeout",
             "with --exec, wait at most TIME until a node that was powered on answers",
         )
-        .takes("TIME", Text, |o, g| g.time().map(|time| o.execution.handling.boot = time))
-        .added()
-        .default(|o| shown_time(o.execution.handling.boot)),
-        JOURNAL,
-        RESUME,
-        JSON_EVENTS,
-        PRINT_PLAN,
-        SAVE_PLAN,
-        STREAM,
-        MAX_PARALLEL,
-        MAX_OUT_PER_NODE,
-        MAX_IN_PER_NODE,
-        MAX_SYNCS,
-        MAX_PER_GROUP,
-        ON_FAILURE.says("with --stream, when a step fails: stop, or continue with all that need not follow it"),
-        MAX_DURATION,
-        UNTIL,
-        BANDWIDTH,
-        SYNC_RATE,
-        DURATIONS_FROM,
-        REASON.added(),
-        PRIORITY.added(),
-        STATIC_KVM_NODE_MEMORY,
-        NO_CONFIG,
-        VERSION,
-        HELP,
-        HELP_COMPLETION,
+        .takes("TIME", Text, |o, g| g.time().map(|time| o.handling.boot = time))
+        .default(|o| shown_time(o.handling.boot)),
+        &[JOURNAL, RESUME, JSON_EVENTS, PRINT_PLAN, SAVE_PLAN],
+        &STREAMING,
+        &ON_FAILURE.says("with --stream, when a step fails: stop, or continue with all that need not follow it"),
+        &WINDOW,
+        &SPEEDS,
+        &[REASON.added(), PRIORITY.added()],
+        &STATIC_KVM_NODE_MEMORY,
+        &LAST,
     ],
     words: &[],
 };
@@ -152,27 +144,30 @@ fn most_nodes(given: &Given) -> Result<usize, ValueError> {
     usize::try_from(given.int()?).map_err(|_| given.out_of_range("a number of nodes, 0 or more"))
 }
 
-impl Options {
+impl HsqueezeOptions {
     /// The reserve below which nodes are brought online: as asked for; else the usual one, or the
     /// target if that is less.
-    pub fn minimal(&self) -> f64 {
+    pub(crate) fn minimal(&self) -> f64 {
         self.minimal.unwrap_or_else(|| self.target.map_or(RESOURCES, |target| target.min(RESOURCES)))
     }
 
     /// The reserve that freeing nodes leaves.
-    pub fn target(&self) -> f64 {
+    pub(crate) fn target(&self) -> f64 {
         self.target.unwrap_or_else(|| self.minimal().max(RESOURCES))
     }
 }
 
 /// Does what the options ask for.
-pub(crate) fn run(options: Options) -> anyhow::Result<ExitStatus> {
-    let mut output = Output::standard().with_colours(options.colour);
-    metered(SPEC.name, &options, &mut output, by_status, |output| plan_or_resume(&options, output))
+pub(crate) fn run(options: HsqueezeOptions) -> anyhow::Result<ExitStatus> {
+    let mut output = Output::standard().with_colours(options.output.colour);
+    let cluster = pacemaker::label(&options.load, &options.cib);
+    metered(SPEC.name, &options.output, cluster, &mut output, by_status, |output| {
+        plan_or_resume(&options, output)
+    })
 }
 
-fn plan_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    pacemaker::check(options)?;
+fn plan_or_resume(options: &HsqueezeOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    pacemaker::check(&options.cib, &options.load, Some(&options.execution), &options.output)?;
     if let Some(journal) = &options.execution.resume {
         let status = execute::resume(options, journal, output);
         output.flush()?;
@@ -180,16 +175,17 @@ fn plan_or_resume(options: &Options, output: &mut Output) -> anyhow::Result<Exit
     }
     run::check_reserves(options)?;
     let planning = Planning::new(options, run::known_sizes(options)?);
-    execution::check_pace(options)?;
+    execution::check_pace(&options.execution, &options.output)?;
     execution::never_replans(SPEC.name, &options.execution)?;
     // Ganeti's jobs and power are nothing to a Pacemaker cluster
-    let on_ganeti = options.execution.exec && !pacemaker::is_named(options);
+    let on_ganeti = options.execution.exec && !options.cib.is_named();
     if on_ganeti {
         ahead::execution(SPEC.name, &options.execution, &options.load.source)?;
     }
-    ahead::files(options, &["original", "squeezed"])?;
+    ahead::files(&options.output, &["original", "squeezed"])?;
     let access = on_ganeti.then(|| execute::access(options)).transpose()?;
-    let LoadedCluster { cluster, cib } = pacemaker::load(options, ClusterUse::Emptying, output)?;
+    let LoadedCluster { cluster, cib } =
+        pacemaker::load(&options.load, &options.cib, ClusterUse::Emptying, output)?;
     run::warn_of_reserves(options, output)?;
     let result = run::run(&planning, access, (&cluster, cib.as_ref()), output);
     // what was said before an error stays said

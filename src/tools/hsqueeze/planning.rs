@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::Options;
+use super::HsqueezeOptions;
 use crate::model::{Cluster, GroupIdx};
 use crate::plan::names::Impossible;
 use crate::plan::switching::{Switch, whole};
@@ -17,14 +17,14 @@ use crate::tools::output::Output;
 
 /// What plans are made by.
 pub(super) struct Planning<'a> {
-    pub options: &'a Options,
+    pub options: &'a HsqueezeOptions,
     /// The sizes of `--standby-data`.
     known_sizes: Sizes,
 }
 
 impl<'a> Planning<'a> {
     /// Planning by these options and sizes.
-    pub(super) fn new(options: &'a Options, known_sizes: Sizes) -> Planning<'a> {
+    pub(super) fn new(options: &'a HsqueezeOptions, known_sizes: Sizes) -> Planning<'a> {
         Planning { options, known_sizes }
     }
 
@@ -39,18 +39,26 @@ impl<'a> Planning<'a> {
             minimal: options.minimal(),
             target: options.target(),
             reach: options.reach,
-            capacity_checks: !options.no_capacity_checks,
-            ignore_soft_errors: options.balance.rules.ignore_soft_errors,
-            restricted_migration: options.balance.rules.restricted_migration,
+            capacity_checks: !options.limits.no_capacity_checks,
+            ignore_soft_errors: options.rules.ignore_soft_errors,
+            restricted_migration: options.rules.restricted_migration,
             max_nodes: options.max_nodes.map(|most| most.saturating_sub(switched)),
             left_alone,
             known_sizes: self.known_sizes.clone(),
-            swaps: match options.cooldown.is_zero() {
-                // Pacemaker's nodes are switched in one change, and bare names do not tell which way they go
-                _ if options.placement.is_named() || options.no_headers => Swaps::None,
-                true => Swaps::All,
-                false => Swaps::Others,
-            },
+            swaps: self.swaps(),
+        }
+    }
+
+    /// Which nodes a second plan of a group may free.
+    fn swaps(&self) -> Swaps {
+        let HsqueezeOptions { cib, output, cooldown, .. } = self.options;
+        // Pacemaker's nodes are switched in one change, and bare names do not tell which way they go
+        if cib.is_named() || output.no_headers {
+            Swaps::None
+        } else if cooldown.is_zero() {
+            Swaps::All
+        } else {
+            Swaps::Others
         }
     }
 
@@ -62,7 +70,7 @@ impl<'a> Planning<'a> {
         switched: usize,
         failed: &[String],
     ) -> Squeeze {
-        let deadline = Deadline::new(self.options.time_limit, Arc::default());
+        let deadline = Deadline::new(self.options.limits.time_limit, Arc::default());
         let watch = SqueezeWatch { deadline: &deadline, progress: &|_| {} };
         squeeze_watched(cluster, groups, &self.asked(cluster, switched, failed), watch)
     }
@@ -89,11 +97,11 @@ impl<'a> Planning<'a> {
 
 /// The plans as scripts know them.
 pub(super) fn show_text(
-    options: &Options,
+    options: &HsqueezeOptions,
     cluster: &Cluster,
     found: &Squeeze,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    let style = view::Style { candidates: options.load.verbosity > 1, headers: !options.no_headers };
+    let style = view::Style { candidates: options.load.verbosity > 1, headers: !options.output.no_headers };
     Ok(view::text(found, cluster, style).iter().try_for_each(|line| output.line(line))?)
 }

@@ -8,7 +8,7 @@ use super::execute::{ClusterAccess, execute};
 use super::interruptions::Interruptions;
 use super::planning::{Planning, show_text};
 use super::squeeze_run::HsqueezeEnd;
-use super::{ExitStatus, Options, SPEC};
+use super::{ExitStatus, HsqueezeOptions, SPEC};
 use crate::model::{Cluster, GroupIdx, Step};
 use crate::plan::command::SQUEEZE_TITLE;
 use crate::plan::shell;
@@ -35,7 +35,7 @@ use crate::tools::save::save_cluster;
 use crate::tools::{commands, group, progress, reporting, source, summing_up};
 
 /// Refuses reserves with which nodes would go up and down in turns.
-pub(super) fn check_reserves(options: &Options) -> anyhow::Result<()> {
+pub(super) fn check_reserves(options: &HsqueezeOptions) -> anyhow::Result<()> {
     let (minimal, target) = (options.minimal(), options.target());
     // written so that what is not a number is refused, too
     if !(target >= minimal) {
@@ -48,7 +48,7 @@ pub(super) fn check_reserves(options: &Options) -> anyhow::Result<()> {
 }
 
 /// Warns about reserves between which there is nothing.
-pub(super) fn warn_of_reserves(options: &Options, output: &mut Output) -> anyhow::Result<()> {
+pub(super) fn warn_of_reserves(options: &HsqueezeOptions, output: &mut Output) -> anyhow::Result<()> {
     let (minimal, target) = (options.minimal(), options.target());
     if target <= minimal {
         let cause = match (options.minimal, options.target) {
@@ -66,7 +66,7 @@ pub(super) fn warn_of_reserves(options: &Options, output: &mut Output) -> anyhow
 }
 
 /// The sizes in the file of `--standby-data`.
-pub(super) fn known_sizes(options: &Options) -> anyhow::Result<Sizes> {
+pub(super) fn known_sizes(options: &HsqueezeOptions) -> anyhow::Result<Sizes> {
     let Some(path) = &options.standby_data else { return Ok(Sizes::default()) };
     let raw = source::read_text(path, &options.load).map_err(|error| error.context("--standby-data"))?;
     Ok(Sizes::of(&raw.nodes))
@@ -81,7 +81,7 @@ pub(super) fn run(
 ) -> anyhow::Result<ExitStatus> {
     let options = planning.options;
     let groups = groups(options, cluster)?;
-    save_cluster(options.save.as_deref(), "original", "before hsqueeze run", cluster, output)?;
+    save_cluster(options.output.save.as_deref(), "original", "before hsqueeze run", cluster, output)?;
     let mut asked = planning.asked(cluster, 0, &[]);
     let mut found = search(options, cluster, &groups, &asked)?;
     while cib.is_some() && breaks_limits(cluster, &found) {
@@ -107,10 +107,11 @@ pub(super) fn run(
         approved::compare(options, &work, output)?;
         approved::save(planning, cluster, (&found, &work), output)?;
     }
-    let is_summed_up = summing_up::is_wanted(options.summary, options.json, &options.load, output);
-    if is_summed_up || options.report.is_some() {
+    let is_summed_up =
+        summing_up::is_wanted(options.output.summary, options.output.json, &options.load, output);
+    if is_summed_up || options.output.report.is_some() {
         let work = approved::whole(planning, cluster, &found).ok();
-        let table = summing_up::times_of(work.as_ref(), options)?;
+        let table = summing_up::times_of(work.as_ref(), &options.execution, cib.is_none())?;
         if is_summed_up {
             let steps: Vec<Step> = found.plans.iter().flat_map(|plan| &plan.steps).copied().collect();
             summing_up::of_moves(cluster, &found.after, &steps, table.as_ref(), output)?;
@@ -118,7 +119,7 @@ pub(super) fn run(
         write_page(options, cluster, &found, table.as_ref())?;
     }
     let idle = found.plans.iter().all(GroupPlan::is_idle);
-    let mut status = match options.detailed_status && !idle {
+    let mut status = match options.output.detailed_status && !idle {
         true => ExitStatus::Planned,
         false => ExitStatus::Success,
     };
@@ -141,18 +142,18 @@ pub(super) fn run(
         }
         status = carry_out(planning, access, cluster, &found, output)?;
     }
-    save_cluster(options.save.as_deref(), "squeezed", when(&found), &found.after, output)?;
+    save_cluster(options.output.save.as_deref(), "squeezed", when(&found), &found.after, output)?;
     Ok(status)
 }
 
 /// Writes the page of the plans, if it is wanted.
 fn write_page(
-    options: &Options,
+    options: &HsqueezeOptions,
     cluster: &Cluster,
     found: &Squeeze,
     table: Option<&Timetable<'_>>,
 ) -> anyhow::Result<()> {
-    reporting::write(SPEC.name, options, || {
+    reporting::write(SPEC.name, &options.output, || {
         let moments = [cluster, &found.after].map(Moment::of_groups);
         let moves: Vec<PlannedMove> =
             found.plans.iter().flat_map(|plan| html::squeeze::moves(plan, cluster)).collect();
@@ -174,13 +175,13 @@ fn write_page(
 
 /// Makes the plans as long as there is time; a line on a terminal shows how far it is.
 fn search(
-    options: &Options,
+    options: &HsqueezeOptions,
     cluster: &Cluster,
     groups: &[GroupIdx],
     asked: &SqueezeOptions,
 ) -> anyhow::Result<Squeeze> {
     // after the search an interrupt ends the program
-    let deadline = Interruptible::begin(options.time_limit)?;
+    let deadline = Interruptible::begin(options.limits.time_limit)?;
     let line = progress::Progress::start();
     let tell = |SqueezeProgress { looked_at, candidates, freed }: SqueezeProgress| {
         line.say(format!("{looked_at} of {candidates} nodes looked at, {freed} not needed"));
@@ -190,25 +191,25 @@ fn search(
 
 /// Has Pacemaker switch the nodes.
 fn switch_in_pacemaker(
-    options: &Options,
+    options: &HsqueezeOptions,
     cib: &CibOrigin,
     cluster: &Cluster,
     found: &Squeeze,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     for plan in found.plans.iter().filter(|plan| !plan.is_idle()) {
-        match cib.carry_out_switching(options, plan, output)? {
+        match cib.carry_out_switching(&options.execution, plan, output)? {
             ExitStatus::Success => {}
             status => return Ok(status),
         }
     }
     tell_done(options, &view::planned(found, cluster), output)?;
-    Ok(if options.detailed_status { ExitStatus::Done } else { ExitStatus::Success })
+    Ok(if options.output.detailed_status { ExitStatus::Done } else { ExitStatus::Success })
 }
 
-fn tell_done(options: &Options, results: &[GroupResult], output: &mut Output) -> anyhow::Result<()> {
+fn tell_done(options: &HsqueezeOptions, results: &[GroupResult], output: &mut Output) -> anyhow::Result<()> {
     let summary = view::summary(results, view::Tense::Done);
-    match options.load.verbosity < 1 && !options.json {
+    match options.load.verbosity < 1 && !options.output.json {
         true => output.line(&summary)?,
         false => output.error_line(&summary)?,
     }
@@ -231,13 +232,13 @@ fn carry_out(
     }
     Ok(match stopped {
         Some(status) => status,
-        None if options.detailed_status && !results.is_empty() => ExitStatus::Done,
+        None if options.output.detailed_status && !results.is_empty() => ExitStatus::Done,
         None => ExitStatus::Success,
     })
 }
 
-fn groups(options: &Options, cluster: &Cluster) -> anyhow::Result<Vec<GroupIdx>> {
-    let Some(key) = &options.group else { return Ok(cluster.groups_with_nodes()) };
+fn groups(options: &HsqueezeOptions, cluster: &Cluster) -> anyhow::Result<Vec<GroupIdx>> {
+    let Some(key) = &options.limits.group else { return Ok(cluster.groups_with_nodes()) };
     Ok(vec![group::named(cluster, key)?])
 }
 
@@ -251,11 +252,11 @@ fn when(found: &Squeeze) -> &'static str {
 }
 
 /// The plans of all groups as one graph, where that is wanted.
-fn show_graph(options: &Options, work: &Work, output: &mut Output) -> anyhow::Result<()> {
+fn show_graph(options: &HsqueezeOptions, work: &Work, output: &mut Output) -> anyhow::Result<()> {
     if options.execution.print_plan.is_none() {
         return Ok(());
     }
-    let document = shown(&options.execution, work, options.json, output)?;
+    let document = shown(&options.execution, work, options.output.json, output)?;
     Ok(document.map_or(Ok(()), |document| output.write(&document))?)
 }
 
@@ -269,16 +270,16 @@ fn show(
 ) -> anyhow::Result<()> {
     let options = planning.options;
     let level = options.load.verbosity;
-    let wants_lines = (options.json || options.commands.is_some()) && cib.is_none();
+    let wants_lines = (options.output.json || options.output.commands.is_some()) && cib.is_none();
     let lines = if wants_lines { all_lines(planning, cluster, found)? } else { Vec::new() };
-    let for_cib = match (cib, &options.commands) {
+    let for_cib = match (cib, &options.output.commands) {
         (Some(cib), Some(_)) => {
             let lines = found.plans.iter().map(|plan| cib.switch_commands(plan));
             Some(lines.collect::<anyhow::Result<Vec<_>>>()?.concat())
         }
         _ => None,
     };
-    if let Some(CommandTarget::File(path)) = &options.commands {
+    if let Some(CommandTarget::File(path)) = &options.output.commands {
         let script = |lines: &Vec<String>| cib_script(SPEC.name, lines);
         let script = for_cib.as_ref().map_or_else(|| shell::script(SQUEEZE_TITLE, "job", &lines), script);
         write_whole(path, &script)?;
@@ -286,7 +287,7 @@ fn show(
     if level > 1 {
         view::reasons(found, cluster).iter().try_for_each(|line| output.error_line(line))?;
     }
-    if options.json {
+    if options.output.json {
         let of_plan = |plan: &GroupPlan| match cib {
             Some(cib) => cib.switch_calls(plan),
             None => Ok(calls(planning, cluster, plan)?),
@@ -300,5 +301,5 @@ fn show(
         output.line(&view::summary(&view::planned(found, cluster), view::Tense::Planned))?;
     }
     let lines = || for_cib.unwrap_or_else(|| shell::listing(&lines));
-    commands::show(options.commands.as_ref(), "Commands to run:", lines, output)
+    commands::show(options.output.commands.as_ref(), "Commands to run:", lines, output)
 }

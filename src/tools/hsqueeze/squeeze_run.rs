@@ -5,7 +5,7 @@ use std::ops::ControlFlow::{self, Break, Continue};
 
 use anyhow::bail;
 
-use super::Options;
+use super::HsqueezeOptions;
 use super::planning::{Planning, show_text};
 use crate::execute::signals::Signals;
 use crate::execute::{Ending, JobClient, StepReport, StepState};
@@ -41,7 +41,7 @@ pub(super) struct HsqueezeEnd {
 
 /// All runs of a command.
 pub(super) struct SqueezeRun<'a> {
-    options: &'a Options,
+    options: &'a HsqueezeOptions,
     planning: &'a Planning<'a>,
     client: &'a mut dyn JobClient,
     signals: &'a Signals,

@@ -8,7 +8,7 @@ fn defaults_and_values() {
     assert_eq!((options.minimal(), options.target(), options.reach), (2.0, 2.0, Reach::External));
     // abbreviations of the reference
     let options = SPEC.parse(&words(&["--m=1.5", "--ta", "3", "--no"])).unwrap();
-    assert_eq!((options.minimal, options.target, options.no_headers), (Some(1.5), Some(3.0), true));
+    assert_eq!((options.minimal, options.target, options.output.no_headers), (Some(1.5), Some(3.0), true));
     // the default follows
     assert_eq!(SPEC.parse(&words(&["--minimal-resources=4"])).unwrap().target(), 4.0);
     for (target, minimal) in [("0", 0.0), ("1", 1.0), ("3", 2.0)] {
@@ -36,14 +36,14 @@ fn load_and_rules_of_balancing() {
         "--exclude-instances=x",
         "--restricted-migration",
     ];
-    let Options { load, balance, .. } = SPEC.parse(&words(&line)).unwrap();
+    let HsqueezeOptions { load, rules, .. } = SPEC.parse(&words(&line)).unwrap();
     assert_eq!((load.utilisation, load.mond_data), (Some("u".into()), Some("m".into())));
     assert!(load.mond && load.mond_xen && load.exit_on_missing_mond_data && load.merge.ignore_dynu);
     assert_eq!(
         (load.merge.exclusion_tags, load.merge.exclude_instances),
         (vec!["a".to_owned(), "b".to_owned()], vec!["x".to_owned()])
     );
-    assert!(balance.rules.restricted_migration);
+    assert!(rules.restricted_migration);
 }
 
 #[test]

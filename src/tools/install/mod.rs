@@ -15,35 +15,58 @@ use self::change::{Changes, Removal};
 use self::record::InstallationRecord;
 use super::ExitStatus;
 use super::cli::option::ArgumentKind::Directory;
-use super::cli::{OptionDef, Spec};
+use super::cli::{OptionDef, Program, Spec};
 use super::links;
-use super::options::Options;
+use super::options::ToolOptions;
 use super::options::catalogue::HELP;
 use super::output::Output;
 
+/// What `install` is asked to do.
+#[derive(Debug, Default, PartialEq)]
+pub struct InstallOptions {
+    /// None: the usual one.
+    prefix: Option<PathBuf>,
+    hail_dir: Option<PathBuf>,
+    uninstall: bool,
+    force: bool,
+    dry_run: bool,
+}
+
+impl ToolOptions for InstallOptions {}
+
 /// Name, purpose and options.
-pub const SPEC: Spec = Spec {
+pub const SPEC: Spec<InstallOptions> = Spec {
     name: "htools install",
     summary: "put links, manual pages and completion scripts where they are found",
     forms: &["[OPTION...]"],
     options: &[
-        OptionDef::new(
+        &OptionDef::<InstallOptions>::addition(
             "prefix",
             "put everything below DIR instead of /usr/local, or without root's rights ~/.local",
         )
-        .takes("DIR", Directory, |o, g| g.path().map(|path| o.prefix = path))
+        .takes("DIR", Directory, |o, g| g.path().map(|path| o.prefix = path)),
+        &OptionDef::<InstallOptions>::addition(
+            "hail-dir",
+            "also make the link hail in DIR, where Ganeti looks for allocators",
+        )
+        .takes("DIR", Directory, |o, g| g.path().map(|path| o.hail_dir = path)),
+        &OptionDef::<InstallOptions>::flag(
+            "uninstall",
+            "take away what was put there, and nothing else",
+            |o| {
+                o.uninstall = true;
+            },
+        )
         .added(),
-        OptionDef::new("hail-dir", "also make the link hail in DIR, where Ganeti looks for allocators")
-            .takes("DIR", Directory, |o, g| g.path().map(|path| o.hail_dir = path))
-            .added(),
-        OptionDef::flag("uninstall", "take away what was put there, and nothing else", |o| {
-            o.uninstall = true;
-        })
-        .added(),
-        OptionDef::flag("force", "replace files that are in the way", |o| o.force = true).added(),
-        OptionDef::flag("dry-run", "change nothing, and show what would be done", |o| o.dry_run = true)
-            .added(),
-        HELP,
+        &OptionDef::<InstallOptions>::added_flag("force", "replace files that are in the way", |o| {
+            o.force = true
+        }),
+        &OptionDef::<InstallOptions>::added_flag(
+            "dry-run",
+            "change nothing, and show what would be done",
+            |o| o.dry_run = true,
+        ),
+        &HELP,
     ],
     words: &[],
 };
@@ -104,7 +127,7 @@ fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     Ok(missing.iter().rev().fold(real, |path, name| path.join(name)))
 }
 
-fn install(prefix: &Path, options: &Options, output: &mut Output) -> anyhow::Result<()> {
+fn install(prefix: &Path, options: &InstallOptions, output: &mut Output) -> anyhow::Result<()> {
     let program = links::program()?;
     let recorded = InstallationRecord::read(prefix)?.unwrap_or_default();
     let mut goods = goods::goods(prefix, &program);
@@ -125,7 +148,7 @@ fn install(prefix: &Path, options: &Options, output: &mut Output) -> anyhow::Res
     Ok(())
 }
 
-fn uninstall(prefix: &Path, options: &Options, output: &mut Output) -> anyhow::Result<()> {
+fn uninstall(prefix: &Path, options: &InstallOptions, output: &mut Output) -> anyhow::Result<()> {
     if options.hail_dir.is_some() {
         bail!("--uninstall takes away every hail that it has put anywhere; --hail-dir means nothing with it");
     }

@@ -11,7 +11,7 @@ use super::{count, some};
 
 /// Which fleet is placed by its keys, and how. What is none is as the document says.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct AffinityChoices {
+pub(crate) struct AffinityChoices {
     /// `--strategy affinity`.
     pub asked: bool,
     /// `-j`; `-` is standard input.
@@ -38,7 +38,7 @@ impl AffinityChoices {
     ///
     /// # Errors
     /// What does not go together.
-    pub fn over(&self, said: &AffinityOptions) -> Result<AffinityOptions, String> {
+    pub(crate) fn over(&self, said: &AffinityOptions) -> Result<AffinityOptions, String> {
         let options = AffinityOptions {
             initial_msav: self.initial_msav.unwrap_or(said.initial_msav),
             final_msav: self.final_msav.unwrap_or(said.final_msav),
@@ -56,7 +56,7 @@ impl AffinityChoices {
     }
 
     /// The option that was given although nothing is placed by keys.
-    pub fn stray(&self) -> Option<&'static str> {
+    pub(crate) fn stray(&self) -> Option<&'static str> {
         let given = [
             (self.order.is_some(), "--order"),
             (self.random_tie.is_some(), "--tie"),
@@ -74,73 +74,70 @@ impl AffinityChoices {
     }
 }
 
+type AffinityDef = OptionDef<AffinityChoices>;
+
 /// Memory is promised at most so often.
 const MOST_PROMISED: f64 = 1000.0;
 
-pub(crate) const FLEET_FILE: OptionDef = OptionDef::new(
+pub(crate) const FLEET_FILE: AffinityDef = AffinityDef::addition(
     "fleet",
     "place the machines of this JSON document by their affinity keys (htools.fleet/1); - is standard input",
 )
 .short('j')
-.takes("FILE", File, |o, g| g.path().map(|path| o.affinity.file = path))
-.added();
-pub(crate) const AFFINITY: OptionDef = OptionDef::flag(
+.takes("FILE", File, |o, g| g.path().map(|path| o.file = path));
+pub(crate) const AFFINITY: AffinityDef = AffinityDef::added_flag(
     "affinity",
     "choose the primary nodes of new instances by affinity keys, which are in tags (htools:key:...); secondary nodes as usual",
-    |o| o.affinity.asked = true,
-)
-.added();
-pub(crate) const ORDER: OptionDef = OptionDef::new(
+    |o| o.asked = true,
+);
+pub(crate) const ORDER: AffinityDef = AffinityDef::new(
     "order",
     "by keys: place machines as they are told, or those with more memory first [document]",
 )
 .takes("WORD", Choices(&["document", "ram"]), |o, g| {
     g.choice().map(|word| {
         let by_ram = word == "ram";
-        o.affinity.order = Some(if by_ram { MachineOrder::Ram } else { MachineOrder::Document });
+        o.order = Some(if by_ram { MachineOrder::Ram } else { MachineOrder::Document });
     })
 })
 .added();
-pub(crate) const TIE: OptionDef = OptionDef::new(
+pub(crate) const TIE: AffinityDef = AffinityDef::addition(
     "tie",
     "by keys: of nodes that are equally good take the one with the smallest name, or any [name]",
 )
 .takes("WORD", Choices(&["name", "random"]), |o, g| {
-    g.choice().map(|word| o.affinity.random_tie = Some(word == "random"))
-})
-.added();
-pub(crate) const SEED: OptionDef =
-    OptionDef::new("seed", "with --tie random: the same number gives the same nodes")
-        .takes("N", Integer, |o, g| count(g).map(|seed| o.affinity.seed = Some(seed)))
-        .added();
-pub(crate) const ZERO_WEIGHT_DISABLES: OptionDef = OptionDef::flag(
+    g.choice().map(|word| o.random_tie = Some(word == "random"))
+});
+pub(crate) const SEED: AffinityDef = AffinityDef::addition(
+    "seed",
+    "with --tie random: the same number gives the same nodes",
+)
+.takes("N", Integer, |o, g| count(g).map(|seed| o.seed = Some(seed)));
+pub(crate) const ZERO_WEIGHT_DISABLES: AffinityDef = AffinityDef::added_flag(
     "zero-weight-disables",
     "by keys: a key that weighs nothing takes its name away, instead of leaving it to the levels above",
-    |o| o.affinity.zero_disables = true,
-)
-.added();
-pub(crate) const VERIFY: OptionDef = OptionDef::flag(
+    |o| o.zero_disables = true,
+);
+pub(crate) const VERIFY: AffinityDef = AffinityDef::added_flag(
     "verify",
     "by keys: tell which machines that run would be started elsewhere today, and what moving them would gain",
-    |o| o.affinity.verify = true,
-)
-.added();
-pub(crate) const PLAN: OptionDef = OptionDef::flag(
+    |o| o.verify = true,
+);
+pub(crate) const PLAN: AffinityDef = AffinityDef::added_flag(
     "plan",
     "by keys, on a Ganeti cluster: as --verify, and the moves that bring instances to where they would be started today, with what waits for what; htools apply carries them out (--save-plan)",
-    |o| (o.affinity.verify, o.affinity.plan) = (true, true),
-)
-.added();
-pub(crate) const OVERHEAD: OptionDef =
-    OptionDef::new("overhead", "by keys: what a machine needs beyond its memory, in MiB [1024]")
+    |o| (o.verify, o.plan) = (true, true),
+);
+pub(crate) const OVERHEAD: AffinityDef =
+    AffinityDef::new("overhead", "by keys: what a machine needs beyond its memory, in MiB [1024]")
         .takes("MIB", Integer, |o, g| {
             let most = i64::from(u32::MAX);
             let mib = g.int().ok().filter(|mib| (0..=most).contains(mib));
-            o.affinity.overhead = Some(Mib(mib.ok_or_else(|| g.out_of_range("between 0 and 4294967295"))?));
+            o.overhead = Some(Mib(mib.ok_or_else(|| g.out_of_range("between 0 and 4294967295"))?));
             Ok(())
         })
         .added();
-pub(crate) const RAM_RATIO: OptionDef = OptionDef::new(
+pub(crate) const RAM_RATIO: AffinityDef = AffinityDef::new(
     "ram-ratio",
     "by keys, on Ganeti clusters: how often the memory of nodes may be promised [1]",
 )
@@ -149,21 +146,25 @@ pub(crate) const RAM_RATIO: OptionDef = OptionDef::new(
     if !(0.0..=MOST_PROMISED).contains(&ratio) {
         return Err(g.out_of_range("between 0 and 1000"));
     }
-    o.affinity.ram_ratio = Some(ratio);
+    o.ram_ratio = Some(ratio);
     Ok(())
 })
 .added();
-pub(crate) const INITIAL_MSAV: OptionDef =
-    OptionDef::new("initial-msav", "by keys: the threshold of the first round [80]")
-        .takes("X", Float, |o, g| g.float().map(|x| o.affinity.initial_msav = Some(x)))
-        .added();
-pub(crate) const FINAL_MSAV: OptionDef =
-    OptionDef::new("final-msav", "by keys: the threshold of the last round [-10]")
-        .takes("X", Float, |o, g| g.float().map(|x| o.affinity.final_msav = Some(x)))
-        .added();
-pub(crate) const MSAV_STEPS: OptionDef =
-    OptionDef::new("msav-steps", "by keys: how many rounds there are [10]")
-        .takes("N", Integer, |o, g| {
-            some(g).map(|steps| o.affinity.msav_steps = Some(u32::try_from(steps).unwrap_or(u32::MAX)))
-        })
-        .added();
+pub(crate) const INITIAL_MSAV: AffinityDef = AffinityDef::addition(
+    "initial-msav",
+    "by keys: the threshold of the first round [80]",
+)
+.takes("X", Float, |o, g| g.float().map(|x| o.initial_msav = Some(x)));
+pub(crate) const FINAL_MSAV: AffinityDef = AffinityDef::addition(
+    "final-msav",
+    "by keys: the threshold of the last round [-10]",
+)
+.takes("X", Float, |o, g| g.float().map(|x| o.final_msav = Some(x)));
+pub(crate) const MSAV_STEPS: AffinityDef =
+    AffinityDef::addition("msav-steps", "by keys: how many rounds there are [10]").takes(
+        "N",
+        Integer,
+        |o, g| some(g).map(|steps| o.msav_steps = Some(u32::try_from(steps).unwrap_or(u32::MAX))),
+    );
+/// Thresholds of the rounds.
+pub(crate) const ROUNDS: [AffinityDef; 3] = [INITIAL_MSAV, FINAL_MSAV, MSAV_STEPS];

@@ -5,10 +5,11 @@ use std::time::{Duration, SystemTime};
 use jiff::civil::Time;
 use jiff::{Span, ZonedDateTime};
 
+use super::catalogue::ExecutionDef;
 use super::some;
 use crate::execute::journal::OnFailure;
 use crate::tools::cli::option::ArgumentKind::{Choices, File, Float, Integer, Text};
-use crate::tools::cli::{Given, OptionDef, ValueError};
+use crate::tools::cli::{Given, ValueError};
 use htools_model::words;
 
 words!(
@@ -23,14 +24,14 @@ words!(
 
 impl PlanForm {
     /// Whether standard output has room for nothing else.
-    pub fn is_document(self) -> bool {
+    pub(crate) fn is_document(self) -> bool {
         self != PlanForm::Text
     }
 }
 
 /// When no step may be under way any more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Window {
+pub(crate) struct Window {
     /// So long after the begin.
     pub max_duration: Option<Duration>,
     /// At this time of the day.
@@ -39,12 +40,12 @@ pub struct Window {
 
 impl Window {
     /// The end of a window that opens now.
-    pub fn end_from_now(&self) -> Option<SystemTime> {
+    pub(crate) fn end_from_now(&self) -> Option<SystemTime> {
         self.end(SystemTime::now())
     }
 
     /// The moment, for a run that begins now; the earlier one of two.
-    pub fn end(&self, now: SystemTime) -> Option<SystemTime> {
+    pub(crate) fn end(&self, now: SystemTime) -> Option<SystemTime> {
         let by_length = self.max_duration.and_then(|length| now.checked_add(length));
         let by_clock = self.until.and_then(|time| next(time, now));
         by_length.into_iter().chain(by_clock).min()
@@ -77,87 +78,90 @@ fn time_of_day(given: &Given) -> Result<Time, ValueError> {
     time.ok_or_else(|| given.out_of_range("a time of the day such as 06:00"))
 }
 
-pub(crate) const PRINT_PLAN: OptionDef = OptionDef::new(
+pub(crate) const PRINT_PLAN: ExecutionDef = ExecutionDef::addition(
     "print-plan",
     "show the plan as a graph, with what waits for what and how long it takes: text, or nothing but json, dot or an svg time table",
 )
 .takes("FORM", Choices(PlanForm::WORDS), |o, g| {
-    g.choice().map(|word| o.execution.print_plan = word.parse().ok())
-})
-.added();
-pub(crate) const SAVE_PLAN: OptionDef =
-    OptionDef::new("save-plan", "write the plan to FILE, for htools show and htools apply")
-        .takes("FILE", File, |o, g| g.path().map(|path| o.execution.save_plan = path))
-        .added();
-pub(crate) const BANDWIDTH: OptionDef =
-    OptionDef::new("bandwidth", "MiB of memory that a live migration copies in a second")
-        .takes("MIB", Float, |o, g| speed(g).map(|speed| o.execution.rates.bandwidth = speed))
-        .default(|o| o.execution.rates.bandwidth.to_string())
-        .added();
-pub(crate) const SYNC_RATE: OptionDef =
-    OptionDef::new("sync-rate", "MiB of disk that are copied to a new secondary node in a second")
-        .takes("MIB", Float, |o, g| speed(g).map(|speed| o.execution.rates.sync_rate = speed))
-        .default(|o| o.execution.rates.sync_rate.to_string())
-        .added();
-pub(crate) const DURATIONS_FROM: OptionDef =
-    OptionDef::new("durations-from", "take the speeds that the run of this journal had; may be repeated")
-        .takes("JOURNAL", File, |o, g| g.path().map(|path| o.execution.durations_from.extend(path)))
-        .added();
-pub(crate) const STREAM: OptionDef = OptionDef::flag(
+    g.choice().map(|word| o.print_plan = word.parse().ok())
+});
+pub(crate) const SAVE_PLAN: ExecutionDef = ExecutionDef::addition(
+    "save-plan",
+    "write the plan to FILE, for htools show and htools apply",
+)
+.takes("FILE", File, |o, g| g.path().map(|path| o.save_plan = path));
+pub(crate) const BANDWIDTH: ExecutionDef =
+    ExecutionDef::addition("bandwidth", "MiB of memory that a live migration copies in a second")
+        .takes("MIB", Float, |o, g| speed(g).map(|speed| o.rates.bandwidth = speed))
+        .default(|o| o.rates.bandwidth.to_string());
+pub(crate) const SYNC_RATE: ExecutionDef =
+    ExecutionDef::addition("sync-rate", "MiB of disk that are copied to a new secondary node in a second")
+        .takes("MIB", Float, |o, g| speed(g).map(|speed| o.rates.sync_rate = speed))
+        .default(|o| o.rates.sync_rate.to_string());
+pub(crate) const DURATIONS_FROM: ExecutionDef = ExecutionDef::addition(
+    "durations-from",
+    "take the speeds that the run of this journal had; may be repeated",
+)
+.takes("JOURNAL", File, |o, g| g.path().map(|path| o.durations_from.extend(path)));
+pub(crate) const STREAM: ExecutionDef = ExecutionDef::added_flag(
     "stream",
     "with --exec, begin each step as soon as what it waits for has ended, not jobset by jobset",
-    |o| o.execution.stream = true,
+    |o| o.stream = true,
+);
+pub(crate) const MAX_PARALLEL: ExecutionDef = ExecutionDef::addition(
+    "max-parallel",
+    "with --stream, at most N steps at a time",
 )
-.added();
-pub(crate) const MAX_PARALLEL: OptionDef =
-    OptionDef::new("max-parallel", "with --stream, at most N steps at a time")
-        .takes("N", Integer, |o, g| some(g).map(|most| o.execution.limits.parallel = Some(most)))
-        .added();
-pub(crate) const MAX_OUT_PER_NODE: OptionDef = OptionDef::new(
+.takes("N", Integer, |o, g| some(g).map(|most| o.limits.parallel = Some(most)));
+pub(crate) const MAX_OUT_PER_NODE: ExecutionDef = ExecutionDef::addition(
     "max-out-per-node",
     "with --stream, at most N steps at a time that copy memory or disks from the same node",
 )
-.takes("N", Integer, |o, g| some(g).map(|most| o.execution.limits.out_per_node = Some(most)))
-.added();
-pub(crate) const MAX_IN_PER_NODE: OptionDef = OptionDef::new(
+.takes("N", Integer, |o, g| some(g).map(|most| o.limits.out_per_node = Some(most)));
+pub(crate) const MAX_IN_PER_NODE: ExecutionDef = ExecutionDef::addition(
     "max-in-per-node",
     "with --stream, at most N steps at a time that copy memory or disks to the same node",
 )
-.takes("N", Integer, |o, g| some(g).map(|most| o.execution.limits.in_per_node = Some(most)))
-.added();
-pub(crate) const MAX_SYNCS: OptionDef =
-    OptionDef::new("max-syncs", "with --stream, at most N steps at a time that copy disks")
-        .takes("N", Integer, |o, g| some(g).map(|most| o.execution.limits.syncs = Some(most)))
-        .added();
-pub(crate) const MAX_PER_GROUP: OptionDef =
-    OptionDef::new("max-per-group", "with --stream, at most N steps at a time in the same node group")
-        .takes("N", Integer, |o, g| some(g).map(|most| o.execution.limits.per_group = Some(most)))
-        .added();
-pub(crate) const MAX_DURATION: OptionDef = OptionDef::new(
+.takes("N", Integer, |o, g| some(g).map(|most| o.limits.in_per_node = Some(most)));
+pub(crate) const MAX_SYNCS: ExecutionDef = ExecutionDef::addition(
+    "max-syncs",
+    "with --stream, at most N steps at a time that copy disks",
+)
+.takes("N", Integer, |o, g| some(g).map(|most| o.limits.syncs = Some(most)));
+pub(crate) const MAX_PER_GROUP: ExecutionDef = ExecutionDef::addition(
+    "max-per-group",
+    "with --stream, at most N steps at a time in the same node group",
+)
+.takes("N", Integer, |o, g| some(g).map(|most| o.limits.per_group = Some(most)));
+pub(crate) const MAX_DURATION: ExecutionDef = ExecutionDef::addition(
     "max-duration",
     "with --exec, begin no step that would not have ended TIME after the begin, such as 90m or 2h",
 )
-.takes("TIME", Text, |o, g| g.time().map(|time| o.execution.window.max_duration = Some(time)))
-.added();
-pub(crate) const UNTIL: OptionDef = OptionDef::new(
+.takes("TIME", Text, |o, g| g.time().map(|time| o.window.max_duration = Some(time)));
+pub(crate) const UNTIL: ExecutionDef = ExecutionDef::addition(
     "until",
     "with --exec, begin no step that would not have ended at HH:MM by the clock of this machine",
 )
-.takes("HH:MM", Text, |o, g| time_of_day(g).map(|time| o.execution.window.until = Some(time)))
-.added();
-pub(crate) const ON_FAILURE: OptionDef = OptionDef::new(
+.takes("HH:MM", Text, |o, g| time_of_day(g).map(|time| o.window.until = Some(time)));
+pub(crate) const ON_FAILURE: ExecutionDef = ExecutionDef::addition(
     "on-failure",
     "with --stream, when a step fails: stop, continue with all that need not follow it, or replan once those under way have ended",
 )
 .takes("WHAT", Choices(OnFailure::WORDS), |o, g| {
-    g.choice().map(|word| o.execution.on_failure = word.parse().ok())
-})
-.added();
-pub(crate) const REPLANS: OptionDef =
-    OptionDef::new("replans", "with --on-failure=replan, make another plan at most N times")
-        .takes("N", Integer, |o, g| some(g).map(|most| o.execution.replans = most))
-        .default(|o| o.execution.replans.to_string())
-        .added();
+    g.choice().map(|word| o.on_failure = word.parse().ok())
+});
+pub(crate) const REPLANS: ExecutionDef =
+    ExecutionDef::addition("replans", "with --on-failure=replan, make another plan at most N times")
+        .takes("N", Integer, |o, g| some(g).map(|most| o.replans = Some(most)))
+        .default(|o| o.replans().to_string());
+
+/// Steps that begin as soon as they can, and how many at a time.
+pub(crate) const STREAMING: [ExecutionDef; 6] =
+    [STREAM, MAX_PARALLEL, MAX_OUT_PER_NODE, MAX_IN_PER_NODE, MAX_SYNCS, MAX_PER_GROUP];
+/// When no step may be under way any more.
+pub(crate) const WINDOW: [ExecutionDef; 2] = [MAX_DURATION, UNTIL];
+/// How long steps take.
+pub(crate) const SPEEDS: [ExecutionDef; 3] = [BANDWIDTH, SYNC_RATE, DURATIONS_FROM];
 
 #[cfg(test)]
 mod tests {

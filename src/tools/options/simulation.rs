@@ -9,7 +9,7 @@ use super::count;
 
 /// Who comes and goes, for how long, and what is done at night.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct SimulationChoices {
+pub(crate) struct SimulationChoices {
     /// `--arrivals`; `-` is standard input.
     pub arrivals: Option<PathBuf>,
     /// How many come a day.
@@ -24,6 +24,8 @@ pub struct SimulationChoices {
     pub svg: Option<PathBuf>,
 }
 
+type SimulationDef = OptionDef<SimulationChoices>;
+
 const SIMULATE: &[&str] = &["simulate"];
 
 fn amount(given: &Given) -> Result<f64, ValueError> {
@@ -31,40 +33,39 @@ fn amount(given: &Given) -> Result<f64, ValueError> {
     amount.ok_or_else(|| given.out_of_range("a number above 0"))
 }
 
-pub(crate) const ARRIVALS: OptionDef = OptionDef::new(
+pub(crate) const ARRIVALS: SimulationDef = SimulationDef::addition(
     "arrivals",
     "simulate: who comes and goes, and on which nodes, is in this JSON document (htools.arrivals/1); - is standard input",
 )
-.takes("FILE", File, |o, g| g.path().map(|path| o.simulation.arrivals = path))
-.added()
+.takes("FILE", File, |o, g| g.path().map(|path| o.arrivals = path))
 .only(SIMULATE);
-pub(crate) const POISSON: OptionDef = OptionDef::new(
+pub(crate) const POISSON: SimulationDef = SimulationDef::addition(
     "poisson",
     "simulate: on average N machines come a day, by chance, each like one of those in the document of -j, whose nodes are empty at first, or of a Ganeti cluster, where what runs is there at first",
 )
-.takes("N", Float, |o, g| amount(g).map(|rate| o.simulation.per_day = Some(rate)))
-.added()
+.takes("N", Float, |o, g| amount(g).map(|rate| o.per_day = Some(rate)))
 .only(SIMULATE);
-pub(crate) const LIFETIME: OptionDef =
-    OptionDef::new("lifetime", "simulate: with --poisson, machines stay for so many days on average [30]")
-        .takes("DAYS", Float, |o, g| amount(g).map(|days| o.simulation.lifetime = Some(days)))
-        .added()
+pub(crate) const LIFETIME: SimulationDef = SimulationDef::addition(
+    "lifetime",
+    "simulate: with --poisson, machines stay for so many days on average [30]",
+)
+.takes("DAYS", Float, |o, g| amount(g).map(|days| o.lifetime = Some(days)))
+.only(SIMULATE);
+pub(crate) const DAYS: SimulationDef =
+    SimulationDef::addition("days", "simulate: look at so many days [365]")
+        .takes("N", Integer, |o, g| {
+            count(g).map(|days| o.days = Some(u32::try_from(days).unwrap_or(u32::MAX)))
+        })
         .only(SIMULATE);
-pub(crate) const DAYS: OptionDef = OptionDef::new("days", "simulate: look at so many days [365]")
-    .takes("N", Integer, |o, g| {
-        count(g).map(|days| o.simulation.days = Some(u32::try_from(days).unwrap_or(u32::MAX)))
-    })
-    .added()
-    .only(SIMULATE);
-pub(crate) const NIGHTLY: OptionDef = OptionDef::flag(
+pub(crate) const NIGHTLY: SimulationDef = SimulationDef::added_flag(
     "nightly",
     "simulate: make the moves that hbal finds every night, instead of only counting them",
-    |o| o.simulation.nightly = true,
+    |o| o.nightly = true,
 )
-.added()
 .only(SIMULATE);
-pub(crate) const SVG_FILE: OptionDef =
-    OptionDef::new("svg", "simulate: draw the days of all strategies, too, as an SVG picture in this file")
-        .takes("FILE", File, |o, g| g.path().map(|path| o.simulation.svg = path))
-        .added()
-        .only(SIMULATE);
+pub(crate) const SVG_FILE: SimulationDef = SimulationDef::addition(
+    "svg",
+    "simulate: draw the days of all strategies, too, as an SVG picture in this file",
+)
+.takes("FILE", File, |o, g| g.path().map(|path| o.svg = path))
+.only(SIMULATE);

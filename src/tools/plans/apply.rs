@@ -14,60 +14,52 @@ use crate::report::number::counted;
 use crate::tools::execution::{
     self, Planned, Proposal, Undertaking, options_of, plan_and_execute, takes_jobs,
 };
-use crate::tools::options::LoadOptions;
+use crate::tools::hsqueeze::HsqueezeOptions;
 use crate::tools::{ahead, hsqueeze, source};
 
+/// What `htools apply` is asked to do.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct ApplyOptions {
+    load: LoadOptions,
+    output: OutputOptions,
+    execution: ExecutionOptions,
+    /// Whether another plan is made where this one does not fit.
+    replan: bool,
+}
+
+tool_options!(ApplyOptions { execution: ExecutionOptions });
+
 /// Name, purpose and options.
-pub(super) const SPEC: Spec = Spec {
+pub(super) const SPEC: Spec<ApplyOptions> = Spec {
     name: "htools apply",
     summary: "look whether a plan that --save-plan wrote can be carried out on a cluster, and with --exec do so",
     forms: &["[OPTION...] FILE"],
     options: &[
-        TEXT_DATA,
-        MASTER,
-        RAPI_CREDENTIALS,
-        RAPI_CACERT,
-        INSECURE_HTTP,
-        LUXI,
-        EXEC,
-        OptionDef::flag(
+        &[TEXT_DATA, MASTER],
+        &RAPI_ACCESS,
+        &LUXI,
+        &EXEC,
+        &OptionDef::<ApplyOptions>::added_flag(
             "replan",
             "where the plan does not fit the cluster any more, make another one with the same options",
             |o| o.replan = true,
-        )
-        .added(),
-        YES,
-        POWER_COMMAND,
-        JOURNAL,
-        RESUME,
-        JSON_EVENTS,
-        PRINT_PLAN,
-        STREAM,
-        MAX_PARALLEL,
-        MAX_OUT_PER_NODE,
-        MAX_IN_PER_NODE,
-        MAX_SYNCS,
-        MAX_PER_GROUP,
-        ON_FAILURE
+        ),
+        &[YES, POWER_COMMAND, JOURNAL, RESUME, JSON_EVENTS, PRINT_PLAN],
+        &STREAMING,
+        &ON_FAILURE
             .says("with --stream, when a step fails: stop, or continue with all that need not follow it"),
-        MAX_DURATION,
-        UNTIL,
-        BANDWIDTH,
-        SYNC_RATE,
-        DURATIONS_FROM,
-        REASON.added(),
-        PRIORITY.added(),
-        VERBOSE,
-        QUIET,
-        NO_CONFIG,
-        HELP,
+        &WINDOW,
+        &SPEEDS,
+        &[REASON.added(), PRIORITY.added()],
+        &[VERBOSE, QUIET],
+        &[NO_CONFIG, HELP],
     ],
     words: &[FILE],
 };
 
 /// Applies a plan.
-pub(super) fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    execution::check_pace(options)?;
+pub(super) fn run(options: &ApplyOptions, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    execution::check_pace(&options.execution, &options.output)?;
     execution::never_replans(SPEC.name, &options.execution)?;
     let plan = SavedPlan::read_ours(&path)?;
     if plan.tool == hsqueeze::SPEC.name {
@@ -76,9 +68,9 @@ pub(super) fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyh
     let maker = PlanMaker::named(&plan.tool).with_context(|| path.display().to_string())?;
     let load = options.load.keeping(plan.keep_reserve);
     let undertaking = Undertaking {
-        tool: maker.spec.name,
+        tool: maker.program.name(),
         deadline: options.execution.window.end_from_now(),
-        typed: &options.typed,
+        typed: &options.output.typed,
         load: &load,
         execution: &options.execution,
         silent: options.execution.prints_document(),
@@ -90,7 +82,7 @@ pub(super) fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyh
     if let Some(journal) = &options.execution.resume {
         return execution::resume(&undertaking, journal, output);
     }
-    ahead::execution(maker.spec.name, &options.execution, &options.load.source)?;
+    ahead::execution(maker.program.name(), &options.execution, &options.load.source)?;
     is_the_cluster(&plan, options, &path)?;
     let mut cluster = source::load(&load, output)?;
     cluster.keep_reserve(load.nodes.keep_reserve);
@@ -108,7 +100,7 @@ pub(super) fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyh
 }
 
 /// Refuses a plan for another cluster, where that can be known.
-fn is_the_cluster(plan: &SavedPlan, options: &Options, path: &Path) -> anyhow::Result<()> {
+fn is_the_cluster(plan: &SavedPlan, options: &ApplyOptions, path: &Path) -> anyhow::Result<()> {
     let source = &options.load.source;
     let Some(its) = plan.cluster.as_ref().filter(|_| takes_jobs(source)) else { return Ok(()) };
     let this = execution::client(source)?.cluster()?;
@@ -198,12 +190,16 @@ fn propose(
 }
 
 /// What the tool that made the plan is to be given to make it again: the options of then, and those of now.
-fn words_anew(plan: &SavedPlan, spec: &Spec, options: &Options) -> anyhow::Result<Vec<OsString>> {
-    let own = options.typed.iter().filter(|typed| !matches!(typed.long, Some("replan" | "no-config")));
+fn words_anew(
+    plan: &SavedPlan,
+    program: &dyn Program,
+    options: &ApplyOptions,
+) -> anyhow::Result<Vec<OsString>> {
+    let own = options.output.typed.iter().filter(|typed| !matches!(typed.long, Some("replan" | "no-config")));
     // what files say now was not what the plan was made with; what they say to this run is among its own words
     let no_files = format!("--{}", NO_CONFIG.long);
     let words =
-        std::iter::once(no_files).chain(options_of(plan, spec)?).chain(own.map(|typed| typed.again()));
+        std::iter::once(no_files).chain(options_of(plan, program)?).chain(own.map(|typed| typed.again()));
     Ok(words.map(OsString::from).collect())
 }
 
@@ -211,30 +207,19 @@ fn words_anew(plan: &SavedPlan, spec: &Spec, options: &Options) -> anyhow::Resul
 fn anew(
     plan: &SavedPlan,
     maker: &PlanMaker,
-    options: &Options,
+    options: &ApplyOptions,
     path: &Path,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let words = words_anew(plan, maker.spec, options).with_context(|| path.display().to_string())?;
-    match (maker.parse)(&words) {
-        Ok(parsed) => {
-            output.flush()?;
-            (maker.run)(of_plan(parsed))
-        }
-        Err(stop) => stop.show(output),
-    }
-}
-
-/// Options that a plan named.
-fn of_plan(options: Options) -> Options {
-    Options { load: LoadOptions { files_of_plan: true, ..options.load }, ..options }
+    let words = words_anew(plan, maker.program, options).with_context(|| path.display().to_string())?;
+    (maker.again)(&words, output)
 }
 
 /// Has hsqueeze decide again, and do what was approved if that is what it decides: which nodes are needed is a question of
 /// the moment.
 fn decided_again(
     plan: SavedPlan,
-    options: &Options,
+    options: &ApplyOptions,
     path: &Path,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
@@ -242,11 +227,6 @@ fn decided_again(
         is_the_cluster(&plan, options, path)?;
     }
     let words = words_anew(&plan, &hsqueeze::SPEC, options).with_context(|| path.display().to_string())?;
-    match hsqueeze::SPEC.parse(&words) {
-        Ok(parsed) => {
-            output.flush()?;
-            hsqueeze::run(Options { approved: Some(plan.work), replan: options.replan, ..of_plan(parsed) })
-        }
-        Err(stop) => stop.show(output),
-    }
+    let approved = |parsed| HsqueezeOptions { approved: Some(plan.work), replan: options.replan, ..parsed };
+    again(hsqueeze::SPEC.parse(&words).map(approved), hsqueeze::run, output)
 }

@@ -7,38 +7,41 @@ mod undo;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::cli::option::ArgumentKind;
-use super::cli::{OperandWords, OptionDef, Spec, Stop};
+use super::cli::option::{ArgumentKind, Has};
+use super::cli::{OperandWords, OptionDef, Program, Spec, Stop};
 use super::execution::{WorkCheck, crossing_violation, violation};
-use super::options::Options;
 use super::options::catalogue::*;
 use super::options::pace::*;
+use super::options::*;
 use super::output::Output;
 use super::{ExitStatus, find, hbal, hgroup, hplace};
 use crate::execute::saved::SavedPlan;
 use anyhow::{Context, bail};
 
 /// The commands, by their words.
-pub const COMMANDS: [&Spec; 3] = [&show::SPEC, &apply::SPEC, &undo::SPEC];
+pub const COMMANDS: [&dyn Program; 3] = [&show::SPEC, &apply::SPEC, &undo::SPEC];
 
 const FILE: OperandWords = OperandWords { name: "FILE", kind: ArgumentKind::File, least: 1, most: Some(1) };
 const JOURNAL_FILE: OperandWords = OperandWords { name: "JOURNAL", ..FILE };
 
 /// Does what such a command does with its file.
-type FileCommand = fn(&Options, PathBuf, &mut Output) -> anyhow::Result<ExitStatus>;
+type FileCommand<O> = fn(&O, PathBuf, &mut Output) -> anyhow::Result<ExitStatus>;
 
 /// Reads the words behind one of these commands, and does what they say; nothing if it is another one.
 pub fn start(command: &str, args: &[OsString]) -> Option<anyhow::Result<ExitStatus>> {
-    let (spec, run): (&Spec, FileCommand) = match command {
-        "show" => (&show::SPEC, show::run),
-        "apply" => (&apply::SPEC, apply::run),
-        "undo" => (&undo::SPEC, undo::run),
-        _ => return None,
-    };
-    Some(with_file(spec, args, run))
+    match command {
+        "show" => Some(with_file(&show::SPEC, args, show::run)),
+        "apply" => Some(with_file(&apply::SPEC, args, apply::run)),
+        "undo" => Some(with_file(&undo::SPEC, args, undo::run)),
+        _ => None,
+    }
 }
 
-fn with_file(spec: &'static Spec, args: &[OsString], run: FileCommand) -> anyhow::Result<ExitStatus> {
+fn with_file<O: ToolOptions>(
+    spec: &Spec<O>,
+    args: &[OsString],
+    run: FileCommand<O>,
+) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let (options, words) = match spec.read(args) {
         Ok(read) => read,
@@ -55,31 +58,55 @@ fn with_file(spec: &'static Spec, args: &[OsString], run: FileCommand) -> anyhow
 }
 
 /// The name by which a command is typed behind `htools`.
-pub fn word(spec: &Spec) -> &'static str {
-    spec.name.rsplit(' ').next().unwrap_or(spec.name)
+pub fn word(program: &dyn Program) -> &'static str {
+    program.name().rsplit(' ').next().unwrap_or_default()
 }
 
 /// A tool that made a plan or a run.
 struct PlanMaker {
-    spec: &'static Spec,
-    /// Reads the words behind its name.
-    parse: fn(&[OsString]) -> Result<Options, Stop>,
-    /// Does what they say.
-    run: fn(Options) -> anyhow::Result<ExitStatus>,
+    program: &'static dyn Program,
+    /// Reads the words that a plan was made with, and does what they say.
+    again: fn(&[OsString], &mut Output) -> anyhow::Result<ExitStatus>,
     /// Checks its steps.
     check: WorkCheck,
 }
 
 impl PlanMaker {
     fn named(name: &str) -> anyhow::Result<PlanMaker> {
-        let spec = find(name).with_context(|| format!("it was made by '{name}', which is no tool"))?.spec;
-        Ok(match spec.name {
-            "hbal" => {
-                PlanMaker { spec, parse: |words| hbal::SPEC.parse(words), run: hbal::run, check: violation }
-            }
-            "hplace" => PlanMaker { spec, parse: hplace::parse, run: hplace::run, check: violation },
-            "hgroup" => PlanMaker { spec, parse: hgroup::parse, run: hgroup::run, check: crossing_violation },
+        let program = find(name).with_context(|| format!("it was made by '{name}', which is no tool"))?.spec;
+        Ok(match program.name() {
+            "hbal" => PlanMaker {
+                program,
+                again: |words, output| again(hbal::SPEC.parse(words), hbal::run, output),
+                check: violation,
+            },
+            "hplace" => PlanMaker {
+                program,
+                again: |words, output| again(hplace::parse(words), hplace::run, output),
+                check: violation,
+            },
+            "hgroup" => PlanMaker {
+                program,
+                again: |words, output| again(hgroup::parse(words), hgroup::run, output),
+                check: crossing_violation,
+            },
             other => bail!("plans of {other} are not carried out like that"),
         })
+    }
+}
+
+/// Has a tool do what its options say, which a plan named.
+fn again<O: Has<LoadOptions>>(
+    read: Result<O, Stop>,
+    run: fn(O) -> anyhow::Result<ExitStatus>,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    match read {
+        Ok(mut options) => {
+            options.part().files_of_plan = true;
+            output.flush()?;
+            run(options)
+        }
+        Err(stop) => stop.show(output),
     }
 }

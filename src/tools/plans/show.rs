@@ -7,29 +7,31 @@ use crate::tools::execution::shown;
 use crate::tools::options::pace::PlanForm;
 
 /// Name, purpose and options.
-pub(super) const SPEC: Spec = Spec {
+pub(super) const SPEC: Spec<ExecutionOptions> = Spec {
     name: "htools show",
     summary: "show a plan that --save-plan wrote: who made it, its steps, what they wait for, and how long they take",
     forms: &["[OPTION...] FILE"],
     options: &[
-        PRINT_PLAN.says("show it as text, or nothing but json, dot or an svg time table [text]"),
-        MAX_PARALLEL.says("time table for at most N steps at a time"),
-        MAX_OUT_PER_NODE.says("time table for at most N steps at a time that copy from the same node"),
-        MAX_IN_PER_NODE.says("time table for at most N steps at a time that copy to the same node"),
-        MAX_SYNCS.says("time table for at most N steps at a time that copy disks"),
-        MAX_PER_GROUP.says("time table for at most N steps at a time in the same node group"),
-        BANDWIDTH,
-        SYNC_RATE,
-        DURATIONS_FROM,
-        HELP,
+        &PRINT_PLAN.says("show it as text, or nothing but json, dot or an svg time table [text]"),
+        &MAX_PARALLEL.says("time table for at most N steps at a time"),
+        &MAX_OUT_PER_NODE.says("time table for at most N steps at a time that copy from the same node"),
+        &MAX_IN_PER_NODE.says("time table for at most N steps at a time that copy to the same node"),
+        &MAX_SYNCS.says("time table for at most N steps at a time that copy disks"),
+        &MAX_PER_GROUP.says("time table for at most N steps at a time in the same node group"),
+        &SPEEDS,
+        &HELP,
     ],
     words: &[FILE],
 };
 
 /// Shows a plan.
-pub(super) fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(
+    options: &ExecutionOptions,
+    path: PathBuf,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
     let plan = SavedPlan::read(&path)?;
-    let mut execution = options.execution.clone();
+    let mut execution = options.clone();
     let form = *execution.print_plan.get_or_insert(PlanForm::Text);
     if !form.is_document() {
         let made = jiff::Timestamp::from_millisecond(i64::try_from(plan.made_at).unwrap_or(i64::MAX));

@@ -12,54 +12,48 @@ use crate::plan::graph::StepIdx;
 use crate::plan::jobset::jobsets;
 use crate::plan::work::{Work, WorkStep};
 use crate::report::number::counted;
+use crate::search::moves::MoveRules;
 use crate::tools::execution::{self, Planned, Proposal, Undertaking, plan_and_execute};
 use crate::tools::{ahead, source};
 
+/// What `htools undo` is asked to do.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct UndoOptions {
+    load: LoadOptions,
+    output: OutputOptions,
+    execution: ExecutionOptions,
+    rules: MoveRules,
+}
+
+tool_options!(UndoOptions { execution: ExecutionOptions, rules: MoveRules });
+
 /// Name, purpose and options.
-pub(super) const SPEC: Spec = Spec {
+pub(super) const SPEC: Spec<UndoOptions> = Spec {
     name: "htools undo",
     summary: "plan how the moves that a run has finished are taken back, the last one first, and with --exec do so",
     forms: &["[OPTION...] JOURNAL"],
     options: &[
-        TEXT_DATA,
-        MASTER,
-        RAPI_CREDENTIALS,
-        RAPI_CACERT,
-        INSECURE_HTTP,
-        LUXI,
-        EXEC,
-        IGNORE_SOFT_ERRORS.added(),
-        YES,
-        OptionDef::new("journal", "with --exec, keep the journal of the run that takes back in FILE, which must not exist [a file in the user's state directory]")
-            .takes("FILE", ArgumentKind::File, |o, g| g.path().map(|path| o.execution.journal = path))
-            .added(),
-        JSON_EVENTS,
-        PRINT_PLAN,
-        SAVE_PLAN,
-        STREAM,
-        MAX_PARALLEL,
-        MAX_OUT_PER_NODE,
-        MAX_IN_PER_NODE,
-        MAX_SYNCS,
-        MAX_PER_GROUP,
-        MAX_DURATION,
-        UNTIL,
-        BANDWIDTH,
-        SYNC_RATE,
-        DURATIONS_FROM,
-        REASON.added(),
-        PRIORITY.added(),
-        VERBOSE,
-        QUIET,
-        NO_CONFIG,
-        HELP,
+        &[TEXT_DATA, MASTER],
+        &RAPI_ACCESS,
+        &LUXI,
+        &EXEC,
+        &IGNORE_SOFT_ERRORS.added(),
+        &YES,
+        &JOURNAL.says("with --exec, keep the journal of the run that takes back in FILE, which must not exist [a file in the user's state directory]"),
+        &[JSON_EVENTS, PRINT_PLAN, SAVE_PLAN],
+        &STREAMING,
+        &WINDOW,
+        &SPEEDS,
+        &[REASON.added(), PRIORITY.added()],
+        &[VERBOSE, QUIET],
+        &[NO_CONFIG, HELP],
     ],
     words: &[JOURNAL_FILE],
 };
 
 /// Takes a run back.
-pub(super) fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    execution::check_pace(options)?;
+pub(super) fn run(options: &UndoOptions, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
+    execution::check_pace(&options.execution, &options.output)?;
     let journal::Read { header, state, .. } = journal::read_ours(&path)?;
     let maker = PlanMaker::named(&header.run.tool).with_context(|| path.display().to_string())?;
     let done: Vec<(usize, &WorkStep)> = state
@@ -68,25 +62,25 @@ pub(super) fn run(options: &Options, path: PathBuf, output: &mut Output) -> anyh
         .map(|step| (step.number(), header.work.step(step)))
         .collect();
     let undertaking = Undertaking {
-        tool: maker.spec.name,
+        tool: maker.program.name(),
         deadline: options.execution.window.end_from_now(),
         typed: &[],
         load: &options.load,
         execution: &options.execution,
         silent: options.execution.prints_document(),
         takes_back: false,
-        ignore_soft_errors: header.ignore_soft_errors || options.balance.rules.ignore_soft_errors,
+        ignore_soft_errors: header.ignore_soft_errors || options.rules.ignore_soft_errors,
         detailed_status: false,
         obstacle: maker.check,
     };
-    ahead::execution(maker.spec.name, &options.execution, &options.load.source)?;
+    ahead::execution(maker.program.name(), &options.execution, &options.load.source)?;
     if let Some(step) =
         state.steps().find(|step| state.has_begun(*step) && !state.is_done(*step) && !state.has_failed(*step))
     {
         bail!(
             "{}: step {step} is under way, or perhaps; {} --resume brings it to its end",
             path.display(),
-            maker.spec.name
+            maker.program.name()
         );
     }
     execution::tell_cleanup(&header, &Report::of(Ending::Failed, &header.work, &state), &path, output)?;

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use htools::model::known_tags::{Bearer, KNOWN};
 use htools::report::nodes::{DEFAULT_FIELDS, fields};
 use htools::score::metrics::{Aggregate, TABLE};
-use htools::tools::{TOOLS, exporter, generate, install, launcher, plans};
+use htools::tools::{Program, TOOLS, exporter, generate, install, launcher, plans};
 
 use super::{PAGES, path, read};
 
@@ -87,7 +87,8 @@ fn check(page: &str, part: &str, section: &str) {
 #[test]
 fn pages_describe_what_there_is_and_have_the_usual_sections() {
     check("htools.1", "options", &options_section(launcher::SPEC.command()));
-    for spec in [&generate::SPEC, &exporter::SPEC, &install::SPEC].into_iter().chain(plans::COMMANDS) {
+    let commands: [&dyn Program; 3] = [&generate::SPEC, &exporter::SPEC, &install::SPEC];
+    for spec in commands.into_iter().chain(plans::COMMANDS) {
         let word = plans::word(spec);
         // a heading below the page's own options
         let heading = format!(".SS \"Options of {word}\"");
@@ -98,7 +99,7 @@ fn pages_describe_what_there_is_and_have_the_usual_sections() {
     check("htools.1", "metrics", &metrics_section());
     check("htools.1", "tags", &tags_section());
     for tool in TOOLS {
-        check(&format!("{}.1", tool.spec.name), "options", &options_section(tool.spec.command()));
+        check(&format!("{}.1", tool.spec.name()), "options", &options_section(tool.spec.command()));
     }
     for page in super::pages().iter().filter(|page| page.ends_with(".1")) {
         let text = read(page);

@@ -57,7 +57,7 @@ fn section<'a>(page: &'a str, heading: &str) -> &'a str {
 
 /// All pages, with what they are about.
 fn pages() -> Vec<String> {
-    let tools = TOOLS.iter().map(|tool| tool.spec.name).chain([launcher::SPEC.name]);
+    let tools = TOOLS.iter().map(|tool| tool.spec.name()).chain([launcher::SPEC.name]);
     tools.map(|name| format!("{name}.1")).chain(["htools-format.5".to_owned()]).collect()
 }
 

@@ -41,7 +41,7 @@ fn conflicts_are_named() {
     assert_eq!(cluster.tag_table.name(conflict.tag), "s:x");
     assert_eq!(conflict.instances, [InstanceIdx::new(0), InstanceIdx::new(1)]);
     // balancing parts them, and the cluster itself stays as it was
-    let by_steps = TrialBalance::step_by_step(BalanceOptions::default());
+    let by_steps = TrialBalance { options: BalanceOptions::default(), deep: false, effort: None };
     let after = rebalance(&cluster, &[health.group], &by_steps, true, &Deadline::never());
     assert!(after[0].steps > 0 && after[0].health.conflicting.is_empty());
     assert_eq!(after[0].stopped, None);
