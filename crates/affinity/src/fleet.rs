@@ -132,7 +132,7 @@ pub struct Fleet {
 
 impl Machine {
     /// The node of which it has copies of the sticky keys: where it runs, or ran last.
-    pub fn home(&self) -> Option<usize> {
+    pub(crate) fn home(&self) -> Option<usize> {
         self.node.or(self.last_node)
     }
 

@@ -28,7 +28,7 @@ pub struct ClusterKeys {
 
 impl ClusterKeys {
     /// Reads the tags of the cluster, its groups and its nodes.
-    pub fn of(cluster: &Cluster) -> ClusterKeys {
+    pub(crate) fn of(cluster: &Cluster) -> ClusterKeys {
         let [system, customer] = levels(&cluster.tags, Bearer::Cluster, KeyLevel::Cluster);
         let of_group = |group: &Group| {
             let own = levels(&group.tags, Bearer::Group, KeyLevel::Vdc);
@@ -42,17 +42,17 @@ impl ClusterKeys {
     }
 
     /// What the instances of a group have in common, besides the operator's keys of the cluster.
-    pub fn shared(&self, group: GroupIdx) -> Arc<[LevelKeys]> {
+    pub(crate) fn shared(&self, group: GroupIdx) -> Arc<[LevelKeys]> {
         Arc::clone(&self.shared[group.get()])
     }
 
     /// The keys of a node.
-    pub fn of_node(&self, node: NodeIdx) -> &[NodeKey] {
+    pub(crate) fn of_node(&self, node: NodeIdx) -> &[NodeKey] {
         &self.nodes[node.get()]
     }
 
     /// What the keys of an instance with these tags come to that runs, or ran, on a node of a group.
-    pub fn compiled(&self, home: &NodeSpec, tags: &[String], zero_disables: bool) -> CompiledKeys {
+    pub(crate) fn compiled(&self, home: &NodeSpec, tags: &[String], zero_disables: bool) -> CompiledKeys {
         let (own, sticky) = (server_keys(tags), self.of_node(home.idx));
         compiled_over(&self.system, sticky, [&self.shared[home.group.get()], &own], zero_disables)
     }

@@ -125,7 +125,7 @@ impl LevelKeys {
     ///
     /// # Errors
     /// The first that is not.
-    pub fn check(&self) -> Result<(), KeyError> {
+    pub(crate) fn check(&self) -> Result<(), KeyError> {
         if self.owner == KeyOwner::Customer && !self.keys.is_empty() && !self.level.is_customers() {
             return Err(KeyError::Level);
         }

@@ -86,7 +86,7 @@ pub struct Absentee<'a> {
 
 impl<'a> Absentee<'a> {
     /// A machine that runs, with its customer's keys as they were when it was started.
-    pub fn of(machine: &'a Machine, keys: &'a [(String, f64)]) -> Option<Absentee<'a>> {
+    pub(crate) fn of(machine: &'a Machine, keys: &'a [(String, f64)]) -> Option<Absentee<'a>> {
         machine.node.map(|node| Absentee { node, machine, keys })
     }
 }
@@ -192,7 +192,7 @@ impl Occupancy {
     }
 
     /// Why a machine cannot be started on a node, if it cannot.
-    pub fn refusal(
+    pub(crate) fn refusal(
         &self,
         fleet: &Fleet,
         node: usize,
@@ -308,7 +308,7 @@ impl Occupancy {
     }
 
     /// What the scores of a node are made of: the operator's part and the customer's.
-    pub fn terms(
+    pub(crate) fn terms(
         &self,
         fleet: &Fleet,
         keys: &CompiledKeys,

@@ -71,7 +71,7 @@ impl Capacities {
     }
 
     /// Which of the two has more: the one that has more of more kinds. This goes in circles for some threes.
-    pub fn compare(&self, other: &Capacities) -> Ordering {
+    pub(crate) fn compare(&self, other: &Capacities) -> Ordering {
         let (mut more, mut less) = (0, 0);
         let mut count = |mine: i64, theirs: i64| match mine.cmp(&theirs) {
             Ordering::Greater => more += 1,

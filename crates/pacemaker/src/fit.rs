@@ -27,7 +27,7 @@ pub struct MoreFitting {
 }
 
 /// A host that is full, and the kinds of capacity of which it has too little.
-pub type FullHost = (HostIdx, Vec<AttributeIdx>);
+pub(crate) type FullHost = (HostIdx, Vec<AttributeIdx>);
 
 /// What more resources are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]

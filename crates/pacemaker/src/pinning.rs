@@ -86,7 +86,7 @@ impl Foresight {
     ///
     /// # Errors
     /// Its resources cannot be placed.
-    pub fn from(set: WorkingSet) -> Result<Foresight, PinError> {
+    pub(crate) fn from(set: WorkingSet) -> Result<Foresight, PinError> {
         let placed = place(&set, set.strategy())?;
         let next = runs_on(&set, &placed);
         let mut settled = set.settled(set.strategy(), &placed);
@@ -124,7 +124,7 @@ impl Foresight {
     ///
     /// # Errors
     /// As [`Foresight::of`].
-    pub fn after(&self, text: &str, source: &str) -> Result<Foresight, PinError> {
+    pub(crate) fn after(&self, text: &str, source: &str) -> Result<Foresight, PinError> {
         let mut set = parse(text, source)?;
         for (resource, there) in set.resources.iter_mut().zip(&self.settled.resources) {
             resource.also_on.clone_from(&there.also_on);

@@ -81,7 +81,7 @@ pub enum Revision {
 
 impl Revision {
     /// Whether the resource is stopped and started for it.
-    pub fn restarts(self) -> bool {
+    pub(crate) fn restarts(self) -> bool {
         matches!(self, Revision::Parameters | Revision::Agent)
     }
 

@@ -73,7 +73,7 @@ impl AllocationScore {
     }
 
     /// The score that a text stands for: a number, or one of Pacemaker's words.
-    pub fn parse(text: &str) -> Option<AllocationScore> {
+    pub(crate) fn parse(text: &str) -> Option<AllocationScore> {
         let text = text.trim();
         match text.to_ascii_lowercase().as_str() {
             "infinity" | "+infinity" => Some(Self::INFINITY),
@@ -134,7 +134,7 @@ impl ScoreTable {
     }
 
     /// Adds to the score of a host that has one.
-    pub fn add(&mut self, host: HostIdx, score: AllocationScore) {
+    pub(crate) fn add(&mut self, host: HostIdx, score: AllocationScore) {
         if let Some(old) = self.get(host) {
             self.set(host, old.plus(score));
         }

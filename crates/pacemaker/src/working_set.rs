@@ -368,7 +368,7 @@ impl WorkingSet {
     }
 
     /// Whether a resource is to run, as far as the cluster decides about it.
-    pub fn should_run(&self, resource: ResourceIdx) -> bool {
+    pub(crate) fn should_run(&self, resource: ResourceIdx) -> bool {
         self.is_wanted(resource) && !self.frozen
     }
 
@@ -379,7 +379,7 @@ impl WorkingSet {
     }
 
     /// Whether nobody knows what runs on a host.
-    pub fn is_lost(&self, host: HostIdx) -> bool {
+    pub(crate) fn is_lost(&self, host: HostIdx) -> bool {
         let state = self.host(host).state;
         state.unclean && !state.online
     }

@@ -78,7 +78,7 @@ impl Timeline {
     ///
     /// # Errors
     /// A time that is none, or too much.
-    pub fn new(fleet: Fleet, mut rentals: Vec<Rental>, days: u32) -> Result<Timeline, TimelineError> {
+    pub(crate) fn new(fleet: Fleet, mut rentals: Vec<Rental>, days: u32) -> Result<Timeline, TimelineError> {
         if !(1..=MOST_DAYS).contains(&days) {
             return Err(TimelineError::Days);
         }
@@ -104,7 +104,7 @@ impl Timeline {
     ///
     /// # Errors
     /// As [`Timeline::new`].
-    pub fn inhabited(
+    pub(crate) fn inhabited(
         fleet: Fleet,
         rentals: Vec<Rental>,
         days: u32,

@@ -184,7 +184,7 @@ impl PinSurvey {
     }
 
     /// The id of a constraint about a resource: the one that it has already, or a new one.
-    pub fn id_for(&mut self, resource: &str) -> String {
+    pub(crate) fn id_for(&mut self, resource: &str) -> String {
         let id = self.id_alone(resource);
         self.ids.insert(id.clone());
         id

@@ -87,7 +87,7 @@ pub fn parse(text: &str, source: &str) -> Result<WorkingSet> {
 ///
 /// # Errors
 /// It cannot be read, is no CIB, or contradicts itself.
-pub fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
+pub(crate) fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
     read_with(from, source, GuestReading::Outside)
 }
 

@@ -110,7 +110,7 @@ impl CibRead {
     ///
     /// # Errors
     /// It cannot follow on what is already known.
-    pub fn apply(&mut self, record: &CibRecord) -> Result<(), String> {
+    pub(crate) fn apply(&mut self, record: &CibRecord) -> Result<(), String> {
         let (task, new) = match record {
             CibRecord::Beginning { task } => (*task, TaskState::Begun),
             CibRecord::Done { task } => (*task, TaskState::Done),

@@ -181,7 +181,7 @@ impl ResourceChange {
     }
 
     /// Whether it is moved while it runs.
-    pub fn migrates(self) -> bool {
+    pub(crate) fn migrates(self) -> bool {
         matches!(self, ResourceChange::Migrate { .. })
     }
 
