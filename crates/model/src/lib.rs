@@ -58,7 +58,7 @@ pub use job_id::JobId;
 pub use kinds::{AllocPolicy, DiskTemplate, EvacMode, Hypervisor, Mirroring, RunStatus, UnknownName};
 pub use node::{Ledger, Node, NodeSpec, NodeState, Outage, PolicyHealth};
 pub use node_reserve::{JointReserve, NodeReserve};
-pub use node_set::NodeSet;
+pub(crate) use node_set::NodeSet;
 pub use placement::{DiskCheck, Rule, Strictness, TagArrival};
 pub use policy::{InstancePolicy, InstanceSpec, PolicyBreach, SpecRange};
 pub use step::{Concession, Leg, Move, MovedMeanwhile, Placement, Step};

@@ -10,7 +10,7 @@ const WORTH_A_TABLE: usize = 64;
 /// Some nodes of a cluster, ascending. Each cluster is split into many sets where it has many groups, so that
 /// one that is small beside the cluster must not take memory for all nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeSet {
+pub(crate) struct NodeSet {
     nodes: Vec<NodeIdx>,
     /// By node of the cluster, its position in the set; empty for small sets, in which it is searched.
     table: Vec<u32>,

@@ -32,7 +32,7 @@ pub mod lint;
 pub mod loss;
 mod merge;
 mod merging;
-pub mod method;
+pub(crate) mod method;
 mod number;
 pub mod optimal;
 mod optimum;

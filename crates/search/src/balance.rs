@@ -13,7 +13,7 @@ pub mod explain;
 mod likeness;
 mod run;
 pub(crate) mod shape;
-pub mod tally;
+pub(crate) mod tally;
 pub(crate) mod ties;
 
 pub use self::run::{Balancing, Outset, all, all_until, run, run_watched, worst};

@@ -3,7 +3,7 @@
 
 mod ends;
 
-pub use ends::{Ends, MirrorEnds};
+pub(crate) use ends::Ends;
 
 use htools_model::score::Touched;
 use htools_model::{

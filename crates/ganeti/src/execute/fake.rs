@@ -23,7 +23,7 @@ use htools_plan::work::{Task, WorkStep};
 // the test kit needs this crate, so that its types are not those of the tests here
 #[path = "../../../testkit/src/paper.rs"]
 mod paper;
-pub use paper::Paper;
+pub(crate) use paper::Paper;
 
 /// Fault of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -48,7 +48,6 @@ pub use course::RunTerms;
 pub use events::{Event, EventLine};
 pub use host::{NodeTaskError, RunHost, TrialError};
 pub use luxi::LuxiClient;
-pub use power::{PowerError, PowerProblem};
 pub use rapi::RapiClient;
 pub use report::{Ending, Report, StepReport, StepState};
 pub use runner::Runner;

@@ -6,7 +6,7 @@ use crate::cib::document;
 use crate::working_set::WorkingSet;
 
 /// Suggests one of some names for one that is none of them, as the end of a sentence; nothing if none is near.
-pub type NameSuggestion<'a> = &'a dyn Fn(&str, &[&str]) -> String;
+pub(crate) type NameSuggestion<'a> = &'a dyn Fn(&str, &[&str]) -> String;
 
 /// A cluster and its document, as the rules read it.
 pub(super) struct LintedCib<'a, 'd> {

@@ -5,7 +5,7 @@ mod complaint;
 mod constraints;
 mod options;
 
-pub use complaint::NameSuggestion;
+pub(crate) use complaint::NameSuggestion;
 
 use super::cib::{self, document};
 use super::place::PlacingError;

@@ -1,7 +1,7 @@
 //! From where resources go to what is done, and in which order: the transition of a Pacemaker cluster as Pacemaker
 //! 2.1.5 makes it. docs/pacemaker.md tells the rules.
 
-pub mod action;
+pub(crate) mod action;
 mod actions;
 pub mod change;
 pub mod checker;
@@ -13,7 +13,7 @@ pub(super) mod needs;
 mod own;
 mod room;
 mod sequence;
-pub mod wait;
+pub(crate) mod wait;
 
 pub use self::action::{ActionTask, ChoiceMark, TransitionAction};
 pub use self::change::{ResourceChange, ResourceChanges};

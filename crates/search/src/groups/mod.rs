@@ -17,7 +17,7 @@ mod detour;
 pub mod health;
 pub mod load;
 mod place;
-pub mod reach;
+pub(crate) mod reach;
 pub mod redistribute;
 mod room;
 mod stage;

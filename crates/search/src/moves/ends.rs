@@ -10,7 +10,7 @@ use htools_model::{DiskCheck, Ledger, Mib, Strictness};
 /// reserves memory for that one; location scores), it is the mildest one: the
 /// smallest reserve, no common location. So a state that is missing here cannot
 /// be reached by any move.
-pub struct Ends {
+pub(crate) struct Ends {
     /// P without the instance.
     pub p_left: Ledger,
     /// P with the instance as a secondary.
@@ -22,7 +22,7 @@ pub struct Ends {
 }
 
 /// States of S.
-pub struct MirrorEnds {
+pub(crate) struct MirrorEnds {
     /// S without the instance.
     pub left: Ledger,
     /// S with the instance as a primary.

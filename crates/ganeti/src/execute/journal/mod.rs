@@ -14,7 +14,7 @@ mod write;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub use super::record::Record;
+pub(crate) use super::record::Record;
 pub use read::{JournalError, JournalForm, LineError, Read, go_on, open, parse, read, read_ours};
 pub use write::Journal;
 

@@ -23,7 +23,7 @@ pub(crate) use budget::{Budget, Weight};
 pub(crate) use place::JsonPath;
 pub(crate) use shape::{WantedParts, keys};
 pub(crate) use stream::{At, ItemStream, MadeItems, Member, Of, described};
-pub use value::Json;
+pub(crate) use value::Json;
 pub(crate) use value::{ValueFault, Wrong};
 
 use crate::input::encoding::Utf8;

@@ -17,7 +17,7 @@ const USER: &str = "GANETI_RAPI_USER";
 const PASSWORD: &str = "GANETI_RAPI_PASSWORD";
 /// The variables of the environment that say who is asking: no program that is started needs
 /// them.
-pub const VARIABLES: [&str; 2] = [USER, PASSWORD];
+pub(crate) const VARIABLES: [&str; 2] = [USER, PASSWORD];
 /// Most bytes of a file.
 const SIZE: u64 = 1 << 20;
 

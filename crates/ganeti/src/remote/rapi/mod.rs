@@ -15,7 +15,7 @@ mod verifier;
 pub use access::{Access, AccessOptions, variable_in_use};
 pub use address::Address;
 pub(crate) use address::AnswerSource;
-pub use credentials::VARIABLES;
+pub(crate) use credentials::VARIABLES;
 pub(crate) use limits::CallLimits;
 pub use limits::FetchLimits;
 pub use session::{Session, Verb};

@@ -15,7 +15,7 @@ use htools_model::{Cluster, Instance, InstanceIdx, Move, NodeIdx};
 
 /// A move that the bounds do not exclude.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Candidate {
+pub(crate) struct Candidate {
     /// Its score is not smaller.
     pub bound: f64,
     /// The move.
@@ -53,7 +53,7 @@ impl Extras<'_> {
 
 /// What looking for candidates took.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// MoveBounds worked out for single moves.
     pub bounds: u64,
     /// Instances looked at.

@@ -42,7 +42,7 @@ use htools_model::score::interval::Running;
 use htools_model::score::metrics::Lanes;
 use htools_model::{Instance, InstanceIdx, Mib, Move, NodeIdx, TagId};
 
-pub use self::candidates::{Candidate, Seen};
+pub(crate) use self::candidates::{Candidate, Seen};
 
 /// Kinds of moves, by what they do to P, S and the new node. The failover of an
 /// externally mirrored instance is, for the bounds, a [`REPLACE_PRIMARY`].

@@ -4,7 +4,7 @@
 /// A stream of random numbers: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), which a search that draws
 /// ten million numbers a second does not wait for.
 #[derive(Debug, Clone)]
-pub struct Draws(u64);
+pub(crate) struct Draws(u64);
 
 impl Draws {
     /// The stream of a number.

@@ -4,34 +4,34 @@
 //! ([`Deep::line`]), with a bound below which no placement is ([`bounds`]); [`order`](order::order) makes the
 //! steps that lead to one of them. docs/search.md explains how, docs/bounds.md why the bounds hold.
 
-pub mod anneal;
+pub(crate) mod anneal;
 mod appraise;
-pub mod archive;
-pub mod arrangement;
+pub(crate) mod archive;
+pub(crate) mod arrangement;
 pub mod bounds;
 mod concede;
 mod draws;
-pub mod faults;
+pub(crate) mod faults;
 pub mod headway;
 mod ledgers;
 mod mender;
 pub mod merge;
-pub mod neighbourhood;
+pub(crate) mod neighbourhood;
 pub mod order;
 pub mod plan;
 mod polish;
 pub mod remains;
 pub mod repair;
-pub mod schedules;
+pub(crate) mod schedules;
 mod sift;
 mod surplus;
 mod tag_state;
-pub mod terrain;
+pub(crate) mod terrain;
 mod ways;
 
 use rayon::prelude::*;
 
-pub use draws::Draws;
+pub(crate) use draws::Draws;
 
 use self::anneal::{Limits, anneal};
 use self::archive::{Archive, SeenPlacement};

@@ -20,7 +20,7 @@ pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// Where an instance is, by slots. Only mirrored instances have a secondary here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Seat {
+pub(crate) struct Seat {
     /// The slot of the primary node.
     pub primary: u32,
     /// The slot of the secondary node, or [`NOWHERE`].
@@ -36,7 +36,7 @@ impl Seat {
 
 /// An instance that may move.
 #[derive(Debug, Clone)]
-pub struct Mobile {
+pub(crate) struct Mobile {
     /// Which.
     pub instance: InstanceIdx,
     /// Where it is at the start.
@@ -55,7 +55,7 @@ pub struct Mobile {
 
 /// How a node of the set takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SlotStanding {
+pub(crate) enum SlotStanding {
     /// Its figures count, and it may receive instances.
     Online,
     /// The instances on it count.
@@ -67,7 +67,7 @@ pub enum SlotStanding {
 /// The deviations of the score in which something can change, each once: lanes that are the same
 /// for all nodes and instances are one.
 #[derive(Debug, Clone, Default)]
-pub struct LaneList {
+pub(crate) struct LaneList {
     /// The number of the lane in [`lane`].
     pub lane: Vec<usize>,
     /// What its deviation counts for.
@@ -78,7 +78,7 @@ pub struct LaneList {
 
 /// What each count of the score counts for.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct CountWeights {
+pub(crate) struct CountWeights {
     /// Instances on nodes that fail N+1.
     pub on_failing: f64,
     /// Primaries with the same exclusion tag on a node.
@@ -120,7 +120,7 @@ impl CountWeights {
 }
 
 /// See the module.
-pub struct Terrain<'c> {
+pub(crate) struct Terrain<'c> {
     /// The cluster at the start.
     pub cluster: &'c Cluster,
     /// Which moves are allowed.

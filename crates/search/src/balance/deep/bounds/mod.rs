@@ -8,7 +8,7 @@ mod tangent;
 use super::arrangement::Arrangement;
 use super::terrain::{SlotStanding, Terrain};
 use level::{LaneColumn, least_deviation};
-pub use tangent::{MoveLine, line};
+pub(crate) use tangent::{MoveLine, line};
 
 /// Rounding that a bound leaves room for, as a share of it: many times what the sums of 10,000 nodes can lose.
 const ROUNDING: f64 = 1e-11;

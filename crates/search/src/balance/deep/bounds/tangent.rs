@@ -287,7 +287,7 @@ const MOST_TARGETS: usize = 12;
 const BUDGET: usize = 400_000_000;
 
 /// The bounds for up to `most` moves. Beyond the budget, time that runs out leaves them valid, but less tight.
-pub fn line(terrain: &Terrain<'_>, floor: f64, most: usize, deadline: &Deadline) -> MoveLine {
+pub(crate) fn line(terrain: &Terrain<'_>, floor: f64, most: usize, deadline: &Deadline) -> MoveLine {
     let slopes = Slopes::of(terrain);
     let mut line = MoveLine { bounds: vec![f64::NEG_INFINITY; most + 1], floor };
     let looks = terrain.samples.len() * terrain.online.len() + terrain.mobiles.len();

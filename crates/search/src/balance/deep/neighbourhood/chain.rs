@@ -7,7 +7,7 @@ use crate::balance::deep::draws::Draws;
 /// What goes to a node ejects one that is there, which goes on to another. At the end of three the last node
 /// just receives (the first gives, and does not receive), or the last goes to where the first was.
 #[derive(Debug)]
-pub struct EjectionChain;
+pub(crate) struct EjectionChain;
 
 impl Neighbourhood for EjectionChain {
     fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {

@@ -6,7 +6,7 @@ use crate::balance::deep::draws::Draws;
 
 /// One that has moved goes home.
 #[derive(Debug)]
-pub struct BackHome;
+pub(crate) struct BackHome;
 
 impl Neighbourhood for BackHome {
     fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
@@ -18,7 +18,7 @@ impl Neighbourhood for BackHome {
 /// One that has moved goes home, and another moves in its stead: from the node that it returns to, or to the
 /// node that it leaves. The number of moves stays as it is.
 #[derive(Debug)]
-pub struct Relay;
+pub(crate) struct Relay;
 
 impl Neighbourhood for Relay {
     fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {

@@ -11,12 +11,12 @@ use super::arrangement::{Arrangement, Shift, ShiftSet};
 use super::draws::Draws;
 use super::terrain::{NOWHERE, Seat};
 
-pub use chain::EjectionChain;
-pub use home::{BackHome, Relay};
-pub use relief::ReserveRelief;
-pub use relocation::SingleMove;
-pub use several::OneForSeveral;
-pub use swap::SeatSwap;
+pub(crate) use chain::EjectionChain;
+pub(crate) use home::{BackHome, Relay};
+pub(crate) use relief::ReserveRelief;
+pub(crate) use relocation::SingleMove;
+pub(crate) use several::OneForSeveral;
+pub(crate) use swap::SeatSwap;
 
 /// A kind of change.
 pub(crate) trait Neighbourhood: Sync {

@@ -8,7 +8,7 @@ use crate::balance::deep::draws::Draws;
 /// fails) one goes elsewhere, in exchange for another or not. A change drawn without a look at the reserve would
 /// hardly ever meet them.
 #[derive(Debug)]
-pub struct ReserveRelief;
+pub(crate) struct ReserveRelief;
 
 impl Neighbourhood for ReserveRelief {
     fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {

@@ -7,7 +7,7 @@ use crate::balance::deep::terrain::Seat;
 
 /// Any instance to any other node; of a mirrored one, either role, both, or its nodes swap roles.
 #[derive(Debug)]
-pub struct SingleMove;
+pub(crate) struct SingleMove;
 
 impl Neighbourhood for SingleMove {
     fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {

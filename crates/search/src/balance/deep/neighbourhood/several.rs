@@ -6,7 +6,7 @@ use crate::balance::deep::draws::Draws;
 
 /// One goes to a node, and two of those that are there come in its place.
 #[derive(Debug)]
-pub struct OneForSeveral;
+pub(crate) struct OneForSeveral;
 
 impl Neighbourhood for OneForSeveral {
     fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {

@@ -6,7 +6,7 @@ use crate::balance::deep::draws::Draws;
 
 /// A role of one instance and a role of another change nodes.
 #[derive(Debug)]
-pub struct SeatSwap;
+pub(crate) struct SeatSwap;
 
 impl Neighbourhood for SeatSwap {
     fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool {
