@@ -59,7 +59,7 @@ impl Name {
     ///
     /// # Errors
     /// If Ganeti cannot have it.
-    pub(crate) fn of(kind: NameOf, name: &str) -> Result<Name, Impossible> {
+    pub fn of(kind: NameOf, name: &str) -> Result<Name, Impossible> {
         let possible = match kind {
             NameOf::Instance => is_host(name),
             NameOf::Node => is_host(name) && !name.starts_with('-'),

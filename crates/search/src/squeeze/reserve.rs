@@ -64,7 +64,7 @@ impl Reserve {
     }
 
     /// What a node lacks, if it does not have it.
-    pub(crate) fn lack(&self, cluster: &Cluster, node: NodeIdx) -> Option<Hurdle> {
+    pub fn lack(&self, cluster: &Cluster, node: NodeIdx) -> Option<Hurdle> {
         let rule = self.used(cluster, node).err()?;
         let place = Placement { primary: node, secondary: None };
         Some(Hurdle::of_place(cluster, &self.probe, place, Bar::Primary(rule)))
