@@ -256,9 +256,10 @@ impl Configuration {
                 let at = self.settings.iter().position(|other| std::ptr::eq(other, setting));
                 let has = spec.find(setting.given.option.long).is_some();
                 // of weights each metric is one
-                let key = match setting.given.option.long == WEIGHTS.shape.long {
-                    true => setting.name.clone(),
-                    false => setting.given.option.long.to_owned(),
+                let key = if setting.given.option.long == WEIGHTS.shape.long {
+                    setting.name.clone()
+                } else {
+                    setting.given.option.long.to_owned()
                 };
                 if let Some(at) = at.filter(|_| has) {
                     last.insert(key, at);

@@ -99,9 +99,10 @@ impl ConfigReader<'_> {
             let at = start(section, name, item);
             let Some(key) = keys::find(name) else {
                 let is_option = TOOLS.iter().any(|tool| tool.spec.find(name).is_some());
-                match is_option {
-                    true => self.problem(at, format!("'{name}' is for the command line only (--{name})")),
-                    false => self.unknown(at, "key", name, KEYS.iter().map(|key| key.option.long).collect()),
+                if is_option {
+                    self.problem(at, format!("'{name}' is for the command line only (--{name})"))
+                } else {
+                    self.unknown(at, "key", name, KEYS.iter().map(|key| key.option.long).collect())
                 }
                 continue;
             };

@@ -251,9 +251,10 @@ impl RunHost for Console<'_> {
 /// Listens to signals; what is said about them goes directly to the stream, which the
 /// main thread holds.
 pub(super) fn listen(json: bool) -> io::Result<Signals> {
-    let stream: OwnedFd = match json {
-        true => io::stderr().as_fd().try_clone_to_owned()?,
-        false => io::stdout().as_fd().try_clone_to_owned()?,
+    let stream: OwnedFd = if json {
+        io::stderr().as_fd().try_clone_to_owned()?
+    } else {
+        io::stdout().as_fd().try_clone_to_owned()?
     };
     let stream = File::from(stream);
     let signals = Signals::listen(LEFT, move |wish| {

@@ -36,9 +36,10 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     if let Some(file) = &options.simulation.svg {
         write_whole(file, &result.svg(&Palette::PICTURE))?;
     }
-    match options.output.json {
-        true => output.write(&json::text(&result.document())?)?,
-        false => result.lines().iter().try_for_each(|line| output.line(line))?,
+    if options.output.json {
+        output.write(&json::text(&result.document())?)?
+    } else {
+        result.lines().iter().try_for_each(|line| output.line(line))?
     }
     output.flush()?;
     Ok(ExitStatus::Success)

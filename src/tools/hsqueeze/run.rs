@@ -119,10 +119,8 @@ pub(super) fn run(
         write_page(options, cluster, &found, table.as_ref())?;
     }
     let idle = found.plans.iter().all(GroupPlan::is_idle);
-    let mut status = match options.output.detailed_status && !idle {
-        true => ExitStatus::Planned,
-        false => ExitStatus::Success,
-    };
+    let mut status =
+        if options.output.detailed_status && !idle { ExitStatus::Planned } else { ExitStatus::Success };
     if options.execution.exec && !idle && found.stopped == Some(Stopped::Interrupt) {
         output.error_line("The search was interrupted, so nothing is executed.")?;
         return Ok(ExitStatus::Failure);
@@ -209,9 +207,10 @@ fn switch_in_pacemaker(
 
 fn tell_done(options: &HsqueezeOptions, results: &[GroupResult], output: &mut Output) -> anyhow::Result<()> {
     let summary = view::summary(results, view::Tense::Done);
-    match options.load.verbosity < 1 && !options.output.json {
-        true => output.line(&summary)?,
-        false => output.error_line(&summary)?,
+    if options.load.verbosity < 1 && !options.output.json {
+        output.line(&summary)?
+    } else {
+        output.error_line(&summary)?
     }
     Ok(())
 }

@@ -320,9 +320,10 @@ fn attach_instances(cluster: &mut Cluster) {
         let arrival = TagArrival::of(state, instance);
         state.ledger.attach_primary(spec, instance, arrival);
         state.tag_count.add_tags(&instance.exclusion_tags, 1);
-        match instance.forthcoming {
-            true => state.planned.push(instance.idx),
-            false => state.primaries.push(instance.idx),
+        if instance.forthcoming {
+            state.planned.push(instance.idx)
+        } else {
+            state.primaries.push(instance.idx)
         }
         if let Some(secondary) = instance.secondary {
             let Node { spec, state } = &mut nodes[secondary.get()];

@@ -118,16 +118,18 @@ pub(super) fn go_further(
     if !made || !given_up.is_empty() {
         return None;
     }
-    let is_good = match freed.is_empty() {
-        true => suffices(scope, &draft, &on),
-        false => scope.objection(&draft, &freed, false).is_none(),
+    let is_good = if freed.is_empty() {
+        suffices(scope, &draft, &on)
+    } else {
+        scope.objection(&draft, &freed, false).is_none()
     };
     let final_score = Board::new(&draft, &scope.nodes).score();
     let (offline_candidates, online_candidates) = (scope.candidates.clone(), scope.standby.clone());
     let initial_score = plan.initial_score;
-    let plan = match freed.is_empty() {
-        true => GroupPlan { nodes: on.iter().map(|s| s.node).collect(), steps, final_score, ..plan.clone() },
-        false => GroupPlan {
+    let plan = if freed.is_empty() {
+        GroupPlan { nodes: on.iter().map(|s| s.node).collect(), steps, final_score, ..plan.clone() }
+    } else {
+        GroupPlan {
             nodes: freed,
             steps,
             initial_score,
@@ -135,7 +137,7 @@ pub(super) fn go_further(
             offline_candidates,
             online_candidates,
             ..next
-        },
+        }
     };
     is_good.then_some((plan, draft))
 }

@@ -53,9 +53,10 @@ impl Repairer<'_> {
             // it has left the queue, and nobody knows how
             None => mended,
         };
-        let result = match (whole || mended) && states.iter().all(is_well) {
-            true => RepairResult::Success,
-            false => RepairResult::Failure,
+        let result = if (whole || mended) && states.iter().all(is_well) {
+            RepairResult::Success
+        } else {
+            RepairResult::Failure
         };
         // jobs behind the first that failed were never begun
         let failed = states.iter().position(|state| state.message.is_some());

@@ -201,9 +201,10 @@ impl MoveBounds {
 
     /// The amounts of one instance of a size.
     fn amounts_of<'a>(&self, size: &'a SizeBox, instance: &Instance) -> Cow<'a, AmountsBox> {
-        match size.amounts.is_box() {
-            true => Cow::Owned(AmountsBox::of(&[instance], &self.ground)),
-            false => Cow::Borrowed(&size.amounts),
+        if size.amounts.is_box() {
+            Cow::Owned(AmountsBox::of(&[instance], &self.ground))
+        } else {
+            Cow::Borrowed(&size.amounts)
         }
     }
 

@@ -205,9 +205,10 @@ impl Ledgers {
         changed: &[(u32, u32, i64)],
     ) {
         let (instance, of) = (terrain.instance(mobile), &terrain.mobiles[mobile as usize]);
-        let met = match of.tagged {
-            true => tags.departure(terrain, mobile, from.primary, changed),
-            false => TagArrival::default(),
+        let met = if of.tagged {
+            tags.departure(terrain, mobile, from.primary, changed)
+        } else {
+            TagArrival::default()
         };
         let location = location_score(terrain, mobile, from);
         let ledger = &mut self.ledgers[from.primary as usize];

@@ -367,9 +367,10 @@ impl<'t> Mender<'t> {
             let score = self.at.now().score;
             let (terrain, home) = (self.at.terrain, self.at.terrain.mobiles[mobile as usize].home);
             let both = self.at.seats[mobile as usize].keeps_none_of(home);
-            let seats = match terrain.online.len() <= ALL {
-                true => self.sift.seats(&self.at, mobile, &terrain.online, both),
-                false => self.sift.seats_nearby(&self.at, mobile),
+            let seats = if terrain.online.len() <= ALL {
+                self.sift.seats(&self.at, mobile, &terrain.online, both)
+            } else {
+                self.sift.seats_nearby(&self.at, mobile)
             };
             let mut better: Vec<(f64, Seat)> = Vec::new();
             for to in seats.into_iter().filter(|to| *to != home) {
