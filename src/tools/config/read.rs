@@ -309,9 +309,11 @@ fn number(item: &Item) -> Option<String> {
 
 /// A text, a list of texts, or a time of the day.
 fn words(item: &Item) -> Option<String> {
-    let of = |value: &Value| value.as_str().map(str::to_owned);
+    let text_of = |value: &Value| value.as_str().map(str::to_owned);
     match item.as_value()? {
-        Value::Array(list) => list.iter().map(of).collect::<Option<Vec<String>>>().map(|list| list.join(",")),
+        Value::Array(list) => {
+            list.iter().map(text_of).collect::<Option<Vec<String>>>().map(|list| list.join(","))
+        }
         Value::Datetime(time) => {
             let time = time.value();
             let is_time = time.date.is_none() && time.offset.is_none();
@@ -320,7 +322,7 @@ fn words(item: &Item) -> Option<String> {
                 text.strip_suffix(":00").filter(|short| short.len() == 5).unwrap_or(&text).to_owned()
             })
         }
-        value => of(value),
+        value => text_of(value),
     }
 }
 

@@ -75,8 +75,8 @@ fn deep_search(
     let (nodes, balance, seen) = (&scope.nodes, &options.balance, (watch.deadline, &*headway));
     let found = match goal {
         // nothing is to be moved
-        DeepGoal::Best(of) if options.pareto => {
-            DeepPlan::unordered(deep::search(cluster, nodes, balance, of, seen))
+        DeepGoal::Best(effort) if options.pareto => {
+            DeepPlan::unordered(deep::search(cluster, nodes, balance, effort, seen))
         }
         goal => plan(cluster, nodes, balance, goal, seen),
     };

@@ -77,7 +77,8 @@ pub(super) fn bring(
         return Ok(status);
     }
     let set = &cib.set;
-    let names: Vec<String> = pinning.unkept.iter().map(|of| shown_name(&set.resource(*of).id)).collect();
+    let names: Vec<String> =
+        pinning.unkept.iter().map(|resource| shown_name(&set.resource(*resource).id)).collect();
     let then = options.no_keep.then(|| CibChange::Unpin(pins.clone()));
     ensure!(
         then.is_none() || names.is_empty(),

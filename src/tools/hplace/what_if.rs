@@ -23,7 +23,7 @@ pub(super) fn survive(options: &HplaceOptions, output: &mut Output) -> anyhow::R
     let (settled, strategy) = settled(options, output)?;
     let at_once = options.lost.unwrap_or(1);
     let losses = losses(&settled, strategy, at_once)?;
-    let any = settled.resources.iter().any(|of| of.priority > AllocationScore::ZERO);
+    let any = settled.resources.iter().any(|resource| resource.priority > AllocationScore::ZERO);
     let least = AllocationScore::of(options.least_priority.unwrap_or(i64::from(any)));
     let result = SurvivalResult { settled: &settled, strategy, at_once, losses: &losses, least };
     if options.output.json {

@@ -388,14 +388,14 @@ impl BestMoveSearch<'_> {
         &self,
         trial: &Trial<'_>,
         mv: Move,
-        of: impl FnOnce(&ChangedState<'_>) -> R,
+        find_out: impl FnOnce(&ChangedState<'_>) -> R,
     ) -> Option<(Interval, R)> {
         let outcome = trial.run(mv).ok()?;
         let board = self.balancer.board();
         let spread_change = self.balancer.spread_change(trial.instance(), outcome.placement);
         let touched = outcome.touched();
         let interval = self.running.interval(board, touched, board.spread().surplus() + spread_change);
-        Some((interval, of(&ChangedState { touched, spread_change })))
+        Some((interval, find_out(&ChangedState { touched, spread_change })))
     }
 
     /// Keeps a move that is possible and whose score may be the smallest. `start` is what

@@ -316,7 +316,7 @@ fn make<'s>(
         let heals = |(i, _): &(InstanceIdx, GroupIdx)| {
             course.placing.health(course.loads.home(*i)) != Health::Healthy
         };
-        let rank = |of: &(InstanceIdx, GroupIdx)| (heals(of), OrderedFloat(gain(of)));
+        let rank = |change: &(InstanceIdx, GroupIdx)| (heals(change), OrderedFloat(gain(change)));
         let mut order: Vec<_> = left.iter().map(rank).zip(0..).collect();
         order.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         let made = order.into_iter().find_map(|(_, at)| {

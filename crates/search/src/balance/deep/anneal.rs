@@ -102,9 +102,9 @@ const FAR: f64 = 0.02;
 
 fn neighbourhood(draws: &mut Draws) -> &'static dyn Neighbourhood {
     let mut drawn = draws.below(64);
-    for (of, share) in MIX {
+    for (neighbourhood, share) in MIX {
         if drawn < share {
-            return of;
+            return neighbourhood;
         }
         drawn -= share;
     }

@@ -154,7 +154,7 @@ impl Arrangement<'_> {
             return;
         }
         let terrain = self.terrain;
-        let (of, by) = (&terrain.mobiles[mobile as usize], if sign < 0.0 { -1 } else { 1 });
+        let (details, by) = (&terrain.mobiles[mobile as usize], if sign < 0.0 { -1 } else { 1 });
         let at = self.touched_at::<W>(slot);
         let amounts = row::<W>(terrain.amounts(mobile, slot, secondary), 0);
         let changes: &mut [f64; W] = self.changes[at * W..].first_chunk_mut().expect("every row is whole");
@@ -162,10 +162,10 @@ impl Arrangement<'_> {
             changes[k] += sign * amounts[k];
         }
         let touch = &mut self.touched[at];
-        touch.members += by * of.counts;
+        touch.members += by * details.counts;
         if !secondary {
-            touch.mem -= by * of.mem;
-            touch.primaries += by * of.counts;
+            touch.mem -= by * details.mem;
+            touch.primaries += by * details.counts;
         }
     }
 

@@ -35,8 +35,8 @@ impl StepSequence<'_> {
         }
         let lacking: Vec<Lacking> =
             self.left.iter().filter_map(|(mobile, to)| self.lacking(*mobile, *to)).collect();
-        allowed.interruptions && self.concede_one(&lacking, |at, of| at.interruption(of))
-            || allowed.overcommit && self.concede_one(&lacking, |at, of| at.overcommit(of))
+        allowed.interruptions && self.concede_one(&lacking, |at, lacking| at.interruption(lacking))
+            || allowed.overcommit && self.concede_one(&lacking, |at, lacking| at.overcommit(lacking))
     }
 
     fn concede_one(
@@ -45,20 +45,20 @@ impl StepSequence<'_> {
         way: impl Fn(&Self, &Lacking) -> Option<(Price, Concession, Option<u32>)>,
     ) -> bool {
         let mut ways: Vec<_> =
-            lacking.iter().filter_map(|of| way(self, of).map(|found| (found, of))).collect();
+            lacking.iter().filter_map(|lacking| way(self, lacking).map(|found| (found, lacking))).collect();
         ways.sort_by_key(|((price, ..), _)| *price);
-        for ((_, concession, stops), of) in ways.into_iter().take(MOST_TRIED) {
+        for ((_, concession, stops), lacking) in ways.into_iter().take(MOST_TRIED) {
             let mark = self.draft.mark();
-            if !self.make_with(of.mobile, of.to, concession) {
+            if !self.make_with(lacking.mobile, lacking.to, concession) {
                 continue;
             }
-            self.left.remove(&of.mobile);
+            self.left.remove(&lacking.mobile);
             if self.can_go_on() {
                 self.stopped.extend(stops);
                 return true;
             }
             self.take_back(mark);
-            self.left.insert(of.mobile, of.to);
+            self.left.insert(lacking.mobile, lacking.to);
         }
         false
     }
@@ -85,29 +85,30 @@ impl StepSequence<'_> {
     }
 
     /// Those of the moves that are left by which somebody leaves a node where it runs.
-    fn leaving(&self, of: &Lacking) -> impl Iterator<Item = u32> {
+    fn leaving(&self, lacking: &Lacking) -> impl Iterator<Item = u32> {
         let leaves = move |(mobile, to): &(&u32, &Seat)| {
-            **mobile != of.mobile
-                && self.instance(**mobile).primary == of.node
-                && self.terrain.nodes[to.primary as usize] != of.node
+            **mobile != lacking.mobile
+                && self.instance(**mobile).primary == lacking.node
+                && self.terrain.nodes[to.primary as usize] != lacking.node
         };
         self.left.iter().filter(leaves).map(|(mobile, _)| *mobile)
     }
 
-    fn interruption(&self, of: &Lacking) -> Option<(Price, Concession, Option<u32>)> {
+    fn interruption(&self, lacking: &Lacking) -> Option<(Price, Concession, Option<u32>)> {
         let runs = |mobile: &u32| self.instance(*mobile).status.is_running();
         let memory = |mobile: u32| self.instance(mobile).mem_in_use();
-        let enough = self.leaving(of).filter(runs).filter(|mobile| memory(*mobile) >= of.memory);
-        let price = |mobile: u32| (!self.stopped.contains(&mobile), memory(mobile), of.memory, mobile);
+        let enough = self.leaving(lacking).filter(runs).filter(|mobile| memory(*mobile) >= lacking.memory);
+        let price = |mobile: u32| (!self.stopped.contains(&mobile), memory(mobile), lacking.memory, mobile);
         let stopped = enough.min_by_key(|mobile| price(*mobile))?;
-        let concession = Concession::Interruption { memory: of.memory, stopped: self.instance(stopped).idx };
+        let concession =
+            Concession::Interruption { memory: lacking.memory, stopped: self.instance(stopped).idx };
         Some((price(stopped), concession, Some(stopped)))
     }
 
-    fn overcommit(&self, of: &Lacking) -> Option<(Price, Concession, Option<u32>)> {
-        let leaves: Mib = self.leaving(of).map(|mobile| self.instance(mobile).mem_in_use()).sum();
-        let price = (false, Mib::ZERO, of.memory, of.mobile);
-        (leaves >= of.memory).then_some((price, Concession::Overcommit(of.memory), None))
+    fn overcommit(&self, lacking: &Lacking) -> Option<(Price, Concession, Option<u32>)> {
+        let leaves: Mib = self.leaving(lacking).map(|mobile| self.instance(mobile).mem_in_use()).sum();
+        let price = (false, Mib::ZERO, lacking.memory, lacking.mobile);
+        (leaves >= lacking.memory).then_some((price, Concession::Overcommit(lacking.memory), None))
     }
 
     /// Whether everything that was conceded is over: nobody is stopped, and no node lacks memory.

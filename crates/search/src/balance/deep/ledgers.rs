@@ -50,10 +50,10 @@ impl Ledgers {
             peers
         });
         let mut natives = vec![Vec::new(); slots];
-        for (mobile, of) in terrain.mobiles.iter().enumerate() {
-            natives[of.home.primary as usize].push((mobile as u32, false));
-            if of.home.secondary != NOWHERE {
-                natives[of.home.secondary as usize].push((mobile as u32, true));
+        for (mobile, details) in terrain.mobiles.iter().enumerate() {
+            natives[details.home.primary as usize].push((mobile as u32, false));
+            if details.home.secondary != NOWHERE {
+                natives[details.home.secondary as usize].push((mobile as u32, true));
             }
         }
         Ledgers {
@@ -180,17 +180,17 @@ impl Ledgers {
 
     /// Enters a mobile in (or, with `-1`, takes it out of) what is kept beside the ledgers.
     fn count_in(&mut self, terrain: &Terrain<'_>, mobile: u32, seat: Seat, by: i64) {
-        let of = &terrain.mobiles[mobile as usize];
+        let details = &terrain.mobiles[mobile as usize];
         if seat.secondary != NOWHERE {
-            if of.need > 0 {
-                self.change_peer(seat.secondary, seat.primary, by * of.need);
+            if details.need > 0 {
+                self.change_peer(seat.secondary, seat.primary, by * details.need);
             }
-            if seat.secondary != of.home.secondary {
+            if seat.secondary != details.home.secondary {
                 self.strangers[seat.secondary as usize] =
                     self.strangers[seat.secondary as usize].wrapping_add_signed(by as i32);
             }
         }
-        if seat.primary != of.home.primary {
+        if seat.primary != details.home.primary {
             self.strangers[seat.primary as usize] =
                 self.strangers[seat.primary as usize].wrapping_add_signed(by as i32);
         }
@@ -204,8 +204,8 @@ impl Ledgers {
         tags: &TagState,
         changed: &[(u32, u32, i64)],
     ) {
-        let (instance, of) = (terrain.instance(mobile), &terrain.mobiles[mobile as usize]);
-        let met = if of.tagged {
+        let (instance, details) = (terrain.instance(mobile), &terrain.mobiles[mobile as usize]);
+        let met = if details.tagged {
             tags.departure(terrain, mobile, from.primary, changed)
         } else {
             TagArrival::default()
@@ -230,19 +230,19 @@ impl Ledgers {
         (tags, changed): (&TagState, &[(u32, u32, i64)]),
     ) -> bool {
         let Shift { mobile, to } = shift;
-        let (instance, of) = (terrain.instance(mobile), &terrain.mobiles[mobile as usize]);
+        let (instance, details) = (terrain.instance(mobile), &terrain.mobiles[mobile as usize]);
         let strict = terrain.strictness(false);
-        let (mut primary, secondary) = match terrain.way(mobile, of.home, to) {
-            _ if to == of.home => (strict, strict),
+        let (mut primary, secondary) = match terrain.way(mobile, details.home, to) {
+            _ if to == details.home => (strict, strict),
             Some(way) => (way.primary, way.secondary),
             None => return false,
         };
         if to.primary == from.primary {
             primary = Strictness::Forced;
-        } else if to.primary == of.home.primary {
+        } else if to.primary == details.home.primary {
             primary = strict;
         }
-        let arrival = if of.tagged {
+        let arrival = if details.tagged {
             tags.arrival(terrain, mobile, to.primary, changed)
         } else {
             TagArrival::default()
@@ -250,13 +250,14 @@ impl Ledgers {
         let location = location_score(terrain, mobile, to);
         let before = self.ledgers[to.primary as usize];
         // who never left its node meets no rules there
-        let returns = to.primary == of.home.primary && self.strangers[to.primary as usize] == 0;
+        let returns = to.primary == details.home.primary && self.strangers[to.primary as usize] == 0;
         let new_primary = if returns {
             let seat = |m: u32| if m == mobile { Seat { secondary: NOWHERE, ..to } } else { seat_of(m) };
             let mut ledger = self.natives_only(terrain, to.primary, seat);
             ledger.tag_conflicts = before.tag_conflicts + arrival.conflicts;
             ledger.key_cost = before.key_cost + arrival.key_cost;
-            ledger.location_sum += of.counts * terrain.spec(to.primary).location_cost(instance, location);
+            ledger.location_sum +=
+                details.counts * terrain.spec(to.primary).location_cost(instance, location);
             Some(ledger)
         } else {
             before.add_primary(terrain.spec(to.primary), instance, location, arrival, primary).ok()
@@ -266,14 +267,14 @@ impl Ledgers {
         if to.secondary != NOWHERE {
             let before = self.ledgers[to.secondary as usize];
             // a secondary whose primary goes elsewhere is entered anew, by the rules
-            let returns = to == of.home && self.strangers[to.secondary as usize] == 0;
+            let returns = to == details.home && self.strangers[to.secondary as usize] == 0;
             let peer = self.peer(to.secondary, to.primary);
             let new = if returns {
                 let seat = |m: u32| if m == mobile { Seat { primary: NOWHERE, ..to } } else { seat_of(m) };
                 let mut ledger = self.natives_only(terrain, to.secondary, seat);
                 (ledger.tag_conflicts, ledger.key_cost) = (before.tag_conflicts, before.key_cost);
-                ledger.mem_reserved = before.mem_reserved.max(Mib(peer + of.need));
-                ledger.joint = before.joint.raised(Mib(peer), Mib(of.need));
+                ledger.mem_reserved = before.mem_reserved.max(Mib(peer + details.need));
+                ledger.joint = before.joint.raised(Mib(peer), Mib(details.need));
                 let node = terrain.cluster.node(terrain.nodes[to.secondary as usize]);
                 ledger.update_n1(&node.spec);
                 // others of its may have gone to the same node

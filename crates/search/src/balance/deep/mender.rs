@@ -319,9 +319,9 @@ impl<'t> Mender<'t> {
         // the most who can go home together
         let mut parts: Vec<u32> = (1..1 << moved.len()).collect();
         parts.sort_by_key(|part| (Reverse(part.count_ones()), *part));
-        let of = |part: u32| (0..moved.len()).filter(move |at| part & (1 << at) != 0);
+        let places_in = |part: u32| (0..moved.len()).filter(move |at| part & (1 << at) != 0);
         for part in parts {
-            let homesick: Vec<u32> = of(part).map(|at| moved[at]).collect();
+            let homesick: Vec<u32> = places_in(part).map(|at| moved[at]).collect();
             if self.send_home(&homesick) {
                 return;
             }

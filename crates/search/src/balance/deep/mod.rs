@@ -309,10 +309,10 @@ fn as_draft(terrain: &Terrain<'_>, at: &Arrangement<'_>) -> Draft {
         slots.map(|slot| (terrain.nodes[slot as usize], *at.ledgers.ledger(slot))).collect::<Vec<_>>()
     };
     for mobile in &at.moved {
-        let (of, seat) = (&terrain.mobiles[*mobile as usize], at.seats[*mobile as usize]);
-        let all = [ledgers(of.home), ledgers(seat)].concat();
+        let (details, seat) = (&terrain.mobiles[*mobile as usize], at.seats[*mobile as usize]);
+        let all = [ledgers(details.home), ledgers(seat)].concat();
         let location = tag_state::location_score(terrain, *mobile, seat);
-        draft.relocate(of.instance, terrain.placement(*mobile, seat), location, &all);
+        draft.relocate(details.instance, terrain.placement(*mobile, seat), location, &all);
     }
     draft
 }

@@ -109,7 +109,7 @@ impl<'t> StepSequence<'t> {
         let slot_of: BTreeMap<NodeIdx, u32> =
             terrain.nodes.iter().enumerate().map(|(at, n)| (*n, at as u32)).collect();
         let mobile_of: BTreeMap<InstanceIdx, u32> =
-            (0..).zip(&terrain.mobiles).map(|(m, of)| (of.instance, m)).collect();
+            (0..).zip(&terrain.mobiles).map(|(m, mobile)| (mobile.instance, m)).collect();
         let left = placements.iter().filter_map(|(instance, to)| {
             let mobile = *mobile_of.get(instance)?;
             let seat = seat(terrain, &slot_of, mobile, *to)?;
@@ -284,12 +284,12 @@ impl<'t> StepSequence<'t> {
             return online().map(|primary| Seat { primary, secondary: NOWHERE }).collect();
         }
         let keep = [from.primary, from.secondary, end.primary, end.secondary];
-        let of = |slot: u32| {
+        let seats_on = |slot: u32| {
             keep.into_iter().flat_map(move |kept| {
                 [Seat { primary: kept, secondary: slot }, Seat { primary: slot, secondary: kept }]
             })
         };
-        let mut seats: Vec<Seat> = online().flat_map(of).filter(|s| s.primary != s.secondary).collect();
+        let mut seats: Vec<Seat> = online().flat_map(seats_on).filter(|s| s.primary != s.secondary).collect();
         seats.sort_unstable();
         seats.dedup();
         seats

@@ -98,7 +98,7 @@ pub(super) fn unmended(
             });
         }
     }
-    unmended.sort_by_key(|of| of.instance);
+    unmended.sort_by_key(|left| left.instance);
     unmended
 }
 

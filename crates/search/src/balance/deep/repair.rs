@@ -82,8 +82,8 @@ fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeI
     left_behind.retain(|mobile| mender.at.is_left_behind(*mobile));
     // the largest find the fewest places, and come first
     left_behind.sort_by_key(|m| {
-        let of = &terrain.mobiles[*m as usize];
-        (std::cmp::Reverse((of.mem.max(of.need), terrain.instance(*m).disk.0)), *m)
+        let mobile = &terrain.mobiles[*m as usize];
+        (std::cmp::Reverse((mobile.mem.max(mobile.need), terrain.instance(*m).disk.0)), *m)
     });
     for mobile in left_behind {
         mender.fetch(mobile);

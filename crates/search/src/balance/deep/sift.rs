@@ -222,9 +222,9 @@ impl Sift {
 impl Arrangement<'_> {
     /// Whether a mobile has a way from home to a seat; a secondary node that has to run it meanwhile needs room.
     fn has_way(&self, mobile: u32, to: Seat) -> bool {
-        let of = &self.terrain.mobiles[mobile as usize];
-        match self.terrain.way(mobile, of.home, to).map(|way| way.mv) {
-            Some(Move::ReplacePrimary(_)) => self.room(of.home.secondary) > of.mem,
+        let details = &self.terrain.mobiles[mobile as usize];
+        match self.terrain.way(mobile, details.home, to).map(|way| way.mv) {
+            Some(Move::ReplacePrimary(_)) => self.room(details.home.secondary) > details.mem,
             way => way.is_some(),
         }
     }

@@ -112,8 +112,9 @@ impl TagState {
             return 0;
         }
         let others = others.iter().filter(|(_, at, _)| *at == slot);
-        let of = |other: u32| keys.cost_beside(&terrain.instance(other).keys);
-        keys.cost(&self.keys[slot as usize]) + others.map(|(other, _, by)| by * of(*other)).sum::<i64>()
+        let cost_beside = |other: u32| keys.cost_beside(&terrain.instance(other).keys);
+        keys.cost(&self.keys[slot as usize])
+            + others.map(|(other, _, by)| by * cost_beside(*other)).sum::<i64>()
     }
 
     /// The same for a mobile that is there.
@@ -201,8 +202,9 @@ impl TagState {
     }
 
     fn there(&self, terrain: &Terrain<'_>, slot: u32, tag: TagId, others: &[(u32, u32, i64)]) -> i64 {
-        let of = |mobile: u32| terrain.instance(mobile).exclusion_tags.counts().get(tag);
-        let others = others.iter().filter(|(_, at, _)| *at == slot).map(|(mobile, _, by)| by * of(*mobile));
+        let count = |mobile: u32| terrain.instance(mobile).exclusion_tags.counts().get(tag);
+        let others =
+            others.iter().filter(|(_, at, _)| *at == slot).map(|(mobile, _, by)| by * count(*mobile));
         self.here[slot as usize].get(tag) + others.sum::<i64>()
     }
 }
@@ -217,8 +219,8 @@ pub(super) fn location_cost(terrain: &Terrain<'_>, mobile: u32, seat: Seat) -> i
 
 /// Location tags that both nodes of a mobile have.
 pub(super) fn location_score(terrain: &Terrain<'_>, mobile: u32, seat: Seat) -> i64 {
-    let of = &terrain.mobiles[mobile as usize];
-    if of.mirrored && seat != of.home && terrain.located {
+    let details = &terrain.mobiles[mobile as usize];
+    if details.mirrored && seat != details.home && terrain.located {
         // a seat that is being weighed may lack its secondary
         let secondary = terrain.nodes.get(seat.secondary as usize).map(|_| terrain.spec(seat.secondary));
         let common = |other: &NodeSpec| terrain.spec(seat.primary).location_tags.common(&other.location_tags);

@@ -76,8 +76,8 @@ fn demand(terrain: &Terrain<'_>, lane: usize) -> Option<Demand> {
     let most_memory = terrain.online.iter().map(|slot| terrain.spec(*slot).mem_total).fold(0.0, f64::max);
     let mut all: Vec<(i64, f64)> = (0..)
         .zip(&terrain.mobiles)
-        .filter(|(mobile, of)| of.mirrored && of.need > 0 && stays_online(terrain, *mobile))
-        .map(|(mobile, of)| (of.need, terrain.amounts(mobile, *first, true)[lane].abs()))
+        .filter(|(mobile, details)| details.mirrored && details.need > 0 && stays_online(terrain, *mobile))
+        .map(|(mobile, details)| (details.need, terrain.amounts(mobile, *first, true)[lane].abs()))
         .collect();
     let weigh = all.iter().any(|of| of.1 > 0.0);
     if !(weigh && most_memory.is_finite() && most_memory > 0.0) {
