@@ -176,7 +176,8 @@ impl<'a> Verdicts<'a> {
     /// No verdicts yet. Nothing where nodes that look alike need not be.
     pub(super) fn new(
         likeness: &'a Likeness,
-        (cluster, board): (&'a Cluster, &'a Board),
+        cluster: &'a Cluster,
+        board: &'a Board,
         shapes: &'a Shapes,
     ) -> Option<Verdicts<'a>> {
         let known = likeness.known.as_ref().filter(|known| !known.restricted)?;
@@ -290,7 +291,8 @@ impl<'a> Verdicts<'a> {
     pub(super) fn verdict(
         &self,
         trial: &Trial<'_>,
-        (start, mv): (Starts, Move),
+        start: Starts,
+        mv: Move,
         remembered: &mut Remembered,
         work_out: impl FnOnce() -> Option<(Interval, (Pattern, PatternPlaces))>,
     ) -> Option<SharedVerdict> {

@@ -123,7 +123,7 @@ pub fn survival(cluster: &Cluster, most: usize, shown: usize, deadline: &Deadlin
     let groups = cluster
         .groups_with_nodes()
         .into_iter()
-        .map(|group| of_group(cluster, group, (most, shown), deadline, &mut stopped))
+        .map(|group| of_group(cluster, group, most, shown, deadline, &mut stopped))
         .filter(|group| group.online > 0)
         .collect();
     Survival { most, groups, stopped }
@@ -132,7 +132,8 @@ pub fn survival(cluster: &Cluster, most: usize, shown: usize, deadline: &Deadlin
 fn of_group(
     cluster: &Cluster,
     group: GroupIdx,
-    (most, shown): (usize, usize),
+    most: usize,
+    shown: usize,
     deadline: &Deadline,
     stopped: &mut Option<Stopped>,
 ) -> GroupSurvival {

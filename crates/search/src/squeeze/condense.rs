@@ -73,7 +73,7 @@ fn condense(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan,
     let way = TrialWay::of(scope);
     let (mut plan, mut after) = condense_by(scope, most, state, way);
     while let Some(reached) = &after {
-        let Some((more, further)) = go_further(scope, most, state, (&plan, reached)) else { break };
+        let Some((more, further)) = go_further(scope, most, state, &plan, reached) else { break };
         (plan, after) = (more, Some(further));
     }
     (plan, after)
@@ -86,7 +86,8 @@ pub(super) fn go_further(
     scope: &GroupScope<'_>,
     most: usize,
     state: &Cluster,
-    (plan, reached): (&GroupPlan, &Cluster),
+    plan: &GroupPlan,
+    reached: &Cluster,
 ) -> Option<(GroupPlan, Draft)> {
     let way = TrialWay::of(scope);
     if way == TrialWay::OnlyEmptied || scope.has_to_end() {
@@ -147,7 +148,8 @@ pub(super) fn go_further(
 pub(super) fn after_expansion(
     scope: &GroupScope<'_>,
     most: usize,
-    (plan, reached): (&GroupPlan, &Draft),
+    plan: &GroupPlan,
+    reached: &Draft,
 ) -> Option<(GroupPlan, Draft)> {
     let swaps = scope.options.swaps;
     let wanted = swaps != Swaps::None && plan.decision == Decision::Expand && plan.enough;

@@ -361,7 +361,7 @@ pub fn squeeze_watched(
         };
         left -= plan.nodes.len();
         after = state.unwrap_or(after);
-        let swap = condense::after_expansion(scope, left, (&plan, &after));
+        let swap = condense::after_expansion(scope, left, &plan, &after);
         plans.push(plan);
         if let Some((mut plan, state)) = swap {
             left -= plan.nodes.len();

@@ -115,7 +115,8 @@ pub fn missing(
     cluster: &Cluster,
     instance: &Instance,
     primary: NodeIdx,
-    (node, ledger): (NodeIdx, &Ledger),
+    node: NodeIdx,
+    ledger: &Ledger,
     bar: Bar,
 ) -> Option<Shortfall> {
     let (rule, is_primary) = match bar {

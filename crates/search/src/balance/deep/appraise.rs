@@ -84,7 +84,7 @@ impl Arrangement<'_> {
         let (mut sums, mut squares) = (*row::<W>(&self.sums, 0), *row::<W>(&self.squares, 0));
         let mut counts = self.counts;
         for at in 0..self.touched.len() {
-            self.add_touched::<W>(at, (&mut sums, &mut squares), &mut counts);
+            self.add_touched::<W>(at, &mut sums, &mut squares, &mut counts);
         }
         self.tags.count(self.terrain, &self.seats, proposal, &mut counts);
         let score = self.score_rows(&sums, &squares, &counts);
@@ -101,7 +101,8 @@ impl Arrangement<'_> {
     fn add_touched<const W: usize>(
         &mut self,
         at: usize,
-        (sums, squares): (&mut [f64; W], &mut [f64; W]),
+        sums: &mut [f64; W],
+        squares: &mut [f64; W],
         counts: &mut Counts,
     ) {
         let touch = &mut self.touched[at];
@@ -137,18 +138,18 @@ impl Arrangement<'_> {
     fn touch_seats<const W: usize>(&mut self, shift: &Shift) {
         let (mobile, from, to) = (shift.mobile, self.seats[shift.mobile as usize], shift.to);
         if from.primary != to.primary {
-            self.touch::<W>(mobile, (from.primary, false), -1.0);
-            self.touch::<W>(mobile, (to.primary, false), 1.0);
+            self.touch::<W>(mobile, from.primary, false, -1.0);
+            self.touch::<W>(mobile, to.primary, false, 1.0);
         }
         if from.secondary != to.secondary {
-            self.touch::<W>(mobile, (from.secondary, true), -1.0);
-            self.touch::<W>(mobile, (to.secondary, true), 1.0);
+            self.touch::<W>(mobile, from.secondary, true, -1.0);
+            self.touch::<W>(mobile, to.secondary, true, 1.0);
         } else if from.secondary != NOWHERE {
             self.touched_at::<W>(from.secondary);
         }
     }
 
-    fn touch<const W: usize>(&mut self, mobile: u32, (slot, secondary): (u32, bool), sign: f64) {
+    fn touch<const W: usize>(&mut self, mobile: u32, slot: u32, secondary: bool, sign: f64) {
         // who mends asks what would be without an instance
         if slot == NOWHERE {
             return;

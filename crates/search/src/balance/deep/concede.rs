@@ -76,7 +76,7 @@ impl StepSequence<'_> {
         let outcome = Trial::new(&self.draft, instance, &self.terrain.rules).crowded().run(mv).ok()?;
         let (from, to_nodes, need) = (instance.placement(), outcome.placement, instance.mem_reserved());
         let mut short = outcome.touched().iter().filter_map(|node| {
-            let memory = lack(node, (from, to_nodes), need);
+            let memory = lack(node, from, to_nodes, need);
             (memory > Mib::ZERO).then_some((node.spec.idx, memory))
         });
         let (node, memory) = short.next()?;
@@ -133,7 +133,7 @@ fn comes_by_another(mv: Move) -> bool {
 }
 
 /// The memory that a node lacks by the rules after somebody came there who keeps `need` free on secondary nodes.
-fn lack(node: &Touched<'_>, (from, to): (Placement, Placement), need: Mib) -> Mib {
+fn lack(node: &Touched<'_>, from: Placement, to: Placement, need: Mib) -> Mib {
     let (spec, after) = (node.spec, &node.after);
     let runs_here = to.primary == spec.idx && from.primary != spec.idx;
     let is_kept_here =

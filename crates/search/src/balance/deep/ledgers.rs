@@ -136,7 +136,7 @@ impl Ledgers {
                 Some(other) => proposal[other].to,
                 None => seats[mobile as usize],
             };
-            if !self.arrive(terrain, (*shift, seats[shift.mobile as usize]), absent, (tags, &changed)) {
+            if !self.arrive(terrain, *shift, seats[shift.mobile as usize], absent, tags, &changed) {
                 for (back, shift) in proposal.iter().enumerate() {
                     if back < at {
                         self.count_in(terrain, shift.mobile, shift.to, -1);
@@ -159,7 +159,8 @@ impl Ledgers {
         &mut self,
         terrain: &Terrain<'_>,
         shifts: &[Shift],
-        (seats, tags): (&mut [Seat], &mut TagState),
+        seats: &mut [Seat],
+        tags: &mut TagState,
     ) -> bool {
         for shift in shifts {
             let seat = &mut seats[shift.mobile as usize];
@@ -169,7 +170,7 @@ impl Ledgers {
         }
         shifts.iter().all(|shift| {
             let home = terrain.mobiles[shift.mobile as usize].home;
-            let arrived = self.arrive(terrain, (*shift, home), |m| seats[m as usize], (tags, &[]));
+            let arrived = self.arrive(terrain, *shift, home, |m| seats[m as usize], tags, &[]);
             if arrived {
                 tags.enter(terrain, shift.mobile, shift.to, 1);
                 seats[shift.mobile as usize] = shift.to;
@@ -225,11 +226,12 @@ impl Ledgers {
     fn arrive(
         &mut self,
         terrain: &Terrain<'_>,
-        (shift, from): (Shift, Seat),
+        Shift { mobile, to }: Shift,
+        from: Seat,
         seat_of: impl Fn(u32) -> Seat,
-        (tags, changed): (&TagState, &[(u32, u32, i64)]),
+        tags: &TagState,
+        changed: &[(u32, u32, i64)],
     ) -> bool {
-        let Shift { mobile, to } = shift;
         let (instance, details) = (terrain.instance(mobile), &terrain.mobiles[mobile as usize]);
         let strict = terrain.strictness(false);
         let (mut primary, secondary) = match terrain.way(mobile, details.home, to) {

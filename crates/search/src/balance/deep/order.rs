@@ -47,7 +47,7 @@ pub fn order(
     let (mut wanted, mut given_up) = (placements.to_vec(), Vec::new());
     let mut concessions = options.concessions;
     loop {
-        let (mut ordered, is_sound) = sequence(&terrain, nodes, &wanted, (most_detours, concessions));
+        let (mut ordered, is_sound) = sequence(&terrain, nodes, &wanted, most_detours, concessions);
         if !is_sound && ordered.given_up.is_empty() {
             concessions = Concessions::default();
             continue;
@@ -68,7 +68,8 @@ fn sequence(
     terrain: &Terrain<'_>,
     nodes: &[NodeIdx],
     placements: &[(InstanceIdx, Placement)],
-    (most_detours, concessions): (usize, Concessions),
+    most_detours: usize,
+    concessions: Concessions,
 ) -> (Ordered, bool) {
     let mut sequence = StepSequence::of(terrain, nodes, placements);
     let every = placements.len().saturating_pow(2) / (2 * MOST_TRIALS) + 1;

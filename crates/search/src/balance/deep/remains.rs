@@ -57,7 +57,8 @@ pub struct AilingNode {
 pub(super) fn unmended(
     at: &Arrangement<'_>,
     draft: &Draft,
-    (options, emptied): (&BalanceOptions, Option<&[NodeIdx]>),
+    options: &BalanceOptions,
+    emptied: Option<&[NodeIdx]>,
     wrong: &[u32],
 ) -> Vec<Unmended> {
     let terrain = at.terrain;

@@ -104,7 +104,7 @@ fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeI
         .collect();
     placements.sort_unstable_by_key(|(instance, _)| *instance);
     let draft = as_draft(terrain, at);
-    let stuck = unmended(at, &draft, (options, emptied), &mender.patients());
+    let stuck = unmended(at, &draft, options, emptied, &mender.patients());
     let ailing = if emptied.is_none() { ailing(at) } else { Vec::new() };
     Mending { placements, before, after: mender.now, stuck, ailing }
 }

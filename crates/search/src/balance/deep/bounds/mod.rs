@@ -28,7 +28,7 @@ pub(crate) fn floor(terrain: &Terrain<'_>) -> f64 {
         let least = least_deviation(&column);
         let part = terrain.lanes.weight[k] * least;
         deviations += part;
-        if let Some(together) = reserves::together(terrain, k, &column, (least, reserve)) {
+        if let Some(together) = reserves::together(terrain, k, &column, least, reserve) {
             beyond = beyond.max(together - part - reserve);
         }
     }
