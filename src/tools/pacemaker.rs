@@ -278,7 +278,7 @@ impl CibOrigin {
         output: &mut Output,
     ) -> anyhow::Result<ExitStatus> {
         let NodeSwitching { parts, outlook } = self.switching(plan)?;
-        carry_out_change(execution, &self.read, (CibChange::Together(parts), outlook), output)
+        carry_out_change(execution, &self.read, CibChange::Together(parts), outlook, output)
     }
 
     fn switching(&self, plan: &GroupPlan) -> anyhow::Result<NodeSwitching> {

@@ -122,7 +122,7 @@ impl ConfigReader<'_> {
                 }
                 _ => {}
             }
-            self.setting(key, scope, item, (at, format!("{section_name}.{name}")));
+            self.setting(key, scope, item, at, format!("{section_name}.{name}"));
         }
     }
 
@@ -131,7 +131,8 @@ impl ConfigReader<'_> {
         key: &'static ConfigKey,
         scope: SettingScope,
         item: &Item,
-        (at, name): (usize, String),
+        at: usize,
+        name: String,
     ) {
         let value = match argument(key.option, item) {
             Ok(value) => value,
@@ -143,7 +144,7 @@ impl ConfigReader<'_> {
             SettingScope::Tool(spec) => key.of(spec).unwrap_or(key.option),
             SettingScope::All => key.option,
         };
-        self.usable(option, value, scope, (at, name), key.needs);
+        self.usable(option, value, scope, at, name, key.needs);
     }
 
     /// Takes a setting in if its option can use the value.
@@ -152,7 +153,8 @@ impl ConfigReader<'_> {
         option: &'static dyn OptionRow,
         value: SettingValue,
         scope: SettingScope,
-        (at, name): (usize, String),
+        at: usize,
+        name: String,
         needs: KeyNeeds,
     ) {
         let (on, value) = match value {
@@ -183,7 +185,8 @@ impl ConfigReader<'_> {
                         &WEIGHTS,
                         value,
                         SettingScope::All,
-                        (at, format!("weights.{name}")),
+                        at,
+                        format!("weights.{name}"),
                         KeyNeeds::Nothing,
                     );
                 }

@@ -75,18 +75,18 @@ fn status(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> an
 }
 
 /// A plan, and what is said about it.
-struct RegroupPlan<'p> {
-    steps: &'p [Step],
-    jobsets: Vec<Jobset>,
+pub(super) struct RegroupPlan<'p> {
+    pub(super) steps: &'p [Step],
+    pub(super) jobsets: Vec<Jobset>,
     /// What is said to people.
     lines: Vec<String>,
     /// If it is wanted.
     document: Option<json::regroup::RegroupDocument>,
     after: &'p Cluster,
     /// Whether what was asked for could be planned.
-    success: bool,
+    pub(super) success: bool,
     /// What ended the search early, if anything did.
-    stopped: Option<Stopped>,
+    pub(super) stopped: Option<Stopped>,
     /// For a page, if one is wanted: moves with what they are for, and what else there is to say.
     page: Option<(Vec<PlannedMove>, Option<Section>)>,
 }
@@ -240,7 +240,7 @@ fn finish(
             summing_up::of_moves(cluster, plan.after, plan.steps, table.as_ref(), output)?;
         }
         if let Some((moves, section)) = &plan.page {
-            write_page(options, cluster, plan, (moves, section.as_ref()), table.as_ref())?;
+            write_page(options, cluster, plan, moves, section.as_ref(), table.as_ref())?;
         }
     }
     let status = match (plan.success, options.output.detailed_status && !plan.steps.is_empty()) {
@@ -249,8 +249,7 @@ fn finish(
         (true, false) => ExitStatus::Success,
     };
     if executes {
-        let how = (plan.stopped, plan.success);
-        let proposal = proposed(options, cluster, (plan.steps, &plan.jobsets), how, document, status)?;
+        let proposal = proposed(options, cluster, plan, document, status)?;
         return Ok(Continue(Box::new(proposal)));
     }
     Ok(Break(status))
@@ -261,7 +260,8 @@ fn write_page(
     options: &HgroupOptions,
     cluster: &Cluster,
     plan: &RegroupPlan<'_>,
-    (moves, section): (&[PlannedMove], Option<&Section>),
+    moves: &[PlannedMove],
+    section: Option<&Section>,
     table: Option<&Timetable<'_>>,
 ) -> anyhow::Result<()> {
     let moments = [cluster, plan.after].map(Moment::of_groups);

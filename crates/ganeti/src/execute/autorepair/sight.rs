@@ -66,7 +66,7 @@ impl Repairer<'_> {
     }
 
     /// The command that tidies up where an opcode of a job, by its position, is the live migration of an instance.
-    pub(super) fn cleanup(&mut self, instance: &str, (job, position): (JobId, usize)) -> Option<String> {
+    pub(super) fn cleanup(&mut self, instance: &str, job: JobId, position: usize) -> Option<String> {
         // without an answer there is one hint less, and nothing else is wrong
         let opcode = self.client.as_mut()?.opcode(job, position).ok()?;
         // whoever repairs lets only instances fail over that do not run
