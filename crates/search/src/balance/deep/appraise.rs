@@ -6,6 +6,7 @@
 use smallvec::SmallVec;
 
 use super::arrangement::{Appraisal, Arrangement, Counts, Shift, Touch};
+use super::ledgers::PeerChange;
 use super::terrain::{NOWHERE, SlotStanding};
 
 /// The longest row.
@@ -183,18 +184,18 @@ impl Arrangement<'_> {
 
     /// Works the reserves of the nodes that a proposal touches out.
     fn reserve(&mut self, proposal: &[Shift]) {
-        let mut changes: SmallVec<[(u32, u32, i64); 8]> = SmallVec::new();
+        let mut changes: SmallVec<[PeerChange; 8]> = SmallVec::new();
         for shift in proposal {
             let need = self.terrain.mobiles[shift.mobile as usize].need;
             if need == 0 {
                 continue;
             }
             let from = self.seats[shift.mobile as usize];
-            changes.push((from.secondary, from.primary, -need));
-            changes.push((shift.to.secondary, shift.to.primary, need));
+            changes.push(PeerChange { slot: from.secondary, other: from.primary, by: -need });
+            changes.push(PeerChange { slot: shift.to.secondary, other: shift.to.primary, by: need });
         }
         for touch in &mut self.touched {
-            if changes.iter().any(|(slot, ..)| *slot == touch.slot) {
+            if changes.iter().any(|change| change.slot == touch.slot) {
                 touch.reserved = self.ledgers.reserve_with(touch.slot, &changes);
             }
         }

@@ -6,12 +6,17 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 
 use super::arrangement::Shift;
-use super::tag_state::{TagState, location_score};
+use super::tag_state::{PrimaryChange, TagState, location_score};
 use super::terrain::{NOWHERE, Seat, Terrain};
 use htools_model::{DiskCheck, JointReserve, Ledger, Mib, NodeIdx, NodeReserve, Strictness, TagArrival};
 
-/// A change of what a slot keeps for the failure of another: the slot, the other, MiB.
-type PeerChange = (u32, u32, i64);
+/// A change of what a slot keeps for the failure of another, in MiB.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PeerChange {
+    pub(super) slot: u32,
+    pub(super) other: u32,
+    pub(super) by: i64,
+}
 
 /// See the module.
 #[derive(Clone)]
@@ -75,12 +80,13 @@ impl Ledgers {
 
     /// What a slot keeps at most for one other node, with some changes.
     pub(super) fn reserve_with(&self, slot: u32, changes: &[PeerChange]) -> i64 {
-        let here = || changes.iter().filter(|change| change.0 == slot);
-        let sum = |other: u32| here().filter(|change| change.1 == other).map(|change| change.2).sum::<i64>();
+        let here = || changes.iter().filter(|change| change.slot == slot);
+        let sum =
+            |other: u32| here().filter(|change| change.other == other).map(|change| change.by).sum::<i64>();
         // largest first: the first that does not change is the most of those
-        let same = self.peers[slot as usize].iter().find(|peer| here().all(|change| change.1 != peer.0));
+        let same = self.peers[slot as usize].iter().find(|peer| here().all(|change| change.other != peer.0));
         let most = same.map_or(0, |peer| peer.1);
-        here().fold(most, |most, change| most.max(self.peer(slot, change.1) + sum(change.1)))
+        here().fold(most, |most, change| most.max(self.peer(slot, change.other) + sum(change.other)))
     }
 
     /// What a slot keeps for the loss of several nodes at once.
@@ -123,12 +129,11 @@ impl Ledgers {
                 }
             }
         }
-        // who left (-1) or came (1): mobile, slot
-        let mut changed: SmallVec<[(u32, u32, i64); 8]> = SmallVec::new();
+        let mut changed: SmallVec<[PrimaryChange; 8]> = SmallVec::new();
         for shift in proposal {
             let from = seats[shift.mobile as usize];
             self.leave(terrain, shift.mobile, from, tags, &changed);
-            changed.push((shift.mobile, from.primary, -1));
+            changed.push(PrimaryChange { mobile: shift.mobile, slot: from.primary, by: -1 });
         }
         for (at, shift) in proposal.iter().enumerate() {
             let absent = |mobile: u32| match proposal.iter().position(|s| s.mobile == mobile) {
@@ -148,7 +153,7 @@ impl Ledgers {
                 }
                 return false;
             }
-            changed.push((shift.mobile, shift.to.primary, 1));
+            changed.push(PrimaryChange { mobile: shift.mobile, slot: shift.to.primary, by: 1 });
         }
         true
     }
@@ -203,7 +208,7 @@ impl Ledgers {
         mobile: u32,
         from: Seat,
         tags: &TagState,
-        changed: &[(u32, u32, i64)],
+        changed: &[PrimaryChange],
     ) {
         let (instance, details) = (terrain.instance(mobile), &terrain.mobiles[mobile as usize]);
         let met = if details.tagged {
@@ -230,7 +235,7 @@ impl Ledgers {
         from: Seat,
         seat_of: impl Fn(u32) -> Seat,
         tags: &TagState,
-        changed: &[(u32, u32, i64)],
+        changed: &[PrimaryChange],
     ) -> bool {
         let (instance, details) = (terrain.instance(mobile), &terrain.mobiles[mobile as usize]);
         let strict = terrain.strictness(false);

@@ -2,6 +2,7 @@
 //! they refuse the instance, would be worse off with it, or are worse places than others.
 
 use super::arrangement::{Arrangement, Counts, Shift};
+use super::ledgers::PeerChange;
 use super::terrain::{NOWHERE, Seat};
 use htools_model::{DiskCheck, Mib, Move, Strictness, TagArrival};
 
@@ -180,7 +181,8 @@ impl Sift {
         let need = terrain.mobiles[mobile as usize].need;
         let fits = slots.iter().filter_map(|slot| {
             let (spec, ledger) = (terrain.spec(*slot), at.ledgers.ledger(*slot));
-            let reserved = at.ledgers.reserve_with(*slot, &[(*slot, primary, need)]);
+            let reserved =
+                at.ledgers.reserve_with(*slot, &[PeerChange { slot: *slot, other: primary, by: need }]);
             let peer = Mib(at.ledgers.peer(*slot, primary));
             let enter = |strict| ledger.add_secondary(spec, instance, peer, strict, DiskCheck::Needed);
             let harmed = match enter(Strictness::Strict) {
