@@ -26,6 +26,14 @@ struct Lacking {
 /// What it costs: whether somebody else is stopped, how much memory that has, what is lacking, and for whom.
 type Price = (bool, Mib, Mib, u32);
 
+/// A concession that would make a move possible.
+struct PossibleConcession {
+    price: Price,
+    concession: Concession,
+    /// Who is stopped for it.
+    stops: Option<u32>,
+}
+
 impl StepSequence<'_> {
     /// Makes one of the moves that are left with a concession after which another one is possible; false if there is
     /// none.
@@ -42,12 +50,12 @@ impl StepSequence<'_> {
     fn concede_one(
         &mut self,
         lacking: &[Lacking],
-        way: impl Fn(&Self, &Lacking) -> Option<(Price, Concession, Option<u32>)>,
+        way: impl Fn(&Self, &Lacking) -> Option<PossibleConcession>,
     ) -> bool {
         let mut ways: Vec<_> =
             lacking.iter().filter_map(|lacking| way(self, lacking).map(|found| (found, lacking))).collect();
-        ways.sort_by_key(|((price, ..), _)| *price);
-        for ((_, concession, stops), lacking) in ways.into_iter().take(MOST_TRIED) {
+        ways.sort_by_key(|(way, _)| way.price);
+        for (PossibleConcession { concession, stops, .. }, lacking) in ways.into_iter().take(MOST_TRIED) {
             let mark = self.draft.mark();
             if !self.make_with(lacking.mobile, lacking.to, concession) {
                 continue;
@@ -94,7 +102,7 @@ impl StepSequence<'_> {
         self.left.iter().filter(leaves).map(|(mobile, _)| *mobile)
     }
 
-    fn interruption(&self, lacking: &Lacking) -> Option<(Price, Concession, Option<u32>)> {
+    fn interruption(&self, lacking: &Lacking) -> Option<PossibleConcession> {
         let runs = |mobile: &u32| self.instance(*mobile).status.is_running();
         let memory = |mobile: u32| self.instance(mobile).mem_in_use();
         let enough = self.leaving(lacking).filter(runs).filter(|mobile| memory(*mobile) >= lacking.memory);
@@ -102,13 +110,14 @@ impl StepSequence<'_> {
         let stopped = enough.min_by_key(|mobile| price(*mobile))?;
         let concession =
             Concession::Interruption { memory: lacking.memory, stopped: self.instance(stopped).idx };
-        Some((price(stopped), concession, Some(stopped)))
+        Some(PossibleConcession { price: price(stopped), concession, stops: Some(stopped) })
     }
 
-    fn overcommit(&self, lacking: &Lacking) -> Option<(Price, Concession, Option<u32>)> {
+    fn overcommit(&self, lacking: &Lacking) -> Option<PossibleConcession> {
         let leaves: Mib = self.leaving(lacking).map(|mobile| self.instance(mobile).mem_in_use()).sum();
         let price = (false, Mib::ZERO, lacking.memory, lacking.mobile);
-        (leaves >= lacking.memory).then_some((price, Concession::Overcommit(lacking.memory), None))
+        let concession = Concession::Overcommit(lacking.memory);
+        (leaves >= lacking.memory).then_some(PossibleConcession { price, concession, stops: None })
     }
 
     /// Whether everything that was conceded is over: nobody is stopped, and no node lacks memory.

@@ -80,14 +80,14 @@ fn demand(terrain: &Terrain<'_>, lane: usize) -> Option<Demand> {
         .filter(|(mobile, details)| details.mirrored && details.need > 0 && stays_online(terrain, *mobile))
         .map(|(mobile, details)| (details.need, terrain.amounts(mobile, *first, true)[lane].abs()))
         .collect();
-    let weigh = all.iter().any(|of| of.1 > 0.0);
+    let weigh = all.iter().any(|(_, amount)| *amount > 0.0);
     if !(weigh && most_memory.is_finite() && most_memory > 0.0) {
         return None;
     }
-    all.sort_by_key(|of| std::cmp::Reverse(of.0));
+    all.sort_by_key(|(need, _)| std::cmp::Reverse(*need));
     let (mut sizes, mut amount): (Vec<(i64, f64)>, f64) = (Vec::new(), 0.0);
-    for (need, of) in all {
-        amount += of;
+    for (need, more) in all {
+        amount += more;
         match sizes.last_mut().filter(|last| last.0 == need) {
             Some(last) => last.1 = amount,
             None => sizes.push((need, amount)),
