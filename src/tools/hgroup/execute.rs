@@ -1,12 +1,13 @@
 //! `hgroup -X`: what there is to carry out, and by which rules.
 
 use super::HgroupOptions;
-use super::run::RegroupPlan;
-use crate::model::Cluster;
+use crate::model::{Cluster, Step};
 use crate::plan::checker::CheckOptions;
+use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
 use crate::plan::work::Work;
 use crate::report::json::Printout;
+use crate::search::Stopped;
 use crate::tools::ExitStatus;
 use crate::tools::execution::{Proposal, Undertaking, crossing_violation, touched_groups};
 
@@ -33,14 +34,15 @@ pub(super) fn undertaking(options: &HgroupOptions) -> Undertaking<'_> {
 pub(super) fn proposed(
     options: &HgroupOptions,
     cluster: &Cluster,
-    plan: &RegroupPlan<'_>,
+    (steps, jobsets): (&[Step], &[Jobset]),
+    (stopped, complete): (Option<Stopped>, bool),
     document: Option<Printout>,
     status: ExitStatus,
 ) -> Result<Proposal, Impossible> {
-    let work = Work::of(cluster, plan.steps, &plan.jobsets, CheckOptions::default())?;
+    let work = Work::of(cluster, steps, jobsets, CheckOptions::default())?;
     Ok(Proposal {
         before: cluster.clone(),
-        groups: touched_groups(cluster, plan.steps),
+        groups: touched_groups(cluster, steps),
         group: String::new(),
         purpose: format!("{} by hgroup", options.command.as_str()),
         question: match work.steps.len() {
@@ -48,9 +50,9 @@ pub(super) fn proposed(
             count => format!("Execute these {count} moves?"),
         },
         work,
-        stopped: plan.stopped,
+        stopped,
         document,
-        complete: plan.success,
+        complete,
         status,
     })
 }

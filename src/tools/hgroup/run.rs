@@ -75,18 +75,18 @@ fn status(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> an
 }
 
 /// A plan, and what is said about it.
-pub(super) struct RegroupPlan<'p> {
-    pub(super) steps: &'p [Step],
-    pub(super) jobsets: Vec<Jobset>,
+struct RegroupPlan<'p> {
+    steps: &'p [Step],
+    jobsets: Vec<Jobset>,
     /// What is said to people.
     lines: Vec<String>,
     /// If it is wanted.
     document: Option<json::regroup::RegroupDocument>,
     after: &'p Cluster,
     /// Whether what was asked for could be planned.
-    pub(super) success: bool,
+    success: bool,
     /// What ended the search early, if anything did.
-    pub(super) stopped: Option<Stopped>,
+    stopped: Option<Stopped>,
     /// For a page, if one is wanted: moves with what they are for, and what else there is to say.
     page: Option<(Vec<PlannedMove>, Option<Section>)>,
 }
@@ -249,7 +249,8 @@ fn finish(
         (true, false) => ExitStatus::Success,
     };
     if executes {
-        let proposal = proposed(options, cluster, plan, document, status)?;
+        let how = (plan.stopped, plan.success);
+        let proposal = proposed(options, cluster, (plan.steps, &plan.jobsets), how, document, status)?;
         return Ok(Continue(Box::new(proposal)));
     }
     Ok(Break(status))
