@@ -166,10 +166,8 @@ impl Output {
         let is_shown = io::stdout().is_terminal();
         let out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
         let is_own = Rc::new(Cell::new(false));
-        let out: Box<dyn Write> = match is_shown {
-            true => Box::new(Escaping::new(out, Rc::clone(&is_own))),
-            false => Box::new(out),
-        };
+        let out: Box<dyn Write> =
+            if is_shown { Box::new(Escaping::new(out, Rc::clone(&is_own))) } else { Box::new(out) };
         // standard error is not locked: a panic on another thread must be able to report itself
         let err = Escaping::new(io::stderr(), Rc::default());
         Output { is_shown, is_own, ..Output::to(out, Box::new(err)) }
@@ -233,9 +231,10 @@ impl Output {
 
     /// Writes a line: one on a terminal, whatever it holds.
     pub fn line(&mut self, text: &str) -> io::Result<()> {
-        match self.is_shown {
-            true => self.write(&one_line(text))?,
-            false => self.write(text)?,
+        if self.is_shown {
+            self.write(&one_line(text))?
+        } else {
+            self.write(text)?
         }
         self.write("\n")
     }

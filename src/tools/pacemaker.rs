@@ -162,8 +162,9 @@ pub(super) fn load(
         }
         notes.iter().try_for_each(|note| output.error_line(note))?;
     }
-    let needs_nothing = |of: &&RawInstance| (of.mem, of.disk, of.vcpus) == (Mib::ZERO, Mib::ZERO, 0);
-    let idle = raw.instances.iter().filter(needs_nothing).map(|of| of.name.clone()).collect();
+    let needs_nothing =
+        |instance: &&RawInstance| (instance.mem, instance.disk, instance.vcpus) == (Mib::ZERO, Mib::ZERO, 0);
+    let idle = raw.instances.iter().filter(needs_nothing).map(|instance| instance.name.clone()).collect();
     let cluster = source::complete_raw(raw, idle, load, output)?;
     let form = cib.commands;
     let cib = CibOrigin { read, units, form, survey: OnceCell::new(), planned: OnceCell::new() };
@@ -174,11 +175,11 @@ pub(super) fn load(
 fn stay(running: usize, held: &BTreeMap<HoldReason, usize>) -> Option<String> {
     let all: usize = held.values().sum();
     let reasons: Vec<String> = held.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-    let (of, stay) = (
+    let (all_running, stay) = (
         counted(running, "running resource"),
         if all == 1 { "stays where it is" } else { "stay where they are" },
     );
-    (all > 0).then(|| format!("{all} of {of} {stay}: {}", reasons.join(", ")))
+    (all > 0).then(|| format!("{all} of {all_running} {stay}: {}", reasons.join(", ")))
 }
 
 /// The capacities that no node of Ganeti's has.
@@ -277,7 +278,7 @@ impl CibOrigin {
         output: &mut Output,
     ) -> anyhow::Result<ExitStatus> {
         let NodeSwitching { parts, outlook } = self.switching(plan)?;
-        carry_out_change(execution, &self.read, (CibChange::Together(parts), outlook), output)
+        carry_out_change(execution, &self.read, CibChange::Together(parts), outlook, output)
     }
 
     fn switching(&self, plan: &GroupPlan) -> anyhow::Result<NodeSwitching> {
@@ -299,7 +300,8 @@ impl CibOrigin {
 
     /// By resource, where it is to run after some steps; none where nobody has to care.
     fn hosts_after(&self, steps: &[Step]) -> Vec<Option<HostIdx>> {
-        let mut hosts: Vec<Option<HostIdx>> = self.read.set.resources.iter().map(|of| of.active).collect();
+        let mut hosts: Vec<Option<HostIdx>> =
+            self.read.set.resources.iter().map(|resource| resource.active).collect();
         // the cluster moves and stops these by itself
         let goes =
             |unit: &&MovableUnit| matches!(unit.hold, Some(HoldReason::Leaving | HoldReason::Stopping));

@@ -6,7 +6,7 @@ use htools::load::merge::{MergeOptions, finish, merge};
 use htools::model::{Cluster, Draft, Mib, NodeIdx};
 use htools::plan::checker::{CheckOptions, check, check_scores};
 use htools::score::Board;
-use htools::search::balance::deep::headway::Headway;
+use htools::search::balance::deep::headway::{DeepWatch, Headway};
 use htools::search::balance::deep::order::{Ordered, order};
 use htools::search::balance::deep::{Deep, DeepOptions, search};
 use htools::search::{BalanceOptions, Deadline};
@@ -77,7 +77,13 @@ fn against_brute_force(
             continue;
         }
         let deep = DeepOptions { effort: 32_000, streams: 4, ..DeepOptions::of(cluster, &nodes) };
-        let found = search(cluster, &nodes, options, &deep, (&Deadline::never(), &Headway::default()));
+        let found = search(
+            cluster,
+            &nodes,
+            options,
+            &deep,
+            DeepWatch { deadline: &Deadline::never(), headway: &Headway::default() },
+        );
         plans_hold(cluster, &nodes, options, &found)?;
         for (moves, best) in best.iter().enumerate() {
             let point = found.line.iter().rfind(|p| p.moves <= moves).unwrap();
@@ -173,7 +179,15 @@ fn the_number_of_threads_changes_nothing() {
     let deep = DeepOptions { effort: 20_000, ..DeepOptions::of(&cluster, &nodes) };
     let with = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| search(&cluster, &nodes, &options, &deep, (&Deadline::never(), &Headway::default())))
+        pool.install(|| {
+            search(
+                &cluster,
+                &nodes,
+                &options,
+                &deep,
+                DeepWatch { deadline: &Deadline::never(), headway: &Headway::default() },
+            )
+        })
     };
     assert_eq!(with(1), with(8));
 }
@@ -190,7 +204,13 @@ fn limits_hold() {
                 max_data: Some(Mib(30_000)),
                 ..DeepOptions::of(&cluster, &nodes)
             };
-            let found = search(&cluster, &nodes, &options, &deep, (&Deadline::never(), &Headway::default()));
+            let found = search(
+                &cluster,
+                &nodes,
+                &options,
+                &deep,
+                DeepWatch { deadline: &Deadline::never(), headway: &Headway::default() },
+            );
             assert!(
                 found.line.iter().all(|p| p.moves as u64 <= most && p.data <= Mib(30_000)),
                 "seed {seed}"

@@ -196,7 +196,7 @@ impl<'c> Balancer<'c> {
     }
 
     fn step(&self, best: &ScoredMove) -> Step {
-        let instance = self.cluster.instance(best.order.0);
+        let instance = self.cluster.instance(best.order.instance);
         Step {
             instance: instance.idx,
             mv: best.mv,
@@ -285,7 +285,9 @@ impl<'c> Balancer<'c> {
             for (rank, _, mv) in self.moves(instance, self.repertoire(instance)) {
                 tally.considered += 1;
                 tally.evaluated += 1;
-                if let Some(new) = self.score_of(&trial, instance, mv, (instance.idx, rank)) {
+                if let Some(new) =
+                    self.score_of(&trial, instance, mv, MoveOrder { instance: instance.idx, rank })
+                {
                     tally.scored += 1;
                     best = better(best, new, self.score);
                 }

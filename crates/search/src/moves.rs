@@ -236,10 +236,12 @@ impl<'a> Trial<'a> {
     }
 
     fn strictness(&self, forced: bool) -> Strictness {
-        match () {
-            () if self.crowded => Strictness::Crowded,
-            () if forced || self.soft => Strictness::Forced,
-            () => Strictness::Strict,
+        if self.crowded {
+            Strictness::Crowded
+        } else if forced || self.soft {
+            Strictness::Forced
+        } else {
+            Strictness::Strict
         }
     }
 

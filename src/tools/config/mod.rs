@@ -234,7 +234,7 @@ impl Configuration {
         let mut files: Vec<&Path> =
             self.settings.iter().map(|setting| setting.origin.file.as_path()).collect();
         files.dedup();
-        let own = |setting: &&ConfigSetting| matches!(setting.scope, SettingScope::Tool(of) if of.name() == spec.name());
+        let own = |setting: &&ConfigSetting| matches!(setting.scope, SettingScope::Tool(tool) if tool.name() == spec.name());
         let of_all = |setting: &&ConfigSetting| matches!(setting.scope, SettingScope::All);
         let of_file = |file: &&Path| {
             let here = |setting: &&ConfigSetting| setting.origin.file == **file;
@@ -256,9 +256,10 @@ impl Configuration {
                 let at = self.settings.iter().position(|other| std::ptr::eq(other, setting));
                 let has = spec.find(setting.given.option.long).is_some();
                 // of weights each metric is one
-                let key = match setting.given.option.long == WEIGHTS.shape.long {
-                    true => setting.name.clone(),
-                    false => setting.given.option.long.to_owned(),
+                let key = if setting.given.option.long == WEIGHTS.shape.long {
+                    setting.name.clone()
+                } else {
+                    setting.given.option.long.to_owned()
                 };
                 if let Some(at) = at.filter(|_| has) {
                     last.insert(key, at);
@@ -268,8 +269,8 @@ impl Configuration {
                 reached.entry(at).or_default().push(spec.name());
             }
         }
-        let of = |(at, setting)| (setting, reached.remove(&at).unwrap_or_default());
-        self.settings.iter().enumerate().map(of).collect()
+        let with_tools = |(at, setting)| (setting, reached.remove(&at).unwrap_or_default());
+        self.settings.iter().enumerate().map(with_tools).collect()
     }
 }
 

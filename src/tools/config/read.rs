@@ -99,9 +99,10 @@ impl ConfigReader<'_> {
             let at = start(section, name, item);
             let Some(key) = keys::find(name) else {
                 let is_option = TOOLS.iter().any(|tool| tool.spec.find(name).is_some());
-                match is_option {
-                    true => self.problem(at, format!("'{name}' is for the command line only (--{name})")),
-                    false => self.unknown(at, "key", name, KEYS.iter().map(|key| key.option.long).collect()),
+                if is_option {
+                    self.problem(at, format!("'{name}' is for the command line only (--{name})"))
+                } else {
+                    self.unknown(at, "key", name, KEYS.iter().map(|key| key.option.long).collect())
                 }
                 continue;
             };
@@ -121,7 +122,7 @@ impl ConfigReader<'_> {
                 }
                 _ => {}
             }
-            self.setting(key, scope, item, (at, format!("{section_name}.{name}")));
+            self.setting(key, scope, item, at, format!("{section_name}.{name}"));
         }
     }
 
@@ -130,7 +131,8 @@ impl ConfigReader<'_> {
         key: &'static ConfigKey,
         scope: SettingScope,
         item: &Item,
-        (at, name): (usize, String),
+        at: usize,
+        name: String,
     ) {
         let value = match argument(key.option, item) {
             Ok(value) => value,
@@ -142,7 +144,7 @@ impl ConfigReader<'_> {
             SettingScope::Tool(spec) => key.of(spec).unwrap_or(key.option),
             SettingScope::All => key.option,
         };
-        self.usable(option, value, scope, (at, name), key.needs);
+        self.usable(option, value, scope, at, name, key.needs);
     }
 
     /// Takes a setting in if its option can use the value.
@@ -151,7 +153,8 @@ impl ConfigReader<'_> {
         option: &'static dyn OptionRow,
         value: SettingValue,
         scope: SettingScope,
-        (at, name): (usize, String),
+        at: usize,
+        name: String,
         needs: KeyNeeds,
     ) {
         let (on, value) = match value {
@@ -182,7 +185,8 @@ impl ConfigReader<'_> {
                         &WEIGHTS,
                         value,
                         SettingScope::All,
-                        (at, format!("weights.{name}")),
+                        at,
+                        format!("weights.{name}"),
                         KeyNeeds::Nothing,
                     );
                 }
@@ -308,9 +312,11 @@ fn number(item: &Item) -> Option<String> {
 
 /// A text, a list of texts, or a time of the day.
 fn words(item: &Item) -> Option<String> {
-    let of = |value: &Value| value.as_str().map(str::to_owned);
+    let text_of = |value: &Value| value.as_str().map(str::to_owned);
     match item.as_value()? {
-        Value::Array(list) => list.iter().map(of).collect::<Option<Vec<String>>>().map(|list| list.join(",")),
+        Value::Array(list) => {
+            list.iter().map(text_of).collect::<Option<Vec<String>>>().map(|list| list.join(","))
+        }
         Value::Datetime(time) => {
             let time = time.value();
             let is_time = time.date.is_none() && time.offset.is_none();
@@ -319,7 +325,7 @@ fn words(item: &Item) -> Option<String> {
                 text.strip_suffix(":00").filter(|short| short.len() == 5).unwrap_or(&text).to_owned()
             })
         }
-        value => of(value),
+        value => text_of(value),
     }
 }
 

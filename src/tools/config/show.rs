@@ -21,8 +21,8 @@ fn tools() -> Vec<&'static dyn Program> {
     TOOLS.iter().map(|tool| tool.spec).chain(plans).collect()
 }
 
-fn origin(of: &SettingOrigin) -> String {
-    format!("{}:{}", shown_source(&of.file.to_string_lossy()), of.line)
+fn origin(origin: &SettingOrigin) -> String {
+    format!("{}:{}", shown_source(&origin.file.to_string_lossy()), origin.line)
 }
 
 /// A line for each file.
@@ -139,8 +139,8 @@ struct OriginView {
 }
 
 impl From<&SettingOrigin> for OriginView {
-    fn from(of: &SettingOrigin) -> OriginView {
-        OriginView { file: of.file.to_string_lossy().into_owned(), line: of.line }
+    fn from(origin: &SettingOrigin) -> OriginView {
+        OriginView { file: origin.file.to_string_lossy().into_owned(), line: origin.line }
     }
 }
 

@@ -115,7 +115,8 @@ fn weights_are_put_together_metric_by_metric() {
     for given in found.given(&hbal::SPEC, &words).iter().chain(&words.options) {
         hbal::SPEC.set(&mut options, given).unwrap();
     }
-    let chosen: Vec<_> = options.load.merge.weights.chosen().map(|(metric, of)| (metric.name, of)).collect();
+    let chosen: Vec<_> =
+        options.load.merge.weights.chosen().map(|(metric, weight)| (metric.name, weight)).collect();
     assert_eq!(chosen, [("free_mem_cv", 2.5), ("n1_cnt", 3.0)]);
 }
 
@@ -187,9 +188,9 @@ fn later_files_win() {
     );
     let all: Vec<&'static dyn Program> = TOOLS.iter().map(|tool| tool.spec).collect();
     let reaches = found.reaches(&all);
-    let of = |at: usize| (reaches[at].0.name.as_str(), reaches[at].1.as_slice());
-    assert_eq!(of(0), ("hbal.min-disk", &[][..]));
-    assert_eq!(of(2), ("defaults.min-disk", &["hbal", "hcheck", "hgroup", "hspace"][..]));
+    let reach = |at: usize| (reaches[at].0.name.as_str(), reaches[at].1.as_slice());
+    assert_eq!(reach(0), ("hbal.min-disk", &[][..]));
+    assert_eq!(reach(2), ("defaults.min-disk", &["hbal", "hcheck", "hgroup", "hspace"][..]));
     assert!(load(&[missing(true)]).err().unwrap()[0].to_string().contains("none: cannot be read"));
 }
 

@@ -46,7 +46,8 @@ pub(super) struct Console<'a> {
     running: usize,
     failed: usize,
     /// Data that the finished steps copy, and all steps: memory and disks.
-    moved: (Mib, Mib),
+    moved: Mib,
+    to_move: Mib,
     /// The jobs that were said to run: between two opcodes they are queued again.
     seen_running: HashSet<JobId>,
     began: Instant,
@@ -80,6 +81,7 @@ impl<'a> Console<'a> {
         let talkative = stage.undertaking.load.verbosity >= 1;
         let bar = bar(work.steps.len(), talkative && io::stderr().is_terminal());
         let began = Instant::now();
+        let (memory, disk) = data(work);
         Ok(Console {
             output,
             work,
@@ -91,7 +93,8 @@ impl<'a> Console<'a> {
             bar,
             running: 0,
             failed: 0,
-            moved: (Mib::ZERO, both(data(work))),
+            moved: Mib::ZERO,
+            to_move: memory + disk,
             seen_running: HashSet::new(),
             began,
         })
@@ -174,8 +177,10 @@ impl<'a> Console<'a> {
                 match state {
                     StepState::Done => {
                         self.bar.inc(1);
-                        let step = self.work.steps.get(step - 1);
-                        self.moved.0 += step.map_or(Mib::ZERO, |step| both(data_of(step)));
+                        if let Some(step) = self.work.steps.get(step - 1) {
+                            let (memory, disk) = data_of(step);
+                            self.moved += memory + disk;
+                        }
                     }
                     _ => self.failed += 1,
                 }
@@ -204,7 +209,7 @@ impl<'a> Console<'a> {
         let done = usize::try_from(self.bar.position()).unwrap_or(usize::MAX);
         let begun = done.saturating_add(self.running + self.failed);
         let waiting = self.work.steps.len().saturating_sub(begun);
-        self.bar.set_message(counts(self.running, waiting, self.failed) + &copied(self.moved));
+        self.bar.set_message(counts(self.running, waiting, self.failed) + &copied(self.moved, self.to_move));
     }
 }
 
@@ -251,9 +256,10 @@ impl RunHost for Console<'_> {
 /// Listens to signals; what is said about them goes directly to the stream, which the
 /// main thread holds.
 pub(super) fn listen(json: bool) -> io::Result<Signals> {
-    let stream: OwnedFd = match json {
-        true => io::stderr().as_fd().try_clone_to_owned()?,
-        false => io::stdout().as_fd().try_clone_to_owned()?,
+    let stream: OwnedFd = if json {
+        io::stderr().as_fd().try_clone_to_owned()?
+    } else {
+        io::stdout().as_fd().try_clone_to_owned()?
     };
     let stream = File::from(stream);
     let signals = Signals::listen(LEFT, move |wish| {
@@ -268,12 +274,8 @@ pub(super) fn listen(json: bool) -> io::Result<Signals> {
     Ok(signals)
 }
 
-fn both((memory, disk): (Mib, Mib)) -> Mib {
-    memory + disk
-}
-
 /// Amount that is copied, if anything is to be.
-fn copied((done, all): (Mib, Mib)) -> String {
+fn copied(done: Mib, all: Mib) -> String {
     let gib = |size: Mib| size.as_f64() / 1024.0;
     if all > Mib::ZERO { format!(", {:.1} of {:.1} GiB moved", gib(done), gib(all)) } else { String::new() }
 }

@@ -88,9 +88,8 @@ pub(crate) fn state() -> anyhow::Result<PathBuf> {
 /// Its fault.
 pub(super) fn check_directory(directory: &Path) -> anyhow::Result<()> {
     let about = directory.symlink_metadata();
-    let checked = about.and_then(|about| match about.is_symlink() {
-        true => Err(io::Error::other("it is a symbolic link")),
-        false => check_ours(&about),
+    let checked = about.and_then(|about| {
+        if about.is_symlink() { Err(io::Error::other("it is a symbolic link")) } else { check_ours(&about) }
     });
     checked.with_context(|| {
         format!("the directory '{}' cannot be used for journals and locks", directory.display())

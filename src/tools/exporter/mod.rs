@@ -95,8 +95,8 @@ pub const SPEC: Spec<ExporterOptions> = Spec {
             .short('m')
             .takes("ADDRESS", Host, |o, g| {
                 let rapi_access = o.load.source.rapi_access.clone();
-                let of = |rapi| SourceOptions { rapi: Some(rapi), rapi_access, ..SourceOptions::default() };
-                g.string().map(|address| o.watch(of(address)))
+                let source = |rapi| SourceOptions { rapi: Some(rapi), rapi_access, ..SourceOptions::default() };
+                g.string().map(|address| o.watch(source(address)))
             })
             .added(),
         &OptionDef::<ExporterOptions>::addition(
@@ -117,15 +117,15 @@ pub const SPEC: Spec<ExporterOptions> = Spec {
         &OptionDef::<ExporterOptions>::new("luxi", "watch the cluster of this machine, over the socket of its master daemon")
             .short('L')
             .may_take("SOCKET", File, |o, g| {
-                let of = |socket| SourceOptions { luxi: Some(socket), ..SourceOptions::default() };
-                g.path().map(|socket| o.watch(of(socket)))
+                let source = |socket| SourceOptions { luxi: Some(socket), ..SourceOptions::default() };
+                g.path().map(|socket| o.watch(source(socket)))
             })
             .added(),
         &OptionDef::<ExporterOptions>::new("text-data", "watch the cluster in the text file FILE, which is read again each time; may be repeated")
             .short('t')
             .takes("FILE", File, |o, g| {
-                let of = |text_data| SourceOptions { text_data, ..SourceOptions::default() };
-                g.path().map(|path| o.watch(of(path)))
+                let source = |text_data| SourceOptions { text_data, ..SourceOptions::default() };
+                g.path().map(|path| o.watch(source(path)))
             })
             .added(),
         &OptionDef::<ExporterOptions>::addition("listen", "listen at ADDRESS, as HOST:PORT; port 0 is any that is free")

@@ -43,9 +43,10 @@ fn moves(read: &Cluster, limit: Duration, sheet: &mut Sheet) {
     let needs_rebalance = initial.needs_rebalance();
     let result = CheckResult {
         rebalanced: needs_rebalance.then(|| state(&draft)),
-        steps: match needs_rebalance {
-            true => found.iter().map(|(_, found)| found.steps.len()).collect(),
-            false => Vec::new(),
+        steps: if needs_rebalance {
+            found.iter().map(|(_, found)| found.steps.len()).collect()
+        } else {
+            Vec::new()
         },
         stopped: found.iter().find_map(|(_, found)| found.stopped),
         without_simulation: false,

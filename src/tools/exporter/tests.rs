@@ -39,17 +39,17 @@ fn access_is_that_of_the_cluster_before_it_or_of_all() {
         "--insecure-http",
     ];
     let clusters = asked(&line).clusters;
-    let of = |at: usize| {
+    let access_of = |at: usize| {
         let AccessOptions { credentials, certificates, insecure_http } = &clusters[at].rapi_access;
         let shown = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
         (shown(credentials).unwrap_or_default(), shown(certificates).unwrap_or_default(), *insecure_http)
     };
     assert_eq!(clusters.len(), 5);
     let text = |a: &str, b: &str, c| (a.to_owned(), b.to_owned(), c);
-    assert_eq!(of(0), text("all", "", false));
-    assert_eq!(of(1), text("b", "b.pem", false));
-    assert_eq!((of(2), of(3)), (text("", "", false), text("", "", false)));
-    assert_eq!(of(4), text("all", "", true));
+    assert_eq!(access_of(0), text("all", "", false));
+    assert_eq!(access_of(1), text("b", "b.pem", false));
+    assert_eq!((access_of(2), access_of(3)), (text("", "", false), text("", "", false)));
+    assert_eq!(access_of(4), text("all", "", true));
 }
 
 #[test]

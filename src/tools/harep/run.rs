@@ -143,10 +143,14 @@ impl<'a> RepairRun<'a> {
 
     fn status(&self, entries: &[RepairEntry]) -> ExitStatus {
         let any = |wanted: &[RepairStatus]| entries.iter().any(|entry| wanted.contains(&entry.status()));
-        match self.options.output.detailed_status {
-            true if any(&[RepairStatus::Failure, RepairStatus::NeedsRepair]) => ExitStatus::Planned,
-            true if any(&[RepairStatus::PendingRepair]) || entries.iter().any(has_ended) => ExitStatus::Done,
-            _ => ExitStatus::Success,
+        if !self.options.output.detailed_status {
+            ExitStatus::Success
+        } else if any(&[RepairStatus::Failure, RepairStatus::NeedsRepair]) {
+            ExitStatus::Planned
+        } else if any(&[RepairStatus::PendingRepair]) || entries.iter().any(has_ended) {
+            ExitStatus::Done
+        } else {
+            ExitStatus::Success
         }
     }
 

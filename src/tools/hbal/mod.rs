@@ -229,9 +229,10 @@ fn balance_pacemaker(
     let mut planning = options.clone();
     planning.execution.exec = false;
     let status = balance(&planning, cluster, Some(cib), output)?;
-    match options.execution.exec && status == ExitStatus::Success {
-        true => cib.carry_out(&options.execution, output),
-        false => Ok(status),
+    if options.execution.exec && status == ExitStatus::Success {
+        cib.carry_out(&options.execution, output)
+    } else {
+        Ok(status)
     }
 }
 

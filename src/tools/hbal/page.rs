@@ -64,11 +64,14 @@ impl HbalPage<'_> {
             (false, true) => format!("Balancing {group}"),
         };
         let is_balanced = |found: &&Balanced| found.ending == EndingView::Balanced;
-        let outcome = match self.steps.is_empty() {
-            _ if self.before.0.instances.is_empty() => "There is nothing to move.",
-            true if self.found.iter().all(is_balanced) => "It is well balanced already.",
-            true => "There is no move that improves it.",
-            false => "",
+        let outcome = if self.before.0.instances.is_empty() {
+            "There is nothing to move."
+        } else if !self.steps.is_empty() {
+            ""
+        } else if self.found.iter().all(is_balanced) {
+            "It is well balanced already."
+        } else {
+            "There is no move that improves it."
         };
         PageHead { title, outcome: outcome.to_owned(), change: None }
     }

@@ -134,7 +134,8 @@ fn one(options: &HbalOptions, cluster: &mut Draft, mut text: Text<'_>) -> anyhow
         ];
         conclude(options, [before, cluster], &moments, &found, is_summed_up, &mut text)?;
     }
-    let document = start.map(|start| document(cluster, text.cib, &found, start)).transpose()?;
+    let document =
+        start.map(|(state, group)| document(cluster, text.cib, &found, state, group)).transpose()?;
     let picture = match &found.deep {
         Some(DeepPlan { found: DeepFound::Best(found), .. }) if options.svg => {
             Some(pareto::svg(found, &Palette::PICTURE))
@@ -206,7 +207,8 @@ fn document(
     cluster: &Cluster,
     cib: Option<&CibOrigin>,
     found: &Balanced,
-    (state, group): (json::cluster::ClusterView, json::plan::BalancedGroup),
+    state: json::cluster::ClusterView,
+    group: json::plan::BalancedGroup,
 ) -> anyhow::Result<json::plan::PlanDocument> {
     // the nodes among which instances were moved; none without steps
     let moved: &[NodeIdx] = if found.steps.is_empty() { &[] } else { &found.scope.nodes };

@@ -71,12 +71,11 @@ impl BalancedScope {
         let violating = self.policy_violating(cluster).len();
         if violating > 0 {
             text.line(format!("The cluster contains {violating} policy-violating nodes."))?;
-            text.line(match options.balance.rules.ignore_soft_errors {
-                true => "Continuing, ignoring soft errors.",
-                false => {
-                    "Continuing, but the set of moves might be too restricted; \
+            text.line(if options.balance.rules.ignore_soft_errors {
+                "Continuing, ignoring soft errors."
+            } else {
+                "Continuing, but the set of moves might be too restricted; \
                      consider using the --ignore-soft-errors option."
-                }
             })?;
         }
         Ok(())

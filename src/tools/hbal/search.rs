@@ -17,7 +17,7 @@ use crate::report::number::counted;
 use crate::report::table::Align;
 use crate::score::{Board, Components};
 use crate::search::balance::deep;
-use crate::search::balance::deep::headway::Headway;
+use crate::search::balance::deep::headway::{DeepWatch, Headway};
 use crate::search::balance::deep::merge::merged;
 use crate::search::balance::deep::order::Ordered;
 use crate::search::balance::deep::plan::{DeepGoal, DeepPlan, plan};
@@ -56,14 +56,15 @@ pub(super) fn search(
     text: &mut Text<'_>,
 ) -> anyhow::Result<Searched> {
     match goal(options, cluster, &scope.nodes)? {
-        Some(goal) => deep_search((options, &goal), cluster, scope, watch, text),
+        Some(goal) => deep_search(options, &goal, cluster, scope, watch, text),
         None => step_by_step(options, cluster, scope, watch, text),
     }
 }
 
 /// Looks for the way to a goal.
 fn deep_search(
-    (options, goal): (&HbalOptions, &DeepGoal),
+    options: &HbalOptions,
+    goal: &DeepGoal,
     cluster: &mut Draft,
     scope: &BalancedScope,
     watch: &BalanceWatch<'_>,
@@ -72,11 +73,12 @@ fn deep_search(
     let columns = Columns::of(cluster, &scope.nodes, &scope.instances);
     let headway = Arc::new(Headway::default());
     let progress = if watch.shown { Progress::of_deep(Arc::clone(&headway)) } else { Progress::hidden() };
-    let (nodes, balance, seen) = (&scope.nodes, &options.balance, (watch.deadline, &*headway));
+    let (nodes, balance, seen) =
+        (&scope.nodes, &options.balance, DeepWatch { deadline: watch.deadline, headway: &headway });
     let found = match goal {
         // nothing is to be moved
-        DeepGoal::Best(of) if options.pareto => {
-            DeepPlan::unordered(deep::search(cluster, nodes, balance, of, seen))
+        DeepGoal::Best(effort) if options.pareto => {
+            DeepPlan::unordered(deep::search(cluster, nodes, balance, effort, seen))
         }
         goal => plan(cluster, nodes, balance, goal, seen),
     };
@@ -116,7 +118,7 @@ fn step_by_step(
         })
     };
     // however short the time, there is a step if there can be one
-    let found = run_watched(cluster, &scope.nodes, options.balance, (watch.deadline, 1), observe)?;
+    let found = run_watched(cluster, &scope.nodes, options.balance, watch.deadline, 1, observe)?;
     drop(progress);
     let (steps, took) = (found.steps.len(), began.elapsed());
     if let Some(stopped) = found.stopped {

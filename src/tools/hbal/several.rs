@@ -29,7 +29,7 @@ use crate::search::moves::perform;
 use crate::tools::execution::Planned;
 use crate::tools::interrupts::Interruptible;
 use crate::tools::output::{Output, Recording};
-use crate::tools::pacemaker::{CibOrigin, step_commands};
+use crate::tools::pacemaker::step_commands;
 use crate::tools::progress::Progress;
 use crate::tools::save::save;
 use crate::tools::summing_up;
@@ -168,9 +168,11 @@ impl GroupsRun<'_> {
         if stopped.is_some() && left_out {
             text.output.error_line("There was no time left for some of the node groups")?;
         }
-        let document = state
-            .map(|state| document(choice, (cluster, text.cib), &groups, &steps, &jobsets, stopped, state));
-        let document = document.transpose()?.map(Printout::of);
+        let document = |state| {
+            let steps = json::plan::steps(cluster, &steps, step_commands(cluster, text.cib))?;
+            anyhow::Ok(Printout::of(document(choice, cluster, &groups, steps, &jobsets, stopped, state)))
+        };
+        let document = state.map(document).transpose()?;
         let found = groups.into_iter().filter_map(|group| group.found);
         proposed(options, found, before, stopped, document, text.output)
     }
@@ -253,9 +255,9 @@ pub(super) fn nothing(
     let choice = if options.all_groups { ChosenGroups::AllGroups } else { ChosenGroups::WorstGroup };
     let document = || {
         let state = json::cluster::ClusterView::whole(cluster);
-        document(choice, (cluster, None), &survey(cluster), &[], &[], None, state).map(Printout::of)
+        Printout::of(document(choice, cluster, &survey(cluster), Vec::new(), &[], None, state))
     };
-    let document = options.output.json.then(document).transpose()?;
+    let document = options.output.json.then(document);
     proposed(options, [], None, None, document, output)
 }
 
@@ -298,13 +300,13 @@ fn summary(choice: ChosenGroups, cluster: &Cluster, groups: &[BalanceCandidate],
 
 fn document(
     choice: ChosenGroups,
-    (cluster, cib): (&Cluster, Option<&CibOrigin>),
+    cluster: &Cluster,
     groups: &[BalanceCandidate],
-    steps: &[Step],
+    steps: Vec<json::plan::PlanStep>,
     jobsets: &[Jobset],
     stopped: Option<Stopped>,
     state: json::cluster::ClusterView,
-) -> anyhow::Result<GroupPlansDocument> {
+) -> GroupPlansDocument {
     let mut next = 1;
     let plan = |group: &BalanceCandidate| {
         let numbers: Vec<usize> = (next..next + group.steps().len()).collect();
@@ -326,15 +328,15 @@ fn document(
     let moved = groups.iter().filter(|group| !group.steps().is_empty());
     let mut moved: Vec<NodeIdx> = moved.flat_map(|group| &group.start.scope.nodes).copied().collect();
     moved.sort();
-    Ok(GroupPlansDocument {
+    GroupPlansDocument {
         schema: SCHEMA,
         generator: json::Generator::this(),
         choice,
         stopped,
         cluster: state,
         groups: groups.iter().map(plan).collect(),
-        steps: json::plan::steps(cluster, steps, step_commands(cluster, cib))?,
+        steps,
         jobsets: json::plan::jobsets(jobsets),
         nodes_after: json::cluster::NodesView::of(cluster, &moved),
-    })
+    }
 }

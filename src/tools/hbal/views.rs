@@ -94,9 +94,10 @@ pub(super) fn give_commands(
     if text.json {
         return Ok(());
     }
-    let heading = match options.first_job_group {
-        true => "First set of jobs:",
-        false => "Commands to run to reach the above solution:",
+    let heading = if options.first_job_group {
+        "First set of jobs:"
+    } else {
+        "Commands to run to reach the above solution:"
     };
     commands::show(Some(target), heading, || listing, text.output)
 }

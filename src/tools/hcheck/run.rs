@@ -53,17 +53,13 @@ pub(super) fn find(
     let groups: Vec<GroupIdx> = cluster.groups_with_nodes();
     let health = groups.iter().map(|group| GroupHealth::of(cluster, *group, checks)).collect();
     let initial = Snapshot::of(health, checks);
-    let after = match !options.no_simulation && initial.needs_rebalance() {
-        false => None,
-        true => {
-            let deadline = Interruptible::begin(options.limits.time_limit)?;
-            let how = TrialBalance {
-                options: options.balance,
-                deep: options.deep.asked,
-                effort: options.deep.effort,
-            };
-            Some(search::rebalance(cluster, &groups, &how, checks, &deadline))
-        }
+    let after = if !options.no_simulation && initial.needs_rebalance() {
+        let deadline = Interruptible::begin(options.limits.time_limit)?;
+        let how =
+            TrialBalance { options: options.balance, deep: options.deep.asked, effort: options.deep.effort };
+        Some(search::rebalance(cluster, &groups, &how, checks, &deadline))
+    } else {
+        None
     };
     let each = || after.iter().flatten();
     let (steps, stopped) = (each().map(|g| g.steps).collect(), each().find_map(|g| g.stopped));

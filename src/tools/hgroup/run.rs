@@ -240,7 +240,7 @@ fn finish(
             summing_up::of_moves(cluster, plan.after, plan.steps, table.as_ref(), output)?;
         }
         if let Some((moves, section)) = &plan.page {
-            write_page(options, cluster, plan, (moves, section.as_ref()), table.as_ref())?;
+            write_page(options, cluster, plan, moves, section.as_ref(), table.as_ref())?;
         }
     }
     let status = match (plan.success, options.output.detailed_status && !plan.steps.is_empty()) {
@@ -261,7 +261,8 @@ fn write_page(
     options: &HgroupOptions,
     cluster: &Cluster,
     plan: &RegroupPlan<'_>,
-    (moves, section): (&[PlannedMove], Option<&Section>),
+    moves: &[PlannedMove],
+    section: Option<&Section>,
     table: Option<&Timetable<'_>>,
 ) -> anyhow::Result<()> {
     let moments = [cluster, plan.after].map(Moment::of_groups);

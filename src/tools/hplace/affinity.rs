@@ -90,10 +90,10 @@ pub(super) fn tell(options: &HplaceOptions, fleet: &Fleet, output: &mut Output) 
     let placed = place_all(fleet, choices.order.unwrap_or_default(), ChoiceDetail::Terms);
     let elsewhere = choices.verify.then(|| misplaced(fleet));
     let result = AffinityResult { fleet, choices: &placed, misplaced: elsewhere.as_deref() };
-    match options.output.json {
-        true => output.write(&json::text(&result.document())?)?,
-        false if options.execution.prints_document() => {}
-        false => result.lines(options.forms.explain).iter().try_for_each(|line| output.line(line))?,
+    if options.output.json {
+        output.write(&json::text(&result.document())?)?;
+    } else if !options.execution.prints_document() {
+        result.lines(options.forms.explain).iter().try_for_each(|line| output.line(line))?;
     }
     let is_good = result.is_good();
     Ok(ToldFleet { is_good, misplaced: elsewhere })
@@ -166,15 +166,14 @@ pub(super) fn check(options: &HplaceOptions) -> anyhow::Result<()> {
         }
         None => {}
     }
-    match options.affinity.plan {
-        false => no_plan(options)?,
-        true => {
-            ensure!(is_ganeti, "option --plan is for Ganeti clusters: -t FILE, -m ADDRESS or -L");
-            ensure!(
-                !options.output.json,
-                "options --plan and --json exclude each other; --print-plan json prints a plan"
-            );
-        }
+    if options.affinity.plan {
+        ensure!(is_ganeti, "option --plan is for Ganeti clusters: -t FILE, -m ADDRESS or -L");
+        ensure!(
+            !options.output.json,
+            "options --plan and --json exclude each other; --print-plan json prints a plan"
+        );
+    } else {
+        no_plan(options)?;
     }
     ensure!(options.stickiness.is_none(), "option --stickiness means nothing to placement by keys");
     ensure!(!options.no_keep && !options.undo, "--no-keep and --undo mean nothing to placement by keys");

@@ -29,48 +29,48 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
         "--commands is printed alone: no --json, --verify or --explain with it"
     );
     let cib = options.read_cib(output)?;
-    let mut of = fleet_of_set(&cib.set);
-    for fault in &of.faults {
+    let mut read = fleet_of_set(&cib.set);
+    for fault in &read.faults {
         output.error_line(&format!("Warning: {}", printable(&fault.to_string(), WARNING)))?;
     }
-    say_figures(&of, output)?;
+    say_figures(&read, output)?;
     if cib.set.frozen {
         output.error_line("Warning: fencing is on and there is no device for it: Pacemaker starts nothing, and all stays as it is")?;
     }
-    of.fleet.missing_key_lines().iter().try_for_each(|line| output.error_line(line))?;
-    of.fleet.options = options.affinity.over(&of.fleet.options).map_err(anyhow::Error::msg)?;
+    read.fleet.missing_key_lines().iter().try_for_each(|line| output.error_line(line))?;
+    read.fleet.options = options.affinity.over(&read.fleet.options).map_err(anyhow::Error::msg)?;
     let is_good = match commands {
         Some(form) => {
             let order = options.affinity.order.unwrap_or_default();
-            let choices = place_all(&of.fleet, order, ChoiceDetail::Scores);
+            let choices = place_all(&read.fleet, order, ChoiceDetail::Scores);
             let nodes: HashMap<usize, Option<usize>> =
                 choices.iter().map(|choice| (choice.machine, choice.node)).collect();
             for choice in choices.iter().filter(|choice| choice.node.is_none()) {
-                let name = shown_name(&of.fleet.machines[choice.machine].name);
+                let name = shown_name(&read.fleet.machines[choice.machine].name);
                 output.error_line(&format!(
                     "Warning: {name} gets no node by its keys, which does not keep Pacemaker from starting it"
                 ))?;
             }
-            let pinning = pin_running(&cib.text, &cib.source, of.hosts(&cib.set, &nodes))?;
+            let pinning = pin_running(&cib.text, &cib.source, read.hosts(&cib.set, &nodes))?;
             let lines = commands::lines(form, &CibChange::Pin(pinning.pins))?;
             lines.iter().try_for_each(|line| output.line(line))?;
             nodes.values().all(Option::is_some)
         }
-        None => tell(options, &of.fleet, output)?.is_good,
+        None => tell(options, &read.fleet, output)?.is_good,
     };
     output.flush()?;
     Ok(status(is_good))
 }
 
 /// Tells what is taken for memory and processors, and what is not known.
-fn say_figures(of: &PacemakerFleet, output: &mut Output) -> anyhow::Result<()> {
-    let Some(memory) = &of.memory else {
+fn say_figures(read: &PacemakerFleet, output: &mut Output) -> anyhow::Result<()> {
+    let Some(memory) = &read.memory else {
         let names = MeasuredCapacity::Memory.names().join(", ");
         bail!(
             "placement by keys needs to know the memory of nodes: a utilization attribute called one of {names}"
         );
     };
-    let processors = match &of.processors {
+    let processors = match &read.processors {
         Some(name) => format!("processors are '{}'", shown_name(name)),
         None => "there are no processors".to_owned(),
     };

@@ -77,7 +77,8 @@ pub(super) fn bring(
         return Ok(status);
     }
     let set = &cib.set;
-    let names: Vec<String> = pinning.unkept.iter().map(|of| shown_name(&set.resource(*of).id)).collect();
+    let names: Vec<String> =
+        pinning.unkept.iter().map(|resource| shown_name(&set.resource(*resource).id)).collect();
     let then = options.no_keep.then(|| CibChange::Unpin(pins.clone()));
     ensure!(
         then.is_none() || names.is_empty(),
@@ -102,7 +103,7 @@ pub(in crate::tools) fn carry_out_pinning(
     if pinning.pins.is_empty() {
         return Ok(ExitStatus::Success);
     }
-    carry_out_change(execution, cib, (CibChange::Pin(pinning.pins), pinning.outlook), output)
+    carry_out_change(execution, cib, CibChange::Pin(pinning.pins), pinning.outlook, output)
 }
 
 /// Has the cluster make a change that another tool has found, of which it is known what it does then.
@@ -112,7 +113,8 @@ pub(in crate::tools) fn carry_out_pinning(
 pub(in crate::tools) fn carry_out_change(
     execution: &ExecutionOptions,
     cib: &ReadCib,
-    (change, outlook): (CibChange, Foresight),
+    change: CibChange,
+    outlook: Foresight,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let proposed = ProposedChange { cib, change, then: None, outlook, wait_limit: None };

@@ -20,9 +20,10 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     options.output.refuse(&["exec"], "to 'hplace lint'")?;
     let (text, source) = options.read_text()?;
     let findings = lint(&text, &source, &|name, known| did_you_mean(name, known.iter().copied()))?;
-    match options.output.json {
-        true => output.write(&json::text(&LintDocument::of(&findings))?)?,
-        false => lines(&findings).iter().try_for_each(|line| output.line(line))?,
+    if options.output.json {
+        output.write(&json::text(&LintDocument::of(&findings))?)?
+    } else {
+        lines(&findings).iter().try_for_each(|line| output.line(line))?
     }
     output.flush()?;
     Ok(if findings.is_empty() { ExitStatus::Success } else { ExitStatus::Unplaced })

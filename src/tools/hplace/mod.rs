@@ -270,9 +270,10 @@ pub(crate) fn run(options: HplaceOptions) -> anyhow::Result<ExitStatus> {
         return simulate::run(&options, output);
     }
     if affinity::is_asked(&options) {
-        return match options.affinity.plan {
-            true => relocation::run(&options, output),
-            false => affinity::run(&options, output),
+        return if options.affinity.plan {
+            relocation::run(&options, output)
+        } else {
+            affinity::run(&options, output)
         };
     }
     affinity::check_not_asked(&options)?;

@@ -79,8 +79,8 @@ fn describe(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     output.line("")?;
-    for of in stuck {
-        output.line(&stuck_line(fleet, of))?;
+    for machine in stuck {
+        output.line(&stuck_line(fleet, machine))?;
     }
     output.line(&format!("{} to where instances would be started today", counted(steps.len(), "move")))?;
     Ok(())

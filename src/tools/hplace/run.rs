@@ -38,26 +38,23 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     let asked = asked(set, options)?;
     let (strategy, placed) = best::placed(set, options)?;
     let plan = transition(set, strategy, &placed);
-    match () {
-        () if as_json && options.forms.transition => {
-            output.write(&json::text(&documents::document_with_plan(set, strategy, &placed, &plan)?)?)?;
+    if as_json && options.forms.transition {
+        output.write(&json::text(&documents::document_with_plan(set, strategy, &placed, &plan)?)?)?;
+    } else if as_json {
+        output.write(&json::text(&documents::document(set, strategy, &placed, &plan.changes)?)?)?;
+    } else if options.forms.crm_simulate_format {
+        crm_simulate::each_line(set, &placed, |line| output.line(line))?;
+    } else if options.forms.dot {
+        output.write(&graphs::dot(set, &plan))?;
+    } else if options.forms.transition_xml {
+        output.write(&graphs::xml(set, &plan))?;
+    } else {
+        let mut lines = lines(set, strategy, &placed, &plan, options, &asked)?;
+        if options.forms.transition {
+            lines.push(String::new());
+            lines.extend(graphs::lines(set, &plan));
         }
-        () if as_json => {
-            output.write(&json::text(&documents::document(set, strategy, &placed, &plan.changes)?)?)?;
-        }
-        () if options.forms.crm_simulate_format => {
-            crm_simulate::each_line(set, &placed, |line| output.line(line))?;
-        }
-        () if options.forms.dot => output.write(&graphs::dot(set, &plan))?,
-        () if options.forms.transition_xml => output.write(&graphs::xml(set, &plan))?,
-        () => {
-            let mut lines = lines(set, strategy, &placed, &plan, options, &asked)?;
-            if options.forms.transition {
-                lines.push(String::new());
-                lines.extend(graphs::lines(set, &plan));
-            }
-            lines.iter().try_for_each(|line| output.line(line))?;
-        }
+        lines.iter().try_for_each(|line| output.line(line))?;
     }
     output.flush()?;
     if options.forms.crm_simulate_format || options.forms.dot || options.forms.transition_xml {
@@ -70,20 +67,23 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
 /// What becomes of guest nodes: placing them and what runs there is known, what is done then, and in which order, is not.
 fn guests(options: &HplaceOptions) -> GuestReading {
     let graph = options.forms.transition || options.forms.dot || options.forms.transition_xml;
-    match () {
-        () if graph || options.forms.show_normalized => GuestReading::Outside,
-        () if options.method == Some(PlacementMethod::Optimal) => GuestReading::Outside,
-        () if options.cib.skip_unsupported => GuestReading::IfAllIsKnown,
-        () => GuestReading::Followed,
+    let optimal = options.method == Some(PlacementMethod::Optimal);
+    if graph || options.forms.show_normalized || optimal {
+        GuestReading::Outside
+    } else if options.cib.skip_unsupported {
+        GuestReading::IfAllIsKnown
+    } else {
+        GuestReading::Followed
     }
 }
 
 /// Whether anything that should run has no place, or does not run in the end, or Pacemaker never gets there.
 pub(super) fn status(set: &WorkingSet, placed: &AllPlaced, plan: &Transition) -> ExitStatus {
     let are_placed = placed.unplaced(set).next().is_none();
-    match are_placed && plan.circles.is_empty() && plan.changes.down(set, placed).is_empty() {
-        true => ExitStatus::Success,
-        false => ExitStatus::Unplaced,
+    if are_placed && plan.circles.is_empty() && plan.changes.down(set, placed).is_empty() {
+        ExitStatus::Success
+    } else {
+        ExitStatus::Unplaced
     }
 }
 

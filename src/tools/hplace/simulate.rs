@@ -36,16 +36,17 @@ pub(super) fn run(options: &HplaceOptions, output: &mut Output) -> anyhow::Resul
     if let Some(file) = &options.simulation.svg {
         write_whole(file, &result.svg(&Palette::PICTURE))?;
     }
-    match options.output.json {
-        true => output.write(&json::text(&result.document())?)?,
-        false => result.lines().iter().try_for_each(|line| output.line(line))?,
+    if options.output.json {
+        output.write(&json::text(&result.document())?)?
+    } else {
+        result.lines().iter().try_for_each(|line| output.line(line))?
     }
     output.flush()?;
     Ok(ExitStatus::Success)
 }
 
 fn check(options: &HplaceOptions) -> anyhow::Result<()> {
-    let (of, keys) = (&options.simulation, &options.affinity);
+    let (simulation, keys) = (&options.simulation, &options.affinity);
     options.no_forms("a simulation")?;
     ensure!(
         options.method.is_none() && !keys.asked,
@@ -65,13 +66,13 @@ fn check(options: &HplaceOptions) -> anyhow::Result<()> {
     for (given, name) in strange {
         ensure!(!given, "option {name} means nothing to a simulation");
     }
-    match (&of.arrivals, of.per_day) {
+    match (&simulation.arrivals, simulation.per_day) {
         (Some(_), Some(_)) => bail!("only one of --arrivals and --poisson can be given"),
         (None, None) => bail!("who comes and goes? --arrivals FILE, or --poisson N with -j FILE"),
         (Some(_), None) => {
             ensure!(keys.file.is_none(), "the nodes are in the document of --arrivals: -j means nothing");
             ensure!(!is_ganeti, "the nodes are in the document of --arrivals: -t, -m and -L mean nothing");
-            ensure!(of.lifetime.is_none(), "option --lifetime means nothing without --poisson");
+            ensure!(simulation.lifetime.is_none(), "option --lifetime means nothing without --poisson");
             let ties = keys.random_tie == Some(true);
             ensure!(keys.seed.is_none() || ties, "--seed means nothing without --poisson or --tie random");
         }
@@ -90,28 +91,28 @@ fn check(options: &HplaceOptions) -> anyhow::Result<()> {
 
 /// Who comes and goes.
 fn timeline(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<Timeline> {
-    let (of, keys) = (&options.simulation, &options.affinity);
+    let (simulation, keys) = (&options.simulation, &options.affinity);
     // with --poisson, the seed is for who comes even where equal nodes are told apart by name
     let ties = AffinityChoices { seed: keys.seed.filter(|_| keys.random_tie == Some(true)), ..keys.clone() };
     let drawn = |per_day| {
-        let lifetime = of.lifetime.unwrap_or(LIFETIME);
-        let (days, seed) = (of.days.unwrap_or(DAYS), keys.seed.unwrap_or(0));
+        let lifetime = simulation.lifetime.unwrap_or(LIFETIME);
+        let (days, seed) = (simulation.days.unwrap_or(DAYS), keys.seed.unwrap_or(0));
         PoissonArrivals { per_day, lifetime, days, seed }
     };
-    if let Some(per_day) = of.per_day.filter(|_| options.load.source.is_named()) {
+    if let Some(per_day) = simulation.per_day.filter(|_| options.load.source.is_named()) {
         let (_, mut fleet) = of_cluster(options, source::load(&options.load, output)?, output)?;
         fleet.options = ties.over(&fleet.options).map_err(anyhow::Error::msg)?;
         return Ok(drawn(per_day).draw_beside(fleet)?);
     }
-    let file = of.arrivals.as_ref().or(keys.file.as_ref()).context("no document is given")?;
+    let file = simulation.arrivals.as_ref().or(keys.file.as_ref()).context("no document is given")?;
     let (document, source) = opened(file)?;
     let bytes = read_limited(document, SIZE).with_context(|| format!("cannot read file '{source}'"))?;
     let text = decode(&bytes, &source)?;
-    let Some(per_day) = of.per_day else {
+    let Some(per_day) = simulation.per_day else {
         let arrivals = document::parse(text, &source)?;
         arrivals.warnings.iter().try_for_each(|line| output.error_line(line))?;
         let options = ties.over(&arrivals.fleet.options).map_err(anyhow::Error::msg)?;
-        let days = of.days.unwrap_or(arrivals.days);
+        let days = simulation.days.unwrap_or(arrivals.days);
         let count = arrivals.rentals.len();
         let timeline = arrivals.timeline(options, days, &source)?;
         let late = count - timeline.rentals().len();

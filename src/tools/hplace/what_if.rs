@@ -23,15 +23,14 @@ pub(super) fn survive(options: &HplaceOptions, output: &mut Output) -> anyhow::R
     let (settled, strategy) = settled(options, output)?;
     let at_once = options.lost.unwrap_or(1);
     let losses = losses(&settled, strategy, at_once)?;
-    let any = settled.resources.iter().any(|of| of.priority > AllocationScore::ZERO);
+    let any = settled.resources.iter().any(|resource| resource.priority > AllocationScore::ZERO);
     let least = AllocationScore::of(options.least_priority.unwrap_or(i64::from(any)));
     let result = SurvivalResult { settled: &settled, strategy, at_once, losses: &losses, least };
-    match options.output.json {
-        true => output.write(&json::text(&result.document())?)?,
-        false => {
-            let lines = result.lines(options.top.unwrap_or(TOP))?;
-            lines.iter().try_for_each(|line| output.line(line))?;
-        }
+    if options.output.json {
+        output.write(&json::text(&result.document())?)?
+    } else {
+        let lines = result.lines(options.top.unwrap_or(TOP))?;
+        lines.iter().try_for_each(|line| output.line(line))?;
     }
     output.flush()?;
     Ok(if result.survives() { ExitStatus::Success } else { ExitStatus::Unplaced })
@@ -55,9 +54,10 @@ pub(super) fn fit(
     let question = FitQuestion { size: parse_size(&settled, size)?, survive: options.survive };
     let more = question.answer(&settled, strategy)?;
     let result = FitResult { settled: &settled, strategy, question: &question, more: &more };
-    match options.output.json {
-        true => output.write(&json::text(&result.document())?)?,
-        false => result.lines().iter().try_for_each(|line| output.line(line))?,
+    if options.output.json {
+        output.write(&json::text(&result.document())?)?
+    } else {
+        result.lines().iter().try_for_each(|line| output.line(line))?
     }
     output.flush()?;
     Ok(if more.count > 0 { ExitStatus::Success } else { ExitStatus::Unplaced })

@@ -138,9 +138,10 @@ fn check_running(
         return Ok(());
     }
     let text = format!("{} instances run on the nodes to be maintained: {}", names.len(), some_names(&names));
-    match options.force {
-        true => Ok(output.error_line(&format!("Warning: {text}"))?),
-        false => bail!("{text}; stop them first (-f plans all the same)"),
+    if options.force {
+        Ok(output.error_line(&format!("Warning: {text}"))?)
+    } else {
+        bail!("{text}; stop them first (-f plans all the same)")
     }
 }
 
@@ -186,9 +187,10 @@ fn print(
     }
     for part in parts {
         let names = node_names(cluster, part);
-        match options.one_step_only {
-            true => names.iter().try_for_each(|name| output.line(name))?,
-            false => output.line(&names.join(","))?,
+        if options.one_step_only {
+            names.iter().try_for_each(|name| output.line(name))?
+        } else {
+            output.line(&names.join(","))?
         }
         if options.print_moves {
             moves(cluster, part).iter().try_for_each(|line| output.line(line))?;

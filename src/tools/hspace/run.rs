@@ -48,11 +48,8 @@ pub(super) fn run(
         let note = format!("Note: disk template '{template}', the first of the cluster's policy, is taken");
         output.error_line(&note)?;
     }
-    let form = match options.output.machine_readable {
-        _ if options.output.json => None,
-        true => Some(Form::Shell),
-        false => Some(Form::Text),
-    };
+    let form = if options.output.machine_readable { Form::Shell } else { Form::Text };
+    let form = (!options.output.json).then_some(form);
     let start = FillStart::of(cluster, request.settings);
     let mut estimate = Estimate { options, cluster, form, start, output };
     estimate.introduce()?;

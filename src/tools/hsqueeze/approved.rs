@@ -32,7 +32,8 @@ pub(super) fn whole(planning: &Planning<'_>, cluster: &Cluster, found: &Squeeze)
 pub(super) fn save(
     planning: &Planning<'_>,
     cluster: &Cluster,
-    (found, work): (&Squeeze, &Work),
+    found: &Squeeze,
+    work: &Work,
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let Some(path) = &planning.options.execution.save_plan else { return Ok(()) };

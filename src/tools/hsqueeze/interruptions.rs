@@ -104,8 +104,8 @@ impl Interruptions {
         if self.0.is_empty() {
             return Ok(Consent::Yes);
         }
-        let total = duration(self.0.iter().map(|of| of.seconds).sum());
-        let names: Vec<&str> = self.0.iter().map(|of| of.instance.as_str()).collect();
+        let total = duration(self.0.iter().map(|interruption| interruption.seconds).sum());
+        let names: Vec<&str> = self.0.iter().map(|interruption| interruption.instance.as_str()).collect();
         let (count, those) = match names.len() {
             1 => ("1 instance is".to_owned(), "it"),
             many => (format!("{} are", counted(many, "instance")), "them"),

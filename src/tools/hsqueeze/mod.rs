@@ -187,7 +187,7 @@ fn plan_or_resume(options: &HsqueezeOptions, output: &mut Output) -> anyhow::Res
     let LoadedCluster { cluster, cib } =
         pacemaker::load(&options.load, &options.cib, ClusterUse::Emptying, output)?;
     run::warn_of_reserves(options, output)?;
-    let result = run::run(&planning, access, (&cluster, cib.as_ref()), output);
+    let result = run::run(&planning, access, &cluster, cib.as_ref(), output);
     // what was said before an error stays said
     output.flush()?;
     result

@@ -76,7 +76,8 @@ pub(super) fn known_sizes(options: &HsqueezeOptions) -> anyhow::Result<Sizes> {
 pub(super) fn run(
     planning: &Planning<'_>,
     access: Option<ClusterAccess>,
-    (cluster, cib): (&Cluster, Option<&CibOrigin>),
+    cluster: &Cluster,
+    cib: Option<&CibOrigin>,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let options = planning.options;
@@ -98,14 +99,14 @@ pub(super) fn run(
     let interruptions = Interruptions::of(planning, cluster, &found)?;
     interruptions.warn(output)?;
     if !options.execution.prints_document() {
-        show(planning, &asked, (cluster, cib), &found, output)?;
+        show(planning, &asked, cluster, cib, &found, output)?;
     }
     let execution = &options.execution;
     if execution.print_plan.is_some() || execution.save_plan.is_some() || options.approved.is_some() {
         let work = approved::whole(planning, cluster, &found)?;
         show_graph(options, &work, output)?;
         approved::compare(options, &work, output)?;
-        approved::save(planning, cluster, (&found, &work), output)?;
+        approved::save(planning, cluster, &found, &work, output)?;
     }
     let is_summed_up =
         summing_up::is_wanted(options.output.summary, options.output.json, &options.load, output);
@@ -119,10 +120,8 @@ pub(super) fn run(
         write_page(options, cluster, &found, table.as_ref())?;
     }
     let idle = found.plans.iter().all(GroupPlan::is_idle);
-    let mut status = match options.output.detailed_status && !idle {
-        true => ExitStatus::Planned,
-        false => ExitStatus::Success,
-    };
+    let mut status =
+        if options.output.detailed_status && !idle { ExitStatus::Planned } else { ExitStatus::Success };
     if options.execution.exec && !idle && found.stopped == Some(Stopped::Interrupt) {
         output.error_line("The search was interrupted, so nothing is executed.")?;
         return Ok(ExitStatus::Failure);
@@ -209,9 +208,10 @@ fn switch_in_pacemaker(
 
 fn tell_done(options: &HsqueezeOptions, results: &[GroupResult], output: &mut Output) -> anyhow::Result<()> {
     let summary = view::summary(results, view::Tense::Done);
-    match options.load.verbosity < 1 && !options.output.json {
-        true => output.line(&summary)?,
-        false => output.error_line(&summary)?,
+    if options.load.verbosity < 1 && !options.output.json {
+        output.line(&summary)?
+    } else {
+        output.error_line(&summary)?
     }
     Ok(())
 }
@@ -264,7 +264,8 @@ fn show_graph(options: &HsqueezeOptions, work: &Work, output: &mut Output) -> an
 fn show(
     planning: &Planning<'_>,
     asked: &SqueezeOptions,
-    (cluster, cib): (&Cluster, Option<&CibOrigin>),
+    cluster: &Cluster,
+    cib: Option<&CibOrigin>,
     found: &Squeeze,
     output: &mut Output,
 ) -> anyhow::Result<()> {

@@ -182,10 +182,10 @@ impl<'a> SqueezeRun<'a> {
     fn expand(&mut self, current: &mut Current, result: &mut GroupResult) -> anyhow::Result<()> {
         let mut failures = 0;
         loop {
-            let good = match current.plan.nodes.is_empty() {
-                true => return self.balance(current, result),
-                false => self.power_up(current, result)?,
-            };
+            if current.plan.nodes.is_empty() {
+                return self.balance(current, result);
+            }
+            let good = self.power_up(current, result)?;
             failures += usize::from(!good);
             if self.outcome.stopped.is_some() || failures >= POWER_UPS {
                 return Ok(());
@@ -358,8 +358,9 @@ fn still_powered(ran: &Ran) -> String {
         step.task == Task::PowerOff && report.began && report.state != StepState::Done
     };
     let names: Vec<&str> = steps.filter(doubtful).map(|(step, _)| step.subject.as_str()).collect();
-    match names.is_empty() {
-        true => String::new(),
-        false => format!("; {} stays offline and may still have power", names.join(", ")),
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("; {} stays offline and may still have power", names.join(", "))
     }
 }

@@ -84,9 +84,10 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
         Err(stop) => return stop.show(&mut output),
     };
     let prefix = prefix(options.prefix.clone())?;
-    let result = match options.uninstall {
-        true => uninstall(&prefix, &options, &mut output),
-        false => install(&prefix, &options, &mut output),
+    let result = if options.uninstall {
+        uninstall(&prefix, &options, &mut output)
+    } else {
+        install(&prefix, &options, &mut output)
     };
     // what was done before an error was done
     output.flush()?;

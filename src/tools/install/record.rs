@@ -210,11 +210,11 @@ mod tests {
             path: path.into(),
             marks: vec![Fingerprint::Digest(digest.to_owned())],
         };
-        let of = |items: Vec<InstalledItem>, directories: &[&str]| {
+        let record = |items: Vec<InstalledItem>, directories: &[&str]| {
             InstallationRecord::new(items, directories.iter().map(PathBuf::from).collect())
         };
-        let old = of(vec![item("a", "1"), item("b", "1")], &["x"]);
-        let new = of(vec![item("b", "2"), item("c", "2")], &["x", "y"]);
+        let old = record(vec![item("a", "1"), item("b", "1")], &["x"]);
+        let new = record(vec![item("b", "2"), item("c", "2")], &["x", "y"]);
         let both = old.or(&new);
         assert_eq!(both.marks(Path::new("b")), [&item("b", "1").marks[..], &item("b", "2").marks].concat());
         assert_eq!(both.marks(Path::new("a")), item("a", "1").marks);

@@ -56,12 +56,11 @@ impl Window {
 fn next(time: Time, now: SystemTime) -> Option<SystemTime> {
     let now = ZonedDateTime::try_from(now).ok()?;
     let today = now.date().to_datetime(time).to_zoned_datetime(now.time_zone().clone()).ok()?;
-    let found = match today > now {
-        true => today,
-        false => {
-            let tomorrow = now.date().checked_add(Span::new().days(1)).ok()?;
-            tomorrow.to_datetime(time).to_zoned_datetime(now.time_zone().clone()).ok()?
-        }
+    let found = if today > now {
+        today
+    } else {
+        let tomorrow = now.date().checked_add(Span::new().days(1)).ok()?;
+        tomorrow.to_datetime(time).to_zoned_datetime(now.time_zone().clone()).ok()?
     };
     found.timestamp().try_into().ok()
 }

@@ -97,17 +97,17 @@ mod tests {
     #[test]
     fn one_job_that_failed_in_a_migration() {
         let step = step(vec![migrate(None), replace(), migrate(None)]);
-        let of = |part: JobPart| told(&step, &[part]);
+        let told_of = |part: JobPart| told(&step, &[part]);
         for failed in [0, 2] {
-            assert_eq!(of(ended(JobStatus::Error, Some(failed))), [COMMAND]);
+            assert_eq!(told_of(ended(JobStatus::Error, Some(failed))), [COMMAND]);
         }
         // in a copy of disks, before anything was done, or nowhere that there is
         for failed in [Some(1), None, Some(3), Some(usize::MAX)] {
-            assert_eq!(of(ended(JobStatus::Error, failed)), [""; 0]);
+            assert_eq!(told_of(ended(JobStatus::Error, failed)), [""; 0]);
         }
-        assert_eq!(of(ended(JobStatus::Success, None)), [""; 0]);
-        assert_eq!(of(ended(JobStatus::Canceled, Some(0))), [""; 0]);
-        assert_eq!(of(JobPart::Submitted(JobId(7), JobStatus::Running)), [""; 0]);
+        assert_eq!(told_of(ended(JobStatus::Success, None)), [""; 0]);
+        assert_eq!(told_of(ended(JobStatus::Canceled, Some(0))), [""; 0]);
+        assert_eq!(told_of(JobPart::Submitted(JobId(7), JobStatus::Running)), [""; 0]);
     }
 
     #[test]

@@ -17,14 +17,14 @@ struct Interruption {
 impl Interruption {
     /// Those of some work.
     fn all(work: &Work) -> impl Iterator<Item = Interruption> {
-        let of = |edge: &Edge<EdgeReason<String>>| {
+        let stop_edge = |edge: &Edge<EdgeReason<String>>| {
             let (stop, start) = (work.step(edge.before), work.step(edge.after));
             let is_one =
                 stop.task == Task::Stop && start.task == Task::Start && stop.subject == start.subject;
             let is_one = is_one && edge.strength == Strength::Must;
             is_one.then_some(Interruption { stop: edge.before, start: edge.after })
         };
-        work.edges.iter().filter_map(of)
+        work.edges.iter().filter_map(stop_edge)
     }
 
     /// The start and all that comes before it.
@@ -84,20 +84,24 @@ impl Runner<'_> {
 
     /// Time for which an instance is stopped that a step stops, in seconds; none for other steps.
     pub(super) fn interrupts_for(&self, step: StepIdx) -> Option<f64> {
-        let found = Interruption::all(&self.header.work).find(|of| of.stop == step)?;
+        let found = Interruption::all(&self.header.work).find(|interruption| interruption.stop == step)?;
         let seconds = |step: StepIdx| self.terms.seconds.get(step.get()).copied().unwrap_or(0.0);
-        Some(found.meanwhile(&self.header.work).into_iter().filter(|of| *of >= step).map(seconds).sum())
+        Some(found.meanwhile(&self.header.work).into_iter().filter(|later| *later >= step).map(seconds).sum())
     }
 
     /// An instance that was started again although steps are left that need it stopped.
     pub fn started_too_early(&self) -> Option<&str> {
         let work = &self.header.work;
-        let is_over = |of: &Interruption| {
+        let is_over = |interruption: &Interruption| {
             let needs = |edge: &Edge<EdgeReason<String>>| {
-                edge.before == of.stop && edge.after != of.start && !self.state.has_begun(edge.after)
+                edge.before == interruption.stop
+                    && edge.after != interruption.start
+                    && !self.state.has_begun(edge.after)
             };
-            self.state.has_begun(of.start) && work.edges.iter().any(needs)
+            self.state.has_begun(interruption.start) && work.edges.iter().any(needs)
         };
-        Interruption::all(work).find(is_over).map(|of| work.step(of.start).subject.as_str())
+        Interruption::all(work)
+            .find(is_over)
+            .map(|interruption| work.step(interruption.start).subject.as_str())
     }
 }

@@ -90,10 +90,7 @@ impl ProgramCall<'_> {
     /// The same, and where its exit status is not 0.
     pub fn good(&self) -> Result<String, ProgramError> {
         let ProgramAnswer { status, text, last_words } = self.run()?;
-        match status.success() {
-            true => Ok(text),
-            false => Err(self.error(ProgramProblem::Failed(status, last_words))),
-        }
+        if status.success() { Ok(text) } else { Err(self.error(ProgramProblem::Failed(status, last_words))) }
     }
 
     fn error(&self, problem: ProgramProblem) -> ProgramError {

@@ -79,9 +79,10 @@ impl RapiClient {
 
     fn node(&self, node: &str) -> Result<Value, CallError> {
         let answer = self.session.look(&format!("nodes/{node}"), &[], NODE, LOOK)?;
-        match answer.get("name").and_then(Value::as_str) == Some(node) {
-            true => Ok(answer),
-            false => Err(nonsense(&format!("node '{node}'"), &answer)),
+        if answer.get("name").and_then(Value::as_str) == Some(node) {
+            Ok(answer)
+        } else {
+            Err(nonsense(&format!("node '{node}'"), &answer))
         }
     }
 

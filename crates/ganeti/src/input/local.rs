@@ -72,10 +72,7 @@ pub fn read_regular(path: &Path, most: u64, readers: Readers) -> Result<Vec<u8>>
     }
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    match bytes.len() as u64 > most {
-        true => Err(wrong(&format!("more than {most} bytes"))),
-        false => Ok(bytes),
-    }
+    if bytes.len() as u64 > most { Err(wrong(&format!("more than {most} bytes"))) } else { Ok(bytes) }
 }
 
 /// Refuses a file or directory that others may have put there or changed: it must belong to root or the user who runs this, and

@@ -125,10 +125,11 @@ pub(super) fn read_node(
     let float = |field: &str| if live { Ok(node.get(field, Json::float)?.unwrap_or(0.0)) } else { Ok(0.0) };
     Ok(RawNode {
         name: name.to_owned(),
-        spindle_total: match exclusive_storage {
-            true => int("sptotal")?,
+        spindle_total: if exclusive_storage {
+            int("sptotal")?
+        } else {
             // a parameter, known of every node
-            false => node.need("ndp/spindle_count", Json::int)?,
+            node.need("ndp/spindle_count", Json::int)?
         },
         spindle_free: int("spfree")?,
         mem_total: float("mtotal")?,
@@ -141,10 +142,12 @@ pub(super) fn read_node(
         cpu_speed: node.get("ndp/cpu_speed", Json::float)?.unwrap_or(1.0),
         exclusive_storage,
         offline: !live || drained,
-        outage: match () {
-            () if silent => Outage::Silent,
-            () if live && drained => Outage::Drained,
-            () => Outage::Marked,
+        outage: if silent {
+            Outage::Silent
+        } else if live && drained {
+            Outage::Drained
+        } else {
+            Outage::Marked
         },
         master: false,
         group,

@@ -320,9 +320,10 @@ fn attach_instances(cluster: &mut Cluster) {
         let arrival = TagArrival::of(state, instance);
         state.ledger.attach_primary(spec, instance, arrival);
         state.tag_count.add_tags(&instance.exclusion_tags, 1);
-        match instance.forthcoming {
-            true => state.planned.push(instance.idx),
-            false => state.primaries.push(instance.idx),
+        if instance.forthcoming {
+            state.planned.push(instance.idx)
+        } else {
+            state.primaries.push(instance.idx)
         }
         if let Some(secondary) = instance.secondary {
             let Node { spec, state } = &mut nodes[secondary.get()];
@@ -367,8 +368,8 @@ pub fn finish(cluster: &mut Cluster, static_kvm_node_memory: Mib) -> Vec<Inconsi
         if static_kvm_node_memory > Mib::ZERO && spec.hypervisor == Some(Hypervisor::Kvm) {
             spec.mem_node = static_kvm_node_memory;
         }
-        let of = |idx: &InstanceIdx| &instances[idx.get()];
-        state.ledger.mem_instances = state.primaries.iter().map(|i| of(i).mem_in_use()).sum();
+        let instance_at = |idx: &InstanceIdx| &instances[idx.get()];
+        state.ledger.mem_instances = state.primaries.iter().map(|i| instance_at(i).mem_in_use()).sum();
         spec.mem_unaccounted =
             Mib(trunc_to_i64(spec.mem_total)) - spec.mem_node - state.ledger.mem_instances - spec.mem_free;
         state.ledger.update_n1(spec);
@@ -376,7 +377,7 @@ pub fn finish(cluster: &mut Cluster, static_kvm_node_memory: Mib) -> Vec<Inconsi
         let on_node = state.primaries.iter().chain(&state.secondaries);
         let disk = Mib(trunc_to_i64(spec.disk_total))
             - state.ledger.disk_free
-            - on_node.map(|i| of(i).disk).sum::<Mib>();
+            - on_node.map(|i| instance_at(i).disk).sum::<Mib>();
         if spec.mem_unaccounted > TOLERATED_MEM || disk > TOLERATED_DISK {
             missing.push(Inconsistency { node: spec.name.clone(), mem: spec.mem_unaccounted, disk });
         }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::input::error::Result;
 use crate::input::json::{
-    self, At, Budget, ItemStream, Json, JsonPath, MadeItems, Object, Of, WantedParts, Weight,
+    self, At, Budget, Container, ItemStream, Json, JsonPath, MadeItems, Object, WantedParts, Weight,
 };
 use htools_model::words;
 
@@ -112,7 +112,7 @@ pub fn parse(text: &str, source: &str) -> Result<MonitoringData> {
         }),
         At::Name(_) => 0,
     };
-    let entries = ItemStream { of: Of::List, shape: ENTRY, budget: &budget, each };
+    let entries = ItemStream { container: Container::List, shape: ENTRY, budget: &budget, each };
     if let Some(other) = json::seeded(text, source, &budget, entries)? {
         return Err(json::no_list(&other, &place));
     }

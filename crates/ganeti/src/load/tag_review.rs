@@ -55,19 +55,17 @@ pub fn idle_tags(cluster: &Cluster) -> Vec<IdleTag> {
     let keys = KeyTags::of(&cluster.tags, Bearer::Cluster);
     let review = RuleReview::of(cluster);
     for tag in ours(&cluster.tags) {
-        let reason = match tag.starts_with(KEY) {
-            true => keys.fault(tag).map(Reason::Key),
-            false => review.fault(tag),
-        };
+        let reason = if tag.starts_with(KEY) { keys.fault(tag).map(Reason::Key) } else { review.fault(tag) };
         idle.extend(reason.map(|reason| IdleTag { owner: Owner::Cluster, tag: tag.clone(), reason }));
     }
     let rules = &review.rules;
     let mut unknown = |owner: Owner, tags: &[String], bearer: Bearer, used: &dyn Fn(&str) -> bool| {
         let keys = KeyTags::of(tags, bearer);
         for tag in ours(tags).filter(|tag| !used(tag)) {
-            let reason = match tag.starts_with(KEY) {
-                true => keys.fault(tag).map(Reason::Key),
-                false => (!means_something(tag, bearer)).then_some(Reason::Unknown),
+            let reason = if tag.starts_with(KEY) {
+                keys.fault(tag).map(Reason::Key)
+            } else {
+                (!means_something(tag, bearer)).then_some(Reason::Unknown)
             };
             idle.extend(reason.map(|reason| IdleTag { owner: owner.clone(), tag: tag.clone(), reason }));
         }

@@ -33,7 +33,11 @@ pub(super) struct ScoredMove {
 
 /// The order in which moves are tried: by instance, then failover, then by
 /// target and kind.
-pub(super) type MoveOrder = (InstanceIdx, usize);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct MoveOrder {
+    pub instance: InstanceIdx,
+    pub rank: usize,
+}
 
 /// A possible move whose exact score may be the smallest.
 #[derive(Clone, Copy)]
@@ -51,11 +55,15 @@ struct Survivor {
 const NO_PATTERN: u32 = u32::MAX;
 
 /// The rows of an instance's primary and, if it has one, secondary node.
-type Own = (u32, Option<u32>);
+#[derive(Clone, Copy)]
+struct OwnRows {
+    primary: u32,
+    mirror: Option<u32>,
+}
 
 impl Survivor {
     /// The rows of the nodes that the move changes, in the order in which its pattern has them.
-    fn rows(&self, (primary, mirror): Own) -> [u32; Move::MOST_NODES] {
+    fn rows(&self, OwnRows { primary, mirror }: OwnRows) -> [u32; Move::MOST_NODES] {
         let target = self.rank.checked_sub(1).map_or(Spot::NO_ROW, |at| at / KINDS as u32);
         let touched = match mirror {
             Some(mirror) => [primary, mirror, target],
@@ -65,7 +73,7 @@ impl Survivor {
     }
 
     fn order(&self) -> MoveOrder {
-        (self.instance, self.rank as usize)
+        MoveOrder { instance: self.instance, rank: self.rank as usize }
     }
 }
 
@@ -102,7 +110,7 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut BoundsCache) -> Option<
     // where searches had to look at very many moves, most of them are alike
     let verdicts = if MANY_MOVES * memory.evaluated >= (balancer.board().rows().len() as u64).max(1) {
         likeness.refresh(balancer.cluster(), balancer.board());
-        Verdicts::new(&likeness, (balancer.cluster(), balancer.board()), balancer.shapes())
+        Verdicts::new(&likeness, balancer.cluster(), balancer.board(), balancer.shapes())
     } else {
         None
     };
@@ -240,7 +248,7 @@ impl BestMoveSearch<'_> {
                     let start = self.verdicts.and_then(|v| v.start(&trial));
                     let mut remembered = self.remembered(start);
                     for (rank, _, mv) in self.balancer.moves(instance, self.balancer.repertoire(instance)) {
-                        self.keep_if_promising((&trial, start), (mv, rank), &mut remembered, &mut found);
+                        self.keep_if_promising(&trial, start, mv, rank, &mut remembered, &mut found);
                     }
                     self.keep_remembered(start, remembered);
                 }
@@ -340,7 +348,7 @@ impl BestMoveSearch<'_> {
         let balancer = self.balancer;
         let instance = balancer.cluster().instance(bounds.instance(position));
         let mut candidates = std::mem::take(&mut space.candidates);
-        bounds.candidates(balancer, (position, instance), limit, &mut candidates, &mut space.found.seen);
+        bounds.candidates(balancer, position, instance, limit, &mut candidates, &mut space.found.seen);
         if !candidates.is_empty() {
             self.look_at_candidates(instance, &mut candidates, space);
         }
@@ -366,7 +374,7 @@ impl BestMoveSearch<'_> {
                 continue;
             }
             let rank = balancer.rank(&repertoire, *mv);
-            self.keep_if_promising((&trial, start), (*mv, rank), &mut remembered, &mut space.found);
+            self.keep_if_promising(&trial, start, *mv, rank, &mut remembered, &mut space.found);
         }
         self.keep_remembered(start, remembered);
     }
@@ -388,22 +396,24 @@ impl BestMoveSearch<'_> {
         &self,
         trial: &Trial<'_>,
         mv: Move,
-        of: impl FnOnce(&ChangedState<'_>) -> R,
+        find_out: impl FnOnce(&ChangedState<'_>) -> R,
     ) -> Option<(Interval, R)> {
         let outcome = trial.run(mv).ok()?;
         let board = self.balancer.board();
         let spread_change = self.balancer.spread_change(trial.instance(), outcome.placement);
         let touched = outcome.touched();
         let interval = self.running.interval(board, touched, board.spread().surplus() + spread_change);
-        Some((interval, of(&ChangedState { touched, spread_change })))
+        Some((interval, find_out(&ChangedState { touched, spread_change })))
     }
 
     /// Keeps a move that is possible and whose score may be the smallest. `start` is what
     /// the moves of the instance have in common with others.
     fn keep_if_promising(
         &self,
-        (trial, start): (&Trial<'_>, Option<Starts>),
-        (mv, rank): (Move, usize),
+        trial: &Trial<'_>,
+        start: Option<Starts>,
+        mv: Move,
+        rank: usize,
         remembered: &mut Remembered,
         found: &mut ThreadFound,
     ) {
@@ -412,7 +422,7 @@ impl BestMoveSearch<'_> {
             Some((verdicts, start)) => {
                 let pattern = |state: &ChangedState<'_>| self.balancer.board().pattern(state);
                 let work_out = || self.interval(trial, mv, pattern);
-                let verdict = verdicts.verdict(trial, (start, mv), remembered, work_out);
+                let verdict = verdicts.verdict(trial, start, mv, remembered, work_out);
                 verdict.map(|v| (v.interval, v.pattern, v.places))
             }
             None => self

@@ -25,7 +25,7 @@ pub(super) struct Likeness {
 struct Known {
     fixed: Vec<u32>,
     numbers: HashMap<(u32, LedgerBits), u32>,
-    of: Vec<u32>,
+    number_of: Vec<u32>,
     /// Whether nodes that look alike need not be: where migration tags restrict, or the reserve of the group counts.
     restricted: bool,
     /// Whether nodes have locations.
@@ -42,12 +42,12 @@ impl Known {
                 .or_insert(next)
         });
         let fixed: Vec<u32> = fixed.collect();
-        let of = vec![0; fixed.len()];
+        let number_of = vec![0; fixed.len()];
         let is_special =
             |spec: &NodeSpec| !spec.migration_tags.is_empty() || cluster.group_reserve(spec.group).is_some();
         let restricted = cluster.nodes.iter().any(|node| is_special(&node.spec));
         let located = cluster.nodes.iter().any(|node| !node.spec.location_tags.is_empty());
-        let mut known = Known { fixed, numbers: HashMap::new(), of, restricted, located };
+        let mut known = Known { fixed, numbers: HashMap::new(), number_of, restricted, located };
         cluster.nodes.iter().for_each(|node| known.look_at(cluster, node.spec.idx));
         known
     }
@@ -55,7 +55,7 @@ impl Known {
     fn look_at(&mut self, cluster: &Cluster, node: NodeIdx) {
         let next = self.numbers.len() as u32;
         let key = (self.fixed[node.get()], bits(&cluster.node(node).state.ledger));
-        self.of[node.get()] = *self.numbers.entry(key).or_insert(next);
+        self.number_of[node.get()] = *self.numbers.entry(key).or_insert(next);
     }
 }
 
@@ -70,7 +70,7 @@ impl Likeness {
     /// Looks anew at what has changed.
     pub(super) fn refresh(&mut self, cluster: &Cluster, board: &Board) {
         // figures that no node has any more are not kept for ever
-        let is_full = |known: &Known| known.numbers.len() > 4 * known.of.len();
+        let is_full = |known: &Known| known.numbers.len() > 4 * known.number_of.len();
         match &mut self.known {
             Some(known) if !is_full(known) => {
                 self.changed.iter().for_each(|node| known.look_at(cluster, *node));
@@ -176,7 +176,8 @@ impl<'a> Verdicts<'a> {
     /// No verdicts yet. Nothing where nodes that look alike need not be.
     pub(super) fn new(
         likeness: &'a Likeness,
-        (cluster, board): (&'a Cluster, &'a Board),
+        cluster: &'a Cluster,
+        board: &'a Board,
         shapes: &'a Shapes,
     ) -> Option<Verdicts<'a>> {
         let known = likeness.known.as_ref().filter(|known| !known.restricted)?;
@@ -219,14 +220,14 @@ impl<'a> Verdicts<'a> {
         if !instance.exclusion_tags.is_empty() || !instance.keys.is_empty() {
             return None;
         }
-        let of = |node: NodeIdx| self.known.of[node.get()];
+        let number = |node: NodeIdx| self.known.number_of[node.get()];
         let shape = self.shapes.get(instance.idx);
         let mirror = instance.mirror().zip(trial.mirror_left());
         let start = MoveStart {
             shape,
             location_score: instance.location_score,
-            primary: of(instance.primary),
-            mirror: mirror.map(|(node, left)| (of(node), left.reserve())),
+            primary: number(instance.primary),
+            mirror: mirror.map(|(node, left)| (number(node), left.reserve())),
         };
         let stays = !self.known.located && trial.is_back_as_before();
         let stay = mirror.filter(|_| stays).map(|(node, left)| {
@@ -256,11 +257,11 @@ impl<'a> Verdicts<'a> {
         let instance = trial.instance();
         let p = instance.primary;
         let s = instance.mirror().unwrap_or(p);
-        let peer = |at: NodeIdx, of: NodeIdx| self.cluster.node(at).state.peers.get(of);
-        let of = |node: NodeIdx| self.known.of[node.get()];
+        let peer = |at: NodeIdx, other: NodeIdx| self.cluster.node(at).state.peers.get(other);
+        let number = |node: NodeIdx| self.known.number_of[node.get()];
         if let (Move::ReplaceSecondary(t), Some(start)) = (mv, starts.staying) {
             let Starts { shape, mirror_offline: forced, .. } = starts;
-            let entry = SecondaryEntry { shape, forced, target: of(t), peer: peer(t, p) };
+            let entry = SecondaryEntry { shape, forced, target: number(t), peer: peer(t, p) };
             let entered = *entries.entry(entry).or_insert_with(|| self.entered(trial, t));
             return entered.map(|entered| MoveKey { start, kind: 6, target: Some(entered), peer: Mib::ZERO });
         }
@@ -273,7 +274,7 @@ impl<'a> Verdicts<'a> {
             Move::FailoverAndReplace(t) => (5, peer(t, s)),
             Move::ReplaceBoth(..) | Move::FailoverAndReplaceBoth(..) => unreachable!("in no repertoire"),
         };
-        Some(MoveKey { start: starts.all, kind, target: mv.target().map(of), peer })
+        Some(MoveKey { start: starts.all, kind, target: mv.target().map(number), peer })
     }
 
     /// The number of what becomes of a new secondary node; nothing if it refuses.
@@ -290,7 +291,8 @@ impl<'a> Verdicts<'a> {
     pub(super) fn verdict(
         &self,
         trial: &Trial<'_>,
-        (start, mv): (Starts, Move),
+        start: Starts,
+        mv: Move,
         remembered: &mut Remembered,
         work_out: impl FnOnce() -> Option<(Interval, (Pattern, PatternPlaces))>,
     ) -> Option<SharedVerdict> {

@@ -74,7 +74,7 @@ pub struct Balancing {
 /// ```
 pub fn run(draft: &mut Draft, nodes: &[NodeIdx], options: BalanceOptions) -> Balancing {
     let nobody = |_: &Balancer<'_>, _: &[Step]| Ok::<(), Infallible>(());
-    let Ok(found) = run_watched(draft, nodes, options, (&Deadline::never(), 0), nobody);
+    let Ok(found) = run_watched(draft, nodes, options, &Deadline::never(), 0, nobody);
     found
 }
 
@@ -87,7 +87,8 @@ pub fn run_watched<E>(
     draft: &mut Draft,
     nodes: &[NodeIdx],
     options: BalanceOptions,
-    (deadline, least): (&Deadline, usize),
+    deadline: &Deadline,
+    least: usize,
     mut observe: impl FnMut(&Balancer<'_>, &[Step]) -> Result<(), E>,
 ) -> Result<Balancing, E> {
     let mut balancer = Balancer::new(draft, nodes, options);
@@ -137,7 +138,7 @@ pub fn all_until(
     let one = |own: &mut Option<Draft>, group: &GroupIdx| {
         let own = own.get_or_insert_with(|| Draft::of(start));
         let nobody = |_: &Balancer<'_>, _: &[Step]| Ok::<(), Infallible>(());
-        let Ok(found) = run_watched(own, start.nodes_of(*group), options, (deadline, 0), nobody);
+        let Ok(found) = run_watched(own, start.nodes_of(*group), options, deadline, 0, nobody);
         (*group, found)
     };
     let found: Vec<(GroupIdx, Balancing)> =

@@ -240,10 +240,12 @@ impl<'a> Filling<'a> {
     /// Takes instances off again, until `count` are left.
     pub(super) fn back_to(&mut self, count: usize) {
         while self.placed.len() > count {
-            let Some(Placed { size, place, before, pool }) = self.placed.pop() else { return };
+            let Some(Placed { size, place, before: (primary, secondary), pool }) = self.placed.pop() else {
+                return;
+            };
             self.placed_on[place.placement.primary.get()].pop();
             let instance = size.instance(&self.settings, 0);
-            self.floor.take_back(&instance, place.placement, before);
+            self.floor.take_back(&instance, place.placement, primary, secondary);
             if let (Some(all), Some(before)) = (&mut self.pool, pool) {
                 all.restore(place.placement.primary, before);
             }

@@ -226,9 +226,10 @@ impl FillGround {
                 break;
             }
             // where no smaller size can fit either, the first one says why
-            failures = match barren {
-                true => iterate(&mut filling, size, left),
-                false => tiered::fill(&mut filling, size, left),
+            failures = if barren {
+                iterate(&mut filling, size, left)
+            } else {
+                tiered::fill(&mut filling, size, left)
             };
         }
         Ok(filling.finish(failures))

@@ -21,14 +21,14 @@ pub(super) fn could_fit(floor: &Floor<'_>, settings: &FillSettings, size: Size, 
     }
     let Some(least) = size.least_shrunk(kind, 0) else { return false };
     let least = least.instance(settings, 0);
-    for of in floor.usable_kinds() {
-        let of = floor.kinds.get(of);
-        let group = floor.cluster.node(of.sample).spec.group.get();
+    for idx in floor.usable_kinds() {
+        let nodes = floor.kinds.get(idx);
+        let group = floor.cluster.node(nodes.sample).spec.group.get();
         if !primaries[group] {
-            primaries[group] = takes_primary(floor, settings, size, kind, of);
+            primaries[group] = takes_primary(floor, settings, size, kind, nodes);
         }
         if !secondaries[group] {
-            secondaries[group] = takes_secondary(floor, &least, of);
+            secondaries[group] = takes_secondary(floor, &least, nodes);
         }
         if primaries[group] && secondaries[group] {
             return true;
@@ -42,9 +42,9 @@ fn takes_primary(
     settings: &FillSettings,
     size: Size,
     kind: FailKind,
-    of: &NodeKind,
+    nodes: &NodeKind,
 ) -> bool {
-    let spec = &floor.cluster.node(of.sample).spec;
+    let spec = &floor.cluster.node(nodes.sample).spec;
     if spec.cpu_total < 0.0 {
         // more is less there
         return true;
@@ -54,13 +54,13 @@ fn takes_primary(
         let instance = size.instance(settings, 0);
         let tags = TagArrival::default();
         policy.accepts(&instance, spec.exclusive_storage).is_ok()
-            && of.ledger.add_primary(spec, &instance, 0, tags, Strictness::Strict).is_ok()
+            && nodes.ledger.add_primary(spec, &instance, 0, tags, Strictness::Strict).is_ok()
     })
 }
 
-fn takes_secondary(floor: &Floor<'_>, instance: &Instance, of: &NodeKind) -> bool {
-    let spec = &floor.cluster.node(of.sample).spec;
-    of.ledger.add_secondary(spec, instance, Mib::ZERO, Strictness::Strict, DiskCheck::Needed).is_ok()
+fn takes_secondary(floor: &Floor<'_>, instance: &Instance, nodes: &NodeKind) -> bool {
+    let spec = &floor.cluster.node(nodes.sample).spec;
+    nodes.ledger.add_secondary(spec, instance, Mib::ZERO, Strictness::Strict, DiskCheck::Needed).is_ok()
 }
 
 /// The sizes with the best chances: the smallest that each range of a policy admits, and the smallest of all.

@@ -96,12 +96,11 @@ pub fn balance(cluster: &Cluster, options: &GroupBalanceOptions) -> Balance {
 pub fn balance_until(cluster: &Cluster, options: &GroupBalanceOptions, deadline: &Deadline) -> Balance {
     let setting = Setting::of(cluster, &options.regroup);
     let shapes = shapes(cluster, &setting);
-    let of = (cluster, &setting, &shapes[..]);
     let before = Loads::of(cluster, options.loads);
     let (course, stopped) = if options.deep {
-        even_out(of, options, &before, deadline)
+        even_out(cluster, &setting, &shapes, options, &before, deadline)
     } else {
-        step_by_step(of, options, Course::begin(cluster, &setting, options), deadline)
+        step_by_step(cluster, &setting, &shapes, options, Course::begin(cluster, &setting, options), deadline)
     };
     let Course { steps, loads, after, .. } = course;
     Balance { before, steps, loads, after: after.into_cluster(), stopped }
@@ -110,7 +109,9 @@ pub fn balance_until(cluster: &Cluster, options: &GroupBalanceOptions, deadline:
 /// Goes on with the best next move again and again; the instances of the steps that there are already stay where they are.
 /// `shapes` are those of [`shapes`].
 pub(super) fn step_by_step<'s>(
-    (cluster, setting, shapes): (&Cluster, &'s Setting, &'s [usize]),
+    cluster: &Cluster,
+    setting: &'s Setting,
+    shapes: &'s [usize],
     options: &'s GroupBalanceOptions,
     course: Course<'s>,
     deadline: &'s Deadline,

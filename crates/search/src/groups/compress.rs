@@ -89,7 +89,7 @@ impl GroupCandidate {
         let placing = Placing::new(cluster, &setting);
         let mut after = Draft::of(cluster);
         // the same search, and so the same places
-        let _ = empty(&placing, (&mut after, &mut None), self.group, &Deadline::never());
+        let _ = empty(&placing, &mut after, &mut None, self.group, &Deadline::never());
         after.into_cluster()
     }
 }
@@ -116,7 +116,7 @@ pub fn compress_until(
         let outcome = match unfit(cluster, &setting, &capacities, *group, &instances) {
             Some(unfit) => Compressed::Unfit(unfit),
             None => {
-                let (steps, obstacle) = tried(&placing, (cluster, &sites), copy, *group, deadline);
+                let (steps, obstacle) = tried(&placing, cluster, &sites, copy, *group, deadline);
                 obstacle.unwrap_or(match options.max_moves {
                     Some(most) if steps.len() > most => Compressed::TooLong(steps.len()),
                     _ => Compressed::Emptied(steps),
@@ -138,7 +138,8 @@ pub fn compress_until(
 /// was. What is made for that serves the next group.
 fn tried<'c>(
     placing: &Placing<'_>,
-    (cluster, sites): (&'c Cluster, &'c Sites),
+    cluster: &'c Cluster,
+    sites: &'c Sites,
     copy: &mut Option<(Draft, Option<PlaceStage<'c>>)>,
     group: GroupIdx,
     deadline: &Deadline,
@@ -146,7 +147,7 @@ fn tried<'c>(
     let fresh = || (Draft::of(cluster), Some(PlaceStage::new(cluster, sites)));
     let (copy, stage) = copy.get_or_insert_with(fresh);
     let start = copy.mark();
-    let (steps, obstacle) = empty(placing, (copy, stage), group, deadline);
+    let (steps, obstacle) = empty(placing, copy, stage, group, deadline);
     copy.back_to(start);
     for step in &steps {
         let instance = cluster.instance(step.instance);
@@ -217,7 +218,8 @@ fn unfit(
 /// some stay.
 fn empty(
     placing: &Placing<'_>,
-    (cluster, stage): (&mut Draft, &mut Option<PlaceStage<'_>>),
+    cluster: &mut Draft,
+    stage: &mut Option<PlaceStage<'_>>,
     group: GroupIdx,
     deadline: &Deadline,
 ) -> (Vec<Step>, Option<Compressed>) {
@@ -283,8 +285,8 @@ mod tests {
             let mut kept = None;
             // the second round meets what the first has left
             for group in cluster.groups.iter().chain(&cluster.groups).map(|group| group.idx) {
-                let found = tried(&placing, (&cluster, &sites), &mut kept, group, &never);
-                let fresh = empty(&placing, (&mut Draft::of(&cluster), &mut None), group, &never);
+                let found = tried(&placing, &cluster, &sites, &mut kept, group, &never);
+                let fresh = empty(&placing, &mut Draft::of(&cluster), &mut None, group, &never);
                 prop_assert_eq!(found, fresh);
             }
         }

@@ -46,13 +46,15 @@ fn usual_effort(cluster: &Cluster) -> u64 {
 
 /// Evens out the load of the groups.
 pub(super) fn even_out<'s>(
-    of @ (cluster, setting, shapes): (&Cluster, &'s Setting, &'s [usize]),
+    cluster: &Cluster,
+    setting: &'s Setting,
+    shapes: &'s [usize],
     options: &'s GroupBalanceOptions,
     start: &Loads,
     deadline: &'s Deadline,
 ) -> (Course<'s>, Option<Stopped>) {
     let begin = || Course::begin(cluster, setting, options);
-    let (mut best, mut stopped) = step_by_step(of, options, begin(), deadline);
+    let (mut best, mut stopped) = step_by_step(cluster, setting, shapes, options, begin(), deadline);
     let effort = options.effort.unwrap_or_else(|| usual_effort(cluster));
     let worth = |course: &Course<'_>| {
         let price = |step: &Step| options.price(cluster.instance(step.instance));
@@ -63,9 +65,9 @@ pub(super) fn even_out<'s>(
         if stopped.is_some() || choices.mobiles.is_empty() {
             break;
         }
-        let wanted = assign((cluster, options), start, &choices, (effort, round), deadline);
+        let wanted = assign(cluster, options, start, &choices, effort, round, deadline);
         let (course, refused) = make(begin(), &wanted, cluster, options);
-        let (course, ended) = step_by_step(of, options, course, deadline);
+        let (course, ended) = step_by_step(cluster, setting, shapes, options, course, deadline);
         stopped = ended.or(deadline.reached());
         choices.forbid(cluster, &refused, &course.placing);
         if worth(&course) < worth(&best) - 1e-9 {
@@ -131,14 +133,16 @@ impl<'s> Choices<'s> {
 
 /// The best of some assignments: who changes the group, in the order of the instances.
 fn assign(
-    of: (&Cluster, &GroupBalanceOptions),
+    cluster: &Cluster,
+    options: &GroupBalanceOptions,
     start: &Loads,
     choices: &Choices<'_>,
-    (effort, round): (u64, u64),
+    effort: u64,
+    round: u64,
     deadline: &Deadline,
 ) -> Vec<(InstanceIdx, GroupIdx)> {
     let one = |stream: u64| {
-        let mut walk = Walk::new(of, start, choices);
+        let mut walk = Walk::new(cluster, options, start, choices);
         walk.anneal(effort / STREAMS, Draws::stream(round * STREAMS + stream), deadline);
         (walk.best_worth, walk.best)
     };
@@ -171,7 +175,8 @@ type Transfer = (usize, Option<GroupIdx>);
 
 impl<'a> Walk<'a> {
     fn new(
-        (cluster, options): (&Cluster, &'a GroupBalanceOptions),
+        cluster: &Cluster,
+        options: &'a GroupBalanceOptions,
         start: &Loads,
         choices: &'a Choices<'a>,
     ) -> Walk<'a> {
@@ -240,7 +245,7 @@ impl<'a> Walk<'a> {
         (moved, price, score.max(self.options.min_score))
     }
 
-    fn make(&mut self, changes: &[Transfer], (moved, price): (usize, f64)) {
+    fn make(&mut self, changes: &[Transfer], moved: usize, price: f64) {
         for (m, to) in changes {
             self.loads.shift(self.choices.mobiles[*m].0, to.unwrap_or(self.homes[*m]));
             self.targets[*m] = *to;
@@ -290,7 +295,7 @@ impl<'a> Walk<'a> {
             if !goes || (moved > self.most && moved > self.moved) {
                 continue;
             }
-            self.make(&changes, (moved, cost));
+            self.make(&changes, moved, cost);
             if score + cost < self.best_worth - 1e-9 && moved <= self.most {
                 self.best_worth = score + cost;
                 self.best.clone_from(&self.targets);
@@ -316,7 +321,7 @@ fn make<'s>(
         let heals = |(i, _): &(InstanceIdx, GroupIdx)| {
             course.placing.health(course.loads.home(*i)) != Health::Healthy
         };
-        let rank = |of: &(InstanceIdx, GroupIdx)| (heals(of), OrderedFloat(gain(of)));
+        let rank = |change: &(InstanceIdx, GroupIdx)| (heals(change), OrderedFloat(gain(change)));
         let mut order: Vec<_> = left.iter().map(rank).zip(0..).collect();
         order.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         let made = order.into_iter().find_map(|(_, at)| {

@@ -20,7 +20,11 @@ pub(super) struct Course<'s> {
 }
 
 /// Where an instance goes in a step.
-type Hop = (InstanceIdx, Placement);
+#[derive(Debug, Clone, Copy)]
+struct Hop {
+    instance: InstanceIdx,
+    to: Placement,
+}
 
 impl<'s> Course<'s> {
     /// A plan without steps.
@@ -96,10 +100,10 @@ impl<'s> Course<'s> {
     fn along_as_it_gains(mut self, mut hops: Vec<Hop>, options: &GroupBalanceOptions) -> Option<Course<'s>> {
         while !hops.is_empty() {
             let outlook = self.loads.outlook();
-            let rank = |(at, (instance, to)): (usize, &Hop)| {
+            let rank = |(at, Hop { instance, to }): (usize, &Hop)| {
                 let target = self.after.node(to.primary).spec.group;
                 // the moves of one instance keep their order
-                let is_first = hops[..at].iter().all(|(earlier, _)| earlier != instance);
+                let is_first = hops[..at].iter().all(|earlier| earlier.instance != *instance);
                 let gain = outlook.gain(&self.loads, *instance, target)
                     - options.cost(self.after.instance(*instance));
                 is_first.then(|| (MoveCandidate::new(&self.after, *instance, target, gain), at))
@@ -113,7 +117,7 @@ impl<'s> Course<'s> {
     }
 
     /// Makes a step, if it is possible and gains.
-    fn step(&mut self, (instance, to): Hop, options: &GroupBalanceOptions) -> Option<()> {
+    fn step(&mut self, Hop { instance, to }: Hop, options: &GroupBalanceOptions) -> Option<()> {
         let before = self.loads.score();
         let mut loads = self.loads.clone();
         loads.relocate(instance, self.after.node(to.primary).spec.group);
@@ -131,5 +135,5 @@ impl<'s> Course<'s> {
 }
 
 fn hop(step: &Step) -> Hop {
-    (step.instance, step.to)
+    Hop { instance: step.instance, to: step.to }
 }

@@ -53,9 +53,10 @@ impl Condition {
         planned_offline.sort_unstable();
         planned_offline.dedup();
         let online = |n: &NodeIdx| !cluster.node(*n).spec.offline;
-        let at_risk = match capacity_checks {
-            true => global::nodes_at_risk(cluster, nodes, Departures::BySize),
-            false => Vec::new(),
+        let at_risk = if capacity_checks {
+            global::nodes_at_risk(cluster, nodes, Departures::BySize)
+        } else {
+            Vec::new()
         };
         Condition {
             n1_failing: Failures::of(cluster, nodes).nodes,

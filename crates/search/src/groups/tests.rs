@@ -107,8 +107,8 @@ fn health_in_three_steps() {
         ],
         &[],
     );
-    let of = |name| health(&cluster, group(&cluster, name));
-    assert_eq!(["a", "b", "c"].map(of), [Health::Healthy, Health::Weak, Health::Unhealthy]);
+    let health_of = |name| health(&cluster, group(&cluster, name));
+    assert_eq!(["a", "b", "c"].map(health_of), [Health::Healthy, Health::Weak, Health::Unhealthy]);
     let status = GroupsStatus::of(&cluster);
     assert_eq!(status.health(), Health::Unhealthy);
     let b = &status.groups[1];

@@ -63,7 +63,7 @@ fn explained(cluster: &Cluster, casualty: Casualty) -> Stranded {
             }
             _ => Placement { primary: node, secondary: None },
         };
-        nearest.push(Hurdle::new(cluster, instance, place, (node, &ledger), bar));
+        nearest.push(Hurdle::new(cluster, instance, place, node, &ledger, bar));
     }
     Stranded { instance: instance.idx, nearest }
 }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::GroupHealth;
 use crate::balance::deep::DeepOptions;
-use crate::balance::deep::headway::Headway;
+use crate::balance::deep::headway::{DeepWatch, Headway};
 use crate::balance::deep::plan::{DeepGoal, plan};
 use crate::balance::run_watched;
 use crate::{BalanceOptions, Balancer, Deadline, Stopped};
@@ -46,11 +46,17 @@ impl TrialBalance {
                 max_moves: u64::try_from(self.options.max_length).ok(),
                 ..usual
             });
-            let found = plan(draft, nodes, &self.options, &goal, (deadline, &Headway::default()));
+            let found = plan(
+                draft,
+                nodes,
+                &self.options,
+                &goal,
+                DeepWatch { deadline, headway: &Headway::default() },
+            );
             return (found.ordered.steps.len(), found.stopped);
         }
         let nobody = |_: &Balancer<'_>, _: &[Step]| Ok::<(), Infallible>(());
-        let Ok(found) = run_watched(draft, nodes, self.options, (deadline, 0), nobody);
+        let Ok(found) = run_watched(draft, nodes, self.options, deadline, 0, nobody);
         (found.steps.len(), found.stopped)
     }
 }

@@ -123,7 +123,7 @@ pub fn survival(cluster: &Cluster, most: usize, shown: usize, deadline: &Deadlin
     let groups = cluster
         .groups_with_nodes()
         .into_iter()
-        .map(|group| of_group(cluster, group, (most, shown), deadline, &mut stopped))
+        .map(|group| of_group(cluster, group, most, shown, deadline, &mut stopped))
         .filter(|group| group.online > 0)
         .collect();
     Survival { most, groups, stopped }
@@ -132,7 +132,8 @@ pub fn survival(cluster: &Cluster, most: usize, shown: usize, deadline: &Deadlin
 fn of_group(
     cluster: &Cluster,
     group: GroupIdx,
-    (most, shown): (usize, usize),
+    most: usize,
+    shown: usize,
     deadline: &Deadline,
     stopped: &mut Option<Stopped>,
 ) -> GroupSurvival {
@@ -163,16 +164,16 @@ fn of_group(
     survival
 }
 
-/// How many ways there are to choose `size` of `of`, as far as 64 bits go.
-fn binomial(of: usize, size: usize) -> u64 {
+/// How many ways there are to choose `size` of `all`, as far as 64 bits go.
+fn binomial(all: usize, size: usize) -> u64 {
     let mut ways: u128 = 1;
-    for at in 0..size.min(of - size.min(of)) {
-        ways = ways * (of - at) as u128 / (at + 1) as u128;
+    for at in 0..size.min(all - size.min(all)) {
+        ways = ways * (all - at) as u128 / (at + 1) as u128;
         if ways > u128::from(u64::MAX) {
             return u64::MAX;
         }
     }
-    if size > of { 0 } else { u64::try_from(ways).unwrap_or(u64::MAX) }
+    if size > all { 0 } else { u64::try_from(ways).unwrap_or(u64::MAX) }
 }
 
 /// Keeps the worst ones, in order.

@@ -241,11 +241,11 @@ fn exact_sum(totals: &[usize], values: &[f64], other: f64, n: f64) -> Option<f64
 /// Sum and deviation of one lane, row by row.
 fn of_lane(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, lane: usize) -> Vec<RowMoments> {
     let n = floor.board.rows().len() as f64;
-    let value = |of: KindIdx| floor.kinds.get(of).lanes[lane];
+    let value = |kind: KindIdx| floor.kinds.get(kind).lanes[lane];
     let new = arrived.lanes[lane];
     let all = |f: &dyn Fn(f64) -> f64| -> Vec<Run> {
         let run =
-            |(of, count): &(KindIdx, usize)| Run { value: f(value(*of)), count: *count, replaced: None };
+            |(kind, count): &(KindIdx, usize)| Run { value: f(value(*kind)), count: *count, replaced: None };
         floor.rows.runs().iter().map(run).collect()
     };
     if new.to_bits() == value(kind).to_bits() {
@@ -255,8 +255,8 @@ fn of_lane(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, lane: usize) -> 
         return vec![RowMoments { from: 0, to: usize::MAX, sum, deviation }];
     }
     let mut first = all(&|x| x);
-    for (run, (of, _)) in first.iter_mut().zip(floor.rows.runs()) {
-        run.replaced = (*of == kind).then_some(new);
+    for (run, (row_kind, _)) in first.iter_mut().zip(floor.rows.runs()) {
+        run.replaced = (*row_kind == kind).then_some(new);
     }
     let mut by_sum: Vec<(f64, Vec<(usize, usize)>)> = Vec::new();
     for piece in exact_sums::sums_with_one_replaced(&first) {

@@ -105,10 +105,16 @@ impl<'c> Floor<'c> {
         }
     }
 
-    /// Takes the instance placed last off again; its nodes were `before`.
-    pub(crate) fn take_back(&mut self, instance: &Instance, at: Placement, before: (Ledger, Option<Ledger>)) {
-        self.set(instance, at.primary, before.0, None);
-        if let (Some(node), Some(ledger)) = (at.secondary, before.1) {
+    /// Takes the instance placed last off again; the ledgers are those before.
+    pub(crate) fn take_back(
+        &mut self,
+        instance: &Instance,
+        at: Placement,
+        primary: Ledger,
+        secondary: Option<Ledger>,
+    ) {
+        self.set(instance, at.primary, primary, None);
+        if let (Some(node), Some(ledger)) = (at.secondary, secondary) {
             self.set(instance, node, ledger, None);
             self.back(at.primary, node, -instance.mem_reserved());
         }

@@ -128,7 +128,7 @@ pub(crate) struct Kinds {
     /// the set.
     fixed: Vec<Option<u32>>,
     /// The kind of each node of the cluster.
-    of: Vec<KindIdx>,
+    kind_of: Vec<KindIdx>,
     known: HashMap<(u32, LedgerBits), KindIdx>,
     /// The kinds that have members, in no order.
     present: Vec<KindIdx>,
@@ -153,7 +153,7 @@ impl Kinds {
         let mut kinds = Kinds {
             kinds: Vec::new(),
             fixed: vec![None; cluster.nodes.len()],
-            of: vec![KindIdx::MAX; cluster.nodes.len()],
+            kind_of: vec![KindIdx::MAX; cluster.nodes.len()],
             known: HashMap::new(),
             present: Vec::new(),
             free: Vec::new(),
@@ -194,7 +194,7 @@ impl Kinds {
         let members = &mut self.kinds[idx].members;
         let at = members.partition_point(|m| *m < node);
         members.insert(at, node);
-        self.of[node.get()] = idx;
+        self.kind_of[node.get()] = idx;
     }
 
     fn add(&mut self, kind: NodeKind) -> KindIdx {
@@ -224,7 +224,7 @@ impl Kinds {
         if self.fixed[node.get()].is_none() {
             return;
         }
-        let old = self.of[node.get()];
+        let old = self.kind_of[node.get()];
         let members = &mut self.kinds[old].members;
         if let Ok(at) = members.binary_search(&node) {
             members.remove(at);
@@ -237,7 +237,7 @@ impl Kinds {
 
     /// The kind of a node of the set.
     pub(crate) fn of_node(&self, node: NodeIdx) -> KindIdx {
-        self.of[node.get()]
+        self.kind_of[node.get()]
     }
 
     /// How many kinds there have been.

@@ -31,6 +31,13 @@ pub(super) struct Pairs<'f, 'c, 'o, 'i> {
     orders: Vec<(Vec<usize>, Vec<usize>)>,
 }
 
+/// Kinds of the nodes of a pair, by their positions.
+#[derive(Debug, Clone, Copy)]
+struct KindPair {
+    primary: usize,
+    secondary: usize,
+}
+
 /// A pair with its exact score.
 #[derive(Debug, Clone, Copy)]
 struct ScoredPair {
@@ -38,7 +45,7 @@ struct ScoredPair {
     primary: NodeIdx,
     secondary: NodeIdx,
     /// Positions in `kinds`.
-    kinds: (usize, usize),
+    kinds: KindPair,
     second: Arrived,
 }
 
@@ -109,12 +116,12 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         self.places[at].0.as_ref().map(|arrived| self.statistics.after(&arrived.change))
     }
 
-    fn score(&self, with_primary: &PairUpdate, kinds: (usize, usize), second: &Arrived) -> f64 {
+    fn score(&self, with_primary: &PairUpdate, kinds: KindPair, second: &Arrived) -> f64 {
         let mut statistics = with_primary.after(&second.change);
         if !self.offers.instance.forthcoming {
-            statistics.add_location_sum(self.locations(kinds.0, kinds.1));
+            statistics.add_location_sum(self.locations(kinds.primary, kinds.secondary));
         }
-        statistics.score(self.floor.board.weights(), self.spread[kinds.0])
+        statistics.score(self.floor.board.weights(), self.spread[kinds.primary])
     }
 
     /// What the nodes of a kind keep at most for one other node, as secondaries of an
@@ -132,9 +139,9 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
     }
 
     /// The last pair of two kinds of which the secondary is as any other of its kind.
-    fn last_pair(&self, kinds: (usize, usize), second: &Arrived) -> Option<(NodeIdx, NodeIdx)> {
-        let secondaries = self.members(kinds.1);
-        self.members(kinds.0).iter().rev().find_map(|&p| {
+    fn last_pair(&self, kinds: KindPair, second: &Arrived) -> Option<(NodeIdx, NodeIdx)> {
+        let secondaries = self.members(kinds.secondary);
+        self.members(kinds.primary).iter().rev().find_map(|&p| {
             let backing = self.floor.backing(p);
             let unusual = |s: NodeIdx| backing.iter().any(|b| b.0 == s && !self.is_usual(second, b.1));
             secondaries.iter().rev().copied().find(|s| *s != p && !unusual(*s)).map(|s| (p, s))
@@ -142,9 +149,9 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
     }
 
     /// The pairs of two kinds of which the secondary is not as any other of its kind.
-    fn unusual_pairs(&self, with: &PairUpdate, kinds: (usize, usize), usual: &Arrived) -> Vec<ScoredPair> {
+    fn unusual_pairs(&self, with: &PairUpdate, kinds: KindPair, usual: &Arrived) -> Vec<ScoredPair> {
         let mut pairs = Vec::new();
-        for &primary in self.members(kinds.0) {
+        for &primary in self.members(kinds.primary) {
             pairs.extend(self.unusual_partners(with, primary, kinds, usual));
         }
         pairs
@@ -154,10 +161,10 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         &'s self,
         with: &'s PairUpdate,
         primary: NodeIdx,
-        kinds: (usize, usize),
+        kinds: KindPair,
         usual: &'s Arrived,
     ) -> impl Iterator<Item = ScoredPair> + 's {
-        let of_kind = move |s: &NodeIdx| self.floor.kinds.of_node(*s) == self.kinds[kinds.1];
+        let of_kind = move |s: &NodeIdx| self.floor.kinds.of_node(*s) == self.kinds[kinds.secondary];
         self.floor
             .backing(primary)
             .iter()
@@ -192,19 +199,17 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
                         break;
                     }
                     let Some(second) = self.places[s].1.as_deref() else { continue };
-                    let score = self.score(&with, (p, s), second);
+                    let kinds = KindPair { primary: p, secondary: s };
+                    let score = self.score(&with, kinds, second);
                     if hopeless(score, &best) {
                         continue;
                     }
-                    let found = self.last_pair((p, s), second);
+                    let found = self.last_pair(kinds, second);
                     if let Some((primary, secondary)) = found {
-                        take(
-                            ScoredPair { score, primary, secondary, kinds: (p, s), second: *second },
-                            &mut best,
-                        );
+                        take(ScoredPair { score, primary, secondary, kinds, second: *second }, &mut best);
                     }
                     if found.is_none() || !self.bounds_hold() {
-                        let unusual = self.unusual_pairs(&with, (p, s), second);
+                        let unusual = self.unusual_pairs(&with, kinds, second);
                         unusual.into_iter().for_each(|pair| take(pair, &mut best));
                     }
                 }
@@ -214,10 +219,10 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
     }
 
     fn place(&self, pair: &ScoredPair) -> Place {
-        let location_score = self.locations(pair.kinds.0, pair.kinds.1);
+        let location_score = self.locations(pair.kinds.primary, pair.kinds.secondary);
         let (p, s) = (pair.primary, pair.secondary);
         let mut primary =
-            self.places[pair.kinds.0].0.as_ref().map_or(self.floor.ledgers[p.get()], |a| a.ledger);
+            self.places[pair.kinds.primary].0.as_ref().map_or(self.floor.ledgers[p.get()], |a| a.ledger);
         if !self.offers.instance.forthcoming {
             primary.location_sum += location_score;
         }

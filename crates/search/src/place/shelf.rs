@@ -255,7 +255,7 @@ mod tests {
                 prop_assert!(best.is_some() || !placed.is_empty() || !instances.is_empty());
                 bounds_hold(&shelf, &floor)?;
                 if what == 0 && let Some((last, at, before)) = placed.pop() {
-                    floor.take_back(&last, at, (before, None));
+                    floor.take_back(&last, at, before, None);
                     continue;
                 }
                 let other = if what == 1 { instance(memory, vcpus) } else { instance_asked.clone() };

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use super::floor::Floor;
 use super::kinds::KindIdx;
@@ -148,7 +149,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
         let known = self.open.pop()?;
         let KnownScores { score, from, to, candidate, .. } = known;
         let row = if score.is_nan() { from } else { to - 1 };
-        self.keep(known, if score.is_nan() { (from + 1, to) } else { (from, to - 1) });
+        self.keep(known, if score.is_nan() { from + 1..to } else { from..to - 1 });
         let node = self.floor.rows.node(row);
         let primary = self.candidates[candidate].arrived.ledger;
         let placement = Placement { primary: node, secondary: None };
@@ -159,32 +160,37 @@ impl<'f, 'c> Ranking<'f, 'c> {
     fn best(&mut self) -> Option<&KnownScores> {
         while self.open.peek().is_some_and(|known| !known.trimmed) {
             let known = self.open.pop()?;
-            self.keep(known, (known.from, known.to));
+            self.keep(known, known.from..known.to);
         }
         self.open.peek()
     }
 
     /// Keeps of some rows those whose nodes are of the kind, from the first to the last one.
-    fn keep(&mut self, known: KnownScores, rows: (usize, usize)) {
+    fn keep(&mut self, known: KnownScores, rows: Range<usize>) {
         let within = self.within(known.candidate, rows);
-        self.open.extend(within.map(|(from, to)| KnownScores { from, to, trimmed: true, ..known }));
+        self.open.extend(within.map(|rows| KnownScores {
+            from: rows.start,
+            to: rows.end,
+            trimmed: true,
+            ..known
+        }));
     }
 
     /// The same rows, without those at both ends that are of another kind.
-    fn within(&self, candidate: usize, (from, to): (usize, usize)) -> Option<(usize, usize)> {
-        if from >= to {
+    fn within(&self, candidate: usize, range: Range<usize>) -> Option<Range<usize>> {
+        if range.is_empty() {
             return None;
         }
         let rows = &self.floor.rows;
         let members = &self.floor.kinds.get(self.candidates[candidate].kind).members;
-        let (first, last) = (rows.node(from), rows.node(to - 1));
+        let (first, last) = (rows.node(range.start), rows.node(range.end - 1));
         let low = members.partition_point(|m| *m < first);
         let high = members.partition_point(|m| *m <= last);
         if low == high {
             return None;
         }
         let row = |at: usize| self.floor.board.row(members[at]);
-        Some((row(low)?, row(high - 1)? + 1))
+        Some(row(low)?..row(high - 1)? + 1)
     }
 }
 

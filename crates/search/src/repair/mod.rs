@@ -200,14 +200,14 @@ fn intention(
         let may_try = matches!(permission, RepairPermission::UpTo(_)) && options.most_failures > 1;
         let pause = FIRST_BACKOFF.saturating_mul(1 << (tag.attempt() - 1).min(20));
         let next = tag.time.saturating_add(pause);
-        let decision = match () {
-            () if !may_try => Some(D::Failed(tag.clone())),
-            () if damage.is_some() && tag.attempt() >= options.most_failures => Some(D::GiveUp(tag.clone())),
-            () if damage.is_some() && options.now < next => Some(D::BackOff(tag.clone(), next)),
-            () => None,
-        };
-        if let Some(decision) = decision {
-            return Intention::Is(decision);
+        if !may_try {
+            return Intention::Is(D::Failed(tag.clone()));
+        }
+        if damage.is_some() && tag.attempt() >= options.most_failures {
+            return Intention::Is(D::GiveUp(tag.clone()));
+        }
+        if damage.is_some() && options.now < next {
+            return Intention::Is(D::BackOff(tag.clone(), next));
         }
     }
     let Some(damage) = damage else {

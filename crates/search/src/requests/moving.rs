@@ -100,13 +100,13 @@ fn each_once(instances: &[InstanceIdx]) -> impl Iterator<Item = InstanceIdx> + u
 
 /// The nodes of the instances that are to be freed, as the mode says.
 fn nodes_to_leave(cluster: &Cluster, instances: &[InstanceIdx], mode: EvacMode) -> Vec<NodeIdx> {
-    let of = |i: &InstanceIdx| {
+    let nodes_of = |i: &InstanceIdx| {
         let instance = cluster.instance(*i);
         let primary = Some(instance.primary).filter(|_| mode != EvacMode::SecondaryOnly);
         let mirror = instance.mirror().filter(|_| mode != EvacMode::PrimaryOnly);
         [primary, mirror].into_iter().flatten()
     };
-    instances.iter().flat_map(of).collect()
+    instances.iter().flat_map(nodes_of).collect()
 }
 
 /// Another node for an instance, in place of one that it is on.

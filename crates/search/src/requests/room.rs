@@ -237,9 +237,10 @@ fn step(cluster: &Cluster, board: &Board, instance: &Instance, mv: Move, outcome
     let from = instance.placement();
     let to = outcome.placement;
     let spec = |n: NodeIdx| &cluster.node(n).spec;
-    let spread = match from.primary == to.primary {
-        true => 0,
-        false => board.spread().change(instance, Some(spec(from.primary)), Some(spec(to.primary))),
+    let spread = if from.primary == to.primary {
+        0
+    } else {
+        board.spread().change(instance, Some(spec(from.primary)), Some(spec(to.primary)))
     };
     let score = board.score_with(outcome.touched(), spread);
     Step { instance: instance.idx, mv, from, to, score, concession: Concession::None }

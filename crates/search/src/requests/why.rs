@@ -37,9 +37,12 @@ fn of_group(cluster: &Cluster, trial: &GroupTrial, wanted: &Wanted<'_>) -> Group
         let mut reserves = Reserves::of(cluster, wanted.instance, wanted.conditions);
         for (place, bar) in places(cluster, targets, wanted.instance, wanted.conditions) {
             // a possible place that was not chosen fell through a check of the whole
-            let mut whole = || match reserves.hold(place.primary) {
-                true => Bar::Expendability,
-                false => Bar::Primary(Rule::GroupReserve),
+            let mut whole = || {
+                if reserves.hold(place.primary) {
+                    Bar::Expendability
+                } else {
+                    Bar::Primary(Rule::GroupReserve)
+                }
             };
             let bar = bar.or_else(|| (search.best.is_none() && wanted.rule.is_none()).then(&mut whole));
             let hurdle = bar.map(|bar| Hurdle::of_place(cluster, wanted.instance, place, bar));

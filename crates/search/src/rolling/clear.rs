@@ -55,9 +55,10 @@ impl<'a> ClearGround<'a> {
             rest.retain(|node| {
                 let mark = layout.mark();
                 let done = self.clear(layout, *node, what, &cleared);
-                match done {
-                    true => cleared[node.get()] = true,
-                    false => layout.back_to(mark),
+                if done {
+                    cleared[node.get()] = true
+                } else {
+                    layout.back_to(mark)
                 }
                 !done
             });

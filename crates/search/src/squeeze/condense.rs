@@ -73,7 +73,7 @@ fn condense(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan,
     let way = TrialWay::of(scope);
     let (mut plan, mut after) = condense_by(scope, most, state, way);
     while let Some(reached) = &after {
-        let Some((more, further)) = go_further(scope, most, state, (&plan, reached)) else { break };
+        let Some((more, further)) = go_further(scope, most, state, &plan, reached) else { break };
         (plan, after) = (more, Some(further));
     }
     (plan, after)
@@ -86,7 +86,8 @@ pub(super) fn go_further(
     scope: &GroupScope<'_>,
     most: usize,
     state: &Cluster,
-    (plan, reached): (&GroupPlan, &Cluster),
+    plan: &GroupPlan,
+    reached: &Cluster,
 ) -> Option<(GroupPlan, Draft)> {
     let way = TrialWay::of(scope);
     if way == TrialWay::OnlyEmptied || scope.has_to_end() {
@@ -118,16 +119,18 @@ pub(super) fn go_further(
     if !made || !given_up.is_empty() {
         return None;
     }
-    let is_good = match freed.is_empty() {
-        true => suffices(scope, &draft, &on),
-        false => scope.objection(&draft, &freed, false).is_none(),
+    let is_good = if freed.is_empty() {
+        suffices(scope, &draft, &on)
+    } else {
+        scope.objection(&draft, &freed, false).is_none()
     };
     let final_score = Board::new(&draft, &scope.nodes).score();
     let (offline_candidates, online_candidates) = (scope.candidates.clone(), scope.standby.clone());
     let initial_score = plan.initial_score;
-    let plan = match freed.is_empty() {
-        true => GroupPlan { nodes: on.iter().map(|s| s.node).collect(), steps, final_score, ..plan.clone() },
-        false => GroupPlan {
+    let plan = if freed.is_empty() {
+        GroupPlan { nodes: on.iter().map(|s| s.node).collect(), steps, final_score, ..plan.clone() }
+    } else {
+        GroupPlan {
             nodes: freed,
             steps,
             initial_score,
@@ -135,7 +138,7 @@ pub(super) fn go_further(
             offline_candidates,
             online_candidates,
             ..next
-        },
+        }
     };
     is_good.then_some((plan, draft))
 }
@@ -145,7 +148,8 @@ pub(super) fn go_further(
 pub(super) fn after_expansion(
     scope: &GroupScope<'_>,
     most: usize,
-    (plan, reached): (&GroupPlan, &Draft),
+    plan: &GroupPlan,
+    reached: &Draft,
 ) -> Option<(GroupPlan, Draft)> {
     let swaps = scope.options.swaps;
     let wanted = swaps != Swaps::None && plan.decision == Decision::Expand && plan.enough;

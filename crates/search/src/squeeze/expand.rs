@@ -35,7 +35,7 @@ pub(super) fn expand_or_condense(
         }
     }
     while let Some((more, further)) =
-        after.as_ref().and_then(|reached| go_further(scope, most, state, (&plan, reached)))
+        after.as_ref().and_then(|reached| go_further(scope, most, state, &plan, reached))
     {
         (plan, after) = (more, Some(further));
     }

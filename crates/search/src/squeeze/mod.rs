@@ -354,13 +354,14 @@ pub fn squeeze_watched(
     };
     let mut plans = Vec::with_capacity(groups.len());
     for scope in poor.into_iter().chain(rich) {
-        let (plan, state) = match scope.needs_more() {
-            true => expand::expand_or_condense(scope, left, &after),
-            false => condense::condense_held(scope, left, &mut after),
+        let (plan, state) = if scope.needs_more() {
+            expand::expand_or_condense(scope, left, &after)
+        } else {
+            condense::condense_held(scope, left, &mut after)
         };
         left -= plan.nodes.len();
         after = state.unwrap_or(after);
-        let swap = condense::after_expansion(scope, left, (&plan, &after));
+        let swap = condense::after_expansion(scope, left, &plan, &after);
         plans.push(plan);
         if let Some((mut plan, state)) = swap {
             left -= plan.nodes.len();

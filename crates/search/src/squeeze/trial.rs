@@ -57,9 +57,10 @@ impl<'c> GroupScope<'c> {
         let nodes = cluster.nodes_of(group);
         let minimal = Reserve::of(&cluster.policy, options.minimal);
         let at_risk = |departures| -> HashSet<NodeIdx> {
-            match options.capacity_checks {
-                true => global::nodes_at_risk(cluster, nodes, departures).into_iter().collect(),
-                false => HashSet::new(),
+            if options.capacity_checks {
+                global::nodes_at_risk(cluster, nodes, departures).into_iter().collect()
+            } else {
+                HashSet::new()
             }
         };
         let mut scope = GroupScope {
@@ -197,9 +198,10 @@ impl<'c> GroupScope<'c> {
         let exposed = |reserve| self.unusable(reserve, after).map(Hindrance::Exposed);
         // more room is no proof: how a node is emptied depends on all of it
         let at_risk = || self.newly_at_risk(after).map(Hindrance::Expendable);
-        match hasty && self.at_risk.is_empty() {
-            true => exposed(&self.target),
-            false => at_risk().or_else(|| exposed(&self.target)).or_else(|| exposed(&self.minimal)),
+        if hasty && self.at_risk.is_empty() {
+            exposed(&self.target)
+        } else {
+            at_risk().or_else(|| exposed(&self.target)).or_else(|| exposed(&self.minimal))
         }
     }
 

@@ -121,10 +121,11 @@ impl Hurdle {
         cluster: &Cluster,
         instance: &Instance,
         place: Placement,
-        (node, ledger): (NodeIdx, &Ledger),
+        node: NodeIdx,
+        ledger: &Ledger,
         bar: Bar,
     ) -> Hurdle {
-        let shortfall = missing(cluster, instance, place.primary, (node, ledger), bar);
+        let shortfall = missing(cluster, instance, place.primary, node, ledger, bar);
         Hurdle { mv: None, place, node, bar, shortfall }
     }
 
@@ -134,7 +135,7 @@ impl Hurdle {
             Bar::Secondary(_) => place.secondary.unwrap_or(place.primary),
             _ => place.primary,
         };
-        Hurdle::new(cluster, instance, place, (node, &cluster.node(node).state.ledger), bar)
+        Hurdle::new(cluster, instance, place, node, &cluster.node(node).state.ledger, bar)
     }
 
     /// A node that is offline at the end of a move.
@@ -154,7 +155,7 @@ impl Hurdle {
             node => trial.mirror_left().filter(|_| Some(node) == instance.mirror()),
         };
         let ledger = left.unwrap_or(&cluster.node(node).state.ledger);
-        let mut hurdle = Hurdle::new(cluster, instance, place, (node, ledger), bar);
+        let mut hurdle = Hurdle::new(cluster, instance, place, node, ledger, bar);
         if let (Rule::MigrationTags, Move::ReplacePrimary(to), Some(from)) =
             (refusal.rule, mv, instance.mirror().filter(|_| mv.target() == Some(node)))
         {

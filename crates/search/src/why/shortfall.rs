@@ -75,7 +75,7 @@ impl Shortfall {
     /// How much is missing in proportion to what is needed: what comes first is nearest
     /// to being possible. Infinite where no amount would help.
     pub(crate) fn relative(&self) -> f64 {
-        let share = |missing: i64, of: i64| missing as f64 / of.max(1) as f64;
+        let share = |missing: i64, whole: i64| missing as f64 / whole.max(1) as f64;
         match self {
             Shortfall::Amount { needed, available, .. } => share(needed.saturating_sub(*available), *needed),
             Shortfall::Tags(tags) => tags.len() as f64,
@@ -97,10 +97,12 @@ impl From<PolicyBreach> for Shortfall {
         match breach {
             PolicyBreach::Memory { found, range } => mib("memory", found, range),
             PolicyBreach::DiskSize { found, range } => mib("size of a disk", found, range),
-            PolicyBreach::Cpus { found, range: of } => range("vCPUs", "vCPUs", Some(found), of),
-            PolicyBreach::Spindles { found, range: of } => range("spindles", "spindles", found, of),
-            PolicyBreach::DiskCount { found, range: of } => {
-                range("number of disks", "disks", Some(found), of)
+            PolicyBreach::Cpus { found, range: accepted } => range("vCPUs", "vCPUs", Some(found), accepted),
+            PolicyBreach::Spindles { found, range: accepted } => {
+                range("spindles", "spindles", found, accepted)
+            }
+            PolicyBreach::DiskCount { found, range: accepted } => {
+                range("number of disks", "disks", Some(found), accepted)
             }
             PolicyBreach::Template(template) => Shortfall::Template(template),
         }
@@ -113,7 +115,8 @@ pub fn missing(
     cluster: &Cluster,
     instance: &Instance,
     primary: NodeIdx,
-    (node, ledger): (NodeIdx, &Ledger),
+    node: NodeIdx,
+    ledger: &Ledger,
     bar: Bar,
 ) -> Option<Shortfall> {
     let (rule, is_primary) = match bar {

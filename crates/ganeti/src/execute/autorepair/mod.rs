@@ -112,7 +112,7 @@ impl Repairer<'_> {
                 }
                 RepairSight::Over { result, jobs, said, broken } => {
                     message = said;
-                    cleanup = broken.and_then(|job| self.cleanup(instance, job));
+                    cleanup = broken.and_then(|(job, position)| self.cleanup(instance, job, position));
                     let said =
                         self.write(instance, RepairTag { jobs, result: Some(result), ..tag.clone() })?;
                     removed.push(tag);

@@ -53,9 +53,10 @@ impl Repairer<'_> {
             // it has left the queue, and nobody knows how
             None => mended,
         };
-        let result = match (whole || mended) && states.iter().all(is_well) {
-            true => RepairResult::Success,
-            false => RepairResult::Failure,
+        let result = if (whole || mended) && states.iter().all(is_well) {
+            RepairResult::Success
+        } else {
+            RepairResult::Failure
         };
         // jobs behind the first that failed were never begun
         let failed = states.iter().position(|state| state.message.is_some());
@@ -65,7 +66,7 @@ impl Repairer<'_> {
     }
 
     /// The command that tidies up where an opcode of a job, by its position, is the live migration of an instance.
-    pub(super) fn cleanup(&mut self, instance: &str, (job, position): (JobId, usize)) -> Option<String> {
+    pub(super) fn cleanup(&mut self, instance: &str, job: JobId, position: usize) -> Option<String> {
         // without an answer there is one hint less, and nothing else is wrong
         let opcode = self.client.as_mut()?.opcode(job, position).ok()?;
         // whoever repairs lets only instances fail over that do not run

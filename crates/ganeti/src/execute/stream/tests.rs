@@ -186,7 +186,7 @@ fn of_state(report: &Report, states: &[StepState]) -> BTreeSet<usize> {
 }
 
 /// The end of the program at a call: how many come before, and whether it gets there.
-fn killed_at((calls, after): (usize, bool)) -> VecDeque<CallFault> {
+fn killed_at(calls: usize, after: bool) -> VecDeque<CallFault> {
     let last = if after { CallFault::KilledAfter } else { CallFault::KilledBefore };
     iter::repeat_n(CallFault::None, calls).chain([last]).collect()
 }
@@ -239,7 +239,7 @@ proptest! {
         let mut cluster = cluster(&case, &header, &around.clock);
         Journal::begin(Box::new(paper.clone()), &header).unwrap();
         for kill in kills.into_iter().map(Some).chain([None]) {
-            cluster.faults = kill.map(killed_at).unwrap_or_default();
+            cluster.faults = kill.map(|(calls, after)| killed_at(calls, after)).unwrap_or_default();
             let (journal::Read { state, .. }, journal) = paper.go_on();
             let ended = catch_unwind(AssertUnwindSafe(|| {
                 let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, state);
@@ -358,7 +358,7 @@ proptest! {
         cluster.needs[3].clear();
         Journal::begin(Box::new(paper.clone()), &header).unwrap();
         for kill in kills.into_iter().map(Some).chain([None]) {
-            cluster.faults = kill.map(killed_at).unwrap_or_default();
+            cluster.faults = kill.map(|(calls, after)| killed_at(calls, after)).unwrap_or_default();
             let (journal::Read { state, .. }, journal) = paper.go_on();
             let deadline = minutes.map(|minutes| SystemTime::UNIX_EPOCH + Duration::from_secs(minutes));
             let terms = RunTerms { seconds: vec![8.0; 5], deadline, ..RunTerms::default() };

@@ -22,7 +22,7 @@ pub(crate) use budget::text_size;
 pub(crate) use budget::{Budget, Weight};
 pub(crate) use place::JsonPath;
 pub(crate) use shape::{WantedParts, keys};
-pub(crate) use stream::{At, ItemStream, MadeItems, Member, Of, described};
+pub(crate) use stream::{At, Container, ItemStream, MadeItems, Member, described};
 pub(crate) use value::Json;
 pub(crate) use value::{ValueFault, Wrong};
 
@@ -114,7 +114,7 @@ impl Body<'_> {
             At::Item(at) => made.add(|| described(item, at, &place, kind, &mut read)),
             At::Name(_) => 0,
         };
-        let other = self.seeded(budget, ItemStream { of: Of::List, shape, budget, each })?;
+        let other = self.seeded(budget, ItemStream { container: Container::List, shape, budget, each })?;
         match other {
             None => made.done(),
             Some(other) => Err(no_list(&other, &place)),

@@ -49,9 +49,9 @@ macro_rules! scalars {
             Ok(make(Json::Null))
         }
     };
-    (@ $value:ty, $make:expr, $($visit:ident: $of:ty, $json:expr);+) => {$(
-        fn $visit<E>(self, value: $of) -> std::result::Result<$value, E> {
-            let (make, json): (fn(Json) -> $value, fn($of) -> Json) = ($make, $json);
+    (@ $value:ty, $make:expr, $($visit:ident: $given:ty, $json:expr);+) => {$(
+        fn $visit<E>(self, value: $given) -> std::result::Result<$value, E> {
+            let (make, json): (fn(Json) -> $value, fn($given) -> Json) = ($make, $json);
             Ok(make(json(value)))
         }
     )+};

@@ -21,9 +21,9 @@ pub(crate) enum At<'n> {
     Name(&'n str),
 }
 
-/// What a stream is of.
+/// What holds the items of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Of {
+pub(crate) enum Container {
     /// The items of a list.
     List,
     /// The members of an object.
@@ -33,7 +33,7 @@ pub(crate) enum Of {
 /// Reads a list or an object, item by item. `each` gets the items and tells how many bytes it
 /// keeps of one. The result is the value instead, without its content, if it is something else.
 pub(crate) struct ItemStream<'b, F> {
-    pub(crate) of: Of,
+    pub(crate) container: Container,
     pub(crate) shape: WantedParts,
     pub(crate) budget: &'b Budget,
     pub(crate) each: F,
@@ -81,7 +81,7 @@ impl<'de, F: FnMut(At<'_>, &Json) -> usize> Visitor<'de> for ItemStream<'_, F> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> std::result::Result<Option<Json>, A::Error> {
-        if self.of != Of::List {
+        if self.container != Container::List {
             while items.next_element::<IgnoredAny>()?.is_some() {}
             return Ok(Some(Json::Array(Vec::new())));
         }
@@ -93,7 +93,7 @@ impl<'de, F: FnMut(At<'_>, &Json) -> usize> Visitor<'de> for ItemStream<'_, F> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut entries: A) -> std::result::Result<Option<Json>, A::Error> {
-        if self.of != Of::Object {
+        if self.container != Container::Object {
             while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok(Some(Json::Object(Vec::new())));
         }

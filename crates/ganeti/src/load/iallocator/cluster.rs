@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::description::read_description;
 use crate::input::error::Result;
 use crate::input::json::{
-    self, At, Budget, ItemStream, Json, MadeItems, Member, Object, Of, WantedParts, Weight,
+    self, At, Budget, Container, ItemStream, Json, MadeItems, Member, Object, WantedParts, Weight,
 };
 use crate::load::fields::{SpelledObject, Spelling};
 use crate::load::live::{by_name, by_uuid, read_node};
@@ -61,7 +61,7 @@ impl MessagePart<'_> {
             At::Name(name) => made.add(|| read(name, Object::new(item, message.place().named(kind, name))?)),
             At::Item(_) => 0,
         };
-        let members = ItemStream { of: Of::Object, shape: WantedParts::Whole, budget, each };
+        let members = ItemStream { container: Container::Object, shape: WantedParts::Whole, budget, each };
         match json::seeded(text, source, budget, Member { key, inner: members })? {
             Some(None) => made.done(),
             Some(Some(other)) => {

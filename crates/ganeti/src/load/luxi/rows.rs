@@ -2,8 +2,8 @@
 
 use crate::input::error::{LoadError, Result};
 use crate::input::json::{
-    At, Budget, ItemStream, Json, JsonPath, MadeItems, Member, Object, Of, ValueFault, WantedParts, Weight,
-    Wrong, each,
+    At, Budget, Container, ItemStream, Json, JsonPath, MadeItems, Member, Object, ValueFault, WantedParts,
+    Weight, Wrong, each,
 };
 use crate::load::fields::{Fields, Presence};
 use crate::remote::CallError;
@@ -68,7 +68,8 @@ impl QueryTable<'_> {
                 read(name, &QueryRow { cells, fields, place: self.place.named(self.kind, name) })
             })
         };
-        let rows = ItemStream { of: Of::List, shape: WantedParts::Whole, budget: self.budget, each };
+        let rows =
+            ItemStream { container: Container::List, shape: WantedParts::Whole, budget: self.budget, each };
         let found = envelope::inside(self.text, self.budget, Member { key: "data", inner: rows })
             .map_err(|error| self.refused(&error))?;
         match (found, formless) {

@@ -52,9 +52,10 @@ impl Fetcher {
                 let source = session.source(part.as_str(), query);
                 let wrong = |error: CallError| failed(&source, &error);
                 let left = end.left().unwrap_or_default();
-                let limits = match left < manner.transfer {
-                    true => CallLimits { end: *end, reading: Some(manner.reading), ..session.limits(left) },
-                    false => CallLimits { end: *end, ..session.limits(manner.transfer) },
+                let limits = if left < manner.transfer {
+                    CallLimits { end: *end, reading: Some(manner.reading), ..session.limits(left) }
+                } else {
+                    CallLimits { end: *end, ..session.limits(manner.transfer) }
                 };
                 let body = session.open(Verb::Get, part.as_str(), query, None, limits).map_err(wrong)?;
                 Ok(Body { source: source.clone(), bytes: Box::new(SourcedAnswer { body, source }) })

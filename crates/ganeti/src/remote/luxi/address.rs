@@ -30,9 +30,10 @@ fn socket_below(root: &OsStr) -> PathBuf {
 
 /// A socket for messages.
 pub(crate) fn shown(socket: &Path) -> String {
-    match socket.as_os_str().is_empty() {
-        true => "LUXI socket ''".to_owned(),
-        false => shown_source(&socket.to_string_lossy()),
+    if socket.as_os_str().is_empty() {
+        "LUXI socket ''".to_owned()
+    } else {
+        shown_source(&socket.to_string_lossy())
     }
 }
 

@@ -265,14 +265,12 @@ fn read(
 
 fn within(message: Vec<u8>, manner: Timeouts, share: SharedBudget) -> Result<Vec<u8>, CallError> {
     let SharedBudget { taken, .. } = share;
-    match message.len().saturating_add(taken) > manner.size {
-        true if taken == 0 => {
-            Err(CallError::Nonsense(format!("the answer has more than {} bytes", manner.size)))
-        }
-        true => {
-            Err(CallError::Nonsense(format!("the answers have more than {} bytes together", manner.size)))
-        }
-        false => Ok(message),
+    if message.len().saturating_add(taken) <= manner.size {
+        Ok(message)
+    } else if taken == 0 {
+        Err(CallError::Nonsense(format!("the answer has more than {} bytes", manner.size)))
+    } else {
+        Err(CallError::Nonsense(format!("the answers have more than {} bytes together", manner.size)))
     }
 }
 

@@ -73,10 +73,7 @@ fn words(error: &reqwest::Error, limits: CallLimits, trusted: Option<&str>) -> S
         (Some(wrong), _) => return format!("no TLS connection: {wrong}"),
         (None, _) => {}
     }
-    match error.is_connect() {
-        true => format!("no connection: {last}"),
-        false => format!("no usable answer: {last}"),
-    }
+    if error.is_connect() { format!("no connection: {last}") } else { format!("no usable answer: {last}") }
 }
 
 /// What TLS says, which comes in an error of the connection, or in one in another.

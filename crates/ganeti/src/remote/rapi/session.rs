@@ -67,9 +67,10 @@ impl Read for Incoming {
         let count = self.response.read(into);
         let count = count.map_err(|error| io::Error::other(cause::of_body(&error, self.limits)))?;
         self.seen += count as u64;
-        match self.seen > self.most {
-            true => Err(io::Error::other(CallError::Nonsense(format!("more than {} bytes", self.most)))),
-            false => Ok(count),
+        if self.seen > self.most {
+            Err(io::Error::other(CallError::Nonsense(format!("more than {} bytes", self.most))))
+        } else {
+            Ok(count)
         }
     }
 }

@@ -143,9 +143,10 @@ impl ServerCertVerifier for Verifier {
         // TLS 1.2 names an algorithm without the curve: one of several
         let (_, choice) = known.ok_or(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme)?;
         let fits = |algorithm| key.verify_signature(algorithm, message, signed.signature()).is_ok();
-        match choice.iter().any(|algorithm| fits(*algorithm)) {
-            true => Ok(HandshakeSignatureValid::assertion()),
-            false => Err(Distrust::WrongKey.into()),
+        if choice.iter().any(|algorithm| fits(*algorithm)) {
+            Ok(HandshakeSignatureValid::assertion())
+        } else {
+            Err(Distrust::WrongKey.into())
         }
     }
 

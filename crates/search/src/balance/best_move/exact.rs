@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
 
-use super::{BestMoveSearch, KINDS, MoveOrder, NO_PATTERN, Own, ScoredMove, Survivor, better};
+use super::{BestMoveSearch, KINDS, MoveOrder, NO_PATTERN, OwnRows, ScoredMove, Survivor, better};
 use crate::balance::ties::contenders;
 use crate::moves::{Outcome, Trial};
 use htools_model::score::batch::{ChangedState, Pattern, Scorer, Spot};
@@ -79,7 +79,7 @@ impl BestMoveSearch<'_> {
     }
 
     /// The move that has a place in the order.
-    fn mv(&self, (instance, rank): MoveOrder) -> Move {
+    fn mv(&self, MoveOrder { instance, rank }: MoveOrder) -> Move {
         let balancer = self.balancer;
         match rank.checked_sub(1) {
             None => Move::Failover,
@@ -91,11 +91,11 @@ impl BestMoveSearch<'_> {
     }
 
     /// The rows of the nodes that an instance has.
-    fn own_rows(&self, instance: InstanceIdx) -> Own {
+    fn own_rows(&self, instance: InstanceIdx) -> OwnRows {
         let balancer = self.balancer;
         let instance = balancer.cluster().instance(instance);
         let row = |node| balancer.board().row(node).map_or(Spot::NO_ROW, |row| row as u32);
-        (row(instance.primary), instance.mirror().map(row))
+        OwnRows { primary: row(instance.primary), mirror: instance.mirror().map(row) }
     }
 
     /// The outcomes of survivors' moves.

@@ -146,7 +146,7 @@ impl ArrivalRow {
             let twins = || (k..LANES).filter(|j| lanes[*j] == 1.0 && same(*j));
             let slope: f64 = twins().map(|j| size.slopes[j]).sum();
             let lane = LaneOf { column: &ground.columns[k], slope, inv_n: ground.inv_n };
-            let (least, most) = add_arrivals((lo[k], hi[k]), &lane, &self.fixed, &mut self.cost);
+            let (least, most) = add_arrivals(lo[k], hi[k], &lane, &self.fixed, &mut self.cost);
             twins().for_each(|j| (range.lo[j], range.hi[j]) = (least, most));
         }
         if self.arrival.role == ArrivalRole::Secondary {

@@ -27,8 +27,8 @@ pub(crate) struct Candidate {
 struct Extras<'a> {
     bounds: &'a MoveBounds,
     cluster: &'a Cluster,
-    /// Its position, and itself.
-    of: (u32, &'a Instance),
+    position: u32,
+    instance: &'a Instance,
     outlay: Option<Outlay<'a>>,
     /// By row, what its keys cost more there, once that is asked for.
     keys: Option<Vec<f64>>,
@@ -40,9 +40,11 @@ impl Extras<'_> {
         let MoveBounds { places, key_costs, ground, .. } = self.bounds;
         let by_place = self.outlay.as_mut().map(|outlay| outlay.extras(slot));
         let brings_keys =
-            ArrivalRole::of_target(slot) == Some(ArrivalRole::Primary) && !self.of.1.keys.is_empty();
+            ArrivalRole::of_target(slot) == Some(ArrivalRole::Primary) && !self.instance.keys.is_empty();
         let by_keys = brings_keys.then(|| {
-            &*self.keys.get_or_insert_with(|| key_costs.extras(self.cluster, &ground.nodes, self.of))
+            &*self.keys.get_or_insert_with(|| {
+                key_costs.extras(self.cluster, &ground.nodes, self.position, self.instance)
+            })
         });
         move |at| {
             let place = by_place.as_ref().map_or(0.0, |extras| extras[places.of_row(at)]);
@@ -108,7 +110,8 @@ impl MoveBounds {
     pub(crate) fn candidates(
         &self,
         balancer: &Balancer<'_>,
-        (position, instance): (u32, &Instance),
+        position: u32,
+        instance: &Instance,
         limit: f64,
         found: &mut Vec<Candidate>,
         seen: &mut Seen,
@@ -121,7 +124,7 @@ impl MoveBounds {
         let amounts = self.amounts_of(size, instance);
         let changes = departure.changes(&self.ground);
         let reach = changes.reach();
-        let mut extras = self.extras(balancer, (position, instance));
+        let mut extras = self.extras(balancer, position, instance);
         for slot in 0..SLOTS {
             if departure.fixed[slot] == f64::INFINITY {
                 continue;
@@ -141,7 +144,7 @@ impl MoveBounds {
             let near = row.up_to(limit - base).filter(|at| base + row.cost[*at] + extra(*at) <= limit);
             let rows: Vec<u32> = near.map(|at| at as u32).collect();
             seen.bounds += rows.len() as u64;
-            let bounds = self.arrivals(departure, &changes, (size, &amounts), row, slot).bounds(&rows);
+            let bounds = self.arrivals(departure, &changes, size, &amounts, row, slot).bounds(&rows);
             let bounds = rows.iter().zip(bounds).map(|(at, bound)| (*at, bound + extra(*at as usize)));
             for (at, bound) in bounds.filter(|(_, bound)| *bound <= limit) {
                 let target = self.ground.nodes[at as usize];
@@ -177,23 +180,20 @@ impl MoveBounds {
             return Some([bounds[0], bounds[1], base, base]);
         };
         let row = &self.rows[group.rows[slot] as usize];
-        let own = self.arrivals(departure, &changes, (size, &amounts), row, slot).bounds(&[at as u32]);
-        let extra = self.extras(balancer, (position, instance)).of_slot(slot)(at);
+        let own = self.arrivals(departure, &changes, size, &amounts, row, slot).bounds(&[at as u32]);
+        let extra = self.extras(balancer, position, instance).of_slot(slot)(at);
         Some([bounds[0], bounds[1], base + row.cost[at] + extra, own[0] + extra])
     }
 
     /// What an instance costs more at some nodes than at the one that is best for it.
-    fn extras<'a>(
-        &'a self,
-        balancer: &'a Balancer<'_>,
-        (position, instance): (u32, &'a Instance),
-    ) -> Extras<'a> {
+    fn extras<'a>(&'a self, balancer: &'a Balancer<'_>, position: u32, instance: &'a Instance) -> Extras<'a> {
         let (cluster, spread) = (balancer.cluster(), balancer.board().spread());
         let outlay = || Outlay::new(&self.places, spread, cluster, instance);
         Extras {
             bounds: self,
             cluster,
-            of: (position, instance),
+            position,
+            instance,
             outlay: self.places.matter().then(outlay),
             keys: None,
         }
@@ -201,9 +201,10 @@ impl MoveBounds {
 
     /// The amounts of one instance of a size.
     fn amounts_of<'a>(&self, size: &'a SizeBox, instance: &Instance) -> Cow<'a, AmountsBox> {
-        match size.amounts.is_box() {
-            true => Cow::Owned(AmountsBox::of(&[instance], &self.ground)),
-            false => Cow::Borrowed(&size.amounts),
+        if size.amounts.is_box() {
+            Cow::Owned(AmountsBox::of(&[instance], &self.ground))
+        } else {
+            Cow::Borrowed(&size.amounts)
         }
     }
 
@@ -211,13 +212,14 @@ impl MoveBounds {
         &'a self,
         departure: &Departure,
         changes: &VarianceChanges,
-        (size, amounts): (&SizeBox, &'a AmountsBox),
+        size: &SizeBox,
+        amounts: &'a AmountsBox,
         row: &'a ArrivalRow,
         slot: usize,
     ) -> SlotArrivals<'a> {
         let offset = self.present.offset_after(&size.offset, &changes.of_slot(slot));
         let rest = size.rest(&self.present) + departure.fixed[slot];
-        SlotArrivals::new((&self.ground, &self.present), amounts, row, offset, rest)
+        SlotArrivals::new(&self.ground, &self.present, amounts, row, offset, rest)
     }
 }
 

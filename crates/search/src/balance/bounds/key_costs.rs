@@ -78,7 +78,8 @@ impl KeyCosts {
         &self,
         cluster: &Cluster,
         nodes: &[NodeIdx],
-        (position, instance): (u32, &Instance),
+        position: u32,
+        instance: &Instance,
     ) -> Vec<f64> {
         let part = |cost: i64| cluster.weights.affinity() * (cost as f64 / WORTH_PARTS);
         let least = part(self.least(position));

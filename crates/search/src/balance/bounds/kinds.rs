@@ -6,7 +6,7 @@ use htools_model::{Cluster, Instance, NodeIdx, NodeSpec, TagSet};
 /// which they can receive instances.
 pub(super) struct TagKinds {
     /// By node of the cluster.
-    of: Vec<u32>,
+    kind_of: Vec<u32>,
     /// For each pair of kinds whether instances can migrate from one to the other.
     reachable: Vec<bool>,
     count: usize,
@@ -18,7 +18,7 @@ impl TagKinds {
 
     pub(super) fn of(cluster: &Cluster) -> TagKinds {
         let mut examples: Vec<&NodeSpec> = Vec::new();
-        let mut of = Vec::with_capacity(cluster.nodes.len());
+        let mut kind_of = Vec::with_capacity(cluster.nodes.len());
         for node in cluster.nodes.iter().map(|n| &n.spec) {
             let alike = |e: &&NodeSpec| {
                 e.migration_tags == node.migration_tags && e.receivable_tags == node.receivable_tags
@@ -28,25 +28,25 @@ impl TagKinds {
                 examples.len() - 1
             });
             if examples.len() > TagKinds::MOST {
-                return TagKinds { of: vec![0; cluster.nodes.len()], reachable: vec![true], count: 1 };
+                return TagKinds { kind_of: vec![0; cluster.nodes.len()], reachable: vec![true], count: 1 };
             }
-            of.push(kind as u32);
+            kind_of.push(kind as u32);
         }
         let reachable = examples.iter().flat_map(|from| examples.iter().map(|to| from.can_migrate_to(to)));
-        TagKinds { of, reachable: reachable.collect(), count: examples.len() }
+        TagKinds { kind_of, reachable: reachable.collect(), count: examples.len() }
     }
 
     /// The kind of a node, if there are nodes to which its instances cannot
     /// migrate.
     pub(super) fn restricting(&self, node: NodeIdx) -> Option<u32> {
-        let kind = self.of[node.get()];
+        let kind = self.kind_of[node.get()];
         let from = kind as usize * self.count;
         self.reachable[from..from + self.count].contains(&false).then_some(kind)
     }
 
     /// Whether instances can migrate from nodes of a kind to a node.
     pub(super) fn reaches(&self, from: Option<u32>, to: NodeIdx) -> bool {
-        from.is_none_or(|from| self.reachable[from as usize * self.count + self.of[to.get()] as usize])
+        from.is_none_or(|from| self.reachable[from as usize * self.count + self.kind_of[to.get()] as usize])
     }
 }
 

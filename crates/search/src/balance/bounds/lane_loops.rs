@@ -74,13 +74,7 @@ macro_rules! sweep {
 /// Adds the price of an arrival in one lane to the cost of each node. Returns the
 /// range of the changes of the variance on nodes that do not refuse, and 0.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-pub(super) fn add_arrivals(
-    amounts: (f64, f64),
-    lane: &LaneOf,
-    fixed: &[f64],
-    costs: &mut [f64],
-) -> (f64, f64) {
-    let (lo, hi) = amounts;
+pub(super) fn add_arrivals(lo: f64, hi: f64, lane: &LaneOf, fixed: &[f64], costs: &mut [f64]) -> (f64, f64) {
     let mut ends = Extremes::new();
     sweep!(costs, &lane.column.y, &lane.column.scale, fixed; |k, y, scale, fixed| {
         let change = smallest_growth(lo, hi, scale, y) * lane.inv_n;
@@ -155,7 +149,7 @@ mod tests {
             let mut fixed = vec![1.0; n];
             fixed[n - 1] = f64::INFINITY;
             let mut costs = fixed.clone();
-            let (lo, hi) = add_arrivals((1.0, 1.0), &lane, &fixed, &mut costs);
+            let (lo, hi) = add_arrivals(1.0, 1.0, &lane, &fixed, &mut costs);
             let changes: Vec<f64> = column.y.iter().map(|y| ((y + 2.0) * (y + 2.0) - y * y) / 4.0).collect();
             let expected: Vec<f64> = changes.iter().zip(&fixed).map(|(e, fixed)| fixed + 3.0 * e).collect();
             assert_eq!(costs, expected);

@@ -34,11 +34,11 @@ macro_rules! lanewise {
 }
 pub(super) use lanewise;
 
-const fn mask(of: &[usize]) -> Lanes {
+const fn mask(members: &[usize]) -> Lanes {
     let mut lanes = [0.0; PADDED_LANES];
     let mut at = 0;
-    while at < of.len() {
-        lanes[of[at]] = 1.0;
+    while at < members.len() {
+        lanes[members[at]] = 1.0;
         at += 1;
     }
     lanes

@@ -212,9 +212,10 @@ impl MoveBounds {
         // the departures of a million instances are not in memory twice
         for positions in positions.chunks(MOST_AT_ONCE) {
             let inspect = |position: &u32| self.departure(balancer, *position);
-            let inspected: Vec<(Departure, u32)> = match positions.len() < CHUNK {
-                true => positions.iter().map(inspect).collect(),
-                false => positions.par_iter().map(inspect).collect(),
+            let inspected: Vec<(Departure, u32)> = if positions.len() < CHUNK {
+                positions.iter().map(inspect).collect()
+            } else {
+                positions.par_iter().map(inspect).collect()
             };
             for (position, (departure, moves)) in positions.iter().zip(inspected) {
                 let at = *position as usize;
@@ -263,9 +264,10 @@ impl MoveBounds {
     fn assess_everything(&mut self) {
         let MoveBounds { rows, sizes, ground, departures, size_of, groups, present, .. } = self;
         let assess_row = |row: &mut ArrivalRow| row.assess_all(ground, &sizes[row.arrival.size as usize]);
-        let ranges: Vec<LaneRange> = match rows.len() * ground.nodes.len() < FEWEST_PLACES {
-            true => rows.iter_mut().map(assess_row).collect(),
-            false => rows.par_iter_mut().map(assess_row).collect(),
+        let ranges: Vec<LaneRange> = if rows.len() * ground.nodes.len() < FEWEST_PLACES {
+            rows.iter_mut().map(assess_row).collect()
+        } else {
+            rows.par_iter_mut().map(assess_row).collect()
         };
         let assess_departures = |(departures, size_of): (&mut [Departure], &[u32])| {
             let mut reaches = vec![VarianceReach::empty(); sizes.len()];
@@ -280,13 +282,14 @@ impl MoveBounds {
             a.iter_mut().zip(&b).for_each(|(a, b)| a.join(b));
             a
         };
-        let reaches = match departures.len() <= 3 * CHUNK {
-            true => assess_departures((departures.as_mut_slice(), size_of.as_slice())),
-            false => departures
+        let reaches = if departures.len() <= 3 * CHUNK {
+            assess_departures((departures.as_mut_slice(), size_of.as_slice()))
+        } else {
+            departures
                 .par_chunks_mut(CHUNK)
                 .zip(size_of.par_chunks(CHUNK))
                 .map(assess_departures)
-                .reduce(|| vec![VarianceReach::empty(); sizes.len()], join),
+                .reduce(|| vec![VarianceReach::empty(); sizes.len()], join)
         };
         for (size, reach) in sizes.iter_mut().zip(reaches) {
             size.departures = reach;

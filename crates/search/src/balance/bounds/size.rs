@@ -189,13 +189,13 @@ const BITS: [i32; 9] = [52, 8, 6, 4, 3, 2, 1, 0, -1];
 /// the kinds of instances apart.
 pub(super) fn sizes(instances: &[&Instance], ground: &OnlineNodes, most: usize) -> (Vec<SizeBox>, Vec<u32>) {
     let mut numbers: HashMap<SizeKey, u32> = HashMap::new();
-    let mut of = Vec::with_capacity(instances.len());
+    let mut size_of = Vec::with_capacity(instances.len());
     for bits in BITS {
         numbers.clear();
-        of.clear();
+        size_of.clear();
         for i in instances {
             let next = numbers.len() as u32;
-            of.push(*numbers.entry(SizeKey::of(i, bits)).or_insert(next));
+            size_of.push(*numbers.entry(SizeKey::of(i, bits)).or_insert(next));
             if numbers.len() > most && bits >= 0 {
                 break;
             }
@@ -205,10 +205,10 @@ pub(super) fn sizes(instances: &[&Instance], ground: &OnlineNodes, most: usize) 
         }
     }
     let mut members: Vec<Vec<&Instance>> = vec![Vec::new(); numbers.len()];
-    for (i, size) in instances.iter().zip(&of) {
+    for (i, size) in instances.iter().zip(&size_of) {
         members[*size as usize].push(i);
     }
-    (members.iter().map(|m| SizeBox::of(m, ground)).collect(), of)
+    (members.iter().map(|m| SizeBox::of(m, ground)).collect(), size_of)
 }
 
 #[cfg(test)]
@@ -231,9 +231,9 @@ mod tests {
         let ground = OnlineNodes::new(&cluster, &Board::new(&cluster, &cluster.all_nodes()));
         let all: Vec<&Instance> = cluster.instances.iter().collect();
         assert_eq!(sizes(&all, &ground, 256).0.len(), 200, "no boxes without need");
-        let (boxes, of) = sizes(&all, &ground, 40);
+        let (boxes, size_of) = sizes(&all, &ground, 40);
         assert!(boxes.len() <= 40 && boxes.len() > 1, "{} boxes", boxes.len());
-        for (i, size) in all.iter().zip(of) {
+        for (i, size) in all.iter().zip(size_of) {
             let (size, amounts) = (&boxes[size as usize], amounts(i, false));
             let box_ = &size.amounts;
             for k in 0..amounts.len() {

@@ -43,7 +43,8 @@ struct Changing<'a> {
 
 impl<'a> SlotArrivals<'a> {
     pub(super) fn new(
-        (ground, present): (&'a OnlineNodes, &'a Present),
+        ground: &'a OnlineNodes,
+        present: &'a Present,
         amounts: &'a AmountsBox,
         row: &'a ArrivalRow,
         offset: Lanes,

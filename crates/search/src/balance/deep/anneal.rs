@@ -6,11 +6,10 @@
 use super::archive::Archive;
 use super::arrangement::{Appraisal, Arrangement, ShiftSet};
 use super::draws::Draws;
-use super::headway::Headway;
+use super::headway::DeepWatch;
 use super::neighbourhood::{
     BackHome, EjectionChain, Neighbourhood, OneForSeveral, Relay, ReserveRelief, SeatSwap, SingleMove,
 };
-use crate::Deadline;
 
 /// How the price of a moved instance changes during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,9 +101,9 @@ const FAR: f64 = 0.02;
 
 fn neighbourhood(draws: &mut Draws) -> &'static dyn Neighbourhood {
     let mut drawn = draws.below(64);
-    for (of, share) in MIX {
+    for (neighbourhood, share) in MIX {
         if drawn < share {
-            return of;
+            return neighbourhood;
         }
         drawn -= share;
     }
@@ -117,7 +116,7 @@ pub(crate) fn anneal(
     schedule: &Schedule,
     limits: &Limits,
     archive: &mut Archive,
-    (deadline, headway): (&Deadline, &Headway),
+    DeepWatch { deadline, headway }: DeepWatch<'_>,
 ) -> u64 {
     let mut draws = Draws::stream(schedule.stream);
     let mut proposal = ShiftSet::new();

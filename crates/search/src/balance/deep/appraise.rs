@@ -6,6 +6,7 @@
 use smallvec::SmallVec;
 
 use super::arrangement::{Appraisal, Arrangement, Counts, Shift, Touch};
+use super::ledgers::PeerChange;
 use super::terrain::{NOWHERE, SlotStanding};
 
 /// The longest row.
@@ -84,7 +85,7 @@ impl Arrangement<'_> {
         let (mut sums, mut squares) = (*row::<W>(&self.sums, 0), *row::<W>(&self.squares, 0));
         let mut counts = self.counts;
         for at in 0..self.touched.len() {
-            self.add_touched::<W>(at, (&mut sums, &mut squares), &mut counts);
+            self.add_touched::<W>(at, &mut sums, &mut squares, &mut counts);
         }
         self.tags.count(self.terrain, &self.seats, proposal, &mut counts);
         let score = self.score_rows(&sums, &squares, &counts);
@@ -101,7 +102,8 @@ impl Arrangement<'_> {
     fn add_touched<const W: usize>(
         &mut self,
         at: usize,
-        (sums, squares): (&mut [f64; W], &mut [f64; W]),
+        sums: &mut [f64; W],
+        squares: &mut [f64; W],
         counts: &mut Counts,
     ) {
         let touch = &mut self.touched[at];
@@ -137,24 +139,24 @@ impl Arrangement<'_> {
     fn touch_seats<const W: usize>(&mut self, shift: &Shift) {
         let (mobile, from, to) = (shift.mobile, self.seats[shift.mobile as usize], shift.to);
         if from.primary != to.primary {
-            self.touch::<W>(mobile, (from.primary, false), -1.0);
-            self.touch::<W>(mobile, (to.primary, false), 1.0);
+            self.touch::<W>(mobile, from.primary, false, -1.0);
+            self.touch::<W>(mobile, to.primary, false, 1.0);
         }
         if from.secondary != to.secondary {
-            self.touch::<W>(mobile, (from.secondary, true), -1.0);
-            self.touch::<W>(mobile, (to.secondary, true), 1.0);
+            self.touch::<W>(mobile, from.secondary, true, -1.0);
+            self.touch::<W>(mobile, to.secondary, true, 1.0);
         } else if from.secondary != NOWHERE {
             self.touched_at::<W>(from.secondary);
         }
     }
 
-    fn touch<const W: usize>(&mut self, mobile: u32, (slot, secondary): (u32, bool), sign: f64) {
+    fn touch<const W: usize>(&mut self, mobile: u32, slot: u32, secondary: bool, sign: f64) {
         // who mends asks what would be without an instance
         if slot == NOWHERE {
             return;
         }
         let terrain = self.terrain;
-        let (of, by) = (&terrain.mobiles[mobile as usize], if sign < 0.0 { -1 } else { 1 });
+        let (details, by) = (&terrain.mobiles[mobile as usize], if sign < 0.0 { -1 } else { 1 });
         let at = self.touched_at::<W>(slot);
         let amounts = row::<W>(terrain.amounts(mobile, slot, secondary), 0);
         let changes: &mut [f64; W] = self.changes[at * W..].first_chunk_mut().expect("every row is whole");
@@ -162,10 +164,10 @@ impl Arrangement<'_> {
             changes[k] += sign * amounts[k];
         }
         let touch = &mut self.touched[at];
-        touch.members += by * of.counts;
+        touch.members += by * details.counts;
         if !secondary {
-            touch.mem -= by * of.mem;
-            touch.primaries += by * of.counts;
+            touch.mem -= by * details.mem;
+            touch.primaries += by * details.counts;
         }
     }
 
@@ -182,18 +184,18 @@ impl Arrangement<'_> {
 
     /// Works the reserves of the nodes that a proposal touches out.
     fn reserve(&mut self, proposal: &[Shift]) {
-        let mut changes: SmallVec<[(u32, u32, i64); 8]> = SmallVec::new();
+        let mut changes: SmallVec<[PeerChange; 8]> = SmallVec::new();
         for shift in proposal {
             let need = self.terrain.mobiles[shift.mobile as usize].need;
             if need == 0 {
                 continue;
             }
             let from = self.seats[shift.mobile as usize];
-            changes.push((from.secondary, from.primary, -need));
-            changes.push((shift.to.secondary, shift.to.primary, need));
+            changes.push(PeerChange { slot: from.secondary, other: from.primary, by: -need });
+            changes.push(PeerChange { slot: shift.to.secondary, other: shift.to.primary, by: need });
         }
         for touch in &mut self.touched {
-            if changes.iter().any(|(slot, ..)| *slot == touch.slot) {
+            if changes.iter().any(|change| change.slot == touch.slot) {
                 touch.reserved = self.ledgers.reserve_with(touch.slot, &changes);
             }
         }

@@ -281,7 +281,7 @@ impl<'t> Arrangement<'t> {
     pub(crate) fn with(self, shifts: &[Shift]) -> Option<Arrangement<'t>> {
         let (terrain, mut new) = (self.terrain, self);
         let mut seats = new.seats.clone();
-        if !new.ledgers.settle(terrain, shifts, (&mut seats, &mut new.tags)) {
+        if !new.ledgers.settle(terrain, shifts, &mut seats, &mut new.tags) {
             return None;
         }
         for shift in shifts {

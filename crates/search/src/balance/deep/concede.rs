@@ -26,6 +26,14 @@ struct Lacking {
 /// What it costs: whether somebody else is stopped, how much memory that has, what is lacking, and for whom.
 type Price = (bool, Mib, Mib, u32);
 
+/// A concession that would make a move possible.
+struct PossibleConcession {
+    price: Price,
+    concession: Concession,
+    /// Who is stopped for it.
+    stops: Option<u32>,
+}
+
 impl StepSequence<'_> {
     /// Makes one of the moves that are left with a concession after which another one is possible; false if there is
     /// none.
@@ -35,30 +43,30 @@ impl StepSequence<'_> {
         }
         let lacking: Vec<Lacking> =
             self.left.iter().filter_map(|(mobile, to)| self.lacking(*mobile, *to)).collect();
-        allowed.interruptions && self.concede_one(&lacking, |at, of| at.interruption(of))
-            || allowed.overcommit && self.concede_one(&lacking, |at, of| at.overcommit(of))
+        allowed.interruptions && self.concede_one(&lacking, |at, lacking| at.interruption(lacking))
+            || allowed.overcommit && self.concede_one(&lacking, |at, lacking| at.overcommit(lacking))
     }
 
     fn concede_one(
         &mut self,
         lacking: &[Lacking],
-        way: impl Fn(&Self, &Lacking) -> Option<(Price, Concession, Option<u32>)>,
+        way: impl Fn(&Self, &Lacking) -> Option<PossibleConcession>,
     ) -> bool {
         let mut ways: Vec<_> =
-            lacking.iter().filter_map(|of| way(self, of).map(|found| (found, of))).collect();
-        ways.sort_by_key(|((price, ..), _)| *price);
-        for ((_, concession, stops), of) in ways.into_iter().take(MOST_TRIED) {
+            lacking.iter().filter_map(|lacking| way(self, lacking).map(|found| (found, lacking))).collect();
+        ways.sort_by_key(|(way, _)| way.price);
+        for (PossibleConcession { concession, stops, .. }, lacking) in ways.into_iter().take(MOST_TRIED) {
             let mark = self.draft.mark();
-            if !self.make_with(of.mobile, of.to, concession) {
+            if !self.make_with(lacking.mobile, lacking.to, concession) {
                 continue;
             }
-            self.left.remove(&of.mobile);
+            self.left.remove(&lacking.mobile);
             if self.can_go_on() {
                 self.stopped.extend(stops);
                 return true;
             }
             self.take_back(mark);
-            self.left.insert(of.mobile, of.to);
+            self.left.insert(lacking.mobile, lacking.to);
         }
         false
     }
@@ -76,7 +84,7 @@ impl StepSequence<'_> {
         let outcome = Trial::new(&self.draft, instance, &self.terrain.rules).crowded().run(mv).ok()?;
         let (from, to_nodes, need) = (instance.placement(), outcome.placement, instance.mem_reserved());
         let mut short = outcome.touched().iter().filter_map(|node| {
-            let memory = lack(node, (from, to_nodes), need);
+            let memory = lack(node, from, to_nodes, need);
             (memory > Mib::ZERO).then_some((node.spec.idx, memory))
         });
         let (node, memory) = short.next()?;
@@ -85,29 +93,31 @@ impl StepSequence<'_> {
     }
 
     /// Those of the moves that are left by which somebody leaves a node where it runs.
-    fn leaving(&self, of: &Lacking) -> impl Iterator<Item = u32> {
+    fn leaving(&self, lacking: &Lacking) -> impl Iterator<Item = u32> {
         let leaves = move |(mobile, to): &(&u32, &Seat)| {
-            **mobile != of.mobile
-                && self.instance(**mobile).primary == of.node
-                && self.terrain.nodes[to.primary as usize] != of.node
+            **mobile != lacking.mobile
+                && self.instance(**mobile).primary == lacking.node
+                && self.terrain.nodes[to.primary as usize] != lacking.node
         };
         self.left.iter().filter(leaves).map(|(mobile, _)| *mobile)
     }
 
-    fn interruption(&self, of: &Lacking) -> Option<(Price, Concession, Option<u32>)> {
+    fn interruption(&self, lacking: &Lacking) -> Option<PossibleConcession> {
         let runs = |mobile: &u32| self.instance(*mobile).status.is_running();
         let memory = |mobile: u32| self.instance(mobile).mem_in_use();
-        let enough = self.leaving(of).filter(runs).filter(|mobile| memory(*mobile) >= of.memory);
-        let price = |mobile: u32| (!self.stopped.contains(&mobile), memory(mobile), of.memory, mobile);
+        let enough = self.leaving(lacking).filter(runs).filter(|mobile| memory(*mobile) >= lacking.memory);
+        let price = |mobile: u32| (!self.stopped.contains(&mobile), memory(mobile), lacking.memory, mobile);
         let stopped = enough.min_by_key(|mobile| price(*mobile))?;
-        let concession = Concession::Interruption { memory: of.memory, stopped: self.instance(stopped).idx };
-        Some((price(stopped), concession, Some(stopped)))
+        let concession =
+            Concession::Interruption { memory: lacking.memory, stopped: self.instance(stopped).idx };
+        Some(PossibleConcession { price: price(stopped), concession, stops: Some(stopped) })
     }
 
-    fn overcommit(&self, of: &Lacking) -> Option<(Price, Concession, Option<u32>)> {
-        let leaves: Mib = self.leaving(of).map(|mobile| self.instance(mobile).mem_in_use()).sum();
-        let price = (false, Mib::ZERO, of.memory, of.mobile);
-        (leaves >= of.memory).then_some((price, Concession::Overcommit(of.memory), None))
+    fn overcommit(&self, lacking: &Lacking) -> Option<PossibleConcession> {
+        let leaves: Mib = self.leaving(lacking).map(|mobile| self.instance(mobile).mem_in_use()).sum();
+        let price = (false, Mib::ZERO, lacking.memory, lacking.mobile);
+        let concession = Concession::Overcommit(lacking.memory);
+        (leaves >= lacking.memory).then_some(PossibleConcession { price, concession, stops: None })
     }
 
     /// Whether everything that was conceded is over: nobody is stopped, and no node lacks memory.
@@ -132,7 +142,7 @@ fn comes_by_another(mv: Move) -> bool {
 }
 
 /// The memory that a node lacks by the rules after somebody came there who keeps `need` free on secondary nodes.
-fn lack(node: &Touched<'_>, (from, to): (Placement, Placement), need: Mib) -> Mib {
+fn lack(node: &Touched<'_>, from: Placement, to: Placement, need: Mib) -> Mib {
     let (spec, after) = (node.spec, &node.after);
     let runs_here = to.primary == spec.idx && from.primary != spec.idx;
     let is_kept_here =

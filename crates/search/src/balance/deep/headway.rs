@@ -2,6 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::Deadline;
+
 /// The best placement that is known while a search goes on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Glimpse {
@@ -21,6 +23,15 @@ struct HeadwayNews {
     tried: u64,
     floor: Option<f64>,
     best: Option<Glimpse>,
+}
+
+/// What a deep search heeds and tells while it runs.
+#[derive(Debug, Clone, Copy)]
+pub struct DeepWatch<'a> {
+    /// When it ends at the latest.
+    pub deadline: &'a Deadline,
+    /// How far it is.
+    pub headway: &'a Headway,
 }
 
 impl Headway {

@@ -6,12 +6,17 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 
 use super::arrangement::Shift;
-use super::tag_state::{TagState, location_score};
+use super::tag_state::{PrimaryChange, TagState, location_score};
 use super::terrain::{NOWHERE, Seat, Terrain};
 use htools_model::{DiskCheck, JointReserve, Ledger, Mib, NodeIdx, NodeReserve, Strictness, TagArrival};
 
-/// A change of what a slot keeps for the failure of another: the slot, the other, MiB.
-type PeerChange = (u32, u32, i64);
+/// A change of what a slot keeps for the failure of another, in MiB.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PeerChange {
+    pub(super) slot: u32,
+    pub(super) other: u32,
+    pub(super) by: i64,
+}
 
 /// See the module.
 #[derive(Clone)]
@@ -50,10 +55,10 @@ impl Ledgers {
             peers
         });
         let mut natives = vec![Vec::new(); slots];
-        for (mobile, of) in terrain.mobiles.iter().enumerate() {
-            natives[of.home.primary as usize].push((mobile as u32, false));
-            if of.home.secondary != NOWHERE {
-                natives[of.home.secondary as usize].push((mobile as u32, true));
+        for (mobile, details) in terrain.mobiles.iter().enumerate() {
+            natives[details.home.primary as usize].push((mobile as u32, false));
+            if details.home.secondary != NOWHERE {
+                natives[details.home.secondary as usize].push((mobile as u32, true));
             }
         }
         Ledgers {
@@ -75,12 +80,13 @@ impl Ledgers {
 
     /// What a slot keeps at most for one other node, with some changes.
     pub(super) fn reserve_with(&self, slot: u32, changes: &[PeerChange]) -> i64 {
-        let here = || changes.iter().filter(|change| change.0 == slot);
-        let sum = |other: u32| here().filter(|change| change.1 == other).map(|change| change.2).sum::<i64>();
+        let here = || changes.iter().filter(|change| change.slot == slot);
+        let sum =
+            |other: u32| here().filter(|change| change.other == other).map(|change| change.by).sum::<i64>();
         // largest first: the first that does not change is the most of those
-        let same = self.peers[slot as usize].iter().find(|peer| here().all(|change| change.1 != peer.0));
+        let same = self.peers[slot as usize].iter().find(|peer| here().all(|change| change.other != peer.0));
         let most = same.map_or(0, |peer| peer.1);
-        here().fold(most, |most, change| most.max(self.peer(slot, change.1) + sum(change.1)))
+        here().fold(most, |most, change| most.max(self.peer(slot, change.other) + sum(change.other)))
     }
 
     /// What a slot keeps for the loss of several nodes at once.
@@ -123,12 +129,11 @@ impl Ledgers {
                 }
             }
         }
-        // who left (-1) or came (1): mobile, slot
-        let mut changed: SmallVec<[(u32, u32, i64); 8]> = SmallVec::new();
+        let mut changed: SmallVec<[PrimaryChange; 8]> = SmallVec::new();
         for shift in proposal {
             let from = seats[shift.mobile as usize];
             self.leave(terrain, shift.mobile, from, tags, &changed);
-            changed.push((shift.mobile, from.primary, -1));
+            changed.push(PrimaryChange { mobile: shift.mobile, slot: from.primary, by: -1 });
         }
         for (at, shift) in proposal.iter().enumerate() {
             let absent = |mobile: u32| match proposal.iter().position(|s| s.mobile == mobile) {
@@ -136,7 +141,7 @@ impl Ledgers {
                 Some(other) => proposal[other].to,
                 None => seats[mobile as usize],
             };
-            if !self.arrive(terrain, (*shift, seats[shift.mobile as usize]), absent, (tags, &changed)) {
+            if !self.arrive(terrain, *shift, seats[shift.mobile as usize], absent, tags, &changed) {
                 for (back, shift) in proposal.iter().enumerate() {
                     if back < at {
                         self.count_in(terrain, shift.mobile, shift.to, -1);
@@ -148,7 +153,7 @@ impl Ledgers {
                 }
                 return false;
             }
-            changed.push((shift.mobile, shift.to.primary, 1));
+            changed.push(PrimaryChange { mobile: shift.mobile, slot: shift.to.primary, by: 1 });
         }
         true
     }
@@ -159,7 +164,8 @@ impl Ledgers {
         &mut self,
         terrain: &Terrain<'_>,
         shifts: &[Shift],
-        (seats, tags): (&mut [Seat], &mut TagState),
+        seats: &mut [Seat],
+        tags: &mut TagState,
     ) -> bool {
         for shift in shifts {
             let seat = &mut seats[shift.mobile as usize];
@@ -169,7 +175,7 @@ impl Ledgers {
         }
         shifts.iter().all(|shift| {
             let home = terrain.mobiles[shift.mobile as usize].home;
-            let arrived = self.arrive(terrain, (*shift, home), |m| seats[m as usize], (tags, &[]));
+            let arrived = self.arrive(terrain, *shift, home, |m| seats[m as usize], tags, &[]);
             if arrived {
                 tags.enter(terrain, shift.mobile, shift.to, 1);
                 seats[shift.mobile as usize] = shift.to;
@@ -180,17 +186,17 @@ impl Ledgers {
 
     /// Enters a mobile in (or, with `-1`, takes it out of) what is kept beside the ledgers.
     fn count_in(&mut self, terrain: &Terrain<'_>, mobile: u32, seat: Seat, by: i64) {
-        let of = &terrain.mobiles[mobile as usize];
+        let details = &terrain.mobiles[mobile as usize];
         if seat.secondary != NOWHERE {
-            if of.need > 0 {
-                self.change_peer(seat.secondary, seat.primary, by * of.need);
+            if details.need > 0 {
+                self.change_peer(seat.secondary, seat.primary, by * details.need);
             }
-            if seat.secondary != of.home.secondary {
+            if seat.secondary != details.home.secondary {
                 self.strangers[seat.secondary as usize] =
                     self.strangers[seat.secondary as usize].wrapping_add_signed(by as i32);
             }
         }
-        if seat.primary != of.home.primary {
+        if seat.primary != details.home.primary {
             self.strangers[seat.primary as usize] =
                 self.strangers[seat.primary as usize].wrapping_add_signed(by as i32);
         }
@@ -202,12 +208,13 @@ impl Ledgers {
         mobile: u32,
         from: Seat,
         tags: &TagState,
-        changed: &[(u32, u32, i64)],
+        changed: &[PrimaryChange],
     ) {
-        let (instance, of) = (terrain.instance(mobile), &terrain.mobiles[mobile as usize]);
-        let met = match of.tagged {
-            true => tags.departure(terrain, mobile, from.primary, changed),
-            false => TagArrival::default(),
+        let (instance, details) = (terrain.instance(mobile), &terrain.mobiles[mobile as usize]);
+        let met = if details.tagged {
+            tags.departure(terrain, mobile, from.primary, changed)
+        } else {
+            TagArrival::default()
         };
         let location = location_score(terrain, mobile, from);
         let ledger = &mut self.ledgers[from.primary as usize];
@@ -224,24 +231,25 @@ impl Ledgers {
     fn arrive(
         &mut self,
         terrain: &Terrain<'_>,
-        (shift, from): (Shift, Seat),
+        Shift { mobile, to }: Shift,
+        from: Seat,
         seat_of: impl Fn(u32) -> Seat,
-        (tags, changed): (&TagState, &[(u32, u32, i64)]),
+        tags: &TagState,
+        changed: &[PrimaryChange],
     ) -> bool {
-        let Shift { mobile, to } = shift;
-        let (instance, of) = (terrain.instance(mobile), &terrain.mobiles[mobile as usize]);
+        let (instance, details) = (terrain.instance(mobile), &terrain.mobiles[mobile as usize]);
         let strict = terrain.strictness(false);
-        let (mut primary, secondary) = match terrain.way(mobile, of.home, to) {
-            _ if to == of.home => (strict, strict),
+        let (mut primary, secondary) = match terrain.way(mobile, details.home, to) {
+            _ if to == details.home => (strict, strict),
             Some(way) => (way.primary, way.secondary),
             None => return false,
         };
         if to.primary == from.primary {
             primary = Strictness::Forced;
-        } else if to.primary == of.home.primary {
+        } else if to.primary == details.home.primary {
             primary = strict;
         }
-        let arrival = if of.tagged {
+        let arrival = if details.tagged {
             tags.arrival(terrain, mobile, to.primary, changed)
         } else {
             TagArrival::default()
@@ -249,13 +257,14 @@ impl Ledgers {
         let location = location_score(terrain, mobile, to);
         let before = self.ledgers[to.primary as usize];
         // who never left its node meets no rules there
-        let returns = to.primary == of.home.primary && self.strangers[to.primary as usize] == 0;
+        let returns = to.primary == details.home.primary && self.strangers[to.primary as usize] == 0;
         let new_primary = if returns {
             let seat = |m: u32| if m == mobile { Seat { secondary: NOWHERE, ..to } } else { seat_of(m) };
             let mut ledger = self.natives_only(terrain, to.primary, seat);
             ledger.tag_conflicts = before.tag_conflicts + arrival.conflicts;
             ledger.key_cost = before.key_cost + arrival.key_cost;
-            ledger.location_sum += of.counts * terrain.spec(to.primary).location_cost(instance, location);
+            ledger.location_sum +=
+                details.counts * terrain.spec(to.primary).location_cost(instance, location);
             Some(ledger)
         } else {
             before.add_primary(terrain.spec(to.primary), instance, location, arrival, primary).ok()
@@ -265,14 +274,14 @@ impl Ledgers {
         if to.secondary != NOWHERE {
             let before = self.ledgers[to.secondary as usize];
             // a secondary whose primary goes elsewhere is entered anew, by the rules
-            let returns = to == of.home && self.strangers[to.secondary as usize] == 0;
+            let returns = to == details.home && self.strangers[to.secondary as usize] == 0;
             let peer = self.peer(to.secondary, to.primary);
             let new = if returns {
                 let seat = |m: u32| if m == mobile { Seat { primary: NOWHERE, ..to } } else { seat_of(m) };
                 let mut ledger = self.natives_only(terrain, to.secondary, seat);
                 (ledger.tag_conflicts, ledger.key_cost) = (before.tag_conflicts, before.key_cost);
-                ledger.mem_reserved = before.mem_reserved.max(Mib(peer + of.need));
-                ledger.joint = before.joint.raised(Mib(peer), Mib(of.need));
+                ledger.mem_reserved = before.mem_reserved.max(Mib(peer + details.need));
+                ledger.joint = before.joint.raised(Mib(peer), Mib(details.need));
                 let node = terrain.cluster.node(terrain.nodes[to.secondary as usize]);
                 ledger.update_n1(&node.spec);
                 // others of its may have gone to the same node

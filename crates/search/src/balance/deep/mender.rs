@@ -319,9 +319,9 @@ impl<'t> Mender<'t> {
         // the most who can go home together
         let mut parts: Vec<u32> = (1..1 << moved.len()).collect();
         parts.sort_by_key(|part| (Reverse(part.count_ones()), *part));
-        let of = |part: u32| (0..moved.len()).filter(move |at| part & (1 << at) != 0);
+        let places_in = |part: u32| (0..moved.len()).filter(move |at| part & (1 << at) != 0);
         for part in parts {
-            let homesick: Vec<u32> = of(part).map(|at| moved[at]).collect();
+            let homesick: Vec<u32> = places_in(part).map(|at| moved[at]).collect();
             if self.send_home(&homesick) {
                 return;
             }
@@ -367,9 +367,10 @@ impl<'t> Mender<'t> {
             let score = self.at.now().score;
             let (terrain, home) = (self.at.terrain, self.at.terrain.mobiles[mobile as usize].home);
             let both = self.at.seats[mobile as usize].keeps_none_of(home);
-            let seats = match terrain.online.len() <= ALL {
-                true => self.sift.seats(&self.at, mobile, &terrain.online, both),
-                false => self.sift.seats_nearby(&self.at, mobile),
+            let seats = if terrain.online.len() <= ALL {
+                self.sift.seats(&self.at, mobile, &terrain.online, both)
+            } else {
+                self.sift.seats_nearby(&self.at, mobile)
             };
             let mut better: Vec<(f64, Seat)> = Vec::new();
             for to in seats.into_iter().filter(|to| *to != home) {

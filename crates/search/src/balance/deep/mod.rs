@@ -37,11 +37,11 @@ use self::anneal::{Limits, anneal};
 use self::archive::{Archive, SeenPlacement};
 use self::arrangement::{Arrangement, Shift};
 use self::bounds::MoveLine;
-use self::headway::Headway;
+use self::headway::DeepWatch;
 use self::schedules::Scale;
 use self::terrain::Terrain;
 use super::BalanceOptions;
-use crate::{Deadline, Stopped};
+use crate::Stopped;
 use htools_model::score::{Board, Components};
 use htools_model::{Cluster, Draft, Instance, InstanceIdx, Mib, NodeIdx, Placement};
 
@@ -139,14 +139,15 @@ impl Deep {
     }
 }
 
-/// Looks for the best placements of the set `nodes` (ascending), and tells `headway` how far it is.
+/// Looks for the best placements of the set `nodes` (ascending), and tells the headway of `watch` how far it is.
 pub fn search(
     cluster: &Cluster,
     nodes: &[NodeIdx],
     options: &BalanceOptions,
     deep: &DeepOptions,
-    (deadline, headway): (&Deadline, &Headway),
+    watch: DeepWatch<'_>,
 ) -> Deep {
+    let DeepWatch { deadline, headway } = watch;
     let initial = Board::new(cluster, nodes).components();
     let terrain = Terrain::of(cluster, nodes, options);
     let home = Arrangement::of(&terrain);
@@ -166,7 +167,7 @@ pub fn search(
     headway.begin(deep.effort, limited.as_ref().zip(allowed).map_or(floor, |(line, most)| line.after(most)));
     if sane && limits.moves > 0 {
         let scale = Scale::of(&mut home.clone());
-        evaluations = rounds(&home, deep, (&scale, deviations), &limits, &mut archive, (deadline, headway));
+        evaluations = rounds(&home, deep, &scale, deviations, &limits, &mut archive, watch);
     }
     let mut line = line(&home, nodes, &archive);
     if line.is_empty() {
@@ -205,10 +206,11 @@ const FIRST_WITH_LIMITS: f64 = 0.2;
 fn rounds(
     home: &Arrangement<'_>,
     deep: &DeepOptions,
-    (scale, deviations): (&Scale, f64),
+    scale: &Scale,
+    deviations: f64,
     limits: &Limits,
     archive: &mut Archive,
-    watch: (&Deadline, &Headway),
+    watch: DeepWatch<'_>,
 ) -> u64 {
     let share = if limits.is_any() { FIRST_WITH_LIMITS } else { FIRST_ROUND };
     let first = (deep.effort as f64 * share) as u64;
@@ -221,7 +223,7 @@ fn rounds(
     });
     let Some(target) = target.cloned() else { return tried };
     let fits = archive.slope(target.appraisal.moved).max(move_cost).clamp(scale.unit * 0.01, scale.dear);
-    let runs = schedules::second_round(deep.streams, deep.effort - first, (scale, fits), limits);
+    let runs = schedules::second_round(deep.streams, deep.effort - first, scale, fits, limits);
     tried += run_all(home, &runs, limits, archive, Some(&target.shifts), watch);
     if limits.data == i64::MAX {
         polish::single_moves(&mut home.clone(), archive);
@@ -245,7 +247,7 @@ fn run_all(
     limits: &Limits,
     archive: &mut Archive,
     from: Option<&[Shift]>,
-    watch: (&Deadline, &Headway),
+    watch: DeepWatch<'_>,
 ) -> u64 {
     let one = |schedule: &anneal::Schedule| {
         let start = from.filter(|_| schedule.goes_on).and_then(|shifts| home.clone().with(shifts));
@@ -309,10 +311,10 @@ fn as_draft(terrain: &Terrain<'_>, at: &Arrangement<'_>) -> Draft {
         slots.map(|slot| (terrain.nodes[slot as usize], *at.ledgers.ledger(slot))).collect::<Vec<_>>()
     };
     for mobile in &at.moved {
-        let (of, seat) = (&terrain.mobiles[*mobile as usize], at.seats[*mobile as usize]);
-        let all = [ledgers(of.home), ledgers(seat)].concat();
+        let (details, seat) = (&terrain.mobiles[*mobile as usize], at.seats[*mobile as usize]);
+        let all = [ledgers(details.home), ledgers(seat)].concat();
         let location = tag_state::location_score(terrain, *mobile, seat);
-        draft.relocate(of.instance, terrain.placement(*mobile, seat), location, &all);
+        draft.relocate(details.instance, terrain.placement(*mobile, seat), location, &all);
     }
     draft
 }

@@ -47,7 +47,7 @@ pub fn order(
     let (mut wanted, mut given_up) = (placements.to_vec(), Vec::new());
     let mut concessions = options.concessions;
     loop {
-        let (mut ordered, is_sound) = sequence(&terrain, nodes, &wanted, (most_detours, concessions));
+        let (mut ordered, is_sound) = sequence(&terrain, nodes, &wanted, most_detours, concessions);
         if !is_sound && ordered.given_up.is_empty() {
             concessions = Concessions::default();
             continue;
@@ -68,7 +68,8 @@ fn sequence(
     terrain: &Terrain<'_>,
     nodes: &[NodeIdx],
     placements: &[(InstanceIdx, Placement)],
-    (most_detours, concessions): (usize, Concessions),
+    most_detours: usize,
+    concessions: Concessions,
 ) -> (Ordered, bool) {
     let mut sequence = StepSequence::of(terrain, nodes, placements);
     let every = placements.len().saturating_pow(2) / (2 * MOST_TRIALS) + 1;
@@ -109,7 +110,7 @@ impl<'t> StepSequence<'t> {
         let slot_of: BTreeMap<NodeIdx, u32> =
             terrain.nodes.iter().enumerate().map(|(at, n)| (*n, at as u32)).collect();
         let mobile_of: BTreeMap<InstanceIdx, u32> =
-            (0..).zip(&terrain.mobiles).map(|(m, of)| (of.instance, m)).collect();
+            (0..).zip(&terrain.mobiles).map(|(m, mobile)| (mobile.instance, m)).collect();
         let left = placements.iter().filter_map(|(instance, to)| {
             let mobile = *mobile_of.get(instance)?;
             let seat = seat(terrain, &slot_of, mobile, *to)?;
@@ -284,12 +285,12 @@ impl<'t> StepSequence<'t> {
             return online().map(|primary| Seat { primary, secondary: NOWHERE }).collect();
         }
         let keep = [from.primary, from.secondary, end.primary, end.secondary];
-        let of = |slot: u32| {
+        let seats_on = |slot: u32| {
             keep.into_iter().flat_map(move |kept| {
                 [Seat { primary: kept, secondary: slot }, Seat { primary: slot, secondary: kept }]
             })
         };
-        let mut seats: Vec<Seat> = online().flat_map(of).filter(|s| s.primary != s.secondary).collect();
+        let mut seats: Vec<Seat> = online().flat_map(seats_on).filter(|s| s.primary != s.secondary).collect();
         seats.sort_unstable();
         seats.dedup();
         seats

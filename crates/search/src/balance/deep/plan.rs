@@ -1,13 +1,13 @@
 //! From a goal to its steps, with one call.
 
-use super::headway::Headway;
+use super::headway::DeepWatch;
 use super::order::{Ordered, order};
 use super::repair::{Mending, evacuate, repair};
 use super::surplus::without_surplus;
 use super::{Deep, DeepOptions, search};
+use crate::Stopped;
 use crate::balance::BalanceOptions;
 use crate::moves::perform_step;
-use crate::{Deadline, Stopped};
 use htools_model::score::{Board, Components};
 use htools_model::{Cluster, Draft, NodeIdx};
 
@@ -107,7 +107,7 @@ pub fn plan(
     nodes: &[NodeIdx],
     options: &BalanceOptions,
     goal: &DeepGoal,
-    watch: (&Deadline, &Headway),
+    watch: DeepWatch<'_>,
 ) -> DeepPlan {
     let cluster: &Cluster = draft;
     let (found, ordered) = match goal {
@@ -123,7 +123,7 @@ pub fn plan(
             };
             let ordered = order(cluster, nodes, options, &mending.placements, usize::MAX);
             let emptied = if let DeepGoal::Evacuate(emptied) = goal { Some(&emptied[..]) } else { None };
-            let ordered = without_surplus((cluster, nodes, options), emptied, ordered);
+            let ordered = without_surplus(cluster, nodes, options, emptied, ordered);
             (DeepFound::Mended(mending), ordered)
         }
     };
@@ -131,5 +131,5 @@ pub fn plan(
         perform_step(draft, step, &options.rules).expect("what was ordered is possible");
     }
     let last = Board::new(draft, nodes).components();
-    DeepPlan { found, ordered, last, stopped: watch.0.reached() }
+    DeepPlan { found, ordered, last, stopped: watch.deadline.reached() }
 }

@@ -57,7 +57,8 @@ pub struct AilingNode {
 pub(super) fn unmended(
     at: &Arrangement<'_>,
     draft: &Draft,
-    (options, emptied): (&BalanceOptions, Option<&[NodeIdx]>),
+    options: &BalanceOptions,
+    emptied: Option<&[NodeIdx]>,
     wrong: &[u32],
 ) -> Vec<Unmended> {
     let terrain = at.terrain;
@@ -98,7 +99,7 @@ pub(super) fn unmended(
             });
         }
     }
-    unmended.sort_by_key(|of| of.instance);
+    unmended.sort_by_key(|left| left.instance);
     unmended
 }
 

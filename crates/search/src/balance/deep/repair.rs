@@ -82,8 +82,8 @@ fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeI
     left_behind.retain(|mobile| mender.at.is_left_behind(*mobile));
     // the largest find the fewest places, and come first
     left_behind.sort_by_key(|m| {
-        let of = &terrain.mobiles[*m as usize];
-        (std::cmp::Reverse((of.mem.max(of.need), terrain.instance(*m).disk.0)), *m)
+        let mobile = &terrain.mobiles[*m as usize];
+        (std::cmp::Reverse((mobile.mem.max(mobile.need), terrain.instance(*m).disk.0)), *m)
     });
     for mobile in left_behind {
         mender.fetch(mobile);
@@ -104,7 +104,7 @@ fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeI
         .collect();
     placements.sort_unstable_by_key(|(instance, _)| *instance);
     let draft = as_draft(terrain, at);
-    let stuck = unmended(at, &draft, (options, emptied), &mender.patients());
+    let stuck = unmended(at, &draft, options, emptied, &mender.patients());
     let ailing = if emptied.is_none() { ailing(at) } else { Vec::new() };
     Mending { placements, before, after: mender.now, stuck, ailing }
 }

@@ -91,7 +91,8 @@ pub(crate) fn first_round(streams: usize, evaluations: u64, scale: &Scale) -> Ve
 pub(crate) fn second_round(
     streams: usize,
     evaluations: u64,
-    (scale, price): (&Scale, f64),
+    scale: &Scale,
+    price: f64,
     limits: &Limits,
 ) -> Vec<Schedule> {
     let limited = limits.is_any();

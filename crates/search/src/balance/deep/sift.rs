@@ -2,6 +2,7 @@
 //! they refuse the instance, would be worse off with it, or are worse places than others.
 
 use super::arrangement::{Arrangement, Counts, Shift};
+use super::ledgers::PeerChange;
 use super::terrain::{NOWHERE, Seat};
 use htools_model::{DiskCheck, Mib, Move, Strictness, TagArrival};
 
@@ -62,9 +63,9 @@ impl Sift {
         if terrain.online.len() > POOL && !typical.is_empty() {
             let mut pool = Vec::new();
             for mobile in typical {
-                pool.extend(sift.primaries(at, *mobile, NOWHERE, (&terrain.online, POOL / 2)));
+                pool.extend(sift.primaries(at, *mobile, NOWHERE, &terrain.online, POOL / 2));
                 if terrain.mobiles[*mobile as usize].mirrored {
-                    pool.extend(sift.secondaries(at, *mobile, NOWHERE, (&terrain.online, POOL / 2)));
+                    pool.extend(sift.secondaries(at, *mobile, NOWHERE, &terrain.online, POOL / 2));
                 }
             }
             pool.sort_unstable();
@@ -90,19 +91,19 @@ impl Sift {
         let goes = |to: &Seat| at.has_way(mobile, *to);
         let mut seats: Vec<Seat> = Vec::new();
         if !terrain.mobiles[mobile as usize].mirrored {
-            let primaries = self.primaries(at, mobile, NOWHERE, (slots, most(FEW_WITH_WAY)));
+            let primaries = self.primaries(at, mobile, NOWHERE, slots, most(FEW_WITH_WAY));
             let to = |primary: u32| Seat { primary, secondary: NOWHERE };
             seats.extend(primaries.into_iter().map(to).filter(goes).take(most(FEW)));
         } else {
             seats.extend([Seat { primary: s, secondary: p }].into_iter().filter(goes));
-            let for_primary = self.primaries(at, mobile, s, (slots, most(FEW_WITH_WAY)));
+            let for_primary = self.primaries(at, mobile, s, slots, most(FEW_WITH_WAY));
             for secondary in [p, s] {
                 let to = for_primary.iter().map(|primary| Seat { primary: *primary, secondary });
                 seats.extend(to.filter(goes).take(most(FEW)));
             }
             let mut for_secondary = Vec::new();
             for primary in [s, p] {
-                for_secondary = self.secondaries(at, mobile, primary, (slots, most(FEW_WITH_WAY)));
+                for_secondary = self.secondaries(at, mobile, primary, slots, most(FEW_WITH_WAY));
                 let to = for_secondary.iter().map(|secondary| Seat { primary, secondary: *secondary });
                 seats.extend(to.filter(goes).take(most(FEW)));
             }
@@ -126,13 +127,12 @@ impl Sift {
     /// The seats on the pool that differ from where a mobile is by one node, or by the roles.
     pub(super) fn seats_nearby(&self, at: &Arrangement<'_>, mobile: u32) -> Vec<Seat> {
         let now @ Seat { primary, secondary } = at.seats[mobile as usize];
-        let slots = (&self.pool[..], FEW_WITH_WAY);
         let goes = |to: &Seat| *to != now && at.has_way(mobile, *to);
-        let primaries = self.primaries(at, mobile, secondary, slots).into_iter();
+        let primaries = self.primaries(at, mobile, secondary, &self.pool, FEW_WITH_WAY).into_iter();
         let mut seats: Vec<Seat> =
             primaries.map(|primary| Seat { primary, secondary }).filter(goes).take(FEW).collect();
         if secondary != NOWHERE {
-            let secondaries = self.secondaries(at, mobile, primary, slots).into_iter();
+            let secondaries = self.secondaries(at, mobile, primary, &self.pool, FEW_WITH_WAY).into_iter();
             seats.extend(secondaries.map(|secondary| Seat { primary, secondary }).filter(goes).take(FEW));
             seats.extend([Seat { primary: secondary, secondary: primary }].into_iter().filter(goes));
         }
@@ -145,7 +145,8 @@ impl Sift {
         at: &Arrangement<'_>,
         mobile: u32,
         secondary: u32,
-        (slots, most): (&[u32], usize),
+        slots: &[u32],
+        most: usize,
     ) -> Vec<u32> {
         let (terrain, instance) = (at.terrain, at.terrain.instance(mobile));
         let tagged = terrain.mobiles[mobile as usize].tagged;
@@ -173,13 +174,15 @@ impl Sift {
         at: &Arrangement<'_>,
         mobile: u32,
         primary: u32,
-        (slots, most): (&[u32], usize),
+        slots: &[u32],
+        most: usize,
     ) -> Vec<u32> {
         let (terrain, instance) = (at.terrain, at.terrain.instance(mobile));
         let need = terrain.mobiles[mobile as usize].need;
         let fits = slots.iter().filter_map(|slot| {
             let (spec, ledger) = (terrain.spec(*slot), at.ledgers.ledger(*slot));
-            let reserved = at.ledgers.reserve_with(*slot, &[(*slot, primary, need)]);
+            let reserved =
+                at.ledgers.reserve_with(*slot, &[PeerChange { slot: *slot, other: primary, by: need }]);
             let peer = Mib(at.ledgers.peer(*slot, primary));
             let enter = |strict| ledger.add_secondary(spec, instance, peer, strict, DiskCheck::Needed);
             let harmed = match enter(Strictness::Strict) {
@@ -222,9 +225,9 @@ impl Sift {
 impl Arrangement<'_> {
     /// Whether a mobile has a way from home to a seat; a secondary node that has to run it meanwhile needs room.
     fn has_way(&self, mobile: u32, to: Seat) -> bool {
-        let of = &self.terrain.mobiles[mobile as usize];
-        match self.terrain.way(mobile, of.home, to).map(|way| way.mv) {
-            Some(Move::ReplacePrimary(_)) => self.room(of.home.secondary) > of.mem,
+        let details = &self.terrain.mobiles[mobile as usize];
+        match self.terrain.way(mobile, details.home, to).map(|way| way.mv) {
+            Some(Move::ReplacePrimary(_)) => self.room(details.home.secondary) > details.mem,
             way => way.is_some(),
         }
     }

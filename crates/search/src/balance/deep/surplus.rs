@@ -14,7 +14,9 @@ const MOST_LEFT_OUT: usize = 64;
 /// The steps without those that turn out to end nothing: the place of a detour may do as well, and who is given up may
 /// be the one for whom another moved.
 pub(super) fn without_surplus(
-    (cluster, nodes, options): (&Cluster, &[NodeIdx], &BalanceOptions),
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    options: &BalanceOptions,
     emptied: Option<&[NodeIdx]>,
     mut ordered: Ordered,
 ) -> Ordered {

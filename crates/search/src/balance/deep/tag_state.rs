@@ -9,6 +9,14 @@ use super::arrangement::{Counts, Shift};
 use super::terrain::{Seat, Terrain};
 use htools_model::{KeyIdx, NodeSpec, Occurrences, TagArrival, TagId};
 
+/// A mobile that leaves its primary node (-1) or comes to another (1).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PrimaryChange {
+    pub(super) mobile: u32,
+    pub(super) slot: u32,
+    pub(super) by: i64,
+}
+
 /// See the module.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TagState {
@@ -90,34 +98,35 @@ impl TagState {
 
     /// By how much the costs of keys on online slots change with a proposal.
     fn key_change(&self, terrain: &Terrain<'_>, seats: &[Seat], proposal: &[Shift]) -> i64 {
-        let mut changed: SmallVec<[(u32, u32, i64); 8]> = SmallVec::new();
+        let mut changed: SmallVec<[PrimaryChange; 8]> = SmallVec::new();
         let mut change = 0;
-        for (mobile, slot, by) in primary_changes(terrain, seats, proposal) {
+        for PrimaryChange { mobile, slot, by } in primary_changes(terrain, seats, proposal) {
             if terrain.is_online(slot) {
                 change += match by {
                     1 => self.key_cost(terrain, mobile, slot, &changed),
                     _ => -self.own_key_cost(terrain, mobile, slot, &changed),
                 };
             }
-            changed.push((mobile, slot, by));
+            changed.push(PrimaryChange { mobile, slot, by });
         }
         change
     }
 
     /// What the keys of a mobile cost beside those on a slot, which some of the mobiles there have left (`-1`), or to which
     /// others have come (`1`).
-    fn key_cost(&self, terrain: &Terrain<'_>, mobile: u32, slot: u32, others: &[(u32, u32, i64)]) -> i64 {
+    fn key_cost(&self, terrain: &Terrain<'_>, mobile: u32, slot: u32, others: &[PrimaryChange]) -> i64 {
         let keys = &terrain.instance(mobile).keys;
         if keys.is_empty() {
             return 0;
         }
-        let others = others.iter().filter(|(_, at, _)| *at == slot);
-        let of = |other: u32| keys.cost_beside(&terrain.instance(other).keys);
-        keys.cost(&self.keys[slot as usize]) + others.map(|(other, _, by)| by * of(*other)).sum::<i64>()
+        let others = others.iter().filter(|other| other.slot == slot);
+        let cost_beside = |other: u32| keys.cost_beside(&terrain.instance(other).keys);
+        keys.cost(&self.keys[slot as usize])
+            + others.map(|other| other.by * cost_beside(other.mobile)).sum::<i64>()
     }
 
     /// The same for a mobile that is there.
-    fn own_key_cost(&self, terrain: &Terrain<'_>, mobile: u32, slot: u32, others: &[(u32, u32, i64)]) -> i64 {
+    fn own_key_cost(&self, terrain: &Terrain<'_>, mobile: u32, slot: u32, others: &[PrimaryChange]) -> i64 {
         let keys = &terrain.instance(mobile).keys;
         self.key_cost(terrain, mobile, slot, others) - keys.cost_beside(keys)
     }
@@ -133,7 +142,7 @@ impl TagState {
         for (pair, by) in spread_changes(terrain, seats, proposal) {
             *self.spread.entry(pair).or_default() += by;
         }
-        for (mobile, slot, by) in primary_changes(terrain, seats, proposal) {
+        for PrimaryChange { mobile, slot, by } in primary_changes(terrain, seats, proposal) {
             self.keys[slot as usize].add_keys(&terrain.instance(mobile).keys, by);
         }
     }
@@ -159,7 +168,7 @@ impl TagState {
         terrain: &Terrain<'_>,
         mobile: u32,
         slot: u32,
-        others: &[(u32, u32, i64)],
+        others: &[PrimaryChange],
     ) -> TagArrival {
         let mut arrival = TagArrival::default();
         for (tag, own) in terrain.instance(mobile).exclusion_tags.counts().iter() {
@@ -177,7 +186,7 @@ impl TagState {
         terrain: &Terrain<'_>,
         mobile: u32,
         slot: u32,
-        others: &[(u32, u32, i64)],
+        others: &[PrimaryChange],
     ) -> TagArrival {
         let tags = terrain.instance(mobile).exclusion_tags.counts().iter();
         let conflicts =
@@ -200,9 +209,10 @@ impl TagState {
         misplaced || tags.iter().any(|tag| meets(*tag))
     }
 
-    fn there(&self, terrain: &Terrain<'_>, slot: u32, tag: TagId, others: &[(u32, u32, i64)]) -> i64 {
-        let of = |mobile: u32| terrain.instance(mobile).exclusion_tags.counts().get(tag);
-        let others = others.iter().filter(|(_, at, _)| *at == slot).map(|(mobile, _, by)| by * of(*mobile));
+    fn there(&self, terrain: &Terrain<'_>, slot: u32, tag: TagId, others: &[PrimaryChange]) -> i64 {
+        let count = |mobile: u32| terrain.instance(mobile).exclusion_tags.counts().get(tag);
+        let others =
+            others.iter().filter(|other| other.slot == slot).map(|other| other.by * count(other.mobile));
         self.here[slot as usize].get(tag) + others.sum::<i64>()
     }
 }
@@ -217,8 +227,8 @@ pub(super) fn location_cost(terrain: &Terrain<'_>, mobile: u32, seat: Seat) -> i
 
 /// Location tags that both nodes of a mobile have.
 pub(super) fn location_score(terrain: &Terrain<'_>, mobile: u32, seat: Seat) -> i64 {
-    let of = &terrain.mobiles[mobile as usize];
-    if of.mirrored && seat != of.home && terrain.located {
+    let details = &terrain.mobiles[mobile as usize];
+    if details.mirrored && seat != details.home && terrain.located {
         // a seat that is being weighed may lack its secondary
         let secondary = terrain.nodes.get(seat.secondary as usize).map(|_| terrain.spec(seat.secondary));
         let common = |other: &NodeSpec| terrain.spec(seat.primary).location_tags.common(&other.location_tags);
@@ -228,24 +238,27 @@ pub(super) fn location_score(terrain: &Terrain<'_>, mobile: u32, seat: Seat) -> 
     }
 }
 
-/// How the primaries of a proposal change their places: mobile, slot, and by how much there are more.
+/// How the primaries of a proposal change their places.
 fn primary_changes<'a>(
     terrain: &'a Terrain<'_>,
     seats: &'a [Seat],
     proposal: &'a [Shift],
-) -> impl Iterator<Item = (u32, u32, i64)> + 'a {
+) -> impl Iterator<Item = PrimaryChange> + 'a {
     let changed = move |s: &&Shift| {
         terrain.mobiles[s.mobile as usize].tagged && seats[s.mobile as usize].primary != s.to.primary
     };
-    proposal
-        .iter()
-        .filter(changed)
-        .flat_map(|s| [(s.mobile, seats[s.mobile as usize].primary, -1), (s.mobile, s.to.primary, 1)])
+    proposal.iter().filter(changed).flat_map(|s| {
+        [(seats[s.mobile as usize].primary, -1), (s.to.primary, 1)].map(|(slot, by)| PrimaryChange {
+            mobile: s.mobile,
+            slot,
+            by,
+        })
+    })
 }
 
 fn here_changes(terrain: &Terrain<'_>, seats: &[Seat], proposal: &[Shift]) -> CountChanges<(u32, TagId)> {
     let mut changes = CountChanges::new();
-    for (mobile, slot, by) in primary_changes(terrain, seats, proposal) {
+    for PrimaryChange { mobile, slot, by } in primary_changes(terrain, seats, proposal) {
         let tags = terrain.instance(mobile).exclusion_tags.counts().iter();
         changes.extend(tags.map(|(tag, own)| ((slot, tag), by * own)));
     }
@@ -254,7 +267,7 @@ fn here_changes(terrain: &Terrain<'_>, seats: &[Seat], proposal: &[Shift]) -> Co
 
 fn spread_changes(terrain: &Terrain<'_>, seats: &[Seat], proposal: &[Shift]) -> CountChanges<(TagId, TagId)> {
     let mut changes = CountChanges::new();
-    for (mobile, slot, by) in primary_changes(terrain, seats, proposal) {
+    for PrimaryChange { mobile, slot, by } in primary_changes(terrain, seats, proposal) {
         if !terrain.is_online(slot) || terrain.mobiles[mobile as usize].counts == 0 {
             continue;
         }

@@ -268,7 +268,7 @@ impl<'c> Terrain<'c> {
         let mirrors = self.mobiles.iter().any(|m| m.mirrored && m.need > 0);
         let same = |a: usize, b: usize| {
             of_members(a) == of_members(b)
-                && amounts.iter().all(|of| of.iter().all(|x| x[a] == x[b]))
+                && amounts.iter().all(|roles| roles.iter().all(|x| x[a] == x[b]))
                 && scales.iter().all(|s| s[a] == s[b])
                 && board.rows().iter().all(|row| row[a].to_bits() == row[b].to_bits())
         };
@@ -276,7 +276,7 @@ impl<'c> Terrain<'c> {
         let mut lanes = LaneList::default();
         for k in 0..LANES {
             let odd = self.odd_spindles && matches!(k, lane::FREE_DISK | lane::FREE_DISK_PLANNED);
-            let changes = odd || amounts.iter().any(|of| of.iter().any(|x| x[k] != 0.0));
+            let changes = odd || amounts.iter().any(|roles| roles.iter().any(|x| x[k] != 0.0));
             if k == lane::RESERVED_MEM && mirrors {
                 lanes.reserve = Some(lanes.lane.len());
             } else if weight[k] == 0.0 && k != lane::RESERVED_MEM {
@@ -300,8 +300,8 @@ impl<'c> Terrain<'c> {
         for slot in &scales {
             self.scale.extend(lanes.lane.iter().map(|k| slot[*k]).chain(beyond()));
         }
-        for of in &amounts {
-            for x in of {
+        for roles in &amounts {
+            for x in roles {
                 self.amount.extend(lanes.lane.iter().map(|k| x[*k]).chain(beyond()));
                 let of_member = |k: &usize| if of_members(*k) { x[*k] } else { 0.0 };
                 self.amount.extend(lanes.lane.iter().map(of_member).chain(beyond()));

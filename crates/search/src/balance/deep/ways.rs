@@ -57,14 +57,14 @@ impl Terrain<'_> {
     /// What it takes to bring a mobile from its home to a seat, in MiB: disk that is copied, and memory
     /// that goes over the network.
     pub(crate) fn data(&self, mobile: u32, seat: Seat) -> i64 {
-        let of = &self.mobiles[mobile as usize];
-        if seat == of.home {
+        let details = &self.mobiles[mobile as usize];
+        if seat == details.home {
             return 0;
         }
-        let (p, s, t, u) = (of.home.primary, of.home.secondary, seat.primary, seat.secondary);
-        if !of.mirrored {
+        let (p, s, t, u) = (details.home.primary, details.home.secondary, seat.primary, seat.secondary);
+        if !details.mirrored {
             let instance = self.instance(mobile);
-            return if instance.template.is_movable() { of.mem } else { instance.disk.0 };
+            return if instance.template.is_movable() { details.mem } else { instance.disk.0 };
         }
         let copies = i64::from(t != p && t != s) + i64::from(u != p && u != s);
         let migrations = match (t == p, u == s) {
@@ -72,14 +72,14 @@ impl Terrain<'_> {
             (false, true) => 2,
             (false, false) => 1 + i64::from(copies == 2 && self.spec(p).offline),
         };
-        copies * self.instance(mobile).disk.0 + migrations * of.mem
+        copies * self.instance(mobile).disk.0 + migrations * details.mem
     }
 
     /// What it takes to move a mobile on average, if one disk of those that have a mirror is copied, in MiB.
     pub(crate) fn data_of_a_move(&self) -> f64 {
         let data = |mobile: u32| {
-            let of = &self.mobiles[mobile as usize];
-            of.mem as f64 + if of.mirrored { self.instance(mobile).disk.0 as f64 } else { 0.0 }
+            let details = &self.mobiles[mobile as usize];
+            details.mem as f64 + if details.mirrored { self.instance(mobile).disk.0 as f64 } else { 0.0 }
         };
         let sum: f64 = (0..self.mobiles.len() as u32).map(data).sum();
         (sum / self.mobiles.len().max(1) as f64).max(1.0)

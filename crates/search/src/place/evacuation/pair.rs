@@ -207,7 +207,7 @@ impl<'a> Leaving<'a> {
                 let (Some(first), Ok(second)) = (&firsts[a], self.back_up(targets[b], peer)) else {
                     continue;
                 };
-                let score = self.score(&board, (targets[a], first), (targets[b], &second), spread[a]);
+                let score = self.score(&board, targets[a], first, targets[b], &second, spread[a]);
                 let better = match &best {
                     None => true,
                     Some((least, x, y)) => score < *least || (!(score > *least) && (a, b) > (*x, *y)),
@@ -220,8 +220,16 @@ impl<'a> Leaving<'a> {
         best.map(|(_, a, b)| Placement { primary: targets[a], secondary: Some(targets[b]) })
     }
 
-    fn score(&self, board: &Board, a: (NodeIdx, &TakenOver), b: (NodeIdx, &TakenOver), spread: i64) -> f64 {
-        let touched = |(node, taken): (NodeIdx, &TakenOver), locations: i64| {
+    fn score(
+        &self,
+        board: &Board,
+        primary: NodeIdx,
+        first: &TakenOver,
+        secondary: NodeIdx,
+        second: &TakenOver,
+        spread: i64,
+    ) -> f64 {
+        let touched = |node: NodeIdx, taken: &TakenOver, locations: i64| {
             let node = self.cluster.node(node);
             let mut after = taken.ledger;
             if !self.instance.forthcoming {
@@ -229,7 +237,7 @@ impl<'a> Leaving<'a> {
             }
             Touched { spec: &node.spec, before: self.left(node.spec.idx), after }
         };
-        let locations = self.cluster.common_locations(a.0, b.0);
-        board.score_with(&[touched(a, locations), touched(b, 0)], spread)
+        let locations = self.cluster.common_locations(primary, secondary);
+        board.score_with(&[touched(primary, first, locations), touched(secondary, second, 0)], spread)
     }
 }

@@ -1,6 +1,6 @@
 //! The secondaries of one primary, from the best to the worst.
 
-use super::{Pairs, ScoredPair};
+use super::{KindPair, Pairs, ScoredPair};
 use crate::place::{PlaceMetric, PlaceSearch};
 use htools_model::score::PairUpdate;
 use htools_model::{FailCounts, FailKind, NodeIdx, Place};
@@ -53,7 +53,7 @@ impl<'w, 'f, 'c, 'o, 'i> PairWalk<'w, 'f, 'c, 'o, 'i> {
 
     /// Works out the scores with the secondaries of a kind.
     fn open(&mut self, s: usize) {
-        let (pairs, kinds) = (self.pairs, (self.at, s));
+        let (pairs, kinds) = (self.pairs, KindPair { primary: self.at, secondary: s });
         let Some(usual) = pairs.places[s].1.as_deref() else { return };
         let score = pairs.score(&self.with, kinds, usual);
         let unusual: Vec<ScoredPair> =

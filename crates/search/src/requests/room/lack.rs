@@ -195,7 +195,7 @@ impl<'a> Lacks<'a> {
     }
 
     fn lack(&self, node: NodeIdx, ledger: &Ledger, bar: Bar) -> f64 {
-        let shortfall = missing(self.cluster, self.wanted.instance, node, (node, ledger), bar);
+        let shortfall = missing(self.cluster, self.wanted.instance, node, node, ledger, bar);
         // above zero whatever the rounding
         shortfall.as_ref().map_or(f64::INFINITY, Shortfall::relative).max(1e-6)
     }

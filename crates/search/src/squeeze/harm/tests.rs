@@ -175,11 +175,11 @@ fn count(cluster: &Cluster) -> Count {
         *found.conflicts.entry(tag).or_default() += count - 1;
     }
     for node in &cluster.nodes {
-        let of = |at: fn(&Instance) -> Option<NodeIdx>| {
+        let instances_on = |at: fn(&Instance) -> Option<NodeIdx>| {
             cluster.instances.iter().filter(move |i| at(i) == Some(node.spec.idx))
         };
-        let vcpus: i64 = of(|i| Some(i.primary)).map(|i| i.vcpus).sum();
-        let local = of(|i| Some(i.primary)).chain(of(Instance::mirror));
+        let vcpus: i64 = instances_on(|i| Some(i.primary)).map(|i| i.vcpus).sum();
+        let local = instances_on(|i| Some(i.primary)).chain(instances_on(Instance::mirror));
         let spindles: i64 = local.filter(|i| i.template.uses_local_storage()).map(|i| i.spindle_use).sum();
         let online = !node.spec.offline;
         found.beyond.push(online && (vcpus > 4 * node.spec.cpu_total as i64 || spindles > 32));

@@ -44,7 +44,7 @@ fn crowds(terrain: &Terrain<'_>) -> i64 {
         .filter(|mobile| stays_online(terrain, *mobile))
         .for_each(|mobile| count(terrain.instance(mobile)));
     let nodes = terrain.online.len() as i64;
-    let pairs = |of: i64| of * (of - 1) / 2;
+    let pairs = |n: i64| n * (n - 1) / 2;
     let even = |count: i64| {
         (count % nodes) * pairs(count / nodes + 1) + (nodes - count % nodes) * pairs(count / nodes)
     };
@@ -60,11 +60,11 @@ fn on_offline(terrain: &Terrain<'_>) -> (i64, i64) {
         all += ledger.primaries + ledger.secondaries;
         primaries += ledger.primaries;
     }
-    for of in &terrain.mobiles {
-        for (slot, primary) in [(of.home.primary, 1), (of.home.secondary, 0)] {
+    for mobile in &terrain.mobiles {
+        for (slot, primary) in [(mobile.home.primary, 1), (mobile.home.secondary, 0)] {
             if slot != NOWHERE && offline(&slot) {
-                all -= of.counts;
-                primaries -= primary * of.counts;
+                all -= mobile.counts;
+                primaries -= primary * mobile.counts;
             }
         }
     }
@@ -75,12 +75,12 @@ fn on_offline(terrain: &Terrain<'_>) -> (i64, i64) {
 fn tags(terrain: &Terrain<'_>) -> (i64, i64) {
     let mut movable: BTreeMap<TagId, (i64, i64)> = BTreeMap::new();
     let mut at_home: BTreeMap<(u32, TagId), i64> = BTreeMap::new();
-    for (mobile, of) in (0..).zip(&terrain.mobiles) {
+    for (mobile, details) in (0..).zip(&terrain.mobiles) {
         for (tag, own) in terrain.instance(mobile).exclusion_tags.counts().iter() {
-            *at_home.entry((of.home.primary, tag)).or_default() += own;
+            *at_home.entry((details.home.primary, tag)).or_default() += own;
             if stays_online(terrain, mobile) {
                 let sums = movable.entry(tag).or_default();
-                *sums = (sums.0 + own, sums.1 + own * of.counts);
+                *sums = (sums.0 + own, sums.1 + own * details.counts);
             }
         }
     }
@@ -125,9 +125,9 @@ fn locations(terrain: &Terrain<'_>) -> i64 {
         .iter()
         .map(|slot| terrain.cluster.node(terrain.nodes[*slot as usize]).state.ledger.location_sum)
         .sum();
-    for (mobile, of) in (0..).zip(&terrain.mobiles).filter(|(_, of)| of.counts > 0) {
-        if terrain.is_online(of.home.primary) {
-            let spec = terrain.spec(of.home.primary);
+    for (mobile, details) in (0..).zip(&terrain.mobiles).filter(|(_, details)| details.counts > 0) {
+        if terrain.is_online(details.home.primary) {
+            let spec = terrain.spec(details.home.primary);
             let instance = terrain.instance(mobile);
             sum -= spec.location_cost(instance, instance.location_score);
         }
@@ -147,8 +147,8 @@ pub(super) fn reserve(terrain: &Terrain<'_>) -> f64 {
     let others = terrain.online.len().saturating_sub(1) as f64;
     let pieces: Vec<i64> = (0..)
         .zip(&terrain.mobiles)
-        .filter(|(mobile, of)| of.need > 0 && stays_online(terrain, *mobile))
-        .map(|(_, of)| of.need)
+        .filter(|(mobile, details)| details.need > 0 && stays_online(terrain, *mobile))
+        .map(|(_, details)| details.need)
         .collect();
     let scale = terrain.online.iter().map(|slot| 1.0 / terrain.spec(*slot).mem_total);
     let least_scale = scale.fold(f64::INFINITY, f64::min);

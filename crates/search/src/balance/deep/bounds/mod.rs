@@ -28,7 +28,7 @@ pub(crate) fn floor(terrain: &Terrain<'_>) -> f64 {
         let least = least_deviation(&column);
         let part = terrain.lanes.weight[k] * least;
         deviations += part;
-        if let Some(together) = reserves::together(terrain, k, &column, (least, reserve)) {
+        if let Some(together) = reserves::together(terrain, k, &column, least, reserve) {
             beyond = beyond.max(together - part - reserve);
         }
     }
@@ -59,10 +59,10 @@ fn column(start: &Arrangement<'_>, k: usize) -> Option<LaneColumn> {
     }
     let mut at_home = vec![0.0; terrain.nodes.len()];
     let (mut items, mut optional) = (Vec::new(), 0.0);
-    for (mobile, of) in (0..).zip(&terrain.mobiles) {
-        for (slot, secondary) in [(of.home.primary, false), (of.home.secondary, true)] {
+    for (mobile, details) in (0..).zip(&terrain.mobiles) {
+        for (slot, secondary) in [(details.home.primary, false), (details.home.secondary, true)] {
             let amount = terrain.amounts(mobile, *first, secondary)[k];
-            if amount == 0.0 || (secondary && !of.mirrored) {
+            if amount == 0.0 || (secondary && !details.mirrored) {
                 continue;
             }
             if terrain.is_online(slot) {

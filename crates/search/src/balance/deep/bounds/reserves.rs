@@ -42,7 +42,8 @@ pub(super) fn together(
     terrain: &Terrain<'_>,
     lane: usize,
     column: &LaneColumn,
-    (least, sum): (f64, f64),
+    least: f64,
+    sum: f64,
 ) -> Option<f64> {
     let reserve = terrain.lanes.reserve?;
     let scale = column.scales[0];
@@ -55,7 +56,7 @@ pub(super) fn together(
     let nodes = column.fixed.len();
     let rest = |deviation: f64| {
         let profile = demand.profile(&holders, nodes, deviation);
-        least_of(&profile, sum / of_sum.max(f64::MIN_POSITIVE), (of_sum, of_deviation))
+        least_of(&profile, sum / of_sum.max(f64::MIN_POSITIVE), of_sum, of_deviation)
     };
     // with a larger deviation of the lane the reserves are no worse: from point to point the lane has at least what it
     // has at the first, and the rest at least what it has at the last
@@ -76,17 +77,17 @@ fn demand(terrain: &Terrain<'_>, lane: usize) -> Option<Demand> {
     let most_memory = terrain.online.iter().map(|slot| terrain.spec(*slot).mem_total).fold(0.0, f64::max);
     let mut all: Vec<(i64, f64)> = (0..)
         .zip(&terrain.mobiles)
-        .filter(|(mobile, of)| of.mirrored && of.need > 0 && stays_online(terrain, *mobile))
-        .map(|(mobile, of)| (of.need, terrain.amounts(mobile, *first, true)[lane].abs()))
+        .filter(|(mobile, details)| details.mirrored && details.need > 0 && stays_online(terrain, *mobile))
+        .map(|(mobile, details)| (details.need, terrain.amounts(mobile, *first, true)[lane].abs()))
         .collect();
-    let weigh = all.iter().any(|of| of.1 > 0.0);
+    let weigh = all.iter().any(|(_, amount)| *amount > 0.0);
     if !(weigh && most_memory.is_finite() && most_memory > 0.0) {
         return None;
     }
-    all.sort_by_key(|of| std::cmp::Reverse(of.0));
+    all.sort_by_key(|(need, _)| std::cmp::Reverse(*need));
     let (mut sizes, mut amount): (Vec<(i64, f64)>, f64) = (Vec::new(), 0.0);
-    for (need, of) in all {
-        amount += of;
+    for (need, more) in all {
+        amount += more;
         match sizes.last_mut().filter(|last| last.0 == need) {
             Some(last) => last.1 = amount,
             None => sizes.push((need, amount)),
@@ -142,7 +143,7 @@ impl Demand {
 
 /// The least of sum and deviation, with their weights, of values none of which is below those of `profile`, and whose sum
 /// is not below `sum`: of all with the same sum those deviate least of which the lowest are raised to one level.
-fn least_of(profile: &[f64], sum: f64, (of_sum, of_deviation): (f64, f64)) -> f64 {
+fn least_of(profile: &[f64], sum: f64, of_sum: f64, of_deviation: f64) -> f64 {
     let n = profile.len() as f64;
     let at = |level: f64| {
         let raised = || profile.iter().map(|x| x.max(level));
@@ -193,7 +194,7 @@ mod tests {
             (&[1.0, 1.0, 1.0], 0.0),
             (&[0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 0.0),
         ] {
-            let (found, stepped) = (least_of(profile, sum, weights), by_steps(profile, sum));
+            let (found, stepped) = (least_of(profile, sum, weights.0, weights.1), by_steps(profile, sum));
             assert!(found <= stepped && found > stepped - 0.01, "{profile:?} {sum}: {found} {stepped}");
         }
     }

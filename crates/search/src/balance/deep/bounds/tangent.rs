@@ -110,7 +110,7 @@ impl<'t> Slopes<'t> {
         let mut value = self.rest;
         for k in 0..width {
             let column =
-                |of: &LaneValues| -> Vec<f64> { of.iter().skip(k).step_by(width).copied().collect() };
+                |values: &LaneValues| -> Vec<f64> { values.iter().skip(k).step_by(width).copied().collect() };
             let start = centred(column(&self.start));
             if Some(k) == terrain.lanes.reserve {
                 value += terrain.weights.reserved * column(&self.start).iter().sum::<f64>();
@@ -164,23 +164,23 @@ impl<'t> Slopes<'t> {
     /// What one mobile gains at most along a tangent, and where it goes for that.
     fn gain(&self, mobile: u32, slopes: &[f64], cheapest: CheapestNodes) -> (f64, u32, Seat) {
         let terrain = self.terrain;
-        let of = &terrain.mobiles[mobile as usize];
+        let details = &terrain.mobiles[mobile as usize];
         let cost = |slot: u32, secondary: bool| self.cost(mobile, slot, secondary, slopes);
         let best = |secondary: bool, home: u32| {
             let goes = cheapest[usize::from(secondary)].into_iter().chain([(cost(home, secondary), home)]);
             goes.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, home))
         };
-        let (primary, to) = best(false, of.home.primary);
-        let mut gain = cost(of.home.primary, false) - primary + self.counted[mobile as usize];
+        let (primary, to) = best(false, details.home.primary);
+        let mut gain = cost(details.home.primary, false) - primary + self.counted[mobile as usize];
         let mut seat = Seat { primary: to, secondary: NOWHERE };
-        if of.mirrored {
+        if details.mirrored {
             // an offline node may be either, so both roles may go there
-            let (secondary, other) = best(true, of.home.secondary);
-            let roles = cost(of.home.primary, true).min(secondary);
-            let role = cost(of.home.secondary, false).min(primary);
-            gain += cost(of.home.secondary, true) - roles + (primary - role);
+            let (secondary, other) = best(true, details.home.secondary);
+            let roles = cost(details.home.primary, true).min(secondary);
+            let role = cost(details.home.secondary, false).min(primary);
+            gain += cost(details.home.secondary, true) - roles + (primary - role);
             seat.secondary = other;
-            gain += self.reserve_gain(of.home, of.need);
+            gain += self.reserve_gain(details.home, details.need);
         }
         (gain, mobile, seat)
     }
@@ -249,10 +249,10 @@ fn centred(mut values: Vec<f64>) -> Vec<f64> {
 
 /// What the counts fall by at most if a mobile moves: its own part of them, and all of a node that fails N+1.
 fn most_counted(terrain: &Terrain<'_>, mobile: u32) -> f64 {
-    let (of, weights, instance) =
+    let (details, weights, instance) =
         (&terrain.mobiles[mobile as usize], &terrain.weights, terrain.instance(mobile));
     let mut most = 0.0;
-    for (slot, primary) in [(of.home.primary, true), (of.home.secondary, false)] {
+    for (slot, primary) in [(details.home.primary, true), (details.home.secondary, false)] {
         let Some(standing) = terrain.standing.get(slot as usize) else { continue };
         let ledger = &terrain.cluster.node(terrain.nodes[slot as usize]).state.ledger;
         match standing {
@@ -260,14 +260,14 @@ fn most_counted(terrain: &Terrain<'_>, mobile: u32) -> f64 {
                 most += weights.on_failing * (ledger.primaries + ledger.secondaries) as f64;
             }
             SlotStanding::Offline => {
-                most += of.counts as f64
+                most += details.counts as f64
                     * (weights.offline + f64::from(u8::from(primary)) * weights.offline_primaries);
             }
             _ => {}
         }
     }
     let tags = instance.exclusion_tags.len() as f64;
-    let spec = terrain.spec(of.home.primary);
+    let spec = terrain.spec(details.home.primary);
     let locations = spec.location_tags.len() as f64;
     most += tags * (weights.conflicts + weights.spread * locations);
     // it leaves what it dislikes, and meets all that it likes

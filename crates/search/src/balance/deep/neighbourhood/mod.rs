@@ -54,11 +54,12 @@ fn resident(at: &Arrangement<'_>, draws: &mut Draws, slot: u32) -> Option<(u32, 
 /// slot, they swap roles.
 fn with_role_at(seat: Seat, secondary: bool, slot: u32) -> Seat {
     let swapped = Seat { primary: seat.secondary, secondary: seat.primary };
-    match secondary {
-        false if seat.secondary == slot && slot != NOWHERE => swapped,
-        true if seat.primary == slot => swapped,
-        false => Seat { primary: slot, ..seat },
-        true => Seat { secondary: slot, ..seat },
+    if secondary {
+        if seat.primary == slot { swapped } else { Seat { secondary: slot, ..seat } }
+    } else if seat.secondary == slot && slot != NOWHERE {
+        swapped
+    } else {
+        Seat { primary: slot, ..seat }
     }
 }
 

@@ -48,7 +48,7 @@ fn picture(at: &Arrangement<'_>) -> Picture {
 }
 
 /// Draws many changes and holds what is carried along against a state that is made anew.
-fn holds(of: &dyn Neighbourhood) {
+fn holds(neighbourhood: &dyn Neighbourhood) {
     let (mut tried, mut made, mut refused) = (0, 0, 0);
     for cluster in clusters() {
         let nodes = cluster.all_nodes();
@@ -58,9 +58,10 @@ fn holds(of: &dyn Neighbourhood) {
         let start = picture(&at);
         for round in 0..60 {
             // some have to be away for others to come back
-            let of = if round % 3 == 0 { &SingleMove as &dyn Neighbourhood } else { of };
+            let neighbourhood =
+                if round % 3 == 0 { &SingleMove as &dyn Neighbourhood } else { neighbourhood };
             proposal.clear();
-            if !of.draw(&at, &mut draws, &mut proposal) {
+            if !neighbourhood.draw(&at, &mut draws, &mut proposal) {
                 continue;
             }
             tried += 1;
