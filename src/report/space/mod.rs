@@ -1,10 +1,13 @@
 //! What `hspace` found: how much more a cluster could hold.
 //!
 //! A [`FillStart`] and two [`AllocationRun`]s are the result; people ([`text`]), shells
-//! ([`shell`]) and programs ([`json`](crate::report::json::space)) get different
+//! ([`shell`]) and programs ([`json`](crate::report::space::json)) get different
 //! views of it.
 
+pub(crate) mod html;
+pub(crate) mod json;
 pub(crate) mod map;
+pub(crate) mod metrics;
 mod shares;
 pub(crate) mod shell;
 mod statistics;

@@ -1,0 +1,4 @@
+//! Nodes, one in a row.
+
+pub(in crate::report) mod html;
+pub mod text;

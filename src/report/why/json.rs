@@ -1,0 +1,217 @@
+//! Why not, as documents say it: what is in the way, and what is missing.
+
+use serde::Serialize;
+
+use super::words::{bar_name, group_words, hurdle_text, stay_words, untried_words};
+use crate::model::{Cluster, Placement, StorageMap};
+use crate::report::form::json::{kind, node_name};
+use crate::search::groups::{Blocked, Why};
+use crate::search::requests::why::InTheWay;
+use crate::search::why::{GroupBar, GroupWhy, Hurdle, Nearest, Shortfall};
+
+pub(crate) fn nodes(cluster: &Cluster, place: Placement) -> Vec<String> {
+    [Some(place.primary), place.secondary].into_iter().flatten().map(|n| node_name(cluster, n)).collect()
+}
+
+/// What was missing, in numbers or names.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+enum AmountsView {
+    Missing { resource: &'static str, unit: &'static str, needed: i64, available: i64, missing: Option<i64> },
+    Outside { resource: &'static str, unit: &'static str, found: Option<i64>, min: i64, max: i64 },
+    Tags { tags: Vec<String> },
+    Template { template: &'static str },
+}
+
+impl AmountsView {
+    fn of(shortfall: &Shortfall) -> Option<AmountsView> {
+        Some(match shortfall {
+            &Shortfall::Amount { resource, unit, needed, available } => {
+                AmountsView::Missing { resource, unit, needed, available, missing: shortfall.missing() }
+            }
+            &Shortfall::Range { resource, unit, found, accepted: (min, max) } => {
+                AmountsView::Outside { resource, unit, found, min, max }
+            }
+            Shortfall::Tags(tags) | Shortfall::Migration(tags) | Shortfall::Pools(tags) => {
+                AmountsView::Tags { tags: tags.clone() }
+            }
+            Shortfall::Template(template) => AmountsView::Template { template: template.as_str() },
+            Shortfall::NoSecondary | Shortfall::KeptOut => return None,
+        })
+    }
+}
+
+/// What is in the way at a node: `hcheck`.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct RefusedView {
+    node: String,
+    rule: &'static str,
+    /// Null where nothing is missing that could be counted.
+    shortfall: Option<AmountsView>,
+}
+
+impl RefusedView {
+    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> RefusedView {
+        RefusedView {
+            node: node_name(cluster, hurdle.node),
+            rule: bar_name(hurdle.bar),
+            shortfall: hurdle.shortfall.as_ref().and_then(AmountsView::of),
+        }
+    }
+}
+
+/// The same of a move, which policies do not forbid: `hbal`.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct RefusalView {
+    node: String,
+    rule: &'static str,
+    needed: Option<i64>,
+    available: Option<i64>,
+    missing: Option<i64>,
+    unit: Option<&'static str>,
+    tags: Vec<String>,
+}
+
+impl RefusalView {
+    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> RefusalView {
+        let (amounts, tags) = match &hurdle.shortfall {
+            &Some(Shortfall::Amount { unit, needed, available, .. }) => {
+                (Some((needed, available, unit)), Vec::new())
+            }
+            Some(Shortfall::Tags(tags) | Shortfall::Migration(tags) | Shortfall::Pools(tags)) => {
+                (None, tags.clone())
+            }
+            _ => (None, Vec::new()),
+        };
+        RefusalView {
+            node: node_name(cluster, hurdle.node),
+            rule: bar_name(hurdle.bar),
+            needed: amounts.map(|a| a.0),
+            available: amounts.map(|a| a.1),
+            missing: hurdle.shortfall.as_ref().and_then(Shortfall::missing),
+            unit: amounts.map(|a| a.2),
+            tags,
+        }
+    }
+}
+
+/// What was in the way of one instance: `hail`.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Details {
+    instance: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<GroupDetails>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moves: Option<PlacesView>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct GroupDetails {
+    group: String,
+    policy: &'static str,
+    /// Why no place was tried, if none was.
+    untried: Option<&'static str>,
+    /// UUIDs of networks that the group lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    networks: Vec<String>,
+    #[serde(flatten)]
+    places: PlacesView,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct PlacesView {
+    refused: usize,
+    nearest: Vec<PlaceView>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct PlaceView {
+    #[serde(rename = "move", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    nodes: Vec<String>,
+    at: String,
+    rule: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shortfall: Option<AmountsView>,
+}
+
+impl Details {
+    pub(crate) fn of(cluster: &Cluster, why: &InTheWay) -> Details {
+        Details {
+            instance: why.instance.clone(),
+            groups: why.groups.iter().map(|g| GroupDetails::of(cluster, g)).collect(),
+            moves: why.moves.as_ref().map(|m| PlacesView::of(cluster, m)),
+        }
+    }
+}
+
+impl GroupDetails {
+    fn of(cluster: &Cluster, why: &GroupWhy) -> GroupDetails {
+        let group = cluster.group(why.group);
+        GroupDetails {
+            group: group.name.clone(),
+            policy: group.alloc_policy.as_str(),
+            untried: why.bar.as_ref().map(|bar| untried_words(bar, cluster).name),
+            networks: match &why.bar {
+                Some(GroupBar::Networks(networks)) => networks.clone(),
+                _ => Vec::new(),
+            },
+            places: PlacesView::of(cluster, &why.places),
+        }
+    }
+}
+
+impl PlacesView {
+    fn of(cluster: &Cluster, nearest: &Nearest) -> PlacesView {
+        let place = |hurdle: &Hurdle| {
+            let RefusedView { node: at, rule, shortfall } = RefusedView::of(cluster, hurdle);
+            PlaceView { kind: hurdle.mv.map(kind), nodes: nodes(cluster, hurdle.place), at, rule, shortfall }
+        };
+        PlacesView { refused: nearest.refused, nearest: nearest.kept.iter().map(place).collect() }
+    }
+}
+
+/// Why an instance stays in its group: `hgroup`.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct BlockedRow {
+    instance: String,
+    reason: &'static str,
+    text: String,
+    groups: Vec<BarRow>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct BarRow {
+    group: String,
+    reason: &'static str,
+    text: String,
+    node: Option<String>,
+    shortfall: Option<String>,
+    missing: Option<i64>,
+}
+
+impl BlockedRow {
+    pub(crate) fn of(cluster: &Cluster, storage: &StorageMap, blocked: &Blocked) -> BlockedRow {
+        let row = |why: &GroupWhy| {
+            let words = group_words(why, cluster, storage);
+            BarRow {
+                group: cluster.group(why.group).name.clone(),
+                reason: words.name,
+                text: words.text,
+                node: words.node.map(|n| node_name(cluster, n)),
+                shortfall: why.places.kept.first().map(|nearest| hurdle_text(nearest, "offline")),
+                missing: words.missing,
+            }
+        };
+        let words = stay_words(&blocked.why, cluster);
+        BlockedRow {
+            instance: cluster.instance(blocked.instance).name.clone(),
+            reason: words.name,
+            text: words.text,
+            groups: match &blocked.why {
+                Why::Held(_) => Vec::new(),
+                Why::NoPlace(groups) => groups.iter().map(row).collect(),
+            },
+        }
+    }
+}
