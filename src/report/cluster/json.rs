@@ -3,6 +3,7 @@
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
+use super::nodes::NodeMemory;
 use crate::model::{Cluster, Group, InstanceIdx, InstancePolicy, InstanceSpec, NodeIdx};
 
 /// A cluster, or the part of it that a tool worked on, at one moment.
@@ -62,7 +63,7 @@ struct NodeView<'c> {
     offline: bool,
     master: bool,
     n1_fail: bool,
-    memory: MemoryView,
+    memory: NodeMemory,
     disk: DiskView,
     cpu: CpuView,
     spindles: SpindlesView,
@@ -70,17 +71,6 @@ struct NodeView<'c> {
     primaries: Vec<&'c str>,
     secondaries: Vec<&'c str>,
     tags: &'c [String],
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct MemoryView {
-    total: f64,
-    node: i64,
-    instances: i64,
-    unaccounted: i64,
-    reported_free: i64,
-    unallocated: i64,
-    reserved: i64,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -231,15 +221,7 @@ fn node(cluster: &Cluster, idx: NodeIdx) -> NodeView<'_> {
         offline: spec.offline,
         master: spec.master,
         n1_fail: ledger.n1_fail,
-        memory: MemoryView {
-            total: spec.mem_total,
-            node: spec.mem_node.0,
-            instances: ledger.mem_instances.0,
-            unaccounted: spec.mem_unaccounted.0,
-            reported_free: node.mem_free().0,
-            unallocated: ledger.mem_unallocated(spec).0,
-            reserved: ledger.mem_reserved.0,
-        },
+        memory: NodeMemory::of(node),
         disk: DiskView { total: spec.disk_total, free: ledger.disk_free.0 },
         cpu: CpuView { physical: spec.cpu_total, virtual_in_use: ledger.vcpus, speed: spec.cpu_speed },
         spindles: SpindlesView {

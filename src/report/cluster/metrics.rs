@@ -1,6 +1,7 @@
 //! What `hinfo` knows: scores, what nodes and groups have and use, and what fails N+1.
 
 use super::info::text::{GroupInfo, Information};
+use super::nodes::NodeMemory;
 use crate::model::standby::is_standby;
 use crate::model::{Cluster, NodeIdx, Outage, RunStatus};
 use crate::report::form::metrics::{Family, GroupLabels, Sheet, distinct_names};
@@ -87,7 +88,7 @@ fn tell_node(sheet: &mut Sheet, cluster: &Cluster, idx: NodeIdx, labels: &[&str;
     sheet.count(Family::NodeInstances, &[group, name, "secondary"], node.state.secondaries.len());
     sheet.bytes(Family::NodeMemorySize, labels, memory.total as f64);
     sheet.bytes(Family::NodeMemoryUsed, labels, memory.used as f64);
-    sheet.bytes(Family::NodeMemoryReserved, labels, ledger.mem_reserved.as_f64());
+    sheet.bytes(Family::NodeMemoryReserved, labels, NodeMemory::of(node).reserved.as_f64());
     sheet.bytes(Family::NodeDiskSize, labels, disk.total as f64);
     sheet.bytes(Family::NodeDiskUsed, labels, disk.used as f64);
     sheet.put(Family::NodeCpusLimit, labels, vcpus.total as f64);

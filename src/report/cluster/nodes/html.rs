@@ -2,6 +2,7 @@
 
 use maud::html;
 
+use super::NodeMemory;
 use crate::model::number::fixed;
 use crate::model::{Cluster, Mib, Node, NodeIdx};
 use crate::report::cluster::summary::gib;
@@ -31,22 +32,18 @@ struct NodeShares {
     instances: (usize, usize),
 }
 
-/// A share of what there is; not a number of nothing.
-fn share(part: f64, total: f64) -> f64 {
-    part / total
-}
-
 impl NodeShares {
     fn of(node: &Node) -> NodeShares {
         let (spec, ledger) = (&node.spec, &node.state.ledger);
+        let memory = NodeMemory::of(node);
         NodeShares {
             offline: spec.offline,
             fails: ledger.n1_fail && !spec.offline,
-            memory: 1.0 - share(node.mem_free().as_f64(), spec.mem_total),
-            reserved: share(ledger.mem_reserved.as_f64(), spec.mem_total),
-            reserve: ledger.mem_reserved,
+            memory: memory.share_in_use(),
+            reserved: memory.share_reserved(),
+            reserve: memory.reserved,
             disk: 1.0 - ledger.free_disk_ratio(spec),
-            cpus: share(ledger.vcpus as f64, spec.cpu_total * spec.vcpu_ratio),
+            cpus: ledger.vcpus as f64 / (spec.cpu_total * spec.vcpu_ratio),
             load: ledger.load.cpu,
             instances: (node.state.primaries.len(), node.state.secondaries.len()),
         }

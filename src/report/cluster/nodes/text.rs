@@ -1,5 +1,6 @@
 //! The node list (`-p`).
 
+use super::NodeMemory;
 use crate::model::number::{fixed, plain};
 use crate::model::{Cluster, InstanceIdx, Mib, Node, NodeIdx};
 use crate::report::form::table::{Align, Table};
@@ -48,15 +49,15 @@ static FIELDS: [Field; 30] = [
     left("fqdn", "Name", "full name", |_, n| n.spec.name.clone()),
     left("status", "F", "- if the node is offline, * if it fails N+1", |_, n| status(n).to_owned()),
     right("tmem", "t_mem", "total memory, MiB", |_, n| format!("{:>5}", fixed(n.spec.mem_total, 0))),
-    right("nmem", "n_mem", "memory used by the node itself, MiB", |_, n| mib(n.spec.mem_node)),
-    right("imem", "i_mem", "memory of the primary instances, MiB", |_, n| mib(n.state.ledger.mem_instances)),
-    right("xmem", "x_mem", "memory that nobody accounts for, MiB", |_, n| mib(n.spec.mem_unaccounted)),
-    right("fmem", "f_mem", "free memory, MiB", |_, n| mib(n.mem_free())),
-    right("umem", "u_mem", "unallocated memory, MiB", |_, n| mib(n.state.ledger.mem_unallocated(&n.spec))),
+    right("nmem", "n_mem", "memory used by the node itself, MiB", |_, n| mib(NodeMemory::of(n).node)),
+    right("imem", "i_mem", "memory of the primary instances, MiB", |_, n| mib(NodeMemory::of(n).instances)),
+    right("xmem", "x_mem", "memory that nobody accounts for, MiB", |_, n| mib(NodeMemory::of(n).unaccounted)),
+    right("fmem", "f_mem", "free memory, MiB", |_, n| mib(NodeMemory::of(n).reported_free)),
+    right("umem", "u_mem", "unallocated memory, MiB", |_, n| mib(NodeMemory::of(n).unallocated)),
     right("amem", "a_mem", "unallocated memory beyond what is reserved, MiB", |_, n| {
         mib(n.state.ledger.mem_available(&n.spec))
     }),
-    right("rmem", "r_mem", "memory reserved for failovers, MiB", |_, n| mib(n.state.ledger.mem_reserved)),
+    right("rmem", "r_mem", "memory reserved for failovers, MiB", |_, n| mib(NodeMemory::of(n).reserved)),
     right("tdsk", "t_dsk", "total disk, GiB", |_, n| format!("{:>5}", fixed(n.spec.disk_total / 1024.0, 0))),
     right("fdsk", "f_dsk", "free disk, GiB", |_, n| format!("{:5}", n.state.ledger.disk_free.gib_floor())),
     right("tcpu", "pcpu", "physical CPUs", |_, n| format!("{:>4}", fixed(n.spec.cpu_total, 0))),

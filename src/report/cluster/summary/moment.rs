@@ -3,6 +3,7 @@
 use crate::model::number::fixed;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx, Node, NodeIdx};
+use crate::report::cluster::nodes::NodeMemory;
 use crate::score::{Board, Components};
 use crate::search::health::{GroupHealth, ProblemCounts};
 
@@ -57,8 +58,8 @@ pub(in crate::report) struct MemoryUse {
 
 impl MemoryUse {
     fn of(node: &Node) -> MemoryUse {
-        let total = node.spec.mem_total;
-        let memory = if total > 0.0 { 1.0 - node.mem_free().as_f64() / total } else { 0.0 };
+        let memory = NodeMemory::of(node);
+        let memory = if memory.total > 0.0 { memory.share_in_use() } else { 0.0 };
         MemoryUse { name: node.spec.alias().to_owned(), memory }
     }
 
