@@ -8,7 +8,7 @@ use crate::load::tag_review::{IdleTag, Owner, Reason};
 use crate::model::key_tags::KeyTagFault;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::report::form::json::Generator;
-use crate::report::why::json::RefusedView;
+use crate::report::why::json::{PlacesView, RefusedView};
 use crate::search::Stopped;
 use crate::search::health::loss::Stranded;
 use crate::search::health::survival::{GroupSurvival, JointFailure, SizeSurvival};
@@ -142,8 +142,8 @@ struct StrandedInstance {
     instance: String,
     disk_template: &'static str,
     memory: i64,
-    refused: usize,
-    nearest: Vec<RefusedView>,
+    #[serde(flatten)]
+    places: PlacesView<RefusedView>,
 }
 
 pub(crate) fn of_check(check: &CheckResult, cluster: &Cluster) -> CheckDocument {
@@ -310,7 +310,6 @@ fn stranded(cluster: &Cluster, stranded: &Stranded) -> StrandedInstance {
         instance: instance.name.clone(),
         disk_template: instance.template.as_str(),
         memory: instance.mem.0,
-        refused: stranded.nearest.refused,
-        nearest: stranded.nearest.kept.iter().map(|hurdle| RefusedView::of(cluster, hurdle)).collect(),
+        places: PlacesView::of(cluster, &stranded.nearest, RefusedView::of),
     }
 }

@@ -9,7 +9,8 @@ use crate::model::autorepair::{Attended, RepairPermission, RepairTag};
 use crate::model::{Cluster, NodeIdx};
 use crate::plan::opcode::Opcode;
 use crate::report::form::json::{Generator, Nodes, node_name};
-use crate::report::why::words::{hurdle_text, node_text};
+use crate::report::why::json::{LackView, PlacesView};
+use crate::report::why::words::node_text;
 use crate::search::repair::{Damage, LimitReached, RepairDecision};
 
 /// The name of the schema.
@@ -59,14 +60,8 @@ struct DamageFound {
 struct ChosenNodes {
     nodes: Vec<String>,
     possible: u64,
-    refused: usize,
-    nearest: Vec<RefusedNode>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct RefusedNode {
-    node: String,
-    text: String,
+    #[serde(flatten)]
+    places: PlacesView<LackView>,
 }
 
 /// The document of some entries.
@@ -153,15 +148,7 @@ fn repaired<'a>(cluster: &'a Cluster, entry: &'a RepairEntry) -> RepairedInstanc
         choice: refused.map(|(nodes, possible, refused)| ChosenNodes {
             nodes: nodes.into_iter().map(|node| node_name(cluster, node)).collect(),
             possible,
-            refused: refused.refused,
-            nearest: refused
-                .kept
-                .iter()
-                .map(|hurdle| RefusedNode {
-                    node: node_name(cluster, hurdle.node),
-                    text: hurdle_text(hurdle, "offline"),
-                })
-                .collect(),
+            places: PlacesView::of(cluster, refused, LackView::of),
         }),
         jobs: tag.map(|tag| tag.jobs.iter().map(|id| id.0).collect()).unwrap_or_default(),
         opcodes: &entry.opcodes,

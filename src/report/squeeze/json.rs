@@ -8,7 +8,8 @@ use crate::model::{Cluster, NodeIdx, Step};
 use crate::plan::jobset;
 use crate::report::balance::plan::json::{PlanStep, jobsets, steps};
 use crate::report::form::json::{Generator, node_name};
-use crate::report::why::words::{EXPOSED, Words, hindrance_words, hurdle_text};
+use crate::report::why::json::LackView;
+use crate::report::why::words::{EXPOSED, Words, hindrance_words};
 use crate::search::Stopped;
 use crate::search::squeeze::standby::SizeSource;
 use crate::search::squeeze::{Decision, GroupPlan, Kept, Reserve, Squeeze, SqueezeOptions, Standby};
@@ -45,7 +46,7 @@ struct SqueezedGroup {
     decision: &'static str,
     nodes: Vec<String>,
     enough: bool,
-    missing: Option<Missing>,
+    missing: Option<LackView>,
     offline_candidates: Vec<String>,
     online_candidates: Vec<OnlineCandidate>,
     kept: Vec<KeptNode>,
@@ -54,14 +55,6 @@ struct SqueezedGroup {
     steps: Vec<PlanStep>,
     jobsets: Vec<Vec<usize>>,
     commands: Vec<String>,
-}
-
-/// What a node lacks.
-#[derive(Debug, Clone, Serialize)]
-struct Missing {
-    node: String,
-    text: String,
-    amount: Option<i64>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -159,15 +152,14 @@ fn group<E>(
     })
 }
 
-fn missing(cluster: &Cluster, plan: &GroupPlan) -> Option<Missing> {
-    let lack = plan.missing.as_ref().map(|hurdle| Missing {
-        node: node_name(cluster, hurdle.node),
-        text: hurdle_text(hurdle, "offline"),
-        amount: hurdle.shortfall.as_ref().and_then(Shortfall::missing),
+fn missing(cluster: &Cluster, plan: &GroupPlan) -> Option<LackView> {
+    let lack = plan.missing.as_ref().map(|hurdle| LackView {
+        amount: Some(hurdle.shortfall.as_ref().and_then(Shortfall::missing)),
+        ..LackView::of(cluster, hurdle)
     });
     lack.or_else(|| {
         let node = node_name(cluster, plan.exposed?);
-        Some(Missing { node, text: EXPOSED.to_owned(), amount: None })
+        Some(LackView { node, text: EXPOSED.to_owned(), amount: Some(None) })
     })
 }
 

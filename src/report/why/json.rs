@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::words::{bar_name, group_words, hurdle_text, stay_words, untried_words};
+use super::words::{bar_name, group_words, hurdle_text, rule_name, stay_words, untried_words};
 use crate::model::{Cluster, Placement, StorageMap};
 use crate::report::form::json::{kind, node_name};
 use crate::search::groups::{Blocked, Why};
+use crate::search::moves::Refusal;
 use crate::search::requests::why::InTheWay;
 use crate::search::why::{GroupBar, GroupWhy, Hurdle, Nearest, Shortfall};
 
@@ -41,22 +42,70 @@ impl AmountsView {
     }
 }
 
-/// What is in the way at a node: `hcheck`.
+/// What is in the way at a node: `hcheck` with `shortfall`, `hbal --deep` with `role`.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct RefusedView {
     node: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
     rule: &'static str,
     /// Null where nothing is missing that could be counted.
-    shortfall: Option<AmountsView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shortfall: Option<Option<AmountsView>>,
 }
 
 impl RefusedView {
     pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> RefusedView {
         RefusedView {
             node: node_name(cluster, hurdle.node),
+            role: None,
             rule: bar_name(hurdle.bar),
-            shortfall: hurdle.shortfall.as_ref().and_then(AmountsView::of),
+            shortfall: Some(hurdle.shortfall.as_ref().and_then(AmountsView::of)),
         }
+    }
+
+    pub(crate) fn of_role(cluster: &Cluster, refusal: &Refusal) -> RefusedView {
+        RefusedView {
+            node: node_name(cluster, refusal.node),
+            role: Some(if refusal.role_is_primary { "primary" } else { "secondary" }),
+            rule: rule_name(refusal.rule),
+            shortfall: None,
+        }
+    }
+}
+
+/// What is in the way at a node, in words: `harep`, and `hsqueeze` with `amount`.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct LackView {
+    pub node: String,
+    pub text: String,
+    /// Null where nothing is missing that could be counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amount: Option<Option<i64>>,
+}
+
+impl LackView {
+    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> LackView {
+        let text = hurdle_text(hurdle, "offline");
+        LackView { node: node_name(cluster, hurdle.node), text, amount: None }
+    }
+}
+
+/// Places that refuse an instance: how many, and the nearest to being possible.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct PlacesView<T> {
+    refused: usize,
+    nearest: Vec<T>,
+}
+
+impl<T> PlacesView<T> {
+    pub(crate) fn of(
+        cluster: &Cluster,
+        nearest: &Nearest,
+        view: fn(&Cluster, &Hurdle) -> T,
+    ) -> PlacesView<T> {
+        let views = nearest.kept.iter().map(|hurdle| view(cluster, hurdle));
+        PlacesView { refused: nearest.refused, nearest: views.collect() }
     }
 }
 
@@ -102,7 +151,7 @@ pub(crate) struct Details {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     groups: Vec<GroupDetails>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    moves: Option<PlacesView>,
+    moves: Option<PlacesView<PlaceView>>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -115,13 +164,7 @@ struct GroupDetails {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     networks: Vec<String>,
     #[serde(flatten)]
-    places: PlacesView,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct PlacesView {
-    refused: usize,
-    nearest: Vec<PlaceView>,
+    places: PlacesView<PlaceView>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -140,7 +183,7 @@ impl Details {
         Details {
             instance: why.instance.clone(),
             groups: why.groups.iter().map(|g| GroupDetails::of(cluster, g)).collect(),
-            moves: why.moves.as_ref().map(|m| PlacesView::of(cluster, m)),
+            moves: why.moves.as_ref().map(|m| PlacesView::of(cluster, m, PlaceView::of)),
         }
     }
 }
@@ -156,18 +199,20 @@ impl GroupDetails {
                 Some(GroupBar::Networks(networks)) => networks.clone(),
                 _ => Vec::new(),
             },
-            places: PlacesView::of(cluster, &why.places),
+            places: PlacesView::of(cluster, &why.places, PlaceView::of),
         }
     }
 }
 
-impl PlacesView {
-    fn of(cluster: &Cluster, nearest: &Nearest) -> PlacesView {
-        let place = |hurdle: &Hurdle| {
-            let RefusedView { node: at, rule, shortfall } = RefusedView::of(cluster, hurdle);
-            PlaceView { kind: hurdle.mv.map(kind), nodes: nodes(cluster, hurdle.place), at, rule, shortfall }
-        };
-        PlacesView { refused: nearest.refused, nearest: nearest.kept.iter().map(place).collect() }
+impl PlaceView {
+    fn of(cluster: &Cluster, hurdle: &Hurdle) -> PlaceView {
+        PlaceView {
+            kind: hurdle.mv.map(kind),
+            nodes: nodes(cluster, hurdle.place),
+            at: node_name(cluster, hurdle.node),
+            rule: bar_name(hurdle.bar),
+            shortfall: hurdle.shortfall.as_ref().and_then(AmountsView::of),
+        }
     }
 }
 

@@ -5,10 +5,10 @@ use serde::Serialize;
 use super::text::{gap, stuck_because};
 use crate::model::{Cluster, InstanceIdx};
 use crate::report::form::json::node_name;
-use crate::report::why::words::{hold_words, rule_name};
+use crate::report::why::json::RefusedView;
+use crate::report::why::words::hold_words;
 use crate::search::balance::deep::LinePoint;
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
-use crate::search::moves::Refusal;
 
 /// What a deep search found.
 #[derive(Debug, Clone, Serialize)]
@@ -53,7 +53,7 @@ struct StuckView {
     /// Why it does not move at all, in one word.
     held: Option<&'static str>,
     text: String,
-    refused_by: Vec<RefusedBy>,
+    refused_by: Vec<RefusedView>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -62,13 +62,6 @@ struct AilingView {
     complaint: &'static str,
     instances: usize,
     mobile: usize,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct RefusedBy {
-    node: String,
-    role: &'static str,
-    rule: &'static str,
 }
 
 impl DeepView {
@@ -105,11 +98,7 @@ impl DeepView {
                 view.line = found.line.iter().enumerate().map(point).collect();
             }
             DeepFound::Mended(mending) => {
-                let refused = |refusal: &Refusal| RefusedBy {
-                    node: node_name(cluster, refusal.node),
-                    role: if refusal.role_is_primary { "primary" } else { "secondary" },
-                    rule: rule_name(refusal.rule),
-                };
+                let refused = |refusal| RefusedView::of_role(cluster, refusal);
                 let stuck = mending.stuck.iter().map(|of| StuckView {
                     instance: cluster.instance(of.instance).name.clone(),
                     node: node_name(cluster, of.node),
