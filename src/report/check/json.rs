@@ -5,9 +5,9 @@ use serde::Serialize;
 use super::{CheckResult, Snapshot as Findings};
 use crate::affinity::UnmetKey;
 use crate::load::tag_review::{IdleTag, Owner, Reason};
+use crate::model::Cluster;
 use crate::model::key_tags::KeyTagFault;
-use crate::model::{Cluster, InstanceIdx, NodeIdx};
-use crate::report::form::json::Generator;
+use crate::report::form::json::{Generator, instance_names, node_names};
 use crate::report::why::json::{PlacesView, RefusedView};
 use crate::search::Stopped;
 use crate::search::health::loss::Stranded;
@@ -167,9 +167,9 @@ pub(crate) fn of_check(check: &CheckResult, cluster: &Cluster) -> CheckDocument 
 
 pub(crate) fn of_loss(loss: &Loss, cluster: &Cluster) -> CheckDocument {
     let lost = Lost {
-        nodes: nodes(cluster, &loss.nodes),
-        placed: instances(cluster, &loss.placed),
-        unmirrored: instances(cluster, &loss.unmirrored),
+        nodes: node_names(cluster, &loss.nodes),
+        placed: instance_names(cluster, &loss.placed),
+        unmirrored: instance_names(cluster, &loss.unmirrored),
         stranded: loss.stranded.iter().map(|s| stranded(cluster, s)).collect(),
     };
     document(cluster, loss.stranded.is_empty(), None, Some(lost), None)
@@ -186,8 +186,8 @@ pub(crate) fn of_survival(survival: &Survival, cluster: &Cluster) -> CheckDocume
         losing_data: size.losing,
     };
     let failure = |failure: &JointFailure| JointFailureView {
-        nodes: nodes(cluster, &failure.nodes),
-        without_place: instances(cluster, &failure.homeless),
+        nodes: node_names(cluster, &failure.nodes),
+        without_place: instance_names(cluster, &failure.homeless),
         memory: failure.homeless_mem.0,
         data_lost: failure.lost.count,
         data_lost_memory: failure.lost.mem.0,
@@ -220,14 +220,6 @@ fn document(
     CheckDocument { schema: SCHEMA, generator: Generator::of(cluster), healthy, check, loss, survival }
 }
 
-fn nodes(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<String> {
-    nodes.iter().map(|n| cluster.node(*n).spec.name.clone()).collect()
-}
-
-fn instances(cluster: &Cluster, instances: &[InstanceIdx]) -> Vec<String> {
-    instances.iter().map(|i| cluster.instance(*i).name.clone()).collect()
-}
-
 fn state(found: &Findings, cluster: &Cluster, steps: &[usize]) -> CheckedState {
     let group = |(at, health): (usize, &GroupHealth)| group(health, cluster, steps.get(at).copied());
     CheckedState {
@@ -247,7 +239,7 @@ fn group(health: &GroupHealth, cluster: &Cluster, steps: Option<usize>) -> Check
     let conflict = |c: &crate::search::health::Conflict| ConflictView {
         node: cluster.node(c.node).spec.name.clone(),
         tag: cluster.tag_table.name(c.tag).to_owned(),
-        instances: instances(cluster, &c.instances),
+        instances: instance_names(cluster, &c.instances),
     };
     CheckedGroup {
         name: group.name.clone(),
@@ -255,12 +247,12 @@ fn group(health: &GroupHealth, cluster: &Cluster, steps: Option<usize>) -> Check
         score: health.score,
         steps,
         counts: counts(health.counts()),
-        n1_failing: nodes(cluster, &health.n1_failing),
-        conflicting: nodes(cluster, &health.conflicting),
+        n1_failing: node_names(cluster, &health.n1_failing),
+        conflicting: node_names(cluster, &health.conflicting),
         conflicts: health.conflicts.iter().map(conflict).collect(),
-        offline_primary: instances(cluster, &health.offline_primary),
-        offline_secondary: instances(cluster, &health.offline_secondary),
-        not_expendable: health.at_risk.as_ref().map(|at_risk| nodes(cluster, at_risk)),
+        offline_primary: instance_names(cluster, &health.offline_primary),
+        offline_secondary: instance_names(cluster, &health.offline_secondary),
+        not_expendable: health.at_risk.as_ref().map(|at_risk| node_names(cluster, at_risk)),
     }
 }
 

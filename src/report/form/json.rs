@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 
 use serde::Serialize;
 
-use crate::model::{Cluster, Leg, Move, NodeIdx, Placement};
+use crate::model::{Cluster, InstanceIdx, Leg, Move, NodeIdx, Placement};
 use crate::score::{Components, Metric};
 
 /// Text of a short document, as it is printed.
@@ -77,6 +77,14 @@ impl Generator {
 
 pub(in crate::report) fn node_name(cluster: &Cluster, node: NodeIdx) -> String {
     cluster.node(node).spec.name.clone()
+}
+
+pub(in crate::report) fn node_names(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<String> {
+    nodes.iter().map(|node| node_name(cluster, *node)).collect()
+}
+
+pub(in crate::report) fn instance_names(cluster: &Cluster, instances: &[InstanceIdx]) -> Vec<String> {
+    instances.iter().map(|instance| cluster.instance(*instance).name.clone()).collect()
 }
 
 /// The nodes of an instance, by full name.

@@ -8,7 +8,7 @@ use super::text::{RepairEntry, RepairStyle, cleanup_message, counts, damage_word
 use crate::model::autorepair::{Attended, RepairPermission, RepairTag};
 use crate::model::{Cluster, NodeIdx};
 use crate::plan::opcode::Opcode;
-use crate::report::form::json::{Generator, Nodes, node_name};
+use crate::report::form::json::{Generator, Nodes, node_name, node_names};
 use crate::report::why::json::{LackView, PlacesView};
 use crate::report::why::words::node_text;
 use crate::search::repair::{Damage, LimitReached, RepairDecision};
@@ -78,7 +78,7 @@ pub(crate) fn document<'a>(
         schema: SCHEMA,
         generator: Generator::of(cluster),
         dry_run: style.dry,
-        simulated_failures: failing.iter().map(|node| node_name(cluster, *node)).collect(),
+        simulated_failures: node_names(cluster, failing),
         counts: counts(entries).map(|(status, count)| (status.as_str(), count)).collect(),
         instances: entries.iter().filter(told).map(|entry| repaired(cluster, entry)).collect(),
     }
@@ -146,7 +146,7 @@ fn repaired<'a>(cluster: &'a Cluster, entry: &'a RepairEntry) -> RepairedInstanc
         attempt: tag.map(RepairTag::attempt),
         to: way.map(|way| Nodes::of(cluster, way.to)),
         choice: refused.map(|(nodes, possible, refused)| ChosenNodes {
-            nodes: nodes.into_iter().map(|node| node_name(cluster, node)).collect(),
+            nodes: node_names(cluster, &nodes),
             possible,
             places: PlacesView::of(cluster, refused, LackView::of),
         }),

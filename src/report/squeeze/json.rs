@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::text::{Tense, planned, size_name, summary};
 use crate::model::standby::NodeSize;
-use crate::model::{Cluster, NodeIdx, Step};
+use crate::model::{Cluster, Step};
 use crate::plan::jobset;
 use crate::report::balance::plan::json::{PlanStep, jobsets, steps};
-use crate::report::form::json::{Generator, node_name};
+use crate::report::form::json::{Generator, node_name, node_names};
 use crate::report::why::json::LackView;
 use crate::report::why::words::{EXPOSED, Words, hindrance_words};
 use crate::search::Stopped;
@@ -128,7 +128,6 @@ fn group<E>(
     commands: &SqueezeCommands<'_, E>,
 ) -> Result<SqueezedGroup, E> {
     let cluster = plan.start(cluster);
-    let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| node_name(cluster, *n)).collect();
     let there = cluster.group(plan.group);
     Ok(SqueezedGroup {
         name: there.name.clone(),
@@ -138,10 +137,10 @@ fn group<E>(
             Decision::Nothing => "nothing",
             Decision::Condense => "condense",
         },
-        nodes: names(&plan.nodes),
+        nodes: node_names(cluster, &plan.nodes),
         enough: plan.enough,
         missing: missing(cluster, plan),
-        offline_candidates: names(&plan.offline_candidates),
+        offline_candidates: node_names(cluster, &plan.offline_candidates),
         online_candidates: plan.online_candidates.iter().map(|s| candidate(cluster, s)).collect(),
         kept: plan.kept.iter().map(|k| kept(cluster, k)).collect(),
         initial_score: plan.initial_score,

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::text::{gap, stuck_because};
-use crate::model::{Cluster, InstanceIdx};
-use crate::report::form::json::node_name;
+use crate::model::Cluster;
+use crate::report::form::json::{instance_names, node_name};
 use crate::report::why::json::RefusedView;
 use crate::report::why::words::hold_words;
 use crate::search::balance::deep::LinePoint;
@@ -67,16 +67,13 @@ struct AilingView {
 impl DeepView {
     /// What was found, for a cluster in which the names are.
     pub(crate) fn of(plan: &DeepPlan, cluster: &Cluster) -> DeepView {
-        let names = |instances: &[InstanceIdx]| {
-            instances.iter().map(|instance| cluster.instance(*instance).name.clone()).collect()
-        };
         let mut view = DeepView {
             bound: None,
             gap: None,
             optimal: None,
             line: Vec::new(),
-            detours: names(&plan.ordered.detours),
-            given_up: names(&plan.ordered.given_up),
+            detours: instance_names(cluster, &plan.ordered.detours),
+            given_up: instance_names(cluster, &plan.ordered.given_up),
             complete: plan.is_complete(),
             stuck: Vec::new(),
             ailing: Vec::new(),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::text::Information;
 use crate::model::Cluster;
 use crate::report::cluster::json::ClusterView;
-use crate::report::form::json::{Generator, Score};
+use crate::report::form::json::{Generator, Score, instance_names, node_names};
 
 /// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.info/1";
@@ -39,7 +39,7 @@ pub(crate) fn document(info: &Information, cluster: &Cluster) -> InfoDocument {
         name: cluster.group(g.group).name.clone(),
         nodes: g.nodes,
         instances: g.instances,
-        bad_nodes: g.failures.nodes.iter().map(|n| cluster.node(*n).spec.name.clone()).collect(),
+        bad_nodes: node_names(cluster, &g.failures.nodes),
         bad_instances: g.failures.instances,
         n1_happy: g.failures.none(),
         score: g.components.score(),
@@ -50,7 +50,7 @@ pub(crate) fn document(info: &Information, cluster: &Cluster) -> InfoDocument {
         cluster: ClusterView::whole(cluster),
         n1_happy: info.is_n1_happy(),
         groups: info.groups.iter().map(group).collect(),
-        split_instances: info.split.iter().map(|i| cluster.instance(*i).name.clone()).collect(),
+        split_instances: instance_names(cluster, &info.split),
         score: Score::of(&info.components),
     }
 }
