@@ -1,8 +1,7 @@
 //! What `hspace` found: how much more a cluster could hold.
 //!
 //! A [`FillStart`] and two [`AllocationRun`]s are the result; people ([`text`]), shells
-//! ([`shell`]) and programs ([`json`](crate::report::space::json)) get different
-//! views of it.
+//! ([`shell`]) and programs ([`json`]) get different views of it.
 
 pub(crate) mod html;
 pub(crate) mod json;
