@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::number::plain;
+use crate::model::number::plain;
 use crate::model::{Cluster, DiskTemplate, InstancePolicy, InstanceSpec, NodeIdx, PolicyHealth};
 use crate::search::place::Targets;
 

@@ -7,7 +7,7 @@ use anyhow::bail;
 use super::execution::{check_journal, takes_jobs};
 use super::options::{CommandTarget, ExecutionOptions, OutputOptions, SourceOptions};
 use super::save;
-use crate::report::file::{WriteError, check_stream, check_whole};
+use crate::report::form::file::{WriteError, check_stream, check_whole};
 
 /// Whether the files of `-C`, `-S` and `--report` can be written; the states of `-S` have these `suffixes`.
 ///

@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 use super::cli::option::{Argument, ArgumentKind, OptionRow};
 use super::{TOOLS, launcher};
-use crate::report::nodes::fields;
+use crate::report::cluster::nodes::text::fields;
 
 /// The shells that there are scripts for.
 pub(super) const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];

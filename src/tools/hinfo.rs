@@ -7,8 +7,10 @@ use super::options::{LoadOptions, OutputOptions, tool_options};
 use super::output::Output;
 use super::{ExitStatus, listing, source};
 use crate::load::merge::apply_node_options;
-use crate::report::info::{self, Information};
-use crate::report::{debug, json, metrics};
+use crate::report::cluster::info::text as info;
+use crate::report::cluster::info::text::Information;
+use crate::report::form::json;
+use crate::report::{self, debug};
 
 /// What hinfo is asked to do.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -47,8 +49,8 @@ fn inform(options: &HinfoOptions, output: &mut Output) -> anyhow::Result<ExitSta
     if options.output.json {
         apply_node_options(&mut cluster, &options.load.nodes)?;
         let info = Information::of(&cluster);
-        output.figures(|sheet| metrics::cluster::tell(sheet, &info, &cluster));
-        let document = json::info::document(&info, &cluster);
+        output.figures(|sheet| report::cluster::metrics::tell(sheet, &info, &cluster));
+        let document = report::cluster::info::json::document(&info, &cluster);
         json::write(&document, output.stdout())?;
         output.flush()?;
         return Ok(ExitStatus::Success);
@@ -60,7 +62,7 @@ fn inform(options: &HinfoOptions, output: &mut Output) -> anyhow::Result<ExitSta
     }
     apply_node_options(&mut cluster, &options.load.nodes)?;
     let info = Information::of(&cluster);
-    output.figures(|sheet| metrics::cluster::tell(sheet, &info, &cluster));
+    output.figures(|sheet| report::cluster::metrics::tell(sheet, &info, &cluster));
     for line in info::text(&info, &cluster, level) {
         output.line(&line)?;
     }

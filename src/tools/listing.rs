@@ -4,8 +4,8 @@ use std::io;
 
 use super::output::Output;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
-use crate::report::instances::instance_list;
-use crate::report::nodes::node_list;
+use crate::report::cluster::instances::instance_list;
+use crate::report::cluster::nodes::text::node_list;
 
 /// Prints a node list (`-p`): an empty line, a title, the list, an empty line.
 pub(super) fn nodes(

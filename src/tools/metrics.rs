@@ -6,9 +6,9 @@ use std::time::{Instant, SystemTime};
 use super::ExitStatus;
 use super::options::OutputOptions;
 use super::output::{Output, reader_is_gone};
-use crate::report::file::{check_whole, write_for_all};
-use crate::report::metrics::runs::{self, RunRecord};
-use crate::report::metrics::{Sheet, exposition};
+use crate::report::form::file::{check_whole, write_for_all};
+use crate::report::form::metrics::{Sheet, exposition};
+use crate::report::runs::{self, RunRecord};
 
 /// Whether a run that ends like this has not done what it was asked for.
 pub(super) type IsFailure = fn(ExitStatus) -> bool;

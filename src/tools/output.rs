@@ -19,8 +19,8 @@ use std::str;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::model::shown::{printable, printable_lines};
-use crate::report::metrics::Sheet;
-use crate::report::tone::Tone;
+use crate::report::form::metrics::Sheet;
+use crate::report::form::tone::Tone;
 use htools_model::words;
 
 words!(

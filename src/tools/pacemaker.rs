@@ -16,13 +16,13 @@ use crate::affinity::bridges::instances::{
     HoldReason, MovableResources, MovableUnit, ResourcesAsInstances, resources_as_instances,
 };
 use crate::load::raw::RawInstance;
+use crate::model::number::counted;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, Draft, Mib, NodeIdx, Step};
 use crate::pacemaker::cib::change::{CibChange, LocationPin, PinSurvey};
 use crate::pacemaker::pinning::{Foresight, Pinning, pin_running};
 use crate::pacemaker::{HostIdx, Strategy};
-use crate::report::json::plan::ganeti_commands;
-use crate::report::number::counted;
+use crate::report::balance::plan::json::ganeti_commands;
 use crate::report::pacemaker::commands::{CommandForm, lines, making};
 use crate::search::Stopped;
 use crate::search::moves::{MoveRules, perform_step};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-use crate::report::deep::gap;
-use crate::report::number::counted;
+use crate::model::number::counted;
+use crate::report::balance::deep::text::gap;
 use crate::search::balance::deep::headway::Headway;
 use crate::tools::scarcity;
 

@@ -3,8 +3,8 @@
 use super::options::{OutputOptions, TypedOption};
 use crate::plan::shell::quoted;
 use crate::remote::rapi::Address;
-use crate::report::file::write_whole;
-use crate::report::html::ReportPage;
+use crate::report::form::file::write_whole;
+use crate::report::form::html::ReportPage;
 
 /// Writes the page, if it is wanted.
 ///

@@ -7,7 +7,7 @@ use super::output::Output;
 use crate::load::text;
 use crate::load::text::writer::whole_cluster_text;
 use crate::model::Cluster;
-use crate::report::file::{WriteError, write_whole};
+use crate::report::form::file::{WriteError, write_whole};
 
 /// A way to write a state to `PREFIX.SUFFIX`, which is said to be that of some moment.
 pub(super) type Write = fn(&Path, &str, &str, &str) -> Result<String, WriteError>;

@@ -7,7 +7,7 @@ use crate::model::{Cluster, Step};
 use crate::plan::checker::CheckOptions;
 use crate::plan::jobset::Jobset;
 use crate::plan::work::Work;
-use crate::report::summary::{Cost, Moment, PlanTime, summary};
+use crate::report::cluster::summary::{Cost, Moment, PlanTime, summary};
 use crate::report::timetable::Timetable;
 
 /// Whether a plan ends with that: if it is asked for, or somebody looks on.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 
-use htools::report::metrics::{Family, FamilyRow, Sheet, distinct_names, exposition};
+use htools::report::form::metrics::{Family, FamilyRow, Sheet, distinct_names, exposition};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use assert_cmd::Command;
-use htools::report::metrics::Family;
+use htools::report::form::metrics::Family;
 
 use crate::common::exposition::{Series, parse};
 

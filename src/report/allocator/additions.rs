@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use crate::model::{Cluster, GroupIdx, Placement};
 use crate::plan::opcode::{Opcode, job};
-use crate::report::json::why::{Details, nodes};
+use crate::report::why::json::{Details, nodes};
 use crate::search::place::PlaceMetric;
 use crate::search::requests::room::RoomPlan;
 use crate::search::requests::{Answer, Failure, GroupChoice, GroupTrial, Reply, RoomFound};

@@ -13,7 +13,7 @@ use serde::Serialize;
 use self::additions::Additions;
 use crate::model::{Cluster, NodeIdx};
 use crate::plan::opcode::{Opcode, job};
-use crate::report::json::node_name;
+use crate::report::form::json::node_name;
 use crate::search::requests::{Answer, Failure, Reply};
 
 /// A response. The order of the fields is the order in which they are written.

@@ -4,7 +4,7 @@ use super::text::{metric_text, name, nodes};
 use crate::model::shown::printable;
 use crate::model::{Bar, Cluster};
 use crate::plan::command::commands;
-use crate::report::why::{hurdle_text, untried_words};
+use crate::report::why::words::{hurdle_text, untried_words};
 use crate::search::requests::RoomFound;
 use crate::search::requests::why::InTheWay;
 use crate::search::why::{GroupWhy, Hurdle, Nearest};

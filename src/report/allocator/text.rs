@@ -1,8 +1,8 @@
 //! What responses say in words. Ganeti's logs and users know these texts.
 
 use crate::model::{Cluster, GroupIdx, NodeIdx, Placement};
-use crate::report::components::score;
-use crate::report::why::{hold_words, no_time, untried_words};
+use crate::report::balance::components::score;
+use crate::report::why::words::{hold_words, no_time, untried_words};
 use crate::search::place::evacuation::{PairStep, Stuck};
 use crate::search::place::{PlaceMetric, PlaceSearch};
 use crate::search::requests::{Failure, GroupChoice, GroupTrial};

@@ -3,8 +3,8 @@
 use super::PREFIX;
 use crate::model::shown::printable;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
-use crate::report::shell::Assignments;
-use crate::report::why::hurdle_text;
+use crate::report::form::shell::Assignments;
+use crate::report::why::words::hurdle_text;
 use crate::search::health::Loss;
 use crate::search::health::loss::Stranded;
 

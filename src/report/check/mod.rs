@@ -1,8 +1,12 @@
 //! What `hcheck` says: the state of every group and of the cluster, before and after
 //! balancing; what is wrong, by name; what the loss of nodes would mean, of some or of any.
 
+pub(crate) mod html;
+pub(crate) mod json;
 pub(crate) mod loss;
+pub(crate) mod metrics;
 pub(crate) mod monitor;
+pub(in crate::report) mod problem_rows;
 pub(crate) mod problems;
 mod statistics;
 pub(crate) mod survival;
@@ -10,10 +14,10 @@ pub(crate) mod survival;
 pub(crate) use statistics::{StatisticsEntry, of_counts};
 use statistics::{of_cluster, of_group};
 
-use super::shell::Assignments;
 use crate::affinity::UnmetKey;
 use crate::load::tag_review::IdleTag;
 use crate::model::Cluster;
+use crate::report::form::shell::Assignments;
 use crate::search::Stopped;
 use crate::search::health::{GroupHealth, ProblemCounts};
 

@@ -2,11 +2,11 @@
 //! Plugins' guidelines ask for: one line, a bar, performance data; then what to do about each problem.
 
 use super::CheckResult;
+use crate::model::number::{counted, fixed};
 use crate::model::shown::printable;
 use crate::model::{Cluster, GroupIdx, InstanceIdx, Mib, NodeIdx};
 use crate::plan::names::Name;
 use crate::plan::shell::Command;
-use crate::report::number::{counted, fixed};
 use crate::search::health::{GroupHealth, ProblemCounts, ProblemKind, Severities, Severity};
 
 /// Most characters of a line that is not for machines.

@@ -1,6 +1,6 @@
 //! The values of a block of statistics, with their labels and keys.
 
-use crate::report::components::score;
+use crate::report::balance::components::score;
 use crate::search::health::{GroupHealth, ProblemCounts};
 
 #[derive(Debug, Clone, PartialEq)]

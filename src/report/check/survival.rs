@@ -1,11 +1,11 @@
 //! Which nodes cannot be lost together (`--survive`).
 
 use super::PREFIX;
+use crate::model::number::counted;
 use crate::model::shown::printable;
 use crate::model::{Cluster, NodeIdx};
-use crate::report::number::counted;
-use crate::report::shell::Assignments;
-use crate::report::table::{Align, Table};
+use crate::report::form::shell::Assignments;
+use crate::report::form::table::{Align, Table};
 use crate::search::health::Survival;
 use crate::search::health::survival::{GroupSurvival, JointFailure, SizeSurvival};
 

@@ -3,10 +3,10 @@
 
 use std::fmt::Write;
 
-use super::status::condition_text;
+use super::status::text::condition_text;
+use crate::model::number::counted;
 use crate::model::shown::escaped;
 use crate::model::{AllocPolicy, Cluster};
-use crate::report::number::counted;
 use crate::search::groups::health::Health;
 use crate::search::groups::status::{GroupStatus, GroupsStatus};
 

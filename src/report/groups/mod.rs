@@ -1,6 +1,7 @@
 //! Node groups: how they are, and plans of moves between them.
 
 pub(crate) mod draw;
+pub(crate) mod metrics;
 pub(crate) mod plan;
 pub(crate) mod status;
 

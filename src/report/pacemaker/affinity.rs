@@ -5,11 +5,11 @@ use serde::Serialize;
 use crate::affinity::{
     CompiledKey, Fleet, KeyTerm, MachineChoice, Misplaced, NodeRefusal, StuckMachine, by_worth,
 };
+use crate::model::number::counted;
 use crate::model::shown::shown_name;
-use crate::report::json::Generator;
-use crate::report::number::counted;
-use crate::report::table::{Align, Table};
-use crate::report::why::rule_name;
+use crate::report::form::json::Generator;
+use crate::report::form::table::{Align, Table};
+use crate::report::why::words::rule_name;
 
 /// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.affinity/1";

@@ -1,9 +1,9 @@
 //! What is changed in a cluster, in words.
 
+use crate::model::number::counted;
 use crate::model::shown::shown_name;
 use crate::pacemaker::cib::change::{CibChange, LocationPin};
 use crate::pacemaker::pinning::Foresight;
-use crate::report::number::counted;
 
 /// The constraints that bring a cluster to a placement.
 pub(crate) fn pins(pins: &[LocationPin]) -> Vec<String> {

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::json::amounts;
+use super::text::trimmed;
 use crate::model::shown::shown_name;
 use crate::pacemaker::fit::{FitQuestion, MOST, MoreFitting};
 use crate::pacemaker::{Strategy, WorkingSet, by_shown_name};
-use crate::report::json::Generator;
-use crate::report::table::{Align, Table};
-
-use super::json::amounts;
-use super::text::trimmed;
+use crate::report::form::json::Generator;
+use crate::report::form::table::{Align, Table};
 
 /// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.fit/1";

@@ -4,19 +4,18 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::changes::{ResourceAction, primitives};
+use super::optimum::OptimumView;
+use super::parts::{self, PartView};
+use super::transition::{self, TransitionDocument};
+use super::why as words;
 use crate::pacemaker::why::{Grounds, PlaceReasons};
 use crate::pacemaker::working_set::{NODE_HEALTH, OrderStrength, OrderedPair, WorkingSet};
 use crate::pacemaker::{
     AllPlaced, AllocationScore, Capacities, HostIdx, PlacingError, ResourceChanges, ResourceIdx, Strategy,
     Transition,
 };
-use crate::report::json::Generator;
-
-use super::changes::{ResourceAction, primitives};
-use super::optimum::OptimumView;
-use super::parts::{self, PartView};
-use super::transition::{self, TransitionDocument};
-use super::why as words;
+use crate::report::form::json::Generator;
 
 /// The name of the schema of placements.
 pub(crate) const SCHEMA: &str = "htools.placement/1";

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::model::shown::shown_name;
 use crate::pacemaker::lint::LintFinding;
-use crate::report::json::Generator;
+use crate::report::form::json::Generator;
 
 /// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.lint/1";

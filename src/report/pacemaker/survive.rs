@@ -2,18 +2,16 @@
 
 use serde::Serialize;
 
+use super::json::ScoreView;
+use super::text::trimmed;
+use super::transition::reason as cause;
+use super::{first_few, why as words};
 use crate::model::shown::shown_name;
 use crate::pacemaker::loss::{HostLoss, aftermath};
 use crate::pacemaker::why::Grounds;
 use crate::pacemaker::{AllocationScore, PlacingError, ResourceChanges, ResourceIdx, Strategy, WorkingSet};
-use crate::report::json::Generator;
-use crate::report::table::{Align, Table};
-
-use super::first_few;
-use super::json::ScoreView;
-use super::text::trimmed;
-use super::transition::reason as cause;
-use super::why as words;
+use crate::report::form::json::Generator;
+use crate::report::form::table::{Align, Table};
 
 /// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.survival/1";

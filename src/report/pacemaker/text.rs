@@ -1,16 +1,14 @@
 //! Where resources go and what hosts have left, for people.
 
+use super::changes::{ResourceAction, primitives, remarks};
+use super::{optimum, warnings, why};
 use crate::model::shown::shown_name;
 use crate::pacemaker::why::{Grounds, PlaceReasons};
 use crate::pacemaker::{
     AllPlaced, HostIdx, PlacingError, ResourceChanges, ResourceIdx, Strategy, Transition, WorkingSet,
     by_shown_name,
 };
-use crate::report::table::{Align, Table};
-
-use super::changes::{ResourceAction, primitives, remarks};
-use super::optimum;
-use super::{warnings, why};
+use crate::report::form::table::{Align, Table};
 
 /// The lines about a whole cluster, and what is done there.
 ///

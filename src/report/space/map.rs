@@ -1,7 +1,7 @@
 //! Where the new instances of an allocation are.
 
 use super::{AllocationKind, AllocationRun, FillStart};
-use crate::report::table::{Align, Table};
+use crate::report::form::table::{Align, Table};
 
 /// A title, and a table without a header: name, primary node, secondary node (if
 /// any), memory and disk in MiB, virtual CPUs, and spindles if they are of

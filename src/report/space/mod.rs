@@ -1,10 +1,12 @@
 //! What `hspace` found: how much more a cluster could hold.
 //!
 //! A [`FillStart`] and two [`AllocationRun`]s are the result; people ([`text`]), shells
-//! ([`shell`]) and programs ([`json`](crate::report::json::space)) get different
-//! views of it.
+//! ([`shell`]) and programs ([`json`]) get different views of it.
 
+pub(crate) mod html;
+pub(crate) mod json;
 pub(crate) mod map;
+pub(crate) mod metrics;
 mod shares;
 pub(crate) mod shell;
 mod statistics;

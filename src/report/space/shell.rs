@@ -2,9 +2,9 @@
 //! know.
 
 use super::{AllocationKind, AllocationRun, CapacityShare, FillStart, Totals};
-use crate::report::components::score;
-use crate::report::number::{fixed, plain};
-use crate::report::shell::Assignments;
+use crate::model::number::{fixed, plain};
+use crate::report::balance::components::score;
+use crate::report::form::shell::Assignments;
 use crate::search::fill::Size;
 
 fn assignments() -> Assignments {

@@ -3,9 +3,9 @@
 use std::fmt::Display;
 
 use super::{AllocationKind, AllocationRun, FillStart};
-use crate::report::components::score;
-use crate::report::number::fixed;
-use crate::report::table::Align;
+use crate::model::number::fixed;
+use crate::report::balance::components::score;
+use crate::report::form::table::Align;
 use crate::search::fill::Size;
 
 /// What the cluster has, and how many instances are there already.

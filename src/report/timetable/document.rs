@@ -6,7 +6,7 @@ use super::Timetable;
 use crate::model::{Mib, Placement};
 use crate::plan::graph::{Edge, EdgeReason, StepIdx};
 use crate::plan::stream::StreamLimits;
-use crate::report::json::Generator;
+use crate::report::form::json::Generator;
 
 /// The document of `--print-plan=json`. Steps are counted from 0.
 #[derive(Debug, Serialize)]

@@ -7,7 +7,7 @@ use super::{Timetable, duration, what, why};
 use crate::model::shown::{escaped, shown_name};
 use crate::plan::graph::{StepIdx, Strength};
 use crate::plan::work::WorkStep;
-use crate::report::palette::Palette;
+use crate::report::form::palette::Palette;
 
 /// The graph: steps on a critical path are bold, what need not be done before is dashed.
 pub(crate) fn dot(table: &Timetable<'_>) -> String {

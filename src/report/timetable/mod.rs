@@ -2,10 +2,11 @@
 
 mod document;
 mod drawing;
+pub(super) mod html;
 
 pub(crate) use self::document::document;
 pub(crate) use self::drawing::{bars, dot, svg};
-use super::number::counted;
+use crate::model::number::counted;
 use crate::model::shown::shown_name;
 use crate::model::{Concession, Mib, Placement};
 use crate::plan::durations::{LegKind, Rates, critical_path, data, ways};

@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::files::ConfigPlace;
 use super::{ConfigSetting, Configuration, NamedCluster, SettingOrigin};
+use crate::model::number::counted;
 use crate::model::shown::{printable, shown_source};
-use crate::report::json;
-use crate::report::number::counted;
-use crate::report::table::{Align, Table};
+use crate::report::form::json;
+use crate::report::form::table::{Align, Table};
 use crate::tools::TOOLS;
 use crate::tools::cli::Program;
 use crate::tools::options::catalogue::NO_CONFIG;

@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use rustix::io::Errno;
 
 use crate::input::local::check_ours;
-use crate::report::file::check_whole;
+use crate::report::form::file::check_whole;
 
 /// The journal of the run that is the `number`th of its command: the file that was named, with
 /// the number behind its name from the second on, or one of its own.

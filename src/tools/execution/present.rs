@@ -2,8 +2,9 @@
 
 use super::pace::rates;
 use crate::plan::work::Work;
-use crate::report::palette::Palette;
-use crate::report::{json, timetable};
+use crate::report::form::json;
+use crate::report::form::palette::Palette;
+use crate::report::timetable;
 use crate::tools::options::ExecutionOptions;
 use crate::tools::options::pace::PlanForm;
 use crate::tools::output::Output;

@@ -16,7 +16,7 @@ use crate::model::{Cluster, GroupIdx, Immobile, Step};
 use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::graph::StepIdx;
 use crate::plan::work::Work;
-use crate::report::json::Printout;
+use crate::report::form::json::Printout;
 use crate::search::Stopped;
 use crate::tools::ExitStatus;
 use crate::tools::options::LoadOptions;

@@ -11,7 +11,7 @@ use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx};
 use crate::plan::fresh::fingerprint;
 use crate::plan::work::Work;
-use crate::report::file::write_unshared;
+use crate::report::form::file::write_unshared;
 use crate::tools::cli::option::Argument;
 use crate::tools::cli::{OptionRow, Program};
 use crate::tools::options::TypedOption;

@@ -28,7 +28,8 @@ use super::output::Output;
 use super::source::cluster_label;
 use crate::model::shown::shown_name;
 use crate::remote::rapi::{AccessOptions, Address, variable_in_use};
-use crate::report::metrics::{Sheet, distinct_names, exposition, readings};
+use crate::report::form::metrics::{Sheet, distinct_names, exposition};
+use crate::report::readings;
 
 /// What the exporter is asked to do.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::execute::ClusterId;
 use crate::execute::lines::{LineFile, create_private};
-use crate::report::repair::RepairEntry;
+use crate::report::repair::text::RepairEntry;
 use crate::tools::execution::state_directory;
 
 /// A file that begins when there is something to write.

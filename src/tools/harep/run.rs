@@ -18,8 +18,9 @@ use crate::model::{Cluster, InstanceIdx, NodeIdx, Outage, RunStatus};
 use crate::plan::names::Impossible;
 use crate::plan::repair::{RepairWish, WantedRepair, repair_job};
 use crate::plan::work::WorkStep;
-use crate::report::repair::{RepairEntry, RepairStatus, RepairStyle, lines, statistics};
-use crate::report::{json, metrics};
+use crate::report;
+use crate::report::form::json;
+use crate::report::repair::text::{RepairEntry, RepairStatus, RepairStyle, lines, statistics};
 use crate::search::repair::{RepairCase, RepairDecision, RepairOptions, decide_all, disks_matter};
 use crate::tools::ExitStatus;
 use crate::tools::execution::{self, Lock, takes_jobs};
@@ -124,9 +125,10 @@ impl<'a> RepairRun<'a> {
             entries[at] = Some(entry);
         }
         let entries: Vec<RepairEntry> = entries.into_iter().flatten().collect();
-        output.figures(|sheet| metrics::repair::tell(sheet, &entries));
+        output.figures(|sheet| report::repair::metrics::tell(sheet, &entries));
         if options.output.json {
-            output.write(&json::text(&json::repair::document(&cluster, &entries, &failing, style))?)?;
+            output
+                .write(&json::text(&report::repair::json::document(&cluster, &entries, &failing, style))?)?;
         } else if style.level >= 1 {
             statistics(&entries).iter().try_for_each(|line| output.line(line))?;
         }

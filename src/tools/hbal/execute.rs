@@ -9,7 +9,7 @@ use crate::model::{Cluster, Placement};
 use crate::plan::checker::CheckOptions;
 use crate::plan::names::Impossible;
 use crate::plan::work::{Relocation, Task, Work};
-use crate::report::json::Printout;
+use crate::report::form::json::Printout;
 use crate::search::Stopped;
 use crate::tools::execution::{self, Planned, Proposal, Undertaking};
 use crate::tools::output::Output;

@@ -7,9 +7,12 @@ use super::{ExitStatus, HbalOptions};
 use crate::load::lookup::find_named;
 use crate::load::merge::apply_node_options;
 use crate::model::{Cluster, Draft, InstanceIdx};
-use crate::report::components::score;
-use crate::report::explain::explanation;
-use crate::report::json;
+use crate::report;
+use crate::report::balance::components::score;
+use crate::report::balance::explain::text::explanation;
+use crate::report::balance::plan::json::{EndingView, PlanDocument};
+use crate::report::cluster::json::ClusterView;
+use crate::report::form::json;
 use crate::search::Balancer;
 use crate::search::balance::explain::explain;
 use crate::tools::output::Output;
@@ -39,14 +42,12 @@ pub(super) fn run(
         {
             text.line(line)?;
         }
-        documents.push(json::explain::explained(&explained, cluster));
+        documents.push(report::balance::explain::json::explained(&explained, cluster));
     }
     if text.json {
-        let state = json::cluster::ClusterView::whole(cluster);
-        let document = json::plan::PlanDocument {
-            explanations: documents,
-            ..json::plan::PlanDocument::new(json::plan::EndingView::Explained, state)
-        };
+        let state = ClusterView::whole(cluster);
+        let document =
+            PlanDocument { explanations: documents, ..PlanDocument::new(EndingView::Explained, state) };
         json::write(&document, text.output.stdout())?;
     }
     Ok(ExitStatus::Success)

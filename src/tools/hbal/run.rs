@@ -14,10 +14,14 @@ use super::{ExitStatus, HbalOptions, deep, page, several};
 use crate::load::merge::apply_node_options;
 use crate::load::text::writer::{cluster_text, whole_cluster_text};
 use crate::model::{Cluster, Draft, NodeIdx};
-use crate::report::json::Printout;
-use crate::report::palette::Palette;
-use crate::report::summary::Moment;
-use crate::report::{debug, json, metrics, pareto};
+use crate::report::balance::deep::json::DeepView;
+use crate::report::balance::pareto;
+use crate::report::balance::plan::json::{BalancedGroup, EndingView, PlanDocument};
+use crate::report::cluster::json::{ClusterView, NodesView};
+use crate::report::cluster::summary::Moment;
+use crate::report::form::json::{self, Printout};
+use crate::report::form::palette::Palette;
+use crate::report::{self, debug};
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 use crate::tools::execution::Planned;
 use crate::tools::interrupts::Interruptible;
@@ -103,7 +107,7 @@ fn one(options: &HbalOptions, cluster: &mut Draft, mut text: Text<'_>) -> anyhow
     let Some(group) = group else { return Ok(Break(ExitStatus::Failure)) };
     let start = options.output.json.then(|| {
         let scope = BalancedScope::of(cluster, group);
-        (json::cluster::ClusterView::of(cluster, &scope.nodes, &scope.instances), scope.json(cluster))
+        (ClusterView::of(cluster, &scope.nodes, &scope.instances), scope.json(cluster))
     });
     let is_summed_up = wants_summary(options, &text);
     let is_shown = is_summed_up || options.output.report.is_some();
@@ -116,7 +120,7 @@ fn one(options: &HbalOptions, cluster: &mut Draft, mut text: Text<'_>) -> anyhow
         let start = BalanceStart::of(cluster, BalancedScope::of(cluster, group));
         balance(options, cluster, start, &watch, &mut text)?
     };
-    text.output.figures(|sheet| metrics::balance::tell(sheet, [found.figures()], cluster));
+    text.output.figures(|sheet| report::balance::metrics::tell(sheet, [found.figures()], cluster));
     if let Some(cib) = text.cib {
         cib.remember(&found.steps, found.stopped);
     }
@@ -196,8 +200,8 @@ fn describe_cluster(cluster: &Cluster, level: i32, text: &mut Text<'_>) -> anyho
 /// The document of an empty cluster, if one is wanted.
 fn empty_document(options: &HbalOptions, cluster: &Cluster) -> Option<Printout> {
     let document = || {
-        let state = json::cluster::ClusterView::whole(cluster);
-        Printout::of(json::plan::PlanDocument::new(json::plan::EndingView::Empty, state))
+        let state = ClusterView::whole(cluster);
+        Printout::of(PlanDocument::new(EndingView::Empty, state))
     };
     options.output.json.then(document)
 }
@@ -207,21 +211,21 @@ fn document(
     cluster: &Cluster,
     cib: Option<&CibOrigin>,
     found: &Balanced,
-    state: json::cluster::ClusterView,
-    group: json::plan::BalancedGroup,
-) -> anyhow::Result<json::plan::PlanDocument> {
+    state: ClusterView,
+    group: BalancedGroup,
+) -> anyhow::Result<PlanDocument> {
     // the nodes among which instances were moved; none without steps
     let moved: &[NodeIdx] = if found.steps.is_empty() { &[] } else { &found.scope.nodes };
-    Ok(json::plan::PlanDocument {
+    Ok(PlanDocument {
         stopped: found.stopped,
-        deep: found.deep.as_ref().map(|deep| json::deep::DeepView::of(deep, cluster)),
+        deep: found.deep.as_ref().map(|deep| DeepView::of(deep, cluster)),
         group: Some(group),
         initial_score: Some(json::Score::of(&found.initial)),
         unavoidable_score: Some(found.unavoidable),
         final_score: Some(json::Score::of(&found.last)),
-        steps: json::plan::steps(cluster, &found.steps, step_commands(cluster, cib))?,
-        jobsets: json::plan::jobsets(&found.jobsets),
-        nodes_after: json::cluster::NodesView::of(cluster, moved),
-        ..json::plan::PlanDocument::new(found.ending, state)
+        steps: report::balance::plan::json::steps(cluster, &found.steps, step_commands(cluster, cib))?,
+        jobsets: report::balance::plan::json::jobsets(&found.jobsets),
+        nodes_after: NodesView::of(cluster, moved),
+        ..PlanDocument::new(found.ending, state)
     })
 }

@@ -4,7 +4,8 @@ use super::HbalOptions;
 use super::views::Text;
 use crate::model::{Cluster, GroupIdx, InstanceIdx, Members, Mib, NodeIdx};
 use crate::redundancy::n_plus_one::Failures;
-use crate::report::{debug, json};
+use crate::report::balance::plan::json::BalancedGroup;
+use crate::report::debug;
 use crate::tools::listing;
 use crate::tools::output::Output;
 
@@ -106,10 +107,10 @@ impl BalancedScope {
     }
 
     /// The group in a document.
-    pub(super) fn json(&self, cluster: &Cluster) -> json::plan::BalancedGroup {
+    pub(super) fn json(&self, cluster: &Cluster) -> BalancedGroup {
         let group = cluster.group(self.group);
         let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| cluster.node(*n).spec.name.clone()).collect();
-        json::plan::BalancedGroup {
+        BalancedGroup {
             name: group.name.clone(),
             uuid: group.uuid.clone(),
             nodes: self.nodes.len(),

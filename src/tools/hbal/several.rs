@@ -13,17 +13,19 @@ use super::scope::BalancedScope;
 use super::search::BalanceWatch;
 use super::views::{Text, give_commands, save_balanced, summarize, wants_summary};
 use crate::load::text::writer::whole_cluster_text;
+use crate::model::number::counted;
 use crate::model::{Cluster, Draft, GroupIdx, Members, NodeIdx, Step};
 use crate::plan::jobset::{Jobset, side_by_side};
-use crate::report::components::score;
-use crate::report::json::Printout;
-use crate::report::json::group_plans::{ChosenGroups, GroupPlanView, GroupPlansDocument, SCHEMA};
-use crate::report::json::plan::EndingView;
-use crate::report::metrics::balance::BalanceFigures;
-use crate::report::number::counted;
-use crate::report::summary::Moment;
-use crate::report::table::{Align, Table};
-use crate::report::{json, metrics};
+use crate::report;
+use crate::report::balance::components::score;
+use crate::report::balance::deep::json::DeepView;
+use crate::report::balance::group_plans::{ChosenGroups, GroupPlanView, GroupPlansDocument, SCHEMA};
+use crate::report::balance::metrics::BalanceFigures;
+use crate::report::balance::plan::json::{BalancedGroup, EndingView};
+use crate::report::cluster::json::{ClusterView, NodesView};
+use crate::report::cluster::summary::Moment;
+use crate::report::form::json::{self, Printout};
+use crate::report::form::table::{Align, Table};
 use crate::search::Stopped;
 use crate::search::moves::perform;
 use crate::tools::execution::Planned;
@@ -37,7 +39,7 @@ use crate::tools::summing_up;
 /// A group before anything is moved.
 struct BalanceCandidate {
     start: BalanceStart,
-    shown: json::plan::BalancedGroup,
+    shown: BalancedGroup,
     /// What came of its search, if it had one.
     found: Option<Balanced>,
 }
@@ -85,7 +87,7 @@ struct GroupsRun<'o> {
     /// The cluster before the first step, if the plan may be carried out.
     before: Option<Cluster>,
     /// The same in a document, if one is wanted.
-    state: Option<json::cluster::ClusterView>,
+    state: Option<ClusterView>,
     /// The same in a summary or a page, if one is wanted.
     moment: Option<Moment>,
     is_summed_up: bool,
@@ -106,7 +108,7 @@ impl GroupsRun<'_> {
             choice,
             deadline: Interruptible::begin(options.limits.time_limit)?,
             before: (options.execution.wants_work() || moment.is_some()).then(|| cluster.clone()),
-            state: options.output.json.then(|| json::cluster::ClusterView::whole(cluster)),
+            state: options.output.json.then(|| ClusterView::whole(cluster)),
             moment,
             is_summed_up,
         })
@@ -124,7 +126,7 @@ impl GroupsRun<'_> {
         // from now on an interrupt ends the program
         drop(deadline);
         text.output.figures(|sheet| {
-            metrics::balance::tell(sheet, groups.iter().map(|group| group.figures(options)), cluster);
+            report::balance::metrics::tell(sheet, groups.iter().map(|group| group.figures(options)), cluster);
         });
         let plans = groups.iter().map(|group| (group.steps().len(), group.jobsets()));
         let jobsets = side_by_side(plans);
@@ -169,7 +171,8 @@ impl GroupsRun<'_> {
             text.output.error_line("There was no time left for some of the node groups")?;
         }
         let document = |state| {
-            let steps = json::plan::steps(cluster, &steps, step_commands(cluster, text.cib))?;
+            let steps =
+                report::balance::plan::json::steps(cluster, &steps, step_commands(cluster, text.cib))?;
             anyhow::Ok(Printout::of(document(choice, cluster, &groups, steps, &jobsets, stopped, state)))
         };
         let document = state.map(document).transpose()?;
@@ -254,7 +257,7 @@ pub(super) fn nothing(
 ) -> anyhow::Result<Planned> {
     let choice = if options.all_groups { ChosenGroups::AllGroups } else { ChosenGroups::WorstGroup };
     let document = || {
-        let state = json::cluster::ClusterView::whole(cluster);
+        let state = ClusterView::whole(cluster);
         Printout::of(document(choice, cluster, &survey(cluster), Vec::new(), &[], None, state))
     };
     let document = options.output.json.then(document);
@@ -302,10 +305,10 @@ fn document(
     choice: ChosenGroups,
     cluster: &Cluster,
     groups: &[BalanceCandidate],
-    steps: Vec<json::plan::PlanStep>,
+    steps: Vec<report::balance::plan::json::PlanStep>,
     jobsets: &[Jobset],
     stopped: Option<Stopped>,
-    state: json::cluster::ClusterView,
+    state: ClusterView,
 ) -> GroupPlansDocument {
     let mut next = 1;
     let plan = |group: &BalanceCandidate| {
@@ -320,9 +323,7 @@ fn document(
             unavoidable_score: group.start.outset.unavoidable,
             final_score: json::Score::of(found.map_or(&group.start.outset.initial, |found| &found.last)),
             steps: numbers,
-            deep: found
-                .and_then(|found| found.deep.as_ref())
-                .map(|deep| json::deep::DeepView::of(deep, cluster)),
+            deep: found.and_then(|found| found.deep.as_ref()).map(|deep| DeepView::of(deep, cluster)),
         }
     };
     let moved = groups.iter().filter(|group| !group.steps().is_empty());
@@ -336,7 +337,7 @@ fn document(
         cluster: state,
         groups: groups.iter().map(plan).collect(),
         steps,
-        jobsets: json::plan::jobsets(jobsets),
-        nodes_after: json::cluster::NodesView::of(cluster, &moved),
+        jobsets: report::balance::plan::json::jobsets(jobsets),
+        nodes_after: NodesView::of(cluster, &moved),
     }
 }

@@ -4,9 +4,10 @@ use super::{ExitStatus, HcheckOptions, SPEC};
 use crate::affinity::unmet_in;
 use crate::load::tag_review::idle_tags;
 use crate::model::{Cluster, GroupIdx};
+use crate::report;
 use crate::report::check::problems::problem_lines;
 use crate::report::check::{self, CheckResult, Snapshot};
-use crate::report::{html, json, metrics};
+use crate::report::form::json;
 use crate::search::health as search;
 use crate::search::health::{GroupHealth, TrialBalance};
 use crate::tools::interrupts::Interruptible;
@@ -25,7 +26,7 @@ pub(super) fn check(
         output.error_line(&format!("{} ended the simulation", stopped.subject()))?;
     }
     if options.output.json {
-        output.write(&json::text(&json::check::of_check(&found, cluster))?)?;
+        output.write(&json::text(&report::check::json::of_check(&found, cluster))?)?;
     } else if options.output.machine_readable {
         print(output, &check::assignments(&found, cluster))?;
     } else if options.load.verbosity >= 1 {
@@ -34,7 +35,7 @@ pub(super) fn check(
             print(output, &problem_lines(&found, cluster))?;
         }
     }
-    reporting::write(SPEC.name, &options.output, || Ok(html::check::check(&found, cluster)))?;
+    reporting::write(SPEC.name, &options.output, || Ok(report::check::html::check(&found, cluster)))?;
     Ok(verdict(!found.is_unhealthy()))
 }
 
@@ -79,7 +80,7 @@ pub(super) fn find(
         idle_tags: if named { idle_tags(cluster) } else { Vec::new() },
         unmet_keys: if named { unmet_in(cluster) } else { Vec::new() },
     };
-    output.figures(|sheet| metrics::check::tell(sheet, &found, cluster));
+    output.figures(|sheet| report::check::metrics::tell(sheet, &found, cluster));
     Ok(found)
 }
 
@@ -90,15 +91,15 @@ pub(super) fn loss(
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let found = search::loss(cluster, &named_nodes("without-node", &options.without, cluster)?);
-    output.figures(|sheet| metrics::check::tell_loss(sheet, &found));
+    output.figures(|sheet| report::check::metrics::tell_loss(sheet, &found));
     if options.output.json {
-        output.write(&json::text(&json::check::of_loss(&found, cluster))?)?;
+        output.write(&json::text(&report::check::json::of_loss(&found, cluster))?)?;
     } else if options.output.machine_readable {
         print(output, &check::loss::assignments(&found, cluster))?;
     } else if options.load.verbosity >= 1 {
         print(output, &check::loss::text(&found, cluster))?;
     }
-    reporting::write(SPEC.name, &options.output, || Ok(html::check::loss(&found, cluster)))?;
+    reporting::write(SPEC.name, &options.output, || Ok(report::check::html::loss(&found, cluster)))?;
     Ok(verdict(found.stranded.is_empty()))
 }
 
@@ -119,7 +120,7 @@ pub(super) fn survival(
         output.error_line(&format!("{} ended the search", stopped.subject()))?;
     }
     if options.output.json {
-        output.write(&json::text(&json::check::of_survival(&found, cluster))?)?;
+        output.write(&json::text(&report::check::json::of_survival(&found, cluster))?)?;
     } else if options.output.machine_readable {
         print(output, &check::survival::assignments(&found, cluster))?;
     } else if options.load.verbosity >= 1 {

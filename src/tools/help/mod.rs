@@ -10,7 +10,7 @@ use super::cli::hint::{did_you_mean, width};
 use super::cli::usage::usage;
 use super::output::Output;
 use super::{TOOLS, find};
-use crate::report::markdown;
+use crate::report::form::markdown;
 
 /// Columns where standard output is no terminal.
 const PLAIN: usize = 80;

@@ -6,7 +6,7 @@ use crate::plan::checker::CheckOptions;
 use crate::plan::jobset::Jobset;
 use crate::plan::names::Impossible;
 use crate::plan::work::Work;
-use crate::report::json::Printout;
+use crate::report::form::json::Printout;
 use crate::search::Stopped;
 use crate::tools::ExitStatus;
 use crate::tools::execution::{Proposal, Undertaking, crossing_violation, touched_groups};

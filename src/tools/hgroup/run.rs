@@ -5,6 +5,7 @@ use std::ops::ControlFlow::{Break, Continue};
 use super::execute::{proposed, undertaking};
 use super::{ExitStatus, GroupCommand, HgroupOptions, SPEC};
 use crate::load::merge::apply_node_options;
+use crate::model::number::counted;
 use crate::model::{Cluster, Step, StorageMap};
 use crate::plan::checker::CheckOptions;
 use crate::plan::command::{REGROUP_TITLE, plan_lines};
@@ -12,17 +13,19 @@ use crate::plan::jobset::{Jobset, jobsets};
 use crate::plan::names::Impossible;
 use crate::plan::shell;
 use crate::plan::work::Work;
-use crate::report::file::write_whole;
-use crate::report::groups::{draw, plan as view, status as status_view};
-use crate::report::html::plan::{PageHead, PlanReport};
-use crate::report::html::steps::PlannedMove;
-use crate::report::html::{self, Section};
-use crate::report::json::Printout;
-use crate::report::metrics::groups::RegroupFound;
-use crate::report::number::counted;
-use crate::report::summary::Moment;
+use crate::report;
+use crate::report::balance::plan::html::{PageHead, PlanReport};
+use crate::report::balance::plan::steps::PlannedMove;
+use crate::report::cluster::summary::Moment;
+use crate::report::form::file::write_whole;
+use crate::report::form::html::Section;
+use crate::report::form::json::{self, Printout};
+use crate::report::groups::draw;
+use crate::report::groups::metrics::RegroupFound;
+use crate::report::groups::plan::json::RegroupDocument;
+use crate::report::groups::plan::text as view;
+use crate::report::groups::status::text as status_view;
 use crate::report::timetable::Timetable;
-use crate::report::{json, metrics};
 use crate::search::groups::balance::balance_until;
 use crate::search::groups::compress::{Compression, GroupCandidate, compress_until};
 use crate::search::groups::redistribute::redistribute_until;
@@ -58,19 +61,21 @@ pub(super) fn run(
 
 fn status(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let status = GroupsStatus::of(cluster);
-    output.figures(|sheet| metrics::groups::tell_status(sheet, &status, cluster));
+    output.figures(|sheet| report::groups::metrics::tell_status(sheet, &status, cluster));
     if options.dot {
         output.write(&draw::dot(&status, cluster))?;
     } else if options.svg {
         output.write(&draw::svg(&status, cluster))?;
     } else if options.output.json {
-        output.write(&json::text(&json::group_status::document(&status, cluster))?)?;
+        output.write(&json::text(&report::groups::status::json::document(&status, cluster))?)?;
     } else {
         let lines = status_view::text(&status, cluster, options.load.verbosity);
         lines.iter().try_for_each(|line| output.line(line))?;
     }
     print_nodes("Cluster", options, cluster, output)?;
-    reporting::write(SPEC.name, &options.output, || Ok(html::regroup::status(&status, cluster)))?;
+    reporting::write(SPEC.name, &options.output, || {
+        Ok(report::groups::plan::html::status(&status, cluster))
+    })?;
     Ok(ExitStatus::Success)
 }
 
@@ -81,7 +86,7 @@ struct RegroupPlan<'p> {
     /// What is said to people.
     lines: Vec<String>,
     /// If it is wanted.
-    document: Option<json::regroup::RegroupDocument>,
+    document: Option<RegroupDocument>,
     after: &'p Cluster,
     /// Whether what was asked for could be planned.
     success: bool,
@@ -108,7 +113,7 @@ fn heal(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyh
     let plan = RegroupPlan {
         lines: view::redistribution(&found, cluster, &storage, options.load.verbosity),
         document: wanted(options, || {
-            json::regroup::redistribution(cluster, &storage, &found, &steps, &jobsets)
+            report::groups::plan::json::redistribution(cluster, &storage, &found, &steps, &jobsets)
         })?,
         steps: &steps,
         jobsets,
@@ -116,7 +121,10 @@ fn heal(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyh
         success: found.heals_all(),
         stopped: found.stopped,
         page: options.output.report.is_some().then(|| {
-            (html::regroup::healing_moves(&found, cluster), html::regroup::repairs(&found, cluster))
+            (
+                report::groups::plan::html::healing_moves(&found, cluster),
+                report::groups::plan::html::repairs(&found, cluster),
+            )
         }),
     };
     finish(options, cluster, &plan, output)
@@ -140,7 +148,7 @@ fn empty(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> any
     let plan = RegroupPlan {
         lines: view::compression(&found, chosen, cluster, &storage, options.load.verbosity),
         document: wanted(options, || {
-            json::regroup::compression(cluster, &storage, &found, chosen, &jobsets)
+            report::groups::plan::json::compression(cluster, &storage, &found, chosen, &jobsets)
         })?,
         steps,
         jobsets,
@@ -148,7 +156,10 @@ fn empty(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> any
         success: chosen.is_some() || !planned,
         stopped: found.stopped,
         page: options.output.report.is_some().then(|| {
-            (html::regroup::emptying_moves(chosen, cluster), html::regroup::candidates(&found, cluster))
+            (
+                report::groups::plan::html::emptying_moves(chosen, cluster),
+                report::groups::plan::html::candidates(&found, cluster),
+            )
         }),
     };
     finish(options, cluster, &plan, output)
@@ -160,31 +171,32 @@ fn even_out(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> 
     let jobsets = jobsets(cluster, &found.steps);
     let plan = RegroupPlan {
         lines: view::balance(&found, cluster),
-        document: wanted(options, || json::regroup::balance(cluster, &found, &jobsets))?,
+        document: wanted(options, || report::groups::plan::json::balance(cluster, &found, &jobsets))?,
         steps: &found.steps,
         jobsets,
         after: &found.after,
         success: true,
         stopped: found.stopped,
-        page: options
-            .output
-            .report
-            .is_some()
-            .then(|| (html::regroup::balancing_moves(&found), html::regroup::loads(&found, cluster))),
+        page: options.output.report.is_some().then(|| {
+            (
+                report::groups::plan::html::balancing_moves(&found),
+                report::groups::plan::html::loads(&found, cluster),
+            )
+        }),
     };
     finish(options, cluster, &plan, output)
 }
 
 /// Collects the figures of a plan.
 fn tell(found: &RegroupFound<'_>, steps: &[Step], cluster: &Cluster, output: &mut Output) {
-    output.figures(|sheet| metrics::groups::tell_plan(sheet, found, steps, cluster));
+    output.figures(|sheet| report::groups::metrics::tell_plan(sheet, found, steps, cluster));
 }
 
 /// The document of a plan, if it is wanted: it has commands, for which every name must be good.
 fn wanted(
     options: &HgroupOptions,
-    document: impl FnOnce() -> Result<json::regroup::RegroupDocument, Impossible>,
-) -> Result<Option<json::regroup::RegroupDocument>, Impossible> {
+    document: impl FnOnce() -> Result<RegroupDocument, Impossible>,
+) -> Result<Option<RegroupDocument>, Impossible> {
     options.output.json.then(document).transpose()
 }
 
@@ -280,7 +292,7 @@ fn write_page(
         GroupCommand::Balance | GroupCommand::Status => "Balancing between node groups",
     };
     let outcome = plan.lines.last().cloned().unwrap_or_default();
-    let groups = html::regroup::groups(cluster, plan.after, !plan.steps.is_empty(), true);
+    let groups = report::groups::plan::html::groups(cluster, plan.after, !plan.steps.is_empty(), true);
     let more = section.cloned().into_iter().chain(groups).collect();
     reporting::write(SPEC.name, &options.output, || {
         Ok(report.page(PageHead { title: title.to_owned(), outcome, change: None }, more, None))

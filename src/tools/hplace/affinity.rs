@@ -19,7 +19,7 @@ use crate::model::known_tags::KEY;
 use crate::model::shown::printable;
 use crate::pacemaker::execute::SIZE;
 use crate::report::check::problems::tag_text;
-use crate::report::json;
+use crate::report::form::json;
 use crate::report::pacemaker::affinity::AffinityResult;
 use crate::tools::output::Output;
 use crate::tools::{ExitStatus, source};

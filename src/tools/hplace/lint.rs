@@ -4,7 +4,7 @@ use anyhow::ensure;
 
 use super::HplaceOptions;
 use crate::pacemaker::lint::lint;
-use crate::report::json;
+use crate::report::form::json;
 use crate::report::pacemaker::lint::{LintDocument, lines};
 use crate::tools::ExitStatus;
 use crate::tools::cli::hint::did_you_mean;

@@ -13,7 +13,7 @@ use crate::pacemaker::why::Grounds;
 use crate::pacemaker::{
     AllPlaced, PlacementMethod, ResourceIdx, Strategy, Transition, WorkingSet, transition,
 };
-use crate::report::json;
+use crate::report::form::json;
 use crate::report::pacemaker::{crm_simulate, json as documents, text, transition as graphs, why as words};
 use crate::tools::ExitStatus;
 use crate::tools::output::Output;

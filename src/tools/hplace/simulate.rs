@@ -11,10 +11,10 @@ use crate::affinity::simulation::{NightWork, PoissonArrivals, Timeline, simulate
 use crate::input::encoding::decode;
 use crate::input::local::read_limited;
 use crate::pacemaker::execute::SIZE;
-use crate::report::file::write_whole;
-use crate::report::json;
+use crate::report::form::file::write_whole;
+use crate::report::form::json;
+use crate::report::form::palette::Palette;
 use crate::report::pacemaker::simulation::SimulationResult;
-use crate::report::palette::Palette;
 use crate::tools::ExitStatus;
 use crate::tools::options::affinity::AffinityChoices;
 use crate::tools::output::Output;

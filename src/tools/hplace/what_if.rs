@@ -8,7 +8,7 @@ use crate::model::shown::shown_name;
 use crate::pacemaker::fit::FitQuestion;
 use crate::pacemaker::loss::losses;
 use crate::pacemaker::{AllocationScore, Capacities, Strategy, WorkingSet, place};
-use crate::report::json;
+use crate::report::form::json;
 use crate::report::pacemaker::fit::FitResult;
 use crate::report::pacemaker::survive::SurvivalResult;
 use crate::tools::ExitStatus;

@@ -11,10 +11,11 @@ use crate::model::shown::shown_name;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::plan::rolling::{Reboots, SCRIPT_TITLE};
 use crate::plan::shell;
-use crate::report::file::write_whole;
-use crate::report::html::rolling::RollingReport;
-use crate::report::json;
-use crate::report::rolling::{graph_line, moves, node_names, statistics_line};
+use crate::report;
+use crate::report::form::file::write_whole;
+use crate::report::form::json;
+use crate::report::rolling::html::RollingReport;
+use crate::report::rolling::text::{graph_line, moves, node_names, statistics_line};
 use crate::report::timetable::Timetable;
 use crate::search::rolling::{Conflicts, NoPlan, Part, is_stopped};
 use crate::tools::options::CommandTarget;
@@ -71,7 +72,7 @@ pub(super) fn run(
     }
     if options.output.json {
         let groups: Vec<_> = shown.iter().zip(reboots.lines_by_group()?).collect();
-        let document = json::rolling::document(cluster, &conflicts, parts.len(), &groups);
+        let document = report::rolling::json::document(cluster, &conflicts, parts.len(), &groups);
         output.write(&json::text(&document)?)?;
     } else {
         if level > 1 {

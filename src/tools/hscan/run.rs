@@ -14,9 +14,9 @@ use crate::load::{RawCluster, luxi};
 use crate::model::shown::printable;
 use crate::remote::luxi::Timeouts;
 use crate::remote::rapi::{Access, Address};
-use crate::report::file::write_whole;
-use crate::report::nodes::node_list;
-use crate::report::scan;
+use crate::report::cluster::nodes::text::node_list;
+use crate::report::cluster::scan;
+use crate::report::form::file::write_whole;
 use crate::tools::output::Output;
 
 /// The name of the local cluster.

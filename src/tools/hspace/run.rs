@@ -8,11 +8,12 @@ use anyhow::anyhow;
 use super::request::FillRequest;
 use super::{ExitStatus, HspaceOptions, SPEC};
 use crate::model::Cluster;
-use crate::report::components::{components, score};
-use crate::report::html::space::SpaceReport;
+use crate::report::balance::components::{components, score};
+use crate::report::form::json;
+use crate::report::space::html::SpaceReport;
 use crate::report::space::map::allocation_map;
 use crate::report::space::{AllocationKind, AllocationRun, FillStart, Form};
-use crate::report::{debug, json, metrics};
+use crate::report::{self, debug};
 use crate::score::Board;
 use crate::search::Deadline;
 use crate::search::fill::{FillGround, FillWatch, Filled};
@@ -72,7 +73,7 @@ pub(super) fn run(
         AllocationRun::of(AllocationKind::Standard, &[request.standard], standard, ground.hopeless);
     estimate.report(&standard)?;
     let runs = [&tiered, &standard];
-    estimate.output.figures(|sheet| metrics::space::tell(sheet, cluster, &runs));
+    estimate.output.figures(|sheet| report::space::metrics::tell(sheet, cluster, &runs));
     estimate.finish(&ground, runs)
 }
 
@@ -187,7 +188,7 @@ impl Estimate<'_> {
         self.print(|form, _| form.end())?;
         if self.form.is_none() {
             let document =
-                json::space::document(&self.start, self.cluster, ground, self.options.limit(), runs);
+                report::space::json::document(&self.start, self.cluster, ground, self.options.limit(), runs);
             json::write(&document, self.output.stdout())?;
         }
         let [tiered, standard] = runs;

@@ -4,10 +4,10 @@ use anyhow::bail;
 
 use super::HsqueezeOptions;
 use super::planning::Planning;
+use crate::model::number::counted;
 use crate::model::{Cluster, GroupIdx};
 use crate::plan::names::Impossible;
 use crate::plan::work::{Task, Work};
-use crate::report::number::counted;
 use crate::report::timetable::what;
 use crate::search::squeeze::Squeeze;
 use crate::tools::execution::{PlanToSave, save_plan};

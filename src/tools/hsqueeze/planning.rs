@@ -8,7 +8,7 @@ use crate::model::{Cluster, GroupIdx};
 use crate::plan::names::Impossible;
 use crate::plan::switching::{Switch, whole};
 use crate::plan::work::Work;
-use crate::report::squeeze as view;
+use crate::report::squeeze::text as view;
 use crate::search::Deadline;
 use crate::search::squeeze::cooldown::switched_lately;
 use crate::search::squeeze::standby::Sizes;

@@ -13,14 +13,15 @@ use crate::model::{Cluster, GroupIdx, Step};
 use crate::plan::command::SQUEEZE_TITLE;
 use crate::plan::shell;
 use crate::plan::work::Work;
-use crate::report::file::write_whole;
-use crate::report::html::plan::PlanReport;
-use crate::report::html::steps::PlannedMove;
-use crate::report::json::squeeze::{SqueezeCommands, document};
-use crate::report::squeeze::GroupResult;
-use crate::report::summary::Moment;
+use crate::report;
+use crate::report::balance::plan::html::PlanReport;
+use crate::report::balance::plan::steps::PlannedMove;
+use crate::report::cluster::summary::Moment;
+use crate::report::form::file::write_whole;
+use crate::report::form::json;
+use crate::report::squeeze::json::{SqueezeCommands, document};
+use crate::report::squeeze::text::{self as view, GroupResult};
 use crate::report::timetable::Timetable;
-use crate::report::{html, json, metrics, squeeze as view};
 use crate::search::Stopped;
 use crate::search::squeeze::standby::Sizes;
 use crate::search::squeeze::{
@@ -92,7 +93,7 @@ pub(super) fn run(
         asked.max_nodes = Some(fewer.context("no order of the moves keeps to the limits of Pacemaker")?);
         found = search(options, cluster, &groups, &asked)?;
     }
-    output.figures(|sheet| metrics::squeeze::tell(sheet, &found, cluster));
+    output.figures(|sheet| report::squeeze::metrics::tell(sheet, &found, cluster));
     if let Some(stopped) = found.stopped {
         output.error_line(&format!("{} ended the search early", stopped.subject()))?;
     }
@@ -155,7 +156,7 @@ fn write_page(
     reporting::write(SPEC.name, &options.output, || {
         let moments = [cluster, &found.after].map(Moment::of_groups);
         let moves: Vec<PlannedMove> =
-            found.plans.iter().flat_map(|plan| html::squeeze::moves(plan, cluster)).collect();
+            found.plans.iter().flat_map(|plan| report::squeeze::html::moves(plan, cluster)).collect();
         let report = PlanReport {
             before: (cluster, &moments[0]),
             after: (&found.after, &moments[1]),
@@ -164,10 +165,10 @@ fn write_page(
             table,
             stopped: found.stopped,
         };
-        let head = html::squeeze::head(found);
+        let head = report::squeeze::html::head(found);
         let changes = !found.plans.iter().all(GroupPlan::is_idle);
-        let groups = html::regroup::groups(cluster, &found.after, changes, false);
-        let more = html::squeeze::section(found, cluster).into_iter().chain(groups).collect();
+        let groups = report::groups::plan::html::groups(cluster, &found.after, changes, false);
+        let more = report::squeeze::html::section(found, cluster).into_iter().chain(groups).collect();
         Ok(report.page(head, more, None))
     })
 }

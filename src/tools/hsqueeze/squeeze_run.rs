@@ -16,7 +16,7 @@ use crate::plan::fresh::{differences, repeated_name};
 use crate::plan::graph::StepIdx;
 use crate::plan::switching;
 use crate::plan::work::{Task, Work, WorkStep};
-use crate::report::squeeze::GroupResult;
+use crate::report::squeeze::text::GroupResult;
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 use crate::tools::ExitStatus;
 use crate::tools::execution::{

@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use super::goods::{Good, GoodKind};
 use super::record::{Fingerprint, InstallationRecord, InstalledItem};
 use crate::plan::fresh::half_digest;
-use crate::report::file::write_whole;
+use crate::report::form::file::write_whole;
 use crate::tools::links;
 use crate::tools::output::Output;
 

@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::input::local::{Readers, read_regular};
-use crate::report::file::write_whole;
-use crate::report::json;
+use crate::report::form::file::write_whole;
+use crate::report::form::json;
 
 /// The kind and the version of the file.
 const SCHEMA: &str = "htools.installation-1";

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::load::units::parse_size;
 use crate::model::metrics::{AFFINITY, named};
 use crate::model::{Mib, WeightError, Weights};
-use crate::report::nodes::{fields, unknown_field};
+use crate::report::cluster::nodes::text::{fields, unknown_field};
 use crate::tools::cli::{Given, ValueError};
 
 /// The fields of a list of nodes, as typed.

@@ -4,13 +4,13 @@ use std::ops::ControlFlow::Continue;
 use std::path::Path;
 
 use super::*;
+use crate::model::number::counted;
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx};
 use crate::plan::checker::CheckOptions;
 use crate::plan::fresh::{broken_steps, fingerprint};
 use crate::plan::graph::StepIdx;
 use crate::plan::work::{Task, Work};
-use crate::report::number::counted;
 use crate::tools::execution::{
     self, Planned, Proposal, Undertaking, options_of, plan_and_execute, takes_jobs,
 };

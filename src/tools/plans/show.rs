@@ -1,8 +1,8 @@
 //! `htools show FILE`.
 
 use super::*;
+use crate::model::number::counted;
 use crate::model::shown::shown_name;
-use crate::report::number::counted;
 use crate::tools::execution::shown;
 use crate::tools::options::pace::PlanForm;
 

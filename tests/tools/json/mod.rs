@@ -57,7 +57,7 @@ fn groups(sample: &Path) -> Vec<String> {
 
 /// `text` as the text output has it: eight digits, half to even as they are.
 fn shown(number: &Value) -> String {
-    htools::report::components::score(number.as_f64().unwrap_or(f64::NAN))
+    htools::report::balance::components::score(number.as_f64().unwrap_or(f64::NAN))
 }
 
 fn array<'d>(document: &'d Value, key: &str) -> &'d Vec<Value> {

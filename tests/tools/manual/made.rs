@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::PoisonError;
 
 use htools::model::known_tags::{Bearer, KNOWN};
-use htools::report::nodes::{DEFAULT_FIELDS, fields};
+use htools::report::cluster::nodes::text::{DEFAULT_FIELDS, fields};
 use htools::score::metrics::{Aggregate, TABLE};
 use htools::tools::{Program, TOOLS, exporter, generate, install, launcher, plans};
 

@@ -2,7 +2,7 @@
 
 use super::percent;
 use crate::affinity::simulation::{SimulatedRun, WishShare};
-use crate::report::number::{counted, fixed};
+use crate::model::number::{counted, fixed};
 
 /// Which strategies are best by some number, which are worst, and these numbers; smaller is better.
 struct RunExtremes<'a> {

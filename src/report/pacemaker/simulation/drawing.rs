@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use super::{SimulationResult, percent};
 use crate::affinity::simulation::{SimulatedDay, SimulatedRun};
+use crate::model::number::{counted, fixed};
 use crate::model::shown::escaped;
-use crate::report::number::{counted, fixed};
-use crate::report::palette::Palette;
+use crate::report::form::palette::Palette;
 
 const LEFT: f64 = 70.0;
 const WIDTH: f64 = 840.0;

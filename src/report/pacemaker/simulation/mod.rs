@@ -5,12 +5,11 @@ mod drawing;
 
 use serde::Serialize;
 
-use crate::affinity::simulation::{NightWork, SimulatedDay, SimulatedRun, Timeline, WishShare};
-use crate::report::json::Generator;
-use crate::report::number::{counted, fixed};
-use crate::report::table::{Align, Table};
-
 use super::text::trimmed;
+use crate::affinity::simulation::{NightWork, SimulatedDay, SimulatedRun, Timeline, WishShare};
+use crate::model::number::{counted, fixed};
+use crate::report::form::json::Generator;
+use crate::report::form::table::{Align, Table};
 
 /// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.simulation/1";

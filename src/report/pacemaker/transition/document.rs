@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::super::changes::ResourceAction;
 use super::key;
 use crate::pacemaker::transition::checker::excesses;
 use crate::pacemaker::transition::{ResourceChange, Transition, WaitReason};
 use crate::pacemaker::{HostIdx, WorkingSet};
 use crate::plan::graph::{Edge, StepIdx, Strength};
+use crate::report::pacemaker::changes::ResourceAction;
 
 /// A transition. Steps are counted from 0.
 #[derive(Debug, Clone, Serialize)]

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::{reason, shown_host};
+use crate::model::number::counted;
 use crate::model::shown::shown_name;
 use crate::pacemaker::transition::checker::excesses;
 use crate::pacemaker::transition::{ActionTask, ResourceChange, Transition, TransitionAction, WaitReason};
 use crate::pacemaker::working_set::FenceAction;
 use crate::pacemaker::{ResourceIdx, WorkingSet};
 use crate::plan::graph::{Precedence, StepIdx, Strength};
-use crate::report::number::counted;
 
 /// The lines: the actions in an order in which they can be carried out, each with the last ones that it waits for;
 /// then what others made of resources, and what is wrong. Mere marks are left out.

@@ -1,0 +1,9 @@
+//! What `hbal` found: plans, their scores, and why not more.
+
+pub mod components;
+pub(crate) mod deep;
+pub(crate) mod explain;
+pub(crate) mod group_plans;
+pub(crate) mod metrics;
+pub(crate) mod pareto;
+pub(crate) mod plan;

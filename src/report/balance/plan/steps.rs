@@ -1,0 +1,257 @@
+//! The steps of a plan: what each does, gains and copies, and why it is there.
+
+use std::collections::{HashMap, VecDeque};
+
+use maud::{Markup, html};
+
+use crate::model::number::fixed;
+use crate::model::{Cluster, Draft, Leg, Mib, NodeIdx, Placement, Step};
+use crate::plan::durations::{LegKind, data_of, ways};
+use crate::plan::graph::StepIdx;
+use crate::plan::work::{Task, WorkStep};
+use crate::report::cluster::summary::gib;
+use crate::report::form::html::bars::NOTHING;
+use crate::report::form::html::grid::{Grid, GridCell, GridRow};
+use crate::report::form::html::{Section, alias};
+use crate::report::form::table::Align;
+use crate::report::timetable::{Timetable, duration, why};
+use crate::score::metrics::METRICS;
+use crate::search::balance::effect::{StepEffect, effects};
+
+/// Most steps that a step is said to wait for.
+const WAITS: usize = 3;
+
+/// What a step is for, by the metric that it lowers most.
+const PURPOSES: [&str; METRICS] = [
+    "evens out memory",
+    "evens out disk space",
+    "mends N+1",
+    "evens out reserves",
+    "leaves an offline node",
+    "leaves an offline node",
+    "evens out CPUs",
+    "evens out processor load",
+    "evens out memory load",
+    "evens out disk load",
+    "evens out network load",
+    "parts instances with the same exclusion tag",
+    "evens out spindles",
+    "evens out memory to come",
+    "evens out disk space to come",
+    "evens out CPUs to come",
+    "evens out spindles to come",
+    "keeps to locations",
+    "parts instances of one location with the same exclusion tag",
+    "needs less reserve",
+    "meets affinity keys",
+];
+
+/// A move, and what is known of it.
+#[derive(Debug, Clone)]
+pub(crate) struct PlannedMove {
+    pub step: Step,
+    /// By how much the figure falls that the plan lowers, if that is known.
+    pub gain: Option<f64>,
+    /// What it is for.
+    pub purpose: String,
+}
+
+impl PlannedMove {
+    /// All moves of a plan within groups, on a cluster as it is before the first one: those that leave one of some nodes
+    /// are made for that, and the others for what they bring.
+    pub(crate) fn all(cluster: &mut Draft, steps: &[Step], leaving: &[NodeIdx]) -> Vec<PlannedMove> {
+        let effects = effects(cluster, steps);
+        let known = |(step, effect): (&Step, Option<StepEffect>)| {
+            let left =
+                step.from.nodes().find(|node| leaving.contains(node) && step.to.nodes().all(|n| n != *node));
+            let purpose = match (left, effect.and_then(|effect| effect.main)) {
+                (Some(node), _) => format!("empties {}", cluster.node(node).spec.alias()),
+                (None, Some(metric)) => PURPOSES[metric].to_owned(),
+                (None, None) => "makes room".to_owned(),
+            };
+            PlannedMove { step: *step, gain: effect.map(|effect| effect.gain), purpose }
+        };
+        steps.iter().zip(effects).map(known).collect()
+    }
+}
+
+/// The steps of a plan.
+pub(crate) struct StepRows<'a> {
+    /// The cluster before.
+    pub cluster: &'a Cluster,
+    pub moves: &'a [PlannedMove],
+    /// All that is done, and when; nothing if names keep it from being done.
+    pub table: Option<&'a Timetable<'a>>,
+}
+
+impl StepRows<'_> {
+    /// All of them as a section.
+    pub(crate) fn section(&self) -> Option<Section> {
+        let gains = [("Gain", Align::Right), ("Score after", Align::Right)];
+        let columns = [
+            &[
+                ("Step", Align::Right),
+                ("Subject", Align::Left),
+                ("From", Align::Left),
+                ("To", Align::Left),
+                ("What is done", Align::Left),
+            ][..],
+            if self.has_gains() { &gains[..] } else { &[] },
+            &[("Disk (GiB)", Align::Right), ("Takes", Align::Right), ("Why", Align::Left)],
+        ];
+        let columns = columns.concat();
+        let rows = match self.table {
+            Some(table) => self.of_work(table),
+            None => (1..).zip(self.moves).map(|(number, planned)| self.of_move(number, planned)).collect(),
+        };
+        let grid =
+            Grid { id: "step-table", caption: "The steps of the plan", columns, rows, noun: Some("name") };
+        Section::of("plan", "The plan", grid.some())
+    }
+
+    /// Whether it is known what moves bring.
+    fn has_gains(&self) -> bool {
+        self.moves.iter().any(|planned| planned.gain.is_some())
+    }
+
+    /// All that is done, with what is known of moves.
+    fn of_work(&self, table: &Timetable<'_>) -> Vec<GridRow> {
+        // an instance may move more than once, always in the same order
+        let mut moves: HashMap<&str, VecDeque<&PlannedMove>> = HashMap::new();
+        for planned in self.moves {
+            let name = self.cluster.instance(planned.step.instance).name.as_str();
+            moves.entry(name).or_default().push_back(planned);
+        }
+        let row = |at: StepIdx| {
+            let step = table.work.step(at);
+            let planned = match step.task {
+                Task::Move(_) | Task::Cross(_) => {
+                    moves.get_mut(step.subject.as_str()).and_then(VecDeque::pop_front)
+                }
+                _ => None,
+            };
+            self.of_work_step(table, at, step, planned)
+        };
+        table.work.all().map(row).collect()
+    }
+
+    fn of_work_step(
+        &self,
+        table: &Timetable<'_>,
+        at: StepIdx,
+        step: &WorkStep,
+        planned: Option<&PlannedMove>,
+    ) -> GridRow {
+        let relocations = step.relocations();
+        let legs = relocations.iter().flat_map(|relocation| relocation.mv.clone().legs());
+        let legs = legs.zip(ways(step));
+        let node = |name: String| alias(self.cluster, &name).to_owned();
+        let place = |at: &Placement<String>| at.clone().nodes().map(node).collect::<Vec<_>>().join(":");
+        let count = table.before(at).count();
+        let waits =
+            table.before(at).take(WAITS).map(|edge| format!("after {}: {}", edge.before, why(&edge.why)));
+        let more = (count > WAITS).then(|| format!("and after {} more", count - WAITS));
+        let seconds = table.seconds[at.get()];
+        self.row(PlanRow {
+            number: at.number(),
+            subject: alias(self.cluster, &step.subject),
+            from: relocations.first().map(|relocation| place(&relocation.from)),
+            to: relocations.last().map(|relocation| place(&relocation.to)),
+            done: match relocations.is_empty() {
+                true => step.task.as_str().to_owned(),
+                false => legs_text(legs, node),
+            },
+            planned,
+            disk: data_of(step).1,
+            seconds: Some(seconds),
+            reasons: planned
+                .map(|planned| planned.purpose.clone())
+                .into_iter()
+                .chain(waits)
+                .chain(more)
+                .collect(),
+        })
+    }
+
+    /// A move of which nobody knows how long it takes.
+    fn of_move(&self, number: usize, planned: &PlannedMove) -> GridRow {
+        let PlannedMove { step, purpose, .. } = planned;
+        let node = |node| self.cluster.node(node).spec.alias().to_owned();
+        let place = |at: Placement| Some(at.nodes().map(node).collect::<Vec<_>>().join(":"));
+        let instance = self.cluster.instance(step.instance);
+        self.row(PlanRow {
+            number,
+            subject: instance.alias(),
+            from: place(step.from),
+            to: place(step.to),
+            done: legs_text(step.mv.legs().zip(ways(&WorkStep::moving(self.cluster, step))), node),
+            planned: Some(planned),
+            disk: step.copied(self.cluster),
+            seconds: None,
+            reasons: vec![purpose.clone()],
+        })
+    }
+
+    fn row(&self, row: PlanRow<'_>) -> GridRow {
+        let gain = row.planned.and_then(|planned| planned.gain);
+        let figure = |value: Option<f64>, shown: fn(f64) -> String| match value {
+            Some(value) => GridCell::number(shown(value), value),
+            None => GridCell::number(NOTHING, 0.0),
+        };
+        let mut cells = vec![
+            GridCell::count(row.number),
+            GridCell::name(row.subject),
+            GridCell::line(row.from.unwrap_or_default()),
+            GridCell::line(row.to.unwrap_or_default()),
+            GridCell::text(row.done),
+        ];
+        if self.has_gains() {
+            let after = row.planned.map(|planned| planned.step.score).filter(|_| gain.is_some());
+            cells.extend([gain, after].map(|value| figure(value, |value| fixed(value, 4))));
+        }
+        cells.push(figure(Some(row.disk.as_f64()).filter(|mib| *mib > 0.0), gib));
+        cells.push(figure(row.seconds, duration));
+        cells.push(GridCell::of(lines(&row.reasons)));
+        GridRow { cells, changes: false }
+    }
+}
+
+/// What is shown of a step.
+struct PlanRow<'a> {
+    number: usize,
+    subject: &'a str,
+    from: Option<String>,
+    to: Option<String>,
+    done: String,
+    planned: Option<&'a PlannedMove>,
+    /// What is copied.
+    disk: Mib,
+    seconds: Option<f64>,
+    reasons: Vec<String>,
+}
+
+/// What a move consists of, in words.
+fn legs_text<N>(legs: impl Iterator<Item = (Leg<N>, LegKind)>, node: impl Fn(N) -> String) -> String {
+    let words = legs.map(|(leg, kind)| {
+        let verb = match kind {
+            LegKind::Migrates => "migrate",
+            LegKind::FailsOver => "fail over",
+            LegKind::Syncs => "copy disks",
+            LegKind::MovesDisks => "move with its disks",
+        };
+        match leg {
+            Leg::Failover => verb.to_owned(),
+            Leg::ReplaceSecondary(to) | Leg::FailoverTo(to) => format!("{verb} to {}", node(to)),
+        }
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// Several texts, the first of them more important than the others.
+fn lines(texts: &[String]) -> Markup {
+    html! {
+        @for (at, text) in texts.iter().enumerate() {
+            @if at == 0 { (text) } @else { small class="line" { (text) } }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! A cluster in numbers (`hinfo`).
+
+pub(crate) mod json;
+pub(crate) mod text;

@@ -1,0 +1,11 @@
+//! Forms that results are shown in, and what several subjects share in each.
+
+pub(crate) mod file;
+pub(crate) mod html;
+pub(crate) mod json;
+pub(crate) mod markdown;
+pub mod metrics;
+pub(crate) mod palette;
+pub(crate) mod shell;
+pub(crate) mod table;
+pub(crate) mod tone;

@@ -1,0 +1,5 @@
+//! Plans of moves between node groups.
+
+pub(crate) mod html;
+pub(crate) mod json;
+pub(crate) mod text;

@@ -1,0 +1,22 @@
+//! What `harep` knows: how many instances are in which state.
+
+use super::text::{RepairEntry, RepairStatus};
+use crate::report::form::metrics::{Family, Sheet};
+
+/// The label of a state.
+fn word(status: RepairStatus) -> &'static str {
+    match status {
+        RepairStatus::Failure => "failure",
+        RepairStatus::Healthy => "healthy",
+        RepairStatus::NeedsRepair => "needs_repair",
+        RepairStatus::PendingRepair => "pending_repair",
+    }
+}
+
+/// Tells how instances are.
+pub(crate) fn tell(sheet: &mut Sheet, entries: &[RepairEntry]) {
+    for status in RepairStatus::ALL {
+        let count = entries.iter().filter(|entry| entry.status() == *status).count();
+        sheet.count(Family::RepairInstances, &[word(*status)], count);
+    }
+}

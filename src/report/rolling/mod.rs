@@ -1,0 +1,5 @@
+//! What `hroller` found.
+
+pub(crate) mod html;
+pub(crate) mod json;
+pub(crate) mod text;

@@ -1,0 +1,6 @@
+//! What `hsqueeze` found.
+
+pub(crate) mod html;
+pub(crate) mod json;
+pub(crate) mod metrics;
+pub(crate) mod text;

@@ -1,0 +1,50 @@
+//! When the steps of a plan are done: the time table as a drawing.
+
+use maud::{PreEscaped, html};
+
+use super::{Timetable, bars, duration, limits, svg};
+use crate::model::number::counted;
+use crate::report::form::html::Section;
+use crate::report::form::palette::Palette;
+
+/// Most bars of a drawing: with more of them nobody sees any, and the page would be slow.
+const DRAWN: usize = 1500;
+
+/// The time table, if there is anything to do.
+pub(in crate::report) fn section(table: &Timetable<'_>) -> Option<Section> {
+    let count = table.work.steps.len();
+    if count == 0 {
+        return None;
+    }
+    let (by_jobsets, stream) = (duration(table.by_jobsets.total()), duration(table.stream.total()));
+    let rates = table.rates;
+    let body = html! {
+        dl class="figures" {
+            div { dt { "Jobset by jobset" } dd { (by_jobsets) } }
+            @if table.is_streamable {
+                div { dt { "As a stream (--stream)" (limits(&table.limits)) } dd { (stream) } }
+            }
+            div { dt { "Longest chain of steps that wait for each other" } dd { (duration(table.critical_seconds)) } }
+        }
+        @if bars(table) <= DRAWN {
+            div class="scroll drawing" role="region" aria-label="Time table" tabindex="0" {
+                (PreEscaped(svg(table, &Palette::PAGE)))
+            }
+            p class="legend" {
+                span { span class="key critical" {} "step of the longest chain (thick edge)" }
+                span { span class="key step" {} "other step" }
+                span { "A row a node, each step as early as it can begin; the number is that of the step." }
+            }
+        } @else {
+            p {
+                "A drawing of " (counted(count, "step")) " would show nothing; "
+                code { "--print-plan=svg" } " makes one all the same."
+            }
+        }
+        p class="note" {
+            (format!("Estimated with {:.0} MiB/s of memory and {:.0} s a migration, {:.0} MiB/s of disk and {:.0} s a copy; ", rates.bandwidth, rates.migration, rates.sync_rate, rates.replace))
+            code { "--durations-from" } " takes the speeds of a run before."
+        }
+    };
+    Section::of("time", "When", Some(body))
+}

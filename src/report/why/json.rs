@@ -1,0 +1,262 @@
+//! Why not, as documents say it: what is in the way, and what is missing.
+
+use serde::Serialize;
+
+use super::words::{bar_name, group_words, hurdle_text, rule_name, stay_words, untried_words};
+use crate::model::{Cluster, Placement, StorageMap};
+use crate::report::form::json::{kind, node_name};
+use crate::search::groups::{Blocked, Why};
+use crate::search::moves::Refusal;
+use crate::search::requests::why::InTheWay;
+use crate::search::why::{GroupBar, GroupWhy, Hurdle, Nearest, Shortfall};
+
+pub(crate) fn nodes(cluster: &Cluster, place: Placement) -> Vec<String> {
+    [Some(place.primary), place.secondary].into_iter().flatten().map(|n| node_name(cluster, n)).collect()
+}
+
+/// What was missing, in numbers or names.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+enum AmountsView {
+    Missing { resource: &'static str, unit: &'static str, needed: i64, available: i64, missing: Option<i64> },
+    Outside { resource: &'static str, unit: &'static str, found: Option<i64>, min: i64, max: i64 },
+    Tags { tags: Vec<String> },
+    Template { template: &'static str },
+}
+
+impl AmountsView {
+    fn of(shortfall: &Shortfall) -> Option<AmountsView> {
+        Some(match shortfall {
+            &Shortfall::Amount { resource, unit, needed, available } => {
+                AmountsView::Missing { resource, unit, needed, available, missing: shortfall.missing() }
+            }
+            &Shortfall::Range { resource, unit, found, accepted: (min, max) } => {
+                AmountsView::Outside { resource, unit, found, min, max }
+            }
+            Shortfall::Tags(tags) | Shortfall::Migration(tags) | Shortfall::Pools(tags) => {
+                AmountsView::Tags { tags: tags.clone() }
+            }
+            Shortfall::Template(template) => AmountsView::Template { template: template.as_str() },
+            Shortfall::NoSecondary | Shortfall::KeptOut => return None,
+        })
+    }
+}
+
+/// What is in the way at a node: `hcheck` with `shortfall`, `hbal --deep` with `role`.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct RefusedView {
+    node: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    rule: &'static str,
+    /// Null where nothing is missing that could be counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shortfall: Option<Option<AmountsView>>,
+}
+
+impl RefusedView {
+    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> RefusedView {
+        RefusedView {
+            node: node_name(cluster, hurdle.node),
+            role: None,
+            rule: bar_name(hurdle.bar),
+            shortfall: Some(hurdle.shortfall.as_ref().and_then(AmountsView::of)),
+        }
+    }
+
+    pub(crate) fn of_role(cluster: &Cluster, refusal: &Refusal) -> RefusedView {
+        RefusedView {
+            node: node_name(cluster, refusal.node),
+            role: Some(if refusal.role_is_primary { "primary" } else { "secondary" }),
+            rule: rule_name(refusal.rule),
+            shortfall: None,
+        }
+    }
+}
+
+/// What is in the way at a node, in words: `harep`, and `hsqueeze` with `amount`.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct LackView {
+    pub node: String,
+    pub text: String,
+    /// Null where nothing is missing that could be counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amount: Option<Option<i64>>,
+}
+
+impl LackView {
+    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> LackView {
+        let text = hurdle_text(hurdle, "offline");
+        LackView { node: node_name(cluster, hurdle.node), text, amount: None }
+    }
+}
+
+/// Places that refuse an instance: how many, and the nearest to being possible.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct PlacesView<T> {
+    refused: usize,
+    nearest: Vec<T>,
+}
+
+impl<T> PlacesView<T> {
+    pub(crate) fn of(
+        cluster: &Cluster,
+        nearest: &Nearest,
+        view: fn(&Cluster, &Hurdle) -> T,
+    ) -> PlacesView<T> {
+        let views = nearest.kept.iter().map(|hurdle| view(cluster, hurdle));
+        PlacesView { refused: nearest.refused, nearest: views.collect() }
+    }
+}
+
+/// The same of a move, which policies do not forbid: `hbal`.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct RefusalView {
+    node: String,
+    rule: &'static str,
+    needed: Option<i64>,
+    available: Option<i64>,
+    missing: Option<i64>,
+    unit: Option<&'static str>,
+    tags: Vec<String>,
+}
+
+impl RefusalView {
+    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> RefusalView {
+        let (amounts, tags) = match &hurdle.shortfall {
+            &Some(Shortfall::Amount { unit, needed, available, .. }) => {
+                (Some((needed, available, unit)), Vec::new())
+            }
+            Some(Shortfall::Tags(tags) | Shortfall::Migration(tags) | Shortfall::Pools(tags)) => {
+                (None, tags.clone())
+            }
+            _ => (None, Vec::new()),
+        };
+        RefusalView {
+            node: node_name(cluster, hurdle.node),
+            rule: bar_name(hurdle.bar),
+            needed: amounts.map(|a| a.0),
+            available: amounts.map(|a| a.1),
+            missing: hurdle.shortfall.as_ref().and_then(Shortfall::missing),
+            unit: amounts.map(|a| a.2),
+            tags,
+        }
+    }
+}
+
+/// What was in the way of one instance: `hail`.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Details {
+    instance: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<GroupDetails>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moves: Option<PlacesView<PlaceView>>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct GroupDetails {
+    group: String,
+    policy: &'static str,
+    /// Why no place was tried, if none was.
+    untried: Option<&'static str>,
+    /// UUIDs of networks that the group lacks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    networks: Vec<String>,
+    #[serde(flatten)]
+    places: PlacesView<PlaceView>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct PlaceView {
+    #[serde(rename = "move", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    nodes: Vec<String>,
+    at: String,
+    rule: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shortfall: Option<AmountsView>,
+}
+
+impl Details {
+    pub(crate) fn of(cluster: &Cluster, why: &InTheWay) -> Details {
+        Details {
+            instance: why.instance.clone(),
+            groups: why.groups.iter().map(|g| GroupDetails::of(cluster, g)).collect(),
+            moves: why.moves.as_ref().map(|m| PlacesView::of(cluster, m, PlaceView::of)),
+        }
+    }
+}
+
+impl GroupDetails {
+    fn of(cluster: &Cluster, why: &GroupWhy) -> GroupDetails {
+        let group = cluster.group(why.group);
+        GroupDetails {
+            group: group.name.clone(),
+            policy: group.alloc_policy.as_str(),
+            untried: why.bar.as_ref().map(|bar| untried_words(bar, cluster).name),
+            networks: match &why.bar {
+                Some(GroupBar::Networks(networks)) => networks.clone(),
+                _ => Vec::new(),
+            },
+            places: PlacesView::of(cluster, &why.places, PlaceView::of),
+        }
+    }
+}
+
+impl PlaceView {
+    fn of(cluster: &Cluster, hurdle: &Hurdle) -> PlaceView {
+        PlaceView {
+            kind: hurdle.mv.map(kind),
+            nodes: nodes(cluster, hurdle.place),
+            at: node_name(cluster, hurdle.node),
+            rule: bar_name(hurdle.bar),
+            shortfall: hurdle.shortfall.as_ref().and_then(AmountsView::of),
+        }
+    }
+}
+
+/// Why an instance stays in its group: `hgroup`.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct BlockedRow {
+    instance: String,
+    reason: &'static str,
+    text: String,
+    groups: Vec<BarRow>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct BarRow {
+    group: String,
+    reason: &'static str,
+    text: String,
+    node: Option<String>,
+    shortfall: Option<String>,
+    missing: Option<i64>,
+}
+
+impl BlockedRow {
+    pub(crate) fn of(cluster: &Cluster, storage: &StorageMap, blocked: &Blocked) -> BlockedRow {
+        let row = |why: &GroupWhy| {
+            let words = group_words(why, cluster, storage);
+            BarRow {
+                group: cluster.group(why.group).name.clone(),
+                reason: words.name,
+                text: words.text,
+                node: words.node.map(|n| node_name(cluster, n)),
+                shortfall: why.places.kept.first().map(|nearest| hurdle_text(nearest, "offline")),
+                missing: words.missing,
+            }
+        };
+        let words = stay_words(&blocked.why, cluster);
+        BlockedRow {
+            instance: cluster.instance(blocked.instance).name.clone(),
+            reason: words.name,
+            text: words.text,
+            groups: match &blocked.why {
+                Why::Held(_) => Vec::new(),
+                Why::NoPlace(groups) => groups.iter().map(row).collect(),
+            },
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Why something is not possible.
+
+pub(super) mod json;
+pub(super) mod words;
