@@ -240,7 +240,7 @@ impl Kinds {
         self.kind_of[node.get()]
     }
 
-    /// How many kinds there have been.
+    /// Number of kinds so far, with those that no node is of any more.
     pub(crate) fn count(&self) -> usize {
         self.entered.len()
     }
@@ -248,11 +248,13 @@ impl Kinds {
     /// The kinds that have come since there had been `count`, as far as they still have members.
     pub(crate) fn since(&self, count: usize) -> impl Iterator<Item = KindIdx> + '_ {
         let entered = self.entered.iter().copied().enumerate().skip(count);
-        let is_there = |(serial, kind): &(usize, KindIdx)| {
-            let kind = self.get(*kind);
-            kind.serial == *serial && !kind.members.is_empty()
-        };
-        entered.filter(is_there).map(|(_, kind)| kind)
+        entered.filter(|(serial, kind)| self.has_members(*kind, *serial)).map(|(_, kind)| kind)
+    }
+
+    /// Tells if the kind of that serial still stands at its position and has nodes.
+    pub(crate) fn has_members(&self, kind: KindIdx, serial: usize) -> bool {
+        let kind = self.get(kind);
+        kind.serial == serial && !kind.members.is_empty()
     }
 
     pub(crate) fn get(&self, kind: KindIdx) -> &NodeKind {

@@ -46,7 +46,7 @@ pub(crate) struct Shelf {
     /// Only what is impossible keeps it from a node.
     forced: bool,
     taken: Option<BoundsSource>,
-    /// How many kinds there had been when they were looked at last.
+    /// Number of kinds that have been looked at.
     seen: usize,
     /// By ascending bound.
     sorted: Vec<ShelfEntry>,
@@ -174,8 +174,7 @@ impl Shelf {
 
 /// Whether the kind of an entry still has nodes.
 fn is_there(floor: &Floor<'_>, entry: &ShelfEntry) -> bool {
-    let kind = floor.kinds.get(entry.kind);
-    kind.serial == entry.serial && !kind.members.is_empty()
+    floor.kinds.has_members(entry.kind, entry.serial)
 }
 
 /// By how much the counts' part of scores rises from some counts to others.

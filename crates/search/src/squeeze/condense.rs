@@ -162,9 +162,8 @@ pub(super) fn after_expansion(
     if swaps == Swaps::Others {
         return swap;
     }
-    let then = swap.as_ref().map_or(reached, |(_, after)| after);
-    let is_settled = free_again(scope, scope.options, most, then).is_none();
-    if is_settled { swap } else { free_again(scope, scope.options, most, reached) }
+    let is_settled = |after: &Draft| free_again(scope, scope.options, most, after).is_none();
+    swap.filter(|(_, after)| is_settled(after)).or_else(|| free_again(scope, scope.options, most, reached))
 }
 
 /// Frees nodes of the group of a scope on a state that a plan of it has reached; nothing if there are none.

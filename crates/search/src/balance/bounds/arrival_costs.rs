@@ -40,7 +40,7 @@ pub(super) struct ArrivalKind {
     pub role: ArrivalRole,
     /// Whether only the impossible forbids it.
     pub forced: bool,
-    /// The kind of node ([`Kinds`](super::kinds::Kinds)) from which the instance
+    /// The kind of node ([`TagKinds`](super::kinds::TagKinds)) from which the instance
     /// migrates, if that matters.
     pub from: Option<u32>,
     /// The storage pools that the instance needs ([`PoolKinds`](super::kinds::PoolKinds)), if they are told apart.

@@ -1,6 +1,24 @@
-//! Which nodes can receive instances from which.
+//! Nodes that an instance can reach, by migration tags and storage pools.
 
+use super::arrival_costs::ArrivalKind;
 use htools_model::{Cluster, Instance, NodeIdx, NodeSpec, TagSet};
+
+/// Nodes that arrivals of each kind can reach.
+pub(super) struct Reachability {
+    pub tags: TagKinds,
+    pub pools: PoolKinds,
+}
+
+impl Reachability {
+    pub(super) fn of(cluster: &Cluster, instances: &[&Instance]) -> Reachability {
+        Reachability { tags: TagKinds::of(cluster), pools: PoolKinds::of(cluster, instances) }
+    }
+
+    /// Tells if an arrival can go to a node.
+    pub(super) fn reaches(&self, arrival: &ArrivalKind, node: NodeIdx) -> bool {
+        self.tags.reaches(arrival.from, node) && self.pools.reaches(arrival.pools, node)
+    }
+}
 
 /// Kinds of nodes: those with the same migration tags and the same tags from
 /// which they can receive instances.
@@ -16,7 +34,7 @@ impl TagKinds {
     /// More kinds than this are not told apart.
     const MOST: usize = 8;
 
-    pub(super) fn of(cluster: &Cluster) -> TagKinds {
+    fn of(cluster: &Cluster) -> TagKinds {
         let mut examples: Vec<&NodeSpec> = Vec::new();
         let mut kind_of = Vec::with_capacity(cluster.nodes.len());
         for node in cluster.nodes.iter().map(|n| &n.spec) {
@@ -45,16 +63,16 @@ impl TagKinds {
     }
 
     /// Whether instances can migrate from nodes of a kind to a node.
-    pub(super) fn reaches(&self, from: Option<u32>, to: NodeIdx) -> bool {
+    fn reaches(&self, from: Option<u32>, to: NodeIdx) -> bool {
         from.is_none_or(|from| self.reachable[from as usize * self.count + self.kind_of[to.get()] as usize])
     }
 }
 
-/// The sets of storage pools that instances need.
+/// Sets of storage pools that instances need.
 pub(super) struct PoolKinds {
-    /// By number; none if they are too many to be told apart.
+    /// Each set by its number; none if they are too many to be told apart.
     sets: Vec<TagSet>,
-    /// By set, which nodes of the cluster reach all of its pools.
+    /// For each set and node of the cluster, true if the node reaches all pools of the set.
     reached: Vec<Vec<bool>>,
 }
 
@@ -62,7 +80,7 @@ impl PoolKinds {
     /// More sets than this are not told apart.
     const MOST: usize = 16;
 
-    pub(super) fn of(cluster: &Cluster, instances: &[&Instance]) -> PoolKinds {
+    fn of(cluster: &Cluster, instances: &[&Instance]) -> PoolKinds {
         let mut sets: Vec<TagSet> = Vec::new();
         for instance in instances {
             if !sets.contains(&instance.needs) {
@@ -78,7 +96,7 @@ impl PoolKinds {
         PoolKinds { reached: sets.iter().map(reaching).collect(), sets }
     }
 
-    /// How many sets have rows of their own, at least 1.
+    /// Number of sets with rows of their own, at least 1.
     pub(super) fn count(&self) -> usize {
         self.sets.len().max(1)
     }
@@ -89,7 +107,7 @@ impl PoolKinds {
     }
 
     /// Whether a node reaches all pools of a set.
-    pub(super) fn reaches(&self, pools: Option<u32>, node: NodeIdx) -> bool {
+    fn reaches(&self, pools: Option<u32>, node: NodeIdx) -> bool {
         pools.is_none_or(|pools| self.reached[pools as usize][node.get()])
     }
 }

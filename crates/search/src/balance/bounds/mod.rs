@@ -33,7 +33,7 @@ use self::departure::Departure;
 use self::equivalents::AlikeInstances;
 use self::group::CostGroups;
 use self::key_costs::KeyCosts;
-use self::kinds::{PoolKinds, TagKinds};
+use self::kinds::Reachability;
 use self::online_nodes::{OnlineNodes, Present, is_plausible, is_small};
 use self::place::ArrivalPlaces;
 use self::size::{SizeBox, sizes};
@@ -79,8 +79,7 @@ const NO_ROW: u32 = u32::MAX;
 pub struct MoveBounds {
     ground: OnlineNodes,
     places: ArrivalPlaces,
-    kinds: TagKinds,
-    pools: PoolKinds,
+    reachability: Reachability,
     sizes: Vec<SizeBox>,
     rows: Vec<ArrivalRow>,
     row_numbers: HashMap<ArrivalKind, u32>,
@@ -122,8 +121,8 @@ impl MoveBounds {
             return None;
         }
         let ground = OnlineNodes::new(cluster, board);
-        let pools = PoolKinds::of(cluster, &instances);
-        let most = (MOST_PLACES / board.rows().len() / pools.count()).clamp(16, 512);
+        let reachability = Reachability::of(cluster, &instances);
+        let most = (MOST_PLACES / board.rows().len() / reachability.pools.count()).clamp(16, 512);
         let (sizes, size_of) = sizes(&instances, &ground, most);
         let largest_change = SizeBox::largest_change(&sizes);
         let present = Present::of(&ground, board, balancer.score(), &largest_change)?;
@@ -139,8 +138,7 @@ impl MoveBounds {
         let indices: Vec<InstanceIdx> = instances.iter().map(|i| i.idx).collect();
         let mut bounds = MoveBounds {
             places,
-            kinds: TagKinds::of(cluster),
-            pools,
+            reachability,
             sizes,
             rows: Vec::new(),
             row_numbers: HashMap::new(),

@@ -159,7 +159,7 @@ impl MoveBounds {
             }
             // from where the instance migrates to the new node
             let last = if slot == REPLACE_PRIMARY { instance.mirror() } else { None };
-            let from = self.kinds.restricting(last.unwrap_or(instance.primary));
+            let from = self.reachability.tags.restricting(last.unwrap_or(instance.primary));
             let from = from.filter(|_| role == ArrivalRole::Primary);
             // the same as a trial has it: what the new node is asked depends on whom it replaces
             let forced = match slot {
@@ -168,7 +168,7 @@ impl MoveBounds {
                 _ => from_p,
             };
             let forced = forced || balancer.rules().ignore_soft_errors;
-            let pools = self.pools.needed_by(instance);
+            let pools = self.reachability.pools.needed_by(instance);
             group.rows[slot] = self.row(balancer, ArrivalKind { size, role, forced, from, pools });
         }
         self.groups.assign(position, group)
@@ -182,8 +182,7 @@ impl MoveBounds {
         let size = &mut self.sizes[arrival.size as usize];
         let mut row = ArrivalRow::new(arrival, self.ground.nodes.len());
         for (at, node) in self.ground.nodes.iter().enumerate() {
-            let reachable =
-                self.kinds.reaches(arrival.from, *node) && self.pools.reaches(arrival.pools, *node);
+            let reachable = self.reachability.reaches(&arrival, *node);
             row.inspect(balancer.cluster(), &self.ground, size, at, reachable);
         }
         let range = row.assess_all(&self.ground, size);
@@ -196,11 +195,10 @@ impl MoveBounds {
 
     /// Looks anew at what changed nodes count and refuse.
     fn inspect_rows(&mut self, balancer: &Balancer<'_>, changed: &[usize]) {
-        let MoveBounds { rows, sizes, ground, kinds, pools, .. } = self;
+        let MoveBounds { rows, sizes, ground, reachability, .. } = self;
         for row in rows {
             for at in changed {
-                let (arrival, node) = (row.arrival, ground.nodes[*at]);
-                let reachable = kinds.reaches(arrival.from, node) && pools.reaches(arrival.pools, node);
+                let reachable = reachability.reaches(&row.arrival, ground.nodes[*at]);
                 let size = &sizes[row.arrival.size as usize];
                 row.inspect(balancer.cluster(), ground, size, *at, reachable);
             }
