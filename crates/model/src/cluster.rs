@@ -33,7 +33,7 @@ pub struct Group {
     pub tags: Vec<String>,
     /// Its nodes, in order.
     pub nodes: Vec<NodeIdx>,
-    /// What its nodes offer; nothing where no instance needs a certain node.
+    /// Offers of its nodes; empty where no instance needs a certain node.
     pub offers: GroupOffers,
 }
 

@@ -70,9 +70,9 @@ pub struct InstanceDetails {
     pub desired_locations: TagSet,
     /// The customer's affinity keys, where they count in the score and it runs.
     pub keys: CarriedKeys,
-    /// What its nodes must offer: its storage pools where tags name any, and [`open`](Self::open).
+    /// Tags that its nodes must offer: its storage pools where tags name any, and [`open`](Self::open).
     pub needs: TagSet,
-    /// What the nodes offer from which it is not kept out, if there are others.
+    /// The tag that the nodes offer where it may run, if it is kept out of some.
     pub open: Option<TagId>,
     /// UUIDs of the networks of its interfaces, where known.
     pub networks: Box<[String]>,

@@ -81,8 +81,8 @@ pub struct NodeSpec {
     pub receivable_tags: TagSet,
     /// Location tags (power feeds, racks, ...).
     pub location_tags: TagSet,
-    /// What it offers of what instances need: storage pools where tags name any, and being open to those that are kept
-    /// out of other nodes.
+    /// Tags that it offers to instances that need them: its storage pools where tags name any, and one for each group of
+    /// instances that may run here but not everywhere.
     pub offers: TagSet,
     /// The pools of instances that name none and run here.
     pub derived_pools: DerivedPools,

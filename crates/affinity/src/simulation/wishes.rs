@@ -46,7 +46,7 @@ struct NamedKeys {
     before: [WishShare; 2],
 }
 
-/// How near the nearest value of a key is, on the same node and on any.
+/// Proximity of the nearest value of a key, from 0 (far) to 1 (equal): on the same node, and on any node.
 struct Nearness {
     here: f64,
     anywhere: f64,
@@ -151,7 +151,7 @@ impl NamedKeys {
         self.now = now;
     }
 
-    /// How near the nearest value is to that of a machine of a group.
+    /// Returns the proximity of the value nearest to that of a machine in a group.
     fn nearness(&self, at: usize) -> Nearness {
         let group = &self.groups[at];
         if group.of_node || group.weights.iter().map(|(_, count)| count).sum::<u32>() > 1 {

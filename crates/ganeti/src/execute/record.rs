@@ -1,4 +1,4 @@
-//! What a journal notes of a run, event by event.
+//! Records of a journal: one for each event of a run.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What instances need of nodes, as rules of placement: their storage pools, and not to be kept out.
+//! Needs of instances as rules of placement: nodes that reach their storage pools, and that they are not kept out of.
 //!
 //! Needs and offers are sets of tags, so that one comparison decides ([`NodeSpec::reaches`]). An instance that names its pools
 //! needs these. The pools of any other instance follow from its disk template and its node; it can only go where the same
@@ -19,10 +19,10 @@ use crate::node::NodeSpec;
 use crate::placement::Rule;
 use crate::tags::{TagId, TagSet, TagTable};
 
-/// What the nodes of a group offer.
+/// Offers of the nodes of a group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GroupOffers {
-    /// What every node offers.
+    /// Tags that every node offers.
     pub common: TagSet,
     /// True if some node offers more.
     pub differ: bool,
@@ -61,7 +61,7 @@ impl NodeSpec {
         (!self.reaches(instance)).then_some(rule)
     }
 
-    /// What an instance needs that is created on the node.
+    /// Returns the needs of an instance that is created on the node.
     pub fn needs_of(&self, instance: &Instance) -> TagSet {
         let derived = || self.derived_pools.iter().find(|(template, _)| *template == instance.template);
         if instance.needs.is_empty() {

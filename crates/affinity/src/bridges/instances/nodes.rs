@@ -130,7 +130,7 @@ fn raw_node(set: &WorkingSet, host: HostIdx, measures: &Measures, left: &Capacit
     }
 }
 
-/// What a unit needs, at least 0.
+/// Memory in MiB and virtual CPUs of a unit, each at least 0.
 struct UnitSize {
     memory: i64,
     vcpus: i64,

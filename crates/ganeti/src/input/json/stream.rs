@@ -21,7 +21,7 @@ pub(crate) enum At<'n> {
     Name(&'n str),
 }
 
-/// What holds the items of a stream.
+/// Containers that a stream reads item by item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Container {
     /// The items of a list.
