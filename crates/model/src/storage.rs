@@ -43,7 +43,7 @@ pub struct Pool {
     /// Its type.
     pub storage: StorageType,
     /// Its name: `lvm` or `file` in nodes, outside what tags call it, else
-    /// [`DiskParameters::pool_name`].
+    /// by the template and the disk parameters of the group.
     pub name: String,
 }
 

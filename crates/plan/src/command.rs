@@ -203,7 +203,7 @@ impl ListPart {
 /// The lines of a whole plan: moves by jobset and job, what is done to nodes by its kind.
 ///
 /// # Errors
-/// As [`lines`].
+/// A name that Ganeti cannot have.
 pub fn plan_lines(work: &Work, power: Option<&str>) -> Result<Vec<Line>, Impossible> {
     let mut listed = Vec::new();
     let mut section = None;

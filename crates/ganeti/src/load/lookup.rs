@@ -34,7 +34,7 @@ pub enum NameError {
     },
 }
 
-/// Finds the object that `key` means, as [`find_partial`] does.
+/// Finds the object that `key` means: the first of this name, else the only one whose name begins with the key and a dot.
 ///
 /// # Errors
 /// The key means no object or several; the error suggests names.

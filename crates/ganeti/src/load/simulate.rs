@@ -49,7 +49,7 @@ enum SimulateError {
 /// nodes count from 1 and the first node of the first group is the master.
 ///
 /// # Errors
-/// A malformed description, or more than [`MOST_NODES`] nodes.
+/// A malformed description, or more than a million nodes.
 pub fn parse_specs(specs: &[String]) -> Result<RawCluster> {
     let mut cluster = RawCluster { first_node_number: 1, ..RawCluster::default() };
     let mut total: i64 = 0;

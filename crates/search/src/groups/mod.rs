@@ -6,7 +6,7 @@
 //! after the other or all together.
 //!
 //! An instance goes to the best place among all nodes of the groups that come into question
-//! ([`reach`]), as a new instance would; how it gets there is [`crossing`]. Only healthy
+//! (`reach`), as a new instance would; how it gets there is [`crossing`]. Only healthy
 //! groups take instances, so that a plan makes no group worse. docs/groups.md explains the
 //! rules with examples.
 

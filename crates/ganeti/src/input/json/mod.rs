@@ -1,6 +1,6 @@
 //! JSON documents, read leniently as to form and strictly as to types.
 //!
-//! [`Json`] keeps what a map would lose: the order of members, which is the
+//! `Json` keeps what a map would lose: the order of members, which is the
 //! order of nodes and instances, and repeated keys, of which the first one
 //! counts. `Object` gives typed access with errors that name the object and
 //! the key.
