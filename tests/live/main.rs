@@ -130,7 +130,7 @@ fn run_all(kind: Kind, scenarios: &[&Scenario], settings: &Settings, counts: &Mu
     };
     let cluster = match settings.clusters.iter().find(|directory| Kind::of(directory) == Some(kind)) {
         Some(directory) => Cluster::attach(kind, directory),
-        None => Cluster::up(kind, settings.keep),
+        None => up(kind, settings.keep),
     };
     let cluster = match cluster {
         Ok(cluster) => cluster,
@@ -157,6 +157,15 @@ fn run_all(kind: Kind, scenarios: &[&Scenario], settings: &Settings, counts: &Mu
             }
         }
     }
+}
+
+/// Brings a cluster up, twice if need be: Debian's Ganeti now and then fails to create an instance on a busy machine, before
+/// anything of ours has run.
+fn up(kind: Kind, keep: bool) -> anyhow::Result<Cluster> {
+    Cluster::up(kind, keep).or_else(|problem| {
+        println!("cluster {kind:?} did not come up, and is tried once more: {problem:#}");
+        Cluster::up(kind, keep)
+    })
 }
 
 /// A panic is a failure of the scenario, and of no other.
