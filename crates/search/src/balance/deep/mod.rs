@@ -147,6 +147,17 @@ pub fn search(
     deep: &DeepOptions,
     watch: DeepWatch<'_>,
 ) -> Deep {
+    // a thread outside the pool would wait for one of the pool to wake up with each of the many short loops
+    rayon::scope(|_| search_within_pool(cluster, nodes, options, deep, watch))
+}
+
+fn search_within_pool(
+    cluster: &Cluster,
+    nodes: &[NodeIdx],
+    options: &BalanceOptions,
+    deep: &DeepOptions,
+    watch: DeepWatch<'_>,
+) -> Deep {
     let DeepWatch { deadline, headway } = watch;
     let initial = Board::new(cluster, nodes).components();
     let terrain = Terrain::of(cluster, nodes, options);
