@@ -138,8 +138,9 @@ pub(super) fn go_further(
     is_good.then_some((plan, draft))
 }
 
-/// After nodes were brought online, frees the earlier nodes that the next run would free, provided the run
-/// after that has nothing left to do.
+/// After nodes were brought online, frees the nodes that the next run would free. With [`Swaps::Others`], these
+/// are only nodes that were online before. With [`Swaps::All`], such nodes are preferred if nothing is left to
+/// free after them.
 pub(super) fn after_expansion(
     scope: &GroupScope<'_>,
     most: usize,
