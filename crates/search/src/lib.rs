@@ -10,8 +10,8 @@
 //! - [`groups`] moves instances between groups.
 //! - [`rolling`] divides the nodes into groups that can be down together.
 //! - [`repair`] decides which broken instances can be repaired, and how.
-//! - [`health`] reports what is wrong, what balancing would fix, and what the loss of nodes would mean.
-//! - [`why`] words the reasons why a change is impossible, for all of the above.
+//! - [`health`] reports problems, the effect of balancing on them, and the consequences of losing nodes.
+//! - [`why`] has the types in which all of them give the reasons against a change.
 
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(unreachable_pub))]

@@ -265,7 +265,6 @@ impl<'a> Trial<'a> {
         self.cluster.node(node).state.peers.get(primary)
     }
 
-    /// The instance.
     pub(crate) fn instance(&self) -> &'a Instance {
         self.instance
     }

@@ -205,7 +205,6 @@ impl ThreadFound {
     }
 }
 
-/// One search for the best move.
 struct BestMoveSearch<'a> {
     balancer: &'a Balancer<'a>,
     running: &'a Running,
@@ -402,8 +401,8 @@ impl BestMoveSearch<'_> {
         Some((interval, find_out(&ChangedState { touched, spread_change })))
     }
 
-    /// Keeps a move that is possible and whose score may be the smallest. `start` is what the instance's moves
-    /// have in common with those of alike instances.
+    /// Keeps a move that is possible and whose score may be the smallest. `start` is the part of
+    /// the key that the instance's moves share with those of alike instances.
     fn keep_if_promising(
         &self,
         trial: &Trial<'_>,

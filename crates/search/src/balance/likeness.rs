@@ -208,7 +208,6 @@ impl<'a> Verdicts<'a> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The patterns with these numbers.
     pub(super) fn patterns(&self, numbers: &[u32]) -> Vec<Pattern> {
         let table = self.table();
         numbers.iter().map(|number| table.patterns[*number as usize].clone()).collect()

@@ -26,7 +26,6 @@ struct Placed {
     pool: Option<Before>,
 }
 
-/// A cluster that is being filled.
 pub(super) struct Filling<'a> {
     base: &'a Cluster,
     nodes: Vec<NodeIdx>,
@@ -113,7 +112,6 @@ impl<'a> Filling<'a> {
         self.scope.is_some() && !self.settings.template.has_secondary()
     }
 
-    /// The number of nodes.
     pub(super) fn node_count(&self) -> usize {
         self.nodes.len()
     }

@@ -208,7 +208,6 @@ struct NextMoveSearch<'o> {
 }
 
 impl NextMoveSearch<'_> {
-    /// Finds the next step and makes it.
     fn next_step(&mut self) -> Option<Step> {
         let outlook = self.course.loads.outlook();
         let score = outlook.score;

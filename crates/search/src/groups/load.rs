@@ -65,7 +65,6 @@ fn capacity(cluster: &Cluster, group: GroupIdx) -> Shares {
 }
 
 impl Loads {
-    /// Computes the loads of a cluster.
     pub(crate) fn of(cluster: &Cluster, source: LoadSource) -> Loads {
         let demands: Vec<Shares> = cluster.instances.iter().map(|i| demand(i, source)).collect();
         let homes: Vec<GroupIdx> =
@@ -130,7 +129,6 @@ impl Loads {
         }
     }
 
-    /// The group of an instance.
     pub(crate) fn home(&self, instance: InstanceIdx) -> GroupIdx {
         self.homes[instance.get()]
     }
@@ -194,7 +192,6 @@ impl LoadMoments {
 #[derive(Debug, Clone)]
 pub(crate) struct LoadState {
     moments: [LoadMoments; KINDS.len()],
-    /// The score of the state.
     pub score: f64,
 }
 

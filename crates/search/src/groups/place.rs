@@ -41,7 +41,6 @@ impl<'s> Placing<'s> {
         self.health[group.get()] = self.setting.condition(cluster, group).health();
     }
 
-    /// Problems of a group.
     pub(crate) fn condition(&self, cluster: &Cluster, group: GroupIdx) -> Condition {
         self.setting.condition(cluster, group)
     }

@@ -28,7 +28,6 @@ pub(crate) struct NodeKind {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Fixed {
     numbers: [u64; 10],
-    /// The class of its group.
     class: usize,
     flags: [bool; 3],
     locations: TagSet,

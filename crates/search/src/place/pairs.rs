@@ -37,7 +37,6 @@ struct KindPair {
     secondary: usize,
 }
 
-/// A pair with its exact score.
 #[derive(Debug, Clone, Copy)]
 struct ScoredPair {
     score: f64,

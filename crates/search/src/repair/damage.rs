@@ -27,7 +27,6 @@ pub enum Damage {
     Elsewhere,
 }
 
-/// Usability of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NodeUse {
     Well,

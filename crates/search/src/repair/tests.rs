@@ -119,7 +119,7 @@ fn tags_that_contradict_each_other_are_left_to_people() {
             format!(
                 "found tag \"{P}result:failover:u2:200:success:2\", but the older tag \"{P}pending:failover:u1:100:1\" says that a repair is under way"
             ),
-            // Other instances are repaired all the same.
+            // The contradiction does not prevent the repair of other instances.
             "reinstall to n4:n3".to_owned()
         ]
     );

@@ -69,7 +69,6 @@ pub struct GroupChoice {
 }
 
 impl GroupChoice {
-    /// The place chosen.
     pub(crate) fn place(&self) -> Option<&Place> {
         let trial = &self.trials[self.selected?];
         trial.best().map(|b| &b.1)

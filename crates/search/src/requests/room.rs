@@ -92,7 +92,6 @@ fn precedes(cluster: &Cluster, a: &RoomPlan, b: &RoomPlan) -> bool {
     key(a) < key(b) || (key(a) == key(b) && a.metric < b.metric)
 }
 
-/// A cluster after some moves.
 #[derive(Clone)]
 struct AfterMoves {
     cluster: Draft,

@@ -84,7 +84,6 @@ pub(crate) fn of_moves(
     InTheWay { instance: instance.name.clone(), groups: Vec::new(), moves: Some(refused.nearest) }
 }
 
-/// The refused moves of an instance.
 struct RefusedMoves {
     idx: InstanceIdx,
     rules: MoveRules,

@@ -19,7 +19,6 @@ words!(
 );
 
 impl Algorithm {
-    /// Colours the graph by this algorithm.
     pub(crate) fn colour(self, graph: &ConflictGraph) -> Colouring {
         let mut painter = Painter::new(graph);
         match self {

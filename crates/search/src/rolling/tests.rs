@@ -131,7 +131,7 @@ fn shared_instances_go_where_most_is_left_if_asked_to() {
     let instances = ["a|100|1|1|running|Y|n0||ext|", "b|2000|1|1|running|Y|n1||plain|"];
     let ignoring = RollingOptions { ignore_non_redundant: true, ..RollingOptions::default() };
     assert_eq!(plan(&instances, ignoring), Ok(vec![(vec![1, 2, 0], vec![])]));
-    // The instance is not ignored, with or without `ignore_non_redundant`.
+    // An instance that migrates is redundant, so it moves instead of being ignored.
     let shared = RollingOptions { migrate_shared: true, ..ignoring };
     let live = plan(&instances, shared).unwrap();
     assert!(live.iter().any(|(_, moves)| *moves == ["  a n2"]), "{live:?}");

@@ -40,7 +40,6 @@ pub(super) struct GroupScope<'c> {
     stuck: Mutex<Option<NodeIdx>>,
 }
 
-/// A balanced group.
 pub(super) struct BalancedState {
     pub cluster: Draft,
     pub steps: Vec<Step>,

@@ -142,7 +142,6 @@ impl Hurdle {
         Hurdle { mv: Some(mv), place: mv.placement(instance), node, bar: Bar::Offline, shortfall: None }
     }
 
-    /// The hurdle of a refused move.
     pub(crate) fn of_move(cluster: &Cluster, trial: &Trial<'_>, mv: Move, refusal: Refusal) -> Hurdle {
         let (instance, node) = (trial.instance(), refusal.node);
         let place = mv.placement(instance);

@@ -18,7 +18,6 @@ use htools_model::{Cluster, Instance, InstanceIdx, Move, NodeIdx};
 pub(crate) struct Candidate {
     /// Lower bound of the score after the move.
     pub bound: f64,
-    /// The move.
     pub mv: Move,
 }
 
@@ -85,7 +84,6 @@ impl MoveBounds {
         near.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     }
 
-    /// The instance at a position.
     pub(crate) fn instance(&self, position: u32) -> InstanceIdx {
         self.instances[position as usize]
     }

@@ -27,7 +27,6 @@ pub(super) struct InstanceBlock {
     pub least: [f64; SLOTS],
 }
 
-/// All groups and blocks.
 #[derive(Debug, Default)]
 pub(super) struct CostGroups {
     pub groups: Vec<CostGroup>,

@@ -137,7 +137,6 @@ pub(super) fn sum(lanes: &Lanes) -> f64 {
     left[0]
 }
 
-/// A range of values for each lane.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LaneRange {
     pub lo: Lanes,

@@ -6,8 +6,8 @@
 //!   instance, the arrival on the new node.
 //! - The deviation is the square root of the variance and so is concave. Over the range of possible changes, it
 //!   lies above its chord. Along that line, the two parts simply add up.
-//! - So the score after a move is at least a constant for the size of the instance, plus the cost of its
-//!   departure, plus the smallest cost of all arrivals.
+//! - So the score after a move is at least the sum of three values: a constant for the size of the instance, the
+//!   cost of its departure, and the smallest cost of all arrivals.
 //! - A step changes three nodes. Only the departures from these nodes, the arrivals there and the constants
 //!   must be computed again.
 

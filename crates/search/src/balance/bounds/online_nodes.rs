@@ -37,7 +37,6 @@ pub(super) struct OnlineNodes {
     pub most_spindles: f64,
     /// Reserved memory in MiB.
     pub reserved: Vec<f64>,
-    /// The largest scale of all nodes.
     pub largest_scale: Lanes,
     largest_value: Lanes,
     pub running: Running,

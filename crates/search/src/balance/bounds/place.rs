@@ -133,9 +133,10 @@ impl<'a> Outlay<'a> {
         parts.iter().map(|part| part.score - least - COUNT_ERROR * (part.size + size)).collect()
     }
 
-    /// By place of the new node, the change of the counts by a move of the slot, including the surplus. The
-    /// counts of the instance's own nodes are in their ledgers. Only the location score is added here: that
-    /// which the move gives to an instance that stays where it is or goes to S.
+    /// By place of the new node, the change of the counts by a move of the slot, including the surplus.
+    ///
+    /// The counts of the instance's own nodes are in their ledgers. Only its location score is added here, if it
+    /// stays on its primary or goes to S.
     pub(super) fn costs(&mut self, slot: usize) -> Costs {
         let (places, instance, p) = (self.places, self.instance, self.p);
         if instance.forthcoming {

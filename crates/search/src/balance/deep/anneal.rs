@@ -94,8 +94,8 @@ const MIX: [(&dyn Neighbourhood, usize); 7] = [
 /// Number of changes between two checks of the clock. The carried sums are corrected every 64 strides.
 const STRIDE: u64 = 4096;
 
-/// Number of corrections of a price that follows the limits in one run, the largest relative correction, and
-/// the relative distance from the limits at which it applies in full.
+/// Constants for a price that follows the limits: the number of its corrections in a run, the largest relative
+/// correction, and the relative distance from the limits that leads to it.
 const CORRECTIONS: u64 = 4000;
 const CORRECTION: f64 = 0.01;
 const FAR: f64 = 0.02;

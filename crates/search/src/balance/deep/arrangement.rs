@@ -16,7 +16,6 @@ use super::terrain::{NOWHERE, Seat, SlotStanding, Terrain};
 pub(crate) struct Shift {
     /// Number of the mobile instance.
     pub mobile: u32,
-    /// Its new seat.
     pub to: Seat,
 }
 
@@ -26,7 +25,6 @@ pub(crate) type ShiftSet = SmallVec<[Shift; 4]>;
 /// Value of a state and its distance from the start.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Appraisal {
-    /// Score of the state.
     pub score: f64,
     /// Number of mobiles that are not at home.
     pub moved: i64,
@@ -34,7 +32,6 @@ pub(crate) struct Appraisal {
     pub data: i64,
 }
 
-/// The counts of the score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counts {
     pub on_failing: i64,
@@ -84,7 +81,6 @@ pub(crate) struct Arrangement<'t> {
     moved_at: Vec<u32>,
     /// The centred values by slot and lane.
     pub(super) values: Vec<f64>,
-    /// The centre of each lane.
     pub(super) centre: Vec<f64>,
     pub(super) sums: LaneRow,
     pub(super) squares: LaneRow,

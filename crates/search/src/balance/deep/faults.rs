@@ -85,7 +85,6 @@ fn load(terrain: &Terrain<'_>, mobile: u32, secondary: bool) -> (i64, f64) {
 }
 
 impl Arrangement<'_> {
-    /// Faults of the present state.
     pub(crate) fn faults(&self) -> Faults {
         let mut faults = Faults::of_counts(&self.counts);
         for slot in &self.terrain.online {

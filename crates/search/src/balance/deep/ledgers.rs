@@ -20,7 +20,6 @@ pub(super) struct PeerChange {
 /// The ledgers of all slots: see the module documentation.
 #[derive(Clone)]
 pub(super) struct Ledgers {
-    /// Ledger of each slot.
     ledgers: Vec<Ledger>,
     /// For each slot, the memory that it keeps for the failure of each other node, in MiB, largest first. Nodes
     /// without a slot are entered as [`NOWHERE`]: only their largest amounts, as many as nodes may be lost at

@@ -245,7 +245,6 @@ impl<'t> StepSequence<'t> {
         self.left.par_iter().any(|(other, to)| self.trial(*other, *to).is_some())
     }
 
-    /// Undoes the last step.
     pub(super) fn take_back(&mut self, mark: Mark) {
         self.draft.back_to(mark);
         self.ordered.steps.pop();
@@ -309,14 +308,13 @@ impl<'t> StepSequence<'t> {
     }
 }
 
-/// Whether the detour leaves others blocked, its score, the mobile, and its seat.
+/// Sort key of a detour: true if it leaves others blocked, its score, the mobile, and the seat on the way.
 type WayRound = (bool, f64, u32, Seat);
 
 fn cheapest_way(a: &WayRound, b: &WayRound) -> std::cmp::Ordering {
     a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then((a.2, a.3).cmp(&(b.2, b.3)))
 }
 
-/// A placement as a seat.
 fn seat(terrain: &Terrain<'_>, slot_of: &BTreeMap<NodeIdx, u32>, mobile: u32, at: Placement) -> Option<Seat> {
     let secondary = match (terrain.mobiles[mobile as usize].mirrored, at.secondary) {
         (true, Some(secondary)) => *slot_of.get(&secondary)?,

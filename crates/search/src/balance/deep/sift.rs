@@ -75,7 +75,6 @@ impl Sift {
         sift
     }
 
-    /// Nodes that are tried first.
     pub(super) fn pool(&self) -> &[u32] {
         &self.pool
     }

@@ -130,7 +130,7 @@ impl TagState {
         self.key_cost(terrain, mobile, slot, others) - keys.cost_beside(keys)
     }
 
-    /// Performs a proposal.
+    /// Updates the counts for a proposal that was performed.
     pub(super) fn shift(&mut self, terrain: &Terrain<'_>, seats: &[Seat], proposal: &[Shift]) {
         if !proposal.iter().any(|s| terrain.mobiles[s.mobile as usize].tagged) {
             return;

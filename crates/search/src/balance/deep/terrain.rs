@@ -75,20 +75,17 @@ pub(crate) struct LaneList {
     pub reserve: Option<usize>,
 }
 
-/// Weights of the counts in the score.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct CountWeights {
     /// Instances on nodes that fail N+1.
     pub on_failing: f64,
     /// Primaries with the same exclusion tag on a node.
     pub conflicts: f64,
-    /// Location costs.
     pub locations: f64,
     /// Weight of the affinity costs, for each of their units.
     pub keys: f64,
     /// Instances on offline nodes.
     pub offline: f64,
-    /// Primaries on offline nodes.
     pub offline_primaries: f64,
     /// Weight of the surplus of the spread.
     pub spread: f64,
@@ -122,7 +119,6 @@ impl CountWeights {
 pub(crate) struct Terrain<'c> {
     /// The cluster at the start.
     pub cluster: &'c Cluster,
-    /// Restrictions on the moves.
     pub rules: MoveRules,
     /// Node of each slot. The nodes of the set come first, in order.
     pub nodes: Vec<NodeIdx>,
@@ -134,7 +130,6 @@ pub(crate) struct Terrain<'c> {
     pub mobiles: Vec<Mobile>,
     /// The lanes that can change.
     pub lanes: LaneList,
-    /// The weights of the counts.
     pub weights: CountWeights,
     /// Part of the score that comes from lanes that cannot change.
     pub constant: f64,
@@ -345,12 +340,10 @@ impl<'c> Terrain<'c> {
         &self.amount[((kind * 2 + exclusive) * 2 + usize::from(secondary)) * stride..][..stride]
     }
 
-    /// The specification of a slot's node.
     pub(crate) fn spec(&self, slot: u32) -> &'c NodeSpec {
         &self.cluster.node(self.nodes[slot as usize]).spec
     }
 
-    /// The instance of a mobile.
     pub(crate) fn instance(&self, mobile: u32) -> &'c Instance {
         self.cluster.instance(self.mobiles[mobile as usize].instance)
     }
@@ -365,7 +358,6 @@ impl<'c> Terrain<'c> {
         !self.migration_tags || self.spec(from).can_migrate_to(self.spec(to))
     }
 
-    /// A seat as a placement.
     pub(crate) fn placement(&self, mobile: u32, seat: Seat) -> Placement {
         let instance = self.instance(mobile);
         let mirrored = self.mobiles[mobile as usize].mirrored;

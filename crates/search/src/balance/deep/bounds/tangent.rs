@@ -47,7 +47,6 @@ type LaneValues = Vec<f64>;
 /// Data shared by all tangents.
 struct Slopes<'t> {
     terrain: &'t Terrain<'t>,
-    /// Values at the start.
     start: LaneValues,
     /// For each mobile, the largest decrease of the counts if it moves.
     counted: Vec<f64>,

@@ -4,7 +4,6 @@ use super::{Neighbourhood, enter, resident, role_at, with_role_at};
 use crate::balance::deep::arrangement::{Arrangement, ShiftSet};
 use crate::balance::deep::draws::Draws;
 
-/// A moved instance goes home.
 #[derive(Debug)]
 pub(crate) struct BackHome;
 
