@@ -220,8 +220,8 @@ fn normal_scale(values: &[f64], replaced: f64) -> (f64, f64) {
     (1.0 / power, power)
 }
 
-/// The sum of values that occur `totals` times each, with `other` instead of one of them. Returns `None` if
-/// rounding could depend on the order. No rounding occurs if all values are multiples of a power of two that is
+/// The sum of values that occur `totals` times each. Returns `None` if adding them could round, in any order or
+/// with `other` in place of one value. Nothing is rounded if all values are multiples of a power of two that is
 /// not too small for their size.
 fn exact_sum(totals: &[usize], values: &[f64], other: f64, n: f64) -> Option<f64> {
     const UNIT: f64 = (1u64 << 22) as f64;
