@@ -23,7 +23,7 @@ pub enum Damage {
     /// Its primary node is offline, and the other node with its disks is drained, so that Ganeti does not start
     /// it there.
     Blocked(NodeIdx),
-    /// It does not run on the node that Ganeti expects.
+    /// It runs on a different node than Ganeti expects.
     Elsewhere,
 }
 
