@@ -1,8 +1,7 @@
-//! Balancing: the best move of all, again and again.
+//! Balancing: repeats the best move until no move is worth making.
 //!
-//! A step is the move with the smallest score, the first in order among equals,
-//! in the reference's arithmetic; how it is found without computing that
-//! arithmetic for every move is the business of `best_move`.
+//! Each step is the move with the smallest score in the reference's arithmetic; among equals, the first in
+//! order. The module `best_move` finds it without computing the exact score of every move.
 
 mod best_move;
 pub mod bounds;
@@ -28,34 +27,34 @@ use htools_model::redundancy::n_plus_one::unavoidable_score;
 use htools_model::score::{Board, Components};
 use htools_model::{Cluster, Concession, Draft, Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
 
-/// How to balance. The defaults are the command line's.
+/// Options of balancing. The defaults are those of the command line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BalanceOptions {
-    /// Which moves are allowed.
+    /// Restrictions on the moves.
     pub rules: MoveRules,
-    /// Only move instances that have a node offline (`-E`).
+    /// Move only instances that have a node offline (`-E`).
     pub evacuate: bool,
     /// Least gain of a step once the score is at or below `min_gain_limit` (`-g`).
     pub min_gain: f64,
-    /// See `min_gain`.
+    /// Score up to which `min_gain` applies (`--min-gain-limit`).
     pub min_gain_limit: f64,
-    /// Stop when the score exceeds the unavoidable part by no more than this (`-e`).
+    /// Stop when the score is no more than this above its unavoidable part (`-e`).
     pub min_score: f64,
-    /// Most steps; negative: no limit (`-l`).
+    /// Maximum number of steps; negative for no limit (`-l`).
     pub max_length: i64,
-    /// How candidates are found.
+    /// Method of finding the best move.
     pub effort: Effort,
-    /// What may be conceded where no order of moves makes room.
+    /// Concessions where no order of moves makes room.
     pub concessions: Concessions,
 }
 
-/// What may be conceded where moves wait for each other's room and there is no way round: nothing, unless it
-/// was asked for.
+/// Concessions that are acceptable where moves wait in a cycle for each other's room. By default there are
+/// none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Concessions {
-    /// Instances may be stopped meanwhile (`--allow-interruptions`).
+    /// Instances may be stopped for a while (`--allow-interruptions`).
     pub interruptions: bool,
-    /// Nodes may be overcommitted meanwhile (`--allow-overcommit-during-migration`).
+    /// Nodes may be overcommitted for a while (`--allow-overcommit-during-migration`).
     pub overcommit: bool,
 }
 
@@ -74,16 +73,16 @@ impl Default for BalanceOptions {
     }
 }
 
-/// How the best move is found. Both ways find the same one.
+/// Method of finding the best move. Both methods find the same move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// Compute exact scores only where they can matter.
+    /// Computes exact scores only for moves that could win.
     Screened,
-    /// Compute the exact score of every possible move; for tests.
+    /// Computes the exact score of every possible move; for tests.
     Exhaustive,
 }
 
-/// A group being balanced.
+/// Balances the instances of one group of nodes.
 pub struct Balancer<'c> {
     cluster: &'c mut Draft,
     instances: Vec<InstanceIdx>,
@@ -96,17 +95,17 @@ pub struct Balancer<'c> {
     memory: BoundsCache,
 }
 
-/// Whether a node of an instance is offline.
+/// Returns true if a node of the instance is offline.
 fn is_on_offline(cluster: &Cluster, instance: &Instance) -> bool {
     instance.nodes().any(|n| cluster.node(n).spec.offline)
 }
 
 impl<'c> Balancer<'c> {
-    /// Prepares to balance the set `nodes` (ascending) with the instances whose
-    /// primary is there.
+    /// Prepares to balance the set `nodes` (ascending) with the instances whose primary is in it.
     pub fn new(cluster: &'c mut Draft, nodes: &[NodeIdx], options: BalanceOptions) -> Balancer<'c> {
         let board = Board::new(cluster, nodes);
-        // when only evacuating, no move brings an instance to an offline node, so no others ever take part
+        // With `evacuate`, no move brings an instance to an offline node, so the other instances never take
+        // part.
         let takes_part = |i: &InstanceIdx| !options.evacuate || is_on_offline(cluster, cluster.instance(*i));
         let mut instances = cluster.instances_on(nodes);
         instances.retain(takes_part);
@@ -131,7 +130,7 @@ impl<'c> Balancer<'c> {
         self.cluster
     }
 
-    /// The set's score in its present state.
+    /// The present score of the set.
     pub fn score(&self) -> f64 {
         self.score
     }
@@ -141,12 +140,12 @@ impl<'c> Balancer<'c> {
         self.board.components()
     }
 
-    /// Whether there is nothing to gain from the start.
+    /// Returns true if there is nothing to gain from the start.
     pub(crate) fn is_balanced(&self) -> bool {
         self.score - self.unavoidable < self.options.min_score
     }
 
-    /// Finds and performs the next step; nothing when balancing has ended.
+    /// Finds and performs the next step; `None` when balancing has ended.
     pub fn next_step(&mut self) -> Option<Step> {
         let within_length = self.options.max_length < 0 || self.steps < self.options.max_length;
         if !within_length || !self.may_continue() {
@@ -161,8 +160,8 @@ impl<'c> Balancer<'c> {
         Some(step)
     }
 
-    /// The bounds that the search has for the present state, unless the set of nodes
-    /// is too small or too odd for them.
+    /// Bounds for the present state; `None` if the set of nodes is too small, or its figures are unsuitable,
+    /// for bounds.
     pub fn bounds(&mut self) -> Option<&MoveBounds> {
         let mut memory = std::mem::take(&mut self.memory);
         memory.bounds(self);
@@ -170,19 +169,18 @@ impl<'c> Balancer<'c> {
         self.last_bounds()
     }
 
-    /// The bounds as they were when the search last needed them.
+    /// The bounds that the search used last.
     pub fn last_bounds(&self) -> Option<&MoveBounds> {
         self.memory.last_bounds()
     }
 
-    /// The step that would come next if there is no limit on their number.
+    /// The step that would come next, ignoring the limit on the number of steps.
     pub fn peek(&self) -> Option<Step> {
         let best = if self.may_continue() { self.worthwhile_move(&mut BoundsCache::default()) } else { None };
         best.map(|b| self.step(&b))
     }
 
-    /// Whether the score is still above what balancing aims at. A score that is
-    /// not a number cannot be improved.
+    /// Returns true if the score is still above the target. A score that is not a number cannot be improved.
     pub(crate) fn may_continue(&self) -> bool {
         self.score > self.unavoidable + self.options.min_score
     }
@@ -207,7 +205,7 @@ impl<'c> Balancer<'c> {
         }
     }
 
-    /// How much work the steps so far have been.
+    /// Work done by the steps so far.
     pub(crate) fn tally(&self) -> Tally {
         self.memory.tally
     }
@@ -222,7 +220,7 @@ impl<'c> Balancer<'c> {
         &self.instances
     }
 
-    /// Which instances are alike.
+    /// Classes of instances that are alike.
     fn shapes(&self) -> &Shapes {
         &self.shapes
     }
@@ -243,27 +241,25 @@ impl<'c> Balancer<'c> {
         self.board.score_with(outcome.touched(), spread)
     }
 
-    /// Whether an instance takes part: it may move and, when only evacuating, has
-    /// a node offline.
+    /// Returns true if the instance takes part: it can move and, when only evacuating, has a node offline.
     pub fn is_candidate(&self, instance: &Instance) -> bool {
         let evacuates = !self.options.evacuate || is_on_offline(self.cluster, instance);
         instance.is_movable() && instance.auto_balance && evacuates
     }
 
-    /// The moves of an instance that takes part.
+    /// The repertoire of an instance that takes part.
     pub fn repertoire(&self, instance: &Instance) -> Repertoire {
         let usable = instance.mirror().is_some_and(|s| self.board.row(s).is_some());
         Repertoire::of(self.cluster, instance, usable, &self.options.rules)
     }
 
-    /// The nodes to which an instance could go: online, of the set, and not its
-    /// own.
+    /// The nodes to which the instance could go: online, in the set, and not its own.
     fn targets<'a>(&'a self, instance: &'a Instance) -> impl Iterator<Item = (usize, NodeIdx)> + 'a {
         let online = self.board.nodes().iter().filter_map(|n| self.board.row(*n).map(|row| (row, *n)));
         online.filter(|(_, n)| *n != instance.primary && Some(*n) != instance.secondary)
     }
 
-    /// The best move that beats the present score.
+    /// Returns the best move that beats the present score.
     fn best_move(&self, memory: &mut BoundsCache) -> Option<ScoredMove> {
         match self.options.effort {
             Effort::Screened => best_move::best(self, memory),
@@ -296,8 +292,7 @@ impl<'c> Balancer<'c> {
         best
     }
 
-    /// All moves of an instance with their rank in its order and the row of the
-    /// new node.
+    /// All moves of the instance, each with its rank in the instance's order and the row of the new node.
     fn moves<'a>(
         &'a self,
         instance: &'a Instance,
@@ -317,18 +312,18 @@ impl<'c> Balancer<'c> {
         rank(self.board.row(target).unwrap_or_default(), at.unwrap_or_default())
     }
 
-    /// The score that a move must not exceed to be of interest at all.
+    /// Score above which a move is of no interest.
     fn starting_limit(&self) -> f64 {
         let o = &self.options;
         if self.score > o.min_gain_limit || !(o.min_gain > 0.0) {
             return self.score;
         }
-        // only a gain of min_gain counts; the margin covers the subtraction
+        // Only a gain of at least `min_gain` counts; the margin covers the rounding of the subtraction.
         let needed = self.score - o.min_gain;
         needed + 1e-12 * self.score.abs().max(o.min_gain)
     }
 
-    /// The exact score of a move, if it is possible and its score is a number.
+    /// Exact score of a move; `None` if the move is impossible or the score is not a number.
     fn score_of(
         &self,
         trial: &Trial<'_>,
@@ -348,7 +343,7 @@ impl<'c> Balancer<'c> {
         self.board.spread().change(instance, Some(spec(instance.primary)), Some(spec(to.primary)))
     }
 
-    /// Carries a step out on the cluster.
+    /// Performs a step on the cluster.
     fn perform(&mut self, step: &Step) {
         let instance = self.cluster.instance(step.instance);
         let trial = Trial::new(self.cluster, instance, &self.options.rules);

@@ -1,14 +1,17 @@
-//! Searches for the best change: balancing, placing, filling, freeing nodes, and the reasons against a change.
+//! Searches for the best change to a cluster: balancing, placing, filling and freeing nodes.
 //!
-//! * [`moves`] works one move out. [`balance`] finds the best of all and repeats: lower bounds for all moves are kept
-//!   from step to step (docs/search.md explains them), and sieves leave out what cannot win.
-//! * [`place`] finds the best place for one instance (docs/placing.md), and other nodes for what leaves one.
-//!   [`requests`] answers what Ganeti's master asks. [`fill`] finds out how many more instances a cluster holds.
-//! * [`squeeze`] decides which nodes are not needed, or needed again. [`groups`] moves instances between groups.
-//!   [`rolling`] divides nodes into groups that can be down together. [`repair`] decides which broken instances may be
-//!   mended, and how.
-//! * [`health`] tells what is wrong, what balancing would mend, and what the loss of nodes would mean.
-//! * [`why`] is the words in which all of them say why something cannot be.
+//! - [`moves`] computes the outcome of one move. [`balance`] repeats the best of all moves. It keeps lower
+//!   bounds for all moves from step to step (docs/search.md) and filters out the moves that cannot win.
+//! - [`place`] finds the best place for one instance (docs/placing.md), and new nodes for the instances that
+//!   leave a node.
+//! - [`requests`] answers the requests that Ganeti's master sends to an allocator.
+//! - [`fill`] counts how many more instances a cluster can hold.
+//! - [`squeeze`] decides which nodes can be switched off and which must be switched on again.
+//! - [`groups`] moves instances between groups.
+//! - [`rolling`] divides the nodes into groups that can be down together.
+//! - [`repair`] decides which broken instances can be repaired, and how.
+//! - [`health`] reports problems, the effect of balancing on them, and the consequences of losing nodes.
+//! - [`why`] has the types in which all of them give the reasons against a change.
 
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(unreachable_pub))]

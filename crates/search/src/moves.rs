@@ -1,5 +1,5 @@
-//! The moves of one instance, in the order in which they are tried, and what
-//! each does to the nodes it touches.
+//! The moves of one instance, in the order in which they are tried, and the effect of each on the nodes that it
+//! touches.
 
 mod ends;
 
@@ -11,17 +11,16 @@ use htools_model::{
     NodeSpec, Placement, ReserveChange, Rule, Step, Strictness, TagArrival,
 };
 
-/// Which moves are allowed: the command line's restrictions.
+/// Restrictions on moves from the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoveRules {
-    /// Moves that copy disks (`--no-disk-moves` clears it).
+    /// Allow moves that copy disks (off with `--no-disk-moves`).
     pub disk_moves: bool,
-    /// Moves that interrupt or migrate the instance (`--no-instance-moves`
-    /// clears it).
+    /// Allow moves that interrupt or migrate the instance (off with `--no-instance-moves`).
     pub instance_moves: bool,
-    /// `--restricted-migration`: only leave offline nodes.
+    /// Only offline nodes may be left (`--restricted-migration`).
     pub restricted_migration: bool,
-    /// `--ignore-soft-errors`: only the impossible is forbidden.
+    /// Allow everything that is not impossible (`--ignore-soft-errors`).
     pub ignore_soft_errors: bool,
 }
 
@@ -36,25 +35,26 @@ impl Default for MoveRules {
     }
 }
 
-/// The kinds of move to a new node, in the order in which they are tried there.
+/// A kind of move to a new node.
 pub(crate) type TargetMove = fn(NodeIdx) -> Move;
 
-/// The moves that come into question for one instance.
+/// The moves to consider for one instance.
 #[derive(Debug, Clone, Copy)]
 pub struct Repertoire {
-    /// Whether the roles may be swapped; tried first.
+    /// The roles may be swapped; this is tried first.
     pub failover: bool,
-    /// The moves to each new node, in order.
+    /// The kinds of moves to each new node, in the order in which they are tried.
     pub to_target: &'static [TargetMove],
 }
 
 impl Repertoire {
-    /// The moves of `instance` under `rules`, where `mirror_usable` says whether
-    /// its secondary is an online node of the set being balanced.
+    /// The moves of `instance` under `rules`. `mirror_usable` is true if its secondary is an online node of the
+    /// set that is balanced.
     pub fn of(cluster: &Cluster, instance: &Instance, mirror_usable: bool, rules: &MoveRules) -> Repertoire {
         let none = Repertoire { failover: false, to_target: &[] };
         match instance.template.mirroring() {
-            // it is stopped for the copy, so only to leave a node that goes out of use; see `squeeze::loosened`
+            // The instance is stopped for the copy, so this is allowed only off a node that goes out of use;
+            // see `squeeze::loosened`.
             Mirroring::None
                 if rules.instance_moves
                     && rules.disk_moves
@@ -77,7 +77,7 @@ impl Repertoire {
         }
     }
 
-    /// How many moves it makes with `targets` new nodes.
+    /// Number of moves with `targets` new nodes.
     pub(crate) fn len(&self, targets: usize) -> usize {
         usize::from(self.failover) + self.to_target.len() * targets
     }
@@ -102,18 +102,18 @@ fn mirrored_moves(mirror_usable: bool, primary_online: bool, rules: &MoveRules) 
     }
 }
 
-/// Why a move is impossible: the node that refuses and the rule.
+/// The node that refuses a move, and the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
     /// The node.
     pub node: NodeIdx,
     /// The rule.
     pub rule: Rule,
-    /// Whether the node refuses it as a primary, not as a secondary.
+    /// True if the node refuses it as a primary, false as a secondary.
     pub role_is_primary: bool,
 }
 
-/// What a possible move leads to.
+/// Result of a possible move.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome<'a> {
     /// The instance's nodes afterwards.
@@ -130,13 +130,13 @@ impl<'a> Outcome<'a> {
         &self.touched[..self.count]
     }
 
-    /// The numbers of these nodes then.
+    /// The changed nodes with their ledgers after the move.
     pub fn ledgers(&self) -> Vec<(NodeIdx, Ledger)> {
         self.touched().iter().map(|t| (t.spec.idx, t.after)).collect()
     }
 }
 
-/// One end of a move: a node as the instance finds it.
+/// A node before the instance arrives or leaves.
 struct Side<'a> {
     spec: &'a NodeSpec,
     before: &'a Ledger,
@@ -154,37 +154,37 @@ impl<'a> Side<'a> {
         Touched { spec: self.spec, before: self.before, after }
     }
 
-    /// How the node says no to a primary.
+    /// Turns a rule into this node's refusal of a primary.
     fn refuse_primary(&self) -> impl Fn(Rule) -> Refusal + use<> {
         let node = self.spec.idx;
         move |rule| Refusal { node, rule, role_is_primary: true }
     }
 
-    /// How the node says no to a secondary.
+    /// Turns a rule into this node's refusal of a secondary.
     fn refuse_secondary(&self) -> impl Fn(Rule) -> Refusal + use<> {
         let node = self.spec.idx;
         move |rule| Refusal { node, rule, role_is_primary: false }
     }
 }
 
-/// Works one instance's moves out on the ledgers of the nodes concerned, step by
-/// step as Ganeti carries them out, without changing the cluster.
+/// Computes the moves of one instance on the ledgers of the nodes concerned, step by step as Ganeti performs
+/// them. The cluster is not changed.
 pub struct Trial<'a> {
     cluster: &'a Cluster,
     instance: &'a Instance,
     primary: Side<'a>,
-    /// P without the instance.
+    /// The primary node (P) without the instance.
     primary_left: Ledger,
-    /// What the instance's tags and keys meet as a primary where it is.
+    /// Conflicts of the instance's tags, and the cost of its keys, on its present primary.
     own_tags: TagArrival,
     mirror: Option<Mirror<'a>>,
     soft: bool,
     crowded: bool,
-    /// Whether the group does not count.
+    /// True if the reserve of the group is not checked.
     alone: bool,
 }
 
-/// The secondary node, before and after losing the instance.
+/// The secondary node (S), before and after losing the instance.
 struct Mirror<'a> {
     side: Side<'a>,
     left: Ledger,
@@ -217,19 +217,19 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The same with what is conceded.
+    /// Applies a concession.
     #[must_use]
     pub(crate) fn conceding(self, concession: Concession) -> Trial<'a> {
         if concession.memory() > Mib::ZERO { self.crowded() } else { self }
     }
 
-    /// The same where the new nodes need not have the memory yet.
+    /// Does not require the memory on the new nodes yet.
     #[must_use]
     pub(crate) fn crowded(self) -> Trial<'a> {
         Trial { crowded: true, ..self }
     }
 
-    /// The same by what the nodes of a move alone say, whatever others of the group are like.
+    /// Checks the nodes of the move only, not the other nodes of the group.
     #[must_use]
     pub(crate) fn alone(self) -> Trial<'a> {
         Trial { alone: true, ..self }
@@ -265,7 +265,6 @@ impl<'a> Trial<'a> {
         self.cluster.node(node).state.peers.get(primary)
     }
 
-    /// The instance.
     pub(crate) fn instance(&self) -> &'a Instance {
         self.instance
     }
@@ -275,7 +274,7 @@ impl<'a> Trial<'a> {
         &self.primary_left
     }
 
-    /// S without the instance, for mirrored ones.
+    /// S without the instance, if it is mirrored.
     pub(crate) fn mirror_left(&self) -> Option<&Ledger> {
         self.mirror.as_ref().map(|m| &m.left)
     }
@@ -283,7 +282,7 @@ impl<'a> Trial<'a> {
     /// Tries a move.
     ///
     /// # Errors
-    /// The first rule that one of its steps breaks, and where.
+    /// The first rule that one of its steps breaks, and the node.
     pub fn run(&self, mv: Move) -> Result<Outcome<'a>, Refusal> {
         if self.primary.spec.joint_losses <= 1 {
             return self.run_alone(mv);
@@ -298,7 +297,7 @@ impl<'a> Trial<'a> {
         Ok(outcome)
     }
 
-    /// What it does to the reserve of a group if the instance runs on a node of it.
+    /// Change of the reserve of `to`'s group if the instance runs on that node.
     pub(crate) fn reserve_change(&self, to: NodeIdx) -> Option<ReserveChange> {
         self.cluster.reserve_change(self.instance, self.instance.primary, to)
     }
@@ -342,7 +341,7 @@ impl<'a> Trial<'a> {
     fn failover_to(&self, mv: Move, target: NodeIdx) -> Result<Outcome<'a>, Refusal> {
         let (p, i) = (&self.primary, self.instance);
         let t = Side::new(self.cluster, target, i);
-        // nothing migrates where the instance is stopped
+        // A stopped instance does not migrate.
         if i.template.is_movable() {
             self.check_migration(p.spec, t.spec)?;
         }
@@ -359,11 +358,11 @@ impl<'a> Trial<'a> {
         let location = self.cluster.common_locations(p.spec.idx, target);
         let mut new_t = self.enter_as_secondary(s, &t, self.peer(target, p.spec.idx))?;
         if target == s.side.spec.idx {
-            // it is judged as if it came on top of itself, but reserves its memory once
+            // It is checked as if it were added to itself, but its memory is reserved once.
             let (_, left) = self.cluster.node(target).state.reserve_without(t.spec, i);
             new_t = Ledger { joint: t.before.joint, ..self.enter_as_secondary(s, &t, left)? };
         }
-        // the primary is entered anew where it was, under its new location score
+        // The primary is entered again on its node with the new location score.
         let new_p = self
             .primary_left
             .add_primary(p.spec, i, location, self.own_tags, Strictness::Forced)
@@ -371,14 +370,14 @@ impl<'a> Trial<'a> {
         Ok(self.outcome(mv, location, [p.touched(new_p), s.side.touched(s.left), t.touched(new_t)]))
     }
 
-    /// T as the secondary node in place of S.
+    /// The new node (T) as the secondary instead of S.
     fn enter_as_secondary(&self, s: &Mirror<'_>, t: &Side<'_>, peer: Mib) -> Result<Ledger, Refusal> {
         let strictness = self.strictness(s.side.spec.offline);
         let new = t.before.add_secondary(t.spec, self.instance, peer, strictness, DiskCheck::Needed);
         new.map_err(t.refuse_secondary())
     }
 
-    /// What [`Move::ReplaceSecondary`] makes of a node other than S; nothing if that refuses.
+    /// State of a node other than S after [`Move::ReplaceSecondary`]; `None` if it refuses.
     pub(crate) fn new_secondary(&self, target: NodeIdx) -> Option<Touched<'a>> {
         let t = Side::new(self.cluster, target, self.instance);
         let peer = self.peer(target, self.primary.spec.idx);
@@ -410,7 +409,7 @@ impl<'a> Trial<'a> {
         self.check_migration(p.spec, s.side.spec)?;
         self.check_migration(s.side.spec, t.spec)?;
         let strictness = self.strictness(p.spec.offline);
-        // S has to run the instance for a while
+        // S must run the instance for a while.
         let meanwhile = s
             .left
             .add_primary(s.side.spec, i, location, s.side.tags, strictness)
@@ -451,7 +450,7 @@ impl<'a> Trial<'a> {
         ))
     }
 
-    /// On its way the instance has only to be possible where it does not stay.
+    /// Intermediate nodes only have to be possible, since the instance does not stay there.
     fn replace_both(&self, mv: Move, target: NodeIdx, other: NodeIdx) -> Result<Outcome<'a>, Refusal> {
         let (p, s, i) = (&self.primary, self.mirror()?, self.instance);
         let [t, u] = [target, other].map(|node| Side::new(self.cluster, node, i));
@@ -475,18 +474,18 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Carries a move out.
+/// Performs a move.
 ///
 /// # Errors
-/// What forbids it; the cluster is then as before.
+/// The refusal; the cluster is then unchanged.
 pub fn perform(draft: &mut Draft, idx: InstanceIdx, mv: Move, rules: &MoveRules) -> Result<(), Refusal> {
     make(draft, idx, mv, rules, Concession::None)
 }
 
-/// Carries a step out, with what is conceded for it.
+/// Performs a step with its concession.
 ///
 /// # Errors
-/// What forbids it; the cluster is then as before.
+/// The refusal; the cluster is then unchanged.
 pub fn perform_step(draft: &mut Draft, step: &Step, rules: &MoveRules) -> Result<(), Refusal> {
     make(draft, step.instance, step.mv, rules, step.concession)
 }

@@ -1,11 +1,13 @@
-//! The best move, without computing the exact score of every move.
+//! Finds the best move without computing the exact score of every move.
 //!
-//! Three sieves: bounds that are kept from step to step ([`MoveBounds`]); for what
-//! may matter, the placement rules and an interval from running statistics;
-//! the exact score of the few that remain. Which moves pass does not depend on
-//! the number of threads: a move is left out only if it is sure to lose against
-//! one that is possible, and the last sieve compares with the smallest upper
-//! bound of all.
+//! There are three filters:
+//!
+//! 1. Lower bounds that are kept from step to step ([`MoveBounds`]).
+//! 2. For the moves that remain, the placement rules and an interval from running statistics.
+//! 3. For the few moves left after that, the exact score.
+//!
+//! The result does not depend on the number of threads. A move is left out only if it is sure to lose against a
+//! possible move, and the last filter compares with the smallest upper bound of all.
 
 mod exact;
 
@@ -45,13 +47,12 @@ struct Survivor {
     lo: f64,
     instance: InstanceIdx,
     rank: u32,
-    /// The number of its pattern, and which of its nodes stands where in it; [`NO_PATTERN`] if that
-    /// is not known.
+    /// Number of the move's pattern, or [`NO_PATTERN`], and the position of its nodes in the pattern.
     pattern: u32,
     places: PatternPlaces,
 }
 
-/// Instead of a pattern's number.
+/// Marks a survivor whose pattern is unknown.
 const NO_PATTERN: u32 = u32::MAX;
 
 /// The rows of an instance's primary and, if it has one, secondary node.
@@ -62,7 +63,7 @@ struct OwnRows {
 }
 
 impl Survivor {
-    /// The rows of the nodes that the move changes, in the order in which its pattern has them.
+    /// The rows of the nodes that the move changes, in the order of its pattern.
     fn rows(&self, OwnRows { primary, mirror }: OwnRows) -> [u32; Move::MOST_NODES] {
         let target = self.rank.checked_sub(1).map_or(Spot::NO_ROW, |at| at / KINDS as u32);
         let touched = match mirror {
@@ -77,10 +78,10 @@ impl Survivor {
     }
 }
 
-/// More survivors than this are scored at once, so that they take no more room.
+/// Maximum number of survivors that are kept before they are scored, to limit memory.
 const MOST_SURVIVORS: usize = 1 << 18;
 
-/// The smallest score that some move is known to reach, shared by all threads.
+/// The smallest score that some move is known to reach; shared by all threads.
 struct Limit(AtomicU64);
 
 impl Limit {
@@ -94,12 +95,12 @@ impl Limit {
 
     fn lower(&self, score: f64) {
         let lower = |bits| (score < f64::from_bits(bits)).then_some(score.to_bits());
-        // an error only says that the limit was lower already
+        // An error only means that the limit was lower already.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower);
     }
 }
 
-/// The best move that beats the present score.
+/// Returns the best move that beats the present score.
 pub(super) fn best(balancer: &Balancer<'_>, memory: &mut BoundsCache) -> Option<ScoredMove> {
     if balancer.instances().is_empty() {
         return None;
@@ -107,7 +108,7 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut BoundsCache) -> Option<
     let limit = Limit::new(balancer.starting_limit());
     let scored = AtomicU64::new(0);
     let mut likeness = std::mem::take(&mut memory.likeness);
-    // where searches had to look at very many moves, most of them are alike
+    // If earlier searches had to evaluate very many moves, most of those moves were alike.
     let verdicts = if MANY_MOVES * memory.evaluated >= (balancer.board().rows().len() as u64).max(1) {
         likeness.refresh(balancer.cluster(), balancer.board());
         Verdicts::new(&likeness, balancer.cluster(), balancer.board(), balancer.shapes())
@@ -138,7 +139,7 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut BoundsCache) -> Option<
         }
     };
     memory.likeness = likeness;
-    // now and then there is a step with a clear winner among others
+    // The count falls only slowly, since now and then one step among many has a clear winner.
     memory.evaluated = found.trials.max(memory.evaluated - memory.evaluated.div_ceil(8));
     let tally = &mut memory.tally;
     tally.considered += considered;
@@ -148,30 +149,28 @@ pub(super) fn best(balancer: &Balancer<'_>, memory: &mut BoundsCache) -> Option<
     best
 }
 
-/// So many times the number of moves that a search evaluated are many where they exceed the number
-/// of nodes.
+/// Evaluated moves count as many if this multiple of them exceeds the number of nodes.
 const MANY_MOVES: u64 = 16;
 
-/// Instances that one thread takes at a time.
+/// Number of instances that one thread takes at a time.
 const CHUNK: usize = 32;
 
-/// Blocks of instances that are looked at one after the other, to find a low limit,
-/// before the others are looked at in parallel.
+/// Number of blocks of instances searched sequentially first, to find a low limit before the parallel part.
 const FIRST_BLOCKS: usize = 8;
 
-/// For fewer blocks than this, other threads are not worth waking.
+/// With fewer blocks than this, waking other threads does not pay.
 const FEWEST_BLOCKS: usize = 64;
 
-/// The rank of the `at`th kind of move to the node in `row`.
+/// Rank of the `at`th kind of move to the node in `row`.
 pub(super) fn rank(row: usize, at: usize) -> usize {
     1 + row * KINDS + at
 }
 
-/// Room for the kinds of moves to one node.
+/// Number of ranks reserved for the moves to one node.
 const KINDS: usize = 8;
 
-/// The better of two moves: the smaller score, then the earlier one. A move has
-/// to beat `current`, too.
+/// The better of two moves: the one with the smaller score, or the earlier one if they tie. It must also beat
+/// `current`.
 pub(super) fn better(best: Option<ScoredMove>, new: ScoredMove, current: f64) -> Option<ScoredMove> {
     match best {
         None => (new.score < current).then_some(new),
@@ -182,7 +181,7 @@ pub(super) fn better(best: Option<ScoredMove>, new: ScoredMove, current: f64) ->
     }
 }
 
-/// What a thread reuses from one instance to the next.
+/// Buffers that a thread reuses for one instance after another.
 #[derive(Default)]
 struct Workspace {
     near: Vec<(f64, u32)>,
@@ -195,32 +194,30 @@ struct ThreadFound {
     survivors: Vec<Survivor>,
     best: Option<ScoredMove>,
     seen: Seen,
-    /// Moves for which the placement rules were worked out.
+    /// Number of moves for which the placement rules were checked.
     trials: u64,
 }
 
 impl ThreadFound {
-    /// Roughly how long the work took that better bounds could save, in
-    /// nanoseconds.
+    /// Rough estimate, in nanoseconds, of the time that better bounds could save.
     fn work(&self) -> u64 {
         400 * self.seen.instances + 40 * self.seen.bounds
     }
 }
 
-/// One search for the best move.
 struct BestMoveSearch<'a> {
     balancer: &'a Balancer<'a>,
     running: &'a Running,
-    /// The nodes in the rows of the board.
+    /// The nodes in the order of the board's rows.
     online: &'a [NodeIdx],
     limit: &'a Limit,
-    /// The verdicts on moves that are alike, if there are many of them.
+    /// Verdicts on moves that are alike, if there are many such moves.
     verdicts: Option<&'a Verdicts<'a>>,
-    /// How many exact scores were computed.
+    /// Number of exact scores computed.
     scored: &'a AtomicU64,
 }
 
-/// How much there was to do.
+/// Amount of work that a search took.
 struct Workload {
     trials: u64,
     work: u64,
@@ -236,7 +233,7 @@ impl Workload {
 }
 
 impl BestMoveSearch<'_> {
-    /// Looks at every move.
+    /// Evaluates every move.
     fn without_bounds(&self) -> (Option<ScoredMove>, Workload) {
         let candidates = self.balancer.candidates();
         let found: Vec<ThreadFound> = candidates
@@ -259,9 +256,8 @@ impl BestMoveSearch<'_> {
         (self.best_of(found), effort)
     }
 
-    /// Looks at the moves that the bounds do not exclude. At first only at those
-    /// with bounds near the smallest one: most often one of these is possible, and
-    /// then all others are excluded without a look.
+    /// Evaluates the moves that the bounds do not exclude. It starts with those whose bounds are near the
+    /// smallest one: usually one of them is possible and excludes all others.
     fn with_bounds(&self, bounds: &MoveBounds) -> (Option<ScoredMove>, Workload) {
         let start = self.limit.get();
         let blocks = bounds.blocks(start);
@@ -269,7 +265,7 @@ impl BestMoveSearch<'_> {
         let (mut work, mut found) = (0, Vec::new());
         for share in [0.02, 0.2, 1.0] {
             let ceiling = if share < 1.0 { least + share * (start - least) } else { start };
-            // includes what was looked at before
+            // This includes the moves of the earlier passes.
             found = self.up_to(bounds, &blocks, ceiling);
             work += Workload::of(&found).work;
             if self.limit.get() <= ceiling {
@@ -280,8 +276,7 @@ impl BestMoveSearch<'_> {
         (self.best_of(found), effort)
     }
 
-    /// Looks at the moves whose bounds are neither above the ceiling nor above the
-    /// limit.
+    /// Evaluates the moves whose bounds are at most the ceiling and at most the limit.
     fn up_to(&self, bounds: &MoveBounds, blocks: &[(f64, usize)], ceiling: f64) -> Vec<ThreadFound> {
         let mut space = Workspace::default();
         let (first, rest) = blocks.split_at(blocks.len().min(FIRST_BLOCKS));
@@ -307,7 +302,7 @@ impl BestMoveSearch<'_> {
         if limit < ceiling { limit } else { ceiling }
     }
 
-    /// The best of everything found.
+    /// Returns the best move among everything found.
     fn best_of(&self, found: Vec<ThreadFound>) -> Option<ScoredMove> {
         let mut best = None;
         let mut survivors = Vec::new();
@@ -318,7 +313,7 @@ impl BestMoveSearch<'_> {
         self.score_survivors(survivors, best)
     }
 
-    /// Looks at the instances of some blocks, the most promising ones first.
+    /// Evaluates the instances of some blocks, the most promising first.
     fn look_at_blocks(
         &self,
         bounds: &MoveBounds,
@@ -343,7 +338,7 @@ impl BestMoveSearch<'_> {
         space.near = near;
     }
 
-    /// Looks at the moves of one instance whose bounds are up to `limit`.
+    /// Evaluates the moves of one instance whose bounds are at most `limit`.
     fn look_at(&self, bounds: &MoveBounds, position: u32, limit: f64, space: &mut Workspace) {
         let balancer = self.balancer;
         let instance = balancer.cluster().instance(bounds.instance(position));
@@ -355,12 +350,12 @@ impl BestMoveSearch<'_> {
         space.candidates = candidates;
     }
 
-    /// Looks at some moves of one instance, the most promising ones first.
+    /// Evaluates some moves of one instance, the most promising first.
     fn look_at_candidates(&self, instance: &Instance, candidates: &mut [Candidate], space: &mut Workspace) {
         let balancer = self.balancer;
         let trial = Trial::new(balancer.cluster(), instance, balancer.rules());
         let start = self.verdicts.and_then(|v| v.start(&trial));
-        // a verdict that is known costs less than to find the most promising moves
+        // Looking up a known verdict is cheaper than sorting the moves.
         if start.is_none() {
             candidates.sort_unstable_by_key(|p| OrderedFloat(p.bound));
         }
@@ -379,7 +374,7 @@ impl BestMoveSearch<'_> {
         self.keep_remembered(start, remembered);
     }
 
-    /// What this thread remembers of the verdicts, if there are any for an instance.
+    /// Takes the verdicts that this thread remembers, if the instance has any.
     fn remembered(&self, start: Option<Starts>) -> Remembered {
         self.verdicts.filter(|_| start.is_some()).map(Verdicts::remembered).unwrap_or_default()
     }
@@ -390,8 +385,8 @@ impl BestMoveSearch<'_> {
         }
     }
 
-    /// MoveBounds on the score of a move, and what else `of` finds out about it; nothing if it is
-    /// impossible.
+    /// Returns an interval that contains the score of the move, and the result of `find_out`; `None` if the
+    /// move is impossible.
     fn interval<R>(
         &self,
         trial: &Trial<'_>,
@@ -406,8 +401,8 @@ impl BestMoveSearch<'_> {
         Some((interval, find_out(&ChangedState { touched, spread_change })))
     }
 
-    /// Keeps a move that is possible and whose score may be the smallest. `start` is what
-    /// the moves of the instance have in common with others.
+    /// Keeps a move that is possible and whose score may be the smallest. `start` is the part of
+    /// the key that the instance's moves share with those of alike instances.
     fn keep_if_promising(
         &self,
         trial: &Trial<'_>,

@@ -1,4 +1,4 @@
-//! What a search keeps from one step to the next.
+//! State that a search keeps from one step to the next.
 
 use super::Balancer;
 use super::bounds::MoveBounds;
@@ -6,44 +6,43 @@ use super::likeness::Likeness;
 use super::tally::Tally;
 use htools_model::{NodeIdx, Step};
 
-/// The bounds of all moves, if there are any, and what happened since they were
-/// right.
+/// The bounds of all moves, if there are any, and the step made since they were computed.
 #[derive(Default)]
 pub(super) struct BoundsCache {
     bounds: Option<MoveBounds>,
-    /// There can be no bounds for this group.
+    /// True if bounds are impossible for this group.
     hopeless: bool,
     last: Option<MadeStep>,
-    /// Which nodes are alike, if that was ever asked.
+    /// Classes of alike nodes, once they have been computed.
     pub likeness: Likeness,
-    /// How many moves the last search evaluated.
+    /// Number of moves that the last search evaluated.
     pub evaluated: u64,
     /// The work of all searches so far.
     pub tally: Tally,
 }
 
-/// A step that was made.
+/// A step that was made, and the nodes that it changed.
 struct MadeStep {
     nodes: Vec<NodeIdx>,
     step: Step,
 }
 
 impl BoundsCache {
-    /// Notes that a step was made, which changed these nodes.
+    /// Records that a step was made, which changed these nodes.
     pub(super) fn step_made(&mut self, step: &Step, nodes: Vec<NodeIdx>) {
         self.likeness.note(&nodes);
         if self.last.replace(MadeStep { nodes, step: *step }).is_some() {
-            // nobody looked at the state in between
+            // No search has updated the bounds for the state in between.
             self.bounds = None;
         }
     }
 
-    /// The bounds as they were last asked for.
+    /// The bounds as a search last used them.
     pub(super) fn last_bounds(&self) -> Option<&MoveBounds> {
         self.bounds.as_ref()
     }
 
-    /// The bounds for the present state; nothing if there can be none.
+    /// The bounds for the present state; `None` if there can be none.
     pub(super) fn bounds(&mut self, balancer: &Balancer<'_>) -> Option<&mut MoveBounds> {
         if let (Some(bounds), Some(change)) = (&mut self.bounds, &self.last) {
             let from = [Some(change.step.from.primary), change.step.from.secondary];

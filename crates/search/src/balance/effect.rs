@@ -1,4 +1,4 @@
-//! What each step of a plan does to the score of its node group: by how much it changes, and which part gains most.
+//! Effect of each step of a plan on the score of its node group: the gain, and the metric that improves most.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,20 @@ use htools_model::score::metrics::METRICS;
 use htools_model::score::{Board, Components};
 use htools_model::{Draft, GroupIdx, NodeIdx, Step};
 
-/// What a step does to the score of the group that its instance is in.
+/// Effect of a step on the score of its instance's group.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepEffect {
-    /// By how much the score falls; negative if it rises.
+    /// Decrease of the score; negative if it rises.
     pub gain: f64,
-    /// The metric, by its place in the table, whose weighted value falls most, if any falls; of equals the first.
+    /// Position in the table of the metric whose weighted value falls most; `None` if no metric falls. The
+    /// first one wins a tie.
     pub main: Option<usize>,
 }
 
-/// The effects of steps that are made one after the other, on a cluster as it is before the first; nothing of a step
-/// that cannot be made, and of those behind it. The draft has moved on afterwards.
+/// Effects of successive steps on a cluster in its state before the first one. The entry is `None` for a step
+/// that cannot be made and for all later ones. The draft is left in the state after the steps.
 pub fn effects(cluster: &mut Draft, steps: &[Step]) -> Vec<Option<StepEffect>> {
-    // what a plan has was allowed when it was made
+    // Soft errors were already accepted when the plan was made.
     let rules = MoveRules { ignore_soft_errors: true, ..MoveRules::default() };
     let mut known: BTreeMap<GroupIdx, (Vec<NodeIdx>, Components)> = BTreeMap::new();
     let mut effects = Vec::with_capacity(steps.len());
@@ -74,7 +75,7 @@ mod tests {
         )
     }
 
-    /// The gains add up to what the scores of the steps say, and instances on an offline node come first.
+    /// The gains add up to the differences of the steps' scores, and instances on an offline node come first.
     #[test]
     fn effects_are_those_of_the_scores() {
         let mut draft = Draft::from(sample());
@@ -94,14 +95,14 @@ mod tests {
         assert_eq!(main, Some("offline_all_cnt"));
     }
 
-    /// A step that cannot be made has no effect that is known, nor has any behind it.
+    /// A step that cannot be made has no known effect, and neither have the later ones.
     #[test]
     fn what_cannot_be_made_has_no_effect() {
         let mut draft = Draft::from(sample());
         let nodes = draft.all_nodes();
         let mut steps = run(&mut draft, &nodes, BalanceOptions::default()).steps;
         let good = steps.len();
-        // that node has no disk space left
+        // That node has no disk space left.
         steps.push(Step { mv: Move::ReplaceSecondary(NodeIdx::new(3)), ..steps[0] });
         let found = effects(&mut Draft::from(sample()), &steps);
         assert_eq!(found.iter().filter(|effect| effect.is_some()).count(), good);

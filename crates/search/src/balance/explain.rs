@@ -1,5 +1,5 @@
-//! Why an instance stays where it is: every move it has, with the score it would
-//! give or the rule that forbids it.
+//! Explains why an instance stays where it is: lists all its moves, each with its score or the rule that
+//! forbids it.
 
 use super::Balancer;
 use crate::moves::{Repertoire, Trial};
@@ -11,13 +11,13 @@ use htools_model::{Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
 pub struct MoveVerdict {
     /// The move.
     pub mv: Move,
-    /// Where it would take the instance.
+    /// Placement of the instance after the move.
     pub to: Placement,
-    /// The score that it would give, or what is in the way.
+    /// The score after the move, or the obstacle.
     pub verdict: Result<f64, Box<Hurdle>>,
 }
 
-/// What becomes of the instance, in one word.
+/// Outcome of balancing for the instance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum InstanceOutlook {
     /// Its best move is the next step.
@@ -30,30 +30,30 @@ pub enum InstanceOutlook {
     NoImprovement,
     /// No move is possible.
     NothingPossible,
-    /// Balancing has reached its goal.
+    /// The goal of balancing is reached already.
     Balanced,
-    /// It is not moved at all.
+    /// The instance is never moved.
     Held,
 }
 
-/// Why an instance moves or does not.
+/// The reasons why an instance moves or stays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     /// The instance.
     pub instance: InstanceIdx,
-    /// The score as things are.
+    /// The present score.
     pub score: f64,
-    /// Why it is passed over, if it is.
+    /// Reasons why balancing skips the instance, if there are any.
     pub holds: Vec<Hold>,
-    /// All its moves, in the order in which they are tried.
+    /// All its moves, in the order in which balancing tries them.
     pub moves: Vec<MoveVerdict>,
-    /// Position in `moves` of the possible one with the smallest score.
+    /// Position in `moves` of the possible move with the smallest score.
     pub best: Option<usize>,
-    /// What becomes of it.
+    /// Outcome of balancing for the instance.
     pub outlook: InstanceOutlook,
 }
 
-/// Explains what balancing thinks of an instance of its set.
+/// Explains how balancing treats an instance of its set.
 pub fn explain(balancer: &Balancer<'_>, idx: InstanceIdx) -> Explanation {
     let instance = balancer.cluster().instance(idx);
     let moves = verdicts(balancer, instance);
@@ -101,7 +101,7 @@ fn outlook(balancer: &Balancer<'_>, idx: InstanceIdx, best: Option<f64>) -> Inst
 }
 
 fn verdicts(balancer: &Balancer<'_>, instance: &Instance) -> Vec<MoveVerdict> {
-    // a DRBD instance without a secondary has no moves
+    // A DRBD instance without a secondary has no moves.
     if instance.template.has_secondary() && instance.secondary.is_none() {
         return Vec::new();
     }
@@ -130,7 +130,7 @@ fn verdicts(balancer: &Balancer<'_>, instance: &Instance) -> Vec<MoveVerdict> {
     result
 }
 
-/// Calls `visit` for each kind of move to a node; once only if it is offline.
+/// Calls `visit` for each kind of move to a node, or only once if the node is offline.
 fn for_target(
     balancer: &Balancer<'_>,
     target: NodeIdx,

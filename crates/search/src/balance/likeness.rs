@@ -1,9 +1,9 @@
-//! Moves that are alike: what they make of their nodes is the same but for where these
-//! stand, so that rules and bounds need to be worked out for one of them only.
+//! Alike moves: they have the same effect on nodes with equal figures, wherever these nodes are. Rules and
+//! bounds are computed for one of them only.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-// asked very often; their order is never looked at
+// These maps are used very often, and their order never matters.
 use foldhash::{HashMap, HashMapExt};
 
 use super::shape::Shapes;
@@ -14,11 +14,11 @@ use htools_model::score::interval::Interval;
 use htools_model::score::{Board, Touched};
 use htools_model::{Cluster, Mib, Move, NodeIdx, NodeReserve, NodeSpec};
 
-/// Which nodes are alike: a number for each, the same for those with equal figures.
+/// Classes of alike nodes: nodes with equal figures have equal numbers.
 #[derive(Default)]
 pub(super) struct Likeness {
     known: Option<Known>,
-    /// Nodes that changed since they were looked at.
+    /// Nodes that have changed since the last refresh.
     changed: Vec<NodeIdx>,
 }
 
@@ -26,9 +26,10 @@ struct Known {
     fixed: Vec<u32>,
     numbers: HashMap<(u32, LedgerBits), u32>,
     number_of: Vec<u32>,
-    /// Whether nodes that look alike need not be: where migration tags restrict, or the reserve of the group counts.
+    /// True if nodes with equal figures may still differ, because of migration tags or because the reserve of
+    /// the group counts.
     restricted: bool,
-    /// Whether nodes have locations.
+    /// True if nodes have locations.
     located: bool,
 }
 
@@ -60,16 +61,16 @@ impl Known {
 }
 
 impl Likeness {
-    /// Notes that nodes have changed.
+    /// Records that nodes have changed.
     pub(super) fn note(&mut self, nodes: &[NodeIdx]) {
         if self.known.is_some() {
             self.changed.extend(nodes);
         }
     }
 
-    /// Looks anew at what has changed.
+    /// Updates the numbers of the changed nodes.
     pub(super) fn refresh(&mut self, cluster: &Cluster, board: &Board) {
-        // figures that no node has any more are not kept for ever
+        // Starts again from time to time, to drop figures that no node has any more.
         let is_full = |known: &Known| known.numbers.len() > 4 * known.number_of.len();
         match &mut self.known {
             Some(known) if !is_full(known) => {
@@ -81,18 +82,18 @@ impl Likeness {
     }
 }
 
-/// An instance's shape and its nodes' figures.
+/// An instance's shape and the figures of its nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct MoveStart {
     shape: u32,
     location_score: i64,
     primary: u32,
-    /// The secondary node, and what it reserves when the instance has left.
+    /// The secondary node, and its reserve after the instance has left.
     mirror: Option<(u32, NodeReserve)>,
 }
 
-/// The same for moves that leave the primary node as it is: for these it is all the same which
-/// one that is, and of the secondary node only what its loss changes counts.
+/// Key for moves that keep the primary node. They do not depend on which node that is, and the secondary counts
+/// only by the effect of losing the instance.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Stay {
     shape: u32,
@@ -101,18 +102,18 @@ struct Stay {
     left: Pattern,
 }
 
-/// What the moves of an instance have in common with those of others.
+/// Numbers that identify instances whose moves are alike.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Starts {
-    /// The number of the instance's [`MoveStart`].
+    /// Number of the instance's [`MoveStart`].
     all: u32,
-    /// That of its [`Stay`], for [`Move::ReplaceSecondary`].
+    /// Number of its [`Stay`], for [`Move::ReplaceSecondary`].
     staying: Option<u32>,
     shape: u32,
     mirror_offline: bool,
 }
 
-/// All that decides what a new secondary node becomes.
+/// Everything that determines the state of a new secondary node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct SecondaryEntry {
     shape: u32,
@@ -121,35 +122,35 @@ struct SecondaryEntry {
     peer: Mib,
 }
 
-/// Everything about a move but where its nodes stand.
+/// Key of a move: alike moves have equal keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct MoveKey {
     start: u32,
     kind: u8,
     target: Option<u32>,
-    /// What the new secondary node already reserves for the new primary node.
+    /// Memory that the new secondary already reserves for the new primary.
     peer: Mib,
 }
 
-/// What is known about all moves that are alike and possible.
+/// Result shared by alike moves that are possible.
 #[derive(Clone, Copy)]
 pub(super) struct SharedVerdict {
-    /// MoveBounds on the score.
+    /// Interval that contains the score.
     pub interval: Interval,
-    /// The number of their pattern: that of all moves with the same effect on the score.
+    /// Number of the pattern, which is shared by all moves with the same effect on the score.
     pub pattern: u32,
-    /// Which of their nodes stands where in the pattern.
+    /// Position of each of the move's nodes in the pattern.
     pub places: PatternPlaces,
 }
 
-/// The verdicts on the moves of one state of a cluster.
+/// Verdicts on the moves in one state of a cluster.
 pub(super) struct Verdicts<'a> {
     cluster: &'a Cluster,
     board: &'a Board,
     shapes: &'a Shapes,
     known: &'a Known,
     table: Mutex<VerdictTable>,
-    /// What each thread remembers.
+    /// Verdicts remembered by each thread.
     remembered: Vec<Mutex<Remembered>>,
 }
 
@@ -157,14 +158,14 @@ pub(super) struct Verdicts<'a> {
 struct VerdictTable {
     starts: HashMap<MoveStart, u32>,
     stays: HashMap<Stay, u32>,
-    /// What becomes of new secondary nodes.
+    /// States of new secondary nodes.
     entered: HashMap<Pattern, u32>,
     verdicts: HashMap<MoveKey, Option<SharedVerdict>>,
     patterns: Vec<Pattern>,
     numbers: HashMap<Pattern, u32>,
 }
 
-/// What a thread remembers of the verdicts.
+/// Verdicts remembered by one thread.
 #[derive(Default)]
 pub(super) struct Remembered {
     verdicts: HashMap<MoveKey, Option<SharedVerdict>>,
@@ -173,7 +174,7 @@ pub(super) struct Remembered {
 }
 
 impl<'a> Verdicts<'a> {
-    /// No verdicts yet. Nothing where nodes that look alike need not be.
+    /// Returns an empty table, or `None` if nodes with equal figures may differ.
     pub(super) fn new(
         likeness: &'a Likeness,
         cluster: &'a Cluster,
@@ -185,20 +186,20 @@ impl<'a> Verdicts<'a> {
         Some(Verdicts { cluster, board, shapes, known, table: Mutex::default(), remembered })
     }
 
-    /// What the present thread remembers, which is to be given back with [`Verdicts::keep`]. Who
-    /// comes in between on the same thread, while this one waits for others, starts from nothing.
+    /// Takes the verdicts that the present thread remembers; give them back with [`Verdicts::keep`]. Another
+    /// search that runs on the thread in between starts without any.
     pub(super) fn remembered(&self) -> Remembered {
         std::mem::take(&mut *self.of_thread())
     }
 
-    /// Keeps what the present thread remembers.
+    /// Keeps the verdicts that the present thread remembers.
     pub(super) fn keep(&self, remembered: Remembered) {
         *self.of_thread() = remembered;
     }
 
     fn of_thread(&self) -> MutexGuard<'_, Remembered> {
         let others = self.remembered.len() - 1;
-        // the last one is for threads from elsewhere
+        // The last entry is for threads outside the pool.
         let at = rayon::current_thread_index().map_or(others, |at| at.min(others));
         self.remembered[at].lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -207,14 +208,12 @@ impl<'a> Verdicts<'a> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The patterns with these numbers.
     pub(super) fn patterns(&self, numbers: &[u32]) -> Vec<Pattern> {
         let table = self.table();
         numbers.iter().map(|number| table.patterns[*number as usize].clone()).collect()
     }
 
-    /// What the moves of an instance have in common with those of others; nothing where more
-    /// than figures counts.
+    /// Numbers that identify the instances whose moves are alike. Returns `None` if more than figures matters.
     pub(super) fn start(&self, trial: &Trial<'_>) -> Option<Starts> {
         let instance = trial.instance();
         if !instance.exclusion_tags.is_empty() || !instance.keys.is_empty() {
@@ -246,7 +245,7 @@ impl<'a> Verdicts<'a> {
         Some(Starts { all, staying, shape, mirror_offline })
     }
 
-    /// The key of a move; nothing if it is known to be impossible.
+    /// The key of a move; `None` if it is known to be impossible.
     fn key(
         &self,
         trial: &Trial<'_>,
@@ -277,7 +276,7 @@ impl<'a> Verdicts<'a> {
         Some(MoveKey { start: starts.all, kind, target: mv.target().map(number), peer })
     }
 
-    /// The number of what becomes of a new secondary node; nothing if it refuses.
+    /// Number of the state of a new secondary node; `None` if it refuses the instance.
     fn entered(&self, trial: &Trial<'_>, target: NodeIdx) -> Option<u32> {
         let touched = [trial.new_secondary(target)?];
         let (entered, _) = self.board.pattern(&ChangedState { touched: &touched, spread_change: 0 });
@@ -286,8 +285,8 @@ impl<'a> Verdicts<'a> {
         Some(*table.entered.entry(entered).or_insert(next))
     }
 
-    /// The verdict on a move, which is worked out if no move that is alike was seen. Nothing if the
-    /// rules forbid it.
+    /// The verdict on a move; computes it unless an alike move was seen before. Returns `None` if the rules
+    /// forbid the move.
     pub(super) fn verdict(
         &self,
         trial: &Trial<'_>,
@@ -306,7 +305,7 @@ impl<'a> Verdicts<'a> {
             if let Some(verdict) = self.table().verdicts.get(&key) {
                 return *verdict;
             }
-            // two threads may work the same out, which does no harm
+            // Two threads may compute the same verdict, which is harmless.
             let worked_out = work_out();
             let mut table = self.table();
             let VerdictTable { verdicts, patterns, numbers, .. } = &mut *table;

@@ -1,5 +1,5 @@
-//! Balancing from the beginning to the end, of one set of nodes or of several groups: the steps
-//! and what they gain are one value; who shows them on the way looks on.
+//! Balances one set of nodes or several groups from beginning to end. The result has all steps and their gain;
+//! an observer can follow them.
 
 use std::cmp::Ordering;
 use std::convert::Infallible;
@@ -14,48 +14,48 @@ use htools_model::redundancy::n_plus_one::unavoidable_score;
 use htools_model::score::{Board, Components};
 use htools_model::{Cluster, Draft, GroupIdx, NodeIdx, Step};
 
-/// How good a set of nodes is before anything is moved.
+/// Score of a set of nodes before anything is moved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outset {
-    /// Its score.
+    /// The metrics behind the score.
     pub initial: Components,
-    /// The part of it that reserving memory makes unavoidable.
+    /// Part of the score that is unavoidable because memory is reserved.
     pub unavoidable: f64,
 }
 
 impl Outset {
-    /// Looks at the set `nodes` (ascending).
+    /// Computes the score of the set `nodes` (ascending).
     pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> Outset {
         let initial = Board::new(cluster, nodes).components();
         Outset { initial, unavoidable: unavoidable_score(cluster, nodes) }
     }
 
-    /// Whether there is nothing to gain.
+    /// Returns true if there is nothing to gain.
     pub fn is_balanced(&self, min_score: f64) -> bool {
         self.initial.score() - self.unavoidable < min_score
     }
 
-    /// Worse ones come first; scores that are no numbers last.
+    /// Orders the worse score first, and scores that are not numbers last.
     pub fn worst_first(&self, other: &Outset) -> Ordering {
         let (a, b) = (self.initial.score(), other.initial.score());
         a.is_nan().cmp(&b.is_nan()).then(b.total_cmp(&a))
     }
 }
 
-/// What came of balancing a set of nodes.
+/// Result of balancing a set of nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Balancing {
     /// The steps, in order.
     pub steps: Vec<Step>,
-    /// The score after the last one.
+    /// The metrics after the last step.
     pub last: Components,
-    /// What ended the search early, if anything did.
+    /// Reason for an early end of the search, if there was one.
     pub stopped: Option<Stopped>,
-    /// How much work it was.
+    /// Work done by the search.
     pub tally: Tally,
 }
 
-/// Balances the set `nodes` (ascending) of a draft, which is then as the steps leave it.
+/// Balances the set `nodes` (ascending) and performs the steps on the draft.
 ///
 /// ```
 /// # use htools_ganeti::load::{merge, text};
@@ -78,11 +78,11 @@ pub fn run(draft: &mut Draft, nodes: &[NodeIdx], options: BalanceOptions) -> Bal
     found
 }
 
-/// The same, as far as there is time once `least` steps are made. `observe` sees the state and
-/// the steps after each of them.
+/// Like [`run`], but stops at the deadline once `least` steps are made. `observe` is called after each step
+/// with the state and all steps so far.
 ///
 /// # Errors
-/// The first of `observe`.
+/// The first error that `observe` returns.
 pub fn run_watched<E>(
     draft: &mut Draft,
     nodes: &[NodeIdx],
@@ -94,7 +94,7 @@ pub fn run_watched<E>(
     let mut balancer = Balancer::new(draft, nodes, options);
     let (mut steps, mut stopped) = (Vec::new(), None);
     let to_gain = !balancer.is_balanced();
-    // a search that ends by itself is complete, whatever the time
+    // A search that ends by itself is complete, even after the deadline.
     while to_gain && balancer.may_continue() && options.max_length != steps.len() as i64 {
         stopped = deadline.reached().filter(|_| steps.len() >= least);
         if stopped.is_some() {
@@ -107,7 +107,7 @@ pub fn run_watched<E>(
     Ok(Balancing { steps, last: balancer.components(), stopped, tally: balancer.tally() })
 }
 
-/// Balances the worst group of a draft that can be improved; nothing if none can.
+/// Balances the worst group that can be improved; `None` if there is no such group.
 pub fn worst(draft: &mut Draft, options: BalanceOptions) -> Option<(GroupIdx, Balancing)> {
     let group = |group: GroupIdx| {
         let nodes = draft.nodes_of(group);
@@ -122,13 +122,13 @@ pub fn worst(draft: &mut Draft, options: BalanceOptions) -> Option<(GroupIdx, Ba
     })
 }
 
-/// Balances every group of a draft, as many at a time as there are threads: no step of one
-/// changes what another one sees.
+/// Balances every group of a draft, as many at a time as there are threads. The steps of one group do not
+/// affect another.
 pub fn all(draft: &mut Draft, options: BalanceOptions) -> Vec<(GroupIdx, Balancing)> {
     all_until(draft, options, &Deadline::never())
 }
 
-/// The same, as far as there is time.
+/// Like [`all`], but stops at the deadline.
 pub fn all_until(
     draft: &mut Draft,
     options: BalanceOptions,

@@ -1,11 +1,10 @@
-//! Instances that are alike.
+//! Classes of instances that are alike.
 
 use std::collections::HashMap;
 
 use htools_model::{Cluster, DiskTemplate, ExclusionTags, Instance, InstanceIdx, KeyIdx, Mib, TagSet};
 
-/// Everything about an instance that its moves and their scores depend on,
-/// except where it is.
+/// All properties of an instance that affect its moves and their scores, except its nodes.
 #[derive(PartialEq, Eq, Hash)]
 struct Shape {
     mem: Mib,
@@ -45,10 +44,10 @@ impl Shape {
     }
 }
 
-/// A number for each instance that was compared; instances with the same number are alike.
+/// A number for each compared instance; instances with equal numbers are alike.
 pub(crate) struct Shapes {
     first: usize,
-    /// From the first instance that was compared to the last.
+    /// Numbers from the first compared instance to the last.
     numbers: Vec<u32>,
 }
 
@@ -66,7 +65,7 @@ impl Shapes {
         Shapes { first, numbers }
     }
 
-    /// The number of an instance's shape; 0 for one beyond those that were compared.
+    /// Number of an instance's shape; 0 outside the range of compared instances.
     pub(crate) fn get(&self, instance: InstanceIdx) -> u32 {
         self.numbers.get(instance.get().wrapping_sub(self.first)).copied().unwrap_or(0)
     }

@@ -1,14 +1,13 @@
-//! How much work a search was.
+//! Amount of work that a search took.
 
 /// Moves counted during a search, over all its steps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Moves that come into question: all moves of all instances, at every step.
-    /// Each of them is either skipped or evaluated.
+    /// All moves of all instances, at every step. Each of them is either skipped or evaluated.
     pub considered: u64,
-    /// Moves that were never looked at, because a bound excluded them.
+    /// Moves that were skipped because a bound excluded them.
     pub skipped: u64,
-    /// Moves for which the placement rules were worked out.
+    /// Moves for which the placement rules were checked.
     pub evaluated: u64,
     /// Moves whose exact score was computed.
     pub scored: u64,

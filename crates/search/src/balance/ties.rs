@@ -1,22 +1,21 @@
-//! The best of very many moves that are alike: by what they make of their nodes,
-//! and then by where these stand.
+//! Finds the best of very many alike moves: first by their pattern, then by the zones of their nodes.
 
 use foldhash::HashMap;
 
 use htools_model::score::batch::{Pattern, Scorer, Spot};
 use htools_model::score::zones::Zones;
 
-/// A pattern, and the zones of its nodes.
+/// A pattern and the zones of its nodes.
 type ZoneKey = (u64, u64);
 
-/// Of spots whose nodes stand in the same zones, the one that is first in order.
+/// For each pattern and zones, the first of the spots in order.
 struct Firsts(HashMap<ZoneKey, u32>);
 
 impl Firsts {
     fn of<O: Ord>(spots: &[(Spot, O)], zones: &Zones) -> Firsts {
         let zone = |row: u32| if row == Spot::NO_ROW { 0 } else { u64::from(zones.of_row(row as usize)) + 1 };
         let mut firsts: HashMap<ZoneKey, u32> = HashMap::default();
-        // neighbours are often equal
+        // Neighbours often have equal keys.
         let mut last: Option<(ZoneKey, usize)> = None;
         for (at, (spot, order)) in spots.iter().enumerate() {
             let rows = spot.rows;
@@ -39,8 +38,8 @@ impl Firsts {
     }
 }
 
-/// From spots with their order, those that can have the smallest score and be the first
-/// with it, by position; all of them, if nothing can be said.
+/// Positions of the spots that may have the smallest score and be the first with it. Returns all positions if
+/// none can be excluded.
 pub(super) fn contenders<O: Ord>(
     scorer: &Scorer<'_>,
     patterns: &[Pattern],

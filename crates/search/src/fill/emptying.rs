@@ -1,6 +1,6 @@
-//! Whether a node can be emptied, judged by bounds alone: where these leave no doubt to which
-//! kind of node each instance goes, no score has to be exact. What comes of it is what
-//! [`loss`](super::loss) finds out by exact scores; where bounds leave it open, nothing does.
+//! Decides by bounds whether a node can be emptied. This works if the bounds determine the kind of node to
+//! which each instance goes, so that no exact score is needed. A result always agrees with that of the exact
+//! scores in [`loss`](super::loss); if bounds are not sufficient, there is no result.
 
 use foldhash::HashMap;
 
@@ -11,11 +11,11 @@ use htools_model::score::interval::{CountedPart, Running};
 use htools_model::score::metrics::{Counted, Lanes, lanes};
 use htools_model::{DiskTemplate, Instance, Ledger, NodeIdx, Strictness, TagArrival, TagSet};
 
-/// What a node's numbers take from an untagged primary on shared storage.
+/// Resources that an untagged primary on shared storage takes from a node; key of its shelf.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct PrimaryLoad {
     template: DiskTemplate,
-    /// Which nodes take it.
+    /// Storage pools that a node must reach.
     pools: TagSet,
     numbers: [i64; 5],
     spindles: Option<i64>,
@@ -43,7 +43,7 @@ impl PrimaryLoad {
     }
 }
 
-/// The shelves of all shapes that have had to leave a node of one floor.
+/// A shelf for each shape of instance that has had to leave a node of the floor.
 #[derive(Default)]
 pub(super) struct Shelves {
     by_shape: HashMap<PrimaryLoad, Shelf>,
@@ -55,14 +55,14 @@ impl Shelves {
     }
 }
 
-/// A node of the floor that has other numbers.
+/// A node whose ledger differs from the floor's.
 struct ChangedNode {
     node: NodeIdx,
     ledger: Ledger,
     lanes: Lanes,
 }
 
-/// The floor while instances leave a node.
+/// A floor while instances leave one of its nodes.
 struct EmptiedFloor<'f, 'c> {
     floor: &'f Floor<'c>,
     running: Running,
@@ -70,12 +70,12 @@ struct EmptiedFloor<'f, 'c> {
     changed: Vec<ChangedNode>,
 }
 
-/// Where an instance may go.
+/// A target of an instance that leaves the node.
 #[derive(Clone, Copy)]
 enum EscapeTarget {
-    /// To a node that has changed, by its position.
+    /// A node that has changed, by its position in the list.
     Changed(usize),
-    /// To some node of a kind that has not.
+    /// Any unchanged node of a kind.
     Kind(KindIdx),
 }
 
@@ -112,13 +112,13 @@ impl<'f, 'c> EmptiedFloor<'f, 'c> {
         (changed.ledger, changed.lanes) = (ledger, after);
     }
 
-    /// How many nodes of a kind have changed.
+    /// Number of nodes of a kind that have changed.
     fn gone(&self, kind: KindIdx) -> usize {
         self.changed.iter().filter(|c| self.floor.kinds.of_node(c.node) == kind).count()
     }
 
-    /// Where an instance goes that leaves `node`: one of these, of which none is certainly worse
-    /// than another. Nothing if that cannot be told.
+    /// The possible best targets for an instance that leaves `node`: no other target is better. Returns `None`
+    /// if bounds cannot tell.
     fn targets(&self, instance: &Instance, node: NodeIdx, shelf: &mut Shelf) -> Option<Vec<EscapeTarget>> {
         let mut targets = Vec::new();
         let mut limit = f64::INFINITY;
@@ -151,7 +151,7 @@ impl<'f, 'c> EmptiedFloor<'f, 'c> {
         before.add_primary(spec, instance, 0, TagArrival::default(), Strictness::Forced).ok()
     }
 
-    /// One of the nodes of a target.
+    /// One node of a target.
     fn node_of(&self, target: EscapeTarget) -> Option<NodeIdx> {
         match target {
             EscapeTarget::Changed(at) => Some(self.changed[at].node),
@@ -162,7 +162,7 @@ impl<'f, 'c> EmptiedFloor<'f, 'c> {
         }
     }
 
-    /// Whether a node other than `node` has room for an instance.
+    /// Returns true if a node other than `node` has room for the instance.
     fn has_room(&self, instance: &Instance, node: NodeIdx, shelf: &mut Shelf) -> bool {
         let takes = |c: &ChangedNode| {
             let offline = self.floor.cluster.node(c.node).spec.offline;
@@ -172,8 +172,8 @@ impl<'f, 'c> EmptiedFloor<'f, 'c> {
         self.changed.iter().any(takes) || shelf.has_room(self.floor, open)
     }
 
-    /// Whether it does not matter to which of two nodes an instance goes: all that it changes is the same,
-    /// and so is all that it can change later.
+    /// Returns true if two nodes are interchangeable for the instance: all present and later effects are the
+    /// same.
     fn are_alike(&self, a: NodeIdx, b: NodeIdx) -> bool {
         let what_counts = |node: NodeIdx| {
             let (spec, ledger) = (&self.floor.cluster.node(node).spec, self.ledger(node));
@@ -189,15 +189,17 @@ impl<'f, 'c> EmptiedFloor<'f, 'c> {
             let load = [ledger.load.cpu, ledger.load.mem, ledger.load.disk, ledger.load.net];
             (sizes, amounts, load.map(f64::to_bits))
         };
-        // spindles would be set to nothing, and primaries would be counted
+        // With exclusive storage, spindles would be set to nothing. On a node that fails N+1, the number of
+        // primaries counts.
         let odd =
             |node: NodeIdx| self.floor.cluster.node(node).spec.exclusive_storage || self.ledger(node).n1_fail;
         what_counts(a) == what_counts(b) && !odd(a) && !odd(b)
     }
 }
 
-/// Whether the last of a node's instances, given in the order in which they go, finds a place on a floor on
-/// which some node has just got the ledger `arrived`, if all before it do. Nothing if bounds do not tell.
+/// Returns true if the last of a node's instances finds a place, provided all before it do. `instances` are in
+/// the order in which they leave, and `arrived` is a node that has just changed. Returns `None` if bounds
+/// cannot tell.
 pub(super) fn can_be_emptied(
     floor: &Floor<'_>,
     shelves: &mut Shelves,
@@ -228,7 +230,7 @@ pub(super) fn can_be_emptied(
         }
         let after = state.with(to, state.ledger(to), instance)?;
         if after.n1_fail {
-            // how many primaries there are begins to count
+            // On a node that fails N+1, the number of primaries counts.
             return None;
         }
         state.set(to, after);

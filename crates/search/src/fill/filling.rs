@@ -1,4 +1,4 @@
-//! A cluster while it is being filled.
+//! The state of a cluster while it is filled.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use htools_model::{
     Class, Cluster, Draft, FailCounts, FailKind, Instance, InstanceIdx, Ledger, Mib, NodeIdx, Place,
 };
 
-/// An instance that was placed, and how its nodes were before.
+/// An instance that was placed, and the former state of its nodes.
 struct Placed {
     size: Size,
     place: Place,
@@ -26,29 +26,28 @@ struct Placed {
     pool: Option<Before>,
 }
 
-/// A cluster that is being filled.
 pub(super) struct Filling<'a> {
     base: &'a Cluster,
     nodes: Vec<NodeIdx>,
     settings: FillSettings,
     targets: &'a Targets,
-    /// What has to stay redundant, if anything.
+    /// The part of the cluster that must stay redundant, if any.
     scope: Option<Arc<Scope>>,
     floor: Floor<'a>,
     placed: Vec<Placed>,
-    /// By node of the cluster: the numbers of the instances that were placed with it as primary.
+    /// For each node of the cluster, the numbers of the placed instances that have it as primary.
     placed_on: Vec<Vec<usize>>,
-    /// Follows redundancy, if all instances are on shared storage.
+    /// Tracks redundancy, if all instances are on shared storage.
     pool: Option<NodePool>,
-    /// Whether the state is redundant, if that has been asked.
+    /// True if the present state is redundant; `None` until that is computed.
     redundant: Option<bool>,
-    /// Scores are not numbers: ties depend on the order of all places.
+    /// Scores are not numbers, so that ties depend on the order of all places.
     unordered: bool,
-    /// The loss of nodes can be followed on the floor.
+    /// The loss of nodes can be simulated on the floor.
     simple: bool,
     shelves: Shelves,
     watch: &'a FillWatch<'a>,
-    /// What has ended the search.
+    /// Reason for the end of the search.
     stopped: Cell<Option<Stopped>>,
 }
 
@@ -89,8 +88,8 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// What has ended the search, or does so now. What was found out since it was asked last means nothing
-    /// then.
+    /// Reason for the end of the search, checking the deadline now. If it has ended, results since the last
+    /// check are invalid.
     pub(super) fn stopped(&self) -> Option<Stopped> {
         if self.stopped.get().is_none() {
             self.stopped.set(self.watch.deadline.reached());
@@ -98,27 +97,26 @@ impl<'a> Filling<'a> {
         self.stopped.get()
     }
 
-    /// Beyond which amounts every size is too large.
+    /// Amounts beyond which every size is too large.
     pub(super) fn thresholds(&self) -> Thresholds {
         Thresholds::of(self.base)
     }
 
-    /// Instances placed so far.
+    /// Number of instances placed so far.
     pub(super) fn added(&self) -> usize {
         self.placed.len()
     }
 
-    /// Whether placing can end redundancy, and whether that matters.
+    /// Returns true if placing instances could end redundancy and redundancy is required.
     pub(super) fn is_checked(&self) -> bool {
         self.scope.is_some() && !self.settings.template.has_secondary()
     }
 
-    /// The number of nodes.
     pub(super) fn node_count(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Memory that all nodes have available.
+    /// Memory that all nodes together have available.
     pub(super) fn memory_available(&self) -> Mib {
         let ledgers = self.base.nodes.iter().zip(&self.floor.ledgers);
         ledgers.map(|(node, ledger)| ledger.mem_available(&node.spec)).sum()
@@ -131,17 +129,18 @@ impl<'a> Filling<'a> {
         Filled { cluster, added, failures, stopped: self.stopped.get() }
     }
 
-    /// Looks for a place for one more instance, under all conditions.
+    /// Searches for a place for one more instance under all conditions.
     pub(super) fn attempt(&mut self, size: Size) -> PlaceSearch {
         let instance = size.instance(&self.settings, 0);
         let scope = self.scope.clone();
         self.find(&mut offers(&instance), scope.as_deref())
     }
 
-    /// Places instances one by one until no more fits or `limit` are placed; says
-    /// why places were refused at the last attempt. If `checked`, each has to leave
-    /// the cluster redundant; if not, they may end as soon as it is certain that the cluster is
-    /// not redundant any more.
+    /// Places instances one by one until no more fit or `limit` are placed. Returns the refusals of the last
+    /// attempt.
+    ///
+    /// With `checked`, each instance must leave the cluster redundant. Without it, the function may stop early
+    /// once the cluster is certainly not redundant any more.
     pub(super) fn steps(&mut self, size: Size, mut limit: Option<i64>, checked: bool) -> FailCounts {
         let instance = size.instance(&self.settings, 0);
         let mut offers = offers(&instance);
@@ -153,7 +152,7 @@ impl<'a> Filling<'a> {
             if limit != Some(0) && self.stopped().is_none() {
                 found = self.best(&mut offers, &mut shelf, scope.as_deref());
             }
-            // what was found while the search ended was not judged
+            // A place found while the search ended has not been checked.
             let found = found.filter(|_| self.stopped().is_none());
             let Some(place) = found else { return self.find(&mut offers, scope.as_deref()).failures };
             self.place(size, &instance, place);
@@ -177,7 +176,7 @@ impl<'a> Filling<'a> {
         place::best_on(&self.floor, offers).map(|(_, place)| place)
     }
 
-    /// The best place, and how often which refusals occur.
+    /// The best place, and the number of refusals of each kind.
     fn find(&mut self, offers: &mut Offers<'_>, scope: Option<&Scope>) -> PlaceSearch {
         let Filling {
             base,
@@ -202,7 +201,7 @@ impl<'a> Filling<'a> {
             return plain::find(state(), nodes, instance.into(), targets, &conditions);
         }
         let Some(scope) = scope else { return place::find_on(floor, offers, None) };
-        // what arrives makes that no better
+        // More instances do not restore redundancy.
         if instance.mem >= Mib::ZERO && pool.as_mut().is_some_and(|pool| pool.holds() == Some(false)) {
             return all_refused(place::count_on(floor, offers));
         }
@@ -211,7 +210,7 @@ impl<'a> Filling<'a> {
         let mut pooled = pool.as_mut().map(|pool| Pooled::new(pool, shelves, floor, instance, *simple));
         let mut holds = |place: &Place| {
             if deadline.reached().is_some() {
-                // the first that is left is taken, and nobody asks for it
+                // The deadline has passed, so the result will be discarded and any place will do.
                 return true;
             }
             let there = Residents { base, settings, placed, placed_on };
@@ -237,7 +236,7 @@ impl<'a> Filling<'a> {
         (self.watch.placed)(self.placed.len());
     }
 
-    /// Takes instances off again, until `count` are left.
+    /// Removes placed instances until `count` are left.
     pub(super) fn back_to(&mut self, count: usize) {
         while self.placed.len() > count {
             let Some(Placed { size, place, before: (primary, secondary), pool }) = self.placed.pop() else {
@@ -253,7 +252,7 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Whether it is certain that some node could not be emptied, now and after more arrivals.
+    /// Returns true if some node certainly cannot be emptied, now and after more arrivals.
     fn is_surely_lost(&mut self) -> bool {
         let Filling { base, settings, placed, nodes, scope, pool, .. } = self;
         match (pool, scope) {
@@ -263,13 +262,13 @@ impl<'a> Filling<'a> {
         }
     }
 
-    /// Whether an instance of some smaller size could be placed, if a size shrinks for one reason only,
-    /// whatever that does to redundancy. False is certain.
+    /// Returns true if an instance of some smaller size might fit, shrinking for one reason only and ignoring
+    /// redundancy. False is certain.
     pub(super) fn could_fit(&self, size: Size, kind: FailKind) -> bool {
         reach::could_fit(&self.floor, &self.settings, size, kind)
     }
 
-    /// Whether every node could be emptied now.
+    /// Returns true if every node could be emptied now.
     pub(super) fn is_redundant(&mut self) -> bool {
         let Some(scope) = &self.scope else { return true };
         if let Some(known) = self.redundant {
@@ -292,22 +291,22 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// Without a pool, a look at redundancy is dear; smaller batches are looked at in the end only.
+/// Minimum batch for an intermediate check of redundancy, which is expensive without a pool.
 const WORTH_A_LOOK: usize = 16;
 
-/// A search in which every place that is possible was refused for the sake of redundancy.
+/// The search with every possible place refused for lack of redundancy.
 fn all_refused(search: PlaceSearch) -> PlaceSearch {
     let PlaceSearch { successes, mut failures, .. } = search;
     failures.add(FailKind::N1, successes);
     PlaceSearch { best: None, successes: 0, failures }
 }
 
-/// Verdicts on one instance, place by place; soft limits count.
+/// Offers for one instance; soft limits apply.
 fn offers(instance: &Instance) -> Offers<'_> {
     Offers::new(instance, &Conditions::default())
 }
 
-/// The cluster with the instances that were placed.
+/// The cluster with the placed instances.
 fn cluster(base: &Cluster, settings: &FillSettings, placed: &[Placed]) -> Cluster {
     let mut cluster = Draft::of(base);
     for (number, placed) in placed.iter().enumerate() {
@@ -325,8 +324,8 @@ struct Residents<'a> {
 }
 
 impl Residents<'_> {
-    /// At most so many of the primaries of a node, in the order in which they leave it: the newest first. `arriving`
-    /// is on its node, too.
+    /// At most `most` of the primaries of a node, in the order in which they leave it: the newest first. The
+    /// `arriving` instance counts as a primary of its node.
     fn of(&self, node: NodeIdx, most: usize, arriving: Option<(NodeIdx, &Instance)>) -> Vec<Instance> {
         let spec = &self.base.node(node).spec;
         let settled = |mut instance: Instance| {

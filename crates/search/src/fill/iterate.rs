@@ -4,19 +4,16 @@ use super::Size;
 use super::filling::Filling;
 use htools_model::FailCounts;
 
-/// Instances placed between two looks at redundancy, once the first, large batch
-/// was too large.
+/// Number of instances placed between two checks of redundancy, once the first, large batch was too large.
 const SMALL_BATCH: i64 = 10;
-/// The least number of instances in a large batch.
+/// Minimum number of instances in a large batch.
 const LARGE_BATCH: i64 = 20;
 
-/// Places as many instances as fit, up to `limit`; says why places were refused at
-/// the last attempt.
+/// Places as many instances as fit, up to `limit`. Returns the refusals of the last attempt.
 ///
-/// As in Ganeti, redundancy is looked at after batches, and at single placements
-/// only where a batch would end it; the counts of refusals are those of the
-/// attempt that was made last, in a batch or not. With a secondary node, single
-/// placements are never looked at.
+/// As in Ganeti, redundancy is checked after batches, and after single placements only where a batch would end
+/// it. The counts of refusals are those of the last attempt, in a batch or not. With a secondary node, single
+/// placements are never checked.
 pub(super) fn iterate(filling: &mut Filling<'_>, size: Size, limit: Option<i64>) -> FailCounts {
     if !filling.is_checked() {
         return filling.steps(size, limit, false);
@@ -50,7 +47,7 @@ pub(super) fn iterate(filling: &mut Filling<'_>, size: Size, limit: Option<i64>)
     }
 }
 
-/// As many as leave room for the loss of one node, were all sizes equal.
+/// The number of instances that fit into the available memory, minus one for each node.
 fn large_batch(filling: &Filling<'_>, size: Size) -> i64 {
     let most = filling.memory_available().0.checked_div_euclid(size.memory.0).unwrap_or(0);
     most.saturating_sub(filling.node_count() as i64).max(LARGE_BATCH)

@@ -1,6 +1,6 @@
-//! The loss of a node on a floor where all instances are on shared storage, each within reach of one
-//! failover domain, and there is one group: as [`evacuates`](htools_model::redundancy::global::evacuates), with the best
-//! nodes found by kind.
+//! Simulates the loss of a node on a floor with one group, where all instances are on shared storage and each
+//! stays in one failover domain. The results are those of
+//! [`evacuates`](htools_model::redundancy::global::evacuates); here the best nodes are found by kind.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use crate::place::offers::Offers;
 use htools_model::redundancy::global::NodePool;
 use htools_model::{Cluster, GroupIdx, Instance, Ledger, NodeIdx, Place, TagArrival};
 
-/// Whether nodes that a [`NodePool`] follows can be emptied on a floor: one group, every online node is a place,
-/// and neither tags nor locations count.
+/// Returns true if losses can be simulated on the floor: there is one group, every online node is a place, and
+/// neither tags nor locations matter.
 pub(super) fn is_simple(cluster: &Cluster, floor: &Floor<'_>) -> bool {
     let one_group = cluster.groups_with_nodes().len() == 1;
     let usable = cluster.nodes.iter().all(|n| n.spec.offline || floor.usable[n.spec.idx.get()]);
@@ -24,16 +24,15 @@ pub(super) fn is_simple(cluster: &Cluster, floor: &Floor<'_>) -> bool {
     one_group && usable && cluster.instances.iter().all(untagged)
 }
 
-/// Whether a node can be emptied.
+/// Result of emptying a node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Verdict {
     pub survives: bool,
-    /// It is the same for all nodes of the same kind with the same instances.
+    /// True if the result is the same for all nodes of the kind with the same instances.
     pub of_kind: bool,
 }
 
-/// Whether all of a node's instances, given in the order in which they go, find a
-/// place; the floor is afterwards as it was.
+/// Tries to place all of a node's instances elsewhere, in the given order. The floor is restored afterwards.
 fn can_be_emptied(floor: &mut Floor<'_>, node: NodeIdx, instances: &[Instance]) -> Verdict {
     let mut done: Vec<(&Instance, NodeIdx, Ledger, Ledger)> = Vec::with_capacity(instances.len());
     let mut verdict = Verdict { survives: true, of_kind: true };
@@ -60,14 +59,14 @@ fn can_be_emptied(floor: &mut Floor<'_>, node: NodeIdx, instances: &[Instance]) 
     verdict
 }
 
-/// A floor, and what has just arrived on it, if anything.
+/// A floor, and the instance that has just arrived on it, if any.
 pub(super) struct FloorArrival<'a, 'c> {
     pub floor: &'a Floor<'c>,
     pub arrived: Option<(&'a Instance, &'a Place)>,
 }
 
-/// Whether every node that a pool says nothing about can be emptied; `present` are so many of a
-/// node's instances, in the order in which they go.
+/// Checks whether every node that the pool leaves undecided can be emptied. `present` returns the given number
+/// of a node's instances, in the order in which they leave.
 pub(super) fn losses_are_borne(
     pool: &mut NodePool,
     arrival: &FloorArrival<'_, '_>,
@@ -79,11 +78,11 @@ pub(super) fn losses_are_borne(
     let Some(undecided) = pool.undecided() else { return Verdict { survives: false, of_kind: true } };
     let floor = arrival.floor;
     let arrived = arrival.arrived.map(|(_, place)| (place.placement.primary, place.primary));
-    // a copy to try things out on, once it is needed
+    // Copy of the floor for simulations, made on first use.
     let mut trial: Option<Floor<'_>> = None;
     for (node, count) in undecided {
         if deadline.reached().is_some() {
-            // nobody will ask
+            // The result will be discarded.
             return Verdict { survives: false, of_kind: false };
         }
         let instances = present(node, count);
@@ -108,16 +107,16 @@ pub(super) fn losses_are_borne(
     all
 }
 
-/// A pool that is asked about the places of one instance, one after the other.
+/// A pool that is asked about several places of one instance.
 pub(super) struct Pooled<'p, 'f, 'c> {
     pool: &'p mut NodePool,
     floor: &'f Floor<'c>,
     instance: &'f Instance,
-    /// Whether losses can be followed on the floor.
+    /// True if losses can be simulated on the floor.
     simple: bool,
     shelves: &'p mut Shelves,
-    /// Verdicts on nodes, and whether they hold only for nodes of the same kind.
-    /// By group, as only nodes of one group are alike.
+    /// Known results by group, since only nodes of one group are alike: the node, the result, and true if it
+    /// holds only for nodes of the same kind.
     known: HashMap<GroupIdx, Vec<(NodeIdx, bool, bool)>>,
 }
 
@@ -132,8 +131,8 @@ impl<'p, 'f, 'c> Pooled<'p, 'f, 'c> {
         Pooled { pool, shelves, floor, instance, simple, known: HashMap::new() }
     }
 
-    /// Whether every node could be emptied with the instance in a place; nothing if
-    /// that has to be simulated. `present` are so many of a node's instances then.
+    /// Returns true if every node could be emptied with the instance in a place; `None` if this requires a full
+    /// simulation. `present` returns the given number of a node's instances.
     pub(super) fn verdict(
         &mut self,
         place: &Place,
@@ -177,15 +176,15 @@ mod tests {
     use htools_testkit::shared;
     use proptest::prelude::*;
 
-    /// How often bounds told, and how often a node could not be emptied.
+    /// Number of results by bounds, and of nodes that could not be emptied.
     #[derive(Default)]
     struct Tally {
         told: Cell<u64>,
         lost: Cell<u64>,
     }
 
-    /// Bounds say of each node what exact scores say, if anything, while instances arrive; and so do only those
-    /// instances that are in doubt.
+    /// While instances arrive, bounds give the same results as exact scores, if they give any. Checking only
+    /// the instances in doubt gives the same results, too.
     fn bounds_agree(cluster: &Cluster, arrivals: &[(i64, i64)], tally: &Tally) -> Result<(), TestCaseError> {
         let all = cluster.all_nodes();
         let targets = Targets::Singles(all.clone());
@@ -202,7 +201,7 @@ mod tests {
             })
         };
         let mut floor = Floor::new(cluster, &all, &targets, &new(&(1, 1)));
-        // as hspace asks
+        // As hspace does.
         let scope = Scope { departures: Departures::AsListed, ..Scope::default() };
         let mut pool = NodePool::of(cluster, &all, &scope, &new(&(1, 1))).expect("all are on shared storage");
         let mut shelves = Shelves::default();
@@ -233,7 +232,7 @@ mod tests {
                     let arrived = Some((to, place.primary));
                     let told = emptying::can_be_emptied(&floor, &mut shelves, arrived, *node, going);
                     let Some(told) = told.filter(|_| !going.is_empty()) else { continue };
-                    // the last one alone is asked about
+                    // Only the last instance is checked.
                     prop_assert_eq!(told, exact);
                     tally.told.set(tally.told.get() + 1);
                     tally.lost.set(tally.lost.get() + u64::from(!told));
@@ -244,7 +243,7 @@ mod tests {
         Ok(())
     }
 
-    /// Has the nodes in turn reach so many storage pools.
+    /// Assigns the nodes in turn to this number of storage pools.
     fn pooled(mut cluster: Cluster, pools: usize) -> Cluster {
         for (at, node) in cluster.nodes.iter_mut().enumerate().filter(|_| pools > 1) {
             node.spec.tags.push(format!("{POOL}p{}", at % pools));

@@ -1,5 +1,5 @@
-//! How many more instances fit: filling a copy of the cluster, with one size
-//! (*standard*), or with sizes that shrink when nothing more fits (*tiered*).
+//! Counts how many more instances fit by filling a copy of the cluster. It uses one size (*standard*), or sizes
+//! that shrink when nothing more fits (*tiered*).
 
 mod emptying;
 mod filling;
@@ -23,21 +23,18 @@ use htools_model::{
 };
 use iterate::iterate;
 
-/// What is filled in, and what is tolerated.
+/// Properties of the new instances, and tolerated problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FillSettings {
-    /// How the disks of the new instances are stored.
+    /// Disk template of the new instances.
     pub template: DiskTemplate,
-    /// Their weight on the nodes' spindles.
+    /// Weight of an instance on the nodes' spindles.
     pub spindle_use: i64,
-    /// Nodes and groups that are in trouble already are used all the same
-    /// (`--accept-existing-errors`).
+    /// Use nodes and groups even if they already have problems (`--accept-existing-errors`).
     pub accept_existing_errors: bool,
-    /// Groups in trouble are left out, and do not keep others from being used
-    /// (`--independent-groups`).
+    /// Leave out groups with problems, and use the others (`--independent-groups`).
     pub independent_groups: bool,
-    /// Whether every node has to stay expendable (not with
-    /// `--no-capacity-checks`).
+    /// Require that every node can be lost (off with `--no-capacity-checks`).
     pub capacity_checks: bool,
 }
 
@@ -48,25 +45,25 @@ impl FillSettings {
     }
 }
 
-/// What a search heeds while it runs.
+/// Deadline and observer of a search.
 pub struct FillWatch<'a> {
-    /// How long it may go on.
+    /// Latest end of the search.
     pub deadline: &'a Deadline,
-    /// Is told after each placement how many instances are in place.
+    /// Called after each placement with the number of placed instances.
     pub placed: &'a (dyn Fn(usize) + Sync),
 }
 
-/// What a cluster looks like before it is filled.
+/// State of a cluster before it is filled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FillGround {
     settings: FillSettings,
     /// Online nodes that fail N+1.
     pub bad_nodes: Vec<NodeIdx>,
-    /// Groups that could not lose each of their nodes.
+    /// Groups that cannot survive the loss of each of their nodes.
     pub bad_groups: Vec<GroupIdx>,
-    /// The places that are tried.
+    /// The places to try.
     pub targets: Result<Targets, NoTargets>,
-    /// Nothing is tried: existing trouble, which leaves no group with a place, has to be mended first.
+    /// True if nothing is tried, because existing problems leave no usable group and must be repaired first.
     pub hopeless: bool,
 }
 
@@ -77,26 +74,26 @@ pub struct Filled {
     pub cluster: Cluster,
     /// The new instances, in the order in which they were placed.
     pub added: Vec<InstanceIdx>,
-    /// Why the last attempt failed; if a limit ended the run, why places were
-    /// refused to the last one.
+    /// Refusals of the last attempt; if a limit ended the run, those of the last successful one.
     pub failures: FailCounts,
-    /// What ended the search, when it could have gone on.
+    /// Reason for an early end of the search, if there was one.
     pub stopped: Option<Stopped>,
 }
 
-/// What has to stay redundant. hspace prints how many instances fit, so that nodes are emptied in the order of the
-/// reference.
+/// The part of the cluster that must stay redundant. Nodes are emptied in the order of the reference, since
+/// hspace prints how many instances fit.
 fn scope_of(settings: &FillSettings, exempt: BTreeSet<GroupIdx>) -> Scope {
     Scope { departures: Departures::AsListed, online_only: settings.accept_existing_errors, exempt }
 }
 
 impl FillGround {
-    /// Surveys a cluster.
+    /// Examines a cluster.
     pub fn of(cluster: &Cluster, settings: FillSettings) -> FillGround {
         FillGround::of_until(cluster, settings, &Deadline::never())
     }
 
-    /// The same, without a look at the groups that are left when the time is over; nothing is placed then either.
+    /// Like [`FillGround::of`], but ignores the remaining groups at the deadline; then nothing is placed
+    /// either.
     pub fn of_until(cluster: &Cluster, settings: FillSettings, deadline: &Deadline) -> FillGround {
         let bad_nodes = Failures::of(cluster, &cluster.all_nodes()).nodes;
         let scope = scope_of(&settings, BTreeSet::new());
@@ -123,7 +120,7 @@ impl FillGround {
         FillGround { settings, bad_nodes, bad_groups, targets, hopeless }
     }
 
-    /// What has to stay redundant.
+    /// The part of the cluster that must stay redundant.
     fn scope(&self) -> Option<Scope> {
         let s = &self.settings;
         let exempt =
@@ -141,8 +138,8 @@ impl FillGround {
         Ok(Filling::new(cluster, self.settings, self.scope(), targets, size, watch))
     }
 
-    /// Whether the policy of no group with places to try lists the disk template, so that no instance of any
-    /// size can be placed.
+    /// Returns true if no group with places to try allows the disk template, so that no instance of any size
+    /// fits.
     pub fn template_is_nowhere_allowed(&self, cluster: &Cluster) -> bool {
         let allowed = |node: &NodeIdx| {
             let policy = &cluster.group(cluster.node(*node).spec.group).policy;
@@ -151,13 +148,13 @@ impl FillGround {
         self.targets.as_ref().is_ok_and(|targets| !targets.primaries().iter().any(allowed))
     }
 
-    /// Nothing, because existing trouble has to be mended first.
+    /// The unchanged cluster, if existing problems must be repaired first.
     fn nothing(&self, cluster: &Cluster) -> Filled {
         let failures = FailCounts::one(FailKind::N1);
         Filled { cluster: cluster.clone(), added: Vec::new(), failures, stopped: None }
     }
 
-    /// Nothing, because nothing is asked for.
+    /// The unchanged cluster, if no instances are requested.
     fn untouched(&self, cluster: &Cluster) -> Filled {
         let failures = FailCounts::default();
         Filled { cluster: cluster.clone(), added: Vec::new(), failures, stopped: None }
@@ -171,7 +168,7 @@ impl FillGround {
         self.standard_until(cluster, size, limit, &unwatched(&Deadline::never()))
     }
 
-    /// As [`standard`](Self::standard), or as far as it comes.
+    /// Like [`standard`](Self::standard), but stops at the deadline.
     ///
     /// # Errors
     /// If there is no place to try.
@@ -199,7 +196,7 @@ impl FillGround {
         self.tiered_until(cluster, sizes, limit, &unwatched(&Deadline::never()))
     }
 
-    /// As [`tiered`](Self::tiered), or as far as it comes.
+    /// Like [`tiered`](Self::tiered), but stops at the deadline.
     ///
     /// # Errors
     /// If there is no place to try.
@@ -213,7 +210,7 @@ impl FillGround {
         if self.hopeless {
             return Ok(self.nothing(cluster));
         }
-        // where nothing is asked for, it does not matter whether there is a place
+        // If no instances are requested, it is no error that there is no place.
         let first = sizes.first().filter(|_| limit.is_none_or(|limit| limit > 0));
         let Some(first) = first else { return Ok(self.untouched(cluster)) };
         let mut filling = self.filling(cluster, *first, watch)?;
@@ -225,7 +222,7 @@ impl FillGround {
             if filling.stopped().is_some() || left.is_some_and(|left| left <= 0) {
                 break;
             }
-            // where no smaller size can fit either, the first one says why
+            // If no smaller size can fit either, the first one gives the reason.
             failures = if barren {
                 iterate(&mut filling, size, left)
             } else {
@@ -236,7 +233,7 @@ impl FillGround {
     }
 }
 
-/// Nobody looks on.
+/// A search without an observer.
 fn unwatched(deadline: &Deadline) -> FillWatch<'_> {
     FillWatch { deadline, placed: &|_| () }
 }

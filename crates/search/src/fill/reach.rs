@@ -1,8 +1,8 @@
-//! Whether shrinking a size for one reason can ever make it fit.
+//! Decides whether shrinking a size for one reason can ever make it fit.
 //!
-//! A smaller instance meets the rules of a node at least as well as a larger one. Only policies ask for
-//! more, so that of the sizes that a range of a policy admits the smallest has the best chance: if no node
-//! takes any of these, no size between fits.
+//! A smaller instance meets the rules of a node at least as well as a larger one; only policies set lower
+//! limits. So the smallest size that each range of a policy admits has the best chance. If no node takes any of
+//! these sizes, no size in between fits.
 
 use super::{FillSettings, Size};
 use crate::place::Targets;
@@ -12,7 +12,7 @@ use htools_model::{
     DiskCheck, FailKind, Instance, InstancePolicy, InstanceSpec, Mib, Strictness, TagArrival,
 };
 
-/// Whether an instance could fit, if only what `kind` complains about is made smaller; false is certain.
+/// Returns true if an instance might fit after shrinking the resource that `kind` names. False is certain.
 pub(super) fn could_fit(floor: &Floor<'_>, settings: &FillSettings, size: Size, kind: FailKind) -> bool {
     let groups = floor.cluster.groups.len();
     let (mut primaries, mut secondaries) = (vec![false; groups], vec![false; groups]);
@@ -46,7 +46,7 @@ fn takes_primary(
 ) -> bool {
     let spec = &floor.cluster.node(nodes.sample).spec;
     if spec.cpu_total < 0.0 {
-        // more is less there
+        // With a negative number of CPUs, a smaller instance is no easier to place.
         return true;
     }
     let policy = &floor.cluster.group(spec.group).policy;
@@ -63,7 +63,7 @@ fn takes_secondary(floor: &Floor<'_>, instance: &Instance, nodes: &NodeKind) -> 
     nodes.ledger.add_secondary(spec, instance, Mib::ZERO, Strictness::Strict, DiskCheck::Needed).is_ok()
 }
 
-/// The sizes with the best chances: the smallest that each range of a policy admits, and the smallest of all.
+/// The sizes with the best chance: the smallest that each range of a policy admits, and the smallest of all.
 fn candidates(policy: &InstancePolicy, size: Size, kind: FailKind) -> impl Iterator<Item = Size> {
     let amount = move |spec: &InstanceSpec| match kind {
         FailKind::Mem => spec.memory.0,
@@ -72,6 +72,6 @@ fn candidates(policy: &InstancePolicy, size: Size, kind: FailKind) -> impl Itera
         _ => spec.spindle_use,
     };
     let least = policy.ranges.iter().map(move |range| amount(&range.min));
-    // some ranges do not look at it: spindles count on nodes with exclusive storage only
+    // Some ranges do not limit it: spindles count only on nodes with exclusive storage.
     least.chain([0]).filter_map(move |least| size.least_shrunk(kind, least))
 }

@@ -1,4 +1,4 @@
-//! The sizes of the instances that a cluster is filled with.
+//! Sizes of the instances with which a cluster is filled.
 
 use super::FillSettings;
 use htools_model::units::floor_to_i64;
@@ -7,24 +7,23 @@ use htools_model::{Cluster, Disk, FailKind, Instance, InstanceDetails, Mib, Node
 /// The size of an instance with one disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Size {
-    /// Memory.
+    /// Memory in MiB.
     pub memory: Mib,
-    /// The size of its disk.
+    /// Size of the disk in MiB.
     pub disk: Mib,
     /// Virtual CPUs.
     pub vcpus: i64,
-    /// The physical spindles of its disk.
+    /// Number of physical spindles of the disk.
     pub spindles: i64,
 }
 
-/// By how much memory shrinks at a time.
+/// Amount by which memory shrinks at a time.
 const MEMORY_UNIT: Mib = Mib(64);
-/// By how much the disk shrinks at a time.
+/// Amount by which the disk shrinks at a time.
 const DISK_UNIT: Mib = Mib(256);
 
 impl Size {
-    /// The size with a little less of what `kind` complains about. Nothing if that
-    /// cannot be made smaller.
+    /// The size with one unit less of the resource that `kind` names; `None` if it cannot shrink further.
     pub fn shrunk(self, kind: FailKind) -> Option<Size> {
         match kind {
             FailKind::Mem => {
@@ -47,8 +46,8 @@ impl Size {
         }
     }
 
-    /// The smallest size, at least the amount `least`, of those that come by shrinking for one reason and can
-    /// themselves still be made smaller.
+    /// The smallest of the sizes reached by shrinking for one reason that is at least `least` and can still
+    /// shrink itself.
     pub(super) fn least_shrunk(self, kind: FailKind, least: i64) -> Option<Size> {
         let (amount, unit) = match kind {
             FailKind::Mem => (self.memory.0, MEMORY_UNIT.0),
@@ -69,7 +68,7 @@ impl Size {
         })
     }
 
-    /// An instance of this size, the next one after `number` others.
+    /// A new instance of this size, with `number` in its name.
     pub(super) fn instance(self, settings: &FillSettings, number: usize) -> Instance {
         Instance::from(InstanceDetails {
             mem: self.memory,
@@ -83,8 +82,8 @@ impl Size {
     }
 }
 
-/// The largest of all amounts with which sizes are compared: beyond them, a size is
-/// too large whatever it is.
+/// For each resource, the largest amount to which sizes are compared. A size beyond it is too large by any
+/// amount.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Thresholds {
     memory: i64,
@@ -94,7 +93,7 @@ pub(super) struct Thresholds {
 }
 
 impl Thresholds {
-    /// The thresholds of a cluster. Filling only lowers what nodes have.
+    /// The thresholds of a cluster. Filling only lowers the resources of nodes.
     pub(super) fn of(cluster: &Cluster) -> Thresholds {
         let mut all = Thresholds { memory: 0, disk: 0, vcpus: 0, spindles: 0 };
         for range in cluster.groups.iter().flat_map(|g| &g.policy.ranges) {
@@ -102,7 +101,7 @@ impl Thresholds {
                 all.raise(spec.memory.0, spec.disk_size.0, spec.cpus, spec.spindle_use);
             }
         }
-        // beyond all ranges of a policy it does not matter what nodes have
+        // Under a policy with ranges, a size beyond all of them is refused whatever the nodes have.
         let unlimited = |n: &&Node| cluster.group(n.spec.group).policy.ranges.is_empty();
         for Node { spec, state } in cluster.nodes.iter().filter(unlimited) {
             let ledger = &state.ledger;
@@ -123,7 +122,7 @@ impl Thresholds {
         self.spindles = self.spindles.max(spindles);
     }
 
-    /// How many times a size can shrink and still be beyond all limits.
+    /// Number of times that a size can shrink and still be beyond all limits.
     pub(super) fn idle_steps(&self, size: Size, kind: FailKind) -> i64 {
         let (amount, unit, threshold) = match kind {
             FailKind::Mem => (size.memory.0, MEMORY_UNIT.0, self.memory),
@@ -137,7 +136,7 @@ impl Thresholds {
         (amount.saturating_sub(threshold).saturating_sub(1) / unit).max(0)
     }
 
-    /// A size after it has shrunk several times, no more than [`idle_steps`](Self::idle_steps).
+    /// The size after shrinking several times, at most [`idle_steps`](Self::idle_steps).
     pub(super) fn shrunk_by(&self, size: Size, kind: FailKind, steps: i64) -> Size {
         match kind {
             FailKind::Mem => Size { memory: size.memory - Mib(steps * MEMORY_UNIT.0), ..size },

@@ -1,10 +1,13 @@
 //! Filling with sizes that shrink when nothing more fits.
 //!
-//! The rules are Ganeti's, which states them as a recursion: fill with a size; then
-//! with the next smaller one for the most frequent reason of refusal, and so on; if
-//! none of these ever fits, go back and look, size by size, for any shrinking that
-//! makes an instance fit. Here the sizes that have led to nothing yet are a stack,
-//! and what was found out about a state is remembered, within limits, until the state changes.
+//! The rules are Ganeti's, which defines them as a recursion:
+//!
+//! 1. Fill with a size, then with the next smaller one for the most frequent reason of refusal, and so on.
+//! 2. If none of these ever fits, go back through the sizes and look for any shrinking that makes an instance
+//!    fit.
+//!
+//! Here the sizes without success so far are a stack. Results for the present state are remembered, within
+//! limits, until the state changes.
 
 use std::collections::HashMap;
 
@@ -14,20 +17,20 @@ use super::iterate::iterate;
 use super::size::Thresholds;
 use htools_model::{FailCounts, FailKind};
 
-/// A size with which nothing could be placed in the present state, or with which
-/// something was placed last.
+/// A size with which nothing could be placed in the present state, or the one with which the last instance was
+/// placed.
 struct Level {
     size: Size,
-    /// The limit for what comes after it.
+    /// The limit for the sizes after it.
     limit: Option<i64>,
     failures: FailCounts,
 }
 
-/// Fills with `size` and then with smaller ones, up to `limit` instances; says why
-/// nothing more fits.
+/// Fills with `size` and then with smaller sizes, up to `limit` instances. Returns the refusals of the last
+/// attempt.
 ///
-/// The limit is what Ganeti makes of it: each smaller size has the limit less
-/// *all* instances placed so far, so that a run with several sizes ends early.
+/// As in Ganeti, each smaller size has the limit minus *all* instances placed so far, so that a run with
+/// several sizes ends early.
 pub(super) fn fill(filling: &mut Filling<'_>, size: Size, limit: Option<i64>) -> FailCounts {
     let thresholds = filling.thresholds();
     let mut memory = KnownFits::default();
@@ -42,7 +45,7 @@ pub(super) fn fill(filling: &mut Filling<'_>, size: Size, limit: Option<i64>) ->
             return failures;
         }
         if added > before {
-            // what comes now is the result, whatever was tried before
+            // Something fitted, so the results of earlier sizes no longer matter.
             levels.clear();
             memory = KnownFits::default();
         }
@@ -58,7 +61,7 @@ pub(super) fn fill(filling: &mut Filling<'_>, size: Size, limit: Option<i64>) ->
             }
             levels.push(level);
         }
-        // nothing fits any more: back through the sizes
+        // Nothing fits any more, so go back through the sizes.
         let resumed = loop {
             let Some(level) = levels.pop() else { return result };
             result = level.failures;
@@ -74,8 +77,7 @@ pub(super) fn fill(filling: &mut Filling<'_>, size: Size, limit: Option<i64>) ->
     }
 }
 
-/// Reasons of refusal from the most to the least frequent; of equals the later one
-/// first.
+/// Reasons of refusal, most frequent first; among equals, the later kind comes first.
 fn by_frequency(failures: &FailCounts) -> Vec<FailKind> {
     let mut kinds: Vec<(FailKind, u64)> = failures.iter().collect();
     kinds.sort_by_key(|k| k.1);
@@ -86,9 +88,8 @@ fn most_frequent(failures: &FailCounts) -> Option<FailKind> {
     by_frequency(failures).first().copied()
 }
 
-/// Leaves out sizes with which the same happens as with the one before: those that
-/// are beyond all limits in what they shrink in. Each size left out takes its part of
-/// the limit all the same.
+/// Skips sizes that give the same result as the one before, since they exceed all limits in the shrinking
+/// resource. Each skipped size still takes its part of the limit.
 fn skip(
     thresholds: &Thresholds,
     failures: FailCounts,
@@ -99,17 +100,17 @@ fn skip(
     let Some(kind) = most_frequent(&failures) else { return (size, limit) };
     let steps = thresholds.idle_steps(size, kind);
     let steps = match limit {
-        // as many as the limit allows
+        // As many as the limit allows.
         Some(limit) if added > 0 => steps.min((limit - 1) / added),
         _ => steps,
     };
     (thresholds.shrunk_by(size, kind, steps), limit.map(|limit| limit - steps * added))
 }
 
-/// How many sizes are remembered at most; what is forgotten is found out again.
+/// Maximum number of sizes that are remembered; others are computed again.
 const MOST_SIZES: usize = 1 << 15;
 
-/// What is known about the present state.
+/// Results for the present state.
 #[derive(Default)]
 struct KnownFits {
     attempts: HashMap<Size, (bool, FailCounts)>,
@@ -117,7 +118,7 @@ struct KnownFits {
 }
 
 impl KnownFits {
-    /// Whether an instance of a size fits, and why not.
+    /// Returns true if an instance of the size fits, and the refusals.
     fn attempt(&mut self, filling: &mut Filling<'_>, size: Size) -> (bool, FailCounts) {
         if self.attempts.len() >= MOST_SIZES {
             self.attempts.clear();
@@ -128,9 +129,8 @@ impl KnownFits {
         })
     }
 
-    /// The first of the sizes that come by shrinking for one reason (the size itself
-    /// included, the smallest not) of which an instance fits. The search ends where
-    /// the reason is none any more.
+    /// The first size with which an instance fits, among those reached by shrinking for one reason. The size
+    /// itself is included, the smallest is not. The search ends where the reason no longer occurs.
     fn sufficient(
         &mut self,
         filling: &mut Filling<'_>,
@@ -138,7 +138,7 @@ impl KnownFits {
         size: Size,
         kind: FailKind,
     ) -> Option<Size> {
-        // a size that cannot be made smaller is not looked at, others are in vain if none can fit
+        // A size that cannot shrink is skipped, and so are all if none of the smaller sizes can fit.
         if !filling.could_fit(size, kind) {
             return None;
         }

@@ -1,9 +1,8 @@
-//! Evening out the load of groups.
+//! Balances the load of groups.
 //!
-//! Every step is the move of one instance to another group with the largest gain; what
-//! copies no disks comes before what does, and groups of last resort come last. It ends when
-//! no move gains enough. An instance that would move a second time goes directly instead,
-//! where that can be.
+//! Every step moves one instance to another group, with the largest gain. Moves that copy no disks come first,
+//! and moves to groups of last resort come last. The search ends when no move gains enough. If an instance
+//! would move a second time, its two moves are replaced by a direct one, if possible.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
@@ -21,22 +20,22 @@ use htools_model::{
     TagSet,
 };
 
-/// When balancing ends, and what moves count for.
+/// Goal of balancing and cost of moves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupBalanceOptions {
-    /// What is asked of all moves.
+    /// Conditions for all moves.
     pub regroup: RegroupOptions,
-    /// Where loads are from.
+    /// Source of the loads.
     pub loads: LoadSource,
-    /// Least gain of a step, its cost taken off (`-g`).
+    /// Minimum gain of a step after its cost (`-g`).
     pub min_gain: f64,
-    /// Stop at this score (`-e`).
+    /// Score at which balancing stops (`-e`).
     pub min_score: f64,
-    /// What a GiB that is copied takes off the gain (`--move-cost`).
+    /// Cost of each copied GiB, subtracted from the gain (`--move-cost`).
     pub move_cost: f64,
-    /// Whether all moves are sought together (`--deep`).
+    /// Search for all moves together instead of step by step (`--deep`).
     pub deep: bool,
-    /// How many changes are tried then (`--effort`), if not the usual number.
+    /// Number of changes to try in a deep search (`--effort`); `None` for the default.
     pub effort: Option<u64>,
 }
 
@@ -56,43 +55,43 @@ impl Default for GroupBalanceOptions {
 }
 
 impl GroupBalanceOptions {
-    /// Whether a gain, its cost taken off, is enough for a step.
+    /// Returns true if a gain, after its cost, is enough for a step.
     pub(super) fn is_worth(&self, gain: f64) -> bool {
         gain > 0.0 && gain >= self.min_gain
     }
 
-    /// What the move of an instance has to be worth.
+    /// Minimum gain that the move of an instance needs, including its cost.
     pub(super) fn price(&self, instance: &Instance) -> f64 {
         self.min_gain.max(0.0) + self.cost(instance)
     }
 
-    /// What the move of an instance takes off its gain.
+    /// Cost of moving an instance, subtracted from the gain.
     pub(super) fn cost(&self, instance: &Instance) -> f64 {
         self.move_cost * copied(instance).as_f64() / 1024.0
     }
 }
 
-/// A plan that evens out load.
+/// A plan that balances the load of groups.
 #[derive(Debug, Clone)]
 pub struct Balance {
-    /// The loads before.
+    /// Loads before the steps.
     pub before: Loads,
-    /// The steps, in order; their scores are those of the groups.
+    /// The steps, in order; their scores are those of the groups' loads.
     pub steps: Vec<Step>,
-    /// The loads afterwards.
+    /// Loads after the steps.
     pub loads: Loads,
-    /// The cluster afterwards.
+    /// The cluster after the steps.
     pub after: Cluster,
-    /// What ended the search early, if anything did.
+    /// Reason for an early end of the search, if there was one.
     pub stopped: Option<Stopped>,
 }
 
-/// Plans how to even out the load of the groups.
+/// Plans steps that balance the load of the groups.
 pub fn balance(cluster: &Cluster, options: &GroupBalanceOptions) -> Balance {
     balance_until(cluster, options, &Deadline::never())
 }
 
-/// The same, with as many steps as there is time for.
+/// Like [`balance`], but stops at the deadline.
 pub fn balance_until(cluster: &Cluster, options: &GroupBalanceOptions, deadline: &Deadline) -> Balance {
     let setting = Setting::of(cluster, &options.regroup);
     let shapes = shapes(cluster, &setting);
@@ -106,8 +105,8 @@ pub fn balance_until(cluster: &Cluster, options: &GroupBalanceOptions, deadline:
     Balance { before, steps, loads, after: after.into_cluster(), stopped }
 }
 
-/// Goes on with the best next move again and again; the instances of the steps that there are already stay where they are.
-/// `shapes` are those of [`shapes`].
+/// Adds the best next move repeatedly. Instances that the course has moved already stay where they are.
+/// `shapes` comes from the function [`shapes`].
 pub(super) fn step_by_step<'s>(
     cluster: &Cluster,
     setting: &'s Setting,
@@ -125,22 +124,22 @@ pub(super) fn step_by_step<'s>(
         search.course.steps.push(step);
         while let Some(course) = search.course.without_detour(cluster, setting, options) {
             search.course = course;
-            // some groups had less in them meanwhile
+            // Some groups have fewer instances now, so they may have room.
             search.refused.clear();
         }
     }
     (search.course, search.stopped)
 }
 
-/// Everything about an instance that decides whether a group has a place for it.
+/// Everything about an instance that determines whether a group has a place for it.
 type PlaceShape<'c> = (
     (DiskTemplate, Mib, Mib, Mib, Mib),
     (i64, i64, Option<i64>, Vec<Mib>),
     (&'c [TagId], &'c [KeyIdx], &'c TagSet, &'c [String], &'c [PoolIdx]),
 );
 
-/// By instance a number that instances of the same shape share. Where nodes have migration
-/// tags, it depends on the node where an instance can go, and all are different.
+/// For each instance, a number shared by instances of the same shape. With migration tags, the possible targets
+/// depend on the instance's node, so all numbers differ.
 fn shapes(cluster: &Cluster, setting: &Setting) -> Vec<usize> {
     if cluster.nodes.iter().any(|node| node.spec.migration_tags.iter().next().is_some()) {
         return (0..cluster.instances.len()).collect();
@@ -167,10 +166,10 @@ fn shape<'c>(i: &'c Instance, setting: &'c Setting) -> PlaceShape<'c> {
     )
 }
 
-/// A move that could be the next step; the largest is tried first.
+/// A possible next step; the largest is tried first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct MoveCandidate {
-    /// To a group of last resort only if nothing else is worth it.
+    /// False for groups of last resort, which are used only if no other move is worth it.
     preferred: bool,
     copies_nothing: bool,
     gain: OrderedFloat<f64>,
@@ -179,7 +178,7 @@ pub(super) struct MoveCandidate {
 }
 
 impl MoveCandidate {
-    /// A move with what it gains.
+    /// A candidate with its gain.
     pub(super) fn new(
         cluster: &Cluster,
         instance: InstanceIdx,
@@ -199,17 +198,16 @@ impl MoveCandidate {
 struct NextMoveSearch<'o> {
     options: &'o GroupBalanceOptions,
     shapes: &'o [usize],
-    /// Who does not move any more.
+    /// Instances that do not move any more.
     settled: HashSet<InstanceIdx>,
     course: Course<'o>,
-    /// Groups that have no place: for instances of a shape, from a group.
+    /// Refusals already seen: instances of a shape from one group find no place in another.
     refused: HashSet<(usize, GroupIdx, GroupIdx)>,
     deadline: &'o Deadline,
     stopped: Option<Stopped>,
 }
 
 impl NextMoveSearch<'_> {
-    /// Finds the next step and makes it.
     fn next_step(&mut self) -> Option<Step> {
         let outlook = self.course.loads.outlook();
         let score = outlook.score;
@@ -225,7 +223,7 @@ impl NextMoveSearch<'_> {
         let mut heap = BinaryHeap::from(first);
         let mut dull = HashSet::new();
         while let Some(candidate) = heap.pop() {
-            // however short the time, there is a step if there can be one
+            // At least one step is made even after the deadline, if there is one.
             self.stopped = self.deadline.reached_before(self.course.steps.len());
             if self.stopped.is_some() {
                 return None;
@@ -236,11 +234,11 @@ impl NextMoveSearch<'_> {
             if !self.refused.contains(&key) {
                 let mut loads = self.course.loads.clone();
                 loads.relocate(instance, target);
-                // the exact score decides
+                // The exact score decides.
                 if !self.options.is_worth(score - loads.score() - self.cost_of(instance)) {
                     dull.insert((instance, target));
                 } else if let Some(step) = self.make(instance, target) {
-                    // it may be healthy now, and has more room in any case
+                    // The group that it left has more room now and may have become healthy.
                     self.course.placing.refresh(&self.course.after, source);
                     self.refused.retain(|(_, _, to)| *to != source && *to != target);
                     self.course.loads = loads;
@@ -263,7 +261,7 @@ impl NextMoveSearch<'_> {
         self.options.cost(self.course.after.instance(instance))
     }
 
-    /// The best move of an instance that is not known to be impossible, or not worth it.
+    /// The best move of an instance, except those known to be impossible or not worth it.
     fn best_of(
         &self,
         outlook: &LoadState,
@@ -284,7 +282,7 @@ impl NextMoveSearch<'_> {
     }
 }
 
-/// Disk space that is copied when an instance changes its group.
+/// Amount of disk that is copied when an instance changes its group.
 fn copied(instance: &Instance) -> Mib {
     if instance.template.has_secondary() { instance.disk + instance.disk } else { Mib::ZERO }
 }

@@ -1,4 +1,4 @@
-//! Groups that can be emptied into others.
+//! Finds groups that can be emptied into others.
 
 use std::cmp::Reverse;
 
@@ -10,62 +10,62 @@ use super::{Blocked, Placing, RegroupOptions, Setting, Why};
 use crate::{Deadline, Stopped};
 use htools_model::{AllocPolicy, Cluster, Draft, GroupIdx, Instance, InstanceIdx, NodeIdx, Step};
 
-/// Why a group is not even tried.
+/// Reason why a group is not even tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unfit {
     /// It has no instances.
     Empty,
-    /// Nothing may leave it.
+    /// Its instances are not allowed to leave.
     Denied,
-    /// No group that takes instances has a pool in common with it.
+    /// No group that accepts instances has a pool in common with it.
     Isolated,
     /// It uses more than the groups connected to it have free.
     Exceeds {
-        /// Of what.
+        /// Name of the resource.
         resource: &'static str,
-        /// What it uses.
+        /// Amount that the group uses.
         used: i64,
-        /// What the others have free.
+        /// Amount that the other groups have free.
         free: i64,
     },
 }
 
-/// What came of a group.
+/// Result of trying to empty a group.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Compressed {
-    /// It does not come into question.
+    /// The group is not tried.
     Unfit(Unfit),
-    /// This instance finds no place, after so many others have found one.
+    /// This instance finds no place, after this number of others did.
     Stuck(Blocked, usize),
-    /// It takes more moves than are wanted.
+    /// It takes this number of moves, which exceeds the limit.
     TooLong(usize),
-    /// Nobody knows: the search ended before, for this reason.
+    /// The search ended earlier, for this reason.
     NoTime(Stopped),
-    /// It is empty after these moves.
+    /// The group is empty after these moves.
     Emptied(Vec<Step>),
 }
 
-/// A group.
+/// A group with the result of trying to empty it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupCandidate {
     /// The group.
     pub group: GroupIdx,
-    /// Its nodes together: what is won if it is emptied.
+    /// Capacity of its nodes, which becomes free if it is emptied.
     pub capacity: Capacity,
     /// Number of its instances.
     pub instances: usize,
-    /// What came of it.
+    /// Result of the attempt.
     pub outcome: Compressed,
 }
 
 /// The groups that can be emptied, each by itself.
 #[derive(Debug, Clone)]
 pub struct Compression {
-    /// All groups that were asked about, in order.
+    /// The requested groups, in order.
     pub candidates: Vec<GroupCandidate>,
-    /// All nodes together.
+    /// Capacity of all nodes.
     pub total: Capacity,
-    /// What ended the search before all groups were tried, if anything did.
+    /// Reason for ending before all groups were tried, if there was one.
     pub stopped: Option<Stopped>,
 }
 
@@ -88,18 +88,18 @@ impl GroupCandidate {
         let setting = Setting::of(cluster, options);
         let placing = Placing::new(cluster, &setting);
         let mut after = Draft::of(cluster);
-        // the same search, and so the same places
+        // The same search finds the same places.
         let _ = empty(&placing, &mut after, &mut None, self.group, &Deadline::never());
         after.into_cluster()
     }
 }
 
-/// Tries for each of some groups to place all its instances in others.
+/// For each of the groups, tries to place all its instances in other groups.
 pub fn compress(cluster: &Cluster, groups: &[GroupIdx], options: &RegroupOptions) -> Compression {
     compress_until(cluster, groups, options, &Deadline::never())
 }
 
-/// The same, as far as there is time.
+/// Like [`compress`], but stops at the deadline.
 pub fn compress_until(
     cluster: &Cluster,
     groups: &[GroupIdx],
@@ -134,8 +134,8 @@ pub fn compress_until(
     Compression { candidates, total: Capacity::of(cluster, &cluster.all_nodes()), stopped }
 }
 
-/// Empties a group in a copy of the cluster, as far as that goes, and makes the copy what it
-/// was. What is made for that serves the next group.
+/// Empties a group in a copy of the cluster, as far as possible, and restores the copy. The copy is used again
+/// for the next group.
 fn tried<'c>(
     placing: &Placing<'_>,
     cluster: &'c Cluster,
@@ -170,7 +170,7 @@ fn residents(cluster: &Cluster, group: GroupIdx) -> Vec<InstanceIdx> {
     residents
 }
 
-/// Why a group need not be tried.
+/// The reason why a group need not be tried.
 fn unfit(
     cluster: &Cluster,
     setting: &Setting,
@@ -213,9 +213,8 @@ fn unfit(
     exceeding.map(|(resource, used, free)| Unfit::Exceeds { resource, used, free })
 }
 
-/// Moves all instances of a group elsewhere: those that cannot move are found first, then
-/// they go by memory, largest first. The stage follows the cluster. Returns the moves, and what is in the way of more, if
-/// some stay.
+/// Moves all instances of a group to other groups, largest memory first, unless one of them cannot move. The
+/// stage follows the cluster. Returns the moves, and the obstacle if some instances stay.
 fn empty(
     placing: &Placing<'_>,
     cluster: &mut Draft,
@@ -275,7 +274,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
-        /// What is kept from one group to the next finds what a search of its own finds, bit for bit.
+        /// A stage kept from one group to the next gives the same results as a fresh one.
         #[test]
         fn a_kept_stage_is_as_a_fresh_one(cluster in any_cluster(), capacity_checks in any::<bool>()) {
             let setting = Setting::of(&cluster, &RegroupOptions { capacity_checks, max_moves: None });
@@ -283,7 +282,7 @@ mod tests {
             let sites = Sites::of(&cluster);
             let never = Deadline::never();
             let mut kept = None;
-            // the second round meets what the first has left
+            // The second pass starts from the state that the first has left.
             for group in cluster.groups.iter().chain(&cluster.groups).map(|group| group.idx) {
                 let found = tried(&placing, &cluster, &sites, &mut kept, group, &never);
                 let fresh = empty(&placing, &mut Draft::of(&cluster), &mut None, group, &never);

@@ -1,9 +1,12 @@
-//! Evening out the load of groups with all moves together, not with the best next one.
+//! Balances the load of groups by a search for all moves together instead of the best next one.
 //!
-//! Which instance belongs into which group is annealed under the price of the moves: the least gain that one is asked
-//! for, and what copying takes off it. Whether the groups have places is left aside; then the moves are made on a draft,
-//! the largest gain first. What a group refuses is forbidden, and the rest assigned anew. Single moves fill up what
-//! is left, and step after step remains where that is better.
+//! The assignment of instances to groups is annealed. Each move has a price: the minimum gain of a move plus
+//! the cost of copying. Places within the groups are ignored at first. Then:
+//!
+//! 1. The moves are made on a draft, largest gain first.
+//! 2. Moves that a group refuses are forbidden, and the other instances are assigned again.
+//! 3. Single moves are added to the result. If the step-by-step search alone gives a better plan, that one is
+//!    used.
 
 use std::collections::HashSet;
 
@@ -20,16 +23,16 @@ use crate::balance::deep::Draws;
 use crate::{Deadline, Stopped};
 use htools_model::{AllocPolicy, Cluster, GroupIdx, Instance, InstanceIdx, Step};
 
-/// How often an assignment is made anew without what groups refused.
+/// Number of times that the assignment is repeated without the refused moves.
 const ROUNDS: u64 = 4;
 
-/// Independent streams of random numbers; a part of the question, as the number of threads is not.
+/// Number of independent random streams. The result depends on it, but not on the number of threads.
 const STREAMS: u64 = 4;
 
-/// Changes between two looks at the clock.
+/// Number of changes between two checks of the clock.
 const STRIDE: u64 = 4096;
 
-/// The share of a run in which moves get cheaper; in the rest it only gets colder, by this factor.
+/// Share of a run in which moves get cheaper. In the rest only the temperature falls, by the factor `COLD`.
 const FALLING: f64 = 0.8;
 const COLD: f64 = 1e-2;
 
@@ -39,12 +42,12 @@ const HEAT: f64 = 0.02;
 /// Some instances with their new groups.
 type Regrouping = SmallVec<[(InstanceIdx, GroupIdx); 2]>;
 
-/// Changes that are tried altogether unless something else is asked for: a second or two for a thousand instances.
+/// Default number of changes to try: one or two seconds for a thousand instances.
 fn usual_effort(cluster: &Cluster) -> u64 {
     (cluster.instances.len() as u64).saturating_mul(20_000).clamp(4_000_000, 40_000_000)
 }
 
-/// Evens out the load of the groups.
+/// Balances the load of the groups.
 pub(super) fn even_out<'s>(
     cluster: &Cluster,
     setting: &'s Setting,
@@ -80,17 +83,17 @@ pub(super) fn even_out<'s>(
     (best, stopped)
 }
 
-/// Where instances may go.
+/// Possible targets of the instances.
 struct Choices<'s> {
-    /// Instances that can go anywhere, each with its groups.
+    /// Instances that can move, each with its possible groups.
     mobiles: Vec<(InstanceIdx, Vec<GroupIdx>)>,
-    /// By instance a number that those share for whom groups have the same places.
+    /// For each instance, a number shared by those for which groups have the same places.
     shapes: &'s [usize],
 }
 
 impl<'s> Choices<'s> {
-    /// A group that is not healthy may be once instances have left it. Groups of last resort are left to single moves, which
-    /// come after everything else.
+    /// Finds the possible targets. Groups that are not healthy are included, since they may become so when
+    /// instances leave. Groups of last resort are left to single moves, which come last.
     fn of(cluster: &Cluster, setting: &Setting, shapes: &'s [usize]) -> Choices<'s> {
         let groups: Vec<_> = (cluster.groups.iter())
             .filter(|g| g.alloc_policy == AllocPolicy::Preferred)
@@ -112,8 +115,8 @@ impl<'s> Choices<'s> {
         Choices { mobiles, shapes }
     }
 
-    /// Forbids what groups refused in a plan: a group that was not healthy even at its end takes nobody, others none of the
-    /// same kind from the same group.
+    /// Forbids moves that groups refused in a plan. A group that was still not healthy at the end takes no
+    /// instance. Other groups take no instance of the same shape from the same group.
     fn forbid(&mut self, cluster: &Cluster, refused: &[(InstanceIdx, GroupIdx)], placing: &Placing<'_>) {
         let key = |shapes: &[usize], instance: InstanceIdx, target: GroupIdx| {
             let home = cluster.node(cluster.instance(instance).primary).spec.group;
@@ -131,7 +134,7 @@ impl<'s> Choices<'s> {
     }
 }
 
-/// The best of some assignments: who changes the group, in the order of the instances.
+/// The best of several assignments: the instances that change the group, in order.
 fn assign(
     cluster: &Cluster,
     options: &GroupBalanceOptions,
@@ -152,17 +155,17 @@ fn assign(
     moved.filter_map(|((instance, _), target)| Some((*instance, target?))).collect()
 }
 
-/// An assignment on its way.
+/// State of a run.
 struct Walk<'a> {
     options: &'a GroupBalanceOptions,
     choices: &'a Choices<'a>,
     loads: Loads,
     state: LoadState,
-    /// By mobile, its group if that is another one than now; and what the move costs.
+    /// For each mobile, its new group if it changes.
     targets: Vec<Option<GroupIdx>>,
     prices: Vec<f64>,
     homes: Vec<GroupIdx>,
-    /// How many have moved, what that costs, and how many may.
+    /// Number of moved instances, the price of the moves, and the limit on their number.
     moved: usize,
     price: f64,
     most: usize,
@@ -170,7 +173,7 @@ struct Walk<'a> {
     best_worth: f64,
 }
 
-/// A mobile and where it goes; nothing is home.
+/// A mobile and its new group; `None` sends it home.
 type Transfer = (usize, Option<GroupIdx>);
 
 impl<'a> Walk<'a> {
@@ -199,7 +202,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Draws a change: of one, of two that change places, or of one for another that goes home.
+    /// Draws a change: one instance moves, two change places, or one moves and another goes home.
     fn draw(&self, draws: &mut Draws) -> SmallVec<[Transfer; 2]> {
         let mobiles = &self.choices.mobiles;
         let kind = draws.below(8);
@@ -224,13 +227,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Leaves out what changes nothing.
+    /// Removes the changes that have no effect.
     fn real(&self, mut changes: SmallVec<[Transfer; 2]>) -> SmallVec<[Transfer; 2]> {
         changes.retain(|(m, to)| self.targets[*m] != *to);
         changes
     }
 
-    /// How many are moved, what that costs, and the score after some changes.
+    /// Number of moved instances, price and score after some changes.
     fn after(&self, changes: &[Transfer]) -> (usize, f64, f64) {
         let (mut moved, mut price) = (self.moved, self.price);
         let mut regrouping = Regrouping::new();
@@ -258,7 +261,7 @@ impl<'a> Walk<'a> {
         self.state.score.max(self.options.min_score)
     }
 
-    /// The most that one move gains.
+    /// The largest gain of any single move.
     fn largest_gain(&self) -> f64 {
         let gains = self.choices.mobiles.iter().flat_map(|(instance, targets)| {
             targets.iter().map(|target| self.state.gain(&self.loads, *instance, *target))
@@ -266,8 +269,8 @@ impl<'a> Walk<'a> {
         gains.fold(0.0, f64::max)
     }
 
-    /// One run. The moves are dear at first, so that nobody goes, and get cheaper down to what they cost: so each number
-    /// of moves has its turn, the fewest first.
+    /// Performs one run. Moves are so expensive at first that no instance moves. Then the price falls to its
+    /// real value, so that the run passes every number of moves, the fewest first.
     fn anneal(&mut self, effort: u64, mut draws: Draws, deadline: &Deadline) {
         let mean = self.prices.iter().sum::<f64>() / self.prices.len() as f64;
         let price = mean.max(1e-6 * self.state.score).max(f64::MIN_POSITIVE);
@@ -304,8 +307,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Makes the moves that are wanted, the largest gain first, as far as the groups have places; with what they refused
-/// to the end.
+/// Makes the wanted moves, largest gain first, as far as the groups have places. Also returns the moves that
+/// they refused to the end.
 fn make<'s>(
     mut course: Course<'s>,
     wanted: &[(InstanceIdx, GroupIdx)],
@@ -317,7 +320,7 @@ fn make<'s>(
         let outlook = course.loads.outlook();
         let cost = |instance: InstanceIdx| options.cost(cluster.instance(instance));
         let gain = |(i, to): &(InstanceIdx, GroupIdx)| outlook.gain(&course.loads, *i, *to) - cost(*i);
-        // a group that is not healthy takes nobody until enough have left it
+        // A group that is not healthy takes no instance until enough have left it.
         let heals = |(i, _): &(InstanceIdx, GroupIdx)| {
             course.placing.health(course.loads.home(*i)) != Health::Healthy
         };

@@ -1,8 +1,8 @@
-//! Instances that a plan moves twice: one move instead of two.
+//! Replaces two moves of the same instance in a plan by one.
 //!
-//! Step by step the best move is not always the shortest way: what went from A to B goes on
-//! to C when there is room. The plan then gets along without the stop at B, if every step
-//! between the two moves is still possible and still gains.
+//! A step-by-step search does not always take the shortest way: an instance that moved from A to B goes on to C
+//! when there is room. The plan can skip B if every step between the two moves is still possible and still
+//! gains.
 
 use super::balance::{GroupBalanceOptions, MoveCandidate};
 use super::load::Loads;
@@ -10,7 +10,7 @@ use super::place::put_back;
 use super::{Placing, Setting};
 use htools_model::{Cluster, Draft, InstanceIdx, Placement, Step};
 
-/// A plan so far, and the state to which it leads.
+/// A plan so far, with the state after it.
 #[derive(Debug, Clone)]
 pub(super) struct Course<'s> {
     pub(super) steps: Vec<Step>,
@@ -19,7 +19,7 @@ pub(super) struct Course<'s> {
     pub(super) after: Draft,
 }
 
-/// Where an instance goes in a step.
+/// An instance and its placement after a step.
 #[derive(Debug, Clone, Copy)]
 struct Hop {
     instance: InstanceIdx,
@@ -37,8 +37,8 @@ impl<'s> Course<'s> {
         }
     }
 
-    /// The same plan with one move in place of the last step and an earlier one of the same
-    /// instance; nothing if there is none, or if that cannot be.
+    /// The same plan with one move instead of the last step and an earlier one of the same instance. Returns
+    /// `None` if there is no earlier one or the direct move does not work.
     pub(super) fn without_detour(
         &self,
         start: &Cluster,
@@ -53,7 +53,7 @@ impl<'s> Course<'s> {
         let between: Vec<Hop> = earlier[first + 1..].iter().map(hop).collect();
         let direct = Some(hop(last)).filter(|_| !there_and_back);
         let from = Course::at(&self.steps[..first], start, setting, options)?;
-        // the order of the plan stays, if that can be
+        // The order of the plan is kept, if possible.
         let late = from.clone().along(&between, direct, options);
         let anew = || from.along_as_it_gains([&between[..], direct.as_slice()].concat(), options);
         let course = late.or_else(anew)?;
@@ -76,8 +76,7 @@ impl<'s> Course<'s> {
         Some(Course { steps: steps.to_vec(), placing, loads, after })
     }
 
-    /// Goes on with some steps; a direct move comes when they cannot go on without it, or
-    /// in the end.
+    /// Makes some steps. The direct move comes when a step is impossible without it, or at the end.
     fn along(
         mut self,
         hops: &[Hop],
@@ -102,7 +101,7 @@ impl<'s> Course<'s> {
             let outlook = self.loads.outlook();
             let rank = |(at, Hop { instance, to }): (usize, &Hop)| {
                 let target = self.after.node(to.primary).spec.group;
-                // the moves of one instance keep their order
+                // The moves of one instance keep their order.
                 let is_first = hops[..at].iter().all(|earlier| earlier.instance != *instance);
                 let gain = outlook.gain(&self.loads, *instance, target)
                     - options.cost(self.after.instance(*instance));
@@ -116,7 +115,7 @@ impl<'s> Course<'s> {
         Some(self)
     }
 
-    /// Makes a step, if it is possible and gains.
+    /// Makes a step, if it is possible and gains enough.
     fn step(&mut self, Hop { instance, to }: Hop, options: &GroupBalanceOptions) -> Option<()> {
         let before = self.loads.score();
         let mut loads = self.loads.clone();

@@ -1,4 +1,4 @@
-//! How a group is.
+//! Health of a group.
 
 use htools_model::redundancy::global::{self, Departures};
 use htools_model::redundancy::n_plus_one::Failures;
@@ -6,9 +6,9 @@ use htools_model::words;
 use htools_model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
 
 words!(
-    /// The health of a group in one word; what is worse is more.
+    /// The health of a group in one word; larger is worse.
     pub Health, "state of health" {
-        /// Nothing is wrong.
+        /// There is no problem.
         Healthy = "healthy",
         /// Nodes fail N+1, or could not be emptied if they were lost.
         Weak = "weak",
@@ -17,23 +17,23 @@ words!(
     }
 );
 
-/// What is wrong in a group.
+/// Problems of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
     /// Online nodes that fail N+1: they lack memory for instances that would fail over to them.
     pub n1_failing: Vec<NodeIdx>,
-    /// Online nodes whose instances would find no place on the others of the group if they were lost (global N+1);
-    /// in order. Empty if that was not looked at.
+    /// Online nodes whose instances find no place in the group if the node is lost (global N+1), in order.
+    /// Empty if this was not checked.
     pub at_risk: Vec<NodeIdx>,
-    /// Instances with a node of the group that is offline; in order.
+    /// Instances with an offline node in the group, in order.
     pub stranded: Vec<InstanceIdx>,
-    /// Forthcoming instances with such a node; in order. They make no group unhealthy, as nothing of them is there
-    /// yet, but cannot be created as planned.
+    /// Forthcoming instances with such a node, in order. They do not make the group unhealthy, since they do
+    /// not exist yet, but they cannot be created as planned.
     pub planned_offline: Vec<InstanceIdx>,
 }
 
 impl Condition {
-    /// Looks at a group; with `capacity_checks`, also at whether each node could be emptied.
+    /// Examines a group. With `capacity_checks`, this includes a check whether each node can be emptied.
     pub fn of(cluster: &Cluster, group: GroupIdx, capacity_checks: bool) -> Condition {
         let nodes = cluster.nodes_of(group);
         let offline = || nodes.iter().map(|n| cluster.node(*n)).filter(|node| node.spec.offline);
@@ -66,12 +66,12 @@ impl Condition {
         }
     }
 
-    /// Whether nothing is wrong, not even with what does not exist yet.
+    /// Returns true if there is no problem, not even with forthcoming instances.
     pub(crate) fn is_fine(&self) -> bool {
         self.health() == Health::Healthy && self.planned_offline.is_empty()
     }
 
-    /// The nodes that fail N+1 in one way or the other; in order.
+    /// The nodes that fail N+1 or cannot be emptied, in order.
     pub fn weak_nodes(&self) -> Vec<NodeIdx> {
         let mut nodes = [&self.n1_failing[..], &self.at_risk[..]].concat();
         nodes.sort_unstable();
@@ -79,7 +79,7 @@ impl Condition {
         nodes
     }
 
-    /// In one word.
+    /// The health in one word.
     pub fn health(&self) -> Health {
         match (self.stranded.is_empty(), self.n1_failing.is_empty() && self.at_risk.is_empty()) {
             (false, _) => Health::Unhealthy,

@@ -1,42 +1,42 @@
-//! The load of groups, and how evenly it is spread.
+//! Load of the groups, and its imbalance.
 
 use smallvec::SmallVec;
 
 use htools_model::{Cluster, GroupIdx, Instance, InstanceIdx};
 
-/// Where loads are from.
+/// Source of the loads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LoadSource {
-    /// Nothing was measured: virtual CPUs, memory and disk in use.
+    /// Resources in use: virtual CPUs, memory and disk. Used if nothing was measured.
     #[default]
     InUse,
-    /// Measured.
+    /// Measured load.
     Measured,
 }
 
-/// What load is of.
+/// The kinds of load.
 pub const KINDS: [&str; 4] = ["cpu", "memory", "disk", "network"];
 
 /// One number for each of [`KINDS`].
 pub(crate) type Shares = [f64; KINDS.len()];
 
-/// The loads of the groups over what they have.
+/// Loads of the groups and their capacities.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loads {
     source: LoadSource,
-    /// By group: what its online nodes have.
+    /// Capacity of each group's online nodes.
     capacity: Vec<Shares>,
-    /// By instance: what it puts on the group of its nodes.
+    /// Load of each instance on its group.
     demands: Vec<Shares>,
-    /// By instance: its group, by the primary node.
+    /// Group of each instance's primary node.
     homes: Vec<GroupIdx>,
-    /// By group.
+    /// Load of each group.
     sums: Vec<Shares>,
-    /// Of all groups together.
+    /// Mean load of all groups, relative to the capacity.
     mean: Shares,
 }
 
-/// What an instance puts on its group. Disks of a DRBD instance count twice, as on nodes.
+/// Load of an instance on its group. Disks of a DRBD instance count twice, as on nodes.
 fn demand(instance: &Instance, source: LoadSource) -> Shares {
     if instance.forthcoming {
         return Shares::default();
@@ -65,7 +65,6 @@ fn capacity(cluster: &Cluster, group: GroupIdx) -> Shares {
 }
 
 impl Loads {
-    /// The loads of a cluster.
     pub(crate) fn of(cluster: &Cluster, source: LoadSource) -> Loads {
         let demands: Vec<Shares> = cluster.instances.iter().map(|i| demand(i, source)).collect();
         let homes: Vec<GroupIdx> =
@@ -78,20 +77,19 @@ impl Loads {
         loads
     }
 
-    /// Where the loads are from.
+    /// Source of the loads.
     pub fn source(&self) -> LoadSource {
         self.source
     }
 
-    /// Adds the instances of a group up, always in the same order.
+    /// Sums up the instances of a group, always in the same order.
     fn sum(&self, group: GroupIdx) -> Shares {
         let there = self.homes.iter().zip(&self.demands).filter(|(home, _)| **home == group);
         there.fold(Shares::default(), |sum, (_, demand)| std::array::from_fn(|k| sum[k] + demand[k]))
     }
 
-    /// The load of a group over what it has, and over the same of the cluster: 1 is what
-    /// every group would have. Nothing where the group has nothing of the kind, or nobody
-    /// uses any.
+    /// Relative load of a group: its load per capacity, divided by that of the whole cluster, so that 1 is the
+    /// average. It is `None` if the group has none of the resource or no instance uses it.
     pub fn relative(&self, group: GroupIdx) -> [Option<f64>; KINDS.len()] {
         std::array::from_fn(|k| self.relative_at(group, k, self.sums[group.get()][k]))
     }
@@ -101,13 +99,13 @@ impl Loads {
         value.is_finite().then_some(value)
     }
 
-    /// The imbalance: for each kind the standard deviation of the groups' relative loads,
-    /// in per cent, added up.
+    /// The imbalance: the sum over all kinds of the standard deviation of the groups' relative loads, in per
+    /// cent.
     pub fn score(&self) -> f64 {
         self.components().iter().sum()
     }
 
-    /// The parts of the score.
+    /// The parts of the score, by kind.
     pub(crate) fn components(&self) -> Shares {
         std::array::from_fn(|k| {
             let groups = (0..self.sums.len()).map(GroupIdx::new);
@@ -123,7 +121,7 @@ impl Loads {
         })
     }
 
-    /// Moves an instance.
+    /// Moves an instance and sums its groups up again.
     pub(crate) fn relocate(&mut self, instance: InstanceIdx, to: GroupIdx) {
         let from = std::mem::replace(&mut self.homes[instance.get()], to);
         for group in [from, to] {
@@ -131,13 +129,12 @@ impl Loads {
         }
     }
 
-    /// The group of an instance.
     pub(crate) fn home(&self, instance: InstanceIdx) -> GroupIdx {
         self.homes[instance.get()]
     }
 
-    /// Moves an instance, with sums that are carried along: rounding adds up until they are
-    /// [refreshed](Loads::refresh).
+    /// Moves an instance and updates the sums by its load. Rounding errors accumulate until the next
+    /// [`refresh`](Loads::refresh).
     pub(super) fn shift(&mut self, instance: InstanceIdx, to: GroupIdx) {
         let from = std::mem::replace(&mut self.homes[instance.get()], to);
         for k in 0..KINDS.len() {
@@ -147,17 +144,17 @@ impl Loads {
         }
     }
 
-    /// Adds all groups up anew.
+    /// Sums all groups up again.
     pub(super) fn refresh(&mut self) {
         self.sums = (0..self.capacity.len()).map(|g| self.sum(GroupIdx::new(g))).collect();
     }
 
-    /// What it takes to tell quickly what moves would change.
+    /// Prepares to compute the effect of moves quickly.
     pub(crate) fn outlook(&self) -> LoadState {
         let moments = std::array::from_fn(|k| {
             let groups = (0..self.sums.len()).map(GroupIdx::new);
             let values = groups.filter_map(|g| self.relative_at(g, k, self.sums[g.get()][k]));
-            // around 1, so that little is lost
+            // Centred at 1 to limit rounding errors.
             values.fold(LoadMoments::default(), |m, v| m.with(v - 1.0, 1.0))
         });
         LoadState { moments, score: self.score() }
@@ -191,22 +188,21 @@ impl LoadMoments {
     }
 }
 
-/// A state of some loads, ready to answer what moves would change.
+/// A state of some loads, prepared for computing the effect of moves.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadState {
     moments: [LoadMoments; KINDS.len()],
-    /// The score of the state.
     pub score: f64,
 }
 
 impl LoadState {
-    /// What a move of an instance to a group takes off the score, but for the last digits. The loads are those that
-    /// the state is of.
+    /// Decrease of the score if an instance moves to a group, except for rounding. `loads` must be those from
+    /// which this state was made.
     pub(crate) fn gain(&self, loads: &Loads, instance: InstanceIdx, to: GroupIdx) -> f64 {
         self.score - self.after(loads, &[(instance, to)])
     }
 
-    /// The score once some instances, each of them once, are in other groups.
+    /// The score after some moves of different instances.
     pub(crate) fn after(&self, loads: &Loads, moves: &[(InstanceIdx, GroupIdx)]) -> f64 {
         let mut touched: SmallVec<[(GroupIdx, Shares); 4]> = SmallVec::new();
         for (instance, to) in moves {

@@ -1,14 +1,13 @@
 //! Moves between node groups.
 //!
-//! [`status`] says how the groups are and which pools connect them. [`redistribute`] takes
-//! instances out of groups that are not healthy until they are, [`compress`] finds groups
-//! that can be emptied, [`balance`] evens out the load of the groups, with one move
-//! after the other or all together.
+//! - [`status`] shows the health of the groups and the pools that connect them.
+//! - [`redistribute`] moves instances out of unhealthy groups until these are healthy.
+//! - [`compress`] finds groups that can be emptied.
+//! - [`balance`] balances the load of the groups, step by step or with all moves together.
 //!
-//! An instance goes to the best place among all nodes of the groups that come into question
-//! (`reach`), as a new instance would; how it gets there is [`crossing`]. Only healthy
-//! groups take instances, so that a plan makes no group worse. docs/groups.md explains the
-//! rules with examples.
+//! An instance goes to the best place among all nodes of the possible groups (`reach`), as a new instance
+//! would; [`crossing`] is the move that takes it there. Only healthy groups take instances, so that a plan
+//! makes no group worse. docs/groups.md explains the rules with examples.
 
 pub mod balance;
 pub mod compress;
@@ -32,12 +31,12 @@ use health::Condition;
 use htools_model::redundancy::global::{Scope, groups_at_risk};
 use htools_model::{Cluster, GroupIdx, InstanceIdx, StorageMap};
 
-/// What is asked of all moves between groups.
+/// Conditions for all moves between groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegroupOptions {
-    /// Whether every node that could be emptied must remain so (global N+1).
+    /// Every node that can be emptied must remain so (global N+1).
     pub capacity_checks: bool,
-    /// Most moves of a plan.
+    /// Maximum number of moves in a plan.
     pub max_moves: Option<usize>,
 }
 
@@ -47,18 +46,18 @@ impl Default for RegroupOptions {
     }
 }
 
-/// What a search for places has to know, and what does not change in the course of a plan.
+/// Constant data for the search for places during a plan.
 #[derive(Debug, Clone)]
 pub(crate) struct Setting {
-    /// The storage.
+    /// Storage pools and the nodes that reach them.
     pub storage: StorageMap,
-    /// Which nodes have to stay expendable; nothing if that is not asked for.
+    /// Requirement that nodes can be emptied; `None` if it is off.
     pub(crate) redundancy: Option<Scope>,
 }
 
 impl Setting {
-    /// Looks at a cluster before anything is moved. Groups that could not lose a node from
-    /// the start are not held to it.
+    /// Examines a cluster before anything moves. Groups that cannot lose a node at the start are exempt from
+    /// the requirement.
     pub(crate) fn of(cluster: &Cluster, options: &RegroupOptions) -> Setting {
         let scope = || {
             let all = Scope { online_only: true, ..Scope::default() };
@@ -67,26 +66,26 @@ impl Setting {
         Setting { storage: StorageMap::of(cluster), redundancy: options.capacity_checks.then(scope) }
     }
 
-    /// What is wrong in a group; whether its nodes could be emptied only where that is asked for.
+    /// Problems of a group. Emptying nodes is checked only if that is required.
     pub(crate) fn condition(&self, cluster: &Cluster, group: GroupIdx) -> Condition {
         Condition::of(cluster, group, self.redundancy.is_some())
     }
 }
 
-/// An instance that finds no place, and why.
+/// An instance that finds no place, with the reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blocked {
     /// The instance.
     pub instance: InstanceIdx,
-    /// What is in the way.
+    /// The reason.
     pub why: Why,
 }
 
-/// Why an instance stays in its group.
+/// The reason why an instance stays in its group.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Why {
-    /// It does not move at all.
+    /// It must not move.
     Held(Hold),
-    /// No other group has a place: what is in the way in each.
+    /// No other group has a place; the list has the obstacles in each.
     NoPlace(Vec<GroupWhy>),
 }

@@ -1,4 +1,4 @@
-//! The best place in other groups.
+//! Finds the best place for an instance in other groups.
 
 use std::collections::HashMap;
 
@@ -36,26 +36,25 @@ impl<'s> Placing<'s> {
         }
     }
 
-    /// Looks at the health of a group anew.
+    /// Updates the health of a group.
     pub(crate) fn refresh(&mut self, cluster: &Cluster, group: GroupIdx) {
         self.health[group.get()] = self.setting.condition(cluster, group).health();
     }
 
-    /// What is wrong in a group.
     pub(crate) fn condition(&self, cluster: &Cluster, group: GroupIdx) -> Condition {
         self.setting.condition(cluster, group)
     }
 
-    /// The health of a group when it was last looked at.
+    /// The health of a group at the last update.
     pub(crate) fn health(&self, group: GroupIdx) -> Health {
         self.health[group.get()]
     }
 
-    /// Moves an instance to the best place in one of some groups: a preferred group before
-    /// one of last resort, then the smallest score of the whole cluster.
+    /// Moves an instance to the best place in one of some groups. Preferred groups come before those of last
+    /// resort; then the smallest score of the whole cluster decides.
     ///
     /// # Errors
-    /// Why it stays; the cluster is then as before.
+    /// The reason why it stays; the cluster is then unchanged.
     pub(crate) fn place(
         &self,
         cluster: &mut Draft,
@@ -65,7 +64,7 @@ impl<'s> Placing<'s> {
         self.place_on(cluster, &mut None, idx, among)
     }
 
-    /// The same, with a stage that follows the cluster, if there is one.
+    /// Like [`place`](Placing::place), with a stage that follows the cluster, if there is one.
     pub(super) fn place_on(
         &self,
         cluster: &mut Draft,
@@ -112,8 +111,8 @@ impl<'s> Placing<'s> {
         }
     }
 
-    /// Moves an instance to these nodes of another group, if all rules allow it; the cluster
-    /// is as before otherwise.
+    /// Moves an instance to the given nodes of another group, if all rules allow it. Otherwise the cluster is
+    /// unchanged.
     pub(crate) fn put(&self, cluster: &mut Draft, idx: InstanceIdx, to: Placement) -> Option<Step> {
         let instance = cluster.instance(idx).clone();
         let group = |n: NodeIdx| cluster.node(n).spec.group;
@@ -161,8 +160,7 @@ impl<'s> Placing<'s> {
         })
     }
 
-    /// The best place, if the stage has a floor for the search, and if no node is less
-    /// expendable afterwards.
+    /// The best place, if the stage has a floor for the search and the move takes no redundancy from any node.
     fn quick(
         &self,
         cluster: &Cluster,
@@ -183,8 +181,8 @@ impl<'s> Placing<'s> {
         best.as_ref().is_none_or(holds).then(|| best.map(|(score, place)| (PlaceMetric::Score(score), place)))
     }
 
-    /// Looks for the best place by the score of the whole cluster. Whether nodes stay
-    /// expendable is a question to their group alone.
+    /// Searches for the best place by the score of the whole cluster. Redundancy is checked within the target
+    /// group only.
     fn search(&self, cluster: &Cluster, instance: &Instance, targets: &Targets) -> PlaceSearch {
         let conditions = Conditions::default();
         let floor = Floor::new(cluster, &self.nodes, targets, instance);
@@ -208,7 +206,7 @@ impl<'s> Placing<'s> {
             let guard = guard.or_insert_with(|| Guard::new(cluster, cluster.nodes_of(group), scope));
             guard.holds_with(instance, place)
         };
-        // asking about one place is far cheaper than asking about the best of every node
+        // Checking one place is much cheaper than checking the best place on every node.
         let found = place::find_on(&floor, &mut offers, None);
         match &found.best {
             Some((_, place)) if !holds(place) => {
@@ -220,18 +218,17 @@ impl<'s> Placing<'s> {
     }
 }
 
-/// Whether ties between scores, which are not numbers, depend on the order of all pairs.
+/// Returns true if scores are not numbers, so that ties depend on the order of all pairs.
 fn has_no_order(floor: &Floor<'_>) -> bool {
     !matches!(floor.targets, Targets::Singles(_))
         && PairUpdate::of(&floor.board).score(floor.board.weights(), 0).is_nan()
 }
 
-/// How an instance gets from where it is to two nodes of another group, or to one.
+/// The step that moves an instance to one or two nodes of another group.
 ///
-/// What is on external storage changes its node. A DRBD instance leaves an offline primary
-/// node first; then a node of the other group becomes its secondary, takes over, and the
-/// other node of that group becomes the secondary. So one of the two copies is always
-/// complete where it is.
+/// An instance on external storage changes its node. A DRBD instance first leaves an offline primary node. Then
+/// one node of the other group becomes its secondary and takes over, and the other node becomes the new
+/// secondary. So one complete copy of the disks exists at any time.
 pub fn crossing(cluster: &Cluster, instance: &Instance, to: Placement, score: f64) -> Step {
     let from = Placement { primary: instance.primary, secondary: instance.mirror() };
     let mv = match from.secondary.and(to.secondary) {
@@ -244,12 +241,12 @@ pub fn crossing(cluster: &Cluster, instance: &Instance, to: Placement, score: f6
     Step { instance: instance.idx, mv, from, to, score, concession: Concession::None }
 }
 
-/// How many nodes an instance has.
+/// Number of nodes that an instance needs.
 fn required(instance: &Instance) -> i64 {
     if instance.template.has_secondary() { 2 } else { 1 }
 }
 
-/// Takes an instance off the numbers of its nodes.
+/// Removes an instance from the ledgers of its nodes.
 fn take_out(cluster: &mut Draft, instance: &Instance) {
     let rules = MoveRules::default();
     let trial = Trial::new(cluster, instance, &rules);
@@ -258,7 +255,7 @@ fn take_out(cluster: &mut Draft, instance: &Instance) {
     left.collect::<Vec<_>>().into_iter().for_each(|(node, ledger)| cluster.set_ledger(node, ledger));
 }
 
-/// Moves an instance to nodes of which it is known that it may be there.
+/// Moves an instance to nodes that are known to accept it.
 pub(super) fn put_back(cluster: &mut Draft, idx: InstanceIdx, to: Placement) -> Option<()> {
     let instance = cluster.instance(idx).clone();
     take_out(cluster, &instance);
@@ -267,14 +264,14 @@ pub(super) fn put_back(cluster: &mut Draft, idx: InstanceIdx, to: Placement) -> 
     Some(())
 }
 
-/// Enters an instance that was taken out where it goes.
+/// Enters an instance that was taken out at its new place.
 fn settle(cluster: &mut Draft, idx: InstanceIdx, place: &Place) {
     let secondary = place.placement.secondary.zip(place.secondary);
     let ledgers: Vec<_> = [(place.placement.primary, place.primary)].into_iter().chain(secondary).collect();
     cluster.relocate(idx, place.placement, place.location_score, &ledgers);
 }
 
-/// What keeps the nodes of a group from taking an instance that was taken out.
+/// The reasons why the nodes of a group refuse an instance that was taken out.
 fn refused(cluster: &Cluster, instance: &Instance, group: GroupIdx, nodes: &[NodeIdx]) -> GroupWhy {
     let Ok(targets) = Targets::of(cluster, nodes, required(instance)) else {
         return GroupWhy::barred(group, GroupBar::Unreached);

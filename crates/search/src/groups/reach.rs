@@ -1,4 +1,4 @@
-//! Which instances can leave their group, and which groups come into question for them.
+//! Instances that can leave their group, and the groups and nodes that they can reach.
 
 use super::Setting;
 use super::health::Health;
@@ -6,7 +6,7 @@ use crate::moves::{MoveRules, Trial};
 use crate::why::{GroupBar, Hold};
 use htools_model::{AllocPolicy, Cluster, GroupIdx, Instance, NodeIdx, Rule, Strictness, TagArrival};
 
-/// Why an instance must stay in its group, if that has to do with itself.
+/// The reason why an instance must stay in its group, if it lies in the instance or its present group.
 pub(crate) fn hold(cluster: &Cluster, instance: &Instance) -> Option<Hold> {
     if cluster.denies_leaving(cluster.node(instance.primary).spec.group) {
         return Some(Hold::Denied);
@@ -26,8 +26,8 @@ pub(crate) fn hold(cluster: &Cluster, instance: &Instance) -> Option<Hold> {
     no_failover(cluster, instance)
 }
 
-/// A DRBD instance on an offline node fails over to its secondary before anything else, by the
-/// rules of balancing: migration tags count for failovers, too.
+/// Obstacle to the failover of a DRBD instance on an offline node, which must come first. It follows the rules
+/// of balancing, where migration tags apply to failovers, too.
 fn no_failover(cluster: &Cluster, instance: &Instance) -> Option<Hold> {
     let mirror = cluster.node(instance.mirror()?);
     let primary = &cluster.node(instance.primary).spec;
@@ -56,7 +56,7 @@ pub(crate) fn departs_from(cluster: &Cluster, instance: &Instance) -> NodeIdx {
 /// The nodes of a group on which an instance of another group may be placed.
 ///
 /// # Errors
-/// What forbids the whole group.
+/// The rule that forbids the whole group.
 pub(crate) fn targets(
     cluster: &Cluster,
     setting: &Setting,

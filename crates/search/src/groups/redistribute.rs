@@ -1,10 +1,14 @@
-//! Healing groups: instances leave them until nothing is wrong any more.
+//! Repairs groups by moving instances out of them until they have no problem.
 //!
-//! The worst group comes first. Out of it go, one at a time, the instances on offline nodes
-//! (all of them have to), then, as long as nodes fail N+1, the secondaries for which such a
-//! node lacks memory, then its primaries, and those of nodes that could not be emptied; of each
-//! kind the one with most memory first. Where an instance lacks room, others on shared storage
-//! leave before it. A group is healed as a whole or left alone.
+//! The worst group comes first. Instances leave it one at a time, in this order; of each kind, the one with
+//! most memory comes first:
+//!
+//! 1. Instances on offline nodes; all of them must leave.
+//! 2. While nodes fail N+1, the secondaries for which such a node lacks memory, then its primaries.
+//! 3. Primaries of nodes that cannot be emptied.
+//!
+//! If an instance lacks room, other instances on shared storage leave before it. A group is repaired completely
+//! or left alone.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -16,47 +20,47 @@ use crate::why::{GroupBar, GroupWhy, Hold};
 use crate::{Deadline, Stopped};
 use htools_model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, Mib, NodeIdx, Step};
 
-/// What can be done for a group.
+/// Result of repairing a group.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Healing {
-    /// It is healthy after these moves.
+    /// The group is healthy after these moves.
     Repaired(Vec<Step>),
-    /// All that exists is well after these moves, but forthcoming instances keep offline nodes: there is nothing yet
-    /// that could move.
+    /// All existing instances are in order after these moves. Forthcoming instances still have offline nodes,
+    /// since they cannot be moved yet.
     ButForthcoming {
         /// The moves.
         steps: Vec<Step>,
         /// The forthcoming instances.
         left: Vec<Blocked>,
     },
-    /// It stays as it is: these instances find no place.
+    /// The group is left alone: these instances find no place.
     Stuck(Vec<Blocked>),
-    /// It stays as it is: the moves would be more than are wanted.
+    /// The group is left alone: this number of moves exceeds the limit.
     TooLong(usize),
-    /// It stays as it is: the search ended before, for this reason.
+    /// The group is left alone: the search ended earlier, for this reason.
     NoTime(Stopped),
 }
 
-/// A group in which something is wrong.
+/// A group with problems.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repair {
     /// The group.
     pub group: GroupIdx,
-    /// What is wrong.
+    /// Its problems.
     pub before: Condition,
-    /// What can be done.
+    /// Result of the repair.
     pub outcome: Healing,
 }
 
-/// A plan that heals groups.
+/// A plan that repairs groups.
 #[derive(Debug, Clone)]
 pub struct Redistribution {
-    /// The groups in which something is wrong: first those that can be healed, in the order in which
-    /// they are, then the others, worst first.
+    /// The groups with problems. Those that can be repaired come first, in the order of their repair; then the
+    /// others, worst first.
     pub repairs: Vec<Repair>,
-    /// The cluster afterwards.
+    /// The cluster after the moves.
     pub after: Cluster,
-    /// What ended the search early, if anything did.
+    /// Reason for an early end of the search, if there was one.
     pub stopped: Option<Stopped>,
 }
 
@@ -69,19 +73,19 @@ impl Redistribution {
         })
     }
 
-    /// Whether every group is healthy afterwards.
+    /// Returns true if every group is healthy after the moves.
     pub fn heals_all(&self) -> bool {
         self.repairs.iter().all(|repair| matches!(repair.outcome, Healing::Repaired(_)))
     }
 }
 
-/// Plans how to heal the groups of a cluster. Groups that could not be healed are tried again
-/// after others have been, which can take instances then.
+/// Plans the repair of all groups. Groups that could not be repaired are tried again after others were, since
+/// those can take instances then.
 pub fn redistribute(cluster: &Cluster, options: &RegroupOptions) -> Redistribution {
     redistribute_until(cluster, options, &Deadline::never())
 }
 
-/// The same, as far as there is time: what cannot be healed by then stays as it is.
+/// Like [`redistribute`], but stops at the deadline. Groups not repaired by then are left alone.
 pub fn redistribute_until(
     cluster: &Cluster,
     options: &RegroupOptions,
@@ -135,7 +139,7 @@ pub fn redistribute_until(
     Redistribution { repairs: repaired, after: after.into_cluster(), stopped }
 }
 
-/// What moves that heal a group make of it.
+/// The result for a group after the moves that repair it.
 fn outcome_of(steps: Vec<Step>, after: Condition) -> Healing {
     let left = after.planned_offline.into_iter();
     let left: Vec<Blocked> =
@@ -143,15 +147,15 @@ fn outcome_of(steps: Vec<Step>, after: Condition) -> Healing {
     if left.is_empty() { Healing::Repaired(steps) } else { Healing::ButForthcoming { steps, left } }
 }
 
-/// Whether an instance might find a place once other groups are healthy.
+/// Returns true if an instance might find a place once other groups are healthy.
 fn waits_for_others(repair: &Repair) -> bool {
     let Healing::Stuck(blocked) = &repair.outcome else { return false };
     let waits = |group: &GroupWhy| matches!(group.bar, Some(GroupBar::Health(_)));
     blocked.iter().any(|b| matches!(&b.why, Why::NoPlace(groups) if groups.iter().any(waits)))
 }
 
-/// The groups in which something is wrong: by what that is, then by how many instances are on
-/// offline nodes, then by how many nodes fail N+1.
+/// The groups with problems, worst first: by health, then by the number of instances on offline nodes, then by
+/// the number of nodes that fail N+1.
 fn worst_first(cluster: &Cluster, setting: &Setting) -> Vec<(GroupIdx, Condition)> {
     let groups = cluster.groups.iter().map(|g| (g.idx, setting.condition(cluster, g.idx)));
     let mut broken: Vec<_> = groups.filter(|(_, found)| !found.is_fine()).collect();
@@ -163,7 +167,7 @@ fn worst_first(cluster: &Cluster, setting: &Setting) -> Vec<(GroupIdx, Condition
 /// Moves instances out of a group until it is healthy.
 ///
 /// # Errors
-/// What is in the way.
+/// The obstacle.
 fn heal(
     placing: &Placing<'_>,
     cluster: &mut Draft,
@@ -177,7 +181,7 @@ fn heal(
     leaving.sort_by_key(|i| Reverse(cluster.instance(*i).mem));
     for instance in leaving {
         in_time()?;
-        // it may have left for another's sake
+        // It may have left to make room for another.
         if !cluster.instance(instance).nodes().any(|n| cluster.node(n).spec.group == group) {
             continue;
         }
@@ -209,7 +213,7 @@ fn heal(
     }
 }
 
-/// The instance that leaves next for the sake of nodes that fail N+1.
+/// The instance that leaves next to help nodes that fail N+1.
 fn relief(
     cluster: &Cluster,
     condition: &Condition,
@@ -226,16 +230,16 @@ fn relief(
     let secondaries = condition.n1_failing.iter().flat_map(|n| decisive_secondaries(cluster, *n)).collect();
     largest(secondaries, Instance::mem_reserved, Mib(1))
         .or_else(|| largest(primaries(&condition.n1_failing), Instance::mem_in_use, Mib(1)))
-        // what needs no memory may be what only its node can have
+        // Instances that need no memory are included, since the node may be the only one that can run them.
         .or_else(|| largest(primaries(&condition.at_risk), Instance::mem_in_use, Mib::ZERO))
 }
 
-/// The secondaries of a node for whose failover it lacks memory.
+/// The secondaries of a node whose failover would exceed its memory.
 fn decisive_secondaries(cluster: &Cluster, node: NodeIdx) -> Vec<InstanceIdx> {
     let node = cluster.node(node);
     let unallocated = node.state.ledger.mem_unallocated(&node.spec);
     if unallocated <= Mib::ZERO {
-        // it lacks memory for its primaries
+        // It lacks memory for its own primaries.
         return Vec::new();
     }
     let decides = |i: &InstanceIdx| {

@@ -1,4 +1,4 @@
-//! Room for an instance that has to leave its group: others, of which no disks are copied, go out of its way first.
+//! Makes room for an instance that must leave its group by moving other instances first, without copying disks.
 
 use std::cmp::Reverse;
 
@@ -6,15 +6,15 @@ use super::{Placing, Why, reach};
 use crate::why::Hold;
 use htools_model::{Class, Cluster, Draft, InstanceIdx, NodeIdx, Step};
 
-/// Most instances that are tried to be moved out of the way of one, for each of its obstacles.
+/// Maximum number of other instances to try for each obstacle.
 const MOST_TRIED: usize = 32;
 
-/// Moves an instance to the best place in other groups. If it lacks room, on the node to which it has to fail over
-/// before or in a group that would take it, instances on shared storage leave there, largest first, until it has its
-/// place.
+/// Moves an instance to the best place in other groups. It may lack room on the node to which it must fail over
+/// first, or in a group that could take it. Then instances on shared storage leave that place, largest first,
+/// until there is room.
 ///
 /// # Errors
-/// Why it stays; the cluster is then as before.
+/// The reason why it stays; the cluster is then unchanged.
 pub(super) fn place_with_room(
     placing: &Placing<'_>,
     cluster: &mut Draft,
@@ -28,7 +28,7 @@ pub(super) fn place_with_room(
     obstacles.iter().find_map(|nodes| cleared(placing, cluster, nodes, idx)).ok_or(why)
 }
 
-/// The nodes that lack room, in sets of which one is enough.
+/// Sets of nodes that lack room; making room in one set is enough.
 fn obstacles(cluster: &Cluster, why: &Why) -> Vec<Vec<NodeIdx>> {
     match why {
         Why::Held(Hold::NoFailover(node, _)) => vec![vec![*node]],
@@ -40,7 +40,7 @@ fn obstacles(cluster: &Cluster, why: &Why) -> Vec<Vec<NodeIdx>> {
     }
 }
 
-/// Moves instances off some nodes until one has its place; nothing if that does not help.
+/// Moves instances off some nodes until the instance finds a place. Returns `None` if that does not help.
 fn cleared(
     placing: &Placing<'_>,
     cluster: &mut Draft,
@@ -61,7 +61,7 @@ fn cleared(
     None
 }
 
-/// Who can leave some nodes without a copy of its disks, and makes room: by memory, largest first.
+/// Instances that can leave some nodes without copying disks, by memory, largest first.
 fn movable(cluster: &Cluster, nodes: &[NodeIdx], besides: InstanceIdx) -> Vec<InstanceIdx> {
     let there = nodes.iter().flat_map(|node| &cluster.node(*node).state.primaries).copied();
     let makes_room = |i: &InstanceIdx| {

@@ -1,10 +1,10 @@
-//! Floors that follow a cluster from which instances are moved, one after the other.
+//! Floors that follow a cluster while instances are moved one after the other.
 
 use crate::place::Targets;
 use crate::place::floor::Floor;
 use htools_model::{Cluster, Instance, NodeIdx, Placement};
 
-/// All nodes as places, for instances on one node and on two.
+/// All nodes as places, for instances with one node and with two.
 #[derive(Debug, Clone)]
 pub(super) struct Sites {
     nodes: Vec<NodeIdx>,
@@ -20,15 +20,14 @@ impl Sites {
     }
 }
 
-/// What a search for places in a cluster would form anew for each of its instances.
+/// Floors that a search would otherwise build again for each instance.
 pub(super) struct PlaceStage<'c> {
     singles: Option<Floor<'c>>,
     pairs: Option<Floor<'c>>,
 }
 
 impl<'c> PlaceStage<'c> {
-    /// The stage of a cluster as it is. What is moved afterwards is moved in a copy, which the
-    /// stage follows.
+    /// The stage for the present state of a cluster. Moves are made in a copy, which the stage follows.
     pub(super) fn new(cluster: &'c Cluster, sites: &'c Sites) -> PlaceStage<'c> {
         let floor = |targets, two: bool| {
             let mut like = cluster.instances.iter().filter(|i| i.template.has_secondary() == two);
@@ -38,8 +37,7 @@ impl<'c> PlaceStage<'c> {
         PlaceStage { singles: floor(&sites.singles, false), pairs: floor(&sites.pairs, true) }
     }
 
-    /// The floor on which the best of some targets is looked for; nothing if it has to be made
-    /// for this search.
+    /// The floor on which to search for the best target; `None` if this search needs one of its own.
     pub(super) fn floor(
         &mut self,
         cluster: &Cluster,
@@ -57,7 +55,7 @@ impl<'c> PlaceStage<'c> {
         Some(floor)
     }
 
-    /// Takes over the numbers of nodes on which an instance is, or was.
+    /// Updates nodes that the instance has entered or left.
     pub(super) fn follow(
         &mut self,
         now: &Cluster,
@@ -71,7 +69,7 @@ impl<'c> PlaceStage<'c> {
         }
     }
 
-    /// Takes over that an instance has gone from one place to another.
+    /// Updates the floors after an instance has moved.
     pub(super) fn moved(&mut self, now: &Cluster, instance: &Instance, from: Placement, to: Placement) {
         let (left, there) = (&now.node(from.primary).spec, &now.node(to.primary).spec);
         for floor in self.floors() {
@@ -92,13 +90,13 @@ impl<'c> PlaceStage<'c> {
     }
 }
 
-/// Whether nodes are alike for an instance if their numbers are: no tag of it counts.
+/// Returns true if nodes with equal ledgers are alike for the instance, since it has no tags.
 fn is_plain(instance: &Instance) -> bool {
     instance.exclusion_tags.is_empty() && instance.keys.is_empty() && instance.desired_locations.is_empty()
 }
 
-/// Which nodes are targets, if of each group all online nodes are, or none. Nodes that are alike
-/// would have to be told apart otherwise.
+/// For each node, true if it is a target. Returns `None` if only some online nodes of a group are targets,
+/// since alike nodes would then have to be told apart.
 fn by_groups(cluster: &Cluster, targets: &Targets) -> Option<Vec<bool>> {
     let mut usable = vec![false; cluster.nodes.len()];
     targets.primaries().iter().for_each(|node| usable[node.get()] = true);

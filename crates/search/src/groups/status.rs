@@ -1,33 +1,33 @@
-//! The groups of a cluster at a glance.
+//! Overview of the groups of a cluster.
 
 use super::health::{Condition, Health};
 use htools_model::score::Board;
 use htools_model::units::trunc_to_i64;
 use htools_model::{Cluster, GroupIdx, NodeIdx, Partition, PoolIdx, StorageMap};
 
-/// Sizes of some nodes together. What is offline has nothing.
+/// Total capacity of some nodes. Offline nodes have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capacity {
-    /// Nodes, offline ones included.
+    /// Number of nodes, including offline ones.
     pub nodes: usize,
-    /// Of them offline.
+    /// Number of offline nodes.
     pub offline: usize,
-    /// Memory.
+    /// Memory in MiB.
     pub memory: Amounts,
-    /// Disks in the nodes.
+    /// Disk space of the nodes, in MiB.
     pub disk: Amounts,
-    /// Virtual CPUs: the total is what the policy's ratio makes of the physical ones.
+    /// Virtual CPUs; the total is the number of physical ones times the policy's ratio.
     pub vcpus: Amounts,
 }
 
-/// How much there is of something, how much of it is in use, and how much is free.
+/// Total, used and free amount of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Amounts {
-    /// All of it.
+    /// Total amount.
     pub total: i64,
-    /// What is not free.
+    /// Amount that is not free.
     pub used: i64,
-    /// What instances can still get.
+    /// Amount that is left for instances.
     pub free: i64,
 }
 
@@ -40,7 +40,7 @@ impl Amounts {
 }
 
 impl Capacity {
-    /// Adds the nodes up.
+    /// Sums up the nodes.
     pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> Capacity {
         let mut sum = Capacity::default();
         for node in nodes.iter().map(|n| cluster.node(*n)) {
@@ -52,7 +52,7 @@ impl Capacity {
             let (spec, ledger) = (&node.spec, &node.state.ledger);
             sum.memory.add(trunc_to_i64(spec.mem_total), ledger.mem_unallocated(spec).0);
             sum.disk.add(trunc_to_i64(spec.disk_total), ledger.disk_free.0);
-            // a negative ratio is no limit, which no number says: nothing is free then
+            // A negative ratio means no limit, which has no number; nothing counts as free then.
             let limit = trunc_to_i64(spec.cpu_total * spec.vcpu_ratio);
             let vcpus = if spec.vcpu_ratio < 0.0 { ledger.vcpus } else { limit };
             sum.vcpus.add(vcpus, vcpus.wrapping_sub(ledger.vcpus));
@@ -61,53 +61,53 @@ impl Capacity {
     }
 }
 
-/// One group.
+/// State of one group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupStatus {
     /// The group.
     pub group: GroupIdx,
-    /// Its nodes together.
+    /// Total capacity of its nodes.
     pub capacity: Capacity,
     /// Number of instances whose primary is in it.
     pub instances: usize,
-    /// Its score, by itself.
+    /// Score of the group alone.
     pub score: f64,
-    /// What is wrong.
+    /// Its problems.
     pub condition: Condition,
-    /// The pools that it reaches and that are of interest: in use, or named by a tag.
+    /// The relevant pools that it reaches: those in use or named by a tag.
     pub pools: Vec<PoolIdx>,
 }
 
 impl GroupStatus {
-    /// In one word.
+    /// The health in one word.
     pub fn health(&self) -> Health {
         self.condition.health()
     }
 }
 
-/// A cluster's groups.
+/// State of all groups of a cluster.
 #[derive(Debug, Clone)]
 pub struct GroupsStatus {
     /// All groups, in order.
     pub groups: Vec<GroupStatus>,
-    /// All nodes together.
+    /// Total capacity of all nodes.
     pub capacity: Capacity,
     /// Number of instances.
     pub instances: usize,
-    /// The score of all nodes together.
+    /// Score of all nodes together.
     pub score: f64,
     /// Instances whose two nodes are in different groups.
     pub split: usize,
-    /// The storage.
+    /// Storage pools and the nodes that reach them.
     pub storage: StorageMap,
     /// Pools in use, or named by a tag, with the groups that reach them.
     pub partitions: Vec<Partition>,
-    /// No instance may change its group.
+    /// True if no instance may change its group.
     pub denied: bool,
 }
 
 impl GroupsStatus {
-    /// Looks at a cluster.
+    /// Examines a cluster.
     pub fn of(cluster: &Cluster) -> GroupsStatus {
         let storage = StorageMap::of(cluster);
         let mut partitions = storage.partitions();

@@ -27,8 +27,8 @@ use htools_plan::opcode::job;
 use htools_plan::work::Work;
 use htools_testkit::groups;
 
-/// Nodes of groups that are called as the first letter of the node, each with this much free
-/// memory; with a `-` before the name the node is offline.
+/// Nodes with the given free memory. The first letter of a name is the group, and a node with a leading `-` is
+/// offline.
 fn nodes(free: &[(&str, i64)]) -> Vec<String> {
     let row = |(name, free): &(&str, i64)| {
         let (role, name) = name.strip_prefix('-').map_or(("N", *name), |name| ("Y", name));
@@ -43,7 +43,7 @@ fn instance(name: &str, mem: i64, nodes: &str, template: &str) -> String {
     format!("{name}|{mem}|1024|1|running|Y|{primary}|{secondary}|{template}||1")
 }
 
-/// A cluster whose nodes' free memory follows from the instances.
+/// A cluster in which the free memory of the nodes follows from the instances.
 fn made(groups_: &[&str], names: &[&str], instances: &[(&str, i64, &str, &str)], tags: &[&str]) -> Cluster {
     let used = |node: &str| -> i64 {
         let node = node.trim_start_matches('-');
@@ -75,7 +75,7 @@ fn shown<'p>(cluster: &Cluster, steps: impl IntoIterator<Item = &'p Step>) -> Ve
     steps.into_iter().map(line).collect()
 }
 
-/// Checks a plan, and what it says about the end.
+/// Checks a plan and its final state.
 fn checked(cluster: &Cluster, steps: &[Step], after: &Cluster) {
     let replay = check_crossings(cluster, steps).unwrap_or_else(|v| panic!("{v}"));
     assert!(replay.leads_to(after));
@@ -85,7 +85,7 @@ fn healed(cluster: &Cluster) -> Redistribution {
     healed_with(cluster, &FREELY)
 }
 
-/// The plan that heals a cluster, checked.
+/// The plan that repairs a cluster, checked.
 fn healed_with(cluster: &Cluster, options: &RegroupOptions) -> Redistribution {
     let plan = redistribute(cluster, options);
     let steps: Vec<Step> = plan.steps().copied().collect();
@@ -100,7 +100,7 @@ fn health_in_three_steps() {
         &["a1", "a2", "b1", "b2", "c1", "-c2"],
         &[
             ("x", 4000, "a1:a2", "drbd"),
-            // b2 has 4000 MiB unallocated and keeps 4000 for the failure of b1
+            // b2 has 4000 MiB unallocated and keeps 4000 for the failure of b1.
             ("y", 4000, "b1:b2", "drbd"),
             ("z", 5000, "b2", "ext"),
             ("w", 1000, "c1:c2", "drbd"),
@@ -113,7 +113,7 @@ fn health_in_three_steps() {
     assert_eq!(status.health(), Health::Unhealthy);
     let b = &status.groups[1];
     assert_eq!((b.instances, b.capacity.nodes, b.capacity.memory.free), (2, 2, 5000 + 4000));
-    // what is offline has nothing: 9000 - 1000
+    // Offline nodes have no memory; 9000 - 1000 is left.
     let c = &status.groups[2];
     assert_eq!((c.capacity.offline, c.capacity.memory.total, c.condition.stranded.len()), (1, 9000, 1));
 }
@@ -125,7 +125,7 @@ fn those_on_offline_nodes_leave_first_then_secondaries_then_primaries() {
         &["a1", "a2", "-a3", "b1", "b2", "b3"],
         &[
             ("gone", 500, "a3", "ext"),
-            // a1 has 3000 MiB unallocated, and keeps 4000 for the failure of a2
+            // a1 has 3000 MiB unallocated, and keeps 4000 for the failure of a2.
             ("big", 6000, "a1", "ext"),
             ("second", 3000, "a2:a1", "drbd"),
             ("small", 1000, "a2:a1", "drbd"),
@@ -134,13 +134,13 @@ fn those_on_offline_nodes_leave_first_then_secondaries_then_primaries() {
     );
     let plan = healed(&cluster);
     let moved = shown(&cluster, plan.steps());
-    // the largest secondary is enough
+    // Moving the largest secondary is enough.
     assert_eq!(moved.len(), 2, "{moved:?}");
     assert!(moved[0].starts_with("gone: a3 -> b"), "{moved:?}");
     assert!(moved[1].starts_with("second: a2:a1 -> b"), "{moved:?}");
     assert_eq!(health(&plan.after, group(&cluster, "a")), Health::Healthy);
 
-    // no secondary would help a node that has less than nothing: its primaries go
+    // A node that lacks memory for its own primaries is not helped by moving secondaries.
     let crowded = made(
         &["a||drbd,ext", "b||drbd,ext"],
         &["a1", "a2", "b1", "b2"],
@@ -188,7 +188,7 @@ fn a_group_is_repaired_as_a_whole_or_left_alone() {
 
 #[test]
 fn where_instances_may_go() {
-    // one instance on an offline node of `a`, and other groups of every kind
+    // One instance on an offline node of `a`, and other groups of every kind.
     let try_with = |rows: &[&str], names: &[&str], tags: &[&str]| {
         let cluster = made(rows, names, &[("i", 2000, "a2", "ext")], tags);
         let plan = healed(&cluster);
@@ -197,7 +197,7 @@ fn where_instances_may_go() {
         (found, plan.repairs[0].outcome.clone())
     };
     let names = ["a1", "-a2", "b1", "c1"];
-    // a group of last resort, though it is emptier, only where no other has room
+    // A group of last resort is used only if no other has room, even if it is emptier.
     let rows = ["a||ext", "b||ext", "~||ext"];
     let (found, _) = try_with(&rows, &["a1", "-a2", "b1", "~1"], &[]);
     assert_eq!(found, ["b"]);
@@ -208,7 +208,7 @@ fn where_instances_may_go() {
         let Why::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
         bars.iter().filter_map(|why| why.bar.clone()).collect()
     };
-    // an unallocable one never
+    // An unallocable group is never used.
     let (_, outcome) = try_with(&["a||ext", "-||ext"], &["a1", "-a2"], &[]);
     assert_eq!(bars(outcome), [GroupBar::Unallocable]);
     let (_, outcome) = try_with(
@@ -219,7 +219,7 @@ fn where_instances_may_go() {
     assert_eq!(bars(outcome), [GroupBar::Denied, GroupBar::Unreached]);
     let (_, outcome) = try_with(&["a|htools:pool:x|ext", "b|htools:pool:y|ext", "c||ext"], &names, &[]);
     assert!(matches!(bars(outcome)[..], [GroupBar::Pool(_), GroupBar::Pool(_)]));
-    // denied altogether
+    // All moves between groups are denied.
     let (_, outcome) = try_with(&["a||ext", "b||ext"], &names[..3], &["htools:intergroup:deny"]);
     assert!(matches!(outcome, Healing::Stuck(b) if b[0].why == Why::Held(Hold::Denied)));
 }
@@ -234,7 +234,7 @@ fn groups_that_are_not_healthy_take_nothing() {
     );
     let plan = healed(&cluster);
     assert_eq!(plan.steps().count(), 0);
-    // a third one helps the first; then that is healthy, and could take the other
+    // Group c helps the first one, which then is healthy and can take the other instance.
     let cluster = made(
         &["a||ext", "b||ext", "c||ext"],
         &["a1", "-a2", "b1", "-b2", "c1"],
@@ -255,7 +255,7 @@ fn groups_that_are_not_healthy_take_nothing() {
 
 #[test]
 fn a_group_that_was_healed_helps_another() {
-    // only b can take what is on a2, and b has to be healed first, though a is worse
+    // Only b can take the instances on a2. So b must be repaired first, though a is worse.
     let cluster = made(
         &["a||ext", "b||ext,rbd", "c||rbd"],
         &["a1", "-a2", "b1", "-b2", "c1"],
@@ -290,7 +290,7 @@ fn drbd_goes_one_copy_at_a_time() {
         "gnt-instance replace-disks -n b1 i",
     ];
     assert_eq!(lines, wanted);
-    // away from the offline node first, and then it runs again
+    // The instance leaves the offline node first, and then it runs again.
     let (legs, lines) = moves(&["-a1", "a2", "b1", "b2"]);
     assert_eq!((legs[0], legs.len()), (Leg::Failover, 4));
     assert_eq!(lines[0], "gnt-instance failover -f i");
@@ -304,7 +304,7 @@ fn drbd_without_an_online_node_stays() {
     let plan = healed(&cluster);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!() };
     assert_eq!(blocked[0].why, Why::Held(Hold::NoOnlineNode));
-    // nor where the secondary has no memory to run it
+    // The same happens if the secondary has no memory to run it.
     let cluster = made(
         &["a||drbd,ext", "b||drbd,ext"],
         &["-a1", "a2", "b1", "b2"],
@@ -316,8 +316,8 @@ fn drbd_without_an_online_node_stays() {
     assert!(matches!(blocked[0].why, Why::Held(Hold::NoFailover(_, Rule::Memory))));
 }
 
-/// The first leg, away from the offline node, is a failover as any other: a2 has to receive
-/// migrations from a1. Of all the other rules of a failover only the impossible count.
+/// The first leg, away from the offline node, obeys the migration tags like any failover: a2 must accept
+/// migrations from a1. Otherwise it only has to be possible.
 #[test]
 fn drbd_leaves_an_offline_node_by_the_migration_tags() {
     let names = ["-a1", "a2", "b1", "b2"];
@@ -353,7 +353,7 @@ fn no_more_moves_than_wanted() {
 
 #[test]
 fn a_node_must_remain_expendable() {
-    // b1 and b2 can be emptied onto each other only as long as both have 4500 MiB free
+    // b1 and b2 can be emptied onto each other only while both have 4500 MiB free.
     let cluster = made(
         &["a||ext", "b||ext"],
         &["a1", "-a2", "b1", "b2"],
@@ -388,12 +388,12 @@ fn groups_that_can_be_emptied() {
     assert_eq!(*outcomes[2], compress::Compressed::Unfit(Unfit::Isolated));
     assert_eq!(*outcomes[3], compress::Compressed::Unfit(Unfit::Denied));
     assert_eq!(*outcomes[4], compress::Compressed::Unfit(Unfit::Empty));
-    // all nodes have 5 x 9000, of which the instances take 13,000
+    // All nodes have 5 x 9000, of which the instances take 13,000.
     assert_eq!((found.total.nodes, found.total.memory.total, found.total.memory.free), (5, 45000, 32000));
-    // what is won with b: its node
+    // Freeing b saves its node.
     let won = found.candidates[1].capacity;
     assert_eq!((won.nodes, won.memory.total, won.memory.free, won.vcpus.total), (1, 9000, 1000, 36));
-    // a has more memory free than b
+    // a has more free memory than b.
     let choice = found.choice().unwrap();
     assert_eq!(choice.group, group(&cluster, "a"));
     let after = choice.after(&cluster, &FREELY);
@@ -420,7 +420,7 @@ fn options(min_gain: f64, move_cost: f64) -> GroupBalanceOptions {
     GroupBalanceOptions { regroup: FREELY, min_gain, move_cost, ..GroupBalanceOptions::default() }
 }
 
-/// Four equal instances of a template on one of two groups with two nodes each.
+/// Four equal instances of a template in one of two groups with two nodes each.
 fn uneven(template: &str) -> Cluster {
     let nodes = if template == "drbd" { "a1:a2" } else { "a1" };
     let instances: Vec<_> = ["i", "j", "k", "l"].map(|name| (name, 1000, nodes, template)).into();
@@ -431,7 +431,7 @@ fn uneven(template: &str) -> Cluster {
 fn load_is_evened_out() {
     let cluster = uneven("ext");
     let loads = Loads::of(&cluster, LoadSource::InUse);
-    // all on a: twice the mean there, nothing on b; and the same for memory
+    // All are on a, so its load is twice the mean and that of b is 0; the same holds for memory.
     let (a, b) = (group(&cluster, "a"), group(&cluster, "b"));
     assert_eq!((loads.relative(a)[0], loads.relative(b)[0]), (Some(2.0), Some(0.0)));
     assert_eq!(loads.relative(a)[2], None, "no disks of nodes are in use");
@@ -442,16 +442,16 @@ fn load_is_evened_out() {
     let steps = plan.steps;
     checked(&cluster, &steps, &plan.after);
     assert_eq!(balance(&plan.after, &options(0.01, 0.0)).steps.len(), 0);
-    // no further than to 100
+    // Balancing stops at a score of 100.
     let enough = GroupBalanceOptions { min_score: 100.0, ..options(0.01, 0.0) };
     assert_eq!(balance(&cluster, &enough).steps.len(), 1);
     let one = RegroupOptions { max_moves: Some(1), ..FREELY };
     let short = GroupBalanceOptions { regroup: one, ..options(0.01, 0.0) };
     assert_eq!(balance(&cluster, &short).steps.len(), 1);
-    // the second step gains 100, too; more is asked for
+    // The second step gains only 100, too, less than the minimum.
     assert_eq!(balance(&cluster, &options(100.5, 0.0)).steps.len(), 0);
     let measured = GroupBalanceOptions { loads: LoadSource::Measured, ..options(0.01, 0.0) };
-    // every load is 1 if nothing else is known: cpu, memory, disk and network
+    // Without measurements every load is 1: cpu, memory, disk and network.
     assert_eq!(balance(&cluster, &measured).before.score(), 400.0);
 }
 
@@ -461,14 +461,14 @@ fn what_is_found_in_time_is_the_plan() {
     let cluster = uneven("ext");
     let options = options(0.01, 0.0);
     assert_eq!(balance(&cluster, &options).stopped, None);
-    // one step, and it ends by itself if there is nothing to do
+    // One step is made, or none if there is nothing to do.
     let plan = balance_until(&cluster, &options, &over);
     assert_eq!((plan.steps.len(), plan.stopped), (1, Some(Stopped::TimeLimit)));
     let plan = balance_until(&balance(&cluster, &options).after, &options, &over);
     assert_eq!((plan.steps.len(), plan.stopped), (0, None));
     let found = compress_until(&cluster, &cluster.groups_with_nodes(), &FREELY, &over);
     assert_eq!(found.candidates[0].outcome, compress::Compressed::NoTime(Stopped::TimeLimit));
-    // what is known without a search is known in any case
+    // Results that need no search are given in any case.
     assert_eq!(found.candidates[1].outcome, compress::Compressed::Unfit(Unfit::Empty));
     assert_eq!(found.stopped, Some(Stopped::TimeLimit));
     let broken =
@@ -482,7 +482,7 @@ fn what_is_found_in_time_is_the_plan() {
 #[test]
 fn copies_cost() {
     let cluster = uneven("drbd");
-    // cpu, memory and disk: a step gains 150, and copies 2 GiB
+    // Of cpu, memory and disk: a step gains 150, and copies 2 GiB.
     assert_eq!(balance(&cluster, &options(0.01, 74.0)).steps.len(), 2);
     assert_eq!(balance(&cluster, &options(0.01, 75.0)).steps.len(), 0);
     let both = made(
@@ -492,7 +492,7 @@ fn copies_cost() {
         &[],
     );
     let plan = balance(&both, &options(0.01, 0.0));
-    // d would gain more, but e copies nothing
+    // d would gain more, but e copies nothing.
     let first = &plan.steps[0];
     assert_eq!(both.instance(first.instance).name, "e");
     assert_eq!(first.copied(&both).0, 0);
@@ -506,10 +506,10 @@ fn plans_are_data_for_the_execution() {
     let sets = jobsets(&cluster, &steps);
     let work = Work::of(&cluster, &steps, &sets, CheckOptions::default()).unwrap();
     assert_eq!(work.fault(), None);
-    // each instance is one job: its legs cannot overtake each other
+    // Each instance is one job, so its legs cannot overtake each other.
     let legs: Vec<usize> = work.steps.iter().map(|step| step.opcodes.len()).collect();
     assert_eq!(legs, steps.iter().map(|step| step.legs().count()).collect::<Vec<_>>());
-    // and it comes back from its names as it was
+    // Reading the names back gives the same steps.
     let read: Work = serde_json::from_str(&serde_json::to_string(&work).unwrap()).unwrap();
     let again = read.steps_on(&cluster, &read.all().collect::<Vec<_>>()).unwrap();
     let ends = |step: &Step| (step.instance, step.mv, step.from, step.to);

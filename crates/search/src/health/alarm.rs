@@ -1,22 +1,22 @@
-//! How grave what is wrong with a cluster is, for whoever watches it.
+//! Severity of the problems of a cluster, for monitoring.
 
 use super::ProblemCounts;
 use htools_model::words;
 
 words!(
-    /// How grave a problem is, the gravest last.
+    /// Severity of a problem, the worst last.
     pub Severity, "severity" {
-        /// None at all.
+        /// There is no problem.
         Ok = "ok",
-        /// To be mended at leisure: everything runs, but not all of it survives what comes next.
+        /// To be repaired at leisure: everything runs, but not everything survives the next failure.
         Warning = "warning",
-        /// To be mended now.
+        /// To be repaired now.
         Critical = "critical",
     }
 );
 
 words!(
-    /// What can be wrong.
+    /// Kinds of problems.
     pub ProblemKind, "kind of problem" {
         /// Instances whose primary node is offline.
         OfflinePrimary = "offline_primary",
@@ -24,18 +24,18 @@ words!(
         OfflineSecondary = "offline_secondary",
         /// Nodes that fail N+1.
         N1Failing = "n1_failing",
-        /// Nodes that could not be emptied.
+        /// Nodes that cannot be emptied.
         NotExpendable = "not_expendable",
         /// Nodes with conflicts of exclusion tags.
         Conflicting = "conflicting",
     }
 );
 
-/// How grave each kind of problem is.
+/// Severity of each kind of problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Severities([Severity; ProblemKind::ALL.len()]);
 
-/// What does not run is critical, what would not run after the next failure a warning.
+/// Instances that do not run are critical; those that would not run after the next failure are a warning.
 impl Default for Severities {
     fn default() -> Severities {
         let mut severities = Severities([Severity::Warning; ProblemKind::ALL.len()]);
@@ -45,17 +45,17 @@ impl Default for Severities {
 }
 
 impl Severities {
-    /// How grave such a problem is.
+    /// Severity of a kind of problem.
     pub fn of(&self, kind: ProblemKind) -> Severity {
         self.0[kind as usize]
     }
 
-    /// Says how grave such a problem is.
+    /// Sets the severity of a kind of problem.
     pub fn set(&mut self, kind: ProblemKind, severity: Severity) {
         self.0[kind as usize] = severity;
     }
 
-    /// How grave everything is that is wrong.
+    /// The worst severity of the existing problems.
     pub fn worst(&self, counts: &ProblemCounts) -> Severity {
         let there = ProblemKind::ALL.iter().filter(|kind| counts.of(**kind).is_some_and(|count| count > 0));
         there.map(|kind| self.of(*kind)).max().unwrap_or(Severity::Ok)
@@ -63,7 +63,7 @@ impl Severities {
 }
 
 impl ProblemCounts {
-    /// How many there are of one kind; nothing if that was not looked at.
+    /// Number of problems of a kind; `None` if they were not checked.
     pub fn of(&self, kind: ProblemKind) -> Option<usize> {
         match kind {
             ProblemKind::OfflinePrimary => Some(self.offline_primary),

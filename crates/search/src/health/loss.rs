@@ -1,33 +1,33 @@
-//! What would become of the instances if nodes were lost together.
+//! Fate of the instances if several nodes are lost together.
 
 use crate::why::{Hurdle, Nearest};
 use htools_model::redundancy::global::{self, Casualty, Obstacle};
 use htools_model::{Bar, Cluster, InstanceIdx, NodeIdx, Placement};
 
-/// The loss of some nodes.
+/// Consequences of losing some nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loss {
     /// The nodes, ascending.
     pub nodes: Vec<NodeIdx>,
-    /// The instances that run elsewhere afterwards.
+    /// The instances that run on other nodes afterwards.
     pub placed: Vec<InstanceIdx>,
-    /// The instances that run nowhere, by index.
+    /// The instances that run nowhere afterwards, by index.
     pub stranded: Vec<Stranded>,
     /// The instances on other nodes that lose their secondary.
     pub unmirrored: Vec<InstanceIdx>,
 }
 
-/// An instance that would run nowhere.
+/// An instance that runs nowhere after the loss.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stranded {
     /// The instance.
     pub instance: InstanceIdx,
-    /// The nodes that came into question.
+    /// The nodes that came closest to taking it.
     pub nearest: Nearest,
 }
 
-/// Works out what the loss of `nodes` would mean. Every group gets along by itself, as
-/// in the check whether each single node could be emptied.
+/// Computes the consequences of losing `nodes`. Instances stay in their group, as in the check whether each
+/// single node can be emptied.
 pub fn loss(cluster: &Cluster, nodes: &[NodeIdx]) -> Loss {
     let mut nodes = nodes.to_vec();
     nodes.sort_unstable();
@@ -57,7 +57,7 @@ fn explained(cluster: &Cluster, casualty: Casualty) -> Stranded {
     let mut nearest = Nearest::default();
     for Obstacle { node, ledger, bar } in casualty.obstacles {
         let place = match bar {
-            // the lost node itself, with the roles swapped
+            // The lost node itself, with the roles swapped.
             Bar::Secondary(_) => {
                 Placement { primary: instance.mirror().unwrap_or(node), secondary: Some(node) }
             }

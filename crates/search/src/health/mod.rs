@@ -1,5 +1,5 @@
-//! The health of a cluster, group by group: what fails, by name; what balancing
-//! would change about that; and what would become of its instances if nodes were lost.
+//! Health of a cluster, group by group: its problems by name, the effect of balancing on them, and the
+//! consequences of losing nodes.
 
 mod alarm;
 pub mod loss;
@@ -19,8 +19,7 @@ use htools_model::redundancy::n_plus_one;
 use htools_model::score::Board;
 use htools_model::{Cluster, GroupIdx, Instance, InstanceIdx, NodeIdx, TagId};
 
-/// What is wrong in a group: its nodes, and the instances whose primary is one of
-/// them.
+/// Problems of a group: of its nodes, and of the instances whose primary is one of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupHealth {
     /// The group.
@@ -29,14 +28,14 @@ pub struct GroupHealth {
     pub n1_failing: Vec<NodeIdx>,
     /// Nodes on which primaries share an exclusion tag.
     pub conflicting: Vec<NodeIdx>,
-    /// The same, tag by tag.
+    /// These conflicts, tag by tag.
     pub conflicts: Vec<Conflict>,
     /// Instances whose primary node is offline.
     pub offline_primary: Vec<InstanceIdx>,
     /// Instances whose secondary node is offline.
     pub offline_secondary: Vec<InstanceIdx>,
-    /// Nodes that could not be emptied (global N+1) in the order of the reference, whose counts hcheck prints; nothing
-    /// if that was not looked at.
+    /// Nodes that cannot be emptied (global N+1), with nodes emptied in the order of the reference, as hcheck
+    /// prints their number. `None` if this was not checked.
     pub at_risk: Option<Vec<NodeIdx>>,
     /// The group's score.
     pub score: f64,
@@ -49,13 +48,12 @@ pub struct Conflict {
     pub node: NodeIdx,
     /// The tag.
     pub tag: TagId,
-    /// Those that have it: several, or one that has it repeatedly.
+    /// The instances with the tag: several, or one that has it repeatedly.
     pub instances: Vec<InstanceIdx>,
 }
 
 impl GroupHealth {
-    /// Looks at a group; with `capacity_checks`, also at whether each node could be
-    /// emptied.
+    /// Examines a group. With `capacity_checks`, this includes a check whether each node can be emptied.
     pub fn of(cluster: &Cluster, group: GroupIdx, capacity_checks: bool) -> GroupHealth {
         let nodes = cluster.nodes_of(group);
         let offline = |node: NodeIdx| cluster.node(node).spec.offline;
@@ -77,7 +75,7 @@ impl GroupHealth {
         }
     }
 
-    /// How much of everything there is.
+    /// Number of problems of each kind.
     pub fn counts(&self) -> ProblemCounts {
         ProblemCounts {
             n1_failing: self.n1_failing.len(),
@@ -89,7 +87,7 @@ impl GroupHealth {
     }
 }
 
-/// The instances on some nodes by their lists, in order. Planned ones are on no node yet.
+/// The primaries in the lists of some nodes, in order. Planned instances are not included.
 fn primaries(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<InstanceIdx> {
     let mut primaries: Vec<InstanceIdx> =
         nodes.iter().flat_map(|n| cluster.node(*n).state.primaries.iter().copied()).collect();
@@ -115,7 +113,7 @@ fn conflicts_on(cluster: &Cluster, node: NodeIdx) -> Vec<Conflict> {
     conflicts
 }
 
-/// How much is wrong, in numbers.
+/// Number of problems of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProblemCounts {
     /// Nodes that fail N+1.
@@ -126,18 +124,18 @@ pub struct ProblemCounts {
     pub offline_primary: usize,
     /// Instances whose secondary node is offline.
     pub offline_secondary: usize,
-    /// Nodes that could not be emptied, if that was looked at.
+    /// Nodes that cannot be emptied, if this was checked.
     pub at_risk: Option<usize>,
 }
 
 impl ProblemCounts {
-    /// Whether anything is wrong.
+    /// Returns true if there is any problem.
     pub fn any(&self) -> bool {
         let ProblemCounts { n1_failing, conflicting, offline_primary, offline_secondary, at_risk } = *self;
         n1_failing + conflicting + offline_primary + offline_secondary + at_risk.unwrap_or(0) > 0
     }
 
-    /// Nothing wrong.
+    /// Counts without any problem.
     pub fn none(capacity_checks: bool) -> ProblemCounts {
         ProblemCounts { at_risk: capacity_checks.then_some(0), ..ProblemCounts::default() }
     }

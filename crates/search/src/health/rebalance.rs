@@ -1,5 +1,4 @@
-//! What balancing would make of a cluster: every group by itself, as `hbal` would do
-//! it.
+//! Effect of balancing on the health of a cluster. Every group is balanced by itself, as `hbal` does.
 
 use std::convert::Infallible;
 
@@ -16,28 +15,28 @@ use htools_model::{Cluster, Draft, GroupIdx, NodeIdx, Step};
 /// A group after it was balanced.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rebalanced {
-    /// How many steps that took.
+    /// Number of steps.
     pub steps: usize,
-    /// What ended its search early, if anything did.
+    /// Reason for an early end of the search, if there was one.
     pub stopped: Option<Stopped>,
-    /// What is wrong then.
+    /// Health of the group after the steps.
     pub health: GroupHealth,
 }
 
-/// How to balance on trial.
+/// Options of a trial balance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrialBalance {
-    /// What is asked of steps.
+    /// Conditions for the steps.
     pub options: BalanceOptions,
-    /// Whether to look for the best placement, not for one step after the other; the length of `options` is then the most
+    /// Search for the best placement instead of step by step. The length in `options` then limits the number of
     /// instances that move.
     pub deep: bool,
-    /// Changes that a deep search tries in each group, if not the usual number.
+    /// Number of changes that a deep search tries in each group; `None` for the default.
     pub effort: Option<u64>,
 }
 
 impl TrialBalance {
-    /// Balances some nodes (ascending): how many steps that took, and what ended it early.
+    /// Balances some nodes (ascending). Returns the number of steps and the reason for an early end.
     fn run(&self, draft: &mut Draft, nodes: &[NodeIdx], deadline: &Deadline) -> (usize, Option<Stopped>) {
         if self.deep {
             let usual = DeepOptions::of(draft, nodes);
@@ -61,7 +60,7 @@ impl TrialBalance {
     }
 }
 
-/// Balances the groups on trial, as far as there is time, and looks at them again.
+/// Balances the groups on trial until the deadline and examines them again.
 pub fn rebalance(
     cluster: &Cluster,
     groups: &[GroupIdx],
@@ -70,7 +69,7 @@ pub fn rebalance(
     deadline: &Deadline,
 ) -> Vec<Rebalanced> {
     let one = |copy: &mut Option<Draft>, group: &GroupIdx| {
-        // instances of two groups do not move, so that no group changes another one
+        // No instance changes its group, so the groups do not affect each other.
         let copy = copy.get_or_insert_with(|| Draft::of(cluster));
         let nodes = cluster.nodes_of(*group);
         let (steps, stopped) = how.run(copy, nodes, deadline);

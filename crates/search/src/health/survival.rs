@@ -1,8 +1,9 @@
-//! Which nodes of a group cannot be lost together: every combination of up to so many, the worst first.
+//! Finds the sets of nodes of a group that cannot be lost together: examines every combination up to a given
+//! size, worst first.
 //!
-//! Instances whose disks are lost with the nodes (both nodes of a DRBD instance, the node of one on local
-//! storage) are told apart from those that have their disks and find no place; only the latter mean
-//! that a combination is not survived, for no other placement keeps the former from being lost.
+//! Instances lose their disks if both nodes of a DRBD instance are lost, or the node of one on local storage.
+//! They are counted apart from instances that keep their disks but find no place. Only the latter make a
+//! combination count as not survived, since no other placement saves the former.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -12,41 +13,41 @@ use crate::{Deadline, Stopped};
 use htools_model::redundancy::global::{DataLoss, JointLoss, Tray};
 use htools_model::{Cluster, GroupIdx, InstanceIdx, Mib, NodeIdx};
 
-/// Most combinations that are examined in a group.
+/// Maximum number of combinations examined in a group.
 const MOST: u64 = 2_000_000;
 
-/// What the loss of nodes of one group means.
+/// Consequences of losing nodes of one group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupSurvival {
     /// The group.
     pub group: GroupIdx,
     /// Its online nodes.
     pub online: usize,
-    /// By number of nodes lost, from one on.
+    /// Results by number of lost nodes, from one on.
     pub sizes: Vec<SizeSurvival>,
     /// The worst combinations, the worst first.
     pub worst: Vec<JointFailure>,
 }
 
-/// What the loss of so many nodes at once means.
+/// Consequences of losing a given number of nodes at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SizeSurvival {
-    /// How many nodes are lost.
+    /// Number of lost nodes.
     pub size: usize,
-    /// How many such combinations there are; `u64::MAX` stands for all numbers from there on.
+    /// Number of combinations of this size; `u64::MAX` stands for anything larger.
     pub combinations: u64,
-    /// How many of them were examined.
+    /// Number of combinations examined.
     pub examined: u64,
-    /// Sums show that all of them are survived, examined or not.
+    /// True if sums prove that all combinations are survived, even those not examined.
     pub is_proved: bool,
-    /// How many leave instances without a place.
+    /// Number of combinations that leave instances without a place.
     pub failing: u64,
-    /// How many lose data.
+    /// Number of combinations that lose data.
     pub losing: u64,
 }
 
 impl SizeSurvival {
-    /// Whether it is known of every combination what it means for places.
+    /// Returns true if it is known for every combination whether all instances find a place.
     pub fn is_settled(&self) -> bool {
         self.is_proved || self.examined == self.combinations
     }
@@ -57,17 +58,17 @@ impl SizeSurvival {
 pub struct JointFailure {
     /// The nodes, ascending.
     pub nodes: Vec<NodeIdx>,
-    /// Instances that have their disks and find no place.
+    /// Instances that keep their disks but find no place.
     pub homeless: Vec<InstanceIdx>,
-    /// Their memory.
+    /// Memory of these instances.
     pub homeless_mem: Mib,
     /// Instances that lose their disks.
     pub lost: DataLoss,
 }
 
 impl JointFailure {
-    /// The worse one first: more without a place, more memory of these, more that lose data; then fewer nodes, and the
-    /// order of nodes.
+    /// Orders the worse one first: by the number of instances without a place, their memory, and the instances
+    /// that lose data. Then fewer nodes come first, and the order of nodes decides.
     fn order(&self, other: &JointFailure) -> Ordering {
         let key = |f: &JointFailure| Reverse((f.homeless.len(), f.homeless_mem, f.lost.count, f.lost.mem));
         key(self)
@@ -77,14 +78,14 @@ impl JointFailure {
     }
 }
 
-/// What the loss of up to so many nodes of any group means.
+/// Consequences of losing up to a given number of nodes of any group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Survival {
-    /// How many nodes at most.
+    /// Maximum number of lost nodes.
     pub most: usize,
     /// The groups with online nodes.
     pub groups: Vec<GroupSurvival>,
-    /// What ended it early, if anything did.
+    /// Reason for an early end, if there was one.
     pub stopped: Option<Stopped>,
 }
 
@@ -93,31 +94,32 @@ impl Survival {
         self.groups.iter().flat_map(|group| &group.sizes)
     }
 
-    /// How many combinations leave instances without a place.
+    /// Number of combinations that leave instances without a place.
     pub fn failing(&self) -> u64 {
         self.sizes().map(|size| size.failing).sum()
     }
 
-    /// How many combinations lose data.
+    /// Number of combinations that lose data.
     pub fn losing(&self) -> u64 {
         self.sizes().map(|size| size.losing).sum()
     }
 
-    /// Whether nothing is left open.
+    /// Returns true if no combination is left open.
     pub fn is_settled(&self) -> bool {
         self.sizes().all(SizeSurvival::is_settled)
     }
 
-    /// Whether it is shown that every instance that has its disks finds a place, whichever nodes are lost.
+    /// Returns true if every instance that keeps its disks is shown to find a place, whichever nodes are lost.
     pub fn is_shown(&self) -> bool {
         self.is_settled() && self.failing() == 0
     }
 }
 
-/// Finds out what the loss of up to `most` online nodes of any group means, and the `shown` worst combinations of each group.
+/// Computes the consequences of losing up to `most` online nodes of any group, and lists the `shown` worst
+/// combinations of each group.
 ///
-/// Combinations are looked at by the number of nodes; where there are too many (2,000,000 a group), those of the nodes with the most memory in
-/// use. Offline nodes are lost already.
+/// Combinations are examined by increasing size. At most 2,000,000 are examined in a group; if there are more,
+/// those of the nodes with most memory in use come first. Offline nodes count as lost already.
 pub fn survival(cluster: &Cluster, most: usize, shown: usize, deadline: &Deadline) -> Survival {
     let mut stopped = None;
     let groups = cluster
@@ -164,7 +166,7 @@ fn of_group(
     survival
 }
 
-/// How many ways there are to choose `size` of `all`, as far as 64 bits go.
+/// Number of ways to choose `size` of `all`, or `u64::MAX` if it exceeds 64 bits.
 fn binomial(all: usize, size: usize) -> u64 {
     let mut ways: u128 = 1;
     for at in 0..size.min(all - size.min(all)) {
@@ -176,26 +178,26 @@ fn binomial(all: usize, size: usize) -> u64 {
     if size > all { 0 } else { u64::try_from(ways).unwrap_or(u64::MAX) }
 }
 
-/// Keeps the worst ones, in order.
+/// Keeps the `most` worst failures, in order.
 fn trim(failures: &mut Vec<JointFailure>, most: usize) {
     failures.sort_by(JointFailure::order);
     failures.truncate(most);
 }
 
-/// The combinations of some size.
+/// Search over all combinations of one size.
 struct ComboSearch<'a> {
     cluster: &'a Cluster,
     joint: &'a JointLoss<'a>,
     /// The nodes that are combined.
     online: &'a [NodeIdx],
     size: usize,
-    /// How many of the worst are kept.
+    /// Number of the worst combinations to keep.
     shown: usize,
-    /// Nothing has to be simulated.
+    /// No combination needs a simulation.
     is_proved: bool,
 }
 
-/// What some combinations mean.
+/// Result for some combinations.
 #[derive(Debug, Default)]
 struct ComboTally {
     examined: u64,
@@ -207,7 +209,8 @@ struct ComboTally {
 
 impl ComboSearch<'_> {
     fn run(&self, deadline: &Deadline, stopped: &mut Option<Stopped>) -> ComboTally {
-        // by the last node of a combination, so that all of the first few nodes are looked at before any other
+        // Ordered by the last node of a combination, so that all combinations of the first few nodes come
+        // before any others.
         let parts: Vec<ComboTally> = (self.size.saturating_sub(1)..self.online.len())
             .into_par_iter()
             .map(|last| self.ending_with(last, deadline))
@@ -227,7 +230,7 @@ impl ComboSearch<'_> {
     fn ending_with(&self, last: usize, deadline: &Deadline) -> ComboTally {
         let mut found = ComboTally::default();
         let mut tray = Tray::default();
-        // positions in ascending order
+        // Positions in ascending order.
         let mut chosen: Vec<usize> = (0..self.size - 1).chain([last]).collect();
         loop {
             if found.examined.is_multiple_of(64) {
@@ -265,7 +268,7 @@ impl ComboSearch<'_> {
     }
 }
 
-/// The next combination with the same last position, if there is one.
+/// Advances to the next combination with the same last position, if there is one.
 fn advance(chosen: &mut [usize]) -> bool {
     let Some(fixed) = chosen.len().checked_sub(1) else { return false };
     for at in 0..fixed {

@@ -40,7 +40,7 @@ fn conflicts_are_named() {
     let [conflict] = &health.conflicts[..] else { panic!("{:?}", health.conflicts) };
     assert_eq!(cluster.tag_table.name(conflict.tag), "s:x");
     assert_eq!(conflict.instances, [InstanceIdx::new(0), InstanceIdx::new(1)]);
-    // balancing parts them, and the cluster itself stays as it was
+    // Balancing separates them, and the cluster itself is unchanged.
     let by_steps = TrialBalance { options: BalanceOptions::default(), deep: false, effort: None };
     let after = rebalance(&cluster, &[health.group], &by_steps, true, &Deadline::never());
     assert!(after[0].steps > 0 && after[0].health.conflicting.is_empty());
@@ -48,7 +48,7 @@ fn conflicts_are_named() {
     let deep = TrialBalance { deep: true, effort: Some(2000), ..by_steps };
     let after = rebalance(&cluster, &[health.group], &deep, true, &Deadline::never());
     assert!(after[0].steps > 0 && after[0].health.conflicting.is_empty());
-    // without time everything is as it was
+    // Without time, nothing changes.
     let over = Deadline::new(Some(Duration::ZERO), Arc::default());
     let after = rebalance(&cluster, &[health.group], &by_steps, true, &over);
     assert_eq!((after[0].steps, after[0].stopped), (0, Some(Stopped::TimeLimit)));
@@ -78,7 +78,7 @@ fn losses_are_explained() {
     let both = loss(&cluster, &[b, a, b]);
     assert_eq!(both.nodes, [a, b]);
     let bars: Vec<_> = both.stranded.iter().map(|s| s.nearest.kept.first().map(|h| h.bar)).collect();
-    // nothing is left that could take the instance on shared storage
+    // No node is left that could take the instance on shared storage.
     assert_eq!(bars, [Some(Bar::Lost), None, Some(Bar::Lost)]);
     assert!(loss(&cluster, &[c]).stranded.is_empty());
 }

@@ -1,21 +1,20 @@
-//! What the moves of an instance make of its own two nodes, as far as that does
-//! not depend on the new node.
+//! Effect of an instance's moves on its own two nodes, as far as it does not depend on the new node.
 
 use super::Trial;
 use crate::place::kinds::bits;
 use htools_model::{DiskCheck, Ledger, Mib, Strictness};
 
-/// The instance's own nodes in the states in which its moves leave them. Where a
-/// state depends on the new node (a reserve grows further if the node already
-/// reserves memory for that one; location scores), it is the mildest one: the
-/// smallest reserve, no common location. So a state that is missing here cannot
-/// be reached by any move.
+/// The states in which the moves leave the instance's own nodes, P (primary) and S (secondary).
+///
+/// Some states depend on the new node: the reserve grows further if memory is reserved for that node already,
+/// and location scores differ. Then the mildest state is taken, with the smallest reserve and no common
+/// location. So if a state is missing here, no move can reach it.
 pub(crate) struct Ends {
     /// P without the instance.
     pub p_left: Ledger,
     /// P with the instance as a secondary.
     pub p_as_secondary: Option<Ledger>,
-    /// Whether P can take the instance back under another secondary.
+    /// True if P can take the instance back under another secondary.
     pub p_stays: bool,
     /// The secondary node, if there is one.
     pub mirror: Option<MirrorEnds>,
@@ -27,15 +26,14 @@ pub(crate) struct MirrorEnds {
     pub left: Ledger,
     /// S with the instance as a primary.
     pub as_primary: Option<Ledger>,
-    /// S as a secondary for another primary node, after it ran the instance for a
-    /// while.
+    /// S as the secondary of another primary, after running the instance for a while.
     pub again: Option<Ledger>,
-    /// Whether the instance can migrate from P to S.
+    /// True if the instance can migrate from P to S.
     pub reachable: bool,
 }
 
 impl Trial<'_> {
-    /// Works out in which states the moves leave P and S.
+    /// Computes the states in which the moves leave P and S.
     pub(crate) fn ends(&self) -> Ends {
         let (p, i) = (&self.primary, self.instance);
         let soon = self.strictness(p.spec.offline);
@@ -61,8 +59,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Whether P is the same as before when it takes the instance back under another secondary
-    /// with which it has no locations in common. Rounding of its loads may forbid that.
+    /// Returns true if P is exactly as before when it takes the instance back under another secondary, without
+    /// common locations. Rounding of its loads can prevent that.
     pub(crate) fn is_back_as_before(&self) -> bool {
         let (p, i) = (&self.primary, self.instance);
         let back = self.primary_left.add_primary(p.spec, i, 0, self.own_tags, Strictness::Forced);

@@ -1,28 +1,28 @@
-//! What else must hold once an instance is in its place, whatever its nodes say.
+//! Conditions on the cluster that a place must meet, beyond the rules of its own nodes.
 
 use super::{Conditions, Newcomer};
 use htools_model::redundancy::global::Guard;
 use htools_model::{Cluster, Instance, NodeIdx, Place, ReserveForNewcomer};
 
-/// The conditions on the cluster with an instance at a place.
+/// Conditions that must hold after an instance is placed.
 pub(crate) struct Aftermath<'c> {
     guard: Option<Guard<'c>>,
     judged_as: &'c Instance,
     reserves: Reserves<'c>,
 }
 
-/// What groups have for the loss of several nodes at once, those that an instance was already looked at in.
+/// Reserves of groups for the loss of several nodes at once; caches the groups examined so far.
 pub(crate) struct Reserves<'c> {
     cluster: &'c Cluster,
     instance: &'c Instance,
-    /// Soft limits do not count.
+    /// True if soft limits are ignored.
     soft: bool,
-    /// By group, and by the pools that the instance needs there.
+    /// Results by group, and by the pools that the instance needs there.
     known: Vec<ReserveForNewcomer>,
 }
 
 impl<'c> Aftermath<'c> {
-    /// What must hold with `newcomer` on some of `nodes` (ascending); nothing if nothing must.
+    /// The conditions for `newcomer` on some of `nodes` (ascending); `None` if there are none.
     pub(crate) fn of(
         cluster: &'c Cluster,
         nodes: &[NodeIdx],
@@ -35,7 +35,7 @@ impl<'c> Aftermath<'c> {
         counts.then_some(Aftermath { guard, judged_as: newcomer.judged_as, reserves })
     }
 
-    /// Whether it holds with the instance at a place.
+    /// Returns true if the conditions hold with the instance at a place.
     pub(crate) fn holds(&mut self, place: &Place) -> bool {
         self.reserves.hold(place.placement.primary)
             && self.guard.as_mut().is_none_or(|guard| guard.holds_with(self.judged_as, place))
@@ -47,13 +47,13 @@ impl<'c> Reserves<'c> {
         Reserves { cluster, instance, soft: conditions.ignore_soft_errors, known: Vec::new() }
     }
 
-    /// Whether they count on any of some nodes.
+    /// Returns true if the reserves matter on any of the nodes.
     fn count(&self, nodes: &[NodeIdx]) -> bool {
         !self.soft && nodes.iter().any(|node| self.cluster.node(*node).spec.joint_losses > 1)
     }
 
-    /// Whether the group of a node has a place for all of its instances on shared storage when several nodes are lost at
-    /// once, or no less for them, with the instance on that node.
+    /// Returns true if the reserve of the node's group is sufficient or no worse with the instance on the node.
+    /// It must have a place for all instances on shared storage if several nodes are lost at once.
     pub(crate) fn hold(&mut self, primary: NodeIdx) -> bool {
         if !self.count(&[primary]) {
             return true;

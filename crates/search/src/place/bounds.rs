@@ -1,33 +1,31 @@
-//! Lower bounds on the score of a pair of nodes, as the sum of a part that depends
-//! on the primary and one that depends on the secondary.
+//! Lower bounds on the score of a pair of nodes: the sum of a part for the primary and a part for the
+//! secondary.
 //!
-//! With two nodes changed, the variance of a lane is
-//! `v = v0 + X(p) + X(s) - 2 a(p) a(s) / n^2`, where a is the change of the value and
-//! `X = (q - 2 mean a) / n - a^2 / n^2`. Between the smallest and the largest value
-//! that v can have, its root is not below the chord, which is linear in v: so the
-//! bound is a sum of two parts. The other metrics are sums anyway; common locations
-//! only add to them.
+//! With two nodes changed, the variance of a lane is `v = v0 + X(p) + X(s) - 2 a(p) a(s) / n^2`. Here a is the
+//! change of the value, and `X = (q - 2 mean a) / n - a^2 / n^2`. Between the smallest and the largest possible
+//! v, the root of v is at least the chord, which is linear in v. So the bound is a sum of two parts. The other
+//! metrics are sums anyway, and common locations only add to them.
 
 use htools_model::Weights;
 use htools_model::score::interval::CountedPart;
 use htools_model::score::metrics::{Counted, LANES, lane};
 use htools_model::score::{NodeChange, PairUpdate};
 
-/// Whether a node that backs the primary already is never better than one of its kind
-/// that does not. On few nodes memory reserved for one more could make the score better:
-/// the smaller deviation could outweigh the larger sum.
+/// Returns true if a node that already backs the primary is never better than one of its kind that does not.
+/// With few nodes, the lower deviation by more reserve could outweigh its larger sum.
 pub(crate) fn backing_never_helps(weights: &Weights, statistics: &PairUpdate) -> bool {
-    // one node fewer: clearly, not by rounding
+    // One node fewer, so that rounding cannot decide.
     statistics.n() >= 1.0 && weights.reserves_never_pay(statistics.n() as usize - 1)
 }
 
-/// The parts of a set of places.
+/// The parts of the bounds for a set of places.
 pub(crate) struct Bounds {
-    /// What every pair has.
+    /// The part that all pairs share.
     fixed: f64,
     primaries: Vec<f64>,
     secondaries: Vec<f64>,
-    /// Upper bound on the absolute values that the bound of a pair adds up; its rounding error is proportional to it.
+    /// Upper bound on the absolute values that a pair's bound adds up; its rounding error is proportional to
+    /// it.
     size: f64,
 }
 
@@ -46,8 +44,8 @@ impl NumberRange {
 }
 
 impl Bounds {
-    /// The parts for these places, of which some are impossible as a primary or as a
-    /// secondary; `surplus` is the spread's, by primary.
+    /// Computes the parts for places, some of which are impossible as a primary or as a secondary. `surplus` is
+    /// the surplus of the spread for each primary.
     pub(crate) fn of(
         weights: &Weights,
         statistics: &PairUpdate,
@@ -55,7 +53,7 @@ impl Bounds {
         surplus: &[i64],
     ) -> Bounds {
         let of_reserved = weights.reserved_sum();
-        // most places differ in no count
+        // Most places do not differ in any count.
         let mut last: Option<((Counted, i64), CountedPart)> = None;
         let mut size: f64 = 0.0;
         let mut count = |arrived: Option<&NodeChange>, surplus: i64| match arrived {
@@ -95,7 +93,7 @@ impl Bounds {
         debug_assert!(lane < LANES);
         let (n, variance) = (statistics.n(), statistics.variance(lane));
         if variance.is_nan() {
-            // carried on, it counts as 0
+            // In the running sums, such a lane counts as 0.
             return;
         }
         let mean = statistics.sum(lane) / n;
@@ -114,7 +112,7 @@ impl Bounds {
         let floor = |v: f64| v.max(0.0);
         let least = floor(variance + x.least + y.least + cross(product.most));
         let most = floor(variance + x.most + y.most + cross(product.least));
-        // what the few operations, and those of the exact score, may be off by
+        // Upper bound of the rounding errors of these operations and of the exact score.
         let size = variance + [x.least, x.most, y.least, y.most].map(f64::abs).iter().sum::<f64>();
         let error = 1e-13 * (1.0 + n / 64.0) * (size + mean * mean);
         let (low, high) = (least.sqrt(), most.sqrt());
@@ -132,12 +130,12 @@ impl Bounds {
         }
     }
 
-    /// The part of a place as the primary, with what every pair has.
+    /// The part for a place as the primary, including the shared part.
     pub(crate) fn primary(&self, at: usize) -> f64 {
         self.known(self.fixed + self.primaries[at])
     }
 
-    /// The part of a place as the secondary.
+    /// The part for a place as the secondary.
     pub(crate) fn secondary(&self, at: usize) -> f64 {
         self.known(self.secondaries[at])
     }

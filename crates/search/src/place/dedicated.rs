@@ -1,5 +1,5 @@
-//! Clusters with exclusive storage: the best place is the one on which the
-//! fewest other instances could have been placed ("lost allocations").
+//! Placement on clusters with exclusive storage: the best place is the one that costs the fewest other possible
+//! instances ("lost allocations").
 
 use super::aftermath::Reserves;
 use super::fit::Fit;
@@ -9,7 +9,7 @@ use htools_model::{
     NodeSpec, Place, Rule, Strictness, TagArrival,
 };
 
-/// Looks for the best place. Redundancy is not looked at, but for the reserves of groups.
+/// Searches for the best place. Redundancy is not checked, except for the reserves of groups.
 pub(crate) fn find(
     cluster: &Cluster,
     instance: &Instance,
@@ -61,7 +61,7 @@ fn tests(policy: &InstancePolicy) -> Vec<Instance> {
     specs.iter().map(|spec| several(spec, 1)).collect()
 }
 
-/// `count` instances of a size, as one.
+/// One instance with the size of `count` instances.
 fn several(spec: &InstanceSpec, count: i64) -> Instance {
     let times = |size: i64| size.saturating_mul(count);
     Instance::from(InstanceDetails {
@@ -74,12 +74,11 @@ fn several(spec: &InstanceSpec, count: i64) -> Instance {
     })
 }
 
-/// More instances than any node holds.
+/// More instances than any node can hold.
 const MOST: i64 = 1 << 40;
 
-/// How many instances like `test` a node could take as primaries, one after the
-/// other. Each takes the same from every resource, so that several are as one of
-/// their sum.
+/// Number of instances like `test` that fit on a node as primaries, one after the other. Each takes the same
+/// amount of every resource, so several count as one instance of their total size.
 fn room_for(node: &NodeSpec, ledger: &Ledger, test: &Instance) -> i64 {
     let spec = InstanceSpec {
         memory: test.mem,
@@ -97,7 +96,7 @@ fn room_for(node: &NodeSpec, ledger: &Ledger, test: &Instance) -> i64 {
     while above < MOST && fits(above) {
         above *= 2;
     }
-    // fits(below) holds or below is 0, and fits(above) does not
+    // `fits(below)` holds or `below` is 0, and `fits(above)` does not hold.
     let mut below = above / 2;
     while below + 1 < above {
         let middle = below + (above - below) / 2;

@@ -1,8 +1,7 @@
-//! The exact scores of an instance on each of the nodes of a kind.
+//! Exact scores of an instance on each node of a kind.
 //!
-//! They differ in their last bits only: the score is summed up in the order of the
-//! nodes, and where in this row the changed node stands decides how sums are
-//! rounded.
+//! These scores differ only in their last bits. The score is summed up in the order of the nodes, so rounding
+//! depends on the position of the changed node.
 
 use std::iter::Peekable;
 
@@ -15,8 +14,7 @@ use htools_model::score::exact_sums;
 use htools_model::score::exact_sums::{MOST_VALUES, Piece, Run};
 use htools_model::score::metrics::{Aggregate, LANES, Lanes, METRICS, TABLE};
 
-/// Rows at which the instance gives the same score, and rows of other kinds between
-/// them.
+/// A range of rows on which the instance gives the same score. Rows of other kinds may lie in between.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stand {
     /// The first row.
@@ -26,7 +24,7 @@ pub(crate) struct Stand {
     pub score: f64,
 }
 
-/// Sum and deviation of a lane for some rows.
+/// Sum and deviation of a lane for a range of rows.
 #[derive(Debug, Clone, Copy)]
 struct RowMoments {
     from: usize,
@@ -35,8 +33,8 @@ struct RowMoments {
     deviation: f64,
 }
 
-/// The scores with an instance on a node of `kind`, row by row in order, with the
-/// spread's surplus at `surplus`.
+/// The scores with an instance on the nodes of `kind`, in order of the rows, if the surplus of the spread is
+/// `surplus`.
 pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplus: i64) -> Vec<Stand> {
     let twins = twins(floor, &arrived.lanes);
     let mut mixed = Mixed::new(floor, kind);
@@ -67,7 +65,7 @@ pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplu
         let mut covered = true;
         for (lane, moments) in &mut lanes {
             while moments.next_if(|m: &RowMoments| m.to <= from).is_some() {}
-            // rows between pieces are of other kinds
+            // Rows between the pieces are of other kinds.
             match moments.peek() {
                 None => covered = false,
                 Some(m) if m.from > from => {
@@ -92,15 +90,14 @@ pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplu
 struct Terms<'w> {
     weights: &'w Weights,
     values: [f64; METRICS],
-    /// By lane: which terms come from it, one bit each.
+    /// For each lane, the terms that depend on it, one bit each.
     of_lane: [u32; LANES],
 }
 
 const _: () = assert!(METRICS <= u32::BITS as usize);
 
 impl<'w> Terms<'w> {
-    /// The terms for lanes of which some stand for their `twins`, with what `fixed` says
-    /// about others.
+    /// The terms for lanes, each represented by its twin. `fixed` gives the values of all other terms.
     fn new(weights: &'w Weights, twins: &[usize; LANES], fixed: impl Fn(Aggregate) -> f64) -> Terms<'w> {
         let mut terms = Terms { weights, values: [0.0; METRICS], of_lane: [0; LANES] };
         for (at, metric) in TABLE.iter().enumerate() {
@@ -130,25 +127,24 @@ impl<'w> Terms<'w> {
     }
 }
 
-/// For each lane the first one whose values are the same on every node, with the
-/// instance and without.
+/// For each lane, the first lane that has equal values on every node, with the instance and without.
 fn twins(floor: &Floor<'_>, after: &Lanes) -> [usize; LANES] {
     let kinds = || floor.kinds.present().iter().map(|kind| &floor.kinds.get(*kind).lanes).chain([after]);
     let equal = |a: usize, b: usize| kinds().all(|lanes| lanes[a].to_bits() == lanes[b].to_bits());
     std::array::from_fn(|k| (0..k).find(|j| equal(*j, k)).unwrap_or(k))
 }
 
-/// Rows of a few kinds, of which one takes the instance.
+/// Rows of a few kinds, one of which takes the instance.
 struct Mixed<'f, 'c> {
     floor: &'f Floor<'c>,
     few: &'f Few,
-    /// The number of the kind whose nodes take the instance.
+    /// Number of the kind whose nodes take the instance.
     which: usize,
-    /// What was worked out before.
+    /// Sums computed before.
     known: Vec<KnownSums>,
 }
 
-/// The sums of the rows for some numbers.
+/// The sums of the rows for a set of values.
 struct KnownSums {
     values: [f64; MOST_VALUES],
     replaced: f64,
@@ -161,19 +157,19 @@ impl<'f, 'c> Mixed<'f, 'c> {
         Some(Mixed { floor, few, which: few.value(kind)?, known: Vec::new() })
     }
 
-    /// Sum and deviation of one lane, row by row; nothing if the sum is rounded.
+    /// Sum and deviation of one lane, row by row; `None` if the sum is rounded.
     fn of_lane(&mut self, arrived: &Arrived, lane: usize) -> Option<Vec<RowMoments>> {
         let Mixed { floor, few, which, .. } = *self;
         let n = floor.board.rows().len() as f64;
         let totals = few.mix().totals();
         let of_kind = |at: usize| floor.kinds.get(few.kinds()[at]).lanes[lane];
         let (old, new) = (of_kind(which), arrived.lanes[lane]);
-        // numbers that stand nowhere do not matter
+        // Values that do not occur can be replaced by any other.
         let mut values: [f64; MOST_VALUES] =
             std::array::from_fn(|at| if totals[at] > 0 { of_kind(at) } else { old });
         let changes = new.to_bits() != old.to_bits();
         if values.iter().all(|x| x.to_bits() == new.to_bits()) {
-            // the same number throughout, in any order
+            // All values are equal, so the order does not matter.
             let rows = |value: f64| [Run { value, count: n as usize, replaced: None }];
             let sum = exact_sums::sum(&rows(new));
             let mean = sum / n;
@@ -199,7 +195,7 @@ impl<'f, 'c> Mixed<'f, 'c> {
         Some(pieces.iter().map(moments).collect())
     }
 
-    /// The sums of the rows with one number replaced.
+    /// The sums of the rows with one value replaced.
     fn sums(&mut self, values: [f64; MOST_VALUES], replaced: f64) -> &[Piece] {
         let kinds = self.few.kinds().len();
         let known = self.known.iter().position(|known| known.values == values && known.replaced == replaced);
@@ -212,9 +208,8 @@ impl<'f, 'c> Mixed<'f, 'c> {
     }
 }
 
-/// A power of two that makes numbers comparable with those of other lanes, which often
-/// are the same but for such a factor, and its inverse. No sum of numbers multiplied by
-/// it is rounded differently.
+/// A power of two, and its inverse, that makes the values of lanes comparable; they often differ only by such a
+/// factor. Scaling by it does not change how sums are rounded.
 fn normal_scale(values: &[f64], replaced: f64) -> (f64, f64) {
     const LARGEST: f64 = (1u128 << 100) as f64;
     let usual = |x: f64| x == 0.0 || (1.0 / LARGEST..LARGEST).contains(&x.abs());
@@ -225,9 +220,9 @@ fn normal_scale(values: &[f64], replaced: f64) -> (f64, f64) {
     (1.0 / power, power)
 }
 
-/// The sum of numbers that each occur so often, if no order of adding them up, with
-/// `other` in the place of one, rounds anything: if they are multiples of a power of
-/// two that is not too small for their size.
+/// The sum of values that occur `totals` times each. Returns `None` if adding them could round, in any order or
+/// with `other` in place of one value. Nothing is rounded if all values are multiples of a power of two that is
+/// not too small for their size.
 fn exact_sum(totals: &[usize], values: &[f64], other: f64, n: f64) -> Option<f64> {
     const UNIT: f64 = (1u64 << 22) as f64;
     const LARGEST: f64 = (1u64 << 30) as f64;
@@ -281,8 +276,7 @@ fn of_lane(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, lane: usize) -> 
     moments
 }
 
-/// The same runs, in which a number at one of `rows` (ascending stretches) may be
-/// replaced.
+/// The same runs, split so that one value in `rows` (ascending ranges) may be replaced.
 fn split(runs: &[Run], rows: &[(usize, usize)], replaced: f64) -> Vec<Run> {
     let mut parts = Vec::with_capacity(runs.len() + 2 * rows.len());
     let mut row = 0;

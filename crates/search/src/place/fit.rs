@@ -1,4 +1,4 @@
-//! Whether an instance fits in one place.
+//! Checks whether an instance fits in a place.
 
 use super::Conditions;
 use htools_model::{Bar, Cluster, DiskCheck, Instance, NodeIdx, Place, Placement, Strictness, TagArrival};
@@ -12,12 +12,12 @@ pub struct Fit<'a> {
 }
 
 impl<'a> Fit<'a> {
-    /// Prepares to place `instance`, which is not there yet.
+    /// Prepares to place `instance`, which is not on the cluster yet.
     pub fn new(cluster: &'a Cluster, instance: &'a Instance, conditions: &Conditions) -> Fit<'a> {
         Fit { cluster, instance, strictness: conditions.strictness() }
     }
 
-    /// The instance on one node, or on two.
+    /// Places the instance on one or two nodes.
     ///
     /// # Errors
     /// The first rule that is broken.
@@ -25,7 +25,7 @@ impl<'a> Fit<'a> {
         place.secondary.map_or_else(|| self.single(place.primary), |s| self.pair(place.primary, s))
     }
 
-    /// The instance on one node.
+    /// Places the instance on one node.
     ///
     /// # Errors
     /// The first rule that is broken.
@@ -34,10 +34,10 @@ impl<'a> Fit<'a> {
         self.primary(node, None, 0)
     }
 
-    /// The instance on two nodes.
+    /// Places the instance on two nodes.
     ///
     /// # Errors
-    /// The first rule that is broken, the primary's before the secondary's.
+    /// The first rule that is broken; the primary is checked before the secondary.
     pub fn pair(&self, primary: NodeIdx, secondary: NodeIdx) -> Result<Place, Bar> {
         self.policy(primary)?;
         let location_score = self.cluster.common_locations(primary, secondary);
@@ -45,21 +45,21 @@ impl<'a> Fit<'a> {
         self.with_secondary(place, primary, secondary)
     }
 
-    /// The instance on two nodes, whatever locations they have in common.
+    /// Places the instance on two nodes, ignoring their common locations.
     pub(super) fn unrelated_pair(&self, primary: NodeIdx, secondary: NodeIdx) -> Result<Place, Bar> {
         self.policy(primary)?;
         let place = self.primary(primary, Some(secondary), 0)?;
         self.with_secondary(place, primary, secondary)
     }
 
-    /// Whether the policy of the group of a primary node accepts the instance.
+    /// Checks that the policy of the node's group accepts the instance.
     pub(super) fn policy(&self, node: NodeIdx) -> Result<(), Bar> {
         let spec = &self.cluster.node(node).spec;
         let policy = &self.cluster.group(spec.group).policy;
         policy.accepts(self.instance, spec.exclusive_storage).map_err(Bar::Policy)
     }
 
-    /// The primary node with the instance.
+    /// Places the instance on its primary node.
     pub(super) fn primary(
         &self,
         node: NodeIdx,
@@ -76,7 +76,7 @@ impl<'a> Fit<'a> {
         Ok(Place { placement, location_score, primary, secondary: None })
     }
 
-    /// A place with its secondary node; soft limits always count there.
+    /// Adds the secondary node to a place. Soft limits always apply there.
     pub(super) fn with_secondary(
         &self,
         place: Place,

@@ -1,4 +1,4 @@
-//! The nodes while instances are being placed: their numbers, kinds and score.
+//! State of the nodes while instances are placed: ledgers, kinds and score.
 
 use super::Targets;
 use super::kinds::{AcrossGroups, KindIdx, Kinds};
@@ -7,43 +7,43 @@ use htools_model::score::interval::Running;
 use htools_model::score::{Board, Touched};
 use htools_model::{Cluster, Instance, Ledger, Mib, NodeIdx, Place, Placement};
 
-/// A set of nodes that instances are placed on, one after the other.
+/// A set of nodes on which instances are placed one after the other.
 #[derive(Clone)]
 pub(crate) struct Floor<'c> {
-    /// The cluster as it was before; of its nodes only what is fixed counts, and
-    /// the tags of their primaries.
+    /// The cluster in its original state. Only the constant data of its nodes is used, and the tags of their
+    /// primaries.
     pub cluster: &'c Cluster,
     pub targets: &'c Targets,
     pub board: Board,
     pub running: Running,
     pub kinds: Kinds,
     pub rows: Rows,
-    /// By node of the cluster.
+    /// Ledger of each node of the cluster.
     pub ledgers: Vec<Ledger>,
-    /// By node of the cluster: whether it is tried.
+    /// For each node of the cluster, true if it is tried.
     pub usable: Vec<bool>,
-    /// By primary node: the memory that other nodes keep for its failure.
+    /// For each primary node, the memory that other nodes keep for its failure.
     backing: Vec<Vec<(NodeIdx, Mib)>>,
-    /// Changes since the running statistics were last taken.
+    /// Number of changes since the running statistics were computed.
     changes: usize,
 }
 
 impl<'c> Floor<'c> {
-    /// The floor of `nodes` (ascending), whose score counts, for an instance. Which nodes are tried stays as
-    /// it is.
+    /// Creates the floor for an instance. The score is that of `nodes` (ascending). The set of nodes that are
+    /// tried does not change.
     pub(crate) fn new(
         cluster: &'c Cluster,
         nodes: &[NodeIdx],
         targets: &'c Targets,
         instance: &Instance,
     ) -> Floor<'c> {
-        // two nodes of an instance are of one group
+        // Both nodes of an instance are in one group.
         let singles = matches!(targets, Targets::Singles(_));
         let across = if singles { AcrossGroups::ByPolicy } else { AcrossGroups::Never };
         Floor::with_kinds(cluster, nodes, targets, instance, across)
     }
 
-    /// The same, if nodes of some groups may be tried later, and those of others not.
+    /// Like [`Floor::new`], but nodes of some groups may be tried later and others not.
     pub(crate) fn of_groups(
         cluster: &'c Cluster,
         nodes: &[NodeIdx],
@@ -71,7 +71,7 @@ impl<'c> Floor<'c> {
                 }
             }
         }
-        // what an instance's tags meet is another thing on every node
+        // If the instance has tags or keys, each node is different for it.
         let alone = !instance.exclusion_tags.is_empty()
             || !instance.keys.is_empty()
             || !instance.desired_locations.is_empty();
@@ -95,7 +95,7 @@ impl<'c> Floor<'c> {
         &self.backing[primary.get()]
     }
 
-    /// Puts an instance into its place.
+    /// Adds an instance at its place.
     pub(crate) fn place(&mut self, instance: &Instance, place: &Place) {
         let Placement { primary, secondary } = place.placement;
         self.set(instance, primary, place.primary, Some(primary));
@@ -105,7 +105,7 @@ impl<'c> Floor<'c> {
         }
     }
 
-    /// Takes the instance placed last off again; the ledgers are those before.
+    /// Removes the instance that was placed last; the ledgers are those before it.
     pub(crate) fn take_back(
         &mut self,
         instance: &Instance,
@@ -141,18 +141,18 @@ impl<'c> Floor<'c> {
         }
     }
 
-    /// Gives a node other numbers; tags of `instance` that count must not come or go.
+    /// Replaces the ledger of a node. Tags of `instance` that matter must not come or go.
     pub(crate) fn replace(&mut self, instance: &Instance, node: NodeIdx, ledger: Ledger) {
         self.set(instance, node, ledger, None);
     }
 
-    /// Gives a node other numbers.
+    /// Replaces the ledger of a node.
     fn set(&mut self, instance: &Instance, node: NodeIdx, ledger: Ledger, arrives: Option<NodeIdx>) {
         let spec = &self.cluster.node(node).spec;
         let before = self.kinds.get(self.kinds.of_node(node)).lanes;
         let touched = Touched { spec, before: &self.ledgers[node.get()], after: ledger };
         let to = arrives.map(|n| &self.cluster.node(n).spec);
-        // the same node at both ends: nothing but the numbers changes
+        // With the same node at both ends, only the ledger changes.
         self.board.commit(&[touched], instance, to.is_none().then_some(spec), to.unwrap_or(spec));
         self.ledgers[node.get()] = ledger;
         self.kinds.update(self.cluster, node, &ledger);
@@ -170,12 +170,12 @@ impl<'c> Floor<'c> {
         }
     }
 
-    /// Kinds with members among which a place is looked for.
+    /// The kinds that have members and are tried.
     pub(crate) fn usable_kinds(&self) -> impl Iterator<Item = KindIdx> + '_ {
         self.kinds.present().iter().copied().filter(|kind| self.is_usable(*kind))
     }
 
-    /// Whether a place is looked for among the nodes of a kind.
+    /// Returns true if the nodes of the kind are tried.
     pub(crate) fn is_usable(&self, kind: KindIdx) -> bool {
         self.usable[self.kinds.get(kind).sample.get()]
     }

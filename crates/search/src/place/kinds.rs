@@ -1,6 +1,5 @@
-//! Nodes that are alike: whatever is placed on one of them leads to the same
-//! figures as on another. Templated clusters have a handful of kinds, so that
-//! a place is looked for among these, not among all nodes.
+//! Kinds of alike nodes: an instance placed on any of them gives the same figures. Clusters of equal machines
+//! have only a few kinds, so a search looks at the kinds instead of all nodes.
 
 use std::collections::HashMap;
 
@@ -13,33 +12,33 @@ pub(crate) type KindIdx = usize;
 /// Nodes that are alike.
 #[derive(Debug, Clone)]
 pub(crate) struct NodeKind {
-    /// One of them: what is fixed is the same for all.
+    /// One of the nodes; the constant data is the same for all.
     pub sample: NodeIdx,
     pub ledger: Ledger,
-    /// The values with which each enters the score.
+    /// The values of each node in the score.
     pub lanes: Lanes,
-    /// The nodes that are of this kind now, ascending.
+    /// The present nodes of the kind, ascending.
     pub members: Vec<NodeIdx>,
-    /// Tells it from kinds that had its position before: how many kinds were known before it.
+    /// Number of kinds entered before it; tells it from earlier kinds at the same position.
     pub serial: usize,
     fixed: u32,
 }
 
-/// What is fixed, of all that matters.
+/// The relevant constant data of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Fixed {
     numbers: [u64; 10],
-    /// The class of its group.
     class: usize,
     flags: [bool; 3],
     locations: TagSet,
     pools: TagSet,
-    /// Set if the node is like no other.
+    /// Set if the node is unlike any other.
     alone: Option<NodeIdx>,
 }
 
 impl Fixed {
-    /// Of one node. Nodes of groups of different classes are not alike. If `alone`, it is like no other.
+    /// The data of one node. Nodes of groups in different classes are not alike. With `alone`, the node is
+    /// unlike any other.
     pub(crate) fn of(spec: &NodeSpec, class: usize, usable: bool, alone: bool) -> Fixed {
         Fixed {
             numbers: [
@@ -63,12 +62,13 @@ impl Fixed {
     }
 }
 
-/// Which nodes of different groups are alike.
+/// Rule for nodes of different groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AcrossGroups {
-    /// None: the group matters.
+    /// They are never alike.
     Never,
-    /// Those of groups whose policies accept the same. A cluster of many groups then has few kinds.
+    /// They are alike if the policies of their groups accept the same. A cluster of many groups then has few
+    /// kinds.
     ByPolicy,
 }
 
@@ -90,7 +90,7 @@ impl AcrossGroups {
 /// All numbers of a ledger, bit by bit.
 pub(crate) type LedgerBits = [u64; 23];
 
-/// See [`LedgerBits`].
+/// Returns all numbers of the ledger; see [`LedgerBits`].
 pub(crate) fn bits(ledger: &Ledger) -> LedgerBits {
     let l = ledger;
     [
@@ -124,8 +124,7 @@ pub(crate) fn bits(ledger: &Ledger) -> LedgerBits {
 #[derive(Debug, Clone)]
 pub(crate) struct Kinds {
     kinds: Vec<NodeKind>,
-    /// What is fixed about each node of the cluster, as a number; nothing outside
-    /// the set.
+    /// For each node of the cluster, the number of its constant data; `None` outside the set.
     fixed: Vec<Option<u32>>,
     /// The kind of each node of the cluster.
     kind_of: Vec<KindIdx>,
@@ -134,13 +133,13 @@ pub(crate) struct Kinds {
     present: Vec<KindIdx>,
     /// Positions without a kind.
     free: Vec<KindIdx>,
-    /// The position that each kind ever got, by serial.
+    /// The position of every kind so far, by serial.
     entered: Vec<KindIdx>,
 }
 
 impl Kinds {
-    /// The kinds of `nodes` (ascending), of which those in `usable` are places that
-    /// are tried. If `alone`, every node is a kind of its own.
+    /// The kinds of `nodes` (ascending). Nodes in `usable` are tried as places. With `alone`, every node is a
+    /// kind of its own.
     pub(crate) fn of(
         cluster: &Cluster,
         nodes: &[NodeIdx],
@@ -219,7 +218,7 @@ impl Kinds {
         self.free.push(idx);
     }
 
-    /// Follows a node whose numbers are now those of `ledger`.
+    /// Updates a node whose ledger has changed to `ledger`.
     pub(crate) fn update(&mut self, cluster: &Cluster, node: NodeIdx, ledger: &Ledger) {
         if self.fixed[node.get()].is_none() {
             return;
@@ -240,18 +239,18 @@ impl Kinds {
         self.kind_of[node.get()]
     }
 
-    /// Number of kinds so far, with those that no node is of any more.
+    /// Number of kinds so far, including those without nodes.
     pub(crate) fn count(&self) -> usize {
         self.entered.len()
     }
 
-    /// The kinds that have come since there had been `count`, as far as they still have members.
+    /// The kinds that were added since there were `count` and still have members.
     pub(crate) fn since(&self, count: usize) -> impl Iterator<Item = KindIdx> + '_ {
         let entered = self.entered.iter().copied().enumerate().skip(count);
         entered.filter(|(serial, kind)| self.has_members(*kind, *serial)).map(|(_, kind)| kind)
     }
 
-    /// Tells if the kind of that serial still stands at its position and has nodes.
+    /// Returns true if the kind with this serial is still at its position and has nodes.
     pub(crate) fn has_members(&self, kind: KindIdx, serial: usize) -> bool {
         let kind = self.get(kind);
         kind.serial == serial && !kind.members.is_empty()

@@ -1,4 +1,4 @@
-//! Where a new instance can go, and where it goes best.
+//! Possible places for a new instance, and the best of them.
 
 mod aftermath;
 pub(crate) mod bounds;
@@ -28,49 +28,49 @@ use htools_model::redundancy::global::Scope;
 use htools_model::score::PairUpdate;
 use htools_model::{Cluster, FailCounts, Instance, NodeIdx, Place, Strictness};
 
-/// What may be ignored, and what must not.
+/// Conditions on the place of an instance.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Conditions {
-    /// Soft limits of the primary node do not count (`--ignore-soft-errors`).
+    /// Ignore soft limits of the primary node (`--ignore-soft-errors`).
     pub ignore_soft_errors: bool,
-    /// Every node that this scope includes must be expendable afterwards.
+    /// Every node in this scope must be expendable afterwards: emptying it must be possible.
     pub redundancy: Option<Scope>,
 }
 
 impl Conditions {
-    /// How limits of the primary node count.
+    /// Strictness of the limits of the primary node.
     fn strictness(&self) -> Strictness {
         if self.ignore_soft_errors { Strictness::Forced } else { Strictness::Strict }
     }
 }
 
-/// How good a place is; smaller is better.
+/// Quality of a place; smaller is better.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PlaceMetric {
-    /// The score of the set of nodes afterwards.
+    /// Score of the set of nodes afterwards.
     Score(f64),
-    /// On nodes with exclusive storage: the instances that could have been placed
-    /// there instead, by size, and the disk that stays free.
+    /// On nodes with exclusive storage: the other instances that could have been placed there instead, by size,
+    /// and the disk space left.
     Lost(Vec<i64>, i64),
 }
 
-/// What came of looking for a place.
+/// Result of a search for a place.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PlaceSearch {
-    /// The best place, and how good it is.
+    /// The best place, with its quality.
     pub best: Option<(PlaceMetric, Place)>,
-    /// Places that are possible and were not discarded.
+    /// Number of possible places that were not discarded.
     pub successes: u64,
-    /// Places that are not, by kind of refusal.
+    /// Number of impossible places, by kind of refusal.
     pub failures: FailCounts,
 }
 
-/// An instance that is looking for a place.
+/// An instance that needs a place.
 #[derive(Debug, Clone, Copy)]
 pub struct Newcomer<'a> {
-    /// The instance. What it says about its nodes means nothing.
+    /// The instance; its present nodes are ignored.
     pub instance: &'a Instance,
-    /// What counts as the instance when redundancy is looked at.
+    /// The instance to use for checks of redundancy.
     pub judged_as: &'a Instance,
 }
 
@@ -80,8 +80,8 @@ impl<'a> From<&'a Instance> for Newcomer<'a> {
     }
 }
 
-/// Looks for the best place for an instance among `targets`. `nodes` (ascending) is
-/// the set whose score counts. Ties go to the place tried last.
+/// Searches for the best place for an instance among `targets`. The score is that of `nodes` (ascending). Ties
+/// go to the place tried last.
 pub fn find(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -95,7 +95,7 @@ pub fn find(
     let floor = Floor::new(cluster, nodes, targets, newcomer.instance);
     let pairs = !matches!(targets, Targets::Singles(_));
     if pairs && PairUpdate::of(&floor.board).score(floor.board.weights(), 0).is_nan() {
-        // ties between scores that are not numbers depend on the order of all pairs
+        // Ties between scores that are not numbers depend on the order of all pairs.
         return plain::find(cluster, nodes, newcomer, targets, conditions);
     }
     let mut offers = Offers::new(newcomer.instance, conditions);
@@ -105,7 +105,7 @@ pub fn find(
     }
 }
 
-/// Looks for the best place on a floor, after which `holds` is true.
+/// Searches for the best place on a floor for which `holds` is true.
 pub(crate) fn find_on(
     floor: &Floor<'_>,
     offers: &mut Offers<'_>,
@@ -119,7 +119,7 @@ pub(crate) fn find_on(
     }
 }
 
-/// How many places on a floor are possible, and why others are not; none is chosen.
+/// Counts the possible places on a floor, and the refusals of the others. It does not choose a place.
 pub(crate) fn count_on(floor: &Floor<'_>, offers: &mut Offers<'_>) -> PlaceSearch {
     match floor.targets {
         Targets::Singles(_) => {
@@ -130,7 +130,7 @@ pub(crate) fn count_on(floor: &Floor<'_>, offers: &mut Offers<'_>) -> PlaceSearc
     }
 }
 
-/// The best single node but one; and whether this is so for all nodes that are alike.
+/// The best single node except `not`; true if the result is the same for all alike nodes.
 pub(crate) fn best_elsewhere(
     floor: &Floor<'_>,
     offers: &mut Offers<'_>,
@@ -139,7 +139,7 @@ pub(crate) fn best_elsewhere(
     singles::best_elsewhere(floor, offers, not)
 }
 
-/// The best place on a floor with the score afterwards, whatever it does to redundancy.
+/// The best place on a floor with the score afterwards, ignoring redundancy.
 pub(crate) fn best_on(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<(f64, Place)> {
     match floor.targets {
         Targets::Singles(_) => singles::best(floor, offers),
@@ -147,7 +147,7 @@ pub(crate) fn best_on(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<(f64
     }
 }
 
-/// The best place on a floor of single nodes, found with a shelf for the instance.
+/// The best place on a floor of single nodes, using a shelf for the instance.
 pub(crate) fn best_from(floor: &Floor<'_>, offers: &mut Offers<'_>, shelf: &mut Shelf) -> Option<Place> {
     singles::best_from(floor, offers, shelf)
 }

@@ -1,4 +1,4 @@
-//! What each kind of node would become with an instance.
+//! State of each kind of node after the arrival of an instance.
 
 use std::sync::Arc;
 
@@ -19,12 +19,11 @@ pub(crate) struct Arrived {
     pub change: NodeChange,
 }
 
-/// The verdicts on one instance, kind by kind, formed when they are first asked
-/// for.
+/// Verdicts on one instance by kind of node, computed on first use.
 pub(crate) struct Offers<'a> {
     pub instance: &'a Instance,
     strictness: Strictness,
-    /// Policies do not count.
+    /// Policies are ignored.
     anywhere: bool,
     primaries: VerdictMemory,
     secondaries: VerdictMemory,
@@ -32,8 +31,8 @@ pub(crate) struct Offers<'a> {
 
 type OfferVerdict = Result<Arrived, FailKind>;
 
-/// Verdicts by position of the kind, each with the kind's serial; not in line, because often
-/// most kinds refuse, and shared, because they are large.
+/// Verdicts by position of the kind, with the kind's serial. Kinds often refuse and verdicts are large, so
+/// these are on the heap and shared.
 type VerdictMemory = Vec<Option<(usize, Result<Arc<Arrived>, FailKind>)>>;
 
 impl<'a> Offers<'a> {
@@ -52,8 +51,7 @@ impl<'a> Offers<'a> {
         Offers::new(instance, &Conditions::default())
     }
 
-    /// Verdicts on an instance that has to go somewhere: only what is impossible is
-    /// refused.
+    /// Verdicts on an instance that must find a place: a node refuses only the impossible.
     pub(crate) fn forced(instance: &'a Instance) -> Offers<'a> {
         let conditions = Conditions { ignore_soft_errors: true, redundancy: None };
         Offers { anywhere: true, ..Offers::new(instance, &conditions) }
@@ -77,8 +75,7 @@ impl<'a> Offers<'a> {
         verdict.as_ref().map_err(|reason| *reason)
     }
 
-    /// A node of a kind with the instance as a primary that has no location in common
-    /// with its secondary.
+    /// A node of the kind with the instance as a primary, without common locations with its secondary.
     pub(crate) fn primary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> Result<&Arc<Arrived>, FailKind> {
         let (instance, strictness, anywhere) = (self.instance, self.strictness, self.anywhere);
         Offers::remembered(&mut self.primaries, floor, kind, || {
@@ -97,15 +94,13 @@ impl<'a> Offers<'a> {
         })
     }
 
-    /// A node of a kind with the instance as a secondary, of whose primary it backs
-    /// nothing yet.
+    /// A node of the kind with the instance as a secondary, if it does not back the primary yet.
     pub(crate) fn secondary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> Result<&Arc<Arrived>, FailKind> {
         let instance = self.instance;
         Offers::remembered(&mut self.secondaries, floor, kind, || second(floor, instance, kind, Mib::ZERO))
     }
 
-    /// A node with the instance as a secondary; `peer` is what it backs of the
-    /// primary's already.
+    /// A node with the instance as a secondary, if it already keeps `peer` for the primary.
     pub(crate) fn backing_secondary(&self, floor: &Floor<'_>, node: NodeIdx, peer: Mib) -> OfferVerdict {
         second(floor, self.instance, floor.kinds.of_node(node), peer)
     }

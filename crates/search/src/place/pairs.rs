@@ -1,4 +1,4 @@
-//! Instances that need two nodes.
+//! Places for instances that need two nodes.
 
 mod walk;
 
@@ -12,22 +12,21 @@ use super::{PlaceMetric, PlaceSearch, select};
 use htools_model::score::PairUpdate;
 use htools_model::{FailCounts, Mib, NodeIdx, Place, Placement};
 
-/// A node of a kind with the instance, unless it refuses.
+/// A node of a kind with the instance; `None` if it refuses.
 type KindVerdict = Option<Arc<Arrived>>;
 
-/// Pairs that are tried, by kind.
+/// Pairs of nodes to try, by kind.
 pub(super) struct Pairs<'f, 'c, 'o, 'i> {
     floor: &'f Floor<'c>,
     offers: &'o mut Offers<'i>,
     statistics: PairUpdate,
-    /// The kinds with the verdicts on them as primaries and as secondaries.
+    /// The kinds; `places` has the verdict on each as a primary and as a secondary.
     kinds: Vec<KindIdx>,
     places: Vec<(KindVerdict, KindVerdict)>,
-    /// The change of the spread's surplus, by primary.
+    /// Change of the spread's surplus, by primary.
     spread: Vec<i64>,
     bounds: Bounds,
-    /// By group: positions in `kinds` by ascending bound, as primaries and as
-    /// secondaries.
+    /// For each group, positions in `kinds` by ascending bound, as primaries and as secondaries.
     orders: Vec<(Vec<usize>, Vec<usize>)>,
 }
 
@@ -38,7 +37,6 @@ struct KindPair {
     secondary: usize,
 }
 
-/// A pair with its exact score.
 #[derive(Debug, Clone, Copy)]
 struct ScoredPair {
     score: f64,
@@ -50,7 +48,7 @@ struct ScoredPair {
 }
 
 impl ScoredPair {
-    /// Whether it is preferred: smaller score, later primary, later secondary.
+    /// Returns true if this pair is preferred: smaller score, then later primary, then later secondary.
     fn precedes(&self, other: &ScoredPair) -> bool {
         if self.score == other.score {
             return (self.primary, self.secondary) > (other.primary, other.secondary);
@@ -93,7 +91,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         Pairs { floor, offers, statistics, kinds, places, spread, bounds, orders }
     }
 
-    /// Whether bounds for nodes that back nothing yet hold for all.
+    /// Returns true if bounds for nodes that do not back the primary yet hold for all nodes.
     fn bounds_hold(&self) -> bool {
         backing_never_helps(self.floor.board.weights(), &self.statistics)
     }
@@ -106,7 +104,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         self.floor.kinds.get(self.kinds[at]).sample
     }
 
-    /// Location tags that nodes of two kinds have in common.
+    /// Number of location tags that nodes of two kinds have in common.
     fn locations(&self, primary: usize, secondary: usize) -> i64 {
         self.floor.cluster.common_locations(self.sample(primary), self.sample(secondary))
     }
@@ -124,21 +122,20 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         statistics.score(self.floor.board.weights(), self.spread[kinds.primary])
     }
 
-    /// What the nodes of a kind keep at most for one other node, as secondaries of an
-    /// instance on a primary that they do not back yet.
+    /// Memory that a secondary node of the kind keeps at most for one other node, if it did not back the
+    /// primary before.
     fn reserve(second: &Arrived) -> Mib {
         second.ledger.mem_reserved
     }
 
-    /// Whether a secondary that backs `peer` of the primary already is as any other of
-    /// its kind.
+    /// Returns true if backing `peer` of the primary already makes no difference to the secondary's state.
     fn is_usual(&self, second: &Arrived, peer: Mib) -> bool {
         let need = self.offers.instance.mem_reserved();
         let joint = |peer| second.ledger.joint.raised(peer, need);
         peer + need <= Self::reserve(second) && joint(peer) == joint(Mib::ZERO)
     }
 
-    /// The last pair of two kinds of which the secondary is as any other of its kind.
+    /// The last pair of two kinds whose secondary is not affected by backing the primary already.
     fn last_pair(&self, kinds: KindPair, second: &Arrived) -> Option<(NodeIdx, NodeIdx)> {
         let secondaries = self.members(kinds.secondary);
         self.members(kinds.primary).iter().rev().find_map(|&p| {
@@ -148,7 +145,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         })
     }
 
-    /// The pairs of two kinds of which the secondary is not as any other of its kind.
+    /// The pairs of two kinds whose secondary is affected by backing the primary already.
     fn unusual_pairs(&self, with: &PairUpdate, kinds: KindPair, usual: &Arrived) -> Vec<ScoredPair> {
         let mut pairs = Vec::new();
         for &primary in self.members(kinds.primary) {
@@ -230,7 +227,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         Place { placement, location_score, primary, secondary: Some(pair.second.ledger) }
     }
 
-    /// How many pairs are refused, and how many are not: for each primary.
+    /// For each primary, the refusals of pairs and the number of possible pairs.
     fn count(&mut self) -> Vec<(NodeIdx, FailCounts, u64)> {
         let floor = self.floor;
         let groups = floor.cluster.groups.len();
@@ -248,8 +245,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         primaries.iter().map(|p| self.count_of(*p, refused[group(*p)], accepted[group(*p)])).collect()
     }
 
-    /// The counts of one primary, from those of all nodes of its group as
-    /// secondaries.
+    /// The counts for one primary, from those of all nodes of its group as secondaries.
     fn count_of(
         &mut self,
         primary: NodeIdx,
@@ -292,13 +288,13 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
     }
 }
 
-/// The best pair with its score, whatever it does to redundancy.
+/// The best pair with its score, ignoring redundancy.
 pub(crate) fn best(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<(f64, Place)> {
     let pairs = Pairs::new(floor, offers);
     pairs.best().map(|pair| (pair.score, pairs.place(&pair)))
 }
 
-/// Looks for the best pair.
+/// Searches for the best pair.
 pub(super) fn find(floor: &Floor<'_>, offers: &mut Offers<'_>) -> PlaceSearch {
     let mut pairs = Pairs::new(floor, offers);
     let mut search = PlaceSearch::default();
@@ -310,9 +306,8 @@ pub(super) fn find(floor: &Floor<'_>, offers: &mut Offers<'_>) -> PlaceSearch {
     search
 }
 
-/// Looks for the best pair after which `holds` is true: for each primary the
-/// secondaries are gone through from the best to the first that passes, and those
-/// before it are counted as refused.
+/// Searches for the best pair for which `holds` is true. For each primary, the secondaries are tried from best
+/// to worst until one passes; those before it count as refused.
 pub(super) fn find_checked(
     floor: &Floor<'_>,
     offers: &mut Offers<'_>,

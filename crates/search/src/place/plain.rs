@@ -1,12 +1,12 @@
-//! Looking for a place by trying every one: what the faster ways must agree with,
-//! and what is used where they have nothing to gain.
+//! Searches for a place by trying each one. It is the reference for the faster searches, and is used where they
+//! gain nothing.
 
 use super::fit::Fit;
 use super::{Aftermath, Conditions, Newcomer, PlaceMetric, PlaceSearch, Targets, select};
 use htools_model::score::{Board, NodeChange, PairUpdate, Touched};
 use htools_model::{Bar, Cluster, FailCounts, Instance, NodeIdx, Place};
 
-/// Looks for the best place; see [`find`](super::find).
+/// Searches for the best place; see [`find`](super::find).
 pub fn find(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -48,14 +48,14 @@ fn scored(
     (possible, failures)
 }
 
-/// The score with the instance on one node: formed anew.
+/// The score with the instance on one node, computed from scratch.
 fn single_score(cluster: &Cluster, board: &Board, instance: &Instance, place: &Place) -> f64 {
     let node = cluster.node(place.placement.primary);
     let touched = [Touched { spec: &node.spec, before: &node.state.ledger, after: place.primary }];
     board.score_with(&touched, board.spread().change(instance, None, Some(&node.spec)))
 }
 
-/// The score with the instance on two nodes: carried on from what it was.
+/// The score with the instance on two nodes, computed from running statistics.
 fn pair_score(
     cluster: &Cluster,
     board: &Board,

@@ -12,7 +12,7 @@ pub(crate) struct Rows {
     few: Option<Few>,
 }
 
-/// Rows of which there are only a few kinds.
+/// Rows of only a few kinds.
 #[derive(Debug, Clone)]
 pub(crate) struct Few {
     kinds: Vec<KindIdx>,
@@ -35,7 +35,7 @@ impl Few {
         Some(Few { mix, ..few })
     }
 
-    /// The kinds: the number of one in [`Few::mix`] is its position here.
+    /// The kinds; the position of a kind is its number in [`Few::mix`].
     pub(crate) fn kinds(&self) -> &[KindIdx] {
         &self.kinds
     }
@@ -44,12 +44,12 @@ impl Few {
         &self.mix
     }
 
-    /// The number of a kind in [`Few::mix`].
+    /// Number of a kind in [`Few::mix`].
     pub(crate) fn value(&self, kind: KindIdx) -> Option<usize> {
         self.kinds.iter().position(|k| *k == kind)
     }
 
-    /// The number of a kind that may be new; nothing if there are too many.
+    /// Number of a kind, adding it if it is new; `None` if there are too many kinds.
     fn value_or_new(&mut self, kind: KindIdx) -> Option<usize> {
         if let Some(value) = self.value(kind) {
             return Some(value);
@@ -90,19 +90,19 @@ impl Rows {
         &self.runs
     }
 
-    /// The rows, if they are of a few kinds only.
+    /// The rows, if they are of only a few kinds.
     pub(crate) fn few(&self) -> Option<&Few> {
         self.few.as_ref()
     }
 
-    /// Gives a row another kind.
+    /// Changes the kind of a row.
     pub(crate) fn set(&mut self, row: usize, kind: KindIdx) {
         let Some((at, before)) = self.find(row) else { return };
         let (old, count) = self.runs[at];
         if old == kind {
             return;
         }
-        // one of the parts may go on what stands beside it
+        // One of the parts may join a neighbouring run.
         let (from, to) = (at.saturating_sub(1), (at + 2).min(self.runs.len()));
         let parts = [(old, before), (kind, 1), (old, count - before - 1)];
         let mut runs: Vec<(KindIdx, usize)> = Vec::with_capacity(5);
@@ -126,7 +126,7 @@ impl Rows {
         }
     }
 
-    /// The run of a row, and how far into it the row is.
+    /// The run of a row, and the row's position in it.
     fn find(&self, row: usize) -> Option<(usize, usize)> {
         if let Some(few) = &self.few {
             return few.mix.find(row);

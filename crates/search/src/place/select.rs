@@ -1,4 +1,4 @@
-//! Choosing among the places that are possible.
+//! Chooses among the possible places.
 
 use std::cmp::Ordering;
 
@@ -6,9 +6,8 @@ use super::{PlaceMetric, PlaceSearch};
 use htools_model::{Bar, FailCounts, FailKind, Place};
 
 impl PlaceMetric {
-    /// Whether a place with this metric is preferred to an earlier one with
-    /// `other`: if it is as good. Scores that are not numbers leave things as they
-    /// are.
+    /// Returns true if a place with this metric is preferred to an earlier one with `other`, which it is if it
+    /// is at least as good. A score that is not a number never is.
     pub(crate) fn beats_earlier(&self, other: &PlaceMetric) -> bool {
         matches!(self.partial_cmp(other), Some(Ordering::Less | Ordering::Equal))
     }
@@ -24,9 +23,9 @@ impl PartialOrd for PlaceMetric {
     }
 }
 
-/// Chooses among possible places, in the order in which they were tried: the best
-/// one after which `holds` is true, the later one among equals. Better ones are
-/// counted as refused for the sake of redundancy; worse ones are not looked at.
+/// Chooses the best possible place for which `holds` is true. The places come in the order in which they were
+/// tried; among equals, the later one wins. Better places count as refused for lack of redundancy, and worse
+/// ones are not checked.
 pub(super) fn one(
     places: Vec<(PlaceMetric, Place)>,
     mut failures: FailCounts,
@@ -34,7 +33,7 @@ pub(super) fn one(
 ) -> PlaceSearch {
     let mut successes = places.len() as u64;
     let mut ranked: Vec<(usize, &(PlaceMetric, Place))> = places.iter().enumerate().collect();
-    // where a score is not a number, the places stay in the order in which they were tried
+    // If a score is not a number, the places stay in the order in which they were tried.
     if !places.iter().any(|(metric, _)| matches!(metric, PlaceMetric::Score(score) if score.is_nan())) {
         ranked.sort_by(|(i, (a, _)), (j, (b, _))| a.partial_cmp(b).unwrap_or(Ordering::Equal).then(j.cmp(i)));
     }
@@ -48,8 +47,7 @@ pub(super) fn one(
     PlaceSearch { best: None, successes, failures }
 }
 
-/// The best of places that were tried one after the other, the later one among
-/// equals.
+/// The best of places that were tried in this order; among equals, the later one wins.
 pub(super) fn best_of(places: impl Iterator<Item = Result<(PlaceMetric, Place), Bar>>) -> PlaceSearch {
     places.fold(PlaceSearch::default(), |search, place| match place {
         Ok(best) => {
@@ -61,8 +59,8 @@ pub(super) fn best_of(places: impl Iterator<Item = Result<(PlaceMetric, Place), 
     })
 }
 
-/// Two searches together; the later one wins unless the earlier one is better, which a
-/// score that is no number never is.
+/// Joins two searches. The later result wins unless the earlier one is better; a score that is not a number is
+/// never better.
 pub(super) fn both(earlier: PlaceSearch, later: PlaceSearch) -> PlaceSearch {
     let mut failures = earlier.failures;
     failures += later.failures;

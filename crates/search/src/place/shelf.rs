@@ -1,9 +1,8 @@
-//! Where one more instance of a shape goes best, asked again and again while the nodes
-//! change one by one.
+//! Finds the best kind of node for instances of one shape, repeatedly, while the nodes change one by one.
 //!
-//! Lower bounds on the scores, kind by kind, are worked out once and put in order. Later
-//! all of them together are lowered by what the scores can have fallen since, so that only
-//! the first few are looked at again; see [`rise`](htools_model::score::rise).
+//! Lower bounds on the scores are computed once for each kind and sorted. Later all bounds are lowered by the
+//! largest possible fall of the scores since, so that only the first few must be checked again; see
+//! [`rise`](htools_model::score::rise).
 
 use super::floor::Floor;
 use super::kinds::KindIdx;
@@ -13,14 +12,14 @@ use htools_model::score::interval::{CountedPart, Interval, Running, counted_scor
 use htools_model::score::metrics::{Counted, Lanes};
 use htools_model::score::rise::{Span, comparable, rise};
 
-/// A kind whose nodes take the instance.
+/// A kind whose nodes accept the instance.
 struct ShelfEntry {
     kind: KindIdx,
     serial: usize,
     /// The values of a node with the instance.
     after: Lanes,
     counted: Counted,
-    /// The score was not smaller when the bounds were taken.
+    /// Lower bound of the score when the bounds were computed.
     least: f64,
 }
 
@@ -33,30 +32,30 @@ impl ShelfEntry {
     }
 }
 
-/// What the bounds were taken from.
+/// The state for which the bounds were computed.
 struct BoundsSource {
     running: Running,
     counted: Counted,
     span: Span,
 }
 
-/// The kinds of a floor in the order in which an instance would go there.
+/// The kinds of a floor, ordered by the score of the instance there.
 pub(crate) struct Shelf {
     instance: Instance,
-    /// Only what is impossible keeps it from a node.
+    /// The instance is refused only where it is impossible.
     forced: bool,
     taken: Option<BoundsSource>,
-    /// Number of kinds that have been looked at.
+    /// Number of kinds examined so far.
     seen: usize,
     /// By ascending bound.
     sorted: Vec<ShelfEntry>,
-    /// Kinds that came later.
+    /// Kinds that were added later.
     fresh: Vec<ShelfEntry>,
-    /// How many bounds have been looked at since they were taken.
+    /// Number of bounds examined since they were computed.
     looks: usize,
 }
 
-/// Kinds that came later, before all are put in order again.
+/// Maximum number of later kinds before all are sorted again.
 const MOST_FRESH: usize = 24;
 
 /// A state near that of the floor.
@@ -66,8 +65,7 @@ pub(crate) struct View<'v> {
 }
 
 impl Shelf {
-    /// For an instance without tags, which counts under the same conditions as others of
-    /// its shape.
+    /// A shelf for an instance without tags; it serves all instances of the same shape.
     pub(crate) fn new(instance: &Instance, forced: bool) -> Shelf {
         Shelf {
             instance: instance.clone(),
@@ -80,7 +78,7 @@ impl Shelf {
         }
     }
 
-    /// Looks at the kinds that are new, and takes all bounds again where old ones do not help.
+    /// Adds new kinds, and computes all bounds again if the old ones no longer help.
     fn follow(&mut self, floor: &Floor<'_>) {
         let count = floor.kinds.count();
         if self.seen != count {
@@ -104,7 +102,7 @@ impl Shelf {
         self.sorted.retain(|entry| is_there(floor, entry));
         for entry in &mut self.sorted {
             let bounds = interval(floor, &View { running: &running, counted }, entry);
-            // what is not a number says nothing
+            // A bound that is not a number excludes nothing.
             entry.least = if bounds.lo.is_finite() { bounds.lo } else { f64::NEG_INFINITY };
             span.add(&running, &floor.kinds.get(entry.kind).lanes, &entry.after);
         }
@@ -113,15 +111,14 @@ impl Shelf {
         self.looks = 0;
     }
 
-    /// Whether a node takes the instance, of those that are `open`.
+    /// Returns true if any `open` kind of node accepts the instance.
     pub(crate) fn has_room(&mut self, floor: &Floor<'_>, open: impl Fn(KindIdx) -> bool) -> bool {
         self.follow(floor);
         self.fresh.iter().chain(&self.sorted).any(|entry| is_there(floor, entry) && open(entry.kind))
     }
 
-    /// The kinds of which one is the best in a state near that of the floor, among those of
-    /// which some node is `open`; with bounds on their scores. None of them is worse than `limit`.
-    /// Nothing if scores are not numbers.
+    /// The kinds that may be the best in a state near that of the floor, with bounds on their scores. Only
+    /// `open` kinds that are not worse than `limit` are considered. Returns `None` if scores are not numbers.
     pub(crate) fn near(
         &mut self,
         floor: &Floor<'_>,
@@ -155,7 +152,7 @@ impl Shelf {
                 return None;
             }
             for entry in &self.sorted {
-                // the scores are rounded much alike, and so are the sums here
+                // The scores and these sums are rounded in about the same way.
                 let margin = 1e-9 * entry.least.abs().max(limit.abs().min(1e300)).max(1.0) + 8.0 * width;
                 if entry.least + rise - margin > limit {
                     break;
@@ -172,12 +169,12 @@ impl Shelf {
     }
 }
 
-/// Whether the kind of an entry still has nodes.
+/// Returns true if the kind of an entry still has nodes.
 fn is_there(floor: &Floor<'_>, entry: &ShelfEntry) -> bool {
     floor.kinds.has_members(entry.kind, entry.serial)
 }
 
-/// By how much the counts' part of scores rises from some counts to others.
+/// Rise of the counts' part of a score between two counts.
 fn counts_rise(floor: &Floor<'_>, from: &Counted, to: &Counted) -> f64 {
     let score = |counted: &Counted| counted_score(floor.board.weights(), counted, 0);
     score(to) - score(from)
@@ -211,7 +208,7 @@ mod tests {
         })
     }
 
-    /// None of the bounds is above the score now.
+    /// Checks that no bound is above the present score.
     fn bounds_hold(shelf: &Shelf, floor: &Floor<'_>) -> Result<(), TestCaseError> {
         let Some(taken) = shelf.taken.as_ref().filter(|t| comparable(&t.running, &floor.running)) else {
             return Ok(());
@@ -231,7 +228,7 @@ mod tests {
     }
 
     proptest! {
-        /// One shelf is asked again and again, and finds what all nodes say.
+        /// A shelf that is used repeatedly finds the same places as a search over all nodes.
         #[test]
         fn a_shelf_finds_the_best_of_all(
             nodes in prop::collection::vec((prop::sample::select(vec![16i64, 32, 48]), 8i64..12), 2..24),

@@ -1,4 +1,4 @@
-//! Instances that need one node.
+//! Places for instances that need one node.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -18,23 +18,23 @@ use htools_model::{FailCounts, FailKind, NodeIdx, Place, Placement};
 struct KindCandidate {
     kind: KindIdx,
     arrived: Arrived,
-    /// No node of the kind gives a smaller score.
+    /// Lower bound of the score on the nodes of the kind.
     least: f64,
 }
 
-/// Nodes whose score is known.
+/// Nodes with a known score.
 #[derive(Clone, Copy)]
 struct KnownScores {
     score: f64,
-    /// The rows of the nodes; the last one comes first.
+    /// The rows of the nodes; the last one is preferred.
     from: usize,
     to: usize,
     candidate: usize,
-    /// Whether nodes of the kind stand at both ends.
+    /// True if both ends of the range are nodes of the kind.
     trimmed: bool,
 }
 
-/// The best is the greatest. Where scores are not numbers, the first node in order is.
+/// The greatest is the best. Among scores that are not numbers, the first node comes first.
 impl Ord for KnownScores {
     fn cmp(&self, other: &KnownScores) -> Ordering {
         match (self.score.is_nan(), other.score.is_nan()) {
@@ -62,17 +62,17 @@ impl PartialEq for KnownScores {
 
 impl Eq for KnownScores {}
 
-/// The possible nodes from the best to the worst; of equals the later one first.
+/// The possible nodes from best to worst; among equals, the later one comes first.
 pub(super) struct Ranking<'f, 'c> {
     floor: &'f Floor<'c>,
-    /// By descending bound.
+    /// Candidates without scores yet, by descending bound.
     closed: Vec<usize>,
     candidates: Vec<KindCandidate>,
     open: BinaryHeap<KnownScores>,
     surplus: Vec<i64>,
 }
 
-/// For so many nodes, scores are worked out one by one.
+/// Up to this number of nodes of a kind, scores are computed one by one.
 const WORTH_ALL_ROWS: usize = 4;
 
 impl<'f, 'c> Ranking<'f, 'c> {
@@ -80,7 +80,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
         Ranking::among(floor, offers, floor.usable_kinds())
     }
 
-    /// The nodes of some kinds only.
+    /// Ranks the nodes of some kinds only.
     fn among(
         floor: &'f Floor<'c>,
         offers: &mut Offers<'_>,
@@ -89,7 +89,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
         let instance = offers.instance;
         let mut candidates = Vec::new();
         let mut surplus = Vec::new();
-        // most kinds differ in no count
+        // Most kinds do not differ in any count.
         let mut last: Option<((Counted, i64), CountedPart)> = None;
         for kind in kinds {
             let Ok(arrived) = offers.primary(floor, kind) else { continue };
@@ -104,7 +104,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
             };
             last = Some((counts, counted));
             let bounds = floor.running.interval_between(&sample.lanes, &arrived.lanes, counted);
-            // what is not a number says nothing
+            // A bound that is not a number excludes nothing.
             let least = if bounds.lo.is_nan() { f64::NEG_INFINITY } else { bounds.lo };
             candidates.push(KindCandidate { kind, arrived: **arrived, least });
             surplus.push(changed);
@@ -114,7 +114,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
         Ranking { floor, closed, candidates, open: BinaryHeap::new(), surplus }
     }
 
-    /// Works out the scores on the nodes of a kind.
+    /// Computes the scores on the nodes of a kind.
     fn open(&mut self, at: usize) {
         let KindCandidate { kind, arrived, .. } = &self.candidates[at];
         let floor = self.floor;
@@ -156,7 +156,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
         Some((score, Place { placement, location_score: 0, primary, secondary: None }))
     }
 
-    /// The best of the known ones, trimmed.
+    /// The best node with a known score, with its range trimmed.
     fn best(&mut self) -> Option<&KnownScores> {
         while self.open.peek().is_some_and(|known| !known.trimmed) {
             let known = self.open.pop()?;
@@ -165,7 +165,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
         self.open.peek()
     }
 
-    /// Keeps of some rows those whose nodes are of the kind, from the first to the last one.
+    /// Keeps the rows of a range whose nodes are of the kind, from the first such node to the last.
     fn keep(&mut self, known: KnownScores, rows: Range<usize>) {
         let within = self.within(known.candidate, rows);
         self.open.extend(within.map(|rows| KnownScores {
@@ -176,7 +176,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
         }));
     }
 
-    /// The same rows, without those at both ends that are of another kind.
+    /// The range without the rows at both ends that are of another kind.
     fn within(&self, candidate: usize, range: Range<usize>) -> Option<Range<usize>> {
         if range.is_empty() {
             return None;
@@ -194,7 +194,7 @@ impl<'f, 'c> Ranking<'f, 'c> {
     }
 }
 
-/// How many nodes refuse the instance, and how many do not.
+/// The refusals of nodes, and the number of nodes that accept the instance.
 pub(super) fn count(floor: &Floor<'_>, offers: &mut Offers<'_>) -> (FailCounts, u64) {
     let mut failures = FailCounts::default();
     let mut successes = 0;
@@ -208,8 +208,7 @@ pub(super) fn count(floor: &Floor<'_>, offers: &mut Offers<'_>) -> (FailCounts, 
     (failures, successes)
 }
 
-/// Looks for the best node after which `holds` is true; better ones are counted as
-/// refused.
+/// Searches for the best node for which `holds` is true; better ones count as refused.
 pub(super) fn find(
     floor: &Floor<'_>,
     offers: &mut Offers<'_>,
@@ -227,12 +226,12 @@ pub(super) fn find(
     PlaceSearch { best: None, successes, failures }
 }
 
-/// The best node with its score, whatever it does to redundancy.
+/// The best node with its score, ignoring redundancy.
 pub(crate) fn best(floor: &Floor<'_>, offers: &mut Offers<'_>) -> Option<(f64, Place)> {
     Ranking::new(floor, offers).next()
 }
 
-/// The best node, by a shelf for the instance; the same as by [`best`].
+/// The best node, found with a shelf for the instance; the same as that of [`best`].
 pub(super) fn best_from(floor: &Floor<'_>, offers: &mut Offers<'_>, shelf: &mut Shelf) -> Option<Place> {
     let view = View { running: &floor.running, counted: floor.board.counted() };
     let Some(near) = shelf.near(floor, &view, f64::INFINITY, |_| true) else {
@@ -249,8 +248,8 @@ pub(super) fn best_from(floor: &Floor<'_>, offers: &mut Offers<'_>, shelf: &mut 
     Ranking::among(floor, offers, kinds).next().map(|(_, place)| place)
 }
 
-/// The best node but one; and whether nodes of other kinds are worse by so much that
-/// it does not depend on how sums are rounded.
+/// The best node except `not`. The second value is true if nodes of other kinds are worse by more than rounding
+/// errors.
 pub(super) fn best_elsewhere(
     floor: &Floor<'_>,
     offers: &mut Offers<'_>,
@@ -267,7 +266,7 @@ pub(super) fn best_elsewhere(
 }
 
 impl Ranking<'_, '_> {
-    /// Whether all other kinds are clearly worse than a score.
+    /// Returns true if all other kinds are clearly worse than a score.
     fn others_are_worse(&self, score: f64, kind: KindIdx) -> bool {
         let clearly = score + 1e-9 * score.abs().max(1.0);
         let other = |at: &usize| self.candidates[*at].kind != kind;

@@ -1,36 +1,36 @@
-//! The places that come into question.
+//! The places to try for an instance.
 
 use htools_model::{Cluster, NodeIdx};
 
-/// The nodes, or pairs of nodes, that are tried, in order.
+/// The nodes, or pairs of nodes, to try, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Targets {
     /// One node each, ascending.
     Singles(Vec<NodeIdx>),
-    /// Two of these nodes (ascending) that are of the same group: primaries in
-    /// order, each with its secondaries in order. Every node has a partner.
+    /// Pairs of these nodes (ascending) in the same group: primaries in order, each with its secondaries in
+    /// order. Every node has a partner.
     Pairs(Vec<NodeIdx>),
-    /// A primary node that is given, and the secondaries tried for it.
+    /// A given primary node, and the secondaries to try with it.
     Partners(NodeIdx, Vec<NodeIdx>),
 }
 
-/// Why there is no place to try.
+/// The reason why there is no place to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoTargets {
-    /// Not one.
+    /// There is no online node.
     NoOnlineNodes,
-    /// Not two in one group.
+    /// No group has two online nodes.
     NotEnoughOnlineNodes,
-    /// Instances have one node or two.
+    /// Instances need one node or two.
     UnsupportedNumber,
 }
 
 impl Targets {
-    /// The places among `nodes` (ascending, all of them usable) for an instance
-    /// that needs `required` nodes. Pairs are of one group.
+    /// The places among `nodes` (ascending, all usable) for an instance that needs `required` nodes. Both nodes
+    /// of a pair are in one group.
     ///
     /// # Errors
-    /// If there is none.
+    /// The reason if there is no place.
     pub fn of(cluster: &Cluster, nodes: &[NodeIdx], required: i64) -> Result<Targets, NoTargets> {
         match required {
             1 if nodes.is_empty() => Err(NoTargets::NoOnlineNodes),
@@ -48,7 +48,7 @@ impl Targets {
         (!with_partner.is_empty()).then_some(Targets::Pairs(with_partner))
     }
 
-    /// The secondaries tried for a primary, ascending.
+    /// The secondaries to try with a primary, ascending.
     pub fn partners<'a>(
         &'a self,
         cluster: &'a Cluster,
@@ -66,7 +66,7 @@ impl Targets {
             .filter(move |n| *n != primary && (any_group || cluster.node(*n).spec.group == group))
     }
 
-    /// The primaries that are tried, ascending.
+    /// The primaries to try, ascending.
     pub fn primaries(&self) -> &[NodeIdx] {
         match self {
             Targets::Singles(nodes) | Targets::Pairs(nodes) => nodes,

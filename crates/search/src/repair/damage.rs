@@ -1,32 +1,32 @@
-//! What is wrong with an instance, and what kind of repair mends it.
+//! Damage to an instance, and the kind of repair for it.
 
 use htools_model::autorepair::{DiskFault, RepairKind};
 use htools_model::{Cluster, DiskTemplate, Instance, Mirroring, NodeIdx, Outage, RunStatus};
 
-/// What is wrong with an instance.
+/// Damage to an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Damage {
-    /// It should run, its node is well, and it does not.
+    /// It should run, its node is well, but it does not run.
     Down,
-    /// A copy of its disks is not what it should be.
+    /// A copy of its disks is damaged or missing.
     Disks(DiskFault),
-    /// Its secondary node is out of use: the next failure takes the instance away.
+    /// Its secondary node is out of use, so that the next failure stops the instance.
     SecondaryOut,
-    /// Its primary node is drained, and it can go to another one as it runs.
+    /// Its primary node is drained, and it can migrate to another one.
     PrimaryDrained,
-    /// Its primary node is offline, and its disks can be reached from another one.
+    /// Its primary node is offline, and its disks are available on another one.
     PrimaryOut,
-    /// All nodes that have its disks are offline.
+    /// All nodes with its disks are offline.
     AllOut,
-    /// A node that has its disks does not answer, and nobody has marked it offline: the instance may still run there.
+    /// A node with its disks does not answer but is not marked offline, so the instance may still run there.
     Silent(NodeIdx),
-    /// Its primary node is offline; the other node that has its disks is drained, so that Ganeti does not start it there.
+    /// Its primary node is offline, and the other node with its disks is drained, so that Ganeti does not start
+    /// it there.
     Blocked(NodeIdx),
-    /// It runs on another node than Ganeti thinks.
+    /// It runs on a different node than Ganeti expects.
     Elsewhere,
 }
 
-/// What can be done with a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NodeUse {
     Well,
@@ -46,7 +46,7 @@ fn use_of(cluster: &Cluster, node: NodeIdx) -> NodeUse {
 }
 
 impl Damage {
-    /// What is wrong with an instance; `disks` is what is known of their state.
+    /// The damage to an instance, if any; `disks` is the known state of its disks.
     pub(crate) fn of(cluster: &Cluster, instance: &Instance, disks: Option<&DiskFault>) -> Option<Damage> {
         if instance.forthcoming {
             return None;
@@ -63,13 +63,13 @@ impl Damage {
             (Mirroring::None, _) => match primary {
                 NodeUse::Out => Some(Damage::AllOut),
                 NodeUse::Silent => Some(Damage::Silent(instance.primary)),
-                // what is only drained has all that it needs
+                // An instance on a drained node has all that it needs.
                 NodeUse::Well | NodeUse::Drained => of_status(instance),
             },
         }
     }
 
-    /// What mends it; nothing for what people have to look at.
+    /// The kind of repair; `None` if a person must look at it.
     pub(crate) fn repair(&self) -> Option<RepairKind> {
         match self {
             Damage::SecondaryOut => Some(RepairKind::FixStorage),
@@ -81,8 +81,8 @@ impl Damage {
         }
     }
 
-    /// What comes first where not everything can be done at once: instances that do not run, then those that the next
-    /// failure would take away, then those that are well and should go.
+    /// Urgency if not everything can be repaired at once; lower is more urgent. First come instances that do
+    /// not run, then those that the next failure would stop, then healthy ones that should move.
     pub(crate) fn urgency(&self) -> u8 {
         match self {
             Damage::PrimaryOut => 0,
@@ -119,7 +119,7 @@ fn of_mirrored(
     }
 }
 
-/// What is wrong with an instance whose node is well.
+/// The damage to an instance whose node is well.
 fn of_status(instance: &Instance) -> Option<Damage> {
     match instance.status {
         RunStatus::ErrorDown => Some(Damage::Down),
@@ -128,7 +128,7 @@ fn of_status(instance: &Instance) -> Option<Damage> {
     }
 }
 
-/// Whether the state of the disks of an instance has to be asked for: it says most where all else is well.
+/// Returns true if the state of the instance's disks must be queried: everything else is well, so they decide.
 pub fn disks_matter(cluster: &Cluster, instance: &Instance) -> bool {
     let is_well = |node: NodeIdx| use_of(cluster, node) == NodeUse::Well;
     instance.template == DiskTemplate::Drbd

@@ -1,8 +1,9 @@
-//! Which instances are broken, what would mend each of them, whether that may be done, and where there is room for it: harep's
-//! decisions.
+//! Decides which broken instances can be repaired, how, and whether that is permitted and there is room: the
+//! decisions of harep.
 //!
-//! What may be done is said by tags ([`permission`]), and what is under way or has failed, too ([`RepairHistory`]). What is wrong
-//! with an instance is its [`Damage`]; how that is mended, a [`RepairWay`].
+//! Tags record the permissions ([`permission`]) and the repairs that are under way or have failed
+//! ([`RepairHistory`]). The problem of an instance is its [`Damage`], and the steps against it are a
+//! [`RepairWay`].
 
 mod damage;
 mod way;
@@ -17,78 +18,78 @@ use htools_model::autorepair::{
 };
 use htools_model::{Cluster, DiskTemplate, Draft, InstanceIdx, NodeIdx, StorageMap};
 
-/// How long after a repair that ended well the same damage means that it was in vain, in seconds.
+/// Time after a successful repair, in seconds, during which the same damage means that the repair did not help.
 pub(crate) const IN_VAIN: i64 = 3600;
-/// How long to wait after the first failure before another attempt, in seconds; after each more, twice as long.
+/// Delay of the next attempt after the first failure, in seconds. It doubles with each further failure.
 pub(crate) const FIRST_BACKOFF: i64 = 300;
 
-/// What is asked for.
+/// Options of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepairOptions {
     /// The present time, in seconds since 1970.
     pub now: i64,
-    /// How many repairs may be under way at the same time (`--limit`).
+    /// Maximum number of repairs under way at the same time (`--limit`).
     pub limit: Option<usize>,
-    /// How many of them on a node (`--max-per-node`).
+    /// Maximum number of repairs under way on a node (`--max-per-node`).
     pub max_per_node: Option<usize>,
-    /// After how many failures nobody tries again (`--backoff`); at least 1.
+    /// Number of failures after which no further attempt is made (`--backoff`); at least 1.
     pub most_failures: u32,
 }
 
 impl RepairOptions {
-    /// As harep repairs unless it is told more: without limits, and the first failure is the last.
+    /// The defaults of harep: no limits, and no second attempt after a failure.
     pub fn at(now: i64) -> RepairOptions {
         RepairOptions { now, limit: None, max_per_node: None, most_failures: 1 }
     }
 }
 
-/// What is to be done about an instance.
+/// The decision about an instance.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RepairDecision {
-    /// Nothing: it is well.
+    /// The instance is well.
     Well,
-    /// A repair; another attempt, after one that has failed.
+    /// Repair it. The tag is that of the failed repair, if this is another attempt.
     Repair(RepairKind, RepairWay, Option<RepairTag>),
-    /// A repair, which waits for others to end.
+    /// Repair it later, after others have ended.
     Later(RepairKind, LimitReached),
-    /// A repair, but of an instance that is no longer as it was read: the next run looks at it.
+    /// It needs a repair but has changed since it was read; the next run will examine it.
     Changed(RepairKind),
-    /// A repair, for which there is no room.
+    /// It needs a repair, but there is no room for it.
     NoRoom(RepairKind, NoWay),
-    /// The repair that it needs is more than what is permitted.
+    /// It needs a greater repair than is permitted.
     BeyondPermission {
-        /// What it needs.
+        /// The repair that it needs.
         needed: RepairKind,
-        /// What is permitted.
+        /// The greatest permitted repair.
         permitted: RepairKind,
-        /// Whether a tag of it says so.
+        /// True if one of its tags records this.
         noted: bool,
     },
-    /// Nothing is permitted.
+    /// It needs a repair, but none is permitted.
     NotPermitted {
         /// The repair that it needs.
         needed: RepairKind,
-        /// What forbids it.
+        /// The rule that forbids it.
         refused: RepairPermission,
     },
-    /// Nothing that this program does would mend it; somebody has to look.
+    /// No automatic repair would help; a person must look at it.
     ForPeople,
     /// A repair is under way.
     UnderWay(RepairTag),
-    /// The last repair ended well, a short while ago, and the damage is there still.
+    /// The last repair succeeded a short while ago, but the damage is still there.
     InVain(RepairTag),
-    /// A repair has failed, and another attempt waits until this moment, in seconds since 1970.
+    /// A repair has failed. The next attempt is made at this time, in seconds since 1970.
     BackOff(RepairTag, i64),
-    /// Repairs have failed as often as was allowed.
+    /// Repairs have failed as often as is allowed.
     GiveUp(RepairTag),
-    /// A repair has failed; somebody has to look.
+    /// A repair has failed; a person must look at it.
     Failed(RepairTag),
-    /// Its tags contradict each other; somebody has to look.
+    /// Its tags contradict each other; a person must look at it.
     Unclear(Box<Contradiction>),
 }
 
 impl RepairDecision {
-    /// What a tag is to say of it, where nothing is begun.
+    /// The note for a tag, if no repair begins.
     pub fn note(&self) -> Option<RepairNote> {
         match self {
             RepairDecision::BeyondPermission { needed, .. } => Some(RepairNote::NoPermission(*needed)),
@@ -99,28 +100,28 @@ impl RepairDecision {
     }
 }
 
-/// Which limit keeps a repair from beginning now.
+/// The limit that delays a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitReached {
-    /// That of all repairs.
+    /// The limit on all repairs.
     All(usize),
-    /// That of a node.
+    /// The limit on the repairs of a node.
     Node(NodeIdx, usize),
 }
 
-/// An instance with what is wrong with it and what is to be done.
+/// An instance with its damage and the decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepairCase {
     /// The instance.
     pub instance: InstanceIdx,
-    /// What is wrong, as far as that was looked at.
+    /// Its damage, if that was checked.
     pub damage: Option<Damage>,
-    /// What is to be done.
+    /// The decision about it.
     pub decision: RepairDecision,
 }
 
-/// What is to be done about every instance, in their order, by their tags as they are in the cluster; `disks` is what is known of
-/// the state of disks. Where not everything can be done, what is urgent is.
+/// Decides about every instance, in order, by its tags in the cluster. `disks` is the known state of disks. If
+/// not everything can be repaired, the most urgent repairs come first.
 pub fn decide_all(
     cluster: &Cluster,
     disks: &HashMap<InstanceIdx, DiskFault>,
@@ -161,7 +162,8 @@ pub fn decide_all(
     cases
 }
 
-/// The same cluster where policies refuse no instance: they are about new ones, and those that are mended are there already.
+/// A copy of the cluster whose policies refuse no instance. Policies apply to new instances, but damaged ones
+/// exist already.
 fn for_those_who_are_there(cluster: &Cluster) -> Cluster {
     let mut lenient = cluster.clone();
     for group in &mut lenient.groups {
@@ -171,10 +173,10 @@ fn for_those_who_are_there(cluster: &Cluster) -> Cluster {
     lenient
 }
 
-/// What is to be done as far as no other instance matters.
+/// The decision about an instance, ignoring all others.
 enum Intention {
     Is(RepairDecision),
-    /// A repair; another attempt, after one that has failed.
+    /// A repair. The tag is that of the failed repair, if this is another attempt.
     Repair(RepairKind, Option<RepairTag>),
 }
 
@@ -211,7 +213,7 @@ fn intention(
         }
     }
     let Some(damage) = damage else {
-        // somebody has mended it meanwhile, and the tag is for people
+        // A person has repaired it in the meantime; the tag is information for people.
         let failed = last.filter(|_| has_failed);
         return Intention::Is(failed.map_or(D::Well, D::Failed));
     };
@@ -235,7 +237,7 @@ fn intention(
     }
 }
 
-/// How much may still begin.
+/// Repairs that may still begin.
 struct RepairBudget {
     limit: Option<usize>,
     max_per_node: Option<usize>,
@@ -244,7 +246,7 @@ struct RepairBudget {
 }
 
 impl RepairBudget {
-    /// What repairs that are under way leave.
+    /// The budget that the repairs under way leave.
     fn new(cluster: &Cluster, cases: &[RepairCase], options: &RepairOptions) -> RepairBudget {
         let RepairOptions { limit, max_per_node, .. } = *options;
         let mut budget =
@@ -262,7 +264,7 @@ impl RepairBudget {
         }
     }
 
-    /// Enters a repair, if there is room for it.
+    /// Enters a repair, if the limits allow it.
     fn take(
         &mut self,
         cluster: &Cluster,

@@ -9,13 +9,13 @@ fn node(name: &str, flag: &str, group: &str) -> String {
     format!("{name}|4000|0|4000|60000|60000|32|{flag}|{group}|4")
 }
 
-/// An instance of 100 MiB: its name, nodes, disk template and tag, which may be empty.
+/// An instance of 100 MiB with its name, nodes, disk template and tag, which may be empty.
 fn row(name: &str, status: &str, nodes: (&str, &str), template: &str, tag: &str) -> String {
     let tag = if tag.is_empty() { String::new() } else { format!("{P}{tag}") };
     format!("{name}|100|1000|1|{status}|Y|{}|{}|{template}|{tag}|1", nodes.0, nodes.1)
 }
 
-/// What is decided, in a few words.
+/// The decision in a few words.
 fn words(cluster: &Cluster, case: &RepairCase) -> String {
     let name = |node: NodeIdx| cluster.node(node).spec.name.clone();
     match &case.decision {
@@ -54,7 +54,7 @@ fn decided(cluster: &Cluster, options: &RepairOptions) -> Vec<String> {
     cases.iter().map(|case| words(cluster, case)).collect()
 }
 
-/// The cluster of the specification's transcript, and what harep does about each instance of it.
+/// The cluster of the specification's transcript, and harep's decision about each instance.
 #[test]
 fn decisions_by_nodes_and_tags() {
     let nodes = [
@@ -119,13 +119,13 @@ fn tags_that_contradict_each_other_are_left_to_people() {
             format!(
                 "found tag \"{P}result:failover:u2:200:success:2\", but the older tag \"{P}pending:failover:u1:100:1\" says that a repair is under way"
             ),
-            // it keeps nobody else from being mended
+            // The contradiction does not prevent the repair of other instances.
             "reinstall to n4:n3".to_owned()
         ]
     );
 }
 
-/// What Ganeti says about a node besides that it is out of use decides what is done.
+/// The decision depends on the node's flags in Ganeti, not only on whether it is out of use.
 #[test]
 fn drained_and_silent_nodes_are_no_dead_ones() {
     let nodes = [
@@ -223,7 +223,7 @@ fn what_is_urgent_comes_first_where_there_are_limits() {
     );
 }
 
-/// The repairs before it leave no room for the last one.
+/// The earlier repairs leave no room for the last one.
 #[test]
 fn no_more_fails_over_than_fits() {
     let nodes = [node("n1", "N", "g"), node("de", "Y", "g")];

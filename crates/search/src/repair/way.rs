@@ -1,4 +1,4 @@
-//! How an instance is mended: step by step, with the nodes that it goes to.
+//! Steps that repair an instance, and its new nodes.
 
 use super::Damage;
 use crate::place::evacuation::{Destination, Stuck, evacuate};
@@ -8,39 +8,39 @@ use crate::why::{Hurdle, Nearest, places};
 use htools_model::autorepair::{DiskFault, DiskSide, RepairStep};
 use htools_model::{Cluster, Draft, EvacMode, InstanceIdx, Mirroring, Move, NodeIdx, Placement, StorageMap};
 
-/// How an instance is mended.
+/// The steps that repair an instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepairWay {
-    /// What is done, in this order.
+    /// The steps, in order.
     pub steps: Vec<RepairStep>,
-    /// Where the instance is then.
+    /// Placement of the instance after the steps.
     pub to: Placement,
-    /// How its new nodes were chosen, where there was a choice.
+    /// The choice of its new nodes, if there was one.
     pub choice: Option<NodeChoice>,
 }
 
 /// A choice of nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeChoice {
-    /// Those that the instance gets.
+    /// The nodes that the instance gets.
     pub nodes: Vec<NodeIdx>,
-    /// How many places are possible.
+    /// Number of possible places.
     pub possible: u64,
-    /// Those that are not.
+    /// The refused places that came nearest.
     pub refused: Nearest,
 }
 
-/// That there is no place for an instance: those that were looked at.
+/// Error: there is no place for the instance.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NoWay {
-    /// The places, and what is in the way.
+    /// The refused places that came nearest, with the obstacles.
     pub refused: Nearest,
 }
 
-/// Finds a way to mend an instance, on a cluster on which the repairs before it have been made; this one is made on it, too.
+/// Finds the steps that repair an instance. `draft` has all earlier repairs, and this one is made on it, too.
 ///
 /// # Errors
-/// If there is no room for it anywhere.
+/// If no node has room for it.
 pub(super) fn find(
     draft: &mut Draft,
     storage: &StorageMap,
@@ -53,7 +53,7 @@ pub(super) fn find(
         Damage::Down => there(vec![RepairStep::Start]),
         Damage::Disks(DiskFault::Apart) => there(vec![RepairStep::Activate]),
         Damage::Disks(DiskFault::SecondaryLost(disks)) => {
-            // they are replaced where Ganeti finds them, and it does not where they are not in use
+            // Ganeti finds the disks to replace only if they are active.
             there(vec![RepairStep::Activate, RepairStep::Renew(DiskSide::Secondary, disks.clone())])
         }
         Damage::Disks(DiskFault::PrimaryLost(disks)) => {
@@ -69,14 +69,14 @@ pub(super) fn find(
     }
 }
 
-/// The nodes of the group of an instance that are in use.
+/// The online nodes in the instance's group.
 fn in_use(cluster: &Cluster, instance: InstanceIdx) -> Vec<NodeIdx> {
     let group = cluster.node(cluster.instance(instance).primary).spec.group;
     cluster.nodes_of(group).iter().copied().filter(|node| !cluster.node(*node).spec.offline).collect()
 }
 
-/// The best move of one side of an instance. What is only advised against is done where nothing else is left: without
-/// a repair it is worse.
+/// The best move of one side of an instance. Soft rules are broken if there is no other way, since staying
+/// unrepaired is worse.
 fn moved(
     draft: &mut Draft,
     storage: &StorageMap,
@@ -113,7 +113,7 @@ fn moved(
     Err(NoWay { refused })
 }
 
-/// Empty disks on other nodes, and a new system.
+/// Creates empty disks on other nodes and installs the system again.
 fn anew(draft: &mut Draft, idx: InstanceIdx) -> Result<RepairWay, NoWay> {
     let instance = draft.instance(idx).clone();
     let nodes = in_use(draft, idx);

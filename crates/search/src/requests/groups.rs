@@ -1,4 +1,4 @@
-//! Choosing the group for an instance.
+//! Chooses the group for an instance.
 
 use std::iter;
 
@@ -8,28 +8,28 @@ use crate::why::GroupBar;
 use crate::{Deadline, place};
 use htools_model::{AllocPolicy, Cluster, FailCounts, GroupIdx, Instance, NodeIdx, NodeSpec, Place};
 
-/// How an instance is placed in a group.
+/// Requirements for placing an instance in a group.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub instance: &'a Instance,
-    /// Number of nodes.
+    /// Number of nodes that it needs.
     pub required: i64,
-    /// Full names of the nodes that may be used; nothing for all.
+    /// Full names of the nodes that may be used; `None` allows all.
     pub restrict_to: Option<&'a [String]>,
     /// Nodes that must not be used.
     pub avoided: &'a [NodeIdx],
-    /// The instance comes from another group, and denials of such moves count.
+    /// The instance comes from another group, and tags that deny such moves apply.
     pub heeds_denials: bool,
-    /// By lost allocations, not by score.
+    /// Compare places by lost allocations, not by score.
     pub dedicated: bool,
     pub conditions: &'a Conditions,
-    /// What chooses the primary node; none: the score.
+    /// Rule that chooses the primary node; `None` to use the score.
     pub rule: Option<&'a dyn PrimaryRule>,
     pub deadline: &'a Deadline,
 }
 
 impl Wanted<'_> {
-    /// Whether a node may be used.
+    /// Returns true if a node may be used.
     pub(super) fn admits(&self, spec: &NodeSpec) -> bool {
         !spec.offline
             && !self.avoided.contains(&spec.idx)
@@ -37,12 +37,12 @@ impl Wanted<'_> {
     }
 }
 
-/// A group that was tried.
+/// Result of trying a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupTrial {
     /// The group.
     pub group: GroupIdx,
-    /// What was found, or why not one place was tried.
+    /// The places found, or the reason why no place was tried.
     pub result: Result<Box<PlaceSearch>, GroupBar>,
 }
 
@@ -53,63 +53,61 @@ impl GroupTrial {
     }
 }
 
-/// All groups that were tried for an instance.
+/// Results of all groups that were tried for an instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupChoice {
     /// Full name of the instance.
     pub instance: String,
     /// The groups, in order.
     pub trials: Vec<GroupTrial>,
-    /// Position of the best one in `trials`.
+    /// Position of the chosen group in `trials`.
     pub selected: Option<usize>,
-    /// The request named the group: it was not a choice.
+    /// The request named the group, so there was no choice.
     pub named: bool,
-    /// By lost allocations, not by score.
+    /// Places were compared by lost allocations, not by score.
     pub dedicated: bool,
 }
 
 impl GroupChoice {
-    /// The place chosen.
     pub(crate) fn place(&self) -> Option<&Place> {
         let trial = &self.trials[self.selected?];
         trial.best().map(|b| &b.1)
     }
 
-    /// Positions in `trials` of the groups in which something may be placed.
+    /// Positions in `trials` of the groups that accept new instances.
     pub(super) fn allocable(&self, cluster: &Cluster) -> Vec<usize> {
         allocable(cluster, &self.trials).collect()
     }
 
-    /// Takes the best group that has a place out of `left`, positions in `trials`.
+    /// Removes the best group with a place from `left`, which has positions in `trials`.
     pub(super) fn take_best(&self, cluster: &Cluster, left: &mut Vec<usize>) -> Option<&GroupTrial> {
         let at = best(cluster, &self.trials, left.iter().copied())?;
         left.retain(|other| *other != at);
         Some(&self.trials[at])
     }
 
-    /// All groups that have a place, best first; those in which nothing may be placed
-    /// come last.
+    /// All groups with a place, best first. Groups that accept no new instances come last.
     pub fn ranked(&self, cluster: &Cluster) -> Vec<&GroupTrial> {
         let mut left: Vec<usize> = (0..self.trials.len()).collect();
         iter::from_fn(|| self.take_best(cluster, &mut left)).collect()
     }
 }
 
-/// Positions of the groups in which something may be placed.
+/// Positions of the groups that accept new instances.
 fn allocable(cluster: &Cluster, trials: &[GroupTrial]) -> impl Iterator<Item = usize> {
     let policy = |at: &usize| cluster.group(trials[*at].group).alloc_policy;
     (0..trials.len()).filter(move |at| policy(at) != AllocPolicy::Unallocable)
 }
 
-/// The places in a group for an instance.
+/// The places to try in a group for an instance.
 pub(super) fn targets(cluster: &Cluster, group: GroupIdx, wanted: &Wanted<'_>) -> Result<Targets, NoTargets> {
     let usable = |node: &NodeIdx| wanted.admits(&cluster.node(*node).spec);
     let nodes: Vec<NodeIdx> = cluster.nodes_of(group).iter().copied().filter(usable).collect();
     Targets::of(cluster, &nodes, wanted.required)
 }
 
-/// The best of some groups that have a place: a preferred one before one of last resort,
-/// then the better place, then the later group.
+/// The best of some groups with a place. Preferred groups come before those of last resort; then the better
+/// place decides, then the later group.
 fn best(cluster: &Cluster, trials: &[GroupTrial], among: impl Iterator<Item = usize>) -> Option<usize> {
     let mut best: Option<(usize, AllocPolicy, &PlaceMetric)> = None;
     for at in among {
@@ -123,7 +121,7 @@ fn best(cluster: &Cluster, trials: &[GroupTrial], among: impl Iterator<Item = us
     best.map(|b| b.0)
 }
 
-/// Looks for a place in one group; `nodes` is the set whose score counts.
+/// Searches for a place in one group; the score is that of `nodes`.
 pub(super) fn search(
     cluster: &Cluster,
     group: GroupIdx,
@@ -145,7 +143,8 @@ fn search_among(cluster: &Cluster, nodes: &[NodeIdx], wanted: &Wanted<'_>, targe
     }
 }
 
-/// The same, where a rule chooses the primary node: the first that has a place, with the best secondary for it.
+/// Like [`search`], if a rule chooses the primary node: the first one with a place, and the best secondary for
+/// it.
 fn search_by_rule(
     cluster: &Cluster,
     group: GroupIdx,
@@ -176,7 +175,7 @@ fn search_by_rule(
     Ok(Box::new(PlaceSearch { failures, ..PlaceSearch::default() }))
 }
 
-/// Tries several groups and chooses the best one in which something may be placed.
+/// Tries several groups and chooses the best one that accepts new instances.
 pub(super) fn choose(cluster: &Cluster, groups: &[GroupIdx], wanted: &Wanted<'_>) -> GroupChoice {
     let nodes = cluster.all_nodes();
     let mut searched = 0;

@@ -1,4 +1,4 @@
-//! Answers to allocator requests: where instances go, or why they go nowhere.
+//! Answers allocator requests: finds places for instances, or the reasons why there are none.
 
 mod groups;
 mod moving;
@@ -21,9 +21,9 @@ use htools_ganeti::load::iallocator::Request;
 use htools_model::redundancy::global::Scope;
 use htools_model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, NodeIdx};
 
-/// What decides which nodes may be the primary ones of new instances, in the place of the score.
+/// A rule that selects the possible primary nodes of new instances, instead of the score.
 pub trait PrimaryRule: std::fmt::Debug + Send + Sync {
-    /// Of these nodes of a group those that may be the primary one of a new instance, best first.
+    /// The nodes among `nodes` that may become the primary of a new instance, best first.
     fn ranked(
         &self,
         cluster: &Cluster,
@@ -33,26 +33,25 @@ pub trait PrimaryRule: std::fmt::Debug + Send + Sync {
     ) -> Vec<NodeIdx>;
 }
 
-/// What the command line says about answering.
+/// Command-line settings for answers.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Soft limits do not count (`--ignore-soft-errors`).
+    /// Ignore soft limits (`--ignore-soft-errors`).
     pub ignore_soft_errors: bool,
     /// Nodes need not stay expendable (`--no-capacity-checks`).
     pub no_capacity_checks: bool,
-    /// Full names of the nodes that may be used for a new instance, instead of
-    /// those that the request names (`--restrict-allocation-to`).
+    /// Full names of the nodes that may be used for a new instance, instead of those in the request
+    /// (`--restrict-allocation-to`).
     pub restrict_to: Option<Vec<String>>,
-    /// An evacuation may lead to other groups where the own one has no room
-    /// (`--other-groups`).
+    /// Evacuate to other groups if the instance's group has no room (`--other-groups`).
     pub other_groups: bool,
-    /// What is in the way of instances is worked out, too (`--json`, `-v`).
+    /// Find the obstacles for each instance, too (`--json`, `-v`).
     pub explain: bool,
-    /// Moves that make room for a new instance are looked for (`--make-room`).
+    /// Search for moves that make room for a new instance (`--make-room`).
     pub make_room: bool,
-    /// What chooses the primary nodes of new instances; none: the score.
+    /// Rule that chooses the primary nodes of new instances; `None` to use the score.
     pub primaries: Option<Arc<dyn PrimaryRule>>,
-    /// When to answer with what was found.
+    /// Time at which the answer must be given with the results so far.
     pub deadline: Deadline,
 }
 
@@ -67,35 +66,35 @@ impl Settings {
     }
 }
 
-/// What came of a request.
+/// Reply to a request.
 #[derive(Debug, Clone)]
 pub struct Reply {
     /// The answer.
     pub answer: Result<Answer, Failure>,
-    /// The cluster as it would be then; as it was, if the request failed.
+    /// The cluster after the request; unchanged if the request failed.
     pub cluster: Cluster,
-    /// New instances in it.
+    /// The new instances.
     pub added: Vec<InstanceIdx>,
-    /// What was in the way of instances, if that was to be worked out: of a single new
-    /// instance in any case, of others where they failed.
+    /// Obstacles, if they were requested: always for a single new instance, and for other instances if they
+    /// failed.
     pub why: Vec<InTheWay>,
-    /// How to make room for a new instance, if that was looked for.
+    /// Moves that make room for a new instance, if they were requested.
     pub room: RoomFound,
 }
 
-/// What came of looking for moves that make room.
+/// Result of the search for moves that make room.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum RoomFound {
-    /// They were not looked for: nobody asked, or there is no need or no use.
+    /// No search was made: it was not requested, not needed or useless.
     #[default]
     NotSought,
-    /// There are none, or none were found within the limits of the search.
+    /// There are no such moves, or none were found within the limits of the search.
     NotFound,
-    /// They are these.
+    /// These moves make room.
     Found(RoomPlan),
 }
 
-/// What is noted on the way to an answer.
+/// Additional results collected for the reply.
 #[derive(Debug, Default)]
 struct Notes {
     added: Vec<InstanceIdx>,
@@ -104,7 +103,7 @@ struct Notes {
 }
 
 impl Notes {
-    /// Notes what was in the way of an instance, beside what was before.
+    /// Adds the obstacles of an instance to those already noted.
     fn explain(&mut self, why: InTheWay) {
         match self.why.last_mut() {
             Some(last) if last.instance == why.instance => {
@@ -121,59 +120,59 @@ impl Notes {
 pub enum Answer {
     /// A place for a new instance.
     Allocated {
-        /// How it was found.
+        /// The groups that were tried.
         choice: GroupChoice,
         /// Primary and secondary node.
         nodes: Vec<NodeIdx>,
     },
     /// Places for several new instances.
     MultiAllocated {
-        /// Those that have one, with their nodes.
+        /// Instances with a place, with their nodes.
         allocated: Vec<(String, Vec<NodeIdx>)>,
-        /// Those that have none.
+        /// Instances without a place, with the reasons.
         failed: Vec<(String, Failure)>,
     },
     /// A new secondary (DRBD) or primary node.
     Relocated {
-        /// The node.
+        /// The new node.
         node: NodeIdx,
     },
-    /// Other nodes for instances.
+    /// New nodes for instances.
     Evacuated {
-        /// Those that have found some, with the group they are in then.
+        /// Instances that were moved, with their new groups.
         moved: Vec<(Moved, GroupIdx)>,
-        /// Those that have not.
+        /// Instances that were not moved, with the reasons.
         failed: Vec<(InstanceIdx, Failure)>,
     },
     /// A secondary node for an instance that had none.
     SecondaryAllocated {
-        /// How it was found.
+        /// The search for the node.
         search: Box<PlaceSearch>,
-        /// The node.
+        /// The new secondary.
         node: NodeIdx,
     },
 }
 
-/// Why a request, or a part of one, failed.
+/// The reason why a request, or a part of one, failed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Failure {
-    /// No one group, or several, have this name.
+    /// No group or several groups have this name.
     UnknownGroup(String),
-    /// Not one place is tried in the group that the request names for the instance.
+    /// No place can be tried in the group that the request names.
     Barred(GroupIdx, String, GroupBar),
     /// No group has a place.
     NoGroup(GroupChoice),
-    /// There is no group to go to: those that the request names, if it does, have no
-    /// nodes or hold the instances that are to leave.
+    /// There is no target group. The groups that the request names, if any, have no nodes or contain the
+    /// instances that must leave.
     NoTargetGroups(Vec<GroupIdx>),
     /// No place was found.
     NotFound(Box<PlaceSearch>),
-    /// More than one node cannot be exchanged at a time.
+    /// Only one node can be replaced at a time.
     Exchange(i64),
     /// Instances without mirrored disks cannot be relocated.
     NotMirrored,
-    /// The nodes to leave are not the one node that can be left: which role it has,
-    /// the node itself (none, if the instance lacks it), the nodes given.
+    /// The request does not name the one node that can be left. The fields are the role of that node, the node
+    /// itself if it exists, and the nodes in the request.
     NotItsNode(&'static str, Option<NodeIdx>, Vec<NodeIdx>),
     /// The instance has a secondary already.
     HasSecondary,
@@ -187,8 +186,8 @@ pub enum Failure {
     NowhereElse(Stuck, Box<Failure>),
 }
 
-/// Whether the request is for new instances whose places are compared by lost
-/// allocations, not by score.
+/// Returns true if the request is for new instances whose places are compared by lost allocations instead of
+/// the score.
 pub fn is_dedicated(cluster: &Cluster, request: &Request) -> bool {
     match request {
         Request::Allocate { group, .. } | Request::MultiAllocate { group, .. } => {
@@ -199,7 +198,7 @@ pub fn is_dedicated(cluster: &Cluster, request: &Request) -> bool {
     }
 }
 
-/// Answers a request about a cluster, to whose instances and nodes it refers.
+/// Answers a request about a cluster; instances and nodes in the request belong to that cluster.
 pub fn answer(cluster: Cluster, request: Request, settings: &Settings) -> Reply {
     let mut cluster = Draft::from(cluster);
     let start = cluster.mark();

@@ -1,4 +1,4 @@
-//! Requests to move instances that exist.
+//! Requests to move existing instances.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use crate::place::evacuation::{Destination, Moved, Stuck, evacuate};
 use crate::why::Hold;
 use htools_model::{Cluster, Draft, EvacMode, GroupIdx, InstanceIdx, Mirroring, NodeIdx};
 
-/// Other nodes for instances, in their group.
+/// Finds other nodes for instances, in their group.
 pub(super) fn node_evacuate(
     cluster: &mut Draft,
     notes: &mut Notes,
@@ -39,7 +39,7 @@ pub(super) fn node_evacuate(
         };
         match found {
             Ok(done) => {
-                // not always the old one: the secondary of a split instance is elsewhere
+                // The group can change, since the secondary of a split instance is in another one.
                 let group = cluster.node(done.to.primary).spec.group;
                 moved.push((done, group));
             }
@@ -49,7 +49,7 @@ pub(super) fn node_evacuate(
     Answer::Evacuated { moved, failed }
 }
 
-/// Another group for an instance that is stuck in its own, if that is wanted.
+/// Finds another group for an instance that is stuck in its own, if the settings allow it.
 fn elsewhere(
     cluster: &mut Draft,
     notes: &mut Notes,
@@ -73,7 +73,7 @@ fn elsewhere(
     groups.retain(|g| *g != own);
     let mut conditions = settings.conditions();
     if let Some(scope) = &mut conditions.redundancy {
-        // it has no room for the instance, which is why the instance leaves
+        // Its group is exempt, as it has no room for the instance.
         scope.exempt.insert(own);
     }
     let found = if groups.is_empty() {
@@ -90,15 +90,14 @@ fn elsewhere(
     found.map(|(moved, _)| moved).map_err(|failure| Failure::NowhereElse(stuck, Box::new(failure)))
 }
 
-/// The instances in the order in which they are first named: one that has been moved
-/// off its nodes need not be moved again.
+/// The instances in the order of their first mention. An instance that has left its nodes need not move again.
 fn each_once(instances: &[InstanceIdx]) -> impl Iterator<Item = InstanceIdx> + use<> {
     let mut seen = HashSet::new();
     let first: Vec<InstanceIdx> = instances.iter().copied().filter(|i| seen.insert(*i)).collect();
     first.into_iter()
 }
 
-/// The nodes of the instances that are to be freed, as the mode says.
+/// The nodes that the instances must leave, according to the mode.
 fn nodes_to_leave(cluster: &Cluster, instances: &[InstanceIdx], mode: EvacMode) -> Vec<NodeIdx> {
     let nodes_of = |i: &InstanceIdx| {
         let instance = cluster.instance(*i);
@@ -109,7 +108,7 @@ fn nodes_to_leave(cluster: &Cluster, instances: &[InstanceIdx], mode: EvacMode) 
     instances.iter().flat_map(nodes_of).collect()
 }
 
-/// Another node for an instance, in place of one that it is on.
+/// Finds another node for an instance, to replace one of its present nodes.
 pub(super) fn relocate(
     cluster: &mut Draft,
     notes: &mut Notes,
@@ -130,7 +129,7 @@ pub(super) fn relocate(
     if node.is_none_or(|node| from != [node]) {
         return Err(Failure::NotItsNode(role, node, from.to_vec()));
     }
-    // Ganeti expects a node of the same group
+    // Ganeti expects a node of the same group.
     let settings = Settings { other_groups: false, ..settings.clone() };
     let Answer::Evacuated { mut moved, mut failed } = node_evacuate(cluster, notes, &[idx], mode, &settings)
     else {
@@ -146,7 +145,7 @@ pub(super) fn relocate(
     new.map(|node| Answer::Relocated { node }).ok_or(Failure::NotMirrored)
 }
 
-/// Another group for instances.
+/// Finds another group for instances.
 pub(super) fn change_group(
     cluster: &mut Draft,
     notes: &mut Notes,
@@ -158,7 +157,7 @@ pub(super) fn change_group(
         instances.iter().map(|i| cluster.node(cluster.instance(*i).primary).spec.group).collect();
     let wanted = |g: &GroupIdx| (targets.is_empty() || targets.contains(g)) && !sources.contains(g);
     let groups: Vec<GroupIdx> = cluster.groups_with_nodes().into_iter().filter(wanted).collect();
-    // whoever names the groups may insist
+    // If the request names the groups, it can override denials.
     let heeds_denials = targets.is_empty() || !settings.ignore_soft_errors;
     let others = Others { groups, avoided: &[], heeds_denials, conditions: settings.conditions() };
     let (mut moved, mut failed) = (Vec::new(), Vec::new());
@@ -179,18 +178,18 @@ pub(super) fn change_group(
     Answer::Evacuated { moved, failed }
 }
 
-/// Where an instance may go that leaves its group.
+/// Possible targets of an instance that leaves its group.
 struct Others<'a> {
     groups: Vec<GroupIdx>,
-    /// Nodes that are to be freed themselves.
+    /// Nodes that the request wants to free.
     avoided: &'a [NodeIdx],
-    /// Tags that deny moves between groups count.
+    /// Obey the tags that deny moves between groups.
     heeds_denials: bool,
     conditions: Conditions,
 }
 
-/// Moves an instance to the best group that can take it. A place in a group does not show that there is a way
-/// there: migration tags can close it, and then the next group is tried.
+/// Moves an instance to the best group that can take it. Migration tags may block the way to a place; then the
+/// next group is tried.
 fn to_another_group(
     cluster: &mut Draft,
     notes: &mut Notes,

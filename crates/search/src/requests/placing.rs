@@ -12,8 +12,8 @@ use htools_model::{
     AllocPolicy, Cluster, DiskTemplate, Draft, GroupIdx, Instance, InstanceIdx, NodeIdx, Place, TagArrival,
 };
 
-/// Whether places are compared by lost allocations: if the groups that matter have
-/// nodes, and all of these have exclusive storage.
+/// Returns true if places are compared by lost allocations. This requires that the relevant groups have nodes
+/// and that all of these have exclusive storage.
 pub(super) fn is_dedicated(cluster: &Cluster, group: Option<GroupIdx>) -> bool {
     let allocable = |g: GroupIdx| cluster.group(g).alloc_policy != AllocPolicy::Unallocable;
     let any_allocable = cluster.groups.iter().any(|g| allocable(g.idx));
@@ -35,7 +35,7 @@ pub(super) fn find_group(cluster: &Cluster, key: Option<&str>) -> Result<Option<
     }
 }
 
-/// A place for a new instance, in one group or in the best of all.
+/// Finds a place for a new instance, in one group or in the best of all.
 fn choose(cluster: &Cluster, group: Option<GroupIdx>, wanted: &Wanted<'_>) -> Result<GroupChoice, Failure> {
     let Some(group) = group else {
         let choice = groups::choose(cluster, &cluster.groups_with_nodes(), wanted);
@@ -56,14 +56,14 @@ fn nodes_of(place: &Place) -> Vec<NodeIdx> {
     place.placement.nodes().collect()
 }
 
-/// Enters an instance in the place that was chosen for it.
+/// Adds an instance at the place chosen for it.
 fn settle(cluster: &mut Draft, notes: &mut Notes, instance: &Instance, choice: &GroupChoice) -> Vec<NodeIdx> {
     let Some(place) = choice.place() else { return Vec::new() };
     notes.added.push(cluster.adopt(instance, place));
     nodes_of(place)
 }
 
-/// What was in the way, group by group.
+/// The obstacles, group by group.
 fn reasons(cluster: &Cluster, wanted: &Wanted<'_>, found: &Result<GroupChoice, Failure>) -> Option<InTheWay> {
     match found {
         Ok(choice) | Err(Failure::NoGroup(choice)) => Some(why::of_choice(cluster, choice, wanted)),
@@ -75,7 +75,7 @@ fn reasons(cluster: &Cluster, wanted: &Wanted<'_>, found: &Result<GroupChoice, F
     }
 }
 
-/// Moves after which an instance that found no place has one.
+/// Searches for moves that make room for an instance without a place.
 fn make_room(cluster: &Cluster, wanted: &Wanted<'_>, choice: &GroupChoice, settings: &Settings) -> RoomFound {
     let allocable = |g: &GroupIdx| choice.named || cluster.group(*g).alloc_policy != AllocPolicy::Unallocable;
     let groups: Vec<GroupIdx> = choice.trials.iter().map(|t| t.group).filter(allocable).collect();
@@ -83,7 +83,7 @@ fn make_room(cluster: &Cluster, wanted: &Wanted<'_>, choice: &GroupChoice, setti
     plan.map_or(RoomFound::NotFound, RoomFound::Found)
 }
 
-/// A place for one new instance.
+/// Finds a place for one new instance.
 pub(super) fn allocate(
     cluster: &mut Draft,
     notes: &mut Notes,
@@ -117,8 +117,8 @@ pub(super) fn allocate(
     Ok(Answer::Allocated { choice, nodes })
 }
 
-/// Places for several new instances, each on the state that the others leave.
-/// Without a group that is asked for, all of them need a place.
+/// Finds places for several new instances, each in the state after the others. Unless the request names a
+/// group, all of them need a place.
 pub(super) fn multi_allocate(
     cluster: &mut Draft,
     notes: &mut Notes,
@@ -127,7 +127,7 @@ pub(super) fn multi_allocate(
     settings: &Settings,
 ) -> Result<Answer, Failure> {
     if allocations.is_empty() {
-        // nobody asks for the group then
+        // Without instances, even the name of the group is not checked.
         return Ok(Answer::MultiAllocated { allocated: Vec::new(), failed: Vec::new() });
     }
     let group = find_group(cluster, group.as_deref())?;
@@ -159,7 +159,7 @@ pub(super) fn multi_allocate(
                 let nodes = settle(cluster, notes, &instance, &choice);
                 allocated.push((instance.name.clone(), nodes));
             }
-            // a group that cannot be searched at all is an answer to the whole request
+            // If a group cannot be searched at all, the whole request fails.
             Err(Failure::NoGroup(choice)) if group.is_some() => {
                 failed.push((instance.name.clone(), no_place(choice)))
             }
@@ -172,8 +172,8 @@ pub(super) fn multi_allocate(
     Ok(Answer::MultiAllocated { allocated, failed })
 }
 
-/// That a named group has no place. Where places are compared by lost allocations, the
-/// reference does not repeat the name.
+/// The failure for a named group without a place. If places are compared by lost allocations, the reference
+/// does not repeat the group's name.
 fn no_place(mut choice: GroupChoice) -> Failure {
     match choice.trials.pop() {
         Some(GroupTrial { result: Ok(search), .. }) if choice.dedicated => Failure::NotFound(search),
@@ -184,7 +184,7 @@ fn no_place(mut choice: GroupChoice) -> Failure {
     }
 }
 
-/// A secondary node for an instance that is to become a DRBD one.
+/// Finds a secondary node for an instance that will become a DRBD one.
 pub(super) fn allocate_secondary(
     cluster: &mut Draft,
     idx: InstanceIdx,
@@ -206,7 +206,7 @@ pub(super) fn allocate_secondary(
     let others: Vec<NodeIdx> = cluster.nodes_of(group).iter().copied().filter(|n| *n != primary).collect();
     let targets = Targets::Partners(primary, others);
     let conditions: Conditions = settings.conditions();
-    // the reference looks at redundancy as if the instance had not changed
+    // The reference checks redundancy as if the instance had not changed.
     let newcomer = Newcomer { instance: &mirrored, judged_as: &before };
     let search = Box::new(place::find(cluster, &cluster.all_nodes(), newcomer, &targets, &conditions));
     let Some((_, place)) = &search.best else { return Err(Failure::NotFound(search)) };

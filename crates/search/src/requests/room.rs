@@ -1,11 +1,11 @@
-//! Making room: the fewest moves after which a new instance finds a place.
+//! Makes room: finds the fewest moves after which a new instance has a place.
 //!
-//! Moves are looked for in rounds, one more move in each. A round begins with a few
-//! states of a group and goes through the moves of the instances whose departure
-//! would help at a node that refuses; those after which a place seems to exist are
-//! held against the whole search for one, best score first. If none stands, the next
-//! round begins with the states nearest to a place. Every limit is a number of
-//! things looked at, so that the same request gives the same plan; a deadline only ends
+//! The search works in rounds, with one more move in each. A round starts from a few states of a group. It
+//! examines the moves of instances whose departure would help a node that refuses. If a place seems to exist
+//! after a move, the full search for a place checks it, best score first. If no move passes, the next round
+//! starts from the states nearest to a place.
+//!
+//! Every limit is a number of operations, so that the same request gives the same plan. A deadline only ends
 //! the search between rounds.
 
 mod lack;
@@ -22,22 +22,21 @@ use htools_model::{
     AllocPolicy, Cluster, Concession, Draft, GroupIdx, Instance, InstanceIdx, Move, NodeIdx, Placement, Step,
 };
 
-/// Most moves of a plan.
+/// Maximum number of moves in a plan.
 pub const MOST_MOVES: usize = 5;
-/// States that a round begins with.
+/// Number of states at the start of a round.
 const BEAM: usize = 12;
-/// Moves that are held against the whole search side by side; in all rounds but the
-/// first no more.
+/// Number of moves checked by the full search in parallel; in all rounds except the first, this is the total.
 const SEARCHES: usize = 96;
-/// Places that the searches of the first round may look at.
+/// Maximum number of places that the full searches of the first round may examine.
 const MOST_PLACES: usize = 10_000_000;
-/// Moves of a state that are looked at. Where there are more, instances are tried on the
-/// nodes with the most free memory only.
+/// Maximum number of moves examined in a state. If there are more, instances are tried only on the nodes with
+/// most free memory.
 const MOST_TRIALS: usize = 200_000;
-/// Nodes on which an instance is tried in any case.
+/// Minimum number of nodes on which an instance is tried.
 const FEWEST_TARGETS: usize = 8;
 
-/// Moves that make room, and the place there is then.
+/// Moves that make room, and the resulting place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoomPlan {
     /// The group.
@@ -46,22 +45,22 @@ pub struct RoomPlan {
     pub steps: Vec<Step>,
     /// The nodes of the new instance.
     pub place: Placement,
-    /// How good the place is.
+    /// Quality of the place.
     pub metric: PlaceMetric,
 }
 
-/// What the place is looked for with.
+/// Input of the search for a place.
 #[derive(Clone, Copy)]
 struct PlaceTask<'a> {
     group: GroupIdx,
-    /// The nodes whose score counts for the place.
+    /// The nodes whose score decides about the place.
     scored: &'a [NodeIdx],
     wanted: &'a Wanted<'a>,
     rules: &'a MoveRules,
 }
 
-/// Looks for the fewest moves after which `wanted` has a place in one of the groups; of
-/// as many, for the better group, then the better place.
+/// Searches for the fewest moves after which `wanted` has a place in one of the groups. Among equal numbers,
+/// the better group wins, then the better place.
 pub(super) fn make(
     cluster: &Cluster,
     candidates: &[GroupIdx],
@@ -93,20 +92,19 @@ fn precedes(cluster: &Cluster, a: &RoomPlan, b: &RoomPlan) -> bool {
     key(a) < key(b) || (key(a) == key(b) && a.metric < b.metric)
 }
 
-/// A cluster after some moves.
 #[derive(Clone)]
 struct AfterMoves {
     cluster: Draft,
     steps: Vec<Step>,
 }
 
-/// A move of a state, and what it promises.
+/// A move of a state, and the lack that remains after it.
 #[derive(Debug, Clone, Copy)]
 struct Promise {
     /// Position of the state in the round.
     state: usize,
     step: Step,
-    /// What is missing at the nearest place then, in proportion to what is needed.
+    /// The lack at the nearest place after the move, relative to the need.
     lack: f64,
 }
 
@@ -134,14 +132,14 @@ fn in_group(cluster: &Cluster, task: PlaceTask<'_>, most: usize) -> Option<RoomP
     None
 }
 
-/// How many moves of the first round are held against the whole search.
+/// Number of moves of the first round that the full search checks.
 fn first_searches(cluster: &Cluster, task: PlaceTask<'_>) -> usize {
     let nodes = cluster.nodes_of(task.group).len();
     let places = if task.wanted.required == 2 { nodes * nodes } else { nodes };
     (MOST_PLACES / places.max(1)).max(SEARCHES)
 }
 
-/// The plan that a move completes, if there is a place then.
+/// The plan that ends with this move, if there is a place after it.
 fn completed(state: &AfterMoves, promise: &Promise, task: PlaceTask<'_>) -> Option<RoomPlan> {
     let AfterMoves { cluster, steps } = after(state, promise, task)?;
     let search = groups::search(&cluster, task.group, task.scored, task.wanted).ok()?;
@@ -156,8 +154,7 @@ fn after(state: &AfterMoves, promise: &Promise, task: PlaceTask<'_>) -> Option<A
     Some(next)
 }
 
-/// The states nearest to a place, each with other instances moved or other ways of
-/// moving them than the ones before.
+/// The states nearest to a place. Each differs from the others in the moved instances or in the kind of move.
 fn next_round(beam: &[AfterMoves], promises: &[Promise], task: PlaceTask<'_>) -> Vec<AfterMoves> {
     let mut seen: Vec<(usize, InstanceIdx, std::mem::Discriminant<Move>)> = Vec::new();
     let mut next = Vec::new();
@@ -178,7 +175,7 @@ fn promises(state: &AfterMoves, at: usize, task: PlaceTask<'_>) -> Vec<Promise> 
     let nodes = cluster.nodes_of(task.group);
     let lacks = Lacks::of(cluster, nodes, task.wanted, task.rules);
     let board = Board::new(cluster, nodes);
-    // an instance that was moved stays where it is
+    // An instance that has moved stays where it is.
     let moved = |idx: InstanceIdx| state.steps.iter().any(|s| s.instance == idx);
     let mut instances = cluster.instances_of(task.group);
     instances.retain(|&idx| {
@@ -203,9 +200,9 @@ fn promises(state: &AfterMoves, at: usize, task: PlaceTask<'_>) -> Vec<Promise> 
     found
 }
 
-/// The online nodes on which so many instances are tried, ascending.
+/// The online nodes on which the instances are tried, ascending.
 fn targets(cluster: &Cluster, mut nodes: Vec<NodeIdx>, instances: usize) -> Vec<NodeIdx> {
-    // an instance has up to four moves to a node
+    // An instance has up to four moves to a node.
     let most = (MOST_TRIALS / 4 / instances.max(1)).max(FEWEST_TARGETS);
     nodes.retain(|n| !cluster.node(*n).spec.offline);
     if nodes.len() > most {

@@ -1,5 +1,5 @@
-//! Why places come into no question: for each, the rule in the way, what it asked for
-//! and what was there. The places nearest to being possible are kept.
+//! Explains why places are impossible: the rule in the way, the required amount, and the amount available. Only
+//! the places nearest to being possible are kept.
 
 use super::groups;
 use super::groups::{GroupChoice, GroupTrial, Wanted};
@@ -9,18 +9,18 @@ use crate::place::evacuation::Destination;
 use crate::why::{GroupWhy, Hurdle, Nearest, places};
 use htools_model::{Bar, Cluster, Draft, EvacMode, InstanceIdx, Mirroring, Move, NodeIdx, Rule};
 
-/// What is in the way of one instance.
+/// Obstacles for one instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InTheWay {
     /// Full name of the instance.
     pub instance: String,
     /// The groups that were tried for it.
     pub groups: Vec<GroupWhy>,
-    /// The moves that were tried, where it stays in its group.
+    /// The moves that were tried, if the instance stays in its group.
     pub moves: Option<Nearest>,
 }
 
-/// What was in the way of a new instance in the groups that were tried for it.
+/// The obstacles for a new instance in the groups that were tried for it.
 pub(super) fn of_choice(cluster: &Cluster, choice: &GroupChoice, wanted: &Wanted<'_>) -> InTheWay {
     let groups = choice.trials.iter().map(|trial| of_group(cluster, trial, wanted)).collect();
     InTheWay { instance: wanted.instance.name.clone(), groups, moves: None }
@@ -36,7 +36,7 @@ fn of_group(cluster: &Cluster, trial: &GroupTrial, wanted: &Wanted<'_>) -> Group
     if let Ok(targets) = &groups::targets(cluster, group, wanted) {
         let mut reserves = Reserves::of(cluster, wanted.instance, wanted.conditions);
         for (place, bar) in places(cluster, targets, wanted.instance, wanted.conditions) {
-            // a possible place that was not chosen fell through a check of the whole
+            // A possible place that was not chosen failed a check of the whole group.
             let mut whole = || {
                 if reserves.hold(place.primary) {
                     Bar::Expendability
@@ -52,8 +52,8 @@ fn of_group(cluster: &Cluster, trial: &GroupTrial, wanted: &Wanted<'_>) -> Group
     GroupWhy { group, bar: None, places: nearest }
 }
 
-/// What is in the way of an instance that is to be moved within `destination`, as
-/// [`evacuate`](crate::place::evacuation::evacuate) tries it.
+/// The obstacles for an instance that must move within `destination`; the moves are those that
+/// [`evacuate`](crate::place::evacuation::evacuate) tries.
 pub(crate) fn of_moves(
     cluster: &Cluster,
     idx: InstanceIdx,
@@ -84,7 +84,6 @@ pub(crate) fn of_moves(
     InTheWay { instance: instance.name.clone(), groups: Vec::new(), moves: Some(refused.nearest) }
 }
 
-/// The moves of an instance that are refused.
 struct RefusedMoves {
     idx: InstanceIdx,
     rules: MoveRules,
@@ -92,7 +91,7 @@ struct RefusedMoves {
 }
 
 impl RefusedMoves {
-    /// Tries moves, and says whether all are possible.
+    /// Tries moves. Returns true if all are possible.
     fn all_pass(&mut self, cluster: &Cluster, moves: impl IntoIterator<Item = Move>) -> bool {
         let before = self.nearest.refused;
         let trial = Trial::new(cluster, cluster.instance(self.idx), &self.rules);
@@ -104,7 +103,7 @@ impl RefusedMoves {
         self.nearest.refused == before
     }
 
-    /// The steps to two new nodes, as far as each first one gets.
+    /// Tries the steps to each pair of new nodes, as far as they are possible.
     fn try_pairs(&mut self, cluster: &Cluster, targets: &[NodeIdx]) {
         let leave = cluster.node(cluster.instance(self.idx).primary).spec.offline;
         let mut state = Draft::of(cluster);

@@ -1,21 +1,20 @@
-//! Clearing nodes: dividing a list of nodes into parts that can be freed of
-//! instances together.
+//! Clears nodes: divides a list of nodes into parts that can be freed of instances together.
 
 use htools_model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, Strictness};
 
 use super::layout::Layout;
 use super::{NoPlan, Part, RollingOptions};
 
-/// Of what nodes are to be freed.
+/// The instances of which nodes are freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clearing {
-    /// Of primaries without a secondary.
+    /// Primaries without a secondary.
     Primaries,
-    /// Of copies of other nodes' instances.
+    /// Secondaries of instances on other nodes.
     Secondaries,
 }
 
-/// What all steps need.
+/// Input shared by all steps.
 pub(crate) struct ClearGround<'a> {
     cluster: &'a Cluster,
     options: RollingOptions,
@@ -23,7 +22,7 @@ pub(crate) struct ClearGround<'a> {
     online: Vec<Vec<NodeIdx>>,
 }
 
-/// Gets the nodes that can be cleared together, with the layout in which they are.
+/// Receives the nodes that can be cleared together, with the layout after clearing them.
 type ClearedNodes<'f> = dyn FnMut(&[NodeIdx], &mut Layout<'_>) -> Result<(), NoPlan> + 'f;
 
 impl<'a> ClearGround<'a> {
@@ -35,12 +34,11 @@ impl<'a> ClearGround<'a> {
         ClearGround { cluster, options, online }
     }
 
-    /// Divides nodes, in their order: as many as can be cleared together are the
-    /// first part, and so on. Every part starts from the same layout, which is
-    /// also what remains.
+    /// Divides nodes in their order: the first part is as many as can be cleared together, and so on. Every
+    /// part starts from the same layout, which is also the final one.
     ///
     /// # Errors
-    /// If a node cannot be cleared even with the others in use.
+    /// If a node cannot be cleared even with all others in use.
     pub(crate) fn partition(
         &self,
         layout: &mut Layout<'_>,
@@ -75,10 +73,10 @@ impl<'a> ClearGround<'a> {
         Ok(())
     }
 
-    /// Frees nodes of all data, in as many parts as it takes.
+    /// Frees nodes of all data, in as many parts as necessary.
     ///
     /// # Errors
-    /// If instances cannot run on their secondaries, or copies go nowhere.
+    /// If instances cannot run on their secondaries, or if there is no room for secondaries elsewhere.
     pub(crate) fn evacuate(
         &self,
         layout: &mut Layout<'_>,
@@ -99,7 +97,7 @@ impl<'a> ClearGround<'a> {
         })
     }
 
-    /// Whether a node could be cleared; what was moved until then stays moved.
+    /// Tries to clear a node. On failure, the instances moved so far stay moved.
     fn clear(&self, layout: &mut Layout<'_>, node: NodeIdx, what: Clearing, cleared: &[bool]) -> bool {
         let group = self.cluster.node(node).spec.group;
         let targets = || {
@@ -119,7 +117,7 @@ impl<'a> ClearGround<'a> {
         }
     }
 
-    /// Whether a primary has to leave before its node is down.
+    /// Returns true if a primary must leave before its node goes down.
     fn leaves(&self, instance: InstanceIdx) -> bool {
         let instance = self.cluster.instance(instance);
         if instance.template.has_secondary() || self.options.rests(instance) {
@@ -128,8 +126,8 @@ impl<'a> ClearGround<'a> {
         !(self.options.ignore_non_redundant && self.options.is_non_redundant(instance))
     }
 
-    /// Moves a primary: what migrates to the node that has most to spare by all
-    /// the rules, the others to the first that can hold them.
+    /// Moves a primary. An instance that migrates goes to the node with most room left under all rules, any
+    /// other to the first node that can hold it.
     fn relocate(
         &self,
         layout: &mut Layout<'_>,

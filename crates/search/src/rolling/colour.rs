@@ -1,5 +1,4 @@
-//! Colourings: neighbours get different colours, with as few colours as a
-//! quick look gives.
+//! Graph colouring: neighbours get different colours, with few colours found quickly.
 
 use htools_model::words;
 use std::collections::BTreeSet;
@@ -7,8 +6,8 @@ use std::collections::BTreeSet;
 use super::graph::ConflictGraph;
 
 words!(
-    /// In which order vertices are coloured; each gets the first colour that none
-    /// of its neighbours has. Of equal vertices the last one is next.
+    /// Order in which vertices are coloured. Each vertex gets the first colour that none of its neighbours has.
+    /// Among equal vertices, the last one is next.
     pub Algorithm, "algorithm" {
         /// Most neighbours first.
         LargestFirst = "LF",
@@ -20,7 +19,6 @@ words!(
 );
 
 impl Algorithm {
-    /// Colours the graph by this algorithm.
     pub(crate) fn colour(self, graph: &ConflictGraph) -> Colouring {
         let mut painter = Painter::new(graph);
         match self {
@@ -39,7 +37,7 @@ impl Algorithm {
 /// The vertices by colour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Colouring {
-    /// How it was found.
+    /// The algorithm that found it.
     pub algorithm: Algorithm,
     /// The vertices of each colour, in ascending order.
     pub classes: Vec<Vec<usize>>,
@@ -50,7 +48,7 @@ pub struct Colouring {
 struct Colours(Vec<u64>);
 
 impl Colours {
-    /// Adds a colour; whether it was there already.
+    /// Adds a colour. Returns true if it was there already.
     fn insert(&mut self, colour: usize) -> bool {
         let (word, bit) = (colour / 64, 1 << (colour % 64));
         if self.0.len() <= word {
@@ -61,14 +59,14 @@ impl Colours {
         known
     }
 
-    /// The smallest number that is not in it.
+    /// The smallest number that is not in the set.
     fn first_missing(&self) -> usize {
         let free = self.0.iter().position(|word| *word != u64::MAX);
         free.map_or(self.0.len() * 64, |at| at * 64 + self.0[at].trailing_ones() as usize)
     }
 }
 
-/// A graph of which some vertices have colours.
+/// A graph in which some vertices have colours.
 struct Painter<'a> {
     graph: &'a ConflictGraph,
     colour: Vec<Option<usize>>,
@@ -81,8 +79,8 @@ impl<'a> Painter<'a> {
         Painter { graph, colour: vec![None; graph.len()], nearby: vec![Colours::default(); graph.len()] }
     }
 
-    /// Colours a vertex. Returns its uncoloured neighbours, each with whether it
-    /// had that colour next to it before and how often it is a neighbour.
+    /// Colours a vertex. Returns its uncoloured neighbours. For each, the result has true if one of its
+    /// neighbours had that colour already, and its multiplicity as a neighbour.
     fn paint(&mut self, vertex: usize) -> Vec<(usize, bool, usize)> {
         let colour = self.nearby[vertex].first_missing();
         self.colour[vertex] = Some(colour);
@@ -91,8 +89,7 @@ impl<'a> Painter<'a> {
         open.map(|(other, times)| (*other, nearby[*other].insert(colour), *times)).collect()
     }
 
-    /// Colours all vertices, the most urgent first. `gain` says how much more
-    /// urgent a neighbour becomes.
+    /// Colours all vertices, the most urgent first. `gain` is the increase in urgency of a neighbour.
     fn paint_by_urgency(&mut self, gain: impl Fn(bool, usize) -> usize) {
         let graph = self.graph;
         let mut urgency = vec![0_usize; graph.len()];

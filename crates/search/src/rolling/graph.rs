@@ -1,25 +1,23 @@
-//! Which nodes cannot be down at the same time.
+//! Nodes that cannot be down at the same time.
 
 use htools_model::{Cluster, NodeIdx};
 
 use super::RollingOptions;
 
-/// A graph of the selected nodes. Two nodes are neighbours if one holds the
-/// disk copies of the other's instances, or if a third one holds those of both
-/// and could not take over all of them. Neighbours have multiplicities, and a
-/// vertex may be its own neighbour: both count for degrees.
+/// Graph of conflicts between the selected nodes. Two nodes are neighbours in two cases: if one has the
+/// secondaries of the other's instances, or if a third node has those of both and cannot take over all of them.
+/// Neighbours have multiplicities, and a vertex may be its own neighbour; both count for degrees.
 #[derive(Debug, Clone)]
 pub struct ConflictGraph {
     nodes: Vec<NodeIdx>,
-    /// Neighbours of each vertex as they came, oldest first.
+    /// Neighbours of each vertex in the order of entry, oldest first.
     lists: Vec<Vec<usize>>,
-    /// Neighbours of each vertex other than itself, once each, and how often
-    /// they are in its list.
+    /// Neighbours of each vertex other than itself, once each, with the number of times they are in its list.
     distinct: Vec<Vec<(usize, usize)>>,
 }
 
 impl ConflictGraph {
-    /// The conflicts among nodes in ascending order.
+    /// The conflicts among some nodes, which are in ascending order.
     pub(crate) fn of(cluster: &Cluster, selected: &[NodeIdx], options: &RollingOptions) -> ConflictGraph {
         let mut vertex_of = vec![None; cluster.nodes.len()];
         for (vertex, node) in selected.iter().enumerate() {
@@ -54,18 +52,18 @@ impl ConflictGraph {
         self.nodes.len()
     }
 
-    /// Whether there are no vertices.
+    /// Returns true if there are no vertices.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Returns the node that a vertex stands for.
+    /// The node of a vertex.
     pub fn node(&self, vertex: usize) -> NodeIdx {
         self.nodes[vertex]
     }
 
-    /// Neighbours of a vertex with repetitions, and itself where it is one;
-    /// newest first.
+    /// Neighbours of a vertex with repetitions, newest first; includes the vertex itself if it is its own
+    /// neighbour.
     pub fn neighbours(&self, vertex: usize) -> impl Iterator<Item = usize> + '_ {
         self.lists[vertex].iter().rev().copied()
     }
@@ -75,14 +73,14 @@ impl ConflictGraph {
         self.lists[vertex].len()
     }
 
-    /// The other vertices next to this one, and how often.
+    /// The other vertices next to this one, with their multiplicities.
     pub fn distinct(&self, vertex: usize) -> &[(usize, usize)] {
         &self.distinct[vertex]
     }
 }
 
-/// For each node of the cluster: the vertices whose instances it would run if
-/// they were down, once each, the newest secondary's first.
+/// For each node of the cluster, the vertices whose instances it would run if they were down. Each vertex is
+/// listed once; that of the newest secondary comes first.
 fn takeovers(cluster: &Cluster, vertex_of: &[Option<usize>], options: &RollingOptions) -> Vec<Vec<usize>> {
     let mut last_seen = vec![usize::MAX; vertex_of.len()];
     let of_node = |node: &htools_model::Node| {
@@ -91,7 +89,7 @@ fn takeovers(cluster: &Cluster, vertex_of: &[Option<usize>], options: &RollingOp
         for idx in node.state.secondaries.iter().rev() {
             let instance = cluster.instance(*idx);
             let Some(vertex) = vertex_of[instance.primary.get()] else { continue };
-            // a node is no help to its own instances, whatever the source says
+            // A node cannot take over its own instances, even if the source says so.
             let helps = instance.primary.get() != here && !options.rests(instance);
             if last_seen[vertex] != here && helps {
                 last_seen[vertex] = here;
@@ -103,8 +101,8 @@ fn takeovers(cluster: &Cluster, vertex_of: &[Option<usize>], options: &RollingOp
     cluster.nodes.iter().map(of_node).collect()
 }
 
-/// Makes vertices of one list neighbours (also each of itself), unless they are
-/// already. Vertex by vertex, so that a mark a vertex is all that has to be kept.
+/// Makes the vertices in each list neighbours of each other and of themselves, unless they already are. It
+/// proceeds vertex by vertex, so that one mark per vertex is enough.
 fn join_primaries(together: &[Vec<usize>], lists: &mut [Vec<usize>]) {
     let mut member_of = vec![Vec::new(); lists.len()];
     for (number, vertices) in together.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Where instances are while nodes are being cleared. Only what is impossible is forbidden, so
-//! that reserves stay what they were and conflicts are not counted.
+//! Placement of instances while nodes are cleared. Only impossible moves are forbidden, so reserves are not
+//! updated and conflicts not counted.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ impl<'a> Layout<'a> {
         self.draft.mark()
     }
 
-    /// Takes back everything that happened after a point.
+    /// Undoes everything after a mark.
     pub(crate) fn back_to(&mut self, mark: Mark) {
         self.draft.back_to(mark);
     }
@@ -37,21 +37,20 @@ impl<'a> Layout<'a> {
         self.draft.node(node).state.primaries.iter().rev().copied().collect()
     }
 
-    /// Secondaries of a node, newest first, whose primary is another one: a source may say
-    /// otherwise of instances that have no use for a secondary.
+    /// Secondaries of a node, newest first. Instances whose primary is the same node are left out: some sources
+    /// give such a secondary to instances that have none.
     pub(crate) fn secondaries(&self, node: NodeIdx) -> Vec<InstanceIdx> {
         let twice = |i: &Instance| i.primary == node && i.secondary == Some(node);
         let elsewhere = |i: &InstanceIdx| !twice(self.start.instance(*i));
         self.draft.node(node).state.secondaries.iter().rev().copied().filter(elsewhere).collect()
     }
 
-    /// Where an instance is now.
+    /// The present placement of an instance.
     pub(crate) fn place(&self, instance: InstanceIdx) -> Placement {
         place(self.draft.instance(instance))
     }
 
-    /// The instances that are not where they were, but for those of which only the
-    /// roles of the nodes changed.
+    /// The instances that have moved, except those whose nodes only changed roles.
     pub(crate) fn moved(&self) -> Vec<MovedMeanwhile> {
         let changed: BTreeSet<InstanceIdx> = self.draft.moved_since(self.beginning).collect();
         let moved = |instance: InstanceIdx| {
@@ -61,8 +60,7 @@ impl<'a> Layout<'a> {
         changed.into_iter().map(moved).filter(|m| m.from != m.to && !m.is_failover()).collect()
     }
 
-    /// What a node would be with one more primary, and what it could still take
-    /// then; nothing if a rule forbids it.
+    /// The ledger of a node with one more primary, and the memory left on it; `None` if a rule forbids it.
     pub(crate) fn offer(
         &self,
         instance: InstanceIdx,
@@ -76,14 +74,14 @@ impl<'a> Layout<'a> {
         Some((new, new.mem_available(&node.spec)))
     }
 
-    /// Makes a node the primary of an instance that has no use for a secondary.
+    /// Moves the primary of an instance that has no secondary.
     pub(crate) fn move_primary(&mut self, instance: InstanceIdx, target: NodeIdx, new: Ledger) {
         let from = self.place(instance);
         let left = self.without_primary(instance);
         self.enter(instance, Placement { primary: target, ..from }, [(from.primary, left), (target, new)]);
     }
 
-    /// Moves the copy of an instance's disks to a node if it takes it.
+    /// Moves the secondary of an instance to a node, if that accepts it.
     pub(crate) fn move_secondary(&mut self, instance: InstanceIdx, target: NodeIdx) -> bool {
         let from = self.place(instance);
         let Some(old) = from.secondary else { return false };
@@ -94,7 +92,7 @@ impl<'a> Layout<'a> {
         true
     }
 
-    /// Lets an instance's nodes change their roles if they can.
+    /// Swaps the roles of an instance's nodes, if possible.
     pub(crate) fn fail_over(&mut self, instance: InstanceIdx) -> bool {
         let from = self.place(instance);
         let Some(secondary) = from.secondary else { return false };
@@ -127,7 +125,7 @@ impl<'a> Layout<'a> {
 
     fn with_secondary(&self, instance: InstanceIdx, node: NodeIdx, before: &Ledger) -> Option<Ledger> {
         let (moved, spec) = (self.draft.instance(instance), &self.draft.node(node).spec);
-        // what is reserved is asked for by soft rules only
+        // Reserved memory matters to soft rules only.
         before.add_secondary(spec, moved, Mib::ZERO, Strictness::Forced, DiskCheck::Needed).ok()
     }
 

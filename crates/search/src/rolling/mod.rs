@@ -1,10 +1,8 @@
-//! Rolling maintenance: which nodes can be down at the same time, group after
-//! group.
+//! Rolling maintenance: finds nodes that can be down at the same time, group by group.
 //!
-//! Nodes of which one has to run the other's instances are neighbours in a
-//! `graph`; a `colour`ing of it gives classes without neighbours. A class is
-//! then divided until its nodes can be `clear`ed together of what would not
-//! survive otherwise.
+//! Two nodes are neighbours in a `graph` if one must run the other's instances. A `colour`ing gives classes
+//! without neighbours. Each class is divided until its nodes can be `clear`ed together of the instances that
+//! would not survive.
 
 pub(crate) mod clear;
 pub mod colour;
@@ -17,53 +15,52 @@ use graph::ConflictGraph;
 use htools_model::{Cluster, Instance, InstanceIdx, Mirroring, MovedMeanwhile, NodeIdx, RunStatus};
 use layout::Layout;
 
-/// What a maintenance has to respect.
+/// Options of a maintenance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RollingOptions {
     /// All instances are down while their nodes are.
     pub offline_maintenance: bool,
-    /// Instances that live on one node only may be down with it.
+    /// Instances with a single node may be down with it.
     pub ignore_non_redundant: bool,
     /// No data stays on the nodes.
     pub full_evacuation: bool,
-    /// Instances on shared storage migrate to a node that takes them by all the
-    /// rules; they do not count as instances that live on one node only.
+    /// Instances on shared storage migrate to a node that accepts them by all rules, and do not count as
+    /// instances with a single node.
     pub migrate_shared: bool,
-    /// Stopped instances need no other node, unless all data has to leave.
+    /// Stopped instances need no other node, unless all data must leave.
     pub honour_run_state: bool,
 }
 
 impl RollingOptions {
-    /// Whether the instance is tied to its node as far as this maintenance is
-    /// concerned.
+    /// Returns true if the instance is tied to its node during this maintenance.
     pub fn is_non_redundant(&self, instance: &Instance) -> bool {
         !instance.template.has_secondary() && !self.migrates_shared(instance)
     }
 
-    /// Whether the instance can run on any node of the group.
+    /// Returns true if the instance can run on any node of the group.
     fn migrates_shared(&self, instance: &Instance) -> bool {
         self.migrate_shared && instance.template.mirroring() == Mirroring::External
     }
 
-    /// Whether the instance is stopped and therefore not in the way.
+    /// Returns true if the instance is stopped and so not in the way.
     fn rests(&self, instance: &Instance) -> bool {
         self.honour_run_state && !self.full_evacuation && is_stopped(instance)
     }
 }
 
-/// Whether nothing runs that a reboot could stop.
+/// Returns true if a reboot would not stop the instance, since it does not run.
 pub fn is_stopped(instance: &Instance) -> bool {
     use RunStatus::{AdminDown, AdminOffline, UserDown};
     instance.forthcoming || matches!(instance.status, AdminDown | AdminOffline | UserDown)
 }
 
-/// Why there is no plan.
+/// Reason why there is no plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoPlan {
     /// No node was selected.
     #[error("no node is left to plan for: all are offline or not selected")]
     NoNodes,
-    /// A node cannot be freed of the instances that live there only.
+    /// A node cannot be freed of the instances that have no other node.
     #[error("not enough capacity to move non-redundant instances: node {0} cannot be emptied of them", .node.get())]
     NonRedundant {
         /// The first node that cannot be cleared even alone.
@@ -75,7 +72,7 @@ pub enum NoPlan {
         /// The instance.
         instance: InstanceIdx,
     },
-    /// A node cannot be freed of disk copies.
+    /// A node cannot be freed of secondaries.
     #[error("not enough capacity to move secondaries: node {0} cannot be emptied of them", .node.get())]
     Secondaries {
         /// The first node that cannot be cleared even alone.
@@ -88,16 +85,16 @@ pub enum NoPlan {
 pub struct Part {
     /// The nodes.
     pub nodes: Vec<NodeIdx>,
-    /// What has to be elsewhere meanwhile, by instance.
+    /// Instances that must be on other nodes meanwhile.
     pub moves: Vec<MovedMeanwhile>,
 }
 
 /// The graph of a maintenance, and its colourings.
 #[derive(Debug, Clone)]
 pub struct Conflicts {
-    /// Which nodes need each other.
+    /// The nodes that cannot be down together.
     pub graph: ConflictGraph,
-    /// What each algorithm found.
+    /// The result of each algorithm.
     pub colourings: Vec<Colouring>,
 }
 
@@ -119,14 +116,13 @@ impl Conflicts {
         Ok(Conflicts { graph, colourings })
     }
 
-    /// The colouring with the fewest colours, the first of equals.
+    /// The colouring with the fewest colours; the first one wins a tie.
     pub fn best(&self) -> &Colouring {
         let fewest = self.colourings.iter().min_by_key(|c| c.classes.len());
         fewest.expect("there are several algorithms")
     }
 
-    /// The plan that the best colouring leads to: parts in the order in which they
-    /// are to be down.
+    /// The plan for the best colouring: parts in the order in which they go down.
     ///
     /// # Errors
     /// If instances cannot be moved out of the way.
@@ -149,7 +145,7 @@ impl Conflicts {
     }
 }
 
-/// Large parts first; the master's last, and the master last in it.
+/// Sorts large parts first. The master's part comes last, with the master last in it.
 fn in_order(cluster: &Cluster, mut parts: Vec<Part>) -> Vec<Part> {
     let is_master = |node: &NodeIdx| cluster.node(*node).spec.master;
     parts.sort_by_key(|part| std::cmp::Reverse(part.nodes.len()));

@@ -4,7 +4,7 @@ use super::*;
 use htools_model::MovedMeanwhile;
 use htools_testkit::cluster;
 
-/// Lists of neighbours with repetitions and loops, as instances make them.
+/// Lists of neighbours with repetitions and loops, as instances give them.
 fn graph(size: usize, edges: &[(usize, usize)]) -> ConflictGraph {
     let mut lists = vec![Vec::new(); size];
     for (a, b) in edges {
@@ -22,7 +22,7 @@ fn graphs() -> impl Strategy<Value = ConflictGraph> {
     })
 }
 
-/// The reference's way to find the next vertex: look at all of them.
+/// The reference's method of finding the next vertex: it looks at all of them.
 fn plainly(algorithm: Algorithm, graph: &ConflictGraph) -> Vec<usize> {
     let mut colour: Vec<Option<usize>> = vec![None; graph.len()];
     for _ in 0..graph.len() {
@@ -107,7 +107,7 @@ fn plan(instances: &[&str], options: RollingOptions) -> Result<Vec<Shown>, NoPla
     Ok(parts.iter().map(shown).collect())
 }
 
-/// Places of the instances of a group while it is down: name, primary and secondary of each.
+/// Places of the instances while a part is down: name, primary and secondary of each.
 fn moves(cluster: &Cluster, part: &Part) -> Vec<String> {
     let name = |node| cluster.node(node).spec.name.as_str();
     let line = |moved: &MovedMeanwhile| {
@@ -131,7 +131,7 @@ fn shared_instances_go_where_most_is_left_if_asked_to() {
     let instances = ["a|100|1|1|running|Y|n0||ext|", "b|2000|1|1|running|Y|n1||plain|"];
     let ignoring = RollingOptions { ignore_non_redundant: true, ..RollingOptions::default() };
     assert_eq!(plan(&instances, ignoring), Ok(vec![(vec![1, 2, 0], vec![])]));
-    // with an own copy or not, it is not what is ignored
+    // An instance that migrates is redundant, so it moves instead of being ignored.
     let shared = RollingOptions { migrate_shared: true, ..ignoring };
     let live = plan(&instances, shared).unwrap();
     assert!(live.iter().any(|(_, moves)| *moves == ["  a n2"]), "{live:?}");
@@ -145,7 +145,7 @@ fn stopped_instances_are_not_in_the_way_if_asked() {
     assert_eq!(apart.len(), 2);
     let honour = RollingOptions { honour_run_state: true, ..offline };
     assert_eq!(plan(&instances, honour).unwrap(), [(vec![1, 2, 0], vec![])]);
-    // data leaves whether its instance runs or not
+    // Data leaves whether its instance runs or not.
     let all = RollingOptions { full_evacuation: true, ..honour };
     let moves: Vec<String> = plan(&instances, all).unwrap().into_iter().flat_map(|p| p.1).collect();
     assert!(moves.iter().any(|m| m.starts_with("  b ")), "{moves:?}");

@@ -1,4 +1,4 @@
-//! Nodes that come into question, and their order.
+//! Candidates for going online or offline, and their order.
 
 use super::standby::{SizeSource, sized};
 use super::{Hindrance, Reach, SqueezeOptions, Standby};
@@ -6,7 +6,7 @@ use htools_model::known_tags::{STANDBY, STANDBY_AUTO};
 use htools_model::standby::standby_tags;
 use htools_model::{Cluster, InstanceIdx, Mirroring, NodeIdx};
 
-/// The order in which nodes are brought online: numbers, words, `auto`.
+/// Order in which nodes go online: numbers, words, then `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum StandbyPriority {
     Number(u64),
@@ -22,7 +22,7 @@ fn priority(tag: &str) -> StandbyPriority {
     }
 }
 
-/// The nodes that can be brought online, in order; those of which nothing is known last.
+/// The nodes that can go online, in order; those of unknown size come last.
 pub(super) fn online_candidates(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -40,8 +40,8 @@ pub(super) fn online_candidates(
     standby.into_iter().map(|(_, standby)| standby).collect()
 }
 
-/// The nodes that may be freed, in the order in which they are listed: most instances that have to be stopped first,
-/// then most instances.
+/// The nodes that may be freed, in the order of the listing: those with most instances that must be stopped
+/// come first, then those with most instances.
 pub(super) fn offline_candidates(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -58,7 +58,7 @@ pub(super) fn offline_candidates(
     candidates
 }
 
-/// Why an online node does not come into question.
+/// The reason why an online node is not a candidate.
 pub(super) fn refusal(cluster: &Cluster, node: NodeIdx, options: &SqueezeOptions) -> Option<Hindrance> {
     let there = cluster.node(node);
     if there.spec.master {

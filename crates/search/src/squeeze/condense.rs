@@ -1,25 +1,22 @@
-//! Freeing nodes.
+//! Frees nodes.
 //!
-//! Candidates are tried one after the other, fewest instances first. A candidate is
-//! taken if the cluster *as it is*, with it and everything taken before offline, can be
-//! balanced so that nothing is left on these nodes and the others keep what they must.
+//! Candidates are tried one after the other, fewest instances first. A trial takes the cluster *as it is* and
+//! sets the candidate and all nodes taken before offline. The candidate is taken if balancing leaves no
+//! instance on these nodes and the others keep their reserve.
 //!
-//! In a large group that would take long: each trial moves all instances of all nodes
-//! taken before once more. There, trials go on from the state that the former one left,
-//! with several candidates at a time, and balance only where emptying the candidates is
-//! not enough; when that has helped none of the last few, it is not done any more. The
-//! result is balanced from the beginning. If it does not stand that test, the longest
-//! beginning that does is taken.
+//! In a large group, that would take long, since each trial moves all instances of all taken nodes again.
+//! There, a trial continues from the state after the one before, with several candidates at a time. It balances
+//! only if emptying the candidates is not enough, and no longer once that has helped none of the last few. The
+//! result is then balanced from the beginning. If it fails, the longest prefix that succeeds is taken.
 //!
-//! In a very large group balancing alone would take longer than anybody waits. There it is
-//! left to who asks for it: instances only leave the nodes that are freed, in the trials and
-//! in the result.
+//! In a very large group, even one balancing would take too long. There, instances only leave the freed nodes,
+//! both in the trials and in the result. Balancing is left to the user.
 //!
-//! The search goes on from its own result until it finds no more nodes, as a freed node may make
-//! another one free, so that the next run has nothing to do.
+//! A freed node may make it possible to free another one. So the search continues from its own result until it
+//! finds no more nodes, and the next run has nothing to do.
 //!
-//! A search that has to end tries no more candidates, and balances no further; but what
-//! it has found is made a whole plan: the nodes are emptied from the beginning.
+//! When the search has to end, it tries no more candidates and stops balancing. It still makes a whole plan of
+//! the result: the nodes are emptied from the beginning.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -38,22 +35,21 @@ use crate::moves::perform;
 use htools_model::score::Board;
 use htools_model::{Cluster, Draft, InstanceIdx, NodeIdx};
 
-/// Up to this product of candidates and instances every trial begins anew.
+/// Up to this product of candidates and instances, every trial begins anew.
 const SMALL: usize = 6_000;
 
-/// Above this product instances only leave the nodes that are freed.
+/// Above this product, instances only leave the nodes that are freed.
 const VERY_LARGE: usize = 1_000_000;
 
-/// In a large group: when so many candidates in a row could not be freed, balancing is
-/// not expected to help the others.
+/// In a large group, the number of failed candidates in a row after which balancing is no longer tried.
 const PATIENCE: usize = 8;
 
-/// In a very large group: when so many in a row could not be freed, the others, which have more
-/// instances, are not tried.
+/// In a very large group, the number of failed candidates in a row after which the search ends. The rest have
+/// more instances.
 const LAST_HOPE: usize = 128;
 
-/// The same as [`condense`], but instances on nodes that are offline already stay there where they
-/// find a place only against the rules.
+/// Like [`condense`], but an instance on an offline node stays there if it finds a place only by breaking
+/// rules.
 pub(super) fn condense_held(
     scope: &GroupScope<'_>,
     most: usize,
@@ -67,8 +63,7 @@ pub(super) fn condense_held(
     (plan, after)
 }
 
-/// Finds the nodes that can be freed. Returns the cluster after that, too, if there are
-/// any.
+/// Finds the nodes that can be freed. Also returns the cluster after that, if there are any.
 fn condense(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Draft>) {
     let way = TrialWay::of(scope);
     let (mut plan, mut after) = condense_by(scope, most, state, way);
@@ -79,9 +74,9 @@ fn condense(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan,
     (plan, after)
 }
 
-/// Frees what the next runs would free on the state that a plan reaches, and takes every instance
-/// there at once. Nodes that the plan brings online may turn out not to be needed; but no plan
-/// both frees nodes and brings others online: then it brings fewer online, if they suffice.
+/// Frees the nodes that the next runs would free from the state after a plan, and moves every instance there
+/// directly. Nodes that the plan brings online may turn out not to be needed. No plan both frees nodes and
+/// brings others online; instead, it brings fewer online, if they suffice.
 pub(super) fn go_further(
     scope: &GroupScope<'_>,
     most: usize,
@@ -143,8 +138,9 @@ pub(super) fn go_further(
     is_good.then_some((plan, draft))
 }
 
-/// Frees what the next run would free once nodes have been brought online: those that were online before, if nothing is
-/// left to do for the next run then.
+/// After nodes were brought online, frees the nodes that the next run would free. With [`Swaps::Others`], these
+/// are only nodes that were online before. With [`Swaps::All`], such nodes are preferred if nothing is left to
+/// free after them.
 pub(super) fn after_expansion(
     scope: &GroupScope<'_>,
     most: usize,
@@ -166,7 +162,7 @@ pub(super) fn after_expansion(
     swap.filter(|(_, after)| is_settled(after)).or_else(|| free_again(scope, scope.options, most, reached))
 }
 
-/// Frees nodes of the group of a scope on a state that a plan of it has reached; nothing if there are none.
+/// Frees nodes of the scope's group in the state after a plan; `None` if there are none.
 fn free_again(
     scope: &GroupScope<'_>,
     options: &SqueezeOptions,
@@ -181,19 +177,19 @@ fn free_again(
     Some((plan, further?))
 }
 
-/// How candidates are tried; see the module.
+/// Method of trying candidates; see the module documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TrialWay {
-    /// Each from the beginning.
+    /// Each trial starts from the original state.
     Anew,
-    /// Each on what the former left.
+    /// Each trial starts from the state after the one before.
     Onwards,
-    /// The same, without any balancing.
+    /// Like `Onwards`, but without any balancing.
     OnlyEmptied,
 }
 
 impl TrialWay {
-    /// The way for a group of this size.
+    /// The method for a group of this size.
     fn of(scope: &GroupScope<'_>) -> TrialWay {
         let instances = scope.cluster.instances_of(scope.group).len();
         match scope.candidates.len().saturating_mul(instances) {
@@ -204,7 +200,7 @@ impl TrialWay {
     }
 }
 
-/// The same, by one of the ways.
+/// Like [`condense`], with the given method.
 pub(super) fn condense_by(
     scope: &GroupScope<'_>,
     most: usize,
@@ -262,10 +258,10 @@ pub(super) fn condense_by(
 
 type TriedCandidate = Result<BalancedState, Hindrance>;
 
-/// The candidates that were looked at so far, and what came of them.
+/// The candidates examined so far, with the results.
 struct CandidateWalk<'a> {
     scope: &'a GroupScope<'a>,
-    /// The cluster before anything was done in this group.
+    /// The cluster before any change in this group.
     state: &'a Cluster,
     way: TrialWay,
     fixed: Vec<Option<InstanceIdx>>,
@@ -275,15 +271,13 @@ struct CandidateWalk<'a> {
     kept: Vec<Kept>,
     /// The balanced state with all of `freed` offline.
     reached: Option<BalancedState>,
-    /// Copies of the state that was reached so far: a trial that fails is taken back and leaves
-    /// its copy to the next.
+    /// Copies of the present state. A failed trial is undone and leaves its copy to the next.
     spare: Mutex<Vec<Draft>>,
 }
 
 impl CandidateWalk<'_> {
-    /// Tries every candidate from the beginning. Several are tried at a time, on the
-    /// assumption that each fares as the last one did; what was tried on an assumption
-    /// that proves wrong is not used.
+    /// Tries every candidate from the original state. Several are tried in parallel, assuming that each has the
+    /// same outcome as the last one. If the assumption proves wrong, those trials are discarded.
     fn anew(&mut self, order: &[NodeIdx]) {
         let width = rayon::current_num_threads().max(1);
         let (mut at, mut taking) = (0, true);
@@ -318,8 +312,8 @@ impl CandidateWalk<'_> {
         }
     }
 
-    /// Tries candidates on the state that was reached so far, several together as long
-    /// as that goes well, and several beside each other when it does not.
+    /// Tries candidates on the present state: several together while that succeeds, and several in parallel
+    /// when it does not.
     fn onwards(&mut self, order: &[NodeIdx]) {
         let width = rayon::current_num_threads().max(1);
         let hope = if self.way == TrialWay::OnlyEmptied { LAST_HOPE } else { usize::MAX };
@@ -342,7 +336,7 @@ impl CandidateWalk<'_> {
             if count > 1 {
                 let batch = &order[at..at + count];
                 let all: Vec<NodeIdx> = self.freed.iter().chain(batch).copied().collect();
-                // of several together, nobody asks why they cannot be freed
+                // For several candidates together, the obstacle does not matter.
                 let tried =
                     if self.scope.lacks_spindles(&all) { None } else { self.go_on(batch, false).ok() };
                 match tried {
@@ -373,7 +367,7 @@ impl CandidateWalk<'_> {
         }
     }
 
-    /// Whether the search has to end with these candidates not looked at; notes that.
+    /// Returns true if the search must end, and records the remaining candidates as not tried.
     fn ends(&mut self, rest: &[NodeIdx]) -> bool {
         let candidates = self.scope.candidates.len();
         let looked_at = candidates - rest.len();
@@ -386,8 +380,7 @@ impl CandidateWalk<'_> {
         ends
     }
 
-    /// Frees some more nodes on the state that was reached so far; with patience, also
-    /// where that takes more than moving their instances.
+    /// Frees more nodes in the present state. With `thorough`, it may do more than move their instances away.
     fn go_on(&self, batch: &[NodeIdx], thorough: bool) -> TriedCandidate {
         let freed: Vec<NodeIdx> = self.freed.iter().chain(batch).copied().collect();
         if let Some(why) = self.scope.hopeless(&freed) {
@@ -411,18 +404,17 @@ impl CandidateWalk<'_> {
         Err(why)
     }
 
-    /// This is the state from which trials go on.
+    /// Sets the state from which trials continue.
     fn reach(&mut self, reached: BalancedState) {
         self.reached = Some(reached);
         self.spare.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Balances with everything that was taken offline from the beginning; goes back as
-    /// far as necessary.
+    /// Balances from the beginning with all taken nodes offline, and drops as many of them as necessary.
     fn confirm(&mut self) {
         let (mut good, mut bad) = (0, self.freed.len() + 1);
         let (mut reached, mut why) = (None, None);
-        // most often only the last few are too many
+        // Usually only the last few are too many.
         let mut back = 1;
         while good + 1 < bad {
             let next = match &reached {
@@ -443,7 +435,7 @@ impl CandidateWalk<'_> {
         }
     }
 
-    /// Whether a candidate is out of the question without a trial; notes why.
+    /// Returns true if a candidate is excluded without a trial, and records the reason.
     fn decided(&mut self, node: NodeIdx) -> bool {
         let fixed = self.fixed[node.get()].map(Hindrance::Fixed);
         let why = fixed.or((self.freed.len() >= self.most).then_some(Hindrance::MaxNodes)).or_else(|| {
@@ -455,7 +447,7 @@ impl CandidateWalk<'_> {
         decided
     }
 
-    /// Balances the group as it is with some nodes offline, or only empties these.
+    /// Balances the original group with some nodes offline, or only empties these nodes.
     fn try_anew(&self, freed: &[NodeIdx]) -> TriedCandidate {
         if let Some(why) = self.scope.hopeless(freed) {
             return Err(why);

@@ -1,4 +1,4 @@
-//! Nodes that were switched a short while ago: a tag remembers when.
+//! Nodes that were switched a short while ago; a tag has the time.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use htools_model::known_tags::SWITCHED;
 use htools_model::standby::switched_tags;
 use htools_model::{Cluster, NodeIdx};
 
-/// The nodes that were switched less than `cooldown` before `now`. Clocks of different
-/// machines may differ, so that a time as much later counts, too.
+/// The nodes that were switched within `cooldown` of `now`. Clocks of machines may differ, so times in the
+/// future count, too.
 pub fn switched_lately(cluster: &Cluster, now: u64, cooldown: Duration) -> Vec<NodeIdx> {
     let lately = |node: &NodeIdx| {
         switched_tags(cluster, *node)

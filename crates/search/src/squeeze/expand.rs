@@ -1,4 +1,4 @@
-//! Bringing nodes online.
+//! Brings nodes online.
 
 use super::condense::{condense_held, go_further};
 use super::harm::{Standing, release};
@@ -11,14 +11,13 @@ use htools_model::{Cluster, Draft, Instance, NodeIdx};
 pub(super) struct Expanded {
     nodes: Vec<NodeIdx>,
     balanced: BalancedState,
-    /// Whether the minimal reserve holds.
+    /// True if the minimal reserve holds.
     pub enough: bool,
-    /// Whether nothing is worse than before, and nothing had to stay where it is for that.
+    /// True if nothing is worse than before, without holding any instance in its place for that.
     harmless: bool,
 }
 
-/// Brings standby nodes online; but nodes that are not needed once instances have moved are freed,
-/// or stay off.
+/// Brings standby nodes online. Nodes that are not needed after instances have moved are freed or stay offline.
 pub(super) fn expand_or_condense(
     scope: &GroupScope<'_>,
     most: usize,
@@ -42,9 +41,9 @@ pub(super) fn expand_or_condense(
     (plan, after)
 }
 
-/// Finds the first so many standby nodes with which balancing makes the minimal reserve
-/// hold without worsening anything; where there is none, the first ones that make it hold; all of
-/// them, if it never does. Returns the cluster after that, too.
+/// Finds the smallest number of standby nodes with which balancing restores the minimal reserve and makes
+/// nothing worse. If there is none, it takes the first number that restores it; otherwise all nodes. Also
+/// returns the cluster after that.
 fn expand(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, Option<Draft>) {
     let wanted = scope.standby.len().min(most);
     let mut best = with_online(scope, state, &[]);
@@ -62,7 +61,7 @@ fn expand(scope: &GroupScope<'_>, most: usize, state: &Cluster) -> (GroupPlan, O
 }
 
 impl Expanded {
-    /// The plan that leads there, and the cluster after it.
+    /// The plan that leads to this state, and the cluster after it.
     pub(super) fn plan(self, scope: &GroupScope<'_>) -> (GroupPlan, Draft) {
         let Expanded { nodes, balanced: BalancedState { cluster, steps, score }, enough, .. } = self;
         let plan = GroupPlan {
@@ -97,8 +96,8 @@ pub(super) fn with_online(scope: &GroupScope<'_>, state: &Cluster, standby: &[St
     Expanded { nodes: standby.iter().map(|s| s.node).collect(), balanced, enough, harmless }
 }
 
-/// Whether every online node has the minimal reserve, and nothing that balancing could
-/// move is left on an offline node. Nodes of which nothing is known are not asked.
+/// Returns true if every online node has the minimal reserve, and no movable instance is left on an offline
+/// node. Nodes of unknown size are ignored.
 pub(super) fn suffices(scope: &GroupScope<'_>, after: &Cluster, standby: &[Standby]) -> bool {
     let unknown = |n| standby.iter().any(|s| s.node == n && s.source == SizeSource::Unknown);
     let asked: Vec<_> = scope.nodes.iter().copied().filter(|n| !unknown(*n)).collect();

@@ -1,8 +1,8 @@
-//! What switching nodes must not worsen: exclusion tags, locations and policies.
+//! Harm that switching nodes must not do: to exclusion tags, locations and policies.
 //!
-//! Balancing keeps to exclusion tags and policies of its own will, but what has to leave an
-//! offline node goes wherever that is possible at all; and it weighs locations against everything
-//! else. Here the state that comes of it is held against the one before.
+//! By itself, balancing respects exclusion tags and policies. But instances that must leave an offline node go
+//! wherever it is possible at all, and locations are only one part of the score. So this module compares the
+//! result with the state before.
 
 use std::collections::BTreeMap;
 
@@ -11,42 +11,42 @@ use super::{Hindrance, balance_options};
 use crate::moves::perform;
 use htools_model::{Cluster, Draft, Immobile, InstanceIdx, Mib, NodeIdx, Rule, Step, TagId};
 
-/// What is worse than before.
+/// A way in which the result is worse than the state before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Harm {
     /// More primaries share a node with another one that has the same exclusion tag.
     Exclusion {
-        /// A node where they do.
+        /// A node where this happens.
         node: NodeIdx,
         /// The tag.
         tag: TagId,
     },
-    /// A node is beyond a ratio of its policy, or what is planned there, and further than it was.
+    /// A node exceeds a ratio of its policy by more than before, now or with its planned instances.
     Policy {
         /// The node.
         node: NodeIdx,
-        /// The rule on that ratio.
+        /// The rule about that ratio.
         rule: Rule,
     },
     /// The two nodes of instances have more location tags in common.
     SharedLocation,
-    /// Instances miss more of the locations that they desire.
+    /// Instances miss more of their desired locations.
     DesiredLocation,
 }
 
-/// A group as it was.
+/// State of a group before the change.
 pub(super) struct Standing<'c> {
     before: &'c Cluster,
     conflicts: BTreeMap<TagId, i64>,
     locations: Locations,
 }
 
-/// Location tags of all primaries of a group.
+/// Location tags, summed over all primaries of a group.
 #[derive(Clone, Copy)]
 struct Locations {
-    /// In common with their secondaries.
+    /// Tags that the primary node and the secondary have in common.
     shared: i64,
-    /// Desired and not there.
+    /// Desired tags that the node does not have.
     missed: i64,
 }
 
@@ -55,7 +55,7 @@ impl<'c> Standing<'c> {
         Standing { before, conflicts: conflicts(before, nodes), locations: locations(before, nodes) }
     }
 
-    /// What is worse in another state of the same group.
+    /// The harm in another state of the same group.
     pub(super) fn harm(&self, after: &Cluster, nodes: &[NodeIdx]) -> Option<Harm> {
         let Locations { shared, missed } = locations(after, nodes);
         self.breach(after, nodes)
@@ -63,7 +63,7 @@ impl<'c> Standing<'c> {
             .or_else(|| (missed > self.locations.missed).then_some(Harm::DesiredLocation))
     }
 
-    /// The same, of what balancing never does of its own will.
+    /// Like [`harm`](Standing::harm), but only harm that balancing never does by itself.
     pub(super) fn breach(&self, after: &Cluster, nodes: &[NodeIdx]) -> Option<Harm> {
         self.crowded(after, nodes).or_else(|| nodes.iter().find_map(|node| self.beyond(after, *node)))
     }
@@ -81,7 +81,7 @@ impl<'c> Standing<'c> {
         let was = &self.before.node(node).state.ledger;
         let cpus = |now: i64, was: i64| now > was && spec.exceeds_cpu_ratio(now);
         let spindles = |now: f64, was: f64| now > was && now > spec.spindle_limit;
-        // the figures count spindles of disks on shared storage, too, which take none of the node's
+        // The ledger also counts spindles of disks on shared storage, which take none from the node.
         let lacks_spindles = || {
             let is_short =
                 spec.exclusive_storage && now.spindles_free_planned < was.spindles_free_planned.min(0);
@@ -108,17 +108,17 @@ impl<'c> Standing<'c> {
     }
 }
 
-/// Spindles that the disks of instances take on a node, as far as they are known.
+/// Number of spindles that the disks of instances take on a node, as far as they are known.
 fn local_spindles(cluster: &Cluster, node: NodeIdx) -> i64 {
     let state = &cluster.node(node).state;
     let there = state.primaries.iter().chain(&state.secondaries).map(|i| cluster.instance(*i));
     there.filter(|i| i.template.uses_local_storage()).filter_map(|i| i.spindles).sum()
 }
 
-/// By exclusion tag: primaries beyond the first on each node.
+/// For each exclusion tag, the number of primaries beyond the first on each node.
 fn conflicts(cluster: &Cluster, nodes: &[NodeIdx]) -> BTreeMap<TagId, i64> {
     let mut found = BTreeMap::new();
-    // most nodes have none
+    // Most nodes have no conflicts.
     let states = nodes.iter().map(|node| &cluster.node(*node).state);
     for state in states.filter(|state| state.ledger.tag_conflicts > 0) {
         for (tag, count) in state.tag_count.iter().filter(|(_, count)| *count > 1) {
@@ -130,7 +130,7 @@ fn conflicts(cluster: &Cluster, nodes: &[NodeIdx]) -> BTreeMap<TagId, i64> {
 
 fn locations(cluster: &Cluster, nodes: &[NodeIdx]) -> Locations {
     let (mut shared, mut missed) = (0, 0);
-    // neither is ever less than zero
+    // Neither value is ever negative.
     let nodes = nodes.iter().map(|node| cluster.node(*node));
     for node in nodes.filter(|node| node.state.ledger.location_sum > 0) {
         for instance in node.state.primaries.iter().map(|i| cluster.instance(*i)) {
@@ -142,14 +142,15 @@ fn locations(cluster: &Cluster, nodes: &[NodeIdx]) -> Locations {
 }
 
 impl GroupScope<'_> {
-    /// What freeing nodes has worsened.
+    /// The harm that freeing nodes has done.
     pub(super) fn harm(&self, after: &Cluster) -> Option<Hindrance> {
         let harm = || self.standing.harm(after, &self.nodes).map(Hindrance::Worse);
         (!self.options.ignore_soft_errors).then(harm).flatten()
     }
 
-    /// Balances a group (`balance`) without breaking more exclusion tags or policies: an
-    /// instance on an offline node that finds a place at that price only stays where it is. In the
+    /// Balances a group with `balance` without violating more exclusion tags or policies. An instance on an
+    /// offline node stays there if its only possible places do. Returns these instances, too, which are
+    /// immobile in the result; see [`release`].
     /// result these are immobile; see [`release`].
     pub(super) fn balanced_within_rules(
         &self,
@@ -181,7 +182,7 @@ impl GroupScope<'_> {
         }
     }
 
-    /// The instance with whose step the rules begin to be broken.
+    /// The instance whose step is the first to violate the rules.
     fn culprit(&self, draft: &mut Draft, standing: &Standing<'_>, steps: &[Step]) -> Option<InstanceIdx> {
         let rules = balance_options(self.options).rules;
         let breaks = |step: &&Step| {
@@ -191,8 +192,8 @@ impl GroupScope<'_> {
         steps.iter().find(breaks).map(|step| step.instance)
     }
 
-    /// Instances on nodes that are offline anyway, which find a place at the price of tags or
-    /// policies only: freeing nodes is not to blame for that, so that they stay where they are.
+    /// Instances on offline nodes whose only possible places violate tags or policies. They stay where they
+    /// are, since that is not due to freeing nodes.
     pub(super) fn held(&self, state: &Cluster) -> Vec<InstanceIdx> {
         let nodes = state.nodes_of(self.group).iter().copied();
         let offline: Vec<NodeIdx> = nodes.filter(|node| state.node(*node).spec.offline).collect();
@@ -204,12 +205,12 @@ impl GroupScope<'_> {
     }
 }
 
-/// Keeps instances where they are.
+/// Makes instances immobile.
 pub(super) fn hold(cluster: &mut Draft, held: &[InstanceIdx]) {
     cluster.set_immobile(held, Some(Immobile::Excluded));
 }
 
-/// Lets them move again.
+/// Allows instances to move again.
 pub(super) fn release(cluster: &mut Draft, held: &[InstanceIdx]) {
     cluster.set_immobile(held, None);
 }

@@ -1,15 +1,16 @@
-//! Which nodes a cluster can do without, and which it needs again.
+//! Finds the nodes that a cluster can do without, and those that it needs again.
 //!
-//! Every node group is looked at by itself. If one of its online nodes has less room
-//! than the *minimal* reserve, or could not use it without some node becoming impossible
-//! to empty (global N+1), standby nodes are brought online, until balancing makes
-//! the reserve hold. Otherwise nodes are freed as long as balancing can empty them, and
-//! every node that stays online keeps the *target* reserve and what N+1 asks for, and no tag
-//! conflict, location or policy becomes worse.
+//! Every node group is examined by itself:
 //!
-//! A plan says which nodes are switched, and the moves of balancing the group with
-//! these nodes switched. Where a node that is brought online makes a smaller one needless, a second plan
-//! frees that, so that the next run has nothing to do.
+//! - If one of its online nodes has less room than the *minimal* reserve, standby nodes are brought online
+//!   until balancing restores the reserve. The same happens if using the reserve would make it impossible to
+//!   empty some node (global N+1).
+//! - Otherwise nodes are freed as long as balancing can empty them. Every node that stays online must keep the
+//!   *target* reserve and its N+1 reserve, and no tag conflict, location or policy may become worse.
+//!
+//! A plan has the nodes to switch and the moves of balancing the group with these nodes switched. If a node
+//! that comes online makes a smaller one unnecessary, a second plan frees that one, so that the next run has
+//! nothing to do.
 
 mod candidates;
 mod condense;
@@ -35,51 +36,51 @@ use crate::moves::MoveRules;
 use htools_model::standby::NodeSize;
 use htools_model::{Cluster, Draft, GroupIdx, Immobile, Instance, InstanceIdx, Mirroring, NodeIdx, Step};
 
-/// Which instances may be moved.
+/// The instances that may be moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Reach {
-    /// Those whose storage can be reached from every node.
+    /// Instances whose storage can be reached from every node.
     #[default]
     External,
-    /// DRBD instances, too: primaries and secondaries (`--drbd`).
+    /// DRBD instances, too: their primaries and secondaries (`--drbd`).
     Drbd,
-    /// Those besides whose disks only their node has: they are stopped while their disks are copied (`--all`).
+    /// Also instances with disks on their node only, which are stopped while the disks are copied (`--all`).
     All,
 }
 
-/// What is asked for.
+/// Options of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SqueezeOptions {
-    /// Standard instances for which every online node must have room.
+    /// Number of standard instances for which every online node must have room.
     pub minimal: f64,
-    /// The same, once nodes have been freed.
+    /// Number of standard instances for which every online node must have room after nodes were freed.
     pub target: f64,
-    /// What may be moved, and so leave a freed node.
+    /// The instances that may be moved, and so can leave a freed node.
     pub reach: Reach,
-    /// Whether every node must remain expendable (global N+1).
+    /// Every node must remain expendable (global N+1).
     pub capacity_checks: bool,
-    /// Whether tags, locations and policies may be worse afterwards.
+    /// Tags, locations and policies may become worse.
     pub ignore_soft_errors: bool,
-    /// Whether DRBD instances whose primary node stays only fail over, or get another secondary.
+    /// A DRBD instance whose primary node stays can only fail over or get another secondary.
     pub restricted_migration: bool,
-    /// Most nodes that are switched, in all groups together.
+    /// Maximum number of nodes to switch, over all groups.
     pub max_nodes: Option<usize>,
-    /// Nodes that are neither freed nor brought online.
+    /// Nodes that must be neither freed nor brought online.
     pub left_alone: Vec<NodeIdx>,
-    /// Sizes of nodes as they once were, by name.
+    /// Earlier sizes of nodes, by name.
     pub known_sizes: Sizes,
-    /// Which nodes are freed once others have been brought online.
+    /// The nodes that may be freed after others were brought online.
     pub swaps: Swaps,
 }
 
-/// Which nodes the second plan of a group may free, after a first one that brings nodes online.
+/// The nodes that the second plan of a group may free, after a first one that brings nodes online.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Swaps {
-    /// None: there is no second plan.
+    /// No nodes: there is no second plan.
     None,
-    /// Those that were online before.
+    /// Nodes that were online before.
     Others,
-    /// Also those that had to come online only for the moves, where the next run would free them.
+    /// Also nodes that came online only for the moves, if the next run would free them.
     All,
 }
 
@@ -100,37 +101,34 @@ impl Default for SqueezeOptions {
     }
 }
 
-/// What is to be done in a group.
+/// The decision about a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Bring nodes online, or only move instances, because a node lacks the minimal
-    /// reserve.
+    /// Bring nodes online, or only move instances, because a node lacks the minimal reserve.
     Expand,
-    /// Nothing.
+    /// Change nothing.
     Nothing,
     /// Free nodes.
     Condense,
 }
 
-/// Why a node is not freed. What is in the way is mostly no place of an instance, but the node
-/// itself or all the others together; where it is the lack of room on one node, that is a
-/// [`Hurdle`] as everywhere.
+/// The reason why a node is not freed. Mostly it is not about the place of one instance, but about the node
+/// itself or all others together. If one node lacks room, it is a [`Hurdle`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Hindrance {
     /// It is the master node.
     Master,
-    /// It was switched a short while ago.
+    /// It was switched a short while ago, or must be left alone.
     LeftAlone,
-    /// An instance there is of a kind that may not be moved away.
+    /// This instance on it is of a kind that may not be moved.
     NotInReach(InstanceIdx),
-    /// It is secondary node of an instance that may not be moved away.
+    /// It is the secondary node of this instance, which may not be moved.
     SecondaryOf(InstanceIdx),
     /// Balancing never moves this instance.
     Fixed(InstanceIdx),
-    /// Balancing leaves this instance there.
+    /// Balancing leaves this instance on it.
     Stays(InstanceIdx),
-    /// The other nodes together have too little memory for the reserve: this much is
-    /// missing, in MiB.
+    /// The other nodes together lack this much memory for the reserve, in MiB.
     Memory(i64),
     /// A node would lack the target reserve.
     Reserve(Box<Hurdle>),
@@ -138,15 +136,15 @@ pub enum Hindrance {
     Redundancy(NodeIdx),
     /// Something would be worse than before.
     Worse(Harm),
-    /// A node could not be emptied any more (global N+1).
+    /// This node could not be emptied any more (global N+1).
     Expendable(NodeIdx),
-    /// The same would be so wherever the target reserve were used; this node has most room.
+    /// A node could not be emptied if the target reserve were used anywhere; this node has most room.
     Exposed(NodeIdx),
     /// It is the last node of its group.
     LastNode,
-    /// No more nodes are wanted in this run.
+    /// The limit on the number of nodes in this run is reached.
     MaxNodes,
-    /// In a very large group: so many before it could not be freed that it was not tried.
+    /// In a very large group: too many candidates before it could not be freed, so it was not tried.
     Unlikely,
     /// The search ended before it was tried.
     NotTried,
@@ -157,7 +155,7 @@ pub enum Hindrance {
 pub struct Kept {
     /// The node.
     pub node: NodeIdx,
-    /// Why.
+    /// The reason.
     pub why: Hindrance,
 }
 
@@ -166,54 +164,52 @@ pub struct Kept {
 pub struct Standby {
     /// The node.
     pub node: NodeIdx,
-    /// What it is taken to be.
+    /// The size that it is assumed to have.
     pub size: Option<NodeSize>,
-    /// From where that is known.
+    /// Source of the size.
     pub source: SizeSource,
 }
 
-/// What is to be done in one group.
+/// Plan for one group.
 #[derive(Debug, Clone)]
 pub struct GroupPlan {
     /// The group.
     pub group: GroupIdx,
-    /// What is to be done.
+    /// The decision.
     pub decision: Decision,
-    /// The nodes that are switched, in the order of the candidates.
+    /// The nodes to switch, in the order of the candidates.
     pub nodes: Vec<NodeIdx>,
-    /// The moves, in order. They begin with the nodes switched.
+    /// The moves, in order, starting from the state with the nodes switched.
     pub steps: Vec<Step>,
-    /// Nodes that come into question for being freed, in the order in which they are
-    /// listed; they are tried from the last one on.
+    /// Candidates for being freed, in the order of the listing; they are tried from the last one on.
     pub offline_candidates: Vec<NodeIdx>,
-    /// Nodes that can be brought online, in the order in which they are.
+    /// Nodes that can be brought online, in this order.
     pub online_candidates: Vec<Standby>,
-    /// The reserve that was missing at the beginning.
+    /// The reserve that is missing at the start.
     pub missing: Option<Hurdle>,
-    /// The node with most room, if using the minimal reserve would have left a node that could
-    /// not be emptied (global N+1) wherever that is; looked at only if no node lacks it.
+    /// The node with most room, if using the minimal reserve anywhere would make it impossible to empty some
+    /// node (global N+1). It is checked only if no node lacks the reserve.
     pub exposed: Option<NodeIdx>,
-    /// Whether the minimal reserve holds at the end.
+    /// True if the minimal reserve holds at the end.
     pub enough: bool,
-    /// Online nodes that are not freed, by index; none unless it was looked at.
+    /// Online nodes that are not freed, by index; empty if this was not examined.
     pub kept: Vec<Kept>,
-    /// The score of the group as it is.
+    /// Score of the group before the plan.
     pub initial_score: f64,
-    /// Its score at the end, where it is looked at.
+    /// Score of the group after the plan, if it is computed.
     pub final_score: f64,
-    /// The cluster on which the plan begins, if a plan before it brings nodes of its group online.
+    /// The cluster at the start of this plan, if an earlier plan brings nodes of its group online.
     pub start: Option<Arc<Cluster>>,
 }
 
 impl GroupPlan {
-    /// Returns the cluster on which the plan begins, given the one that the search began with.
+    /// The cluster at the start of this plan; `cluster` is that at the start of the search.
     pub fn start<'c>(&'c self, cluster: &'c Cluster) -> &'c Cluster {
         self.start.as_deref().unwrap_or(cluster)
     }
 
-    /// Switches the nodes in a cluster: marks them as offline, or as online, with the
-    /// size they are taken to be of. On the result the steps are possible one after the
-    /// other.
+    /// Switches the nodes in a cluster: marks them offline, or online with their assumed size. In the result,
+    /// the steps are possible one after the other.
     pub fn switch(&self, cluster: &mut Draft) {
         match self.decision {
             Decision::Expand => {
@@ -225,21 +221,21 @@ impl GroupPlan {
         }
     }
 
-    /// Whether there is anything to do.
+    /// Returns true if there is nothing to do.
     pub fn is_idle(&self) -> bool {
         self.nodes.is_empty() && self.steps.is_empty()
     }
 }
 
-/// What is to be done, and where it leads.
+/// The plans for all groups, and their result.
 #[derive(Debug, Clone)]
 pub struct Squeeze {
-    /// Plans by group, in the order of groups. A group has a second plan if nodes that the first one brings online
-    /// make others needless.
+    /// The plans, in the order of groups. A group has a second plan if nodes that the first one brings online
+    /// make others unnecessary.
     pub plans: Vec<GroupPlan>,
-    /// The cluster with the nodes switched and the moves made.
+    /// The cluster after all plans.
     pub after: Cluster,
-    /// What ended the search, if it could have gone on. The plans are whole all the same.
+    /// Reason for an early end of the search, if there was one. The plans are complete in any case.
     pub stopped: Option<Stopped>,
 }
 
@@ -249,38 +245,38 @@ impl Squeeze {
         self.plans.chunk_by(|one, next| one.group == next.group)
     }
 
-    /// Iterates over the plans of each group in which something is to be done.
+    /// Iterates over the plans of each group in which something changes.
     pub fn changed_groups(&self) -> impl Iterator<Item = &[GroupPlan]> {
         self.by_group().filter(|plans| !plans.iter().all(GroupPlan::is_idle))
     }
 
-    /// Tells if more than one group was looked at.
+    /// Returns true if more than one group was examined.
     pub fn has_several_groups(&self) -> bool {
         self.by_group().nth(1).is_some()
     }
 }
 
-/// How far the search in a group is.
+/// Progress of the search in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SqueezeProgress {
-    /// Candidates that were looked at.
+    /// Number of candidates examined.
     pub looked_at: usize,
-    /// Candidates in all.
+    /// Total number of candidates.
     pub candidates: usize,
-    /// Nodes that can be freed so far.
+    /// Number of nodes that can be freed so far.
     pub freed: usize,
 }
 
-/// What a search heeds while it runs.
+/// Deadline and observer of a search.
 #[derive(Clone, Copy)]
 pub struct SqueezeWatch<'a> {
-    /// When it has to end. What it has found by then is made a whole plan.
+    /// Latest end of the search; the results until then become a complete plan.
     pub deadline: &'a Deadline,
-    /// Is told how far it is.
+    /// Called with the progress.
     pub progress: &'a (dyn Fn(SqueezeProgress) + Sync),
 }
 
-/// The balancing that makes room: to the last gain, however small.
+/// Options for the balancing that makes room: it continues to the last gain, however small.
 pub(crate) fn balance_options(options: &SqueezeOptions) -> BalanceOptions {
     let restricted_migration = options.restricted_migration;
     BalanceOptions {
@@ -293,7 +289,7 @@ pub(crate) fn balance_options(options: &SqueezeOptions) -> BalanceOptions {
     }
 }
 
-/// Instances that stay where they are, wherever that is.
+/// Instances that must stay where they are.
 fn out_of_reach(cluster: &Cluster, reach: Reach) -> Vec<InstanceIdx> {
     let is_drbd = |i: &&Instance| i.is_movable() && i.template.mirroring() == Mirroring::Internal;
     match reach {
@@ -302,8 +298,8 @@ fn out_of_reach(cluster: &Cluster, reach: Reach) -> Vec<InstanceIdx> {
     }
 }
 
-/// Instances that only a copy of their disks brings to another node, where that may be: their node is online, and
-/// nothing but their template ties them to it. [`MoveRules`] let them move once their node is switched off.
+/// Instances that can change nodes only by copying their disks, if `reach` allows that. Their node is online,
+/// and only their template ties them to it. [`MoveRules`] let them move once their node is switched off.
 fn loosened(cluster: &Cluster, reach: Reach) -> Vec<InstanceIdx> {
     let is_meant = |i: &&Instance| {
         let is_there = !cluster.node(i.primary).spec.offline && !i.forthcoming;
@@ -315,8 +311,7 @@ fn loosened(cluster: &Cluster, reach: Reach) -> Vec<InstanceIdx> {
     }
 }
 
-/// Decides for each of some groups what is to be done. Groups that need more nodes are
-/// served first if the number of nodes is limited.
+/// Plans each of some groups. If the number of nodes is limited, groups that need more nodes come first.
 pub fn squeeze(cluster: &Cluster, groups: &[GroupIdx], options: &SqueezeOptions) -> Squeeze {
     squeeze_watched(
         cluster,
@@ -326,7 +321,7 @@ pub fn squeeze(cluster: &Cluster, groups: &[GroupIdx], options: &SqueezeOptions)
     )
 }
 
-/// The same, as long as there is time.
+/// Like [`squeeze`], but stops at the deadline.
 pub fn squeeze_watched(
     cluster: &Cluster,
     groups: &[GroupIdx],

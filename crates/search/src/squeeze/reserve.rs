@@ -1,7 +1,7 @@
-//! The reserve: room for so many standard instances on every node.
+//! The reserve: room for a number of standard instances on every node.
 //!
-//! Disks count only where the standard instance stores them on nodes: moving memory around seldom
-//! makes room on disks, so that as many nodes as keep a copy must have it, not every node.
+//! Disks count only if the standard instance has its disks on nodes. Moving instances to free memory seldom
+//! frees disk space. So not every node needs room for the disk, only as many nodes as keep a copy.
 
 use std::cmp::Reverse;
 
@@ -13,23 +13,23 @@ use htools_model::{
     Placement, Rule, Strictness, TagArrival,
 };
 
-/// Nodes on which the reserve is used for a trial.
+/// Number of nodes on which using the reserve is tried.
 const TRIED: usize = 2;
 
-/// Amounts beyond this are as good as infinite, and still can be added.
+/// Larger amounts are as good as infinite; amounts up to this can still be added.
 const MOST: i64 = i64::MAX >> 4;
 
-/// Room for one instance so many times as large as a standard one.
+/// Room for one instance that is a multiple of the standard instance.
 #[derive(Debug, Clone)]
 pub struct Reserve {
     probe: Instance,
-    /// The same with its disk, where that takes room on nodes.
+    /// The same instance with its disk, if that takes room on nodes.
     with_disk: Option<Instance>,
 }
 
 impl Reserve {
-    /// `factor` times the standard instance of a policy, whose first disk template says where its
-    /// disk is.
+    /// The reserve of `factor` times the standard instance of a policy, whose first disk template determines
+    /// the place of its disk.
     pub fn of(policy: &InstancePolicy, factor: f64) -> Reserve {
         let times = |amount: i64| match amount as f64 * factor {
             product if product >= MOST as f64 => MOST,
@@ -53,38 +53,38 @@ impl Reserve {
         Reserve { probe: probe.into(), with_disk }
     }
 
-    /// Its memory.
+    /// Memory of the reserve.
     pub fn memory(&self) -> Mib {
         self.probe.mem
     }
 
-    /// Its virtual CPUs.
+    /// Virtual CPUs of the reserve.
     pub fn vcpus(&self) -> i64 {
         self.probe.vcpus
     }
 
-    /// What a node lacks, if it does not have it.
+    /// The lack of a node without the reserve; `None` if it has the reserve.
     pub fn lack(&self, cluster: &Cluster, node: NodeIdx) -> Option<Hurdle> {
         let rule = self.used(cluster, node).err()?;
         let place = Placement { primary: node, secondary: None };
         Some(Hurdle::of_place(cluster, &self.probe, place, Bar::Primary(rule)))
     }
 
-    /// A node with the reserve used.
+    /// The ledger of a node after the reserve is used.
     fn used(&self, cluster: &Cluster, node: NodeIdx) -> Result<Ledger, Rule> {
         let htools_model::Node { spec, state } = cluster.node(node);
         state.ledger.add_primary(spec, &self.probe, 0, TagArrival::default(), Strictness::Strict)
     }
 
-    /// The first of some nodes that is online and does not have it; or the one with most disk, if
-    /// too few have room for its disk.
+    /// The lack of the first online node without the reserve. If too few nodes have room for the disk, it is
+    /// the lack of the one with most free disk.
     pub fn first_lack(&self, cluster: &Cluster, nodes: &[NodeIdx]) -> Option<Hurdle> {
         let online = || nodes.iter().copied().filter(|n| !cluster.node(*n).spec.offline);
         online().find_map(|node| self.lack(cluster, node)).or_else(|| self.lacks_disk(cluster, online()))
     }
 
-    /// What the node with most disk lacks of those that do not have room for the disk, if others
-    /// are too few for all copies.
+    /// The lack of disk, if too few nodes have room for all copies: that of the node with most free disk among
+    /// the others.
     fn lacks_disk(&self, cluster: &Cluster, online: impl Iterator<Item = NodeIdx>) -> Option<Hurdle> {
         let probe = self.with_disk.as_ref()?;
         let mut missing = if probe.template.has_secondary() { 2 } else { 1 };
@@ -105,12 +105,12 @@ impl Reserve {
         Some(Hurdle::of_place(cluster, probe, place, Bar::Primary(rule)))
     }
 
-    /// In a group all of whose nodes could be emptied (global N+1), `nodes`: the online one
-    /// with most room, if that would end wherever the reserve were used. An allocator that
-    /// keeps global N+1 places nothing in such a group, whatever room it has. Only the nodes
-    /// with most room are tried, as those with less hardly help where these do not.
-    /// Where that takes a trial, `stuck` is tried to empty first; then it is the node for which
-    /// that failed last.
+    /// Checks whether the reserve can be used without making it impossible to empty some of `nodes`, all of
+    /// which can be emptied now (global N+1). Returns the online node with most room if it cannot be used
+    /// anywhere. In such a group, an allocator that keeps global N+1 places nothing, whatever room there is.
+    ///
+    /// Only the nodes with most room are tried, as others hardly help if these do not. Emptying `stuck` is
+    /// tried first; afterwards it is the last node that could not be emptied.
     pub(crate) fn unusable(
         &self,
         cluster: &Cluster,

@@ -1,19 +1,19 @@
-//! Whether nodes can be freed at all as far as their spindles go.
+//! Quick check of the spindles, before a trial of freeing nodes.
 
 use super::trial::GroupScope;
 use htools_model::NodeIdx;
 
 impl GroupScope<'_> {
-    /// Whether freeing these nodes is sure to leave an instance there, or to take a node beyond
-    /// the spindle ratio of its policy that was within it (or further beyond it): what is on
-    /// them weighs more than all other nodes together can still take.
+    /// Returns true if freeing these nodes certainly fails because of spindles. The instances on them have more
+    /// weight than all other nodes together can still take. So an instance would stay, or a node would exceed
+    /// the spindle ratio of its policy (by more than before).
     ///
-    /// A change of nodes takes the same weight from one node as it brings to another, and never
-    /// brings any to an offline node.
+    /// A move takes the same weight from one node as it brings to another, and never brings any to an offline
+    /// node.
     pub(super) fn lacks_spindles(&self, freed: &[NodeIdx]) -> bool {
         let cluster = self.cluster;
         let specs = || self.nodes.iter().map(|n| &cluster.node(*n).spec);
-        // nodes with exclusive storage have no weight
+        // Nodes with exclusive storage have no weight.
         if self.options.ignore_soft_errors || specs().any(|spec| spec.exclusive_storage) {
             return false;
         }
@@ -32,7 +32,7 @@ impl GroupScope<'_> {
             let there = instance.nodes().filter(|n| is_freed[n.get()]).count();
             leaving += instance.spindle_use as f64 * there as f64;
         }
-        // the margin is for what is not whole in the limits
+        // The margin covers fractional limits.
         !absurd && leaving > room + 0.5
     }
 }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
     use htools_testkit::cluster;
 
-    /// Nodes of one or two spindles, and instances that weigh much.
+    /// Nodes with one or two spindles, and heavy instances.
     fn crowded() -> impl Strategy<Value = (Cluster, Vec<NodeIdx>)> {
         let nodes = prop::collection::vec((1i64..3, prop::bool::weighted(0.1)), 3..7);
         let instances = prop::collection::vec((any::<u8>(), any::<u8>(), 1i64..25, 0..3), 1..16);
@@ -78,7 +78,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// What is ruled out without a trial fails the trial, too.
+        /// If a set is excluded without a trial, the trial fails, too.
         #[test]
         fn what_is_ruled_out_fails((cluster, freed) in crowded()) {
             let options = SqueezeOptions { reach: Reach::All, capacity_checks: false, ..SqueezeOptions::default() };
@@ -114,7 +114,7 @@ mod tests {
             );
             scope.lacks_spindles(&[NodeIdx::new(0)])
         };
-        // the limit is 32: with 20 on n1 none is left there, and 20 on n2
+        // The limit is 32. With 20 in use on n1, nothing is left there, and 20 on n2.
         assert!(!lacks(20));
         assert!(lacks(21));
     }

@@ -1,6 +1,6 @@
-//! What standby nodes are like. A node that is off reports no resources, so its size is
-//! remembered: by a tag that it got when it was powered down, or by a file from an
-//! earlier time; or it is taken to be like the smallest node of its group.
+//! Sizes of standby nodes. A node that is off reports no resources, so its size comes from a tag set when it
+//! was powered down, or from an earlier file. Otherwise it is assumed to be like the smallest node of its
+//! group.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,18 @@ use htools_model::standby::{NodeSize, is_standby};
 use htools_model::units::trunc_to_i64;
 use htools_model::{Cluster, Draft, Mib, Node, NodeIdx};
 
-/// From where the size of a standby node is known.
+/// Source of the size of a standby node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizeSource {
-    /// The source of the cluster gives it.
+    /// The source of the cluster reports it.
     Reported,
     /// A tag of the node.
     Tag,
     /// The file of `--standby-data`.
     File,
-    /// It is taken to be like this node, the smallest online one of its group.
+    /// Assumed to be like this node, the smallest online one of its group.
     Like(NodeIdx),
-    /// Nowhere.
+    /// The size is unknown.
     Unknown,
 }
 
@@ -31,7 +31,7 @@ pub enum SizeSource {
 pub struct Sizes(HashMap<String, NodeSize>);
 
 impl Sizes {
-    /// The sizes of nodes in a file; those that were off then are left out.
+    /// The sizes of the nodes in a file, except those that were off then.
     pub fn of(nodes: &[RawNode]) -> Sizes {
         let size = |node: &RawNode| NodeSize {
             memory: trunc_to_i64(node.mem_total),
@@ -48,7 +48,7 @@ impl Sizes {
     }
 }
 
-/// What a node that is off is taken to be.
+/// Determines the size of a node that is off.
 pub(super) fn sized(cluster: &Cluster, node: NodeIdx, known: &Sizes) -> Standby {
     let there = cluster.node(node);
     let standby = |size: Option<NodeSize>, source| Standby { node, size, source };
@@ -71,7 +71,7 @@ pub(super) fn sized(cluster: &Cluster, node: NodeIdx, known: &Sizes) -> Standby 
     }
 }
 
-/// Marks a standby node as online, with the size that it is taken to be of.
+/// Marks a standby node as online, with its assumed size.
 pub(super) fn bring_online(cluster: &mut Draft, standby: &Standby) {
     let ratio = {
         let group = cluster.node(standby.node).spec.group;
@@ -83,7 +83,7 @@ pub(super) fn bring_online(cluster: &mut Draft, standby: &Standby) {
     });
 }
 
-/// Gives the nodes that a plan switches the standby tags that they have then.
+/// Updates the standby tags of the nodes that a plan switches.
 pub(super) fn retag(after: &mut Cluster, plan: &GroupPlan) {
     for node in &plan.nodes {
         let has_tag = is_standby(after, *node);
@@ -96,7 +96,7 @@ pub(super) fn retag(after: &mut Cluster, plan: &GroupPlan) {
     }
 }
 
-/// Makes a node what it is said to be with power.
+/// Sets the resources of a node to a size.
 fn resize(node: &mut Node, size: &NodeSize, ratio: f64) {
     let Node { spec, state } = node;
     let ledger = &mut state.ledger;
@@ -114,7 +114,7 @@ fn resize(node: &mut Node, size: &NodeSize, ratio: f64) {
     spec.cpu_node = size.node_cpus;
     ledger.vcpus = ledger.vcpus.wrapping_add(cpus);
     ledger.vcpus_planned = ledger.vcpus_planned.wrapping_add(cpus);
-    // a parameter of the node, which is known while it is off, unless it is measured
+    // The number of spindles is a parameter of the node and known while it is off, unless it is measured.
     if spec.spindle_total == 0 {
         spec.spindle_total = size.spindles;
         spec.spindle_limit = ratio * size.spindles as f64;

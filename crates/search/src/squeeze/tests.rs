@@ -17,7 +17,7 @@ pub(super) fn group() -> GroupIdx {
     GroupIdx::new(0)
 }
 
-/// The plans with the clusters before and after each, once the checker has replayed them.
+/// The plans with the clusters before and after each, replayed by the checker.
 pub(super) fn replayed<'a>(
     found: &'a Squeeze,
     cluster: &'a Cluster,
@@ -39,7 +39,7 @@ pub(super) fn run(cluster: &Cluster, options: &SqueezeOptions) -> GroupPlan {
 }
 
 fn options() -> SqueezeOptions {
-    // the standard instance has 128 MiB
+    // The standard instance has 128 MiB.
     SqueezeOptions { capacity_checks: false, ..SqueezeOptions::default() }
 }
 
@@ -84,7 +84,7 @@ fn what_is_stuck_elsewhere_does_not_keep_nodes_online() {
     assert_eq!(names(&cluster, &run(&cluster, &options()).nodes), ["b"]);
 }
 
-/// `--all` stops instances with disks on one node only, and copies them off the node that is freed; others stay.
+/// With `--all`, instances with disks on one node only are stopped and copied off the freed node; others stay.
 #[test]
 fn with_all_a_node_gets_free_of_disks_that_only_it_has() {
     let nodes = [node("a", 4000, "M", ""), node("b", 3900, "N", ""), node("off", 3900, "Y", "")];
@@ -105,12 +105,12 @@ fn with_all_a_node_gets_free_of_disks_that_only_it_has() {
     let to: Vec<usize> = after.instances.iter().map(|instance| instance.primary.get()).collect();
     assert_eq!(to, [0, 0, 2]);
     assert_eq!(after.nodes[0].state.ledger.disk_free.0, 90_000 - 70);
-    // who is excluded stays
+    // An excluded instance stays.
     let mut excluded = Draft::of(&cluster);
     excluded.set_immobile(&[InstanceIdx::new(1)], Some(Immobile::Excluded));
     let plan = run(&excluded, &all);
     assert_eq!(why(&cluster, &plan, "b"), Hindrance::Fixed(InstanceIdx::new(1)));
-    // there has to be room for the disks
+    // The disks need room, too.
     let small = [node("a", 4000, "M", "").replace("90000|90000", "90000|60"), node("b", 3900, "N", "")];
     let plan = run(&built(&small, &instances[..1]), &all);
     assert_eq!(plan.decision, Decision::Nothing);
@@ -127,7 +127,7 @@ fn a_node_that_is_off_counts_by_its_tag_a_file_or_its_like() {
     let plan = run(&untagged, &options());
     assert_eq!((plan.decision, plan.enough, plan.steps.len()), (Decision::Expand, true, 1));
     assert_eq!(plan.online_candidates[0].source, SizeSource::Like(NodeIdx::new(0)));
-    // too small for either instance and the reserve
+    // The node is too small for either instance and the reserve.
     let small = NodeSize {
         memory: 1000,
         node_memory: 0,
@@ -253,7 +253,7 @@ fn a_reserve_that_must_not_be_used_is_none() {
         "k|1000|0|1|running|Y|b||ext||1",
     ];
     let cluster = built(&nodes, &instances);
-    // 1024 MiB: there on either node, but then the other one could not take all of it
+    // Either node has 1024 MiB, but the other one could not take all of it then.
     let options = SqueezeOptions { minimal: 8.0, target: 8.0, ..SqueezeOptions::default() };
     let plan = run(&cluster, &options);
     assert_eq!((plan.decision, plan.enough), (Decision::Expand, true));
@@ -261,7 +261,7 @@ fn a_reserve_that_must_not_be_used_is_none() {
     assert_eq!(plan.exposed, Some(NodeIdx::new(1)));
     let unchecked = SqueezeOptions { capacity_checks: false, ..options.clone() };
     assert_eq!(run(&cluster, &unchecked).decision, Decision::Nothing);
-    // nor is a node freed, if it has to come back then
+    // A node that would have to come back is not freed either.
     let all_on = built(&[&nodes[..2], &[node("s", 4000, "N", "")]].concat(), &instances);
     assert_eq!(why(&all_on, &run(&all_on, &options), "s"), Hindrance::Exposed(NodeIdx::new(1)));
     assert_eq!(names(&all_on, &run(&all_on, &unchecked).nodes), ["s"]);
@@ -319,7 +319,7 @@ pub(super) fn any_cluster() -> impl Strategy<Value = (Cluster, SqueezeOptions)> 
     )
 }
 
-/// What must hold after nodes were freed.
+/// Checks what must hold after nodes were freed.
 fn assert_kept(before: &Cluster, after: &Cluster, plan: &GroupPlan, options: &SqueezeOptions) {
     for instance in &after.instances {
         assert!(!instance.nodes().any(|n| plan.nodes.contains(&n)), "{} is left", instance.name);
@@ -385,7 +385,7 @@ proptest! {
         (cluster, options) in any_cluster(),
         asked in 0usize..40,
     ) {
-        // interrupted when it looks at the candidate of that number
+        // The search is interrupted when it examines the candidate with this number.
         let interrupted = Arc::new(AtomicBool::new(asked == 0));
         let deadline = Deadline::new(None, Arc::clone(&interrupted));
         let progress = |now: SqueezeProgress| interrupted.store(now.looked_at >= asked, Ordering::SeqCst);
@@ -413,7 +413,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// To the last bit of every number, and to the order of all lists.
+    /// Undoing restores every number to the last bit, and the order of all lists.
     #[test]
     fn what_is_taken_back_was_never_done((cluster, options) in any_cluster(), freed in 1usize..3) {
         let deadline = Deadline::never();

@@ -1,4 +1,4 @@
-//! Balancing a group with some nodes switched, and what is to be said of the result.
+//! Balances a group with some nodes switched, and checks the result.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -13,7 +13,7 @@ use htools_model::redundancy::global::{self, Departures};
 use htools_model::score::Board;
 use htools_model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, NodeIdx, Step};
 
-/// A group as it is, and what is asked for.
+/// A group before any change, with the options.
 pub(super) struct GroupScope<'c> {
     pub cluster: &'c Cluster,
     pub options: &'c SqueezeOptions,
@@ -21,26 +21,25 @@ pub(super) struct GroupScope<'c> {
     pub nodes: Vec<NodeIdx>,
     pub minimal: Reserve,
     pub target: Reserve,
-    /// The first node without the minimal reserve.
+    /// The lack of the first node without the minimal reserve.
     pub missing: Option<Hurdle>,
-    /// Otherwise, the node with most room, if using it would put a node at risk anywhere.
+    /// If no node lacks it: the node with most room, if using the reserve anywhere would put a node at risk.
     pub exposed: Option<NodeIdx>,
     pub standby: Vec<Standby>,
     pub candidates: Vec<NodeIdx>,
-    /// What must not become worse.
+    /// State that must not become worse.
     pub standing: Standing<'c>,
-    /// Nodes that could not be emptied from the start.
+    /// Nodes that could not be emptied at the start.
     at_risk: HashSet<NodeIdx>,
-    /// The same if the smallest instances leave first.
+    /// Nodes that could not be emptied at the start, if the smallest instances leave first.
     loosely_at_risk: HashSet<NodeIdx>,
     pub watch: SqueezeWatch<'c>,
-    /// What ended the search here, once it has.
+    /// Reason why the search ended here, once it has.
     stopped: OnceLock<Stopped>,
-    /// The node that could not be emptied in the last trial; it is looked at first in the next.
+    /// The node that could not be emptied in the last trial; the next trial checks it first.
     stuck: Mutex<Option<NodeIdx>>,
 }
 
-/// A balanced group.
 pub(super) struct BalancedState {
     pub cluster: Draft,
     pub steps: Vec<Step>,
@@ -87,9 +86,9 @@ impl<'c> GroupScope<'c> {
         scope
     }
 
-    /// Whether using a reserve would put a node at risk wherever that is, in a state of the
-    /// cluster: the node with most room then. Where nodes are at risk anyway, now and in that
-    /// state, it is not asked for.
+    /// Checks whether using a reserve would put a node at risk in a state of the cluster, wherever it is used.
+    /// If so, returns the node with most room. Nothing is required if nodes are at risk both at the start and
+    /// in that state.
     pub(super) fn unusable(&self, reserve: &Reserve, state: &Cluster) -> Option<NodeIdx> {
         let sound = || {
             let online = |n| !state.node(n).spec.offline;
@@ -107,7 +106,7 @@ impl<'c> GroupScope<'c> {
         found
     }
 
-    /// Asked by a search that could go on: whether it has to end.
+    /// Returns true if a search that could go on must end.
     pub(super) fn has_to_end(&self) -> bool {
         let reached = self.watch.deadline.reached();
         if let Some(why) = reached {
@@ -116,30 +115,30 @@ impl<'c> GroupScope<'c> {
         reached.is_some()
     }
 
-    /// What ended the search, if it did not come to its own end.
+    /// Reason for an early end of the search.
     pub(super) fn stopped(&self) -> Option<Stopped> {
         self.stopped.get().copied()
     }
 
-    /// Whether the group lacks the minimal reserve.
+    /// Returns true if the group lacks the minimal reserve.
     pub(super) fn needs_more(&self) -> bool {
         self.missing.is_some()
             || self.exposed.is_some()
             || (self.online().next().is_none() && !self.standby.is_empty())
     }
 
-    /// The nodes that are online now.
+    /// The nodes that are online before any change.
     pub(super) fn online(&self) -> impl Iterator<Item = NodeIdx> + '_ {
         self.nodes.iter().copied().filter(|n| !self.cluster.node(*n).spec.offline)
     }
 
-    /// The score of the group as it is.
+    /// Score of the group before any change.
     pub(super) fn initial_score(&self) -> f64 {
         Board::new(self.cluster, &self.nodes).score()
     }
 
-    /// Balances the group in a state of the cluster, as far as there is time; nothing is left
-    /// on offline nodes then that can move.
+    /// Balances the group in a state of the cluster until the deadline. In any case, all movable instances
+    /// leave offline nodes.
     pub(super) fn balanced(&self, cluster: Draft) -> BalancedState {
         let (balanced, complete) = self.moved(cluster, balance_options(self.options), false);
         if complete {
@@ -151,12 +150,13 @@ impl<'c> GroupScope<'c> {
         BalancedState { steps, ..rest }
     }
 
-    /// Only moves instances away from offline nodes.
+    /// Moves instances away from offline nodes, and does nothing else.
     pub(super) fn evacuated(&self, cluster: Draft) -> BalancedState {
         self.moved(cluster, BalanceOptions { evacuate: true, ..balance_options(self.options) }, true).0
     }
 
-    /// Makes step after step, to the end if it must be; also says whether that was reached.
+    /// Makes steps until the search must end, or with `wholly` to the end. Also returns true if it reached the
+    /// end.
     fn moved(&self, mut cluster: Draft, options: BalanceOptions, wholly: bool) -> (BalancedState, bool) {
         let mut balancer = Balancer::new(&mut cluster, &self.nodes, options);
         let mut steps = Vec::new();
@@ -173,8 +173,8 @@ impl<'c> GroupScope<'c> {
         (BalancedState { cluster, steps, score }, complete)
     }
 
-    /// What is wrong with a balanced state in which `freed` are offline. A hasty answer
-    /// leaves out what hardly ever differs from the rest.
+    /// The objection to a balanced state in which `freed` are offline, if there is one. With `hasty`, checks
+    /// that rarely make a difference are left out.
     pub(super) fn objection(&self, after: &Cluster, freed: &[NodeIdx], hasty: bool) -> Option<Hindrance> {
         let is_freed = after.mask(freed);
         let is_freed = |n: NodeIdx| is_freed[n.get()];
@@ -196,7 +196,7 @@ impl<'c> GroupScope<'c> {
             return None;
         }
         let exposed = |reserve| self.unusable(reserve, after).map(Hindrance::Exposed);
-        // more room is no proof: how a node is emptied depends on all of it
+        // More room does not prove that a node can be emptied, since that depends on where the room is.
         let at_risk = || self.newly_at_risk(after).map(Hindrance::Expendable);
         if hasty && self.at_risk.is_empty() {
             exposed(&self.target)
@@ -205,9 +205,8 @@ impl<'c> GroupScope<'c> {
         }
     }
 
-    /// A node that could not be emptied, and could from the start; offline ones count, too. Most
-    /// often it could not in the order of some list, such as hcheck's, if it could not with the
-    /// smallest instances first.
+    /// A node that cannot be emptied but could be at the start; offline nodes count, too. If it fails with the
+    /// smallest instances first, it usually also fails in the order of some list, such as that of hcheck.
     fn newly_at_risk(&self, after: &Cluster) -> Option<NodeIdx> {
         let found = |departures, before: &HashSet<NodeIdx>| {
             global::any_at_risk(after, &self.nodes, departures, |n| !before.contains(&n))
@@ -216,8 +215,8 @@ impl<'c> GroupScope<'c> {
             .or_else(|| found(Departures::SmallestFirst, &self.loosely_at_risk))
     }
 
-    /// What rules a set out before it is tried: balancing can neither move what is
-    /// fixed, nor make memory.
+    /// The reason why a set cannot be freed, without a trial: balancing cannot move fixed instances or create
+    /// memory.
     pub(super) fn hopeless(&self, freed: &[NodeIdx]) -> Option<Hindrance> {
         let is_freed = self.cluster.mask(freed);
         let online: Vec<NodeIdx> = self.online().filter(|n| !is_freed[n.get()]).collect();
@@ -231,18 +230,18 @@ impl<'c> GroupScope<'c> {
         };
         let used = |n: &NodeIdx| self.cluster.node(*n).state.ledger.mem_instances.0;
         let free = sum(&mut online.iter().map(room)) - sum(&mut freed.iter().map(used));
-        // on every node a MiB has to stay beyond the reserve
+        // On every node, one MiB must stay free beyond the reserve.
         let needed = online.len() as i128 * (i128::from(self.target.memory().0) + 1);
         let missing = needed - free;
         (missing > 0).then(|| Hindrance::Memory(i64::try_from(missing).unwrap_or(i64::MAX)))
     }
 
-    /// By node: an instance there that balancing never moves.
+    /// For each node, an instance on it that balancing never moves.
     pub(super) fn fixed(&self) -> Vec<Option<InstanceIdx>> {
         let mut fixed = vec![None; self.cluster.nodes.len()];
         for instance in &self.cluster.instances {
             let stays = !instance.is_movable() || !instance.auto_balance;
-            // what is named as a secondary without being one is never changed
+            // A node that is only named as the secondary, without being one, never changes.
             let nominal = instance.secondary.filter(|_| stays || instance.mirror().is_none());
             let primary = Some(instance.primary).filter(|_| stays);
             for node in [primary, nominal].into_iter().flatten() {
@@ -253,7 +252,7 @@ impl<'c> GroupScope<'c> {
     }
 }
 
-/// Every node that an instance names.
+/// All nodes that an instance names.
 fn places(instance: &Instance) -> impl Iterator<Item = NodeIdx> {
     [Some(instance.primary), instance.secondary].into_iter().flatten()
 }

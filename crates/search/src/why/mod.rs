@@ -1,9 +1,8 @@
-//! Why not: the rule in the way, what is missing, and where it would nearly do.
+//! Reasons why a change is impossible: the rule in the way, the lack, and the places that come nearest.
 //!
-//! Every search that has to say why something cannot be says it with these types: a [`Hold`]
-//! keeps an instance where it is, a [`GroupBar`] keeps it from a whole group, a [`Bar`] from one
-//! place. A [`Hurdle`] is such a place with what is missing there, [`Nearest`] those that come
-//! nearest to being possible. In which words each tool says it is a matter of `report::why`.
+//! All searches use these types. A [`Hold`] keeps an instance in its place, a [`GroupBar`] excludes a whole
+//! group, and a [`Bar`] a single place. A [`Hurdle`] is a refused place with its lack, and [`Nearest`] has
+//! those nearest to being possible. `report::why` turns them into the words of each tool.
 
 mod shortfall;
 
@@ -17,10 +16,10 @@ use htools_model::{
     Bar, Cluster, GroupIdx, Immobile, Instance, Ledger, Move, NodeIdx, Placement, PoolIdx, Rule,
 };
 
-/// How many places are kept.
+/// Maximum number of places that are kept.
 pub(crate) const MOST: usize = 20;
 
-/// Why an instance does not move at all.
+/// The reason why an instance does not move at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
     /// It cannot or must not move.
@@ -31,29 +30,29 @@ pub enum Hold {
     NothingToEvacuate,
     /// It could only go with its disks copied, which is switched off (`--no-disk-moves`).
     NoDiskMoves,
-    /// It could only go where it is moved or fails over, which is switched off (`--no-instance-moves`).
+    /// It could only go by migration or failover, which is switched off (`--no-instance-moves`).
     NoInstanceMoves,
     /// It does not exist yet.
     Forthcoming,
-    /// Nothing may leave its group.
+    /// No instance may leave its group.
     Denied,
-    /// The source names a secondary node that its disk template has no use for.
+    /// The source names a secondary node, but its disk template does not use one.
     NominalSecondary,
     /// Both its nodes are offline.
     NoOnlineNode,
-    /// Its primary node is offline, and its secondary node cannot run it, or does not receive
-    /// migrations from there.
+    /// Its primary node is offline, and its secondary node cannot run it or does not accept migrations from
+    /// there.
     NoFailover(NodeIdx, Rule),
 }
 
-/// What keeps a whole group from taking an instance.
+/// The reason why a whole group cannot take an instance.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GroupBar {
-    /// Nothing may come to it.
+    /// No instance may move into it.
     Denied,
-    /// Nothing is placed in it.
+    /// It accepts no new instances.
     Unallocable,
-    /// It is not healthy itself.
+    /// It is not healthy.
     Health(Health),
     /// It does not reach a pool of the instance.
     Pool(PoolIdx),
@@ -61,20 +60,20 @@ pub enum GroupBar {
     Networks(Vec<String>),
     /// It has no nodes for it.
     Nodes(NoTargets),
-    /// It has no online node (for DRBD: not two) that reaches the instance's pools.
+    /// It has no online node that reaches the instance's pools; for DRBD, not two.
     Unreached,
-    /// No node receives migrations from the instance's node.
+    /// No node accepts migrations from the instance's node.
     Migration(NodeIdx),
-    /// Nodes could not be emptied any more (global N+1).
+    /// Some node could not be emptied any more (global N+1).
     Expendability,
     /// The rule by which primary nodes are chosen leaves none.
     NoPrimary,
-    /// The search ended before.
+    /// The search ended before it was tried.
     NoTime(Stopped),
 }
 
 impl GroupBar {
-    /// The networks that a group lacks, if it lacks any.
+    /// Checks that the group has all networks of the instance.
     pub(crate) fn networks(cluster: &Cluster, group: GroupIdx, instance: &Instance) -> Result<(), GroupBar> {
         let there = cluster.group(group);
         let lacking = instance.networks.iter().filter(|n| !there.networks.contains(n));
@@ -82,19 +81,19 @@ impl GroupBar {
     }
 }
 
-/// What is in the way in one group.
+/// Obstacles in one group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupWhy {
     /// The group.
     pub group: GroupIdx,
-    /// Why not one place was tried, or why none that is possible was taken.
+    /// The reason why no place was tried, or why no possible place was chosen.
     pub bar: Option<GroupBar>,
     /// The places that were refused.
     pub places: Nearest,
 }
 
 impl GroupWhy {
-    /// That the group is barred as a whole.
+    /// A group that is excluded as a whole.
     pub(crate) fn barred(group: GroupIdx, bar: GroupBar) -> GroupWhy {
         GroupWhy { group, bar: Some(bar), places: Nearest::default() }
     }
@@ -103,20 +102,20 @@ impl GroupWhy {
 /// A place that was refused.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hurdle {
-    /// The move that would lead there, of an instance that exists.
+    /// The move to the place, if the instance exists already.
     pub mv: Option<Move>,
-    /// The place; without a secondary node if any would meet the same refusal.
+    /// The place; without a secondary node if any secondary gets the same refusal.
     pub place: Placement,
     /// The node that refuses.
     pub node: NodeIdx,
-    /// What is in the way.
+    /// The rule in the way.
     pub bar: Bar,
-    /// What is missing, if something is.
+    /// The lack, if it is one of resources or tags.
     pub shortfall: Option<Shortfall>,
 }
 
 impl Hurdle {
-    /// A node with these numbers that keeps an instance from a place.
+    /// The hurdle at a node with the given ledger.
     pub(crate) fn new(
         cluster: &Cluster,
         instance: &Instance,
@@ -129,7 +128,7 @@ impl Hurdle {
         Hurdle { mv: None, place, node, bar, shortfall }
     }
 
-    /// A place as it is.
+    /// The hurdle at a place in its present state.
     pub(crate) fn of_place(cluster: &Cluster, instance: &Instance, place: Placement, bar: Bar) -> Hurdle {
         let node = match bar {
             Bar::Secondary(_) => place.secondary.unwrap_or(place.primary),
@@ -138,18 +137,17 @@ impl Hurdle {
         Hurdle::new(cluster, instance, place, node, &cluster.node(node).state.ledger, bar)
     }
 
-    /// A node that is offline at the end of a move.
+    /// The hurdle of a move that ends on an offline node.
     pub(crate) fn offline(instance: &Instance, mv: Move, node: NodeIdx) -> Hurdle {
         Hurdle { mv: Some(mv), place: mv.placement(instance), node, bar: Bar::Offline, shortfall: None }
     }
 
-    /// A move that was refused.
     pub(crate) fn of_move(cluster: &Cluster, trial: &Trial<'_>, mv: Move, refusal: Refusal) -> Hurdle {
         let (instance, node) = (trial.instance(), refusal.node);
         let place = mv.placement(instance);
         let bar =
             if refusal.role_is_primary { Bar::Primary(refusal.rule) } else { Bar::Secondary(refusal.rule) };
-        // on its own nodes it finds what there is without itself
+        // On its own nodes, the instance does not count against itself.
         let left = match node {
             node if node == instance.primary => Some(trial.primary_left()),
             node => trial.mirror_left().filter(|_| Some(node) == instance.mirror()),
@@ -167,7 +165,7 @@ impl Hurdle {
         Hurdle { mv: Some(mv), ..hurdle }
     }
 
-    /// What comes first is nearest to being possible.
+    /// Distance from being possible; the smallest comes first.
     fn distance(&self) -> f64 {
         match &self.shortfall {
             Some(shortfall) => shortfall.relative(),
@@ -177,17 +175,17 @@ impl Hurdle {
     }
 }
 
-/// Refused places: those nearest to being possible, and how many there are.
+/// Refused places: the nearest ones, and the number of all.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Nearest {
-    /// The nearest ones, nearest first; in the order tried among equals.
+    /// The nearest ones, nearest first; among equals in the order tried.
     pub kept: Vec<Hurdle>,
-    /// All of them.
+    /// Number of all refused places.
     pub refused: usize,
 }
 
 impl Nearest {
-    /// Those of some.
+    /// Collects some hurdles.
     pub(crate) fn of(hurdles: impl Iterator<Item = Hurdle>) -> Nearest {
         let mut nearest = Nearest::default();
         hurdles.for_each(|hurdle| nearest.push(hurdle));
@@ -205,8 +203,8 @@ impl Nearest {
     }
 }
 
-/// All places for an instance that is not there, with what is in the way; where that is so
-/// whatever the secondary node, the place has none, and is the last one with its primary node.
+/// All places for a new instance, with the rule in the way. If the primary refuses whatever the secondary is,
+/// the place has no secondary and is the last one with that primary.
 pub(super) fn places<'a>(
     cluster: &'a Cluster,
     targets: &'a Targets,

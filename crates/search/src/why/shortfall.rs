@@ -1,22 +1,22 @@
-//! What is missing where a node refuses an instance.
+//! The lack of a node that refuses an instance.
 
 use htools_model::units::floor_to_i64;
 use htools_model::{
     Bar, Cluster, DiskTemplate, Instance, Ledger, Mib, NodeIdx, PolicyBreach, ReserveChange, Rule, TagId,
 };
 
-/// What a rule asked for and what was there.
+/// The required amount and the available one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shortfall {
-    /// Too little of something that is counted.
+    /// Too small an amount of a resource.
     Amount {
-        /// What, e.g. "memory".
+        /// Name of the resource, such as "memory".
         resource: &'static str,
         /// The unit of the amounts.
         unit: &'static str,
-        /// What the instance needs.
+        /// Amount that the instance needs.
         needed: i64,
-        /// What it could have.
+        /// Amount that it could have.
         available: i64,
     },
     /// Exclusion tags that primaries of the node already have.
@@ -25,19 +25,19 @@ pub enum Shortfall {
     Migration(Vec<String>),
     /// Storage pools of the instance that the node does not reach.
     Pools(Vec<String>),
-    /// The cluster does not let the instance run there.
+    /// A constraint of the cluster keeps the instance off the node.
     KeptOut,
     /// The instance has no secondary.
     NoSecondary,
     /// A size that the policy does not accept.
     Range {
-        /// What, e.g. "memory".
+        /// Name of the resource, such as "memory".
         resource: &'static str,
         /// The unit of the amounts.
         unit: &'static str,
-        /// What the instance has; nothing if that is not known.
+        /// Size of the instance; `None` if it is unknown.
         found: Option<i64>,
-        /// The least and the most that is accepted.
+        /// The smallest and the largest accepted size.
         accepted: (i64, i64),
     },
     /// A disk template that the policy does not list.
@@ -52,8 +52,8 @@ impl Shortfall {
         Shortfall::Migration(names(cluster, tags.iter().filter(|tag| !received.contains(*tag))))
     }
 
-    /// What is missing of what a group has for the loss of several nodes at once, in MiB, before an instance comes and
-    /// then.
+    /// The lack of a group's reserve for the loss of several nodes at once, in MiB, before and after an
+    /// instance comes.
     pub(super) fn group_reserve(ReserveChange { before, after }: ReserveChange) -> Shortfall {
         let amount = |amount: i128| i64::try_from(amount).unwrap_or(i64::MAX);
         Shortfall::Amount {
@@ -64,7 +64,7 @@ impl Shortfall {
         }
     }
 
-    /// How much is missing, of what is counted.
+    /// The missing amount, if the lack is an amount.
     pub fn missing(&self) -> Option<i64> {
         match self {
             Shortfall::Amount { needed, available, .. } => Some(needed.wrapping_sub(*available)),
@@ -72,8 +72,8 @@ impl Shortfall {
         }
     }
 
-    /// How much is missing in proportion to what is needed: what comes first is nearest
-    /// to being possible. Infinite where no amount would help.
+    /// The lack relative to the need; the smallest is nearest to being possible. Infinite if no amount would
+    /// help.
     pub(crate) fn relative(&self) -> f64 {
         let share = |missing: i64, whole: i64| missing as f64 / whole.max(1) as f64;
         match self {
@@ -109,8 +109,8 @@ impl From<PolicyBreach> for Shortfall {
     }
 }
 
-/// Works out what is missing where `bar` keeps a node, with these numbers, from taking an
-/// instance whose primary node would be `primary`.
+/// Computes the lack behind `bar`, which keeps a node from taking an instance. `ledger` is that of the node,
+/// and `primary` would be the primary node of the instance.
 pub fn missing(
     cluster: &Cluster,
     instance: &Instance,
@@ -140,7 +140,7 @@ pub fn missing(
         let available = floor_to_i64(spec.spindle_limit - used);
         amount("spindle weight under the policy's ratio", "spindles", instance.spindle_use, available)
     };
-    // that much has to stay
+    // This much must stay free.
     let one = Mib(1);
     Some(match rule {
         Rule::Memory => mib("memory", instance.mem_in_use(), unallocated - one),

@@ -1,4 +1,4 @@
-//! The last sieve: the exact scores of what the bounds have left.
+//! The last filter: exact scores of the moves that the bounds have left.
 
 use std::sync::atomic::Ordering;
 
@@ -11,7 +11,7 @@ use htools_model::score::batch::{ChangedState, Pattern, Scorer, Spot};
 use htools_model::{InstanceIdx, Move};
 
 impl BestMoveSearch<'_> {
-    /// The best of the survivors and of what was found before, by exact score.
+    /// Returns the best, by exact score, of the survivors and the move found before.
     pub(super) fn score_survivors(
         &self,
         mut survivors: Vec<Survivor>,
@@ -23,7 +23,7 @@ impl BestMoveSearch<'_> {
             return before;
         }
         let scorer = Scorer::of(self.balancer.board());
-        // those without a pattern come last
+        // Survivors without a pattern come last.
         survivors.sort_by_key(|s| s.pattern);
         let drafted = survivors.partition_point(|s| s.pattern != NO_PATTERN);
         let (alike, others) = survivors.split_at(if drafted < FEWEST_DRAFTED { 0 } else { drafted });
@@ -33,11 +33,11 @@ impl BestMoveSearch<'_> {
         both(best_of_chunks(others, both, |some| self.best_scored(&scorer, some)), best)
     }
 
-    /// The best of survivors whose patterns are known, in ascending order.
+    /// Returns the best of the survivors whose patterns are known. The survivors are sorted by pattern.
     fn best_of_alike(&self, scorer: &Scorer<'_>, alike: &[Survivor]) -> Option<ScoredMove> {
         let (balancer, verdicts) = (self.balancer, self.verdicts?);
         let (mut numbers, mut spots) = (Vec::new(), Vec::with_capacity(alike.len()));
-        // neighbours most often are moves of one instance
+        // Neighbours are usually moves of the same instance.
         let mut last = None;
         for survivor in alike {
             if numbers.last() != Some(&survivor.pattern) {
@@ -52,7 +52,7 @@ impl BestMoveSearch<'_> {
             spots.push((Spot { pattern: numbers.len() as u32 - 1, rows }, survivor.order()));
         }
         let patterns = verdicts.patterns(&numbers);
-        // where each stands for itself, there is nothing to be gained
+        // If each survivor has a pattern of its own, comparing patterns gains nothing.
         let many = FEW_ALIKE * alike.len() >= balancer.board().rows().len();
         if many && 2 * patterns.len() <= alike.len() {
             spots = contenders(scorer, &patterns, &spots).into_iter().map(|at| spots[at]).collect();
@@ -62,7 +62,7 @@ impl BestMoveSearch<'_> {
         best_of_chunks(&spots, both, |some| self.best_at(scorer, &patterns, some))
     }
 
-    /// The best of some survivors, given by pattern and rows.
+    /// Returns the best of some survivors, given by pattern and rows.
     fn best_at(
         &self,
         scorer: &Scorer<'_>,
@@ -78,7 +78,7 @@ impl BestMoveSearch<'_> {
         scored.fold(None, |best, new| better(best, new, self.balancer.score()))
     }
 
-    /// The move that has a place in the order.
+    /// The move at a place in the order of all moves.
     fn mv(&self, MoveOrder { instance, rank }: MoveOrder) -> Move {
         let balancer = self.balancer;
         match rank.checked_sub(1) {
@@ -90,7 +90,7 @@ impl BestMoveSearch<'_> {
         }
     }
 
-    /// The rows of the nodes that an instance has.
+    /// The rows of the instance's nodes.
     fn own_rows(&self, instance: InstanceIdx) -> OwnRows {
         let balancer = self.balancer;
         let instance = balancer.cluster().instance(instance);
@@ -126,7 +126,7 @@ impl BestMoveSearch<'_> {
     }
 }
 
-/// The best of many, of which `best` finds the best of some.
+/// Splits `all` into chunks, finds the best of each chunk with `best`, and joins the results with `both`.
 fn best_of_chunks<T: Sync>(
     all: &[T],
     both: impl Fn(Option<ScoredMove>, Option<ScoredMove>) -> Option<ScoredMove> + Sync + Send,
@@ -140,7 +140,7 @@ fn best_of_chunks<T: Sync>(
     }
 }
 
-/// A survivor with what its move leads to.
+/// A survivor with the outcome of its move.
 struct TriedMove<'s, 'c> {
     survivor: &'s Survivor,
     mv: Move,
@@ -154,15 +154,15 @@ impl TriedMove<'_, '_> {
     }
 }
 
-/// Exact scores that one thread computes at a time.
+/// Number of exact scores that one thread computes at a time.
 const SCORED_AT_ONCE: usize = 32;
 
-/// From this many on they are computed many at a time, which is less work altogether.
+/// From this many survivors on, larger chunks are used, since they take less work in total.
 const MANY: usize = 96;
 const MANY_AT_ONCE: usize = 4096;
 
-/// Fewer survivors than this are scored as they are.
+/// Fewer survivors than this are scored without looking at their patterns.
 const FEWEST_DRAFTED: usize = 5;
 
-/// Places are compared where so many times the number of survivors is that of the nodes.
+/// Patterns are compared if this multiple of the number of survivors reaches the number of nodes.
 const FEW_ALIKE: usize = 8;

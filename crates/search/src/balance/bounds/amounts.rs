@@ -1,4 +1,4 @@
-//! What instances of one size take from a node.
+//! Resources that the instances of one size take from a node.
 
 use super::arrival_costs::ArrivalRole;
 use super::lane_loops::smallest_growth;
@@ -7,21 +7,20 @@ use super::online_nodes::OnlineNodes;
 use htools_model::Instance;
 use htools_model::score::metrics::{Lanes, PADDED_LANES, lane};
 
-/// A box of amounts, from a smallest to a largest; of one instance, they are the
-/// same.
+/// A range of amounts, smallest to largest. For a single instance, both ends are the same.
 #[derive(Debug, Clone)]
 pub(super) struct AmountsBox {
-    /// The smallest and the largest amounts, on nodes without and with exclusive
-    /// storage.
+    /// The smallest and the largest amounts; index 0 is for nodes without exclusive storage, 1 for nodes with
+    /// it.
     pub lo: [Lanes; 2],
     pub hi: [Lanes; 2],
-    /// The smallest reserve, in MiB, and the largest.
+    /// The smallest and the largest reserve, in MiB.
     pub need: (f64, f64),
 }
 
 impl AmountsBox {
-    /// The box of some instances, all forthcoming or none, all with known numbers of
-    /// spindles or none.
+    /// The box of some instances. Either all or none must be forthcoming, and either all or none must have a
+    /// known number of spindles.
     pub(super) fn of(members: &[&Instance], ground: &OnlineNodes) -> AmountsBox {
         let mut boxes = [LaneRange::empty(), LaneRange::empty()];
         let mut need = LaneRange::empty();
@@ -33,7 +32,7 @@ impl AmountsBox {
             need.include(&[reserved; PADDED_LANES]);
         }
         if members[0].spindles.is_none() {
-            // the arrival of an unknown number makes the free ones what they never are
+            // If the number of spindles is unknown, the free spindles can change by anything up to this bound.
             for k in [lane::FREE_DISK, lane::FREE_DISK_PLANNED] {
                 (boxes[1].lo[k], boxes[1].hi[k]) = (-ground.most_spindles, ground.most_spindles);
             }
@@ -45,13 +44,13 @@ impl AmountsBox {
         }
     }
 
-    /// Whether there is more than one amount of anything.
+    /// Returns true if any amount differs between the instances.
     pub(super) fn is_box(&self) -> bool {
         self.lo != self.hi || self.need.0 != self.need.1
     }
 
-    /// The most that a lane's values change altogether: what leaves one node arrives
-    /// at another.
+    /// Upper bound of the sum of a move's changes in each lane. An amount leaves one node and arrives at
+    /// another, so the two changes have opposite signs.
     pub(super) fn largest_change(&self, ground: &OnlineNodes) -> Lanes {
         let largest = |k: usize| {
             let kinds = 0..ground.storage_kinds();
@@ -63,9 +62,9 @@ impl AmountsBox {
         })
     }
 
-    /// The changes of variances when an instance arrives at the node of a row: the
-    /// smallest that any size of the box leads to, lane by lane. Also returned: by
-    /// how much the reserved part of the node's memory grows at least.
+    /// Changes of the variances when an instance arrives at the node in `row`: for each lane the smallest
+    /// change that any amount in the box causes. The second value is the least growth of the reserved fraction
+    /// of the node's memory.
     #[inline(always)]
     pub(super) fn arrival(&self, ground: &OnlineNodes, row: usize, role: ArrivalRole) -> (Lanes, f64) {
         let exclusive = usize::from(ground.exclusive[row]);

@@ -1,4 +1,4 @@
-//! What the arrival of an instance of one size costs on each node.
+//! Cost of the arrival of an instance of one size, for each node.
 
 use super::lane_loops::{LaneOf, ReserveNeed, add_arrivals, add_reserves, smallest};
 use super::lanes::{LaneRange, MEMBER, NONE, PRIMARY, RESERVE, lanewise};
@@ -9,7 +9,7 @@ use htools_model::score::interval::counted_score;
 use htools_model::score::metrics::{Counted, LANES, Lanes, lane};
 use htools_model::{Cluster, DiskCheck, Mib, Strictness, TagArrival};
 
-/// As what an instance arrives.
+/// Role in which an instance arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum ArrivalRole {
     Primary,
@@ -17,7 +17,7 @@ pub(super) enum ArrivalRole {
 }
 
 impl ArrivalRole {
-    /// What the new node becomes in the moves of a slot.
+    /// Role of the new node in the moves of a slot.
     pub(super) fn of_target(slot: usize) -> Option<ArrivalRole> {
         match slot {
             FAILOVER => None,
@@ -33,31 +33,32 @@ impl ArrivalRole {
     }
 }
 
-/// Which arrivals share a row.
+/// Key of the arrivals that share a row of costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct ArrivalKind {
     pub size: u32,
     pub role: ArrivalRole,
-    /// Whether only the impossible forbids it.
+    /// True if the node refuses the arrival only where it is impossible.
     pub forced: bool,
-    /// The kind of node ([`TagKinds`](super::kinds::TagKinds)) from which the instance
-    /// migrates, if that matters.
+    /// Kind of the node ([`TagKinds`](super::kinds::TagKinds)) from which the instance migrates; set only if it
+    /// restricts the targets.
     pub from: Option<u32>,
-    /// The storage pools that the instance needs ([`PoolKinds`](super::kinds::PoolKinds)), if they are told apart.
+    /// The storage pools that the instance needs ([`PoolKinds`](super::kinds::PoolKinds)), if they are told
+    /// apart.
     pub pools: Option<u32>,
 }
 
-/// The nodes of one stretch of a row.
+/// Number of nodes in one stretch of a row.
 pub(super) const STRETCH: usize = 64;
 
-/// The costs of one kind of arrival, by row of the ground.
+/// Costs of one kind of arrival, indexed by row of [`OnlineNodes`].
 pub(super) struct ArrivalRow {
     pub arrival: ArrivalKind,
-    /// What is not a deviation; infinite where the node refuses.
+    /// Part of the cost that is not a deviation; infinite if the node refuses.
     pub fixed: Vec<f64>,
-    /// The same with the prices of the changed deviations.
+    /// `fixed` plus the price of the changed deviations.
     pub cost: Vec<f64>,
-    /// The smallest costs of each stretch and of all nodes.
+    /// The smallest cost of each stretch.
     pub stretches: Vec<f64>,
     pub smallest: f64,
 }
@@ -73,8 +74,8 @@ impl ArrivalRow {
         }
     }
 
-    /// Looks anew at what the node in one row counts and refuses. `reachable` says
-    /// whether instances can migrate to it.
+    /// Updates the fixed cost of the node in `row`, or its refusal. `reachable` is false if instances cannot
+    /// migrate to it.
     pub(super) fn inspect(
         &mut self,
         cluster: &Cluster,
@@ -98,8 +99,8 @@ impl ArrivalRow {
         });
     }
 
-    /// Works out the cost in one row and takes the changes of the variances into
-    /// the range; the smallest costs are left as they are.
+    /// Computes the cost in one row and widens `range` by the changes of the variances. The smallest costs are
+    /// not updated.
     fn assess(&mut self, ground: &OnlineNodes, size: &SizeBox, row: usize, range: &mut LaneRange) {
         if self.fixed[row] == f64::INFINITY {
             self.cost[row] = f64::INFINITY;
@@ -111,7 +112,7 @@ impl ArrivalRow {
         self.cost[row] = self.fixed[row] + reserve + size.price(&change);
     }
 
-    /// Works all costs out. Returns the range of the changes of the variances.
+    /// Computes all costs. Returns the range of the changes of the variances.
     pub(super) fn assess_all(&mut self, ground: &OnlineNodes, size: &SizeBox) -> LaneRange {
         let mut range = LaneRange::empty();
         if ground.storage_kinds() == 1 {
@@ -128,7 +129,7 @@ impl ArrivalRow {
         range
     }
 
-    /// Works all costs out lane by lane, where all nodes have the same kind of storage.
+    /// Computes all costs lane by lane, for nodes that all have the same kind of storage.
     fn assess_by_lane(&mut self, ground: &OnlineNodes, size: &SizeBox) -> LaneRange {
         let mut range = LaneRange { lo: NONE, hi: NONE };
         let lanes = self.arrival.role.lanes();
@@ -139,7 +140,7 @@ impl ArrivalRow {
                 continue;
             }
             let same = |j: usize| ground.twin[j] == ground.twin[k] && lo[j] == lo[k] && hi[j] == hi[k];
-            // twins are worked out together
+            // Lanes with the same columns are computed together.
             if (0..k).any(|j| lanes[j] == 1.0 && same(j)) {
                 continue;
             }
@@ -164,10 +165,10 @@ impl ArrivalRow {
         range
     }
 
-    /// The same for some rows only.
+    /// Does the same as [`assess_all`](ArrivalRow::assess_all) for some rows only.
     pub(super) fn assess_some(&mut self, ground: &OnlineNodes, size: &SizeBox, rows: &[usize]) -> LaneRange {
         let mut range = LaneRange::empty();
-        // a node that refuses as before changes nothing
+        // A node that refused before and still refuses changes nothing.
         let refuses = |row: usize| self.fixed[row] == f64::INFINITY && self.cost[row] == f64::INFINITY;
         if rows.iter().all(|row| refuses(*row)) {
             return range;

@@ -1,4 +1,4 @@
-//! The moves that could be the best, with the bounds to prove it of the others.
+//! The moves that the bounds cannot exclude from being the best.
 
 use std::borrow::Cow;
 
@@ -16,26 +16,25 @@ use htools_model::{Cluster, Instance, InstanceIdx, Move, NodeIdx};
 /// A move that the bounds do not exclude.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Candidate {
-    /// Its score is not smaller.
+    /// Lower bound of the score after the move.
     pub bound: f64,
-    /// The move.
     pub mv: Move,
 }
 
-/// What one instance costs more at some nodes than at the one that is best for it: by the place, if there is a difference
-/// between places, and by its affinity keys, if it has any.
+/// Additional costs of one instance on each node, compared with the node that is best for it. They come from
+/// its place (failure domain), if places differ, and from its affinity keys, if it has any.
 struct Extras<'a> {
     bounds: &'a MoveBounds,
     cluster: &'a Cluster,
     position: u32,
     instance: &'a Instance,
     outlay: Option<Outlay<'a>>,
-    /// By row, what its keys cost more there, once that is asked for.
+    /// By row, the additional cost of the affinity keys; computed on first use.
     keys: Option<Vec<f64>>,
 }
 
 impl Extras<'_> {
-    /// What a move of a slot costs more, by row, rounded down.
+    /// By row, the additional cost of a move of the slot, rounded down.
     fn of_slot(&mut self, slot: usize) -> impl Fn(usize) -> f64 + '_ {
         let MoveBounds { places, key_costs, ground, .. } = self.bounds;
         let by_place = self.outlay.as_mut().map(|outlay| outlay.extras(slot));
@@ -53,18 +52,17 @@ impl Extras<'_> {
     }
 }
 
-/// What looking for candidates took.
+/// Work spent on finding candidates.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Seen {
-    /// MoveBounds worked out for single moves.
+    /// Number of bounds computed for single moves.
     pub bounds: u64,
-    /// Instances looked at.
+    /// Number of instances examined.
     pub instances: u64,
 }
 
 impl MoveBounds {
-    /// The blocks of instances that have moves with a bound of at most `limit`, the
-    /// smallest bound first.
+    /// The blocks of instances that have moves with a bound of at most `limit`, smallest bound first.
     pub(crate) fn blocks(&self, limit: f64) -> Vec<(f64, usize)> {
         let bounds = self.groups.blocks.iter().map(|b| self.bound(b.group as usize, &b.least));
         let mut near: Vec<(f64, usize)> =
@@ -73,8 +71,7 @@ impl MoveBounds {
         near
     }
 
-    /// The instances of a block that have moves with a bound of at most `limit`,
-    /// the smallest bound first.
+    /// The instances of a block that have moves with a bound of at most `limit`, smallest bound first.
     pub(crate) fn members(&self, block: usize, limit: f64, near: &mut Vec<(f64, u32)>) {
         let block = &self.groups.blocks[block];
         near.clear();
@@ -87,12 +84,11 @@ impl MoveBounds {
         near.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     }
 
-    /// The instance at a position.
     pub(crate) fn instance(&self, position: u32) -> InstanceIdx {
         self.instances[position as usize]
     }
 
-    /// The smallest bound of a group's moves with these costs of departure.
+    /// The smallest bound of the moves of a group, given the costs of departure.
     fn bound(&self, group: usize, costs: &[f64; SLOTS]) -> f64 {
         let group = &self.groups.groups[group];
         let base = &self.sizes[group.size as usize].base;
@@ -105,8 +101,7 @@ impl MoveBounds {
         bound
     }
 
-    /// The moves of an instance that the bounds do not exclude: all whose score may
-    /// be `limit` or less.
+    /// Finds all moves of the instance whose score may be `limit` or less.
     pub(crate) fn candidates(
         &self,
         balancer: &Balancer<'_>,
@@ -131,7 +126,7 @@ impl MoveBounds {
             }
             let base = size.base_of(&self.present, &reach, slot) + departure.cost[slot];
             let Some(row) = self.rows.get(group.rows[slot] as usize) else {
-                // the failover
+                // A slot without a row is the failover.
                 if base <= limit {
                     found.push(Candidate { bound: base, mv: Move::Failover });
                 }
@@ -155,10 +150,9 @@ impl MoveBounds {
         }
     }
 
-    /// The bounds that have to be passed before a move is tried: its block's, its
-    /// instance's, that of the lines, and its own. Nothing for instances that do not
-    /// move or of which an earlier one is alike; infinite where the move is known to
-    /// be impossible.
+    /// The bounds that the move must pass before it is tried: that of its block, of its instance, of the lines,
+    /// and its own. An impossible move has an infinite bound. Returns `None` for instances that do not move,
+    /// and for those that have an earlier equivalent.
     pub fn bounds(&self, balancer: &Balancer<'_>, instance: &Instance, mv: Move) -> Option<[f64; 4]> {
         let position = self.position[instance.idx.get()]?;
         let departure = &self.departures[position as usize];
@@ -185,7 +179,7 @@ impl MoveBounds {
         Some([bounds[0], bounds[1], base + row.cost[at] + extra, own[0] + extra])
     }
 
-    /// What an instance costs more at some nodes than at the one that is best for it.
+    /// Additional costs of the instance on each node, compared with the node that is best for it.
     fn extras<'a>(&'a self, balancer: &'a Balancer<'_>, position: u32, instance: &'a Instance) -> Extras<'a> {
         let (cluster, spread) = (balancer.cluster(), balancer.board().spread());
         let outlay = || Outlay::new(&self.places, spread, cluster, instance);

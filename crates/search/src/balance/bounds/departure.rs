@@ -1,4 +1,4 @@
-//! What a move of an instance does to the nodes that it has: to P and to S.
+//! Effect of a move on the present nodes of the instance: its primary (P) and its secondary (S).
 
 use multiversion::multiversion;
 
@@ -24,41 +24,38 @@ const fn both(a: Lanes, b: Lanes) -> Lanes {
     sum
 }
 
-/// The lanes of P that change, by slot. In the lane of the reserve P only grows:
-/// by the instance as its secondary.
+/// The lanes of P that change, by slot. In the lane of the reserve, P can only gain: it may become the
+/// secondary of the instance.
 const FROM_P: [Lanes; SLOTS] =
     [both(PRIMARY, RESERVE), NONE, both(PRIMARY, RESERVE), both(PRIMARY, MEMBER), both(PRIMARY, MEMBER)];
 
-/// The lanes of S that change, by slot: a primary arrives, a secondary leaves. When
-/// S stays the secondary, for another primary, the reserve's change is kept apart.
+/// The lanes of S that change, by slot: S becomes the primary, or stops being the secondary. If S stays the
+/// secondary of another primary, the change of its reserve is in `again`.
 const FROM_S: [Lanes; SLOTS] =
     [both(PRIMARY, RESERVE), both(MEMBER, RESERVE), both(MEMBER, RESERVE), NONE, both(PRIMARY, RESERVE)];
 
-/// One instance's departures.
+/// Effects of one instance's departure from its nodes.
 #[derive(Debug, Clone)]
 pub(super) struct Departure {
     /// Rows of P and S, if they are online.
     pub p: Option<u32>,
     pub s: Option<u32>,
-    /// Changes of P's values: without the instance, but the reserve as its
-    /// secondary node.
+    /// Changes of P's values without the instance; in the lane of the reserve, with P as its secondary.
     p_change: Lanes,
-    /// Changes of S's values: primary lanes with the instance as a primary, the
-    /// others without it.
+    /// Changes of S's values: with the instance as a primary in the primary lanes, without it in the others.
     s_change: Lanes,
-    /// Change of S's reserve as the secondary for another primary.
+    /// Change of S's reserve if S stays the secondary of another primary.
     again: f64,
-    /// By how much the reserves of P and of S may grow beyond what they do here, as they may keep memory for the new
-    /// node already; 0 where that cannot help.
+    /// Further growth that is possible for the reserves of P and S, since they may already keep memory for the
+    /// new node. It is 0 where it cannot lower the score.
     further: [f64; 2],
-    /// For each slot the change of everything in the score but deviations;
-    /// infinite where no such move is possible.
+    /// For each slot, the change of the score apart from the deviations; infinite if no such move is possible.
     pub fixed: [f64; SLOTS],
-    /// The same with the prices of the changed deviations.
+    /// `fixed` plus the price of the changed deviations.
     pub cost: [f64; SLOTS],
 }
 
-/// Changes of variances by departures, from a least to a largest.
+/// Ranges of the changes of variances caused by departures.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct VarianceReach {
     from_p: LaneRange,
@@ -66,7 +63,7 @@ pub(super) struct VarianceReach {
     again: (f64, f64),
 }
 
-/// Changes of variances by the departures of one instance.
+/// Changes of variances caused by the departure of one instance.
 pub(super) struct VarianceChanges {
     from_p: Lanes,
     from_s: Lanes,
@@ -94,7 +91,7 @@ impl VarianceReach {
         self.again = (least(other.again.0, self.again.0), most(other.again.1, self.again.1));
     }
 
-    /// The changes of the moves of one slot.
+    /// The range of the changes that moves of a slot cause.
     #[inline(always)]
     pub(super) fn range(&self, slot: usize) -> LaneRange {
         let zero = LaneRange { lo: NONE, hi: NONE };
@@ -109,7 +106,7 @@ impl VarianceReach {
 }
 
 impl VarianceChanges {
-    /// The changes that the moves of one slot bring.
+    /// The changes that moves of a slot cause.
     pub(super) fn of_slot(&self, slot: usize) -> Lanes {
         let mut changes: Lanes =
             lanewise!(k => FROM_P[slot][k] * self.from_p[k] + FROM_S[slot][k] * self.from_s[k]);
@@ -119,7 +116,7 @@ impl VarianceChanges {
         changes
     }
 
-    /// A range of just these.
+    /// The range that contains only these changes.
     pub(super) fn reach(&self) -> VarianceReach {
         let mut reach = VarianceReach::empty();
         reach.include(self);
@@ -127,20 +124,19 @@ impl VarianceChanges {
     }
 }
 
-/// What is needed to look at departures.
+/// Inputs needed to examine departures.
 pub(super) struct Scene<'a> {
     pub cluster: &'a Cluster,
     pub board: &'a Board,
     pub places: &'a ArrivalPlaces,
-    /// What the instance's keys cost at least on any node.
+    /// The least that the instance's affinity keys cost on any node.
     pub least_key_cost: i64,
     /// See [`OnlineNodes`].
     pub reserve_may_help: bool,
 }
 
 impl Scene<'_> {
-    /// By how much the counts change when a node comes to another state: not at all
-    /// outside the set.
+    /// Change of the counts when a node takes on another state; nothing changes outside the set.
     fn counted(&self, node: NodeIdx, state: &Ledger) -> Counted {
         let node = self.cluster.node(node);
         if self.board.contains(node.spec.idx) {
@@ -150,7 +146,7 @@ impl Scene<'_> {
         }
     }
 
-    /// What changes of counts, places and reserves add to the score, rounded down.
+    /// Change of the score by counts, places and reserves, rounded down.
     fn fixed_score(&self, counts: Counted, places: PlaceCost, reserve: f64) -> f64 {
         let weights = self.board.weights();
         let counts = Counted { location_sum: counts.location_sum + places.locations, ..counts };
@@ -160,7 +156,7 @@ impl Scene<'_> {
 }
 
 impl Departure {
-    /// An instance that does not move.
+    /// The departure of an instance that does not move.
     pub(super) fn none() -> Departure {
         Departure {
             p: None,
@@ -174,8 +170,7 @@ impl Departure {
         }
     }
 
-    /// Works out what the moves of an instance do to its nodes. The cost is left
-    /// open.
+    /// Computes the effects of the instance's moves on its nodes. The cost is not set yet.
     pub(super) fn of(
         scene: &Scene<'_>,
         trial: &Trial<'_>,
@@ -188,7 +183,7 @@ impl Departure {
         let mut departure = Departure { p: p.map(|r| r as u32), s: s.map(|r| r as u32), ..Departure::none() };
         let ends = trial.ends();
         let reserve = lane::RESERVED_MEM;
-        // the values of a node in another state, less the present ones
+        // Values of a node in another state minus the present values.
         let change = |row: Option<usize>, node: NodeIdx, state: &Ledger| match row {
             Some(row) => {
                 let (old, new) = (&board.rows()[row], lanes(&cluster.node(node).spec, state));
@@ -214,7 +209,7 @@ impl Departure {
         departure
     }
 
-    /// What the moves of each slot change in the score beside the deviations.
+    /// For each slot, the change of the score apart from the deviations.
     fn fixed(
         &self,
         scene: &Scene<'_>,
@@ -246,8 +241,8 @@ impl Departure {
         fixed
     }
 
-    /// By how much the counts of P and S and their reserves change by the moves of a
-    /// slot to a new node; nothing where P or S does not allow it.
+    /// Changes of the counts and of the reserves of P and S by moves of a slot to a new node; `None` if P or S
+    /// does not allow the move.
     fn states(
         &self,
         scene: &Scene<'_>,
@@ -286,24 +281,24 @@ impl Departure {
         self.s_change[lane::RESERVED_MEM]
     }
 
-    /// Whether the instance has any moves.
+    /// Returns true if the instance has any possible move.
     pub(super) fn is_possible(&self) -> bool {
         self.fixed.iter().any(|fixed| *fixed < f64::INFINITY)
     }
 
-    /// The changes of the variances, as the nodes are now.
+    /// Changes of the variances in the present state of the nodes.
     pub(super) fn changes(&self, ground: &OnlineNodes) -> VarianceChanges {
         changes(self, ground)
     }
 
-    /// Sums the costs up.
+    /// Sets the cost of each slot to `fixed` plus the price of the changes.
     pub(super) fn set_cost(&mut self, changes: &VarianceChanges, slopes: &Lanes) {
         let prices = prices(changes, slopes);
         self.cost = std::array::from_fn(|slot| self.fixed[slot] + prices[slot]);
     }
 }
 
-/// See [`Departure::changes`]; here for the sake of the registers.
+/// Body of [`Departure::changes`]; a free function so that it can be compiled for wider registers.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn changes(departure: &Departure, ground: &OnlineNodes) -> VarianceChanges {
     let mut changes = VarianceChanges { from_p: NONE, from_s: NONE, again: 0.0 };
@@ -325,7 +320,7 @@ fn changes(departure: &Departure, ground: &OnlineNodes) -> VarianceChanges {
     changes
 }
 
-/// The prices of the departures of each slot; compare [`FROM_P`] and [`FROM_S`].
+/// The price of the departures of each slot; see [`FROM_P`] and [`FROM_S`].
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn prices(changes: &VarianceChanges, slopes: &Lanes) -> [f64; SLOTS] {
     let (p, s) = (&changes.from_p, &changes.from_s);

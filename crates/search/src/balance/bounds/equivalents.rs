@@ -1,17 +1,18 @@
-//! Instances that are alike in everything that counts. Of these only the first
-//! one is looked at, since it wins every tie.
+//! Instances that are alike in everything that affects a move. Only the first of them is examined, since it
+//! wins every tie.
 
 use std::collections::BTreeSet;
 
 use htools_model::{Instance, NodeIdx};
 
-/// What alike instances share: nodes, location score and shape.
+/// Properties that alike instances share: nodes, location score and shape.
 type AlikeKey = (NodeIdx, Option<NodeIdx>, i64, u32);
 
-/// All instances, by position, in sets of alike ones.
+/// All instances, by position, in sets of equivalent ones.
 #[derive(Debug, Default)]
 pub(super) struct AlikeInstances {
-    /// By set; most sets have one member, so that a tree of each would take more memory than all else.
+    /// One tree for all sets. Most sets have one member, and a tree for each would take more memory than the
+    /// rest.
     members: BTreeSet<(AlikeKey, u32)>,
     key_of: Vec<Option<AlikeKey>>,
     first: Vec<bool>,
@@ -22,7 +23,7 @@ fn key(instance: &Instance, shape: u32) -> AlikeKey {
 }
 
 impl AlikeInstances {
-    /// Room for so many instances.
+    /// Makes room for this number of instances.
     pub(super) fn new(instances: usize) -> AlikeInstances {
         AlikeInstances {
             members: BTreeSet::new(),
@@ -31,8 +32,8 @@ impl AlikeInstances {
         }
     }
 
-    /// Enters an instance, or enters it anew after it moved. Returns the others
-    /// that have now become the first of their set, or no longer are.
+    /// Enters an instance, or enters it again after a move. Returns the other instances that became the first
+    /// of their set or no longer are.
     pub(super) fn enter(&mut self, position: u32, instance: &Instance, shape: u32) -> Vec<u32> {
         let mut others = Vec::new();
         let new = key(instance, shape);
@@ -58,7 +59,7 @@ impl AlikeInstances {
         members.next().map(|(_, position)| *position)
     }
 
-    /// Whether an instance is the first of its set.
+    /// Returns true if the instance is the first of its set.
     pub(super) fn is_first(&self, position: u32) -> bool {
         self.first[position as usize]
     }
@@ -77,16 +78,16 @@ mod tests {
         let instances: Vec<&str> = instances.iter().map(String::as_str).collect();
         let mut cluster = cluster(&nodes, &instances, &[]);
         let mut alike = AlikeInstances::new(3);
-        // in any order
+        // The order of entering does not matter.
         assert_eq!(alike.enter(1, &cluster.instances[1], 0), [] as [u32; 0]);
         assert_eq!(alike.enter(0, &cluster.instances[0], 0), [1]);
         assert_eq!(alike.enter(2, &cluster.instances[2], 0), [] as [u32; 0]);
         assert_eq!([0, 1, 2].map(|p| alike.is_first(p)), [true, false, true]);
-        // a joins c, which is second now; b is alone
+        // a joins c and comes first; b is alone.
         cluster.instances[0].primary = cluster.instances[2].primary;
         assert_eq!(alike.enter(0, &cluster.instances[0], 0), [1, 2]);
         assert_eq!([0, 1, 2].map(|p| alike.is_first(p)), [true, true, false]);
-        // another shape is another set
+        // Another shape makes another set.
         assert_eq!(alike.enter(0, &cluster.instances[0], 7), [2]);
         assert_eq!([0, 1, 2].map(|p| alike.is_first(p)), [true, true, true]);
     }

@@ -1,4 +1,4 @@
-//! Instances whose bounds share everything but their own costs, in blocks.
+//! Groups of instances whose bounds share everything except the costs of departure, divided into blocks.
 
 use std::collections::HashMap;
 
@@ -6,18 +6,18 @@ use super::SLOTS;
 use super::departure::Departure;
 use super::lanes::least;
 
-/// What the instances of a group have in common: their size, and the row of
-/// arrivals of each slot. The failover has none.
+/// Properties shared by the instances of a cost group: their size and, for each slot, the row of arrival costs.
+/// The failover has no row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct CostGroup {
     pub size: u32,
     pub rows: [u32; SLOTS],
 }
 
-/// More instances than this are not kept in one block.
+/// Maximum number of instances in a block.
 const LARGEST_BLOCK: usize = 64;
 
-/// Some instances of a group.
+/// Some of the instances of a cost group.
 #[derive(Debug)]
 pub(super) struct InstanceBlock {
     pub group: u32,
@@ -27,37 +27,36 @@ pub(super) struct InstanceBlock {
     pub least: [f64; SLOTS],
 }
 
-/// All groups and blocks.
 #[derive(Debug, Default)]
 pub(super) struct CostGroups {
     pub groups: Vec<CostGroup>,
     numbers: HashMap<CostGroup, u32>,
     pub blocks: Vec<InstanceBlock>,
-    /// For each group a block with room.
+    /// For each group, a block that has room.
     open: Vec<usize>,
     /// By position, the instance's block.
     block_of: Vec<Option<u32>>,
 }
 
 impl CostGroups {
-    /// Room for so many instances, none of them in a group yet.
+    /// Makes room for this number of instances; none is in a group yet.
     pub(super) fn new(instances: usize) -> CostGroups {
         CostGroups { block_of: vec![None; instances], ..CostGroups::default() }
     }
 
-    /// The block and the group of an instance that is in one.
+    /// The block and the group of an instance, if it is in one.
     pub(super) fn of(&self, position: u32) -> Option<(&InstanceBlock, &CostGroup)> {
         let block = &self.blocks[self.block_of[position as usize]? as usize];
         Some((block, &self.groups[block.group as usize]))
     }
 
-    /// The block of an instance that is in one.
+    /// The block of an instance, if it is in one.
     pub(super) fn block_of(&self, position: u32) -> Option<u32> {
         self.block_of[position as usize]
     }
 
-    /// Moves an instance to a group. Returns the block that it left and the one
-    /// that it joined; their smallest costs have to be found anew.
+    /// Moves an instance to a group. Returns the blocks that it left and joined; call
+    /// [`InstanceBlock::summarise`] on them.
     pub(super) fn assign(&mut self, position: u32, group: CostGroup) -> Vec<u32> {
         let next = self.groups.len() as u32;
         let number = *self.numbers.entry(group).or_insert(next);
@@ -90,7 +89,7 @@ impl CostGroups {
 }
 
 impl InstanceBlock {
-    /// Finds the smallest costs of the members.
+    /// Updates the smallest costs of the members.
     pub(super) fn summarise(&mut self, departures: &[Departure]) {
         self.least = [f64::INFINITY; SLOTS];
         for member in &self.members {

@@ -1,21 +1,21 @@
-//! Costs of the affinity keys of instances on the nodes to which they could go.
+//! Costs of an instance's affinity keys on the nodes to which it could go.
 
 use std::collections::HashMap;
 
 use super::online_nodes::COUNT_ERROR;
 use htools_model::{CarriedKeys, Cluster, Instance, InstanceIdx, KeyIdx, NodeIdx, WORTH_PARTS};
 
-/// The least that the keys of instances cost on any node, kept from step to step.
+/// The least that each instance's affinity keys cost on any node, kept from step to step.
 #[derive(Default)]
 pub(super) struct KeyCosts {
     /// By position, in [`WORTH_PARTS`].
     least: Vec<i64>,
-    /// By kind of key, the positions of the instances that carry one.
+    /// For each key, the positions of the instances that carry it.
     carriers: HashMap<KeyIdx, Vec<u32>>,
 }
 
 impl KeyCosts {
-    /// Looks at everything.
+    /// Computes the costs of all instances.
     pub(super) fn of(cluster: &Cluster, instances: &[InstanceIdx], nodes: &[NodeIdx]) -> KeyCosts {
         let mut costs = KeyCosts { least: vec![0; instances.len()], carriers: HashMap::new() };
         for (position, instance) in (0..).zip(instances) {
@@ -28,12 +28,13 @@ impl KeyCosts {
         costs
     }
 
-    /// The least that an instance's keys cost on any node, in [`WORTH_PARTS`].
+    /// The least that the keys of the instance cost on any node, in [`WORTH_PARTS`].
     pub(super) fn least(&self, position: u32) -> i64 {
         self.least[position as usize]
     }
 
-    /// Follows an instance to another primary node. Returns the positions of those to which that makes a difference.
+    /// Follows an instance to another primary node. Returns the positions of the instances whose costs may
+    /// change.
     pub(super) fn follow(
         &mut self,
         cluster: &Cluster,
@@ -56,7 +57,7 @@ impl KeyCosts {
         nodes: &[NodeIdx],
         positions: &[u32],
     ) {
-        // many carry the same
+        // Many instances carry the same keys.
         let mut known: HashMap<&[KeyIdx], [(i64, Option<NodeIdx>); 2]> = HashMap::new();
         for position in positions {
             let instance = cluster.instance(instances[*position as usize]);
@@ -66,14 +67,14 @@ impl KeyCosts {
             }
             let [first, second] =
                 *known.entry(keys.keys()).or_insert_with(|| two_least(cluster, keys, nodes));
-            // where it runs it meets itself, but that is nowhere to go
+            // On its own node the instance meets itself, but it cannot move there.
             let (least, _) = if first.1 == Some(primary) { second } else { first };
             self.least[*position as usize] = least;
         }
     }
 
-    /// By row, how much more an instance's keys cost there than where they cost least, as part of the score, rounded
-    /// down.
+    /// By row, the additional cost of the instance's keys compared with the cheapest node, as part of the
+    /// score, rounded down.
     pub(super) fn extras(
         &self,
         cluster: &Cluster,
@@ -88,7 +89,7 @@ impl KeyCosts {
     }
 }
 
-/// What keys cost on some nodes.
+/// Cost of the keys on each of some nodes.
 fn costs<'a>(
     cluster: &'a Cluster,
     keys: &'a CarriedKeys,
@@ -97,7 +98,7 @@ fn costs<'a>(
     nodes.iter().map(|node| keys.cost(&cluster.node(*node).state.key_count))
 }
 
-/// The two nodes on which keys cost least, and what; the cost is 0 where there is no node.
+/// The two nodes on which the keys cost least, with the costs; a missing node has cost 0.
 fn two_least(cluster: &Cluster, keys: &CarriedKeys, nodes: &[NodeIdx]) -> [(i64, Option<NodeIdx>); 2] {
     let mut least = [(i64::MAX, None); 2];
     for (node, cost) in nodes.iter().zip(costs(cluster, keys, nodes)) {

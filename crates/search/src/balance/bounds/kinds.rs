@@ -14,24 +14,23 @@ impl Reachability {
         Reachability { tags: TagKinds::of(cluster), pools: PoolKinds::of(cluster, instances) }
     }
 
-    /// Tells if an arrival can go to a node.
+    /// Returns true if the arrival can go to the node.
     pub(super) fn reaches(&self, arrival: &ArrivalKind, node: NodeIdx) -> bool {
         self.tags.reaches(arrival.from, node) && self.pools.reaches(arrival.pools, node)
     }
 }
 
-/// Kinds of nodes: those with the same migration tags and the same tags from
-/// which they can receive instances.
+/// Kinds of nodes. Nodes of a kind have the same migration tags and can receive instances from the same tags.
 pub(super) struct TagKinds {
-    /// By node of the cluster.
+    /// Kind of each node of the cluster.
     kind_of: Vec<u32>,
-    /// For each pair of kinds whether instances can migrate from one to the other.
+    /// For each pair of kinds, true if instances can migrate from the first to the second.
     reachable: Vec<bool>,
     count: usize,
 }
 
 impl TagKinds {
-    /// More kinds than this are not told apart.
+    /// With more kinds than this, nodes are not told apart.
     const MOST: usize = 8;
 
     fn of(cluster: &Cluster) -> TagKinds {
@@ -54,15 +53,14 @@ impl TagKinds {
         TagKinds { kind_of, reachable: reachable.collect(), count: examples.len() }
     }
 
-    /// The kind of a node, if there are nodes to which its instances cannot
-    /// migrate.
+    /// The kind of the node, if its instances cannot migrate to some node.
     pub(super) fn restricting(&self, node: NodeIdx) -> Option<u32> {
         let kind = self.kind_of[node.get()];
         let from = kind as usize * self.count;
         self.reachable[from..from + self.count].contains(&false).then_some(kind)
     }
 
-    /// Whether instances can migrate from nodes of a kind to a node.
+    /// Returns true if instances can migrate from nodes of the kind to the node.
     fn reaches(&self, from: Option<u32>, to: NodeIdx) -> bool {
         from.is_none_or(|from| self.reachable[from as usize * self.count + self.kind_of[to.get()] as usize])
     }
@@ -70,14 +68,14 @@ impl TagKinds {
 
 /// Sets of storage pools that instances need.
 pub(super) struct PoolKinds {
-    /// Each set by its number; none if they are too many to be told apart.
+    /// The sets by number; empty if there are too many to tell them apart.
     sets: Vec<TagSet>,
     /// For each set and node of the cluster, true if the node reaches all pools of the set.
     reached: Vec<Vec<bool>>,
 }
 
 impl PoolKinds {
-    /// More sets than this are not told apart.
+    /// With more sets than this, they are not told apart.
     const MOST: usize = 16;
 
     fn of(cluster: &Cluster, instances: &[&Instance]) -> PoolKinds {
@@ -101,12 +99,12 @@ impl PoolKinds {
         self.sets.len().max(1)
     }
 
-    /// The number of the set that an instance needs, if sets are told apart.
+    /// Number of the set that the instance needs, if sets are told apart.
     pub(super) fn needed_by(&self, instance: &Instance) -> Option<u32> {
         self.sets.iter().position(|set| *set == instance.needs).map(|number| number as u32)
     }
 
-    /// Whether a node reaches all pools of a set.
+    /// Returns true if the node reaches all pools of the set.
     fn reaches(&self, pools: Option<u32>, node: NodeIdx) -> bool {
         pools.is_none_or(|pools| self.reached[pools as usize][node.get()])
     }

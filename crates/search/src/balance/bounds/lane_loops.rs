@@ -1,22 +1,22 @@
-//! Loops over all nodes in one lane, written so that compilers use the widest
-//! registers that there are. The results only enter bounds.
+//! Loops over all nodes in one lane, written so that the compiler can use the widest registers of the
+//! processor. The results are used in bounds only.
 
 use multiversion::multiversion;
 
 use super::lanes::{least, most};
 use super::online_nodes::Column;
 
-/// How many numbers are worked on at once.
+/// Number of values processed at once.
 const WIDTH: usize = 8;
 
-/// One lane and its line.
+/// One lane and the slope of its line.
 pub(super) struct LaneOf<'a> {
     pub column: &'a Column,
     pub slope: f64,
     pub inv_n: f64,
 }
 
-/// The smallest and the largest of many numbers, and 0.
+/// Running minimum and maximum of many numbers and 0.
 struct Extremes([f64; WIDTH], [f64; WIDTH]);
 
 impl Extremes {
@@ -35,7 +35,7 @@ impl Extremes {
     }
 }
 
-/// Some numbers from a list.
+/// A chunk of the list, starting at `at`.
 #[inline(always)]
 fn some(values: &[f64], at: usize) -> &[f64; WIDTH] {
     values[at..].first_chunk().expect("as many as asked for")
@@ -46,13 +46,13 @@ fn some(values: &[f64], at: usize) -> &[f64; WIDTH] {
 #[inline(always)]
 pub(super) fn smallest_growth(lo: f64, hi: f64, scale: f64, y: f64) -> f64 {
     let (a, b) = (lo * scale, hi * scale);
-    // d (2 y + d) is smallest at -y
+    // d (2 y + d) is smallest at d = -y.
     let d = least(most(-y, least(a, b)), most(a, b));
     d * (2.0 * y + d)
 }
 
-/// Adds to each cost the price that the block computes from the values that the lists
-/// have for the node; the first name is for the position in the registers.
+/// Adds a price to each cost. The block computes the price from the values of the lists at the same position;
+/// the first name is the position in the register.
 macro_rules! sweep {
     ($costs:ident, $($list:expr),+; |$k:ident, $($value:ident),+| $price:block) => {{
         let n = $costs.len();
@@ -71,8 +71,8 @@ macro_rules! sweep {
     }};
 }
 
-/// Adds the price of an arrival in one lane to the cost of each node. Returns the
-/// range of the changes of the variance on nodes that do not refuse, and 0.
+/// Adds the price of an arrival in one lane to the cost of each node. Returns the range of the changes of the
+/// variance on nodes that do not refuse; the range includes 0.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub(super) fn add_arrivals(lo: f64, hi: f64, lane: &LaneOf, fixed: &[f64], costs: &mut [f64]) -> (f64, f64) {
     let mut ends = Extremes::new();
@@ -84,17 +84,17 @@ pub(super) fn add_arrivals(lo: f64, hi: f64, lane: &LaneOf, fixed: &[f64], costs
     ends.ends()
 }
 
-/// What an arrival adds to reserves.
+/// Growth of the reserves by an arrival.
 pub(super) struct ReserveNeed {
-    /// MiB for another node.
+    /// Reserve for one more node, in MiB.
     pub least: f64,
-    /// How many MiB a node may come to reserve at most, if more can be better; or 0.
+    /// Upper bound of the further reserve of a node, in MiB; 0 if more reserve cannot lower the score.
     pub further: f64,
-    /// What the sum of the reserves counts for.
+    /// Weight of the sum of the reserves in the score.
     pub weight: f64,
 }
 
-/// The same for the reserve.
+/// Does the same as [`add_arrivals`] for the reserve.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub(super) fn add_reserves(
     need: &ReserveNeed,
@@ -114,7 +114,7 @@ pub(super) fn add_reserves(
     ends.ends()
 }
 
-/// The smallest number.
+/// The smallest of the values.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 pub(super) fn smallest(values: &[f64]) -> f64 {
     let mut found = [f64::INFINITY; WIDTH];
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn an_amount_goes_where_it_lowers_the_sum_of_squares_most() {
-        // -3 + 2 is better than -3 + 1, -3 + 3 better than any other
+        // -3 + 2 is better than -3 + 1, and -3 + 3 is best of all.
         assert_eq!(smallest_growth(1.0, 2.0, 1.0, -3.0), 1.0 - 9.0);
         assert_eq!(smallest_growth(1.0, 5.0, 1.0, -3.0), -9.0);
         assert_eq!(smallest_growth(-2.0, -1.0, 0.5, 3.0), 4.0 - 9.0);

@@ -1,5 +1,5 @@
-//! What one instance does to the lanes of a node, as numbers of the same layout
-//! as the lanes themselves, so that loops over them become vector code.
+//! Effect of one instance on the lanes of a node, in the same layout as the lanes so that loops become vector
+//! code.
 
 use htools_model::score::metrics::{LANES, Lanes, PADDED_LANES, lane};
 use htools_model::{Instance, NodeSpec};
@@ -19,8 +19,8 @@ const PRIMARY_LANES: [usize; 7] = [
 const MEMBER_LANES: [usize; 5] =
     [lane::FREE_DISK, lane::DISK_LOAD, lane::SPINDLES, lane::FREE_DISK_PLANNED, lane::SPINDLES_PLANNED];
 
-/// An array of lanes whose `k`th value is the expression; a plain loop, since closures are
-/// not compiled for wider registers together with the function that calls them.
+/// An array of lanes whose `k`th value is the expression. This is a plain loop, since a closure is not compiled
+/// for wider registers together with its caller.
 macro_rules! lanewise {
     ($k:ident => $value:expr) => {{
         let mut lanes = [0.0; htools_model::score::metrics::PADDED_LANES];
@@ -44,20 +44,20 @@ const fn mask(members: &[usize]) -> Lanes {
     lanes
 }
 
-/// Nothing of anything.
+/// 0 in every lane.
 pub(super) const NONE: Lanes = [0.0; PADDED_LANES];
 /// 1 in the lanes that follow the primary role, 0 elsewhere.
 pub(super) const PRIMARY: Lanes = mask(&PRIMARY_LANES);
-/// 1 in the lanes that follow membership.
+/// 1 in the lanes that follow membership in either role, 0 elsewhere.
 pub(super) const MEMBER: Lanes = mask(&MEMBER_LANES);
-/// 1 in the lane of the reserve.
+/// 1 in the lane of the reserve, 0 elsewhere.
 pub(super) const RESERVE: Lanes = mask(&[lane::RESERVED_MEM]);
 
 #[allow(clippy::assertions_on_constants)]
 const _: () = assert!(PRIMARY_LANES.len() + MEMBER_LANES.len() + 1 == LANES);
 
-/// What an instance adds to the lanes of a node, before the division by the
-/// node's size ([`scales`]). The reserve is left out: it depends on more.
+/// Amounts that an instance adds to the lanes of a node, before the division by the node's size ([`scales`]).
+/// The reserve is left out, since it also depends on other instances.
 pub(in crate::balance) fn amounts(instance: &Instance, exclusive_storage: bool) -> Lanes {
     let mut a = NONE;
     let disk = -instance.local_disk().as_f64();
@@ -81,7 +81,7 @@ pub(in crate::balance) fn amounts(instance: &Instance, exclusive_storage: bool) 
     a
 }
 
-/// What to multiply [`amounts`] with on a node, and a reserve in MiB.
+/// Factors that turn [`amounts`] and a reserve in MiB into changes of the lanes of a node.
 pub(in crate::balance) fn scales(spec: &NodeSpec) -> Lanes {
     let inverse = |x: f64| if x == 0.0 { 0.0 } else { 1.0 / x };
     let disk = inverse(if spec.exclusive_storage { spec.spindle_total as f64 } else { spec.disk_total });
@@ -101,32 +101,31 @@ pub(in crate::balance) fn scales(spec: &NodeSpec) -> Lanes {
     s
 }
 
-/// The smaller number; not made for NaN.
+/// The smaller number. Arguments must not be NaN.
 #[inline(always)]
 pub(super) fn least(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
 }
 
-/// The larger number; not made for NaN.
+/// The larger number. Arguments must not be NaN.
 #[inline(always)]
 pub(super) fn most(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
-/// By how much the sum of squares of each lane grows when a centred value `y`
-/// becomes `y + d`.
+/// Growth of the sum of squares in each lane when a centred value `y` becomes `y + d`.
 #[inline(always)]
 pub(super) fn growth(d: &Lanes, y: &Lanes) -> Lanes {
     lanewise!(k => d[k] * (2.0 * y[k] + d[k]))
 }
 
-/// The sum of the products.
+/// The scalar product.
 #[inline(always)]
 pub(super) fn dot(a: &Lanes, b: &Lanes) -> f64 {
     sum(&lanewise!(k => a[k] * b[k]))
 }
 
-/// The sum of all lanes, by halves: no order is prescribed for bounds.
+/// The sum of all lanes, by halves. Bounds do not need a fixed order of additions.
 #[inline(always)]
 pub(super) fn sum(lanes: &Lanes) -> f64 {
     let mut left = *lanes;
@@ -138,7 +137,6 @@ pub(super) fn sum(lanes: &Lanes) -> f64 {
     left[0]
 }
 
-/// A range of values in each lane.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LaneRange {
     pub lo: Lanes,
@@ -146,12 +144,12 @@ pub(super) struct LaneRange {
 }
 
 impl LaneRange {
-    /// No value at all.
+    /// The range without any value.
     pub(super) fn empty() -> LaneRange {
         LaneRange { lo: [f64::INFINITY; PADDED_LANES], hi: [f64::NEG_INFINITY; PADDED_LANES] }
     }
 
-    /// Takes values in.
+    /// Extends the range to include the values.
     #[inline(always)]
     pub(super) fn include(&mut self, values: &Lanes) {
         for k in 0..PADDED_LANES {
@@ -160,7 +158,7 @@ impl LaneRange {
         }
     }
 
-    /// Takes in all values of another range.
+    /// Extends the range to include another range.
     pub(super) fn join(&mut self, other: &LaneRange) {
         for k in 0..PADDED_LANES {
             self.lo[k] = least(other.lo[k], self.lo[k]);
@@ -168,13 +166,13 @@ impl LaneRange {
         }
     }
 
-    /// The range, or 0 alone if it is empty.
+    /// The range, or only 0 if it is empty.
     #[inline(always)]
     pub(super) fn or_zero(&self) -> LaneRange {
         if self.lo[0] > self.hi[0] { LaneRange { lo: NONE, hi: NONE } } else { *self }
     }
 
-    /// Adds the lanes of another range for which the mask is 1.
+    /// Adds another range in the lanes where the mask is 1.
     #[inline(always)]
     pub(super) fn plus(&self, other: &LaneRange, mask: &Lanes) -> LaneRange {
         LaneRange {

@@ -1,14 +1,15 @@
 //! Lower bounds on the scores of all moves, kept from one step to the next.
 //!
-//! docs/search.md explains the bound and why it is safe. In short: a move changes
-//! the variance of a lane by a part that depends on the nodes that the instance
-//! has (its departure) and a part that depends on the new node (an arrival). The
-//! deviation is the square root of the variance, which is concave, so over the
-//! range of changes that can occur it lies above its chord; and along a line the
-//! two parts just add up. So no move of an instance leads to a score below a
-//! constant of its size, plus the cost of its departure, plus the smallest cost of
-//! all arrivals. A step changes three nodes: only the departures from these and
-//! the arrivals there have to be found anew, and the constants.
+//! In short (docs/search.md has the proof):
+//!
+//! - A move changes the variance of a lane by two parts. The departure depends on the present nodes of the
+//!   instance, the arrival on the new node.
+//! - The deviation is the square root of the variance and so is concave. Over the range of possible changes, it
+//!   lies above its chord. Along that line, the two parts simply add up.
+//! - So the score after a move is at least the sum of three values: a constant for the size of the instance, the
+//!   cost of its departure, and the smallest cost of all arrivals.
+//! - A step changes three nodes. Only the departures from these nodes, the arrivals there and the constants
+//!   must be computed again.
 
 mod amounts;
 mod arrival_costs;
@@ -44,15 +45,15 @@ use htools_model::{Instance, InstanceIdx, Mib, Move, NodeIdx, TagId};
 
 pub(crate) use self::candidates::{Candidate, Seen};
 
-/// Kinds of moves, by what they do to P, S and the new node. The failover of an
-/// externally mirrored instance is, for the bounds, a [`REPLACE_PRIMARY`].
+/// Slots: kinds of moves, by their effect on the primary (P), the secondary (S) and the new node. For the
+/// bounds, the failover of an externally mirrored instance is a [`REPLACE_PRIMARY`].
 const SLOTS: usize = 5;
 const FAILOVER: usize = 0;
 const REPLACE_SECONDARY: usize = 1;
 const REPLACE_AND_FAILOVER: usize = 2;
 const REPLACE_PRIMARY: usize = 3;
 const FAILOVER_AND_REPLACE: usize = 4;
-/// The slot in which S stays the secondary, for another primary.
+/// The slot in which S stays the secondary, of another primary.
 const AGAIN: usize = REPLACE_PRIMARY;
 
 fn slot(mv: Move) -> usize {
@@ -66,16 +67,16 @@ fn slot(mv: Move) -> usize {
     }
 }
 
-/// Below this many online nodes, looking at every move is fast; with Ganeti's weights, more reserve
-/// on one node could lower the score there (docs/search.md, "The reserve").
+/// Minimum number of online nodes for bounds. With fewer, evaluating every move is fast. Besides, with Ganeti's
+/// weights, more reserve on one node could lower the score (docs/search.md, "The reserve").
 const FEWEST_NODES: usize = 16;
 
-/// The rows of all sizes together have about this many places at most.
+/// Approximate limit on the total number of entries in the rows of all sizes.
 const MOST_PLACES: usize = 2_000_000;
 
 const NO_ROW: u32 = u32::MAX;
 
-/// MoveBounds for all moves of a group.
+/// Lower bounds on the scores of all moves of a group.
 pub struct MoveBounds {
     ground: OnlineNodes,
     places: ArrivalPlaces,
@@ -83,31 +84,31 @@ pub struct MoveBounds {
     sizes: Vec<SizeBox>,
     rows: Vec<ArrivalRow>,
     row_numbers: HashMap<ArrivalKind, u32>,
-    /// The movable instances; the other lists go by position in this one.
+    /// The movable instances. Lists "by position" are indexed like this one.
     instances: Vec<InstanceIdx>,
-    /// By instance, the position; none for those that never move.
+    /// Position of each instance of the cluster; `None` for those that never move.
     position: Vec<Option<u32>>,
     size_of: Vec<u32>,
     departures: Vec<Departure>,
-    /// How many moves each instance has.
+    /// Number of moves of each instance.
     moves: Vec<u32>,
     all_moves: u64,
     groups: CostGroups,
     alike: AlikeInstances,
-    /// By node, the instances that have it.
+    /// For each node, the positions of the instances on it.
     at_node: Vec<Vec<u32>>,
-    /// By exclusion tag, the instances that have it.
+    /// For each exclusion tag, the positions of the instances that have it.
     by_tag: HashMap<TagId, Vec<u32>>,
     key_costs: KeyCosts,
     present: Present,
-    /// The most that one instance adds to a lane.
+    /// Upper bound, over all instances, of the sum of a move's changes in each lane.
     largest_change: Lanes,
     upkeep: refresh::Upkeep,
 }
 
 impl MoveBounds {
-    /// Looks at all moves of a balancer's instances; nothing if its set of nodes is
-    /// too small or too odd for bounds.
+    /// Computes the bounds of all moves of a balancer's instances. Returns `None` if the set of nodes is too
+    /// small or its figures are unsuitable for bounds.
     pub(crate) fn of(balancer: &Balancer<'_>) -> Option<MoveBounds> {
         let (cluster, board) = (balancer.cluster(), balancer.board());
         if board.rows().len() < FEWEST_NODES {
@@ -162,23 +163,24 @@ impl MoveBounds {
         Some(bounds)
     }
 
-    /// How many moves come into question.
+    /// Number of moves covered by the bounds.
     pub(crate) fn moves(&self) -> u64 {
         self.all_moves
     }
 
-    /// The nodes in the rows of the board.
+    /// The nodes in the order of the board's rows.
     pub(super) fn online(&self) -> &[NodeIdx] {
         &self.ground.nodes
     }
 
-    /// What bounds scores in the present state.
+    /// Running statistics of the present state.
     pub fn running(&self) -> &Running {
         &self.ground.running
     }
 }
 
-/// The bounds count on it that an instance more on a node never frees memory.
+/// Returns true if the instance suits the bounds. They rely on it that an additional instance never frees
+/// memory.
 fn is_plausible_instance(i: &Instance) -> bool {
     let figures = [i.mem.0, i.disk.0, i.vcpus, i.spindle_use, i.spindles.unwrap_or(0)];
     i.mem >= Mib::ZERO && figures.iter().all(|x| is_small(*x))

@@ -1,4 +1,4 @@
-//! The online nodes as the bounds see them, and the score in its present state.
+//! The online nodes and the present score, as the bounds use them.
 
 use super::lanes::{LaneRange, growth, lanewise, least, most, scales};
 use htools_model::score::Board;
@@ -6,13 +6,13 @@ use htools_model::score::interval::{CountedPart, Running, U, clamp};
 use htools_model::score::metrics::{LANES, Lanes, PADDED_LANES};
 use htools_model::{Cluster, Mib, NodeIdx};
 
-/// Values above this could overflow when squared and summed up.
+/// Larger values could overflow when they are squared and summed up.
 const LARGEST: f64 = 1e100;
 
-/// A few integers up to this can be added without wrapping.
+/// Figures up to this can be added a few times without wrapping.
 const LARGEST_INTEGER: u64 = 1 << 59;
 
-/// Relative error of a variance, rounded up (compare the error that [`Running::interval`] allows).
+/// Factor that covers the relative error of a variance; see the error that [`Running::interval`] allows.
 pub(super) const VARIANCE_FACTOR: f64 = 1.0 - 1024.0 * U;
 
 /// Relative error of a score that consists of counts, rounded up.
@@ -21,29 +21,28 @@ pub(super) const COUNT_ERROR: f64 = 64.0 * U;
 /// The online nodes, by row of the board.
 pub(super) struct OnlineNodes {
     pub nodes: Vec<NodeIdx>,
-    /// Values of the lanes, and the same around the centre.
+    /// Values of the lanes.
     values: Vec<Lanes>,
     pub y: Vec<Lanes>,
-    /// What turns an amount into a change of the value.
+    /// Factors that turn amounts into changes of the values.
     pub scale: Vec<Lanes>,
-    /// `y` and `scale` once more, by lane.
+    /// `y` and `scale` again, by lane.
     pub columns: Vec<Column>,
-    /// For each lane the first one with the same columns.
+    /// For each lane, the first lane with the same columns.
     pub twin: [usize; LANES],
-    /// Whether disks are given out by whole spindles: 0 or 1.
+    /// 1 if the node has exclusive storage, so that disks take whole spindles; otherwise 0.
     pub exclusive: Vec<u8>,
-    /// No node with exclusive storage can come to have more free spindles, or more
-    /// of them missing; 0 if there is no such node.
+    /// Upper bound of the free spindles, or of the missing ones, of any node with exclusive storage; 0 if there
+    /// is no such node.
     pub most_spindles: f64,
     /// Reserved memory in MiB.
     pub reserved: Vec<f64>,
-    /// Of all nodes.
     pub largest_scale: Lanes,
     largest_value: Lanes,
     pub running: Running,
     pub inv_n: f64,
-    /// Whether more reserve than a move needs at least may lower the score (docs/search.md, "The reserve"):
-    /// then the change of the variance that is least of all that can be counts.
+    /// True if more reserve than a move needs may lower the score (docs/search.md, "The reserve"). The bounds
+    /// then use the smallest change of the variance that any reserve can cause.
     pub reserve_may_help: bool,
 }
 
@@ -54,7 +53,7 @@ pub(super) struct Column {
     pub scale: Vec<f64>,
 }
 
-/// Whether a figure can be added to a few others without wrapping.
+/// Returns true if the figure can be added to a few others without wrapping.
 pub(super) fn is_small(x: i64) -> bool {
     x.unsigned_abs() <= LARGEST_INTEGER
 }
@@ -91,12 +90,12 @@ impl OnlineNodes {
         ground
     }
 
-    /// How many kinds of storage there are: 2 with exclusive storage on some nodes.
+    /// Number of kinds of storage: 2 if some nodes have exclusive storage, otherwise 1.
     pub(super) fn storage_kinds(&self) -> usize {
         if self.most_spindles > 0.0 { 2 } else { 1 }
     }
 
-    /// Takes the statistics anew, around the present means.
+    /// Computes the statistics again, around the present means.
     pub(super) fn measure(&mut self, board: &Board) {
         self.running = Running::of(board);
         self.largest_value = [0.0; PADDED_LANES];
@@ -116,7 +115,7 @@ impl OnlineNodes {
         }
     }
 
-    /// Follows a node that changed.
+    /// Updates the row of a node that has changed.
     pub(super) fn follow(&mut self, cluster: &Cluster, board: &Board, row: usize) {
         let new = board.rows()[row];
         self.running.replace(&self.values[row], &new);
@@ -124,20 +123,20 @@ impl OnlineNodes {
         self.reserved[row] = reserved(cluster, self.nodes[row]);
     }
 
-    /// How much a reserve may grow beyond the least there can be, where `need` MiB are kept for one node more: not at
-    /// all where that cannot help.
+    /// Further growth of a reserve in MiB, where `need` MiB are kept for one more node; 0 if it cannot lower
+    /// the score.
     #[inline(always)]
     pub(super) fn further_reserve(&self, need: f64) -> f64 {
         if self.reserve_may_help { need } else { 0.0 }
     }
 
-    /// The largest value that a lane can come to have when `change` is added.
+    /// Upper bound of the values of a lane after `change` is added.
     pub(super) fn reach(&self, lane: usize, change: f64) -> f64 {
         self.largest_value[lane] + change
     }
 
-    /// By how much the variance grows, apart from the effect on the mean
-    /// ([`Present::deviation`]), when the values of a node change by `d`.
+    /// Growth of the variance when the values of a node change by `d`, without the effect on the mean
+    /// ([`Present::mean_effect`]).
     #[inline(always)]
     pub(super) fn change(&self, row: usize, d: &Lanes) -> Lanes {
         let growth = growth(d, &self.y[row]);
@@ -161,13 +160,13 @@ fn reserved(cluster: &Cluster, node: NodeIdx) -> f64 {
     cluster.node(node).state.ledger.mem_reserved.as_f64()
 }
 
-/// Whether the figures of a node leave room for calculations, and none is negative
-/// that must not be.
+/// Returns true if the figures of the node leave room for calculations and have the expected signs.
 pub(super) fn is_plausible(cluster: &Cluster, node: NodeIdx) -> bool {
     let node = cluster.node(node);
     let l = &node.state.ledger;
     let figures = [l.mem_unallocated(&node.spec), l.mem_free_planned, l.disk_free, l.disk_free_planned];
-    // what leaves one node and arrives at another must not add up
+    // With a negative scale, leaving one node and arriving at another would change the sum in the same
+    // direction.
     scales(&node.spec).iter().all(|s| *s >= 0.0)
         && figures.iter().all(|x| is_small(x.0))
         && [l.mem_instances.0, l.vcpus, l.vcpus_planned, l.spindles_free, l.spindles_free_planned]
@@ -176,23 +175,22 @@ pub(super) fn is_plausible(cluster: &Cluster, node: NodeIdx) -> bool {
         && node.state.peers.iter().all(|(_, held)| held >= Mib::ZERO && is_small(held.0))
 }
 
-/// The score in its present state, in the terms of the bounds.
+/// The present state of the score, in the terms of the bounds.
 pub(super) struct Present {
     variance: Lanes,
-    /// Taken off each variance for rounding.
+    /// Subtracted from each variance to cover rounding.
     variance_slack: Lanes,
     weight: Lanes,
     /// Distance of the centre from the mean, times the number of nodes.
     sums: Lanes,
     inv_n: f64,
-    /// Everything in the score that is not a deviation, less the slack for all
-    /// rounding errors.
+    /// The score without the deviations, minus a margin for all rounding errors.
     pub rest: f64,
 }
 
 impl Present {
-    /// The present state, where no move adds more than `largest_change` to a
-    /// lane; nothing if figures are so large that bounds make no sense.
+    /// The present state, if no move adds more than `largest_change` to a lane. Returns `None` if the figures
+    /// are too large for bounds.
     pub(super) fn of(
         ground: &OnlineNodes,
         board: &Board,
@@ -223,10 +221,10 @@ impl Present {
             slack += running.weight(k) * error;
         }
         let reserved = running.reserved_total();
-        // more than what it counts for does no harm, less would
+        // A larger factor than the weight is harmless, a smaller one is not.
         let of_reserved = running.reserved_weight().max(1.0);
         let counts = CountedPart::of(board.weights(), &board.counted(), board.spread().surplus());
-        // what is added up to the score may be much more than that: keys count for less than nothing
+        // The sum may have much larger terms than its result: affinity keys can have negative costs.
         slack += 4.0 * U * (n + 16.0) * (of_reserved * reserved.abs() + score.abs() + 2.0 * counts.size);
         slack += of_reserved * running.reserved_drift();
         slack += 2.0 * COUNT_ERROR * counts.size;
@@ -239,15 +237,14 @@ impl Present {
         self.weight[lane]
     }
 
-    /// The most that the effect of a move on the means takes off the variances
-    /// ([`OnlineNodes::change`] leaves it out), where all its changes of a lane add up
-    /// to no more than `total`.
+    /// Upper bound of the amount by which the effect on the means lowers the variances, which
+    /// [`OnlineNodes::change`] leaves out. All changes of a lane add up to at most `total`.
     #[inline(always)]
     pub(super) fn mean_effect(&self, total: &Lanes) -> Lanes {
         lanewise!(k => (2.0 * self.sums[k] + total[k]) * total[k] * self.inv_n * self.inv_n)
     }
 
-    /// What is added to the change of a variance before the square root is taken.
+    /// The part of the radicand that does not depend on the move.
     #[inline(always)]
     pub(super) fn offset(&self, mean_effect: &Lanes) -> Lanes {
         lanewise!(k => {
@@ -255,20 +252,19 @@ impl Present {
         })
     }
 
-    /// The offset for further changes after some.
+    /// The offset for further changes after `change`.
     pub(super) fn offset_after(&self, offset: &Lanes, change: &Lanes) -> Lanes {
         lanewise!(k => offset[k] + VARIANCE_FACTOR * change[k])
     }
 
-    /// Lower bounds of the weighted deviations, where the variances change by
-    /// `change` and `offset` comes from [`offset`](Present::offset).
+    /// Lower bounds of the weighted deviations if the variances change by `change`. `offset` comes from
+    /// [`offset`](Present::offset).
     #[inline(always)]
     pub(super) fn deviations(&self, offset: &Lanes, change: &Lanes) -> Lanes {
         lanewise!(k => self.weight[k] * clamp(offset[k] + VARIANCE_FACTOR * change[k]).sqrt())
     }
 
-    /// Lines that stay below the deviations over a range of changes: for each
-    /// lane the slope of the chord.
+    /// Slopes of the chords: for each lane, that of the line below the deviation over a range of changes.
     pub(super) fn slopes(&self, offset: &Lanes, range: &LaneRange) -> Lanes {
         let range = self.reachable(offset, range);
         let (lo, hi) = (self.deviations(offset, &range.lo), self.deviations(offset, &range.hi));
@@ -278,9 +274,8 @@ impl Present {
         })
     }
 
-    /// The sum over all lanes of the largest constants with which lines of the
-    /// given slopes stay below the deviations over the range: deviations are
-    /// concave, so only the ends matter.
+    /// Sum over all lanes of the largest constants that keep lines with these slopes below the deviations over
+    /// the range. Deviations are concave, so only the ends of the range matter.
     #[inline(always)]
     pub(super) fn intercept(&self, offset: &Lanes, slopes: &Lanes, range: &LaneRange) -> f64 {
         let range = self.reachable(offset, range);
@@ -292,9 +287,8 @@ impl Present {
         sum
     }
 
-    /// A range without the part in which a variance would be negative, where the
-    /// deviation counts as 0 and is not concave: there, a rising line is highest at
-    /// the upper end.
+    /// The range without the part in which a variance would be negative. There the deviation counts as 0 and is
+    /// not concave, and a rising line is highest at the upper end.
     #[inline(always)]
     fn reachable(&self, offset: &Lanes, range: &LaneRange) -> LaneRange {
         let lo = lanewise!(k => least(most(range.lo[k], -offset[k] / VARIANCE_FACTOR), range.hi[k]));
@@ -302,5 +296,5 @@ impl Present {
     }
 }
 
-/// A steeper chord would only enlarge rounding errors.
+/// Limit on the slope; a steeper chord would only enlarge rounding errors.
 const STEEPEST: f64 = 1e12;

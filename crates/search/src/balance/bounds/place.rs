@@ -1,4 +1,4 @@
-//! What locations and services add to the score.
+//! Contribution of locations and of services' spread over them to the bounds.
 
 use std::collections::HashMap;
 
@@ -10,22 +10,22 @@ use htools_model::score::metrics::Counted;
 use htools_model::score::spread::Spread;
 use htools_model::{Cluster, Instance, NodeIdx, NodeSpec, TagId, Weights};
 
-/// The different places at which an instance can arrive: online nodes with the same
-/// location tags are one.
+/// The distinct places at which an instance can arrive. Online nodes with the same location tags form one
+/// place.
 pub(super) struct ArrivalPlaces {
-    /// By row of the board.
+    /// Place of each row of the board.
     of_row: Vec<u32>,
     count: usize,
-    /// By location, the places in it.
+    /// For each location, the places in it.
     at_location: HashMap<TagId, Vec<u32>>,
 }
 
-/// What an arrival adds to the counts that depend on the place.
+/// Change of the counts that depend on the place when an instance arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct PlaceCost {
-    /// To the costs of locations.
+    /// Change of the location costs.
     pub locations: i64,
-    /// To the surplus of services in locations.
+    /// Change of the surplus of services in locations.
     pub surplus: i64,
 }
 
@@ -56,7 +56,7 @@ impl ArrivalPlaces {
         ArrivalPlaces { of_row, count: known.len(), at_location }
     }
 
-    /// Whether a place can make a difference at all.
+    /// Returns true if the place can make a difference at all.
     pub(super) fn matter(&self) -> bool {
         !self.at_location.is_empty()
     }
@@ -66,7 +66,7 @@ impl ArrivalPlaces {
         self.of_row[row] as usize
     }
 
-    /// The same cost at all places.
+    /// The same cost for all places.
     fn level(&self, cost: PlaceCost) -> Costs {
         vec![cost; self.count]
     }
@@ -78,7 +78,7 @@ impl ArrivalPlaces {
         }
     }
 
-    /// Adds the number of locations that each place has in common with a node.
+    /// Adds to each place the number of locations that it shares with a node.
     fn add_common(&self, costs: &mut Costs, node: &NodeSpec) {
         node.location_tags
             .iter()
@@ -86,7 +86,7 @@ impl ArrivalPlaces {
     }
 }
 
-/// One instance's costs of places.
+/// Costs of the places for one instance.
 pub(super) struct Outlay<'a> {
     places: &'a ArrivalPlaces,
     spread: &'a Spread,
@@ -94,8 +94,8 @@ pub(super) struct Outlay<'a> {
     instance: &'a Instance,
     p: &'a NodeSpec,
     mirror: Option<&'a NodeSpec>,
-    /// Of a new primary node, but for the locations that it has in common with the
-    /// secondary.
+    /// By place, the cost of a new primary node without the locations that it shares with the secondary;
+    /// computed on first use.
     as_primary: Option<Costs>,
 }
 
@@ -111,22 +111,20 @@ impl<'a> Outlay<'a> {
         Outlay { places, spread, weights: &cluster.weights, instance, p, mirror, as_primary: None }
     }
 
-    /// The change of the surplus of services in locations by a failover.
+    /// Cost of a failover: the change of the surplus of services in locations.
     pub(super) fn failover(&self) -> PlaceCost {
         let surplus = self.spread.change(self.instance, Some(self.p), self.mirror);
         PlaceCost { surplus, ..PlaceCost::default() }
     }
 
-    /// The least that a move of this slot adds to the counts by the place of the
-    /// new node.
+    /// The lowest cost of any place for the new node of a move of the slot.
     pub(super) fn least(&mut self, slot: usize) -> PlaceCost {
         let weights = self.weights;
         let by_score = |a: &PlaceCost, b: &PlaceCost| a.part(weights).score.total_cmp(&b.part(weights).score);
         self.costs(slot).into_iter().min_by(by_score).unwrap_or_default()
     }
 
-    /// By place, what a move of this slot costs more than at the cheapest place, rounded
-    /// down.
+    /// By place, the additional cost of a move of the slot compared with the cheapest place, rounded down.
     pub(super) fn extras(&mut self, slot: usize) -> Vec<f64> {
         let parts: Vec<CountedPart> =
             self.costs(slot).into_iter().map(|cost| cost.part(self.weights)).collect();
@@ -135,10 +133,10 @@ impl<'a> Outlay<'a> {
         parts.iter().map(|part| part.score - least - COUNT_ERROR * (part.size + size)).collect()
     }
 
-    /// What a move of this slot adds to the counts by the place of the new node,
-    /// including the change of the surplus. What the instance's own nodes count is
-    /// in their ledgers, but for the location score that the move gives to an
-    /// instance that stays where it is or goes to S.
+    /// By place of the new node, the change of the counts by a move of the slot, including the surplus.
+    ///
+    /// The counts of the instance's own nodes are in their ledgers. Only its location score is added here, if it
+    /// stays on its primary or goes to S.
     pub(super) fn costs(&mut self, slot: usize) -> Costs {
         let (places, instance, p) = (self.places, self.instance, self.p);
         if instance.forthcoming {
@@ -163,7 +161,7 @@ impl<'a> Outlay<'a> {
                 let mut costs = self.as_primary().clone();
                 match if slot == REPLACE_AND_FAILOVER { Some(p) } else { mirror } {
                     Some(other) => places.add_common(&mut costs, other),
-                    // an externally mirrored instance keeps its location score
+                    // An externally mirrored instance keeps its location score.
                     None => costs.iter_mut().for_each(|cost| cost.locations += instance.location_score),
                 }
                 costs

@@ -1,4 +1,4 @@
-//! Keeping the bounds up to date.
+//! Updates of the bounds after each step.
 
 use rayon::prelude::*;
 
@@ -12,30 +12,29 @@ use crate::balance::Balancer;
 use crate::moves::Trial;
 use htools_model::{Instance, InstanceIdx, NodeIdx};
 
-/// How much work the bounds save, and cost. All work is in nanoseconds, roughly,
-/// and by fixed prices, so that it does not depend on clocks.
+/// Compares the work that the bounds save with the work that they cost. Work is in rough nanoseconds at fixed
+/// prices, so that no clock influences the search.
 #[derive(Default)]
 pub(super) struct Upkeep {
-    /// The least work that a search took since the slopes were chosen.
+    /// The least work of any search since the slopes were chosen.
     least: Option<u64>,
-    /// By how much the others took more.
+    /// Total work of the searches above `least`.
     excess: u64,
 }
 
 const COST_OF_PLACE: u64 = 5;
 const COST_OF_INSTANCE: u64 = 60;
 
-/// Instances that one thread takes at a time. For fewer, other threads are not worth
-/// waking.
+/// Number of instances that one thread takes at a time. With fewer, waking other threads does not pay.
 const CHUNK: usize = 4096;
-/// Most instances whose departures are found before these are entered.
+/// Maximum number of departures that are computed before they are stored.
 const MOST_AT_ONCE: usize = 16 * CHUNK;
 
-/// The same for places in rows.
+/// With fewer places in rows than this, waking other threads does not pay.
 const FEWEST_PLACES: usize = 200_000;
 
 impl MoveBounds {
-    /// Looks at everything for the first time.
+    /// Computes everything for the first time.
     pub(super) fn begin(&mut self, balancer: &Balancer<'_>) {
         let cluster = balancer.cluster();
         let positions: Vec<u32> = (0..self.instances.len() as u32).collect();
@@ -54,8 +53,8 @@ impl MoveBounds {
         self.choose_slopes();
     }
 
-    /// Follows a step that changed some nodes by moving an instance. Whether that
-    /// was possible: if not, the bounds hold no more.
+    /// Updates the bounds after a step that moved an instance and changed some nodes. If it returns false, the
+    /// bounds are invalid.
     pub(crate) fn follow(
         &mut self,
         balancer: &Balancer<'_>,
@@ -83,7 +82,7 @@ impl MoveBounds {
         touched.sort_unstable();
         touched.dedup();
         self.inspect_rows(balancer, &rows);
-        // only the nodes that it has decide about an instance's group
+        // The group of an instance depends only on its own nodes.
         let position = self.position[moved.get()];
         let mut blocks = position.map_or_else(Vec::new, |position| self.sort_in(balancer, position));
         blocks.extend(touched.iter().filter_map(|p| self.groups.block_of(*p)));
@@ -101,7 +100,7 @@ impl MoveBounds {
         true
     }
 
-    /// Notes how much work a search was.
+    /// Records the work of a search.
     pub(crate) fn note_work(&mut self, work: u64) {
         let least = self.upkeep.least.map_or(work, |least| least.min(work));
         self.upkeep.least = Some(least);
@@ -143,8 +142,7 @@ impl MoveBounds {
         touched
     }
 
-    /// Puts an instance into the group to which it belongs now. Returns the blocks
-    /// that this changes.
+    /// Assigns an instance to its present group. Returns the blocks that this changes.
     fn sort_in(&mut self, balancer: &Balancer<'_>, position: u32) -> Vec<u32> {
         let cluster = balancer.cluster();
         let instance = cluster.instance(self.instances[position as usize]);
@@ -157,11 +155,11 @@ impl MoveBounds {
             if instance.mirror().is_none() && slot != REPLACE_PRIMARY {
                 continue;
             }
-            // from where the instance migrates to the new node
+            // The node from which the instance migrates to the new node.
             let last = if slot == REPLACE_PRIMARY { instance.mirror() } else { None };
             let from = self.reachability.tags.restricting(last.unwrap_or(instance.primary));
             let from = from.filter(|_| role == ArrivalRole::Primary);
-            // the same as a trial has it: what the new node is asked depends on whom it replaces
+            // As in a trial, the checks of the new node depend on the node that it replaces.
             let forced = match slot {
                 REPLACE_SECONDARY => from_s,
                 REPLACE_AND_FAILOVER => false,
@@ -174,7 +172,7 @@ impl MoveBounds {
         self.groups.assign(position, group)
     }
 
-    /// The number of a row, which is made if it does not exist.
+    /// Returns the number of a row, creating the row if necessary.
     fn row(&mut self, balancer: &Balancer<'_>, arrival: ArrivalKind) -> u32 {
         if let Some(number) = self.row_numbers.get(&arrival) {
             return *number;
@@ -193,7 +191,7 @@ impl MoveBounds {
         number
     }
 
-    /// Looks anew at what changed nodes count and refuse.
+    /// Updates the fixed costs and the refusals of the changed nodes.
     fn inspect_rows(&mut self, balancer: &Balancer<'_>, changed: &[usize]) {
         let MoveBounds { rows, sizes, ground, reachability, .. } = self;
         for row in rows {
@@ -205,9 +203,9 @@ impl MoveBounds {
         }
     }
 
-    /// Looks anew at the departures of some instances.
+    /// Computes the departures of some instances again.
     fn inspect_departures(&mut self, balancer: &Balancer<'_>, positions: &[u32]) {
-        // the departures of a million instances are not in memory twice
+        // In chunks, so that the departures of a million instances are not in memory twice.
         for positions in positions.chunks(MOST_AT_ONCE) {
             let inspect = |position: &u32| self.departure(balancer, *position);
             let inspected: Vec<(Departure, u32)> = if positions.len() < CHUNK {
@@ -224,7 +222,7 @@ impl MoveBounds {
         }
     }
 
-    /// What the moves of an instance do to its nodes, and how many it has.
+    /// Computes the departure of an instance and the number of its moves.
     fn departure(&self, balancer: &Balancer<'_>, position: u32) -> (Departure, u32) {
         let (cluster, board) = (balancer.cluster(), balancer.board());
         let instance = cluster.instance(self.instances[position as usize]);
@@ -245,12 +243,12 @@ impl MoveBounds {
             least_key_cost: self.key_costs.least(position),
             reserve_may_help: self.ground.reserve_may_help,
         };
-        // what is kept from step to step must depend on no other node but by what keys meet there
+        // Values kept from step to step must not depend on other nodes, except through affinity keys.
         let trial = Trial::new(cluster, instance, balancer.rules()).alone();
         (Departure::of(&scene, &trial, instance, &repertoire), moves)
     }
 
-    /// Chooses the slopes of all lines as fits now, and finds all costs anew.
+    /// Chooses the slopes of all lines for the present state and computes all costs again.
     fn choose_slopes(&mut self) {
         let present = &self.present;
         self.sizes.iter_mut().for_each(|size| size.choose_slopes(present));
@@ -258,7 +256,7 @@ impl MoveBounds {
         self.upkeep = Upkeep::default();
     }
 
-    /// Finds all costs anew.
+    /// Computes all costs again.
     fn assess_everything(&mut self) {
         let MoveBounds { rows, sizes, ground, departures, size_of, groups, present, .. } = self;
         let assess_row = |row: &mut ArrivalRow| row.assess_all(ground, &sizes[row.arrival.size as usize]);
@@ -300,7 +298,7 @@ impl MoveBounds {
         sizes.iter_mut().for_each(|s| s.settle(present));
     }
 
-    /// Finds the costs anew that a step changed.
+    /// Computes the costs that a step changed.
     fn assess(&mut self, changed: &[usize], touched: &[u32], mut blocks: Vec<u32>) {
         let MoveBounds { rows, sizes, ground, departures, size_of, groups, present, .. } = self;
         for row in rows {
@@ -328,7 +326,7 @@ impl MoveBounds {
 }
 
 impl Upkeep {
-    /// Whether choosing the slopes anew would have been worth it.
+    /// Returns true if choosing new slopes would have paid already.
     fn is_due(&self, price: u64) -> bool {
         self.excess > price
     }

@@ -1,5 +1,4 @@
-//! Instances of about the same size, and the lines that bound what their moves
-//! make of the deviations.
+//! Instances of about the same size, and the lines that bound the deviations after their moves.
 
 use std::collections::HashMap;
 
@@ -15,27 +14,25 @@ use htools_model::score::interval::U;
 use htools_model::score::metrics::Lanes;
 use htools_model::{CarriedKeys, ExclusionTags, Instance, TagSet};
 
-/// The sizes of instances that are treated as one: a box.
+/// A range of sizes of instances that are treated as one.
 pub(super) struct SizeBox {
-    /// What the instances take.
+    /// Resources that the instances take.
     pub amounts: AmountsBox,
-    /// An instance that is as small as the smallest one in everything; what it may
-    /// not do, none may.
+    /// An instance with the smallest value of each resource. If a node refuses it, the node refuses all
+    /// instances of this size.
     pub smallest: Instance,
-    /// The most that a lane's values change altogether.
+    /// Upper bound of the sum of a move's changes in each lane.
     change: Lanes,
-    /// How far the changes of variances range: those of departures, and those of
-    /// arrivals by role.
+    /// Ranges of the changes of variances: by departures, and by arrivals in each role.
     pub departures: VarianceReach,
     pub arrivals: [LaneRange; 2],
     /// Slopes of the lines, the same for all moves.
     pub slopes: Lanes,
-    /// For each slot the sum of the lines' constants and of the rest of the
-    /// score.
+    /// For each slot, the sum of the lines' constants and the rest of the score.
     pub base: [f64; SLOTS],
     /// See [`Present::offset`].
     pub offset: Lanes,
-    /// What the rounding errors of sums of bounds amount to at most.
+    /// Upper bound of the rounding errors in sums of bounds.
     rounding: f64,
 }
 
@@ -51,7 +48,7 @@ impl SizeBox {
             smallest.spindle_use = smallest.spindle_use.min(i.spindle_use);
             smallest.spindles = smallest.spindles.min(i.spindles);
         }
-        // these do not depend on the size
+        // These do not depend on the size.
         smallest.exclusion_tags = ExclusionTags::default();
         smallest.needs = TagSet::default();
         smallest.desired_locations = TagSet::default();
@@ -69,12 +66,12 @@ impl SizeBox {
         }
     }
 
-    /// The most that an instance of any size changes a lane.
+    /// The maximum over all sizes of the change that one instance can cause in each lane.
     pub(super) fn largest_change(sizes: &[SizeBox]) -> Lanes {
         sizes.iter().fold(NONE, |largest, size| lanewise!(k => most(size.change[k], largest[k])))
     }
 
-    /// The changes of variances that the moves of a slot can lead to.
+    /// Range of the changes of variances that moves of the slot can cause.
     #[inline(always)]
     fn range(&self, departures: &VarianceReach, slot: usize) -> LaneRange {
         let own = departures.range(slot);
@@ -84,7 +81,7 @@ impl SizeBox {
         }
     }
 
-    /// Chooses the slopes anew: the chords over everything that can happen.
+    /// Chooses new slopes: the chords over all possible changes.
     pub(super) fn choose_slopes(&mut self, present: &Present) {
         let mut all = LaneRange { lo: NONE, hi: NONE };
         for slot in 0..SLOTS {
@@ -94,36 +91,35 @@ impl SizeBox {
         self.slopes = present.slopes(&offset, &all);
     }
 
-    /// Finds the constants for the slopes, as things are now.
+    /// Computes the constants for the slopes in the present state.
     pub(super) fn settle(&mut self, present: &Present) {
         settle(self, present);
     }
 
-    /// The same as `base` for one instance, whose departures are known: a better
-    /// bound.
+    /// Like `base`, but for one instance whose departures are known, which gives a tighter bound.
     pub(super) fn base_of(&self, present: &Present, departures: &VarianceReach, slot: usize) -> f64 {
         base_of(self, present, departures, slot)
     }
 
-    /// A lower bound of the score's rest, for bounds that do without lines.
+    /// Lower bound of the score without deviations, for bounds that do not use lines.
     pub(super) fn rest(&self, present: &Present) -> f64 {
         present.rest - self.rounding
     }
 
-    /// The lines' values for changes of the variances.
+    /// Value of the lines for changes of the variances.
     pub(super) fn price(&self, change: &Lanes) -> f64 {
         dot(&self.slopes, change)
     }
 }
 
-/// See [`SizeBox::base_of`]; here for the sake of the registers.
+/// Body of [`SizeBox::base_of`]; a free function so that it can be compiled for wider registers.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn base_of(size: &SizeBox, present: &Present, departures: &VarianceReach, slot: usize) -> f64 {
     let range = size.range(departures, slot);
     present.intercept(&size.offset, &size.slopes, &range) + present.rest - size.rounding
 }
 
-/// See [`SizeBox::settle`]; here for the sake of the registers.
+/// Body of [`SizeBox::settle`]; a free function so that it can be compiled for wider registers.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn settle(size: &mut SizeBox, present: &Present) {
     size.offset = present.offset(&present.mean_effect(&size.change));
@@ -140,15 +136,14 @@ fn settle(size: &mut SizeBox, present: &Present) {
     }
 }
 
-/// Everything about a size that decides about the box.
+/// Rounded properties of an instance; instances with equal keys share a box.
 #[derive(PartialEq, Eq, Hash)]
 struct SizeKey {
     flags: [bool; 7],
     amounts: [u64; 9],
 }
 
-/// A number with all but the first `bits` bits of its mantissa cut off; nothing at
-/// all for a negative number of bits.
+/// A number with only the first `bits` bits of its mantissa; 0 if `bits` is negative.
 fn rounded(x: f64, bits: i32) -> u64 {
     if bits < 0 { 0 } else { x.to_bits() >> (52 - bits) }
 }
@@ -181,12 +176,11 @@ impl SizeKey {
     }
 }
 
-/// How finely sizes are told apart, at first and as long as that gives too many.
+/// Bits of the mantissa that tell sizes apart: tried in order while there are too many sizes.
 const BITS: [i32; 9] = [52, 8, 6, 4, 3, 2, 1, 0, -1];
 
-/// Sorts instances into sizes; returns the sizes and the number of each
-/// instance's. No more than `most` of them, but never fewer than needed to tell
-/// the kinds of instances apart.
+/// Sorts instances into sizes. Returns the sizes and, for each instance, the number of its size. There are at
+/// most `most` sizes, unless the kinds of instances need more.
 pub(super) fn sizes(instances: &[&Instance], ground: &OnlineNodes, most: usize) -> (Vec<SizeBox>, Vec<u32>) {
     let mut numbers: HashMap<SizeKey, u32> = HashMap::new();
     let mut size_of = Vec::with_capacity(instances.len());

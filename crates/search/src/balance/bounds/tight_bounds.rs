@@ -1,4 +1,4 @@
-//! The bounds of single moves: by the square roots, not by their chords.
+//! Bounds of single moves, computed from the square roots instead of their chords.
 
 use multiversion::multiversion;
 
@@ -10,29 +10,29 @@ use super::online_nodes::{Column, OnlineNodes, Present, VARIANCE_FACTOR};
 use htools_model::score::interval::clamp;
 use htools_model::score::metrics::{LANES, Lanes, lane};
 
-/// How many nodes are looked at at once.
+/// Number of nodes processed at once.
 const WIDTH: usize = 8;
 
-/// The arrivals of one instance by moves of one slot.
+/// Moves of one slot that take one instance to the nodes of some rows.
 pub(super) struct SlotArrivals<'a> {
     ground: &'a OnlineNodes,
     present: &'a Present,
-    /// Of the instance alone.
+    /// The amounts of this instance only.
     amounts: &'a AmountsBox,
     row: &'a ArrivalRow,
-    /// The size's offset, with the changes of the departure.
+    /// Offset of the size, with the changes by the departure.
     offset: Lanes,
-    /// Of the score, what is not a deviation and does not depend on the new node.
+    /// Part of the score that is not a deviation and does not depend on the new node.
     rest: f64,
     /// The lanes that an arrival changes.
     changing: Vec<Changing<'a>>,
     /// The reserve's lane, if it changes.
     reserve: Option<Changing<'a>>,
-    /// The deviations of all others.
+    /// Sum of the deviations of all other lanes.
     constant: f64,
 }
 
-/// A lane, or several with equal values, that an arrival changes.
+/// A lane, or several lanes with equal values, that an arrival changes.
 struct Changing<'a> {
     column: &'a Column,
     lo: f64,
@@ -97,7 +97,7 @@ impl<'a> SlotArrivals<'a> {
         }
     }
 
-    /// One bound, for nodes with any kind of storage.
+    /// The bound for one node with any kind of storage.
     fn bound(&self, at: usize) -> f64 {
         let (change, reserve) = self.amounts.arrival(self.ground, at, self.row.arrival.role);
         let deviations = self.present.deviations(&self.offset, &change);
@@ -106,7 +106,7 @@ impl<'a> SlotArrivals<'a> {
     }
 }
 
-/// Values from a list, for the rows that are looked at.
+/// The values at the given rows.
 #[inline(always)]
 fn gather(values: &[f64], rows: &[usize; WIDTH]) -> [f64; WIDTH] {
     let mut gathered = [0.0; WIDTH];
@@ -116,14 +116,14 @@ fn gather(values: &[f64], rows: &[usize; WIDTH]) -> [f64; WIDTH] {
     gathered
 }
 
-/// See [`SlotArrivals::bounds`]; where all nodes have the same kind of storage.
+/// Body of [`SlotArrivals::bounds`], for nodes that all have the same kind of storage.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn bounds(arrivals: &SlotArrivals, rows: &[u32]) -> Vec<f64> {
     let inv_n = arrivals.ground.inv_n;
     let of_reserved = arrivals.ground.running.reserved_weight();
     let mut all = Vec::with_capacity(rows.len().next_multiple_of(WIDTH));
     for chunk in rows.chunks(WIDTH) {
-        // what is missing is filled up with the first one
+        // Missing rows of the last chunk are filled up with the first one.
         let mut at = [chunk[0] as usize; WIDTH];
         for (at, row) in at.iter_mut().zip(chunk) {
             *at = *row as usize;

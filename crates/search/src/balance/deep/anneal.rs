@@ -1,7 +1,7 @@
-//! Simulated annealing of a placement under a price for every moved instance.
+//! Simulated annealing of a placement, with a price for each moved instance.
 //!
-//! The price falls together with the temperature, so that a run begins where nothing is worth a move, passes
-//! every number of moves on its way, each near equilibrium, and ends where moves are free.
+//! Price and temperature fall together. A run begins at a price at which no move pays and ends at one at which
+//! moves are free. On the way it passes every number of moves, each near equilibrium.
 
 use super::archive::Archive;
 use super::arrangement::{Appraisal, Arrangement, ShiftSet};
@@ -11,56 +11,57 @@ use super::neighbourhood::{
     BackHome, EjectionChain, Neighbourhood, OneForSeveral, Relay, ReserveRelief, SeatSwap, SingleMove,
 };
 
-/// How the price of a moved instance changes during a run.
+/// Method of changing the price of a moved instance during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pricing {
-    /// It falls as the schedule says; no state goes beyond the limits.
+    /// The price falls according to the schedule. No state exceeds the limits.
     Falling,
-    /// It rises while a state is beyond the limits, and falls while it is not: so the run stays about where
-    /// they are, whatever a move is worth there. What is kept never goes beyond them.
+    /// The price rises while a state exceeds the limits and falls otherwise, so that the run stays near the
+    /// limits. Only placements within the limits are kept.
     FollowingLimits,
 }
 
-/// How one run goes.
+/// Parameters of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Schedule {
-    /// Names the stream of random numbers.
+    /// Number of the random stream.
     pub stream: u64,
-    /// Changes that are appraised.
+    /// Number of changes to appraise.
     pub evaluations: u64,
-    /// Price of a moved instance at the beginning and at the end, in score.
+    /// Price of a moved instance at the beginning and at the end, in units of the score.
     pub price: (f64, f64),
-    /// Temperature at the beginning and at the end, in score.
+    /// Temperature at the beginning and at the end, in units of the score.
     pub temperature: (f64, f64),
-    /// How the price changes.
+    /// Method of changing the price.
     pub pricing: Pricing,
-    /// Whether it goes on from the best that is known, instead of from home.
+    /// True to start from the best known placement instead of the home placement.
     pub goes_on: bool,
 }
 
-/// What no placement may exceed.
+/// Limits for every placement that is kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Limits {
-    /// Most moved instances.
+    /// Maximum number of moved instances.
     pub moves: i64,
-    /// Most data, in MiB.
+    /// Maximum amount of data to copy, in MiB.
     pub data: i64,
-    /// What is copied for a moved instance on average, in MiB: where data is limited, the price is one for so much.
+    /// Average data copied for a moved instance, in MiB. If data is limited, this amount costs the price of one
+    /// move.
     pub data_of_a_move: f64,
 }
 
 impl Limits {
-    /// Whether there is one.
+    /// Returns true if there is a limit.
     pub(crate) fn is_any(&self) -> bool {
         self.moves < i64::MAX || self.data < i64::MAX
     }
 
-    /// What a state pays the price for.
+    /// The number of prices that a state pays: the moved instances, or their data in units of an average move.
     fn charge(&self, now: &Appraisal) -> f64 {
         if self.data < i64::MAX { now.data as f64 / self.data_of_a_move } else { now.moved as f64 }
     }
 
-    /// Whether a state is within them, or at least no further beyond than another.
+    /// Returns true if the new state is within the limits, or exceeds none by more than the present state does.
     fn allow(&self, now: &Appraisal, new: &Appraisal) -> bool {
         (new.moved <= self.moves || new.moved <= now.moved) && (new.data <= self.data || new.data <= now.data)
     }
@@ -69,7 +70,7 @@ impl Limits {
         now.moved <= self.moves && now.data <= self.data
     }
 
-    /// By which share of the nearest limit a state is beyond it, or (negative) below.
+    /// Share of the nearest limit by which a state exceeds it; negative if the state is below.
     fn excess(&self, now: &Appraisal) -> f64 {
         let share = |is: i64, most: i64| match most {
             i64::MAX => -1.0,
@@ -79,7 +80,7 @@ impl Limits {
     }
 }
 
-/// The neighbourhoods, each with its share of the draws, in 64ths.
+/// The neighbourhoods, each with its probability in 64ths.
 const MIX: [(&dyn Neighbourhood, usize); 7] = [
     (&ReserveRelief, 12),
     (&SingleMove, 18),
@@ -90,11 +91,11 @@ const MIX: [(&dyn Neighbourhood, usize); 7] = [
     (&Relay, 6),
 ];
 
-/// Changes between two looks at the clock, and between two corrections of what is carried along.
+/// Number of changes between two checks of the clock. The carried sums are corrected every 64 strides.
 const STRIDE: u64 = 4096;
 
-/// How often a price that follows the limits is corrected in a run, by which share at most, and how far a state has to
-/// be from the limits for that.
+/// Constants for a price that follows the limits: the number of its corrections in a run, the largest relative
+/// correction, and the relative distance from the limits that leads to it.
 const CORRECTIONS: u64 = 4000;
 const CORRECTION: f64 = 0.01;
 const FAR: f64 = 0.02;
@@ -110,7 +111,7 @@ fn neighbourhood(draws: &mut Draws) -> &'static dyn Neighbourhood {
     &SingleMove
 }
 
-/// One run. What it passes is offered to `archive`. Returns the number of changes that were appraised.
+/// Performs one run and offers the states on its way to `archive`. Returns the number of changes appraised.
 pub(crate) fn anneal(
     at: &mut Arrangement<'_>,
     schedule: &Schedule,

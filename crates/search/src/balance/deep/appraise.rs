@@ -1,7 +1,7 @@
-//! What a proposal would lead to, worked out on the nodes that it touches: where a search spends its time.
+//! Appraises a proposal on the nodes that it touches. Deep searches spend most of their time here.
 //!
-//! Lanes are handled a row at a time. Rows have one of a few lengths, so that the compiler makes straight code of
-//! them; what is beyond the lanes that there are is zero and counts for nothing.
+//! Lanes are handled a row at a time. Rows have one of a few fixed lengths, so that the compiler can unroll the
+//! loops over them. Entries beyond the last lane are zero and have no effect.
 
 use smallvec::SmallVec;
 
@@ -9,13 +9,13 @@ use super::arrangement::{Appraisal, Arrangement, Counts, Shift, Touch};
 use super::ledgers::PeerChange;
 use super::terrain::{NOWHERE, SlotStanding};
 
-/// The longest row.
+/// Length of the longest row.
 pub(super) const MOST_LANES: usize = 16;
 
-/// A number for each lane.
+/// One number for each lane.
 pub(super) type LaneRow = [f64; MOST_LANES];
 
-/// The length of the rows for so many lanes.
+/// Length of the rows for this number of lanes.
 pub(super) fn stride(lanes: usize) -> usize {
     match lanes {
         0..=4 => 4,
@@ -24,13 +24,13 @@ pub(super) fn stride(lanes: usize) -> usize {
     }
 }
 
-/// The beginning of a longer row.
+/// The row number `at` in a list of rows.
 fn row<const W: usize>(rows: &[f64], at: usize) -> &[f64; W] {
     rows[at * W..].first_chunk().expect("every row is whole")
 }
 
 impl Arrangement<'_> {
-    /// What a proposal would lead to, whether the rules allow it or not.
+    /// Appraises a proposal, whether the rules allow it or not.
     pub(crate) fn appraise(&mut self, proposal: &[Shift]) -> Appraisal {
         match self.terrain.stride() {
             4 => self.appraise_rows::<4>(proposal),
@@ -39,7 +39,7 @@ impl Arrangement<'_> {
         }
     }
 
-    /// The score with some counts instead of those of now.
+    /// The score with the given counts instead of the present ones.
     pub(super) fn score_of(&self, counts: &Counts) -> f64 {
         self.score_rows::<MOST_LANES>(&self.sums, &self.squares, counts)
     }
@@ -98,7 +98,7 @@ impl Arrangement<'_> {
         pending.appraisal
     }
 
-    /// Adds what becomes of one touched node to sums and counts.
+    /// Adds the new state of one touched node to sums and counts.
     fn add_touched<const W: usize>(
         &mut self,
         at: usize,
@@ -134,8 +134,8 @@ impl Arrangement<'_> {
         }
     }
 
-    /// Enters what a shift changes on the nodes that it leaves and comes to. A role that stays where it is changes
-    /// nothing, but the reserve that a secondary needs follows its primary.
+    /// Records the changes that a shift causes on the nodes that it leaves and enters. A role that stays on its
+    /// node changes nothing, except that the reserve of a secondary depends on its primary.
     fn touch_seats<const W: usize>(&mut self, shift: &Shift) {
         let (mobile, from, to) = (shift.mobile, self.seats[shift.mobile as usize], shift.to);
         if from.primary != to.primary {
@@ -151,7 +151,7 @@ impl Arrangement<'_> {
     }
 
     fn touch<const W: usize>(&mut self, mobile: u32, slot: u32, secondary: bool, sign: f64) {
-        // who mends asks what would be without an instance
+        // The mender also asks for the state without an instance.
         if slot == NOWHERE {
             return;
         }
@@ -171,7 +171,7 @@ impl Arrangement<'_> {
         }
     }
 
-    /// The place of a slot among those that are touched, where it is entered if it is new.
+    /// The position of a slot in the list of touched slots; a new slot is appended.
     fn touched_at<const W: usize>(&mut self, slot: u32) -> usize {
         if let Some(at) = self.touched.iter().position(|t| t.slot == slot) {
             return at;
@@ -182,7 +182,7 @@ impl Arrangement<'_> {
         self.touched.len() - 1
     }
 
-    /// Works the reserves of the nodes that a proposal touches out.
+    /// Computes the reserves of the nodes that a proposal touches.
     fn reserve(&mut self, proposal: &[Shift]) {
         let mut changes: SmallVec<[PeerChange; 8]> = SmallVec::new();
         for shift in proposal {

@@ -1,4 +1,5 @@
-//! The best placement seen for every number of moved instances; from some hundred on, for every few of them.
+//! The best placement seen for every number of moved instances. For more than a few hundred, neighbouring
+//! numbers share an entry.
 
 use super::arrangement::{Appraisal, Arrangement, Shift};
 use super::headway::Glimpse;
@@ -6,27 +7,28 @@ use super::headway::Glimpse;
 /// A placement worth keeping.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SeenPlacement {
-    /// What it is worth.
+    /// Score and cost of the placement.
     pub appraisal: Appraisal,
-    /// Who moves where, in no order.
+    /// The moved instances and their new nodes, in no order.
     pub shifts: Vec<Shift>,
 }
 
-/// The best placements seen: of those with up to so many moved instances none has a smaller score.
+/// The best placements seen, by number of moved instances.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Archive {
     /// By [`class`] of the number of moved instances.
     records: Vec<Option<SeenPlacement>>,
-    /// By class, the smallest score in it and those below.
+    /// For each class, the smallest score in it and in all classes below.
     floors: Vec<f64>,
 }
 
-/// Up to so many moved instances each number is a class of its own; from there on a class reaches from one number to
-/// another that is larger by a [`FINENESS`]th.
+/// Up to this number of moved instances, each number is a class of its own. Beyond it, a class spans about a
+/// [`FINENESS`]th of its smallest number.
 const EXACT: usize = 256;
 const FINENESS: usize = 128;
 
-/// The class of a number of moved instances: ascending, and a few hundred even for the largest clusters.
+/// The class of a number of moved instances. Classes ascend, and even the largest clusters need only a few
+/// hundred.
 fn class(moved: i64) -> usize {
     let moved = moved.max(0) as usize;
     let (mut first, mut width) = (EXACT, EXACT / FINENESS);
@@ -34,24 +36,24 @@ fn class(moved: i64) -> usize {
     if moved < EXACT {
         return moved;
     }
-    // each doubling has as many classes, twice as wide
+    // Each doubling has the same number of classes, twice as wide.
     while moved >= 2 * first {
         (first, width, classes) = (2 * first, 2 * width, classes + FINENESS);
     }
     classes + (moved - first) / width
 }
 
-/// A score has to be smaller by this to count as better: more than what rounding does.
+/// Minimum difference for a score to count as better; larger than rounding errors.
 const LEAST_GAIN: f64 = 1e-10;
 
 impl Archive {
-    /// Whether such a state would be kept.
+    /// Returns true if such a state would be kept.
     pub(crate) fn wants(&self, appraisal: &Appraisal) -> bool {
         let floor = self.floors.get(class(appraisal.moved)).or(self.floors.last());
         floor.is_none_or(|floor| appraisal.score < floor - LEAST_GAIN)
     }
 
-    /// Keeps the present state, if it is better than those with no more moved instances.
+    /// Keeps the present state if it is better than all records with as many or fewer moved instances.
     pub(crate) fn offer(&mut self, at: &Arrangement<'_>) {
         if self.wants(&at.now()) {
             let shift = |mobile: &u32| Shift { mobile: *mobile, to: at.seats[*mobile as usize] };
@@ -71,7 +73,7 @@ impl Archive {
         self.records[class] = Some(SeenPlacement { appraisal, shifts: shifts() });
     }
 
-    /// Takes in what another archive holds.
+    /// Takes over the better records of another archive.
     pub(crate) fn join(&mut self, other: Archive) {
         for record in other.records.into_iter().flatten() {
             if self.wants(&record.appraisal) {
@@ -80,7 +82,7 @@ impl Archive {
         }
     }
 
-    /// What one more move gains near a number of moves: along the line from a fifth fewer.
+    /// Gain in score per additional move near a number of moves, measured from a fifth fewer.
     pub(crate) fn slope(&self, moved: i64) -> f64 {
         let fewer = moved - (moved / 5).max(1);
         let score = |at: i64| self.floors.get(class(at)).or(self.floors.last()).copied();
@@ -89,7 +91,7 @@ impl Archive {
         if slope.is_finite() { slope.max(0.0) } else { 0.0 }
     }
 
-    /// The one with the smallest score, with the fewest moves among equals.
+    /// The record with the smallest score; among equals, the one with the fewest moves.
     pub(crate) fn best(&self) -> Option<Glimpse> {
         let best = self.front().last()?.appraisal;
         Some(Glimpse { moves: usize::try_from(best.moved).unwrap_or(0), score: best.score })

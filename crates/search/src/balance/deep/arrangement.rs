@@ -1,8 +1,8 @@
-//! Where every mobile is, with the figures of the nodes: what a change would lead to is worked out
-//! on the nodes that it touches only.
+//! Present position of every mobile instance, with the figures of the nodes. A change is appraised on the nodes
+//! that it touches only.
 //!
-//! The score is computed from sums that are carried along, so it may be wrong by rounding; what is
-//! shown to anybody is computed anew by [`Board`](htools_model::score::Board).
+//! The score comes from running sums and can have rounding errors. Scores shown to the user are computed again
+//! by [`Board`](htools_model::score::Board).
 
 use smallvec::SmallVec;
 
@@ -11,30 +11,27 @@ use super::ledgers::Ledgers;
 use super::tag_state::TagState;
 use super::terrain::{NOWHERE, Seat, SlotStanding, Terrain};
 
-/// A mobile and where it is to go.
+/// A mobile instance and its new seat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shift {
-    /// Which mobile.
+    /// Number of the mobile instance.
     pub mobile: u32,
-    /// Where it goes.
     pub to: Seat,
 }
 
-/// Shifts that are made together, of different mobiles.
+/// Shifts of different mobiles that are made together.
 pub(crate) type ShiftSet = SmallVec<[Shift; 4]>;
 
-/// What a state is worth.
+/// Value of a state and its distance from the start.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Appraisal {
-    /// The score.
     pub score: f64,
-    /// How many mobiles are not at home.
+    /// Number of mobiles that are not at home.
     pub moved: i64,
-    /// What moving them copies, in MiB.
+    /// Data to copy for the moved mobiles, in MiB.
     pub data: i64,
 }
 
-/// The counts of the score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counts {
     pub on_failing: i64,
@@ -46,7 +43,7 @@ pub(super) struct Counts {
     pub spread: i64,
 }
 
-/// What a proposal does to one node.
+/// Changes of one node by a proposal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Touch {
     pub slot: u32,
@@ -62,29 +59,28 @@ pub(super) struct Touch {
 /// The mobiles of one node.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SeatedHere {
-    /// Those whose primary node it is.
+    /// Mobiles that have it as their primary node.
     pub primaries: Vec<u32>,
-    /// Those whose secondary node it is.
+    /// Mobiles that have it as their secondary node.
     pub secondaries: Vec<u32>,
 }
 
-/// See the module.
+/// The state of a search: see the module documentation.
 #[derive(Clone)]
 pub(crate) struct Arrangement<'t> {
-    /// What does not change.
+    /// The constant part of the problem.
     pub terrain: &'t Terrain<'t>,
-    /// By mobile, where it is.
+    /// Present seat of each mobile.
     pub seats: Vec<Seat>,
-    /// By slot, who is there.
+    /// For each slot, the mobiles there.
     pub residents: Vec<SeatedHere>,
-    /// By mobile, its places in the lists of its two nodes.
+    /// For each mobile, its positions in the lists of its two nodes.
     listed: Vec<[u32; 2]>,
-    /// The mobiles that are not at home, in no order, and by mobile its place among them.
+    /// The mobiles that are not at home, in no order; `moved_at` has the position of each mobile in this list.
     pub moved: Vec<u32>,
     moved_at: Vec<u32>,
-    /// By slot and lane, the centred values.
+    /// The centred values by slot and lane.
     pub(super) values: Vec<f64>,
-    /// The centre of each lane.
     pub(super) centre: Vec<f64>,
     pub(super) sums: LaneRow,
     pub(super) squares: LaneRow,
@@ -95,19 +91,19 @@ pub(crate) struct Arrangement<'t> {
     pub(super) members: Vec<i64>,
     pub(super) counts: Counts,
     pub(super) tags: TagState,
-    /// What the rules are checked on.
+    /// The ledgers on which the rules are checked.
     pub(super) ledgers: Ledgers,
     pub(super) touched: Vec<Touch>,
-    /// By touched node and lane: by how much it changes, before it is scaled.
+    /// By touched node and lane, the change before scaling.
     pub(super) changes: Vec<f64>,
     pub(super) pending: Pending,
     pub(super) now: Appraisal,
 }
 
-/// What was last appraised, ready to be carried out.
+/// Result of the last appraisal, ready for a commit.
 #[derive(Clone)]
 pub(super) struct Pending {
-    /// Whether there is anything.
+    /// True if there is a result to commit.
     pub is_ready: bool,
     pub appraisal: Appraisal,
     pub sums: LaneRow,
@@ -116,7 +112,7 @@ pub(super) struct Pending {
 }
 
 impl<'t> Arrangement<'t> {
-    /// Everything at home.
+    /// The arrangement with every mobile at home.
     pub(crate) fn of(terrain: &'t Terrain<'t>) -> Arrangement<'t> {
         let (slots, mobiles) = (terrain.nodes.len(), terrain.mobiles.len());
         let mut new = Arrangement {
@@ -157,7 +153,7 @@ impl<'t> Arrangement<'t> {
         new
     }
 
-    /// What it is worth.
+    /// Appraisal of the present state.
     pub(crate) fn now(&self) -> Appraisal {
         self.now
     }
@@ -177,7 +173,7 @@ impl<'t> Arrangement<'t> {
         self.sums[lane] / self.terrain.online.len() as f64
     }
 
-    /// What the deviations and the reserve add to the score.
+    /// Contribution of the deviations and the reserve to the score.
     pub(crate) fn deviations(&self) -> f64 {
         self.score_of(&Counts::default())
     }
@@ -187,7 +183,7 @@ impl<'t> Arrangement<'t> {
         self.mem_free[slot as usize] - self.reserved[slot as usize]
     }
 
-    /// Reads the figures of all nodes off their ledgers.
+    /// Reads the figures of all nodes from their ledgers.
     pub(super) fn take_figures(&mut self) {
         let terrain = self.terrain;
         let (width, stride) = (terrain.width(), terrain.stride());
@@ -239,7 +235,7 @@ impl<'t> Arrangement<'t> {
         }
     }
 
-    /// Carries out the proposal that was appraised last; `false`, and nothing happens, if a rule forbids it.
+    /// Performs the proposal that was appraised last. Returns false, without any change, if a rule forbids it.
     pub(crate) fn commit(&mut self, proposal: &[Shift]) -> bool {
         let ready = std::mem::take(&mut self.pending.is_ready);
         if !ready || !self.ledgers.shift(self.terrain, &self.seats, proposal, &self.tags) {
@@ -276,7 +272,7 @@ impl<'t> Arrangement<'t> {
         true
     }
 
-    /// The state to which shifts lead from this one, in which everything is at home; nothing if the rules do not
+    /// Performs shifts from the state in which every mobile is at home. Returns `None` if the rules do not
     /// allow them in this order.
     pub(crate) fn with(self, shifts: &[Shift]) -> Option<Arrangement<'t>> {
         let (terrain, mut new) = (self.terrain, self);
@@ -296,7 +292,7 @@ impl<'t> Arrangement<'t> {
         Some(new)
     }
 
-    /// Makes everything that was carried along anew, so that rounding does not add up.
+    /// Computes all running sums again, so that rounding errors do not accumulate.
     pub(crate) fn refresh(&mut self) {
         self.take_figures();
         self.now.score = self.score_of(&self.counts);

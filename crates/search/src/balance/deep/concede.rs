@@ -1,9 +1,9 @@
-//! Where neither an order nor a detour makes room: an instance is stopped until its turn comes, or a node has more than
-//! fits until somebody has left it.
+//! Concessions where neither another order nor a detour makes room. Either an instance is stopped for a while,
+//! or a node has more memory in use than it has until another instance leaves it.
 //!
-//! Of the moves that are left, and that lack nothing but memory on one node, the one comes first for which the
-//! smallest instance is stopped, or that lacks least; they lack it where they are to run. Who is stopped leaves that node by one of the moves
-//! that are left, and has at least the memory that is lacking.
+//! A concession is possible for a remaining move that lacks nothing except memory on its new primary. The first
+//! choice is the move for which the smallest instance is stopped, or which lacks least memory. The stopped
+//! instance leaves that node by another remaining move and has at least the lacking memory.
 
 use super::order::StepSequence;
 use super::terrain::Seat;
@@ -12,7 +12,7 @@ use crate::moves::Trial;
 use htools_model::score::Touched;
 use htools_model::{Concession, Leg, Mib, Move, NodeIdx, Placement};
 
-/// Moves that are tried before all are given up.
+/// Number of moves tried before giving up.
 const MOST_TRIED: usize = 64;
 
 /// A move that lacks memory.
@@ -23,20 +23,21 @@ struct Lacking {
     memory: Mib,
 }
 
-/// What it costs: whether somebody else is stopped, how much memory that has, what is lacking, and for whom.
+/// Price of a concession: whether a further instance is stopped, its memory, the lacking memory, and the
+/// mobile.
 type Price = (bool, Mib, Mib, u32);
 
 /// A concession that would make a move possible.
 struct PossibleConcession {
     price: Price,
     concession: Concession,
-    /// Who is stopped for it.
+    /// The mobile that is stopped for it.
     stops: Option<u32>,
 }
 
 impl StepSequence<'_> {
-    /// Makes one of the moves that are left with a concession after which another one is possible; false if there is
-    /// none.
+    /// Makes one of the remaining moves with a concession, if another move is possible after it. Returns false
+    /// if there is no such move.
     pub(super) fn concede(&mut self, allowed: Concessions) -> bool {
         if allowed == Concessions::default() {
             return false;
@@ -71,7 +72,7 @@ impl StepSequence<'_> {
         false
     }
 
-    /// What a move lacks, if that is memory on one node, and nothing else.
+    /// The memory that a move lacks on its new primary; `None` if it lacks anything else or nothing.
     fn lacking(&self, mobile: u32, to: Seat) -> Option<Lacking> {
         if self.stopped.contains(&mobile) {
             return None;
@@ -92,7 +93,7 @@ impl StepSequence<'_> {
         is_one.then_some(Lacking { mobile, to, node, memory })
     }
 
-    /// Those of the moves that are left by which somebody leaves a node where it runs.
+    /// The mobiles whose remaining moves take them away from the primary that lacks memory.
     fn leaving(&self, lacking: &Lacking) -> impl Iterator<Item = u32> {
         let leaves = move |(mobile, to): &(&u32, &Seat)| {
             **mobile != lacking.mobile
@@ -120,7 +121,7 @@ impl StepSequence<'_> {
         (leaves >= lacking.memory).then_some(PossibleConcession { price, concession, stops: None })
     }
 
-    /// Whether everything that was conceded is over: nobody is stopped, and no node lacks memory.
+    /// Returns true if all concessions have ended: no instance is stopped, and no node lacks memory.
     pub(super) fn is_sound(&self) -> bool {
         let conceded = self.ordered.steps.iter().filter(|step| step.concession.memory() > Mib::ZERO);
         let is_well = |node: NodeIdx| {
@@ -135,13 +136,14 @@ impl StepSequence<'_> {
     }
 }
 
-/// Whether an instance runs on a node meanwhile where it does not stay.
+/// Returns true if the move makes the instance run on an intermediate node.
 fn comes_by_another(mv: Move) -> bool {
     let goes = mv.legs().filter(|leg| !matches!(leg, Leg::ReplaceSecondary(_)));
     goes.count() > 1
 }
 
-/// The memory that a node lacks by the rules after somebody came there who keeps `need` free on secondary nodes.
+/// The memory that a node lacks by the rules after the arrival of an instance whose secondary must keep `need`
+/// free.
 fn lack(node: &Touched<'_>, from: Placement, to: Placement, need: Mib) -> Mib {
     let (spec, after) = (node.spec, &node.after);
     let runs_here = to.primary == spec.idx && from.primary != spec.idx;

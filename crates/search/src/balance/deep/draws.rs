@@ -1,13 +1,13 @@
-//! Random numbers of the search: a stream is named by its number, so that the same search draws
-//! the same numbers on any number of threads.
+//! Random numbers of the search. Each run has a numbered stream, so that results do not depend on the number of
+//! threads.
 
-/// A stream of random numbers: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), which a search that draws
-/// ten million numbers a second does not wait for.
+/// A stream of random numbers: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). It is fast enough for ten
+/// million numbers a second.
 #[derive(Debug, Clone)]
 pub(crate) struct Draws(u64);
 
 impl Draws {
-    /// The stream of a number.
+    /// The stream with this number.
     pub(crate) fn stream(number: u64) -> Draws {
         let mut draws = Draws(number.wrapping_mul(0xd129_0d3f_4a1c_93c5));
         draws.next();

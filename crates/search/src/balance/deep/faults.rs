@@ -1,27 +1,27 @@
-//! What is wrong with an arrangement, counted; and what would be after a change.
+//! Faults of an arrangement, and the faults after a change.
 
 use std::ops::Sub;
 
 use super::arrangement::{Arrangement, Counts, Shift, Touch};
 use super::terrain::{NOWHERE, SlotStanding, Terrain};
 
-/// What is wrong, worst first: fewer of an earlier kind are better, whatever the later ones.
+/// Counts of faults, worst kind first. Fewer of an earlier kind are better, regardless of the later kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Faults {
-    /// Instances on offline nodes, once for each role.
+    /// Instances on offline nodes, counted once for each role.
     pub left_behind: i64,
     /// Nodes that fail N+1.
     pub failing: i64,
     /// Nodes with more virtual CPUs or spindle weight than their policy allows.
     pub breaches: i64,
-    /// Primaries beyond the first of an exclusion tag on a node.
+    /// Primaries with the same exclusion tag on a node, beyond the first.
     pub conflicts: i64,
     /// Location costs.
     pub locations: i64,
-    /// Instances beyond the first of an exclusion tag at a location.
+    /// Instances with the same exclusion tag at a location, beyond the first.
     pub crowded: i64,
-    /// What nodes that fail N+1 lack, in MiB, and what others have beyond their policy, in virtual CPUs and
-    /// spindle weight: not a fault of its own, but less of it is on the way to one fault less.
+    /// Memory that nodes lack for N+1, in MiB, plus the excess over policies, in virtual CPUs and spindle
+    /// weight. It is not a fault of its own, but reducing it leads towards fewer faults.
     pub shortage: i64,
 }
 
@@ -42,12 +42,12 @@ impl Sub for Faults {
 }
 
 impl Faults {
-    /// Nothing but instances on nodes that are to be empty.
+    /// Only the instances on nodes that must become empty.
     pub(crate) fn left_behind_only(self) -> Faults {
         Faults { left_behind: self.left_behind, ..Faults::default() }
     }
 
-    /// The faults alone, without what is lacking until there is one fewer.
+    /// The faults without `shortage`.
     pub(crate) fn ended_or_not(self) -> Faults {
         Faults { shortage: 0, ..self }
     }
@@ -63,7 +63,7 @@ impl Faults {
     }
 }
 
-/// By how much a slot's node goes beyond its policy, if it had so many more virtual CPUs and so much more weight.
+/// Excess of a slot's node over its policy after adding virtual CPUs and spindle weight.
 fn excess(at: &Arrangement<'_>, slot: u32, vcpus: i64, weight: f64) -> i64 {
     let (spec, ledger) = (at.terrain.spec(slot), at.ledgers.ledger(slot));
     let vcpus = ledger.vcpus.wrapping_add(vcpus);
@@ -73,7 +73,7 @@ fn excess(at: &Arrangement<'_>, slot: u32, vcpus: i64, weight: f64) -> i64 {
     (over.max(0.0) + (weight - spec.spindle_limit).max(0.0)).ceil() as i64
 }
 
-/// What a mobile changes about a slot's virtual CPUs and spindle weight by coming to it.
+/// Virtual CPUs and spindle weight that a mobile adds to a node.
 fn load(terrain: &Terrain<'_>, mobile: u32, secondary: bool) -> (i64, f64) {
     let instance = terrain.instance(mobile);
     let weight = if instance.template.uses_local_storage() { instance.spindle_use as f64 } else { 0.0 };
@@ -85,7 +85,6 @@ fn load(terrain: &Terrain<'_>, mobile: u32, secondary: bool) -> (i64, f64) {
 }
 
 impl Arrangement<'_> {
-    /// What is wrong.
     pub(crate) fn faults(&self) -> Faults {
         let mut faults = Faults::of_counts(&self.counts);
         for slot in &self.terrain.online {
@@ -101,7 +100,7 @@ impl Arrangement<'_> {
         faults
     }
 
-    /// What would be wrong after the proposal that was appraised last, where `now` is wrong now.
+    /// Faults after the proposal that was appraised last; `now` are the present faults.
     pub(crate) fn faults_then(&self, now: &Faults, proposal: &[Shift]) -> Faults {
         let pending = &self.pending;
         if !pending.is_ready {
@@ -156,12 +155,12 @@ impl Arrangement<'_> {
         change
     }
 
-    /// Whether the node of a slot is offline or to be emptied.
+    /// Returns true if the node of the slot is offline or must be emptied.
     pub(super) fn is_to_be_left(&self, slot: u32) -> bool {
         self.terrain.standing.get(slot as usize) == Some(&SlotStanding::Offline)
     }
 
-    /// Whether a mobile that exists is on a node that is offline or to be emptied.
+    /// Returns true if the mobile exists and is on a node that is offline or must be emptied.
     pub(super) fn is_left_behind(&self, mobile: u32) -> bool {
         if self.terrain.mobiles[mobile as usize].counts == 0 {
             return false;
@@ -170,22 +169,22 @@ impl Arrangement<'_> {
         self.is_to_be_left(seat.primary) || self.is_to_be_left(seat.secondary)
     }
 
-    /// Whether the node of a slot fails N+1.
+    /// Returns true if the node of the slot fails N+1.
     pub(super) fn fails(&self, slot: u32) -> bool {
         self.terrain.is_online(slot) && self.failing[slot as usize]
     }
 
-    /// Whether the node of a slot goes beyond its policy.
+    /// Returns true if the node of the slot exceeds its policy.
     pub(super) fn exceeds(&self, slot: u32) -> bool {
         self.terrain.is_online(slot) && excess(self, slot, 0, 0.0) > 0
     }
 
-    /// Whether anything is wrong with the node of a slot, tags aside.
+    /// Returns true if the node of the slot has any fault, apart from tags.
     pub(super) fn is_sick(&self, slot: u32) -> bool {
         self.is_to_be_left(slot) || self.fails(slot) || self.exceeds(slot)
     }
 
-    /// Whether a mobile has a part in anything that is wrong.
+    /// Returns true if the mobile is involved in any fault.
     pub(crate) fn is_in_fault(&self, mobile: u32) -> bool {
         let seat = self.seats[mobile as usize];
         [seat.primary, seat.secondary].into_iter().any(|slot| self.is_sick(slot))

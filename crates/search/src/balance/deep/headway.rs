@@ -1,19 +1,19 @@
-//! How far a deep search is, for whoever looks on. Nothing here has an influence on what is found.
+//! Progress of a deep search, for display. It has no influence on the result.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::Deadline;
 
-/// The best placement that is known while a search goes on.
+/// The best placement known so far.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Glimpse {
-    /// How many instances move.
+    /// Number of instances that move.
     pub moves: usize,
-    /// Its score.
+    /// Score of the placement.
     pub score: f64,
 }
 
-/// What is told while a search goes on; any thread may look.
+/// Progress of a running search; any thread may read it.
 #[derive(Debug, Default)]
 pub struct Headway(Mutex<HeadwayNews>);
 
@@ -25,23 +25,23 @@ struct HeadwayNews {
     best: Option<Glimpse>,
 }
 
-/// What a deep search heeds and tells while it runs.
+/// Deadline and progress of a deep search.
 #[derive(Debug, Clone, Copy)]
 pub struct DeepWatch<'a> {
-    /// When it ends at the latest.
+    /// Latest end of the search.
     pub deadline: &'a Deadline,
-    /// How far it is.
+    /// Receives the progress of the search.
     pub headway: &'a Headway,
 }
 
 impl Headway {
-    /// A search begins that will try so many changes; no placement that it may find is below `floor`.
+    /// Begins a search that will try `effort` changes. `floor` is a lower bound of the score of all placements.
     pub fn begin(&self, effort: u64, floor: f64) {
         let floor = floor.is_finite().then_some(floor);
         *self.news() = HeadwayNews { effort, floor, ..HeadwayNews::default() };
     }
 
-    /// So many changes more were tried, and this is the best placement that came of them.
+    /// Reports further changes that were tried, and the best placement they led to.
     pub fn advance(&self, tried: u64, best: Option<Glimpse>) {
         let mut news = self.news();
         news.tried += tried;
@@ -50,7 +50,7 @@ impl Headway {
         }
     }
 
-    /// The share of the effort that is behind, from 0 to 1; 0 before the search begins.
+    /// Share of the effort that is done, from 0 to 1; 0 before the search begins.
     pub fn share(&self) -> f64 {
         let HeadwayNews { effort, tried, .. } = *self.news();
         if effort == 0 { 0.0 } else { (tried as f64 / effort as f64).min(1.0) }
@@ -61,13 +61,13 @@ impl Headway {
         self.news().best
     }
 
-    /// The score below which nothing can be found, if there is such a bound.
+    /// Lower bound of the score, if there is one.
     pub fn floor(&self) -> Option<f64> {
         self.news().floor
     }
 
     fn news(&self) -> MutexGuard<'_, HeadwayNews> {
-        // what was told is whole whatever happened to the thread that told it
+        // The news stay consistent even if the thread that wrote them panicked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,4 @@
-//! The numbers of the nodes on which the rules are checked: those of the model, by the model's own
-//! operations, while a placement is looked for.
+//! Ledgers of the nodes during a deep search. The rules are checked on them by the model's own operations.
 
 use std::collections::HashMap;
 
@@ -10,7 +9,7 @@ use super::tag_state::{PrimaryChange, TagState, location_score};
 use super::terrain::{NOWHERE, Seat, Terrain};
 use htools_model::{DiskCheck, JointReserve, Ledger, Mib, NodeIdx, NodeReserve, Strictness, TagArrival};
 
-/// A change of what a slot keeps for the failure of another, in MiB.
+/// A change of the memory that a slot keeps for the failure of another, in MiB.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PeerChange {
     pub(super) slot: u32,
@@ -18,17 +17,17 @@ pub(super) struct PeerChange {
     pub(super) by: i64,
 }
 
-/// See the module.
+/// The ledgers of all slots: see the module documentation.
 #[derive(Clone)]
 pub(super) struct Ledgers {
-    /// By slot.
     ledgers: Vec<Ledger>,
-    /// By slot, what it keeps for the failure of each other node, in MiB, largest first; for nodes that are no slots,
-    /// the largest amounts under [`NOWHERE`], as many as may be lost at once.
+    /// For each slot, the memory that it keeps for the failure of each other node, in MiB, largest first. Nodes
+    /// without a slot are entered as [`NOWHERE`]: only their largest amounts, as many as nodes may be lost at
+    /// once.
     peers: Vec<Vec<(u32, i64)>>,
-    /// By slot, how many mobiles are there in a role that they do not have there at home.
+    /// For each slot, the number of mobiles in a role that they do not have there at home.
     strangers: Vec<u32>,
-    /// By slot, the mobiles that are at home there, and whether as secondaries.
+    /// For each slot, the mobiles that are at home there, with true for secondaries.
     natives: Vec<Vec<(u32, bool)>>,
 }
 
@@ -44,7 +43,7 @@ impl Ledgers {
             for (other, amount) in node(slot).state.peers.iter() {
                 match known.get(&other) {
                     Some(other) => peers.push((*other, amount.0)),
-                    // entries come largest first
+                    // Entries come largest first.
                     None if unknown > 0 => {
                         unknown -= 1;
                         peers.push((NOWHERE, amount.0));
@@ -73,29 +72,29 @@ impl Ledgers {
         &self.ledgers[slot as usize]
     }
 
-    /// For which other slot a slot keeps most; [`NOWHERE`] if it keeps nothing.
+    /// The other slot for which a slot keeps most; [`NOWHERE`] if it keeps nothing.
     pub(super) fn fullest(&self, slot: u32) -> u32 {
         self.peers[slot as usize].first().map_or(NOWHERE, |peer| peer.0)
     }
 
-    /// What a slot keeps at most for one other node, with some changes.
+    /// The most that a slot keeps for one other node after some changes, in MiB.
     pub(super) fn reserve_with(&self, slot: u32, changes: &[PeerChange]) -> i64 {
         let here = || changes.iter().filter(|change| change.slot == slot);
         let sum =
             |other: u32| here().filter(|change| change.other == other).map(|change| change.by).sum::<i64>();
-        // largest first: the first that does not change is the most of those
+        // Amounts are sorted, so the first that does not change is the largest of the unchanged ones.
         let same = self.peers[slot as usize].iter().find(|peer| here().all(|change| change.other != peer.0));
         let most = same.map_or(0, |peer| peer.1);
         here().fold(most, |most, change| most.max(self.peer(slot, change.other) + sum(change.other)))
     }
 
-    /// What a slot keeps for the loss of several nodes at once.
+    /// The memory that a slot keeps for the loss of several nodes at once.
     fn joint(&self, terrain: &Terrain<'_>, slot: u32) -> JointReserve {
         let amounts = self.peers[slot as usize].iter().map(|peer| Mib(peer.1));
         JointReserve::of(amounts, terrain.spec(slot).joint_losses)
     }
 
-    /// What a slot keeps for the failure of another.
+    /// The memory that a slot keeps for the failure of another, in MiB.
     pub(super) fn peer(&self, slot: u32, other: u32) -> i64 {
         self.peers[slot as usize].iter().find(|peer| peer.0 == other).map_or(0, |peer| peer.1)
     }
@@ -112,7 +111,8 @@ impl Ledgers {
         }
     }
 
-    /// Carries a proposal out; `false`, and nothing happens, if a rule forbids it. `seats` are those before.
+    /// Performs a proposal. Returns false, without any change, if a rule forbids it. `seats` are the seats
+    /// before it.
     pub(super) fn shift(
         &mut self,
         terrain: &Terrain<'_>,
@@ -158,8 +158,8 @@ impl Ledgers {
         true
     }
 
-    /// Brings many mobiles from their homes elsewhere, one after the other once all have left. `seats` and
-    /// `tags` follow. `false` if a rule forbids one of them: then nothing is as it should be.
+    /// Moves many mobiles from their homes: first all leave, then they arrive one by one. Updates `seats` and
+    /// `tags`. If a rule forbids an arrival, it returns false, and all of these values are invalid.
     pub(super) fn settle(
         &mut self,
         terrain: &Terrain<'_>,
@@ -184,7 +184,7 @@ impl Ledgers {
         })
     }
 
-    /// Enters a mobile in (or, with `-1`, takes it out of) what is kept beside the ledgers.
+    /// Adds a mobile to the values kept beside the ledgers, or removes it if `by` is -1.
     fn count_in(&mut self, terrain: &Terrain<'_>, mobile: u32, seat: Seat, by: i64) {
         let details = &terrain.mobiles[mobile as usize];
         if seat.secondary != NOWHERE {
@@ -256,7 +256,7 @@ impl Ledgers {
         };
         let location = location_score(terrain, mobile, to);
         let before = self.ledgers[to.primary as usize];
-        // who never left its node meets no rules there
+        // The rules do not apply to an instance on a node that it never left.
         let returns = to.primary == details.home.primary && self.strangers[to.primary as usize] == 0;
         let new_primary = if returns {
             let seat = |m: u32| if m == mobile { Seat { secondary: NOWHERE, ..to } } else { seat_of(m) };
@@ -273,7 +273,7 @@ impl Ledgers {
         let mut new_secondary = None;
         if to.secondary != NOWHERE {
             let before = self.ledgers[to.secondary as usize];
-            // a secondary whose primary goes elsewhere is entered anew, by the rules
+            // If the primary has changed, the secondary is entered again and must obey the rules.
             let returns = to == details.home && self.strangers[to.secondary as usize] == 0;
             let peer = self.peer(to.secondary, to.primary);
             let new = if returns {
@@ -284,7 +284,7 @@ impl Ledgers {
                 ledger.joint = before.joint.raised(Mib(peer), Mib(details.need));
                 let node = terrain.cluster.node(terrain.nodes[to.secondary as usize]);
                 ledger.update_n1(&node.spec);
-                // others of its may have gone to the same node
+                // Other secondaries of the same primary may have come to this node.
                 (!ledger.lacks_more_than(&node.state.ledger, &node.spec)).then_some(ledger)
             } else {
                 let spec = terrain.spec(to.secondary);
@@ -305,8 +305,8 @@ impl Ledgers {
         true
     }
 
-    /// The ledger of a slot on which there is nobody who is not at home there. NodeReserve, tag conflicts and what
-    /// keys cost are those of now.
+    /// The ledger of a slot on which only mobiles are that are at home there. The reserve, the tag conflicts
+    /// and the affinity costs are the present ones.
     fn natives_only(&self, terrain: &Terrain<'_>, slot: u32, seat_of: impl Fn(u32) -> Seat) -> Ledger {
         let now = self.ledgers[slot as usize];
         let (spec, node) = (terrain.spec(slot), terrain.cluster.node(terrain.nodes[slot as usize]));
@@ -328,7 +328,7 @@ impl Ledgers {
             ledger.update_n1(spec);
         }
         ledger.joint = now.joint;
-        // who is here with another secondary has another location score than at home
+        // A mobile whose secondary has changed has another location score than at home.
         ledger.location_sum = now.location_sum;
         ledger
     }

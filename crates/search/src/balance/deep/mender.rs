@@ -1,4 +1,4 @@
-//! Changes that mend, one instance at a time: what each would bring, which come into question, and making them.
+//! Finds, compares and makes the changes that repair faults, one instance at a time.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -8,32 +8,32 @@ use super::faults::Faults;
 use super::sift::{ALL, Sift};
 use super::terrain::{NOWHERE, Seat, Terrain};
 
-/// The nodes are looked at anew after so many changes on clusters of more than [`ALL`] nodes.
+/// On clusters of more than [`ALL`] nodes, the nodes are sifted again after this number of changes.
 const SIFTED: usize = 32;
 
-/// How often those are looked at again for whom there was no place, if something has moved since.
+/// Number of passes over the instances without a place; each needs a change in the pass before.
 const ROUNDS: usize = 3;
 
-/// Pairs of changes that are tried to make room for one instance, and for all together.
+/// Maximum number of pairs of changes tried to make room: for one instance, and in total.
 const MOST_PUSHES: usize = 30_000;
 const MOST_PUSHES_IN_ALL: usize = 300_000;
 
-/// Of up to so many moves all parts are tried.
+/// Up to this number of moves, all subsets are tried.
 const FEW: usize = 10;
 
-/// A change that mends something, and what is then.
+/// A change that repairs something, with the faults and the score after it.
 struct Remedy {
     then: Faults,
     score: f64,
     shift: Shift,
 }
 
-/// What the move of a mobile might mend at best.
+/// Upper bound of the improvement by a move of the mobile.
 struct Hope {
     gain: Faults,
     score: f64,
     mobile: u32,
-    /// How often it has been worked out for the mobile: an older one is void.
+    /// Number of times the hope has been computed for the mobile; older ones are void.
     edition: u32,
 }
 
@@ -59,15 +59,15 @@ impl PartialEq for Hope {
 
 impl Eq for Hope {}
 
-/// An arrangement that is being mended.
+/// The state of a repair.
 pub(super) struct Mender<'t> {
     pub at: Arrangement<'t>,
-    /// What is wrong now.
+    /// The present faults.
     pub now: Faults,
-    /// Whether only what is on nodes that are to be empty counts.
+    /// True if only instances on nodes that must become empty count.
     evacuates: bool,
     sift: Sift,
-    /// Changes since the nodes were looked at.
+    /// Number of changes since the nodes were sifted.
     since: usize,
     typical: Vec<u32>,
     pushes: usize,
@@ -80,7 +80,7 @@ impl<'t> Mender<'t> {
         let (sift, typical) = (Sift::of(&at, &[]), Vec::new());
         let mut mender = Mender { at, now, evacuates, sift, since: 0, typical, pushes: 0 };
         let patients = mender.patients();
-        // of each kind the one in the middle by size
+        // The typical mobiles: of each kind, the one with the median memory.
         for mirrored in [false, true] {
             let mut of_kind: Vec<u32> = patients
                 .iter()
@@ -94,33 +94,33 @@ impl<'t> Mender<'t> {
         mender
     }
 
-    /// Whether a mobile is where something is wrong.
+    /// Returns true if the mobile is involved in a fault that counts.
     pub(super) fn is_wrong(&self, mobile: u32) -> bool {
         if self.evacuates { self.at.is_left_behind(mobile) } else { self.at.is_in_fault(mobile) }
     }
 
-    /// All mobiles that are where something is wrong.
+    /// All mobiles that are involved in a fault that counts.
     pub(super) fn patients(&self) -> Vec<u32> {
         (0..self.at.terrain.mobiles.len() as u32).filter(|m| self.is_wrong(*m)).collect()
     }
 
-    /// What of the faults counts here.
+    /// The faults that count here.
     fn counting(&self, faults: Faults) -> Faults {
         if self.evacuates { faults.left_behind_only() } else { faults }
     }
 
-    /// What would be wrong after a proposal, and the score then.
+    /// The faults and the score after a proposal.
     fn after(&mut self, proposal: &[Shift]) -> (Faults, f64) {
         let score = self.at.appraise(proposal).score;
         (self.at.faults_then(&self.now, proposal), score)
     }
 
-    /// Whether that would be less.
+    /// Returns true if there are fewer faults then.
     fn mends(&self, then: Faults) -> bool {
         self.counting(then) < self.counting(self.now)
     }
 
-    /// Whether nothing more would be wrong.
+    /// Returns true if there are no more faults then.
     fn harms_not(&self, then: Faults) -> bool {
         self.counting(then) <= self.counting(self.now)
     }
@@ -140,13 +140,13 @@ impl<'t> Mender<'t> {
         true
     }
 
-    /// Whether both nodes of a mobile may change: both are wrong, or it moves already.
+    /// Returns true if both nodes of the mobile may change: both have a fault, or it moves already.
     fn may_change_both(&self, mobile: u32) -> bool {
         let (seat, home) = (self.at.seats[mobile as usize], self.at.terrain.mobiles[mobile as usize].home);
         seat != home || (self.at.is_sick(seat.primary) && self.at.is_sick(seat.secondary))
     }
 
-    /// The changes of a mobile that mend something, best first.
+    /// The changes of a mobile that repair something, best first.
     fn remedies(&mut self, mobile: u32, both: bool) -> Vec<Remedy> {
         let terrain = self.at.terrain;
         let pool = self.sift.pool().to_vec();
@@ -173,7 +173,8 @@ impl<'t> Mender<'t> {
         remedies
     }
 
-    /// Moves a mobile away from nodes that are to be empty; others out of its way, if it must be.
+    /// Moves a mobile away from nodes that must become empty. If necessary, it moves another instance out of
+    /// the way.
     pub(super) fn fetch(&mut self, mobile: u32) {
         for both in [self.may_change_both(mobile), true] {
             if self.remedies(mobile, both).iter().any(|remedy| self.make(&[remedy.shift])) {
@@ -183,7 +184,8 @@ impl<'t> Mender<'t> {
         self.make_room(mobile);
     }
 
-    /// What the move of a mobile might mend at best: as if it left for nodes that take it without harm.
+    /// Computes an upper bound of the repair by a move of the mobile, as if it left for nodes that take it
+    /// without harm.
     fn hope(&mut self, mobile: u32, edition: u32) -> Option<Hope> {
         let Seat { primary, secondary } = self.at.seats[mobile as usize];
         let mut leaving = vec![(NOWHERE, secondary)];
@@ -204,8 +206,8 @@ impl<'t> Mender<'t> {
         best
     }
 
-    /// Makes what mends most, again and again. A hope is put to the test only when it is the best of all: what it
-    /// brings in truth decides then.
+    /// Repeats the change that repairs most. A hope is checked only when it is the best of all; its real effect
+    /// then decides.
     pub(super) fn treat_all(&mut self) {
         let mobiles = self.at.terrain.mobiles.len();
         let (mut editions, mut hopeless) = (vec![0_u32; mobiles], vec![false; mobiles]);
@@ -254,7 +256,7 @@ impl<'t> Mender<'t> {
         }
     }
 
-    /// The mobiles of those of some slots with which something is wrong.
+    /// The mobiles on those of the slots that have a fault.
     fn still_sick(&self, slots: &[u32]) -> Vec<u32> {
         let sick = slots.iter().filter(|slot| self.at.is_sick(**slot));
         let mut mobiles: Vec<u32> = sick
@@ -268,7 +270,7 @@ impl<'t> Mender<'t> {
         mobiles
     }
 
-    /// Pushes another instance out of the way of one that finds no place.
+    /// Moves another instance out of the way of one that finds no place.
     fn make_room(&mut self, mobile: u32) {
         let mut slots = self.at.terrain.online.clone();
         slots.sort_by_key(|slot| (Reverse(self.at.room(*slot)), *slot));
@@ -298,15 +300,15 @@ impl<'t> Mender<'t> {
         }
     }
 
-    /// The seats on some slots to which a mobile has a way, whether it has room there or not.
+    /// The seats on some slots that the mobile can reach, ignoring the lack of room there.
     fn refused_seats(&self, mobile: u32, slots: &[u32]) -> Vec<Seat> {
         let home = self.at.terrain.mobiles[mobile as usize].home;
         let to = self.at.terrain.seats_with_way(mobile, slots, self.may_change_both(mobile));
         to.into_iter().filter(|to| *to != home && *to != self.at.seats[mobile as usize]).collect()
     }
 
-    /// Sends everybody home whose move ends nothing: what was but a part of the way to a fault fewer, and led to none,
-    /// is not worth a move. Of few moves all parts are tried, of many each alone.
+    /// Sends every mobile home whose move removes no fault, since a partial improvement is not worth a move.
+    /// With few moves all subsets are tried, with many each move alone.
     pub(super) fn discharge(&mut self) {
         let mut moved = self.at.moved.clone();
         moved.sort_unstable();
@@ -316,7 +318,7 @@ impl<'t> Mender<'t> {
             });
             return;
         }
-        // the most who can go home together
+        // The largest subsets come first.
         let mut parts: Vec<u32> = (1..1 << moved.len()).collect();
         parts.sort_by_key(|part| (Reverse(part.count_ones()), *part));
         let places_in = |part: u32| (0..moved.len()).filter(move |at| part & (1 << at) != 0);
@@ -328,7 +330,7 @@ impl<'t> Mender<'t> {
         }
     }
 
-    /// Sends some home, if nothing more is wrong then.
+    /// Sends some mobiles home, if that adds no faults.
     fn send_home(&mut self, mobiles: &[u32]) -> bool {
         let terrain = self.at.terrain;
         let home = |mobile: &u32| terrain.mobiles[*mobile as usize].home;
@@ -341,7 +343,7 @@ impl<'t> Mender<'t> {
         self.make(&back) || self.begin_without(mobiles)
     }
 
-    /// As if some had never moved: where they come from may no longer take them.
+    /// Starts again without the moves of some mobiles, since their home nodes may no longer take them back.
     fn begin_without(&mut self, mobiles: &[u32]) -> bool {
         if self.at.moved.len() > FEW {
             return false;
@@ -358,7 +360,8 @@ impl<'t> Mender<'t> {
         harmless
     }
 
-    /// Those who moved look for a seat with a better score that mends as much; whether any found one.
+    /// Looks for seats with a better score and no more faults for the mobiles that moved. Returns true if any
+    /// was found.
     pub(super) fn settle(&mut self) -> bool {
         let mut moved = self.at.moved.clone();
         moved.sort_unstable();

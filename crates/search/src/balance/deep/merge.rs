@@ -1,4 +1,4 @@
-//! Step after step moves some instances twice: the same end with one move for each.
+//! Replaces steps that move some instances twice by others with the same end, one for each instance.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,9 @@ use super::order::{Ordered, order};
 use crate::balance::BalanceOptions;
 use htools_model::{Cluster, InstanceIdx, NodeIdx, Placement, Step};
 
-/// Other steps that lead from a cluster to where `steps` lead, within the set `nodes` (ascending): one for each
-/// instance that is elsewhere then, and one more for a detour; those that gain most come first. Nothing if they are not fewer,
+/// Finds fewer steps with the same end as `steps`, within the set `nodes` (ascending). There is one step for
+/// each instance that ends elsewhere, and one more for a detour; those that gain most come first. Returns
+/// `None` if the steps would not be fewer, or if no order makes each step possible.
 /// or if there is no order in which each is possible.
 pub fn merged(
     cluster: &Cluster,

@@ -1,8 +1,8 @@
-//! Deep balancing: the search for the placement itself, not for the best next step.
+//! Deep balancing: searches for the best placement instead of the best next step.
 //!
-//! [`search`] finds, for every number of moved instances, the best placement that it can
-//! ([`Deep::line`]), with a bound below which no placement is ([`bounds`]); [`order`](order::order) makes the
-//! steps that lead to one of them. docs/search.md explains how, docs/bounds.md why the bounds hold.
+//! For every number of moved instances, [`search`] finds the best placement that it can ([`Deep::line`]). It
+//! also gives lower bounds of the score of any placement ([`bounds`]). [`order`](order::order) turns one of the
+//! placements into steps. docs/search.md explains the search, docs/bounds.md proves the bounds.
 
 pub(crate) mod anneal;
 mod appraise;
@@ -45,26 +45,26 @@ use crate::Stopped;
 use htools_model::score::{Board, Components};
 use htools_model::{Cluster, Draft, Instance, InstanceIdx, Mib, NodeIdx, Placement};
 
-/// How to search.
+/// Options of a deep search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeepOptions {
-    /// Changes that are tried altogether (`--effort`). The same number gives the same answer.
+    /// Total number of changes to try (`--effort`). The same number gives the same result.
     pub effort: u64,
-    /// Most instances that move (`--max-moves`).
+    /// Maximum number of instances that move (`--max-moves`).
     pub max_moves: Option<u64>,
-    /// Most disk that is copied and memory that is migrated (`--max-data`).
+    /// Maximum amount of data: copied disks and migrated memory (`--max-data`).
     pub max_data: Option<Mib>,
-    /// The least gain in score that a moved instance must be worth (`--move-cost`); if not given, a tenth of
-    /// what one gains on average on the way to the best placement, faults left aside.
+    /// Minimum gain in score for each moved instance (`--move-cost`). The default is a tenth of the average
+    /// gain on the way to the best placement, not counting faults.
     pub move_cost: Option<f64>,
-    /// Independent streams of random numbers. Their number is a part of the question: another one gives
-    /// another answer, the number of threads does not.
+    /// Number of independent random streams. The result depends on this number, but not on the number of
+    /// threads.
     pub streams: usize,
 }
 
 impl DeepOptions {
-    /// The defaults for the set `nodes` (ascending). The effort follows the number of its instances: a few seconds for a
-    /// small cluster, and no more than a minute or two for a large one.
+    /// The defaults for the set `nodes` (ascending). The effort grows with the number of instances: a few
+    /// seconds for a small cluster, one or two minutes at most for a large one.
     pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> DeepOptions {
         let here = |i: &&Instance| nodes.binary_search(&i.primary).is_ok();
         let instances = cluster.instances.iter().filter(here).count() as u64;
@@ -73,41 +73,43 @@ impl DeepOptions {
     }
 }
 
-/// A placement that is the best known for its number of moved instances.
+/// The best known placement for its number of moved instances.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinePoint {
-    /// How many instances move.
+    /// Number of instances that move.
     pub moves: usize,
-    /// Disk that is copied and memory that is migrated.
+    /// Data to move: copied disks and migrated memory.
     pub data: Mib,
-    /// Its score, as [`Board`] computes it.
+    /// The score, as [`Board`] computes it.
     pub score: f64,
-    /// No placement with so many moved instances has a smaller score.
+    /// Lower bound of the score of any placement with this number of moved instances.
     pub bound: f64,
-    /// Who goes where, in the order of the instances.
+    /// New placements of the moved instances, in the order of the instances.
     pub placements: Vec<(InstanceIdx, Placement)>,
 }
 
-/// What a deep search found.
+/// Result of a deep search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deep {
     /// The metrics at the start.
     pub initial: Components,
-    /// The best placements, fewest moves first; the first is the start. Each has a smaller score than those before it.
+    /// The best placements, fewest moves first; the first is the start. Each has a smaller score than those
+    /// before it.
     pub line: Vec<LinePoint>,
-    /// Which of them is worth its moves: the last that obeys all limits, or less where moves no longer pay.
+    /// Index in `line` of the placement to use: the one with the lowest score plus move costs within the
+    /// limits.
     pub chosen: usize,
-    /// No placement at all has a smaller score.
+    /// Lower bound of the score of any placement.
     pub floor: f64,
-    /// How many instances may move, where that is not all of them.
+    /// Maximum number of moved instances, if it is limited.
     pub allowed: Option<usize>,
-    /// The bounds by number of moved instances.
+    /// Lower bounds by number of moved instances.
     pub bounds: MoveLine,
-    /// What a moved instance had to be worth.
+    /// Minimum gain in score that was required for each moved instance.
     pub move_cost: f64,
-    /// Changes that were tried.
+    /// Number of changes tried.
     pub evaluations: u64,
-    /// What ended the search early, if anything did.
+    /// Reason for an early end of the search, if there was one.
     pub stopped: Option<Stopped>,
 }
 
@@ -117,29 +119,29 @@ impl Deep {
         &self.line[self.chosen]
     }
 
-    /// No placement with as many moved instances as are allowed has a smaller score.
+    /// Lower bound of the score of any placement within the limit on moved instances.
     pub fn bound(&self) -> f64 {
         self.allowed.map_or(self.floor, |most| self.bounds.after(most))
     }
 
-    /// What a point of the line is worth, less being better: its score, and what its moves cost.
+    /// Score of a point of the line plus the cost of its moves; less is better.
     pub(crate) fn worth(&self, at: usize) -> f64 {
         self.line[at].score + self.move_cost * self.line[at].moves as f64
     }
 
-    /// Whether no placement at all is better than a score, as far as doubles can tell.
+    /// Returns true if no placement can have a better score, within the precision of doubles.
     pub fn is_optimal(&self, score: f64) -> bool {
         score - self.floor <= 1e-9 * score.abs().max(1e-3)
     }
 
-    /// The share of what can be gained that a point of the line gains.
+    /// Gain of a point of the line, as a share of the largest gain on the line.
     pub fn share(&self, point: &LinePoint) -> f64 {
         let (first, last) = (self.initial.score(), self.line.last().map_or(0.0, |last| last.score));
         if first > last { (first - point.score) / (first - last) } else { 1.0 }
     }
 }
 
-/// Looks for the best placements of the set `nodes` (ascending), and tells the headway of `watch` how far it is.
+/// Searches for the best placements of the set `nodes` (ascending) and reports its progress to `watch`.
 pub fn search(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -182,7 +184,7 @@ fn search_within_pool(
     }
     let mut line = line(&home, nodes, &archive);
     if line.is_empty() {
-        // a score that is no number: nothing is better than another
+        // If the score is not a number, no placement is better than another.
         let score = initial.score();
         let bound = f64::NEG_INFINITY;
         line.push(LinePoint { moves: 0, data: Mib::ZERO, score, bound, placements: Vec::new() });
@@ -195,7 +197,7 @@ fn search_within_pool(
         None => MoveLine::unknown(),
     };
     for point in &mut line {
-        // a bound is never above what was found, or rounding says so
+        // If a bound is above the score that was found, that is a rounding error.
         point.bound = bounds.after(point.moves).min(point.score);
     }
     let stopped = deadline.reached();
@@ -206,14 +208,14 @@ fn search_within_pool(
     found
 }
 
-/// A moved instance has to be worth this share of what one gains on average.
+/// Default move cost, as a share of the average gain of a moved instance.
 const LEAST_SHARE: f64 = 0.1;
 
-/// The share of the effort that the first round takes, without and with limits.
+/// Share of the effort for the first round, without and with limits.
 const FIRST_ROUND: f64 = 0.5;
 const FIRST_WITH_LIMITS: f64 = 0.2;
 
-/// Runs both rounds; returns how many changes were tried.
+/// Runs both rounds. Returns the number of changes tried.
 fn rounds(
     home: &Arrangement<'_>,
     deep: &DeepOptions,
@@ -243,7 +245,7 @@ fn rounds(
     tried
 }
 
-/// What a moved instance has to be worth: as the options say, or a share of the average.
+/// The minimum gain of a moved instance: the option, or a share of the average gain.
 fn move_cost(deep: &DeepOptions, deviations: f64, archive: &Archive) -> f64 {
     let average = archive.front().last().map_or(0.0, |last| {
         (deviations - last.appraisal.score).max(0.0) / last.appraisal.moved.max(1) as f64
@@ -283,9 +285,9 @@ fn line(home: &Arrangement<'_>, nodes: &[NodeIdx], archive: &Archive) -> Vec<Lin
     let records: Vec<&SeenPlacement> = archive.front().collect();
     let scores: Vec<f64> = records.par_iter().map(|record| exact_score(home, nodes, record)).collect();
     for (record, score) in records.into_iter().zip(scores) {
-        // what is lost of a sum of squares is much of a small deviation, and all that it counts for
+        // An error in a sum of squares is large for a small deviation, and it is multiplied with the weight.
         let size = terrain.lanes.weight.iter().fold(score.abs().max(1.0), |most, weight| most.max(*weight));
-        // spindles that nobody counts depend on the way on which a state was reached
+        // Unknown numbers of spindles depend on the order in which a state was reached.
         debug_assert!(
             !score.is_finite()
                 || terrain.odd_spindles
@@ -314,7 +316,7 @@ fn exact_score(home: &Arrangement<'_>, nodes: &[NodeIdx], record: &SeenPlacement
     Board::new(&as_draft(home.terrain, &at), nodes).score()
 }
 
-/// The cluster as an arrangement has it.
+/// A draft of the cluster in the state of an arrangement.
 fn as_draft(terrain: &Terrain<'_>, at: &Arrangement<'_>) -> Draft {
     let mut draft = Draft::of(terrain.cluster);
     let ledgers = |seat: terrain::Seat| {

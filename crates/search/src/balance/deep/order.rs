@@ -1,9 +1,11 @@
-//! From a placement to the steps that lead there, each of which is possible when its turn comes.
+//! Turns a placement into steps, each of which is possible in its turn.
 //!
-//! Of those that are possible the one that gains most comes next, so that a plan cut short still pays. Where none is
-//! possible (two instances that are to change places, and no room for both), one of them makes a detour over a third
-//! node; where there is none either, something is conceded, if that may be, or the moves that are left are given up. Who
-//! is given up stays at home: nobody is left half-way.
+//! The possible move that gains most comes first, so that even part of a plan pays. If no move is possible, for
+//! example because two instances must change places and neither node has room for both:
+//!
+//! 1. One of them makes a detour over a third node.
+//! 2. If there is no detour, a concession is made, if the options allow it.
+//! 3. Otherwise the remaining moves are given up. Their instances stay at home; none is left half-way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,21 +23,22 @@ use htools_model::{Cluster, Concession, Draft, Instance, InstanceIdx, Mark, Move
 pub struct Ordered {
     /// The steps, each with the score after it.
     pub steps: Vec<Step>,
-    /// Instances that make a detour: each takes a step more than its move.
+    /// Instances that make a detour, which takes one step more.
     pub detours: Vec<InstanceIdx>,
-    /// Instances that stay where they are, since there is no possible order, not even with a detour.
+    /// Instances that stay where they are, since no order makes their move possible, not even with a detour.
     pub given_up: Vec<InstanceIdx>,
 }
 
-/// How many moves that are left are looked at in all, about, if each is possible in its turn: of many, several of the
-/// best are made before all are looked at again.
+/// Approximate limit on the number of moves evaluated in total. With many moves, several of the best are made
+/// before the others are evaluated again.
 const MOST_TRIALS: usize = 60_000;
 
-/// Detours of one instance that come into question, and of all that are tried before the rest is given up.
+/// Maximum number of detours considered for one instance, and tried for all before the rest is given up.
 const MOST_WAYS: usize = 8;
 const MOST_TRIED: usize = 256;
 
-/// The steps that bring instances of the set `nodes` (ascending) to `placements`, with up to so many detours.
+/// The steps that bring instances of the set `nodes` (ascending) to `placements`, with at most `most_detours`
+/// detours.
 pub fn order(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -63,7 +66,7 @@ pub fn order(
     }
 }
 
-/// The steps to some placements, as far as there are any; and whether what was conceded for them is over in the end.
+/// The steps to some placements, as far as possible; true if all concessions have ended after them.
 fn sequence(
     terrain: &Terrain<'_>,
     nodes: &[NodeIdx],
@@ -85,7 +88,7 @@ fn sequence(
     (ordered, is_sound)
 }
 
-/// The cluster on the way.
+/// The state of the cluster between the steps.
 pub(super) struct StepSequence<'t> {
     pub(super) terrain: &'t Terrain<'t>,
     pub(super) draft: Draft,
@@ -93,10 +96,10 @@ pub(super) struct StepSequence<'t> {
     running: Running,
     nodes: &'t [NodeIdx],
     slot_of: BTreeMap<NodeIdx, u32>,
-    /// Where each mobile that is not there yet goes.
+    /// Targets of the mobiles that have not arrived yet.
     pub(super) left: BTreeMap<u32, Seat>,
     went_round: BTreeSet<u32>,
-    /// Those that do not run at present.
+    /// The mobiles that are stopped at present.
     pub(super) stopped: BTreeSet<u32>,
     pub(super) ordered: Ordered,
 }
@@ -131,7 +134,7 @@ impl<'t> StepSequence<'t> {
         }
     }
 
-    /// Makes up to so many of the moves that are left, best first; `false` if none is possible.
+    /// Makes up to `most` of the remaining moves, best first. Returns false if none is possible.
     fn advance(&mut self, most: usize) -> bool {
         let left: Vec<(u32, Seat)> = self.left.iter().map(|(mobile, to)| (*mobile, *to)).collect();
         let mut possible: Vec<(f64, u32)> =
@@ -140,7 +143,7 @@ impl<'t> StepSequence<'t> {
         let mut made = 0;
         for (_, mobile) in possible {
             let to = self.left[&mobile];
-            // what was possible may no longer be
+            // A move that was possible may no longer be.
             if made < most && self.make(mobile, to) {
                 self.left.remove(&mobile);
                 made += 1;
@@ -160,7 +163,7 @@ impl<'t> StepSequence<'t> {
         self.draft.instance(self.terrain.mobiles[mobile as usize].instance)
     }
 
-    /// The score after a mobile's move to a seat, roughly, and the move; nothing if that is not possible now.
+    /// The approximate score after a mobile's move to a seat, and the move; `None` if it is not possible now.
     fn trial(&self, mobile: u32, to: Seat) -> Option<(f64, Move)> {
         let mv = self.terrain.move_between(mobile, self.seat_of(mobile), to)?;
         let instance = self.instance(mobile);
@@ -189,7 +192,7 @@ impl<'t> StepSequence<'t> {
         made
     }
 
-    /// Makes a move with what is conceded for it, if it is possible then.
+    /// Makes a move with a concession, if it is possible with it.
     pub(super) fn make_with(&mut self, mobile: u32, to: Seat, concession: Concession) -> bool {
         let Some(mv) = self.terrain.move_between(mobile, self.seat_of(mobile), to) else { return false };
         let instance = self.instance(mobile).clone();
@@ -219,8 +222,8 @@ impl<'t> StepSequence<'t> {
         self.running = Running::of(&self.board);
     }
 
-    /// Sends one of those that are left to a third node, from which it can go on: of those after whom somebody can the
-    /// one that costs least, or else the cheapest.
+    /// Sends one of the remaining mobiles to a third node from which it can go on. Chooses the cheapest detour
+    /// after which another move is possible, or else the cheapest of all.
     fn detour(&mut self) -> bool {
         let ways = self.ways_round();
         for (mobile, over) in ways.iter().copied() {
@@ -233,16 +236,15 @@ impl<'t> StepSequence<'t> {
             }
             self.take_back(mark);
         }
-        // it may take two to make room
+        // Making room may take two detours.
         ways.first().is_some_and(|(mobile, over)| self.make(*mobile, *over) && self.note_detour(*mobile))
     }
 
-    /// Whether any of those that are left can be moved.
+    /// Returns true if any of the remaining moves is possible.
     pub(super) fn can_go_on(&self) -> bool {
         self.left.par_iter().any(|(other, to)| self.trial(*other, *to).is_some())
     }
 
-    /// Takes the last step back.
     pub(super) fn take_back(&mut self, mark: Mark) {
         self.draft.back_to(mark);
         self.ordered.steps.pop();
@@ -254,11 +256,11 @@ impl<'t> StepSequence<'t> {
         self.went_round.insert(mobile)
     }
 
-    /// Detours that are possible, those first that leave a node on which somebody waits.
+    /// The possible detours. Those that leave a node needed by another mobile come first.
     fn ways_round(&self) -> Vec<(u32, Seat)> {
         let mut ways: Vec<WayRound> = Vec::new();
         for (mobile, end) in &self.left {
-            // who is stopped is started where it belongs
+            // A stopped instance starts only at its target.
             if self.went_round.contains(mobile) || self.stopped.contains(mobile) {
                 continue;
             }
@@ -278,7 +280,7 @@ impl<'t> StepSequence<'t> {
         ways.into_iter().map(|(.., mobile, over)| (mobile, over)).take(MOST_TRIED).collect()
     }
 
-    /// Seats over which a mobile could go.
+    /// The seats over which a mobile could go.
     fn thirds(&self, mobile: u32, from: Seat, end: Seat) -> Vec<Seat> {
         let online = || self.terrain.online.iter().copied();
         if !self.terrain.mobiles[mobile as usize].mirrored {
@@ -296,7 +298,7 @@ impl<'t> StepSequence<'t> {
         seats
     }
 
-    /// Whether somebody who waits could go on if a mobile were elsewhere: somebody wants to go where it is.
+    /// Returns true if a detour frees a node to which another remaining mobile wants to go.
     fn frees(&self, mobile: u32, from: Seat, over: Seat) -> bool {
         let gone = |slot: u32| slot != NOWHERE && slot != over.primary && slot != over.secondary;
         let waits = |slot: u32| {
@@ -306,14 +308,13 @@ impl<'t> StepSequence<'t> {
     }
 }
 
-/// Whether it leaves others blocked, the score, who, and where to.
+/// Sort key of a detour: true if it leaves others blocked, its score, the mobile, and the seat on the way.
 type WayRound = (bool, f64, u32, Seat);
 
 fn cheapest_way(a: &WayRound, b: &WayRound) -> std::cmp::Ordering {
     a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then((a.2, a.3).cmp(&(b.2, b.3)))
 }
 
-/// A placement by slots.
 fn seat(terrain: &Terrain<'_>, slot_of: &BTreeMap<NodeIdx, u32>, mobile: u32, at: Placement) -> Option<Seat> {
     let secondary = match (terrain.mobiles[mobile as usize].mirrored, at.secondary) {
         (true, Some(secondary)) => *slot_of.get(&secondary)?,

@@ -1,4 +1,4 @@
-//! From a goal to its steps, with one call.
+//! Searches for a goal and its steps in one call.
 
 use super::headway::DeepWatch;
 use super::order::{Ordered, order};
@@ -11,42 +11,42 @@ use crate::moves::perform_step;
 use htools_model::score::{Board, Components};
 use htools_model::{Cluster, Draft, NodeIdx};
 
-/// What is to be reached.
+/// Goal of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DeepGoal {
     /// The best placement that is worth its moves.
     Best(DeepOptions),
-    /// Nothing is wrong any more; as few moves as possible.
+    /// No faults, with as few moves as possible.
     Repair,
-    /// These nodes hold nothing.
+    /// Empty these nodes.
     Evacuate(Vec<NodeIdx>),
 }
 
-/// What was found for a goal.
+/// Result of the search for a goal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DeepFound {
-    /// The line of the best placements, and which of them was taken.
+    /// The best placements by number of moves, and the chosen one.
     Best(Deep),
-    /// Who has to go where.
+    /// The moves that end faults or empty nodes.
     Mended(Mending),
 }
 
-/// A goal with its steps.
+/// A goal with the steps to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeepPlan {
-    /// Where the steps lead.
+    /// The placement to which the steps lead.
     pub found: DeepFound,
     /// The steps.
     pub ordered: Ordered,
-    /// The score after the last one.
+    /// The metrics after the last step.
     pub last: Components,
-    /// What ended the search early, if anything did.
+    /// Reason for an early end of the search, if there was one.
     pub stopped: Option<Stopped>,
 }
 
 impl DeepPlan {
-    /// Whether the steps bring about what was asked for: nothing is left where it should not be. A balance, however
-    /// good, always does.
+    /// Returns true if the steps reach the goal: no instance stays where it should not be. A balance always
+    /// counts as complete.
     pub fn is_complete(&self) -> bool {
         match &self.found {
             DeepFound::Best(_) => true,
@@ -54,18 +54,18 @@ impl DeepPlan {
         }
     }
 
-    /// The line of the best placements alone: nothing moves.
+    /// The best placements only, without any steps.
     pub fn unordered(found: Deep) -> DeepPlan {
         let (last, stopped) = (found.initial.clone(), found.stopped);
         DeepPlan { found: DeepFound::Best(found), ordered: Ordered::default(), last, stopped }
     }
 }
 
-/// Placements that are tried where those before could not be reached wholly.
+/// Maximum number of placements for which an order is tried.
 const MOST_ORDERED: usize = 12;
 
-/// The steps to the chosen placement; if there is no order in which all of them are possible, to that of the line that is
-/// worth most as far as it can be reached, which is then the chosen one.
+/// The steps to the chosen placement. If no order reaches it completely, the steps to the placement of the line
+/// that is worth most as far as it can be reached; that one becomes the chosen one.
 fn order_best(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -78,7 +78,7 @@ fn order_best(
     let mut best: Option<(f64, usize, Ordered)> = None;
     for at in by_worth.into_iter().take(MOST_ORDERED) {
         let point = &found.line[at];
-        // each is one more move
+        // Each detour is one more move.
         let detours = deep.max_moves.map_or(usize::MAX, |most| {
             usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(point.moves)
         });
@@ -98,10 +98,11 @@ fn order_best(
     ordered
 }
 
-/// Looks for the way to a goal within the set `nodes` (ascending) of a draft, which is then as the steps leave it.
+/// Searches for the steps to a goal within the set `nodes` (ascending) of a draft, and performs them on the
+/// draft.
 ///
 /// # Panics
-/// If a step of the order is not possible, which would be a mistake of this library.
+/// If a step of the order is not possible, which would be a bug of this library.
 pub fn plan(
     draft: &mut Draft,
     nodes: &[NodeIdx],

@@ -1,13 +1,13 @@
-//! What a search by chance may miss is looked for one by one: the best single moves, and records from which one
-//! instance may as well go back home.
+//! Systematic search for improvements that a random search may miss: the best single moves, and records from
+//! which an instance can go home at no loss.
 
 use super::archive::Archive;
 use super::arrangement::{Arrangement, Shift};
 
-/// Single moves that are tried at most, and moves back home.
+/// Maximum number of single moves tried, and of moves back home.
 const MOST_TRIALS: usize = 2_000_000;
 
-/// Offers the best state that a single move leads to, where there are not too many of them.
+/// Offers the best state after a single move to the archive, if there are not too many moves to try.
 pub(super) fn single_moves(at: &mut Arrangement<'_>, archive: &mut Archive) {
     let terrain = at.terrain;
     let mirrored = terrain.mobiles.iter().filter(|m| m.mirrored).count();
@@ -35,7 +35,8 @@ pub(super) fn single_moves(at: &mut Arrangement<'_>, archive: &mut Archive) {
     }
 }
 
-/// Offers what becomes of each record if one instance after the other goes home, the one that costs least first.
+/// For each record, sends one instance after the other home, cheapest first, and offers each state to the
+/// archive.
 pub(super) fn home_again(home: &Arrangement<'_>, archive: &mut Archive) {
     let records: Vec<_> = archive.front().cloned().collect();
     let mut trials = 0;

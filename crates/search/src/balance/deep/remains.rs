@@ -1,4 +1,4 @@
-//! What could not be mended, and why.
+//! Faults that could not be repaired, and the reasons.
 
 use rayon::prelude::*;
 
@@ -11,49 +11,50 @@ use htools_model::words;
 use htools_model::{Cluster, Draft, Instance, InstanceIdx, Mirroring, NodeIdx};
 
 words!(
-    /// What is wrong.
+    /// A kind of fault.
     pub Complaint, "complaint" {
-        /// An instance on a node that is offline, or is to be emptied.
+        /// An instance is on a node that is offline or must be emptied.
         LeftBehind = "left-behind",
-        /// A node that fails N+1.
+        /// A node fails N+1.
         Redundancy = "n+1",
-        /// A node with more virtual CPUs or spindle weight than its policy allows.
+        /// A node has more virtual CPUs or spindle weight than its policy allows.
         Policy = "policy",
-        /// A primary that meets one of its exclusion tags, on its node or at its location, or is not at the location
-        /// where it should be.
+        /// A primary shares an exclusion tag with another on its node or at its location, or it is at an
+        /// undesired location.
         Tags = "tags",
     }
 );
 
-/// An instance that is still where it should not be.
+/// An instance that is still in a wrong place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unmended {
-    /// Which.
+    /// The instance.
     pub instance: InstanceIdx,
-    /// Where.
+    /// Its node.
     pub node: NodeIdx,
-    /// What is wrong with that.
+    /// The fault there.
     pub complaint: Complaint,
-    /// Why it is not moved at all, if that is so.
+    /// Reason why it cannot move at all, if there is one.
     pub hold: Option<Hold>,
-    /// What refuses it, once for each node, role and rule; nothing where it can move and that mends nothing.
+    /// Refusals, once for each node, role and rule. The list is empty if it can move but no move repairs
+    /// anything.
     pub refusals: Vec<Refusal>,
 }
 
-/// A node with which something is still wrong.
+/// A node that still has a fault.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AilingNode {
-    /// Which.
+    /// The node.
     pub node: NodeIdx,
-    /// What is wrong with it.
+    /// Its fault.
     pub complaint: Complaint,
-    /// How many instances have it as one of their nodes.
+    /// Number of instances that have it as one of their nodes.
     pub instances: usize,
-    /// How many of them may move.
+    /// Number of those instances that may move.
     pub mobile: usize,
 }
 
-/// The instances that are still where they should not be, in order; `wrong` are the mobiles among them.
+/// The instances that are still in a wrong place, in order; `wrong` are the mobiles among them.
 pub(super) fn unmended(
     at: &Arrangement<'_>,
     draft: &Draft,
@@ -103,7 +104,7 @@ pub(super) fn unmended(
     unmended
 }
 
-/// The nodes with which something is still wrong, in order.
+/// The nodes that still have a fault, in order.
 pub(super) fn ailing(at: &Arrangement<'_>) -> Vec<AilingNode> {
     let of_slot = |slot: &u32| {
         let complaint = match (at.fails(*slot), at.exceeds(*slot)) {
@@ -122,7 +123,7 @@ pub(super) fn ailing(at: &Arrangement<'_>) -> Vec<AilingNode> {
     at.terrain.online.iter().filter_map(of_slot).collect()
 }
 
-/// Which option of the command line keeps an instance from moving.
+/// The command-line option that keeps the instance from moving.
 fn hold_by_options(instance: &Instance, options: &BalanceOptions) -> Option<Hold> {
     match instance.template.mirroring() {
         Mirroring::External if !options.rules.instance_moves => Some(Hold::NoInstanceMoves),
@@ -132,7 +133,7 @@ fn hold_by_options(instance: &Instance, options: &BalanceOptions) -> Option<Hold
     }
 }
 
-/// Why an instance is not moved at all.
+/// The reason why the instance does not move at all.
 fn hold(cluster: &Cluster, instance: &Instance, options: &BalanceOptions) -> Hold {
     let immobile = instance.immobile.map(Hold::Immobile);
     let unwanted = (!instance.auto_balance).then_some(Hold::NotAutoBalanced);
@@ -142,17 +143,17 @@ fn hold(cluster: &Cluster, instance: &Instance, options: &BalanceOptions) -> Hol
         .or(unwanted)
         .or(not_asked)
         .or(hold_by_options(instance, options))
-        // what is left has its primary node elsewhere
+        // The remaining case: the primary node is not in the set.
         .unwrap_or(Hold::Immobile(htools_model::Immobile::Split))
 }
 
-/// What refuses a mobile, once for each node, role and rule.
+/// The refusals of a mobile, once for each node, role and rule.
 fn refusals(at: &Arrangement<'_>, draft: &Draft, mobile: u32, leaves: bool) -> Vec<Refusal> {
     let (terrain, now) = (at.terrain, at.seats[mobile as usize]);
     let trial = Trial::new(draft, draft.instance(terrain.mobiles[mobile as usize].instance), &terrain.rules);
     let mut seats = terrain.seats_with_way(mobile, &terrain.online, false);
     if leaves && now.secondary != NOWHERE {
-        // each node once, with one other: all pairs would say the same
+        // Each node is tried with one other only, since all pairs would give the same refusals.
         for slot in &terrain.online {
             let Some(other) = terrain.online.iter().find(|other| *other != slot) else { continue };
             seats.extend([(*slot, *other), (*other, *slot)].map(|(p, s)| Seat { primary: p, secondary: s }));

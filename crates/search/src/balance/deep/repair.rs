@@ -1,5 +1,5 @@
-//! The fewest moves that end what is wrong, and the emptying of nodes. Neither looks for balance: among moves that
-//! mend as much, the one with the best score is made, and nothing else moves unless room must be made.
+//! Repairs faults, or empties nodes, with the fewest moves. Neither balances the cluster. Among moves that
+//! repair as much, the one with the best score is made. Other instances move only to make room.
 
 use super::arrangement::Arrangement;
 use super::as_draft;
@@ -10,35 +10,35 @@ use super::terrain::Terrain;
 use crate::balance::BalanceOptions;
 use htools_model::{Cluster, InstanceIdx, NodeIdx, Placement};
 
-/// Who has to go where.
+/// Moves that repair faults or empty nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mending {
-    /// Who goes where, in the order of the instances; [`order`](super::order::order) makes steps of it.
+    /// New placements, in the order of the instances; [`order`](super::order::order) turns them into steps.
     pub placements: Vec<(InstanceIdx, Placement)>,
-    /// What was wrong, and what still is.
+    /// Faults before the moves.
     pub before: Faults,
-    /// See `before`.
+    /// Faults after the moves.
     pub after: Faults,
-    /// Instances that are still where they should not be, each with why.
+    /// Instances that are still in a wrong place, with the reasons.
     pub stuck: Vec<Unmended>,
-    /// Nodes with which something is still wrong.
+    /// Nodes that still have a fault.
     pub ailing: Vec<AilingNode>,
 }
 
 impl Mending {
-    /// Whether nothing is left of what was to be ended.
+    /// Returns true if no fault remains that should be repaired.
     pub(crate) fn is_complete(&self) -> bool {
         self.stuck.is_empty() && self.ailing.is_empty()
     }
 }
 
-/// Ends what is wrong in the set `nodes` (ascending): instances on offline nodes, nodes that fail N+1 or their
-/// policy, exclusion tags and locations that meet.
+/// Repairs the faults in the set `nodes` (ascending): instances on offline nodes, nodes that fail N+1 or exceed
+/// their policy, conflicts of exclusion tags, and wrong locations.
 pub(crate) fn repair(cluster: &Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> Mending {
     mend(&terrain(cluster, nodes, options, None), options, None)
 }
 
-/// Empties some nodes of the set `nodes` (ascending), of primaries and secondaries.
+/// Moves all primaries and secondaries away from the nodes `emptied` of the set `nodes` (ascending).
 pub(crate) fn evacuate(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -48,7 +48,7 @@ pub(crate) fn evacuate(
     mend(&terrain(cluster, nodes, options, Some(emptied)), options, Some(emptied))
 }
 
-/// What is left of what is to be ended on a cluster as it is.
+/// The remaining faults of a cluster that should be repaired.
 pub(super) fn left(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -72,7 +72,7 @@ fn terrain<'c>(
     }
 }
 
-/// Rounds in which everybody who moved looks for a better seat.
+/// Number of rounds in which every moved instance looks for a better seat.
 const ROUNDS: usize = 2;
 
 fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeIdx]>) -> Mending {
@@ -80,7 +80,7 @@ fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeI
     let before = mender.now;
     let mut left_behind: Vec<u32> = mender.patients();
     left_behind.retain(|mobile| mender.at.is_left_behind(*mobile));
-    // the largest find the fewest places, and come first
+    // The largest instances come first, since they find the fewest places.
     left_behind.sort_by_key(|m| {
         let mobile = &terrain.mobiles[*m as usize];
         (std::cmp::Reverse((mobile.mem.max(mobile.need), terrain.instance(*m).disk.0)), *m)

@@ -1,4 +1,4 @@
-//! Which runs a search consists of: fixed by its options and the cluster, never by the time.
+//! The runs of a search. They depend on its options and the cluster, never on the time.
 
 use super::anneal::{Limits, Pricing, Schedule};
 use super::arrangement::{Arrangement, ShiftSet};
@@ -8,7 +8,8 @@ use super::neighbourhood::{Neighbourhood, SingleMove};
 /// A temperature at the beginning and at the end, in the unit of [`Scale`].
 type Cooling = (f64, f64);
 
-/// Of the streams of the first round. The hot ones find the best of all, the cold ones the best for few moves.
+/// Temperatures of the first round. Hot streams find the best placement of all, cold ones the best for few
+/// moves.
 const FIRST: [Cooling; 8] = [
     (0.2, 0.01),
     (1.0, 0.015),
@@ -20,38 +21,38 @@ const FIRST: [Cooling; 8] = [
     (1.5, 0.01),
 ];
 
-/// Of the second round, where nothing limits it.
+/// Temperatures of the second round without limits.
 const SECOND: [Cooling; 4] = [(0.2, 0.01), (1.0, 0.015), (0.05, 0.002), (0.3, 0.03)];
 
-/// Of the second round with limits: instances of one size are so many equal ways to the same score that a warmer
-/// stream finds more, those of many sizes want it colder.
+/// Temperatures of the second round with limits. With instances of equal size, a warmer stream finds more,
+/// since many placements have the same score. With many different sizes, a colder one is better.
 const LIMITED: [Cooling; 4] = [(0.2, 0.02), (1.0, 0.015), (0.15, 0.01), (0.3, 0.02)];
 
-/// The price at the end of the first round, in the unit of [`Scale`]: moves are all but free.
+/// Price at the end of the first round, in the unit of [`Scale`]; moves are almost free.
 const FREE: f64 = 0.01;
 
-/// The price at its beginning is at least this, in the same unit.
+/// Minimum price at the beginning of the first round, in the same unit.
 const DEAR: f64 = 4.0;
 
-/// The price of the second round ends at this share of what it begins at.
+/// Price at the end of the second round, as a share of the price at its beginning.
 const LAST_PRICE: f64 = 1.0 / 30.0;
 
-/// Single moves that are tried for it.
+/// Number of single moves that are tried to find the scale.
 const TRIALS: usize = 4000;
 
-/// How much changes of the score are on a cluster.
+/// Typical changes of the score on a cluster.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scale {
-    /// The unit of prices and temperatures: what deviations add to the score for every mobile, or half of what a move
-    /// changes about the score, whichever is more. A state in which no single move helps may still be far from
-    /// the best.
+    /// Unit of prices and temperatures. It is the larger of two values: the deviations' part of the score per
+    /// mobile, and half of the typical change by a move. A state in which no single move helps may still be far
+    /// from the best.
     pub unit: f64,
-    /// A price at which hardly any move pays, but for those that end a fault: they are worth any price.
+    /// A price at which hardly any move pays, except those that end a fault.
     pub dear: f64,
 }
 
 impl Scale {
-    /// Tries some single moves.
+    /// Measures the changes of the score by some single moves.
     pub(crate) fn of(at: &mut Arrangement<'_>) -> Scale {
         let deviations = at.deviations();
         let (now, mut draws, mut proposal) = (at.now(), Draws::stream(0), ShiftSet::new());
@@ -70,7 +71,7 @@ impl Scale {
     }
 }
 
-/// The runs of the first round: prices fall from where nothing is worth a move.
+/// The runs of the first round. Prices fall from a value at which hardly any move pays.
 pub(crate) fn first_round(streams: usize, evaluations: u64, scale: &Scale) -> Vec<Schedule> {
     let run = |stream: usize| {
         let (hot, cold) = FIRST[stream % FIRST.len()];
@@ -86,8 +87,9 @@ pub(crate) fn first_round(streams: usize, evaluations: u64, scale: &Scale) -> Ve
     (0..streams).map(run).collect()
 }
 
-/// The runs of the second round. With limits each begins anew, and the price finds what fits them; without, it begins
-/// where it fits the best that is known, and every other one goes on from that.
+/// The runs of the second round. With limits, each run starts from home, and its price follows the limits.
+/// Without limits, the price starts at the one that fits the best known placement, and every other run starts
+/// from that placement.
 pub(crate) fn second_round(
     streams: usize,
     evaluations: u64,

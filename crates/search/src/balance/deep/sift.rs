@@ -1,34 +1,34 @@
-//! Which nodes come into question for an instance, best first. On a large cluster most are not worth an appraisal:
-//! they refuse the instance, would be worse off with it, or are worse places than others.
+//! Selects the nodes worth trying for an instance, best first. On a large cluster most nodes are not: they
+//! refuse the instance, gain a fault by it, or are worse than others.
 
 use super::arrangement::{Arrangement, Counts, Shift};
 use super::ledgers::PeerChange;
 use super::terrain::{NOWHERE, Seat};
 use htools_model::{DiskCheck, Mib, Move, Strictness, TagArrival};
 
-/// Up to so many online nodes all are looked at.
+/// Up to this number of online nodes, all are tried.
 pub(super) const ALL: usize = 48;
 
-/// Of more nodes, so many are tried for each way in which an instance can change one of its nodes...
+/// With more nodes, this number is tried for each way in which an instance can change one of its nodes...
 const FEW: usize = 16;
 
-/// ... of so many that are looked at whether there is a way to them ...
+/// ... out of this number that are checked for a way to them ...
 const FEW_WITH_WAY: usize = 64;
 
-/// ... and so many on either side where it changes both.
+/// ... and this number for each role if the instance changes both.
 const FEW_PAIRED: usize = 8;
 
-/// Nodes that are tried first for everybody, half of them for a role.
+/// Number of nodes that are tried first for every instance; half of them are chosen for each role.
 const POOL: usize = 128;
 
-/// How a node would take an instance, best first.
+/// Rating of a node for an instance; smaller is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Prospect {
-    /// Whether it would take it by force only, or fail N+1 then.
+    /// True if the node refuses it without force, or would fail N+1.
     harmed: bool,
-    /// Exclusion tags and locations: how many faults more.
+    /// Additional conflicts of tags on the node, location costs, and conflicts of tags at locations.
     met: (i64, i64, i64),
-    /// How much the score would grow, roughly.
+    /// Approximate increase of the score.
     cost: f64,
     slot: u32,
 }
@@ -40,16 +40,16 @@ impl Prospect {
     }
 }
 
-/// See the module.
+/// A selection of nodes: see the module documentation.
 pub(super) struct Sift {
-    /// By lane, the mean, and how much the score grows with the sum of squares.
+    /// For each lane, the mean, and the derivative of the score by the sum of squares.
     pull: Vec<(f64, f64)>,
     /// Nodes that are tried first.
     pool: Vec<u32>,
 }
 
 impl Sift {
-    /// Looks at how the nodes are now; `typical` are mobiles as most are that look for a place.
+    /// Rates the nodes in their present state. `typical` are mobiles that represent those looking for a place.
     pub(super) fn of(at: &Arrangement<'_>, typical: &[u32]) -> Sift {
         let terrain = at.terrain;
         let n = terrain.online.len().max(1) as f64;
@@ -75,13 +75,12 @@ impl Sift {
         sift
     }
 
-    /// Nodes that are tried first.
     pub(super) fn pool(&self) -> &[u32] {
         &self.pool
     }
 
-    /// The seats to which a mobile might go on some slots, with a way to each; with `both`, those too where both
-    /// its nodes are others.
+    /// The seats on some slots that are worth trying for a mobile and that it can reach. With `both`, seats
+    /// that change both of its nodes are included.
     pub(super) fn seats(&self, at: &Arrangement<'_>, mobile: u32, slots: &[u32], both: bool) -> Vec<Seat> {
         let (terrain, now) = (at.terrain, at.seats[mobile as usize]);
         let home = terrain.mobiles[mobile as usize].home;
@@ -124,7 +123,7 @@ impl Sift {
         seats
     }
 
-    /// The seats on the pool that differ from where a mobile is by one node, or by the roles.
+    /// The seats on the pool that differ from the mobile's seat by one node, or by the roles.
     pub(super) fn seats_nearby(&self, at: &Arrangement<'_>, mobile: u32) -> Vec<Seat> {
         let now @ Seat { primary, secondary } = at.seats[mobile as usize];
         let goes = |to: &Seat| *to != now && at.has_way(mobile, *to);
@@ -139,7 +138,7 @@ impl Sift {
         seats
     }
 
-    /// The slots that can take a mobile as its primary node, its secondary being elsewhere; the best of them.
+    /// The best slots for the primary of a mobile with the given secondary, at most `most`.
     fn primaries(
         &self,
         at: &Arrangement<'_>,
@@ -168,7 +167,7 @@ impl Sift {
         best(fits.collect(), most)
     }
 
-    /// The same for its secondary node.
+    /// The best slots for the secondary of a mobile with the given primary, at most `most`.
     fn secondaries(
         &self,
         at: &Arrangement<'_>,
@@ -200,8 +199,8 @@ impl Sift {
         best(fits.collect(), most)
     }
 
-    /// How much a slot's part of the score grows with a mobile, roughly: deviations change slowly. `reserve` is by
-    /// how much a secondary makes its reserve grow.
+    /// Approximate growth of the score by a mobile on a slot, assuming that deviations change slowly. `reserve`
+    /// is the growth of the slot's reserve by a secondary.
     fn cost(&self, at: &Arrangement<'_>, mobile: u32, slot: u32, reserve: Option<i64>) -> f64 {
         let terrain = at.terrain;
         let (scale, amounts) = (terrain.scale(slot), terrain.amounts(mobile, slot, reserve.is_some()));
@@ -223,7 +222,8 @@ impl Sift {
 }
 
 impl Arrangement<'_> {
-    /// Whether a mobile has a way from home to a seat; a secondary node that has to run it meanwhile needs room.
+    /// Returns true if the mobile can move from home to the seat. If its secondary node has to run it on the
+    /// way, that node needs room.
     fn has_way(&self, mobile: u32, to: Seat) -> bool {
         let details = &self.terrain.mobiles[mobile as usize];
         match self.terrain.way(mobile, details.home, to).map(|way| way.mv) {
@@ -233,7 +233,7 @@ impl Arrangement<'_> {
     }
 }
 
-/// What a mobile would meet in a seat, more than now: tags on its node, locations, tags at locations.
+/// Additional faults of a mobile in a seat: tags on its node, location costs, tags at locations.
 fn met(at: &Arrangement<'_>, mobile: u32, to: Seat) -> (i64, i64, i64) {
     let mut counts = Counts::default();
     at.tags.count(at.terrain, &at.seats, &[Shift { mobile, to }], &mut counts);

@@ -1,4 +1,4 @@
-//! Steps of a repair that turn out to end nothing, once there is an order.
+//! Removes the steps of a repair that turn out to repair nothing, once the order is known.
 
 use super::faults::Faults;
 use super::order::Ordered;
@@ -8,11 +8,11 @@ use crate::moves::perform_step;
 use htools_model::score::Board;
 use htools_model::{Cluster, Draft, InstanceIdx, NodeIdx, Step};
 
-/// Most steps that are left out on trial.
+/// Maximum number of steps that are tested for removal.
 const MOST_LEFT_OUT: usize = 64;
 
-/// The steps without those that turn out to end nothing: the place of a detour may do as well, and who is given up may
-/// be the one for whom another moved.
+/// The steps without those that repair nothing. The intermediate node of a detour may do as well as the target,
+/// or another instance may have moved for one that was given up.
 pub(super) fn without_surplus(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -20,7 +20,7 @@ pub(super) fn without_surplus(
     emptied: Option<&[NodeIdx]>,
     mut ordered: Ordered,
 ) -> Ordered {
-    // who made room for a concession is needed, whatever it ends
+    // A step that makes room for a concession is needed, even if it repairs nothing itself.
     let concedes = ordered.steps.iter().any(|step| !step.concession.is_none());
     if concedes || ordered.detours.is_empty() && ordered.given_up.is_empty() {
         return ordered;
@@ -30,7 +30,7 @@ pub(super) fn without_surplus(
         let mut made = Vec::with_capacity(steps.len());
         for step in steps {
             let from = draft.instance(step.instance).placement();
-            // without the step before it may go where it is
+            // Without an earlier step, the instance may be on the target already.
             if step.mv.targets().any(|target| from.nodes().any(|node| node == target)) {
                 return None;
             }

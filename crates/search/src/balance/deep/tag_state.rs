@@ -1,5 +1,5 @@
-//! Exclusion tags and locations while a placement is looked for: how often each tag is on each node and in
-//! each location, and what a proposal changes about that.
+//! Exclusion tags, affinity keys and locations during a deep search: the number of each on every node and
+//! location, and the changes by a proposal.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::arrangement::{Counts, Shift};
 use super::terrain::{Seat, Terrain};
 use htools_model::{KeyIdx, NodeSpec, Occurrences, TagArrival, TagId};
 
-/// A mobile that leaves its primary node (-1) or comes to another (1).
+/// A mobile that leaves its primary node (`by` is -1) or arrives at a new one (1).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PrimaryChange {
     pub(super) mobile: u32,
@@ -17,14 +17,14 @@ pub(super) struct PrimaryChange {
     pub(super) by: i64,
 }
 
-/// See the module.
+/// Counts of the tags: see the module documentation.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TagState {
-    /// By slot, how often each exclusion tag is there.
+    /// For each slot, the number of occurrences of each exclusion tag.
     here: Vec<Occurrences<TagId>>,
-    /// By slot, how often each affinity key is there.
+    /// For each slot, the number of occurrences of each affinity key.
     keys: Vec<Occurrences<KeyIdx>>,
-    /// How often each pair of a location and an exclusion tag is there.
+    /// The number of occurrences of each pair of a location and an exclusion tag.
     spread: HashMap<(TagId, TagId), i64, foldhash::fast::FixedState>,
 }
 
@@ -32,7 +32,7 @@ fn surplus(count: i64) -> i64 {
     (count - 1).max(0)
 }
 
-/// Changes of counts; equal keys are one.
+/// Changes of counts, by key.
 type CountChanges<K> = SmallVec<[(K, i64); 16]>;
 
 fn merged<K: Ord + Copy>(mut changes: CountChanges<K>) -> CountChanges<K> {
@@ -62,12 +62,12 @@ impl TagState {
         state
     }
 
-    /// Tags beyond the first of each location.
+    /// Sum of the tags beyond the first one at each location.
     pub(super) fn surplus(&self) -> i64 {
         self.spread.values().map(|count| surplus(*count)).sum()
     }
 
-    /// Adds what a proposal changes to `counts`.
+    /// Adds the changes by a proposal to `counts`.
     pub(super) fn count(
         &self,
         terrain: &Terrain<'_>,
@@ -96,7 +96,7 @@ impl TagState {
         }
     }
 
-    /// By how much the costs of keys on online slots change with a proposal.
+    /// Change of the affinity costs on online slots by a proposal.
     fn key_change(&self, terrain: &Terrain<'_>, seats: &[Seat], proposal: &[Shift]) -> i64 {
         let mut changed: SmallVec<[PrimaryChange; 8]> = SmallVec::new();
         let mut change = 0;
@@ -112,8 +112,7 @@ impl TagState {
         change
     }
 
-    /// What the keys of a mobile cost beside those on a slot, which some of the mobiles there have left (`-1`), or to which
-    /// others have come (`1`).
+    /// Cost of a mobile's keys on a slot. `others` are mobiles that have left the slot (-1) or come to it (1).
     fn key_cost(&self, terrain: &Terrain<'_>, mobile: u32, slot: u32, others: &[PrimaryChange]) -> i64 {
         let keys = &terrain.instance(mobile).keys;
         if keys.is_empty() {
@@ -125,13 +124,13 @@ impl TagState {
             + others.map(|other| other.by * cost_beside(other.mobile)).sum::<i64>()
     }
 
-    /// The same for a mobile that is there.
+    /// Cost of the keys of a mobile that is on the slot itself.
     fn own_key_cost(&self, terrain: &Terrain<'_>, mobile: u32, slot: u32, others: &[PrimaryChange]) -> i64 {
         let keys = &terrain.instance(mobile).keys;
         self.key_cost(terrain, mobile, slot, others) - keys.cost_beside(keys)
     }
 
-    /// Carries a proposal out.
+    /// Updates the counts for a proposal that was performed.
     pub(super) fn shift(&mut self, terrain: &Terrain<'_>, seats: &[Seat], proposal: &[Shift]) {
         if !proposal.iter().any(|s| terrain.mobiles[s.mobile as usize].tagged) {
             return;
@@ -147,7 +146,7 @@ impl TagState {
         }
     }
 
-    /// Counts the tags of a mobile in a seat so many times more.
+    /// Adds the tags of a mobile in a seat `by` times.
     pub(super) fn enter(&mut self, terrain: &Terrain<'_>, mobile: u32, seat: Seat, by: i64) {
         let spec = terrain.spec(seat.primary);
         self.keys[seat.primary as usize].add_keys(&terrain.instance(mobile).keys, by);
@@ -161,8 +160,8 @@ impl TagState {
         }
     }
 
-    /// What a mobile's tags meet on a slot on which some of the mobiles there are about to leave
-    /// (`-1`), or others have just come (`1`).
+    /// The tags that a mobile meets on arrival at a slot. `others` are mobiles that are about to leave the slot
+    /// (-1) or have just arrived (1).
     pub(super) fn arrival(
         &self,
         terrain: &Terrain<'_>,
@@ -180,7 +179,7 @@ impl TagState {
         arrival
     }
 
-    /// What leaves a slot together with a mobile that is there.
+    /// The conflicts and affinity costs that end when a mobile leaves its slot.
     pub(super) fn departure(
         &self,
         terrain: &Terrain<'_>,
@@ -194,8 +193,8 @@ impl TagState {
         TagArrival { conflicts, key_cost: self.own_key_cost(terrain, mobile, slot, others), clash: false }
     }
 
-    /// Whether a primary meets another of its exclusion tags on its node or at a location, or the location is not
-    /// what it should be.
+    /// Returns true if a primary shares an exclusion tag with another on its node or at a location, or is at an
+    /// undesired location.
     pub(super) fn meets(&self, terrain: &Terrain<'_>, mobile: u32, seat: Seat) -> bool {
         let meets = |tag: TagId| {
             let mut locations = terrain.spec(seat.primary).location_tags.iter();
@@ -217,7 +216,7 @@ impl TagState {
     }
 }
 
-/// What a primary adds to the location sum of its node, if that counts.
+/// Contribution of a primary to the location sum of its node; 0 if the node does not count.
 pub(super) fn location_cost(terrain: &Terrain<'_>, mobile: u32, seat: Seat) -> i64 {
     if !terrain.is_online(seat.primary) {
         return 0;
@@ -225,11 +224,11 @@ pub(super) fn location_cost(terrain: &Terrain<'_>, mobile: u32, seat: Seat) -> i
     terrain.spec(seat.primary).location_cost(terrain.instance(mobile), location_score(terrain, mobile, seat))
 }
 
-/// Location tags that both nodes of a mobile have.
+/// Number of location tags that both nodes of a mobile have.
 pub(super) fn location_score(terrain: &Terrain<'_>, mobile: u32, seat: Seat) -> i64 {
     let details = &terrain.mobiles[mobile as usize];
     if details.mirrored && seat != details.home && terrain.located {
-        // a seat that is being weighed may lack its secondary
+        // A seat under consideration may lack its secondary.
         let secondary = terrain.nodes.get(seat.secondary as usize).map(|_| terrain.spec(seat.secondary));
         let common = |other: &NodeSpec| terrain.spec(seat.primary).location_tags.common(&other.location_tags);
         secondary.map_or(0, common)
@@ -238,7 +237,7 @@ pub(super) fn location_score(terrain: &Terrain<'_>, mobile: u32, seat: Seat) -> 
     }
 }
 
-/// How the primaries of a proposal change their places.
+/// The departures and arrivals of primaries in a proposal.
 fn primary_changes<'a>(
     terrain: &'a Terrain<'_>,
     seats: &'a [Seat],

@@ -1,5 +1,5 @@
-//! What does not change while a placement is looked for: the nodes, the instances that may move,
-//! what each of them adds to the figures of a node, and what the figures count for.
+//! The constant part of a deep search: the nodes, the movable instances, their contributions to the figures of
+//! a node, and the weights of the figures.
 
 use std::collections::HashMap;
 
@@ -15,10 +15,10 @@ use htools_model::{
     Cluster, Instance, InstanceIdx, Mirroring, NodeIdx, NodeSpec, Placement, WORTH_PARTS, Weights,
 };
 
-/// Instead of a slot where there is no node.
+/// Stands for a missing slot.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
-/// Where an instance is, by slots. Only mirrored instances have a secondary here.
+/// The slots of an instance's nodes. Only instances mirrored by Ganeti have a secondary here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Seat {
     /// The slot of the primary node.
@@ -28,7 +28,7 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// Whether none of its nodes is one of another seat's.
+    /// Returns true if the two seats have no node in common.
     pub(crate) fn keeps_none_of(self, other: Seat) -> bool {
         [self.primary, self.secondary].iter().all(|slot| *slot != other.primary && *slot != other.secondary)
     }
@@ -37,63 +37,59 @@ impl Seat {
 /// An instance that may move.
 #[derive(Debug, Clone)]
 pub(crate) struct Mobile {
-    /// Which.
+    /// Index of the instance in the cluster.
     pub instance: InstanceIdx,
-    /// Where it is at the start.
+    /// Seat at the start.
     pub home: Seat,
-    /// Memory in use, in MiB; 0 for forthcoming ones.
+    /// Memory in use, in MiB; 0 for forthcoming instances.
     pub mem: i64,
-    /// Memory that its secondary node keeps, in MiB; 0 for forthcoming ones.
+    /// Memory that its secondary node keeps, in MiB; 0 for forthcoming instances.
     pub need: i64,
-    /// Whether it is mirrored by Ganeti.
+    /// True if Ganeti mirrors it.
     pub mirrored: bool,
-    /// 1, or 0 for forthcoming ones: what it counts as.
+    /// Contribution to counts: 1, or 0 for forthcoming instances.
     pub counts: i64,
-    /// Whether it has exclusion tags or affinity keys.
+    /// True if it has exclusion tags or affinity keys.
     pub tagged: bool,
 }
 
-/// How a node of the set takes part.
+/// Role of a node in the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SlotStanding {
     /// Its figures count, and it may receive instances.
     Online,
-    /// The instances on it count.
+    /// Instances on it count as faults.
     Offline,
-    /// It is not of the set.
+    /// It does not belong to the set.
     Outside,
 }
 
-/// The deviations of the score in which something can change, each once: lanes that are the same
-/// for all nodes and instances are one.
+/// The deviations of the score that can change. Lanes that are equal for all nodes and instances are merged.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LaneList {
-    /// The number of the lane in [`lane`].
+    /// Number of each lane in [`lane`].
     pub lane: Vec<usize>,
-    /// What its deviation counts for.
+    /// Weight of each lane's deviation.
     pub weight: Vec<f64>,
-    /// Which of them is the reserve, if it can change.
+    /// Position of the reserve among them, if it can change.
     pub reserve: Option<usize>,
 }
 
-/// What each count of the score counts for.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct CountWeights {
     /// Instances on nodes that fail N+1.
     pub on_failing: f64,
     /// Primaries with the same exclusion tag on a node.
     pub conflicts: f64,
-    /// Location costs.
     pub locations: f64,
-    /// What affinity keys cost, each of the parts of which costs are counted.
+    /// Weight of the affinity costs, for each of their units.
     pub keys: f64,
     /// Instances on offline nodes.
     pub offline: f64,
-    /// Primaries on offline nodes.
     pub offline_primaries: f64,
-    /// The spread's surplus.
+    /// Weight of the surplus of the spread.
     pub spread: f64,
-    /// The sum of the reserves' shares.
+    /// Weight of the sum of the reserves, each as a share of its node's memory.
     pub reserved: f64,
 }
 
@@ -119,48 +115,46 @@ impl CountWeights {
     }
 }
 
-/// See the module.
+/// The constant data of a search: see the module documentation.
 pub(crate) struct Terrain<'c> {
     /// The cluster at the start.
     pub cluster: &'c Cluster,
-    /// Which moves are allowed.
     pub rules: MoveRules,
-    /// By slot, the node. First the set's, in order.
+    /// Node of each slot. The nodes of the set come first, in order.
     pub nodes: Vec<NodeIdx>,
-    /// By slot.
+    /// Role of each slot.
     pub standing: Vec<SlotStanding>,
     /// The online slots of the set, in order.
     pub online: Vec<u32>,
     /// The instances that may move, in order.
     pub mobiles: Vec<Mobile>,
-    /// The lanes in which something can change.
+    /// The lanes that can change.
     pub lanes: LaneList,
-    /// What the counts count for.
     pub weights: CountWeights,
-    /// What the lanes that cannot change add to the score.
+    /// Part of the score that comes from lanes that cannot change.
     pub constant: f64,
     stride: usize,
     lane_weights: LaneRow,
-    /// By slot and lane: what to multiply amounts with.
+    /// By slot and lane, the factors of the amounts.
     scale: Vec<f64>,
-    /// By mobile: its kind. Mobiles of a kind add the same to the lanes of any node.
+    /// For each mobile, its kind. Mobiles of a kind add the same amounts to the lanes of any node.
     pub(super) kinds: Vec<u32>,
-    /// By kind: its first mobile.
+    /// For each kind, its first mobile.
     pub(super) samples: Vec<u32>,
-    /// By kind, storage kind, role and lane: what a mobile adds, before scaling.
+    /// By kind, storage kind, role and lane, the amount that a mobile adds before scaling.
     amount: Vec<f64>,
-    /// Whether any node has migration tags.
+    /// True if any node has migration tags.
     migration_tags: bool,
-    /// Whether locations can make a difference.
+    /// True if locations can make a difference.
     pub located: bool,
-    /// Whether instances of which nobody knows how many spindles they take may come to nodes that give out
-    /// whole ones: then their number there means nothing, and is not a sum of anything.
+    /// True if instances with an unknown number of spindles may come to nodes with exclusive storage. The free
+    /// spindles of these nodes are then not a sum over the instances.
     pub odd_spindles: bool,
-    /// By slot: whether it has exclusive storage.
+    /// For each slot, true if the node has exclusive storage.
     exclusive: Vec<bool>,
 }
 
-/// Whether a lane of the score follows membership in either role, not the primary role alone.
+/// Returns true if a lane follows membership in either role instead of the primary role alone.
 fn of_members(k: usize) -> bool {
     matches!(
         k,
@@ -169,7 +163,7 @@ fn of_members(k: usize) -> bool {
 }
 
 impl<'c> Terrain<'c> {
-    /// Looks at the set `nodes` (ascending) of a cluster.
+    /// Reads the set `nodes` (ascending) of a cluster.
     pub(crate) fn of(cluster: &'c Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> Terrain<'c> {
         let board = Board::new(cluster, nodes);
         let rules = options.rules;
@@ -221,8 +215,8 @@ impl<'c> Terrain<'c> {
         terrain
     }
 
-    /// The same, with some nodes that are to be emptied: what is on them counts as if they were offline, and nothing
-    /// goes there. Everything that may move at all takes part.
+    /// Like [`Terrain::of`], with nodes that must be emptied. Instances on them count as if on offline nodes,
+    /// and no instance goes there. Every instance that may move at all takes part.
     pub(crate) fn evacuating(
         cluster: &'c Cluster,
         nodes: &[NodeIdx],
@@ -233,7 +227,7 @@ impl<'c> Terrain<'c> {
         for (slot, node) in terrain.nodes.iter().enumerate() {
             if terrain.standing[slot] != SlotStanding::Outside {
                 let left = if emptied.contains(node) { SlotStanding::Offline } else { SlotStanding::Online };
-                // what is offline already is nobody's request
+                // Nodes that are offline already are not part of the request.
                 let offline = cluster.node(*node).spec.offline && !emptied.contains(node);
                 terrain.standing[slot] = if offline { SlotStanding::Outside } else { left };
             }
@@ -243,8 +237,8 @@ impl<'c> Terrain<'c> {
         terrain
     }
 
-    /// Sorts the mobiles by kind. Returns what each kind adds to the lanes of nodes without and with
-    /// exclusive storage.
+    /// Sorts the mobiles by kind. Returns the amounts that each kind adds to the lanes of nodes without and
+    /// with exclusive storage.
     fn choose_kinds(&mut self, movable: &[&Instance]) -> Vec<[Lanes; 2]> {
         let (mut known, mut all) = (HashMap::new(), Vec::new());
         for ((mobile, entry), instance) in (0..).zip(&self.mobiles).zip(movable) {
@@ -260,7 +254,7 @@ impl<'c> Terrain<'c> {
         all
     }
 
-    /// Finds the lanes in which something can change, and what the others add.
+    /// Finds the lanes that can change, and the contribution of the others.
     fn choose_lanes(&mut self, board: &Board, movable: &[&Instance]) {
         let weight = self.cluster.weights.deviations();
         let amounts = self.choose_kinds(movable);
@@ -311,34 +305,34 @@ impl<'c> Terrain<'c> {
         self.lanes = lanes;
     }
 
-    /// Whether a lane is the sum of what the instances add to it.
+    /// Returns true if a lane is the sum of the amounts of its instances.
     pub(crate) fn is_sum(&self, at: usize) -> bool {
         let k = self.lanes.lane[at];
         !(self.odd_spindles && matches!(k, lane::FREE_DISK | lane::FREE_DISK_PLANNED))
     }
 
-    /// How many lanes there are.
+    /// Number of lanes.
     pub(crate) fn width(&self) -> usize {
         self.lanes.lane.len()
     }
 
-    /// The length of a row of numbers, one for each lane; what is beyond [`width`](Terrain::width) is zero.
+    /// Length of a row with a number for each lane; entries beyond [`width`](Terrain::width) are zero.
     pub(super) fn stride(&self) -> usize {
         self.stride
     }
 
-    /// What each lane's deviation counts for.
+    /// The weight of each lane's deviation.
     pub(super) fn lane_weights(&self) -> &LaneRow {
         &self.lane_weights
     }
 
-    /// What amounts become on the node of a slot.
+    /// Factors from amounts to lane values on the node of a slot.
     pub(crate) fn scale(&self, slot: u32) -> &[f64] {
         let stride = self.stride();
         &self.scale[slot as usize * stride..][..stride]
     }
 
-    /// What a mobile adds to a slot's lanes, before scaling, as a primary or as a secondary.
+    /// Amounts that a mobile adds to a slot's lanes before scaling, as a primary or as a secondary.
     pub(crate) fn amounts(&self, mobile: u32, slot: u32, secondary: bool) -> &[f64] {
         let stride = self.stride();
         let exclusive = usize::from(self.exclusive[slot as usize]);
@@ -346,27 +340,24 @@ impl<'c> Terrain<'c> {
         &self.amount[((kind * 2 + exclusive) * 2 + usize::from(secondary)) * stride..][..stride]
     }
 
-    /// The fixed part of a slot's node.
     pub(crate) fn spec(&self, slot: u32) -> &'c NodeSpec {
         &self.cluster.node(self.nodes[slot as usize]).spec
     }
 
-    /// The instance of a mobile.
     pub(crate) fn instance(&self, mobile: u32) -> &'c Instance {
         self.cluster.instance(self.mobiles[mobile as usize].instance)
     }
 
-    /// Whether a slot is an online node of the set.
+    /// Returns true if the slot is an online node of the set.
     pub(crate) fn is_online(&self, slot: u32) -> bool {
         self.standing.get(slot as usize) == Some(&SlotStanding::Online)
     }
 
-    /// Whether instances can migrate from one slot to another.
+    /// Returns true if instances can migrate from one slot to the other.
     pub(crate) fn migrates(&self, from: u32, to: u32) -> bool {
         !self.migration_tags || self.spec(from).can_migrate_to(self.spec(to))
     }
 
-    /// A seat in the house's words.
     pub(crate) fn placement(&self, mobile: u32, seat: Seat) -> Placement {
         let instance = self.instance(mobile);
         let mirrored = self.mobiles[mobile as usize].mirrored;
@@ -381,7 +372,7 @@ impl<'c> Terrain<'c> {
     }
 }
 
-/// Each lane's deviation at the start.
+/// The deviation of each lane at the start.
 fn deviations(board: &Board) -> [f64; LANES] {
     let mut deviations = [0.0; LANES];
     for (metric, value) in TABLE.iter().zip(board.components().values) {

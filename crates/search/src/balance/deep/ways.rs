@@ -1,22 +1,22 @@
-//! By which move an instance gets from its home to a seat, if by any.
+//! Single moves that take an instance from its home to a seat.
 
 use super::terrain::{NOWHERE, Seat, Terrain};
 use htools_model::{Move, NodeIdx, Strictness};
 
-/// How an instance gets to a seat, and how strict its new nodes are.
+/// A move to a seat, and the strictness of the rules on its new nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Way {
-    /// The move, by slots.
+    /// The move, with slots for nodes.
     pub mv: Move<u32>,
-    /// The rules for it as a primary.
+    /// Strictness on the new primary.
     pub primary: Strictness,
-    /// The rules for it as a secondary.
+    /// Strictness on the new secondary.
     pub secondary: Strictness,
 }
 
 impl Terrain<'_> {
-    /// How a mobile gets from `from` to another seat in one move, as far as its own rules and the nodes' states
-    /// go; whether there is room is another question.
+    /// The single move from `from` to another seat, if the rules on moves and the states of the nodes allow
+    /// one. Room on the nodes is not checked.
     pub(crate) fn way(&self, mobile: u32, from: Seat, to: Seat) -> Option<Way> {
         if self.mobiles[mobile as usize].mirrored {
             self.mirrored_way(from, to)
@@ -25,14 +25,14 @@ impl Terrain<'_> {
         }
     }
 
-    /// The same as a move between nodes.
+    /// Like [`Terrain::way`], as a move between nodes.
     pub(crate) fn move_between(&self, mobile: u32, from: Seat, to: Seat) -> Option<Move> {
         let node = |slot: u32| -> Result<NodeIdx, ()> { self.nodes.get(slot as usize).copied().ok_or(()) };
         self.way(mobile, from, to)?.mv.try_map(node).ok()
     }
 
-    /// The seats on some slots to which a mobile has a way from home; with `both`, those too where both its nodes
-    /// are others.
+    /// The seats on some slots that a mobile can reach from home. With `both`, seats that change both of its
+    /// nodes are included.
     pub(crate) fn seats_with_way(&self, mobile: u32, slots: &[u32], both: bool) -> Vec<Seat> {
         let home = self.mobiles[mobile as usize].home;
         let (p, s) = (home.primary, home.secondary);
@@ -54,8 +54,8 @@ impl Terrain<'_> {
         if forced || self.rules.ignore_soft_errors { Strictness::Forced } else { Strictness::Strict }
     }
 
-    /// What it takes to bring a mobile from its home to a seat, in MiB: disk that is copied, and memory
-    /// that goes over the network.
+    /// Data to move when a mobile goes from its home to a seat, in MiB: copied disks, and memory sent over the
+    /// network.
     pub(crate) fn data(&self, mobile: u32, seat: Seat) -> i64 {
         let details = &self.mobiles[mobile as usize];
         if seat == details.home {
@@ -75,7 +75,7 @@ impl Terrain<'_> {
         copies * self.instance(mobile).disk.0 + migrations * details.mem
     }
 
-    /// What it takes to move a mobile on average, if one disk of those that have a mirror is copied, in MiB.
+    /// Average data of a move in MiB, if each mirrored instance copies its disk once.
     pub(crate) fn data_of_a_move(&self) -> f64 {
         let data = |mobile: u32| {
             let details = &self.mobiles[mobile as usize];
@@ -107,7 +107,7 @@ impl Terrain<'_> {
         let rules = &self.rules;
         let [p_offline, s_offline] = [p, s].map(|slot| self.spec(slot).offline);
         let mirror_usable = self.is_online(s) && rules.instance_moves;
-        // leaving an online node is what restricted migration forbids, but for a change of roles
+        // Restricted migration forbids leaving an online node, except for a change of roles.
         let leaves = rules.disk_moves && rules.instance_moves && (p_offline || !rules.restricted_migration);
         let usable = |slot: u32| self.is_online(slot);
         let (mv, possible, primary, secondary) = if (t, u) == (s, p) {

@@ -1,4 +1,4 @@
-//! All moves together, beside one after the other.
+//! Tests of the search for all moves together, compared with step by step.
 
 use super::*;
 use crate::groups::balance::Balance;
@@ -6,7 +6,7 @@ use htools_ganeti::generate::{self, ClusterSpec, TemplateMix};
 use htools_ganeti::load::merge::{MergeOptions, finish, merge};
 use htools_model::Mib;
 
-/// Three groups of nodes of different sizes.
+/// Three groups with nodes of different sizes.
 fn varied(templates: TemplateMix, seed: u64) -> Cluster {
     let spec = ClusterSpec { groups: 3, heterogeneous: true, ..ClusterSpec::new(12, 90, templates, seed) };
     let mut cluster = merge(generate::cluster(&spec), &MergeOptions::default()).unwrap();
@@ -18,7 +18,7 @@ fn deep(options: &GroupBalanceOptions) -> GroupBalanceOptions {
     GroupBalanceOptions { deep: true, effort: Some(100_000), ..options.clone() }
 }
 
-/// What is minimised: the imbalance, and what the moves have to be worth.
+/// The minimised value: the imbalance plus the minimum gains of the moves.
 fn worth(cluster: &Cluster, plan: &Balance, options: &GroupBalanceOptions) -> f64 {
     let price = |step: &Step| options.price(cluster.instance(step.instance));
     plan.loads.score().max(options.min_score) + plan.steps.iter().map(price).sum::<f64>()
@@ -36,7 +36,7 @@ fn together_is_never_worse_and_often_better() {
             let [single, together] = [&single, &plan].map(|plan| worth(&cluster, plan, &options));
             assert!(together <= single, "seed {seed}: {together} {single}");
             better += usize::from(together < 0.9 * single);
-            // the loads are those of the cluster afterwards
+            // The loads are those of the cluster afterwards.
             assert_eq!(plan.loads, Loads::of(&plan.after, options.loads));
         }
     }

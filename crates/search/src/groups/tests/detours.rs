@@ -1,4 +1,4 @@
-//! Instances that would move twice.
+//! Tests of instances that would move twice.
 
 use super::*;
 use crate::groups::balance::Balance;
@@ -9,20 +9,20 @@ const NAMES: [&str; 5] = ["a1", "b1", "b2", "c1", "-c2"];
 const THREE: [(&str, i64, &str, &str); 3] =
     [("x", 1, "a1", "ext"), ("p", 2, "a1", "plain"), ("z", 4, "c1:c2", "drbd")];
 
-/// A cluster of instances with a load each: so many CPUs, and 1000 MiB for each of them.
+/// A cluster whose instances have a load each: this number of CPUs, and 1000 MiB for each CPU.
 fn made_of(rows: &[&str], names: &[&str], instances: &[(&str, i64, &str, &str)]) -> Cluster {
     let instances: Vec<_> = instances.iter().map(|(n, load, at, t)| (*n, 1000 * load, *at, *t)).collect();
     let mut cluster = made(rows, names, &instances, &[]);
     for instance in &mut cluster.instances {
         let details = instance.details_mut();
         details.vcpus = details.mem.0 / 1000;
-        // its name says that it stays
+        // The instance `q` stays where it is.
         details.auto_balance = details.name != "q";
     }
     cluster
 }
 
-/// The plan of a cluster: every step gains, and afterwards there is nothing to do.
+/// The plan of a cluster. Checks that every step gains and nothing is left to do afterwards.
 fn planned(cluster: &Cluster) -> (Vec<String>, Balance) {
     let plan = balance(cluster, &options(0.01, 0.0));
     checked(cluster, &plan.steps, &plan.after);
@@ -33,13 +33,11 @@ fn planned(cluster: &Cluster) -> (Vec<String>, Balance) {
     (shown(cluster, &plan.steps), plan)
 }
 
-/// b has two nodes, and a node of c is offline. By loads over the online nodes, it begins with
-/// 3, 0, 4. What copies nothing comes first: x to b gives 2, 0.5, 4; to c it cannot go, as z is
-/// on an offline node there. Then z goes to b: 2, 2.5, 0. Now c takes x: 2, 2, 1, and nothing
-/// is better.
+/// b has two nodes, and a node of c is offline. The loads over the online nodes are 3, 0, 4 at first. Moves
+/// that copy nothing come first. x moves to b, which gives 2, 0.5, 4; it cannot go to c, since z is on an
+/// offline node there. Then z goes to b: 2, 2.5, 0. Now c takes x: 2, 2, 1, and no move is better.
 ///
-/// Without the stop of x: z to b gives 3, 2, 0, which deviates less than 3, 0, 4; then x goes
-/// to c.
+/// Without the stop of x: z goes to b, which gives 3, 2, 0 and deviates less than 3, 0, 4. Then x goes to c.
 #[test]
 fn an_instance_goes_directly() {
     let cluster = made_of(&ALL, &NAMES, &THREE);
@@ -54,7 +52,7 @@ fn an_instance_goes_directly() {
     assert_eq!(plan.loads, Loads::of(&plan.after, LoadSource::InUse));
 }
 
-/// The same, but nothing migrates from a to c: x needs the stop.
+/// The same cluster, but nothing can migrate from a to c, so x needs the stop.
 #[test]
 fn a_way_that_is_forbidden_is_not_taken() {
     let mut cluster = made_of(&ALL, &NAMES, &THREE);
@@ -72,9 +70,9 @@ fn a_way_that_is_forbidden_is_not_taken() {
     assert!(x.len() == 2 && x[0].starts_with("x: a1 -> b") && x[1].ends_with(" -> c1"), "{moves:?}");
 }
 
-/// a and c have two nodes each, and c takes DRBD only; q stays. It begins with 4, 1, 0. What
-/// copies nothing comes first: x to b gives 3.5, 2, 0. Then z goes to c: 0.5, 2, 3; and x back to
-/// a: 1, 1, 3. That is z alone: 4, 1, 0 becomes 1, 1, 3.
+/// a and c have two nodes each, and c accepts DRBD only; q stays. The loads are 4, 1, 0 at first. Moves that
+/// copy nothing come first: x to b gives 3.5, 2, 0. Then z goes to c: 0.5, 2, 3; and x back to a: 1, 1, 3.
+/// Moving z alone does the same: 4, 1, 0 becomes 1, 1, 3.
 #[test]
 fn what_comes_back_stays() {
     let cluster = made_of(
@@ -86,8 +84,8 @@ fn what_comes_back_stays() {
     assert!(moves.len() == 1 && moves[0].starts_with("z: a1:a2 -> c"), "{moves:?}");
 }
 
-/// x has to make room for z on a, and cannot go to c as long as z is on an offline node there. By
-/// loads: 1.5, 1, 6; with x on b 1, 2, 6; with z on a 4, 2, 0; with x on c 4, 1, 1.
+/// x must make room for z on a, and cannot go to c while z is on an offline node there. The loads are 1.5, 1, 6
+/// at first; 1, 2, 6 with x on b; 4, 2, 0 with z on a; and 4, 1, 1 with x on c.
 #[test]
 fn a_stop_that_is_needed_stays() {
     let cluster = made_of(

@@ -1,4 +1,4 @@
-//! Nodes that could not be emptied onto the others of their group, and room that others make first.
+//! Tests of nodes that cannot be emptied onto the others of their group, and of making room.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn a_group_whose_nodes_cannot_be_emptied_is_weak() {
     let plan = healed_with(&cluster, &RegroupOptions::default());
     assert_eq!(shown(&cluster, plan.steps()), ["y: a2 -> b2"]);
     assert!(plan.heals_all());
-    // who does not ask for global N+1 sees nothing to do
+    // Without global N+1, there is nothing to do.
     assert_eq!(redistribute(&cluster, &FREELY).repairs, []);
 }
 
@@ -55,7 +55,7 @@ fn what_copies_no_disks_leaves_the_node_to_which_another_fails_over() {
 
 #[test]
 fn what_copies_no_disks_leaves_the_group_to_which_another_goes() {
-    // c has no disks, and b has room for only one of the two
+    // c has no disks, and b has room for only one of the two.
     let cluster = made(
         &["a||drbd", "b||drbd,ext", "c||ext"],
         &["a1", "-a2", "b1", "b2", "c1", "c2"],

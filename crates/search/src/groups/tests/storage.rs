@@ -1,4 +1,4 @@
-//! Disks that are not in the nodes, nodes without disks, and tags.
+//! Tests of disks outside the nodes, nodes without disks, and tags.
 
 use super::*;
 use htools_model::score::Board;
@@ -6,8 +6,7 @@ use htools_model::{Bar, Mib, Rule};
 
 const OUTSIDE: [&str; 5] = ["rbd", "ext", "sharedfile", "gluster", "blockdev"];
 
-/// An instance with one node, 1000 MiB memory and a disk of 900,000 MiB: ten times what a
-/// node has.
+/// An instance with one node, 1000 MiB memory and a disk of 900,000 MiB, ten times that of a node.
 fn vast(name: &str, node: &str, template: &str) -> String {
     format!("{name}|1000|900000|1|running|Y|{node}||{template}||1")
 }
@@ -37,7 +36,7 @@ fn disks_outside_need_no_room_in_nodes() {
         assert_eq!(steps[0].copied(&cluster), Mib::ZERO);
         checked(&cluster, &steps, &plan.after);
     }
-    // the same size on DRBD has no place: the nodes of b have 50,000
+    // A DRBD instance of the same size has no place: the nodes of b have 50,000.
     let names = [("a1", 8000), ("-a2", 9000), ("b1", 9000), ("b2", 9000)];
     let inside = groups(
         &["a||drbd", "b||drbd"],
@@ -53,7 +52,7 @@ fn disks_outside_need_no_room_in_nodes() {
         matches!(nearest.kept[0].bar, Bar::Primary(Rule::Disk) | Bar::Secondary(Rule::Disk)),
         "{nearest:?}"
     );
-    // 850,000 of 900,000, and one MiB has to stay
+    // 850,000 of 900,000 are missing, and one MiB must stay free.
     assert_eq!(nearest.kept[0].shortfall.as_ref().unwrap().missing(), Some(850_001));
 }
 
@@ -62,7 +61,7 @@ fn disks_outside_are_nowhere_in_use() {
     for template in OUTSIDE {
         let names = [("a1", 8000), ("b1", 9000)];
         let cluster = with_vast(&names, template, "a1");
-        // 90,000 - 50,000, as without the instance
+        // 90,000 - 50,000, as without the instance.
         let status = GroupsStatus::of(&cluster);
         let disk = status.groups[0].capacity.disk;
         assert_eq!((disk.total, disk.used, disk.free), (90_000, 40_000, 50_000), "{template}");
@@ -71,14 +70,14 @@ fn disks_outside_are_nowhere_in_use() {
             without.instances[0].details_mut().disk = Mib::ZERO;
             Board::new(&without, without.nodes_of(group(&without, "a"))).score()
         });
-        // nor in the load: nobody uses a disk of a node
+        // The same holds for the load: no instance uses the disk of a node.
         let loads = Loads::of(&cluster, LoadSource::InUse);
         assert_eq!(["a", "b"].map(|name| loads.relative(group(&cluster, name))[2]), [None, None]);
-        // 900,000 do not exceed the 50,000 that are free in b
+        // The 900,000 do not count against the 50,000 that are free in b.
         let found = compress(&cluster, &cluster.groups_with_nodes(), &FREELY);
         assert!(matches!(found.candidates[0].outcome, compress::Compressed::Emptied(_)), "{template}");
     }
-    // with DRBD both copies count: 2 x 60,000 exceed 2 x 50,000
+    // With DRBD both copies count: 2 x 60,000 exceed 2 x 50,000.
     let names = [("a1", 8000), ("a2", 9000), ("b1", 9000), ("b2", 9000)];
     let inside = |disk: i64| {
         let row = format!("v|1000|{disk}|1|running|Y|a1|a2|drbd||1");
@@ -100,7 +99,7 @@ fn nodes_without_disks_are_balanced() {
     let names = [("a1", 8000), ("a2", 8000), ("b1", 9000)];
     let rows = [vast("v", "a1", "ext"), vast("w", "a2", "ext")];
     let cluster = groups(&["a||drbd,ext", "b||drbd,ext"], &diskless(&names), &rows, &[]);
-    // as a node with all of its disk free: the share is 1 on both, and deviates by nothing
+    // Such a node is like one with all of its disk free. The share is 1 on both, and the deviation is 0.
     let a = cluster.nodes_of(group(&cluster, "a")).to_vec();
     let share = |n: &htools_model::NodeIdx| {
         let node = cluster.node(*n);
@@ -108,13 +107,13 @@ fn nodes_without_disks_are_balanced() {
     };
     assert_eq!(a.iter().map(share).collect::<Vec<_>>(), [1.0, 1.0]);
     assert_eq!(GroupsStatus::of(&cluster).groups[0].score, 0.0);
-    // one with disks of which half are in use deviates from them: (1, 1/2) by 1/4, at 0.5,
-    // and once more for the planned view
+    // A node with half of its disk in use deviates from them: (1, 1/2) by 1/4, with a weight of 0.5, and once
+    // more in the planned view.
     let mut mixed = diskless(&names);
     mixed[1] = "a2|9000|0|8000|90000|45000|9|N|a|1||N|0|0".to_owned();
     let mixed = groups(&["a||drbd,ext", "b||drbd,ext"], &mixed, &rows, &[]);
     assert_eq!(GroupsStatus::of(&mixed).groups[0].score, 0.25);
-    // a group without disks has no load of the kind, whatever the others use
+    // A group without disks has no load of that kind, whatever the others use.
     let names = [("a1", 8000), ("a2", 9000), ("b1", 9000)];
     let mut rows = nodes(&names);
     rows[2] = diskless(&names)[2].clone();
@@ -122,12 +121,12 @@ fn nodes_without_disks_are_balanced() {
     let cluster = groups(&["a||drbd,ext", "b||drbd,ext"], &rows, &drbd, &[]);
     let loads = Loads::of(&cluster, LoadSource::InUse);
     assert_eq!(["a", "b"].map(|name| loads.relative(group(&cluster, name))[2]), [Some(1.0), None]);
-    // and takes no instance that needs some
+    // It takes no instance that needs disks.
     assert!(StorageMap::of(&cluster).missing(group(&cluster, "b"), InstanceIdx::new(0)).is_some());
 }
 
-/// An instance with a tag on an offline node of `a`, and nodes of `b` with these tags, of
-/// which the first has an instance with the tag `svc:x`.
+/// An instance with a tag on an offline node of `a`, and nodes of `b` with the given tags; the first of these
+/// has an instance with the tag `svc:x`.
 fn tagged(cluster_tags: &[&str], tag: &str, from: &str, others: [&str; 2]) -> Cluster {
     let row = |name: &str, free: i64, role: char, group: char, tag: &str| {
         format!("{name}|9000|0|{free}|90000|50000|9|{role}|{group}|1|{tag}|N|0|0")
@@ -149,15 +148,15 @@ fn tagged(cluster_tags: &[&str], tag: &str, from: &str, others: [&str; 2]) -> Cl
 #[test]
 fn tags_count() {
     let moved = |cluster: &Cluster| shown(cluster, healed(cluster).steps());
-    // b1 is the emptier one
+    // b1 is the emptier one.
     assert_eq!(moved(&tagged(&[], "svc:x", "", ["", ""])), ["i: a2 -> b1"]);
-    // but not beside another with the exclusion tag
+    // It must not join another instance with the exclusion tag.
     assert_eq!(moved(&tagged(&["htools:iextags:svc"], "svc:x", "", ["", ""])), ["i: a2 -> b2"]);
-    // nor if it is not where the instance wants to be
+    // It does not go to an undesired location.
     let location = ["htools:nlocation:power", "htools:desiredlocation:power"];
     assert_eq!(moved(&tagged(&location, "power:x", "", ["power:y", "power:x"])), ["i: a2 -> b2"]);
     assert_eq!(moved(&tagged(&location, "power:y", "", ["power:y", "power:x"])), ["i: a2 -> b1"]);
-    // nor if it does not receive migrations from there
+    // It does not go to a node that does not accept migrations from its own.
     let migration = ["htools:migration:hv"];
     assert_eq!(moved(&tagged(&migration, "", "hv:1", ["hv:2", "hv:1"])), ["i: a2 -> b2"]);
     let none = tagged(&migration, "", "hv:1", ["hv:2", "hv:2"]);
@@ -182,7 +181,7 @@ fn what_is_missing_is_said() {
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
     let Why::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
     let [GroupWhy { bar: None, places: nearest, .. }] = &bars[..] else { panic!("{bars:?}") };
-    // b1 has 3000 of 5000 MiB, b2 only 2000; one has to stay
+    // b1 has 3000 of 5000 MiB, b2 only 2000; one MiB must stay free.
     assert_eq!(cluster.node(nearest.kept[0].node).spec.name, "b1");
     assert_eq!((nearest.refused, nearest.kept[0].shortfall.as_ref().unwrap().missing()), (2, Some(2001)));
 }

@@ -1,4 +1,4 @@
-//! Other nodes for an instance that has to leave one.
+//! Finds other nodes for an instance that must leave one.
 
 mod pair;
 
@@ -10,45 +10,45 @@ use htools_model::{
     NodeIdx, Placement,
 };
 
-/// Where an instance may go.
+/// Possible targets of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
     /// The group whose score decides.
     pub group: GroupIdx,
-    /// The nodes that come into question, ascending.
+    /// The possible nodes, ascending.
     pub targets: Vec<NodeIdx>,
-    /// Soft limits do not count (`--ignore-soft-errors`).
+    /// Ignore soft limits (`--ignore-soft-errors`).
     pub ignore_soft_errors: bool,
 }
 
-/// An instance that has found other nodes.
+/// An instance with its moves to other nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
     /// The instance.
     pub instance: InstanceIdx,
     /// The moves that take it there, in order.
     pub moves: Vec<Move>,
-    /// Its nodes afterwards.
+    /// Its nodes after the moves.
     pub to: Placement,
 }
 
 /// The steps that take a DRBD instance to two new nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PairStep {
-    /// Leaving an offline primary node.
+    /// The instance leaves an offline primary node.
     LeavePrimary,
     /// The first new node becomes the secondary.
     FirstSecondary,
-    /// It becomes the primary.
+    /// The first new node becomes the primary.
     NewPrimary,
     /// The second new node becomes the secondary.
     FinalSecondary,
 }
 
-/// Why an instance stays where it is.
+/// The reason why an instance stays where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stuck {
-    /// Its disks are on its node only.
+    /// Its disks are not mirrored.
     NotMirrored(DiskTemplate),
     /// It has no secondary that could be replaced.
     NoSecondary(DiskTemplate),
@@ -60,15 +60,15 @@ pub enum Stuck {
     NoNode(Vec<(NodeIdx, FailKind)>),
     /// There are not two nodes to go to.
     NoPair,
-    /// No two nodes can take it; where the last pair tried failed.
+    /// No two nodes can take it; the step at which the last pair failed, and the reason.
     PairFailed(PairStep, FailKind),
 }
 
-/// Moves an instance off its nodes, as the mode says, to the best place in `room`:
-/// the one with the smallest score of the group, the one tried last among equals.
+/// Moves an instance off its nodes, as the mode says, to the best place in `destination`. This is the one with
+/// the smallest score of the group; among equals, the one tried last.
 ///
 /// # Errors
-/// Why it cannot be moved; the cluster is then as before.
+/// The reason why it cannot be moved; the cluster is then unchanged.
 pub fn evacuate(
     draft: &mut Draft,
     idx: InstanceIdx,
@@ -101,12 +101,12 @@ fn rules(destination: &Destination) -> MoveRules {
     MoveRules { ignore_soft_errors: destination.ignore_soft_errors, ..MoveRules::default() }
 }
 
-/// The present place is left for the secondary; there is no choice.
+/// Moves the instance to its secondary, the only choice.
 fn failover(cluster: &Cluster, instance: &Instance, destination: &Destination) -> Result<Move, Stuck> {
     let trial = Trial::new(cluster, instance, &rules(destination));
     trial.run(Move::Failover).map_err(|refusal| Stuck::Failover(refusal.rule.kind()))?;
     match instance.mirror().filter(|m| cluster.node(*m).spec.offline) {
-        // it has room, being drained only
+        // It has room, so it is only drained.
         Some(mirror) => Err(Stuck::SecondaryOffline(mirror)),
         None => Ok(Move::Failover),
     }
@@ -150,7 +150,7 @@ fn score(cluster: &Cluster, board: &Board, instance: &Instance, outcome: &Outcom
     board.score_with(outcome.touched(), spread)
 }
 
-/// The best two nodes for a DRBD instance that leaves both of its own.
+/// The two best nodes for a DRBD instance that leaves both of its own.
 fn pair(draft: &mut Draft, idx: InstanceIdx, destination: &Destination) -> Result<Vec<Move>, Stuck> {
     let primary = draft.instance(idx).primary;
     let targets: Vec<NodeIdx> = destination.targets.iter().copied().filter(|t| *t != primary).collect();
@@ -171,7 +171,7 @@ fn pair(draft: &mut Draft, idx: InstanceIdx, destination: &Destination) -> Resul
     Ok(first.into_iter().chain([Move::ReplaceSecondary(primary), Move::Failover, last]).collect())
 }
 
-/// The best two of these nodes; there are two at least.
+/// The best two of these nodes; there must be at least two.
 fn best_pair(
     cluster: &Cluster,
     instance: &Instance,
@@ -183,7 +183,7 @@ fn best_pair(
         Some(place) => Ok(place),
         None => {
             let [.., second_last, last] = targets[..] else { return Err(Stuck::NoPair) };
-            // all pairs failed; the last one tried is the one that is told of
+            // All pairs failed; the error reports the last one tried.
             let (step, kind) =
                 leaving.check(last, second_last).err().unwrap_or((PairStep::NewPrimary, FailKind::Internal));
             Err(Stuck::PairFailed(step, kind))

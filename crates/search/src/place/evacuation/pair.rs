@@ -1,9 +1,8 @@
-//! Two new nodes for a DRBD instance that leaves both of its own: the first one
-//! becomes the secondary, takes over, and the second one becomes the secondary.
+//! Finds two new nodes for a DRBD instance that leaves both of its own. The first one becomes the secondary and
+//! takes over, then the second one becomes the secondary.
 //!
-//! Where the first step and the last one lead to depends on one of the new nodes
-//! each; so the possible changes are worked out node by node, pairs are ranked by the
-//! sum of two bounds, and only those that can be the best get their exact score.
+//! The first step and the last one each depend on only one of the new nodes. So changes are computed node by
+//! node, and pairs are ranked by the sum of two bounds. Only pairs that may be the best get an exact score.
 
 use super::{Destination, PairStep};
 use crate::place::bounds::{Bounds, backing_never_helps};
@@ -13,25 +12,24 @@ use htools_model::{
     Strictness, TagArrival,
 };
 
-/// Why a pair is impossible: where, and the kind of refusal.
+/// Refusal of a pair: the step that fails, and the kind of refusal.
 pub(super) type Refused = (PairStep, FailKind);
 
-/// An instance about to leave both of its nodes, of which the primary is in use.
+/// An instance about to leave both of its nodes; its primary is in use.
 pub(super) struct Leaving<'a> {
     cluster: &'a Cluster,
     instance: &'a Instance,
     mirror: NodeIdx,
     soft: bool,
     own_tags: TagArrival,
-    /// The primary node, once the instance is entered anew there for its first new
-    /// secondary.
+    /// The primary node after the instance is entered again for its first new secondary.
     reentered: Result<Ledger, Rule>,
-    /// Both of its nodes without it, after all steps.
+    /// Its primary node without it, after all steps.
     primary_left: Ledger,
     mirror_left: Ledger,
 }
 
-/// A node that takes the instance over, before the last step.
+/// A new node with the instance, and the change of its values.
 #[derive(Clone, Copy)]
 struct TakenOver {
     ledger: Ledger,
@@ -43,7 +41,7 @@ fn refused(step: PairStep) -> impl Fn(Rule) -> Refused {
 }
 
 impl<'a> Leaving<'a> {
-    /// Prepares; nothing if the instance has no secondary.
+    /// Prepares the search; `None` if the instance has no secondary.
     pub(super) fn new(
         cluster: &'a Cluster,
         instance: &'a Instance,
@@ -56,7 +54,7 @@ impl<'a> Leaving<'a> {
         let mirror_left = s.state.ledger.remove_secondary(&s.spec, instance, reserve);
         let left = p.state.ledger.remove_primary(&p.spec, instance, instance.location_score, own_tags);
         let reentered = left.add_primary(&p.spec, instance, 0, own_tags, Strictness::Forced);
-        // whatever the loads were, they go through the same additions
+        // The loads go through the same additions as in a real evacuation, so that rounding is the same.
         let primary_left = reentered.map_or(left, |ledger| {
             let without = ledger.remove_primary(&p.spec, instance, 0, own_tags);
             let forced =
@@ -83,14 +81,13 @@ impl<'a> Leaving<'a> {
         &self.cluster.node(node).state
     }
 
-    /// A node once the instance has left both of its own. One of these can be among the
-    /// targets: the secondary of an instance whose nodes are in different groups.
+    /// The ledger of a node after the instance has left both of its own. The secondary can be among the targets
+    /// if the instance's nodes are in different groups.
     fn left(&self, node: NodeIdx) -> &Ledger {
         if node == self.mirror { &self.mirror_left } else { &self.cluster.node(node).state.ledger }
     }
 
-    /// The first new node once it runs the instance, with no location in common with
-    /// its secondary.
+    /// The first new node after it has taken over the instance, with no location in common with its secondary.
     fn take_over(&self, a: NodeIdx) -> Result<TakenOver, Refused> {
         let (cluster, i) = (self.cluster, self.instance);
         let (node, p) = (cluster.node(a), cluster.node(i.primary));
@@ -120,7 +117,7 @@ impl<'a> Leaving<'a> {
             .add_secondary(&p.spec, i, p.state.peers.get(a), strictness, disk)
             .map_err(refused(step))?;
 
-        // entered anew for its last secondary
+        // The instance is entered again for its last secondary.
         let back = TagArrival { clash: false, ..tags };
         let ledger = first
             .remove_primary(&node.spec, i, 0, tags)
@@ -134,8 +131,7 @@ impl<'a> Leaving<'a> {
         Ok(TakenOver { ledger, change: NodeChange::of(&node.spec, self.left(a), &ledger) })
     }
 
-    /// The second new node with the instance, if it keeps `peer` for the first one
-    /// already.
+    /// The second new node with the instance as a secondary, if it already keeps `peer` for the first one.
     fn back_up(&self, b: NodeIdx, peer: Mib) -> Result<TakenOver, Refused> {
         let node = self.cluster.node(b);
         let forced = self.cluster.node(self.instance.primary).spec.offline;
@@ -146,13 +142,13 @@ impl<'a> Leaving<'a> {
         Ok(TakenOver { ledger, change: NodeChange::of(&node.spec, self.left(b), &ledger) })
     }
 
-    /// Whether and, if so, why not the instance can go to a pair.
+    /// Checks whether the instance can go to a pair.
     pub(super) fn check(&self, a: NodeIdx, b: NodeIdx) -> Result<(), Refused> {
         self.take_over(a)?;
         self.back_up(b, self.state(b).peers.get(a)).map(drop)
     }
 
-    /// The board of a group once the instance has left its nodes.
+    /// The board of a group after the instance has left its nodes.
     fn board(&self, destination: &Destination) -> Board {
         let mut board = Board::new(self.cluster, self.cluster.nodes_of(destination.group));
         for (node, after) in [(self.instance.primary, self.primary_left), (self.mirror, self.mirror_left)] {
@@ -165,8 +161,7 @@ impl<'a> Leaving<'a> {
         board
     }
 
-    /// The best pair among the targets: smallest score, then the later first node, then
-    /// the later second one.
+    /// The best pair among the targets: smallest score, then the later first node, then the later second one.
     pub(super) fn best(&self, destination: &Destination, targets: &[NodeIdx]) -> Option<Placement> {
         let board = self.board(destination);
         let firsts: Vec<Option<TakenOver>> = targets.iter().map(|a| self.take_over(*a).ok()).collect();

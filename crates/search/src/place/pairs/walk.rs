@@ -1,11 +1,11 @@
-//! The secondaries of one primary, from the best to the worst.
+//! Tries the secondaries of one primary, from best to worst.
 
 use super::{KindPair, Pairs, ScoredPair};
 use crate::place::{PlaceMetric, PlaceSearch};
 use htools_model::score::PairUpdate;
 use htools_model::{FailCounts, FailKind, NodeIdx, Place};
 
-/// Goes through the pairs of a primary until one passes.
+/// Tries the pairs of a primary until one passes.
 pub(super) fn one_primary(
     pairs: &Pairs<'_, '_, '_, '_>,
     primary: NodeIdx,
@@ -33,10 +33,10 @@ pub(super) fn one_primary(
 struct PairWalk<'w, 'f, 'c, 'o, 'i> {
     pairs: &'w Pairs<'f, 'c, 'o, 'i>,
     primary: NodeIdx,
-    /// The position of its kind.
+    /// Position of the primary's kind.
     at: usize,
     with: PairUpdate,
-    /// The kinds of secondaries not looked at yet, by ascending bound.
+    /// The kinds of secondaries that are not scored yet, by ascending bound.
     closed: std::slice::Iter<'w, usize>,
     open: Vec<ScoredPair>,
 }
@@ -51,7 +51,7 @@ impl<'w, 'f, 'c, 'o, 'i> PairWalk<'w, 'f, 'c, 'o, 'i> {
         Some(PairWalk { pairs, primary, at, with, closed, open: Vec::new() })
     }
 
-    /// Works out the scores with the secondaries of a kind.
+    /// Computes the scores with the secondaries of a kind.
     fn open(&mut self, s: usize) {
         let (pairs, kinds) = (self.pairs, KindPair { primary: self.at, secondary: s });
         let Some(usual) = pairs.places[s].1.as_deref() else { return };

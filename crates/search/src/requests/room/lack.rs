@@ -1,19 +1,18 @@
-//! What nodes lack for a new instance.
+//! Amounts that nodes lack for a new instance.
 
 use crate::moves::{MoveRules, Outcome, Trial};
 use crate::requests::groups::Wanted;
 use crate::why::{Shortfall, missing};
 use htools_model::{Bar, Cluster, DiskCheck, Instance, Ledger, Mib, NodeIdx, Strictness, TagArrival};
 
-/// How far the nodes of a group are from taking an instance: nothing if a node would,
-/// otherwise what it lacks in proportion to what is needed. A secondary is judged as
-/// if the node reserved nothing yet for its primary, so that what looks impossible
-/// is.
+/// Distance of a group's nodes from accepting an instance: 0 if a node accepts it, otherwise the lack relative
+/// to the need. A secondary is judged as if the node did not reserve memory for its primary yet. So a place
+/// that looks impossible is impossible.
 pub(super) struct Lacks<'a> {
     cluster: &'a Cluster,
     wanted: &'a Wanted<'a>,
     strictness: Strictness,
-    /// By node, of those that may be used.
+    /// By node, for those that may be used.
     nodes: Vec<Option<NodeLack>>,
     primaries: Least,
     secondaries: Least,
@@ -26,7 +25,7 @@ struct NodeLack {
     secondary: f64,
 }
 
-/// The nodes that lack least: one more than a move touches.
+/// The nodes with the smallest lack: one more than a move can touch.
 struct Least([(f64, Option<NodeIdx>); 4]);
 
 impl Least {
@@ -42,7 +41,7 @@ impl Least {
         Least(least)
     }
 
-    /// The least lack of any other nodes.
+    /// The smallest lack of any other node.
     fn beside(&self, nodes: &[NodeIdx]) -> f64 {
         let other = |l: &&(f64, Option<NodeIdx>)| l.1.is_none_or(|n| !nodes.contains(&n));
         self.0.iter().find(other).map_or(f64::INFINITY, |l| l.0)
@@ -50,7 +49,7 @@ impl Least {
 }
 
 impl<'a> Lacks<'a> {
-    /// Looks at the nodes of a group.
+    /// Examines the nodes of a group.
     pub(super) fn of(
         cluster: &'a Cluster,
         nodes: &[NodeIdx],
@@ -86,7 +85,7 @@ impl<'a> Lacks<'a> {
         lacks
     }
 
-    /// What is lacking at the nearest place.
+    /// The lack at the nearest place.
     pub(super) fn now(&self) -> f64 {
         self.now
     }
@@ -100,11 +99,10 @@ impl<'a> Lacks<'a> {
         if self.pairs() { lack + self.secondaries.beside(&[primary]) } else { lack }
     }
 
-    /// Whether some move of an instance could bring a place nearer: at its own nodes,
-    /// without it.
+    /// Returns true if some move of the instance could bring a place nearer at its own nodes, which it leaves.
     pub(super) fn may_gain(&self, instance: &Instance, trial: &Trial<'_>) -> bool {
         if self.now <= 0.0 {
-            // there are places, after which some node could not be emptied: any move may help
+            // There are places, but some node could not be emptied then; any move may help.
             return true;
         }
         let own =
@@ -117,8 +115,7 @@ impl<'a> Lacks<'a> {
         })
     }
 
-    /// What is lacking, after a move, at the nearest place that has a node which the move
-    /// touches.
+    /// The lack, after a move, at the nearest place that includes a node of the move.
     pub(super) fn after(&self, instance: &Instance, outcome: &Outcome<'_>) -> f64 {
         if self.now <= 0.0 {
             return 0.0;
@@ -159,8 +156,7 @@ impl<'a> Lacks<'a> {
         arrives || self.clash_without(node, moved)
     }
 
-    /// Whether a primary of a node, other than `gone`, has an exclusion tag of the new
-    /// instance.
+    /// Returns true if a primary of the node, other than `gone`, shares an exclusion tag with the new instance.
     fn clash_without(&self, node: NodeIdx, gone: &Instance) -> bool {
         let there = &self.cluster.node(node).state.tag_count;
         let wanted = self.wanted.instance.exclusion_tags.counts().iter();
@@ -187,7 +183,7 @@ impl<'a> Lacks<'a> {
             return 0.0;
         }
         let (spec, instance) = (&self.cluster.node(node).spec, self.wanted.instance);
-        // with soft limits, whatever the command line says about those of the primary
+        // Soft limits always apply to secondaries, whatever the options say about primaries.
         match ledger.add_secondary(spec, instance, Mib::ZERO, Strictness::Strict, DiskCheck::Needed) {
             Ok(_) => 0.0,
             Err(rule) => self.lack(node, ledger, Bar::Secondary(rule)),
@@ -196,7 +192,7 @@ impl<'a> Lacks<'a> {
 
     fn lack(&self, node: NodeIdx, ledger: &Ledger, bar: Bar) -> f64 {
         let shortfall = missing(self.cluster, self.wanted.instance, node, node, ledger, bar);
-        // above zero whatever the rounding
+        // Greater than zero, whatever the rounding.
         shortfall.as_ref().map_or(f64::INFINITY, Shortfall::relative).max(1e-6)
     }
 }

@@ -1,4 +1,4 @@
-//! Worked examples, small enough for paper, and random clusters by a plain recount.
+//! Worked examples that can be checked on paper, and random clusters checked by a recount.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ fn idx(cluster: &Cluster, name: &str) -> NodeIdx {
     cluster.nodes.iter().find(|n| n.spec.name == name).expect("a node").spec.idx
 }
 
-/// What keeps `node`; without the rule, it is freed.
+/// The hindrance of `node`. Checks that the node is freed without the rule.
 fn kept(cluster: &Cluster, options: &SqueezeOptions, node: &str) -> Option<Hindrance> {
     let soft = SqueezeOptions { ignore_soft_errors: true, ..options.clone() };
     let freed = run(cluster, &soft).nodes;
@@ -51,7 +51,7 @@ fn kept(cluster: &Cluster, options: &SqueezeOptions, node: &str) -> Option<Hindr
     why(cluster, &run(cluster, options), node)
 }
 
-/// Three nodes with a web server each: two have to stay.
+/// Three nodes with a web server each, two of which must stay.
 #[test]
 fn conflicting_primaries_stay_apart() {
     let row = |(name, role): (&str, char)| node(name, 8000, role, "");
@@ -62,7 +62,7 @@ fn conflicting_primaries_stay_apart() {
     let Some(Hindrance::Worse(Harm::Exclusion { node, tag })) = why else { panic!("{why:?}") };
     assert_eq!((node, cluster.tag_table.name(tag)), (idx(&cluster, "a"), "svc:web"));
     assert_eq!(run(&cluster, &options(Reach::External)).decision, Decision::Nothing);
-    // two that are together already may go on together
+    // Two that are together already may stay together.
     let cluster = built(&nodes, &[web("a"), web("c").replace("web-c", "web-d"), web("c")]);
     let plan = run(&cluster, &options(Reach::External));
     assert_eq!(plan.nodes, [idx(&cluster, "b")]);
@@ -84,7 +84,7 @@ fn copies_stay_at_two_locations() {
         [node("a", 9000, 'M', "power:1"), node("b", 8000, 'N', "power:1"), node("c", 9000, 'N', "power:2")];
     let cluster = built(&nodes, &[instance("i", 1000, "b:c", "drbd", "", 1)]);
     let plan = run(&cluster, &options(Reach::Drbd));
-    // either of the two at one location, but not the third
+    // One of the two at the same location can go, but not the third node.
     assert_eq!(plan.nodes.len(), 1);
     let only = SqueezeOptions { left_alone: vec![idx(&cluster, "b")], ..options(Reach::Drbd) };
     assert_eq!(kept(&cluster, &only, "c"), Some(Hindrance::Worse(Harm::SharedLocation)));
@@ -103,8 +103,8 @@ fn policies_are_kept() {
     assert!(matches!(why, Some(Hindrance::Worse(Harm::Policy { rule: Rule::SpindleRatio, .. }))), "{why:?}");
 }
 
-/// A web server on a node that is offline anyway migrates to `a` only, where there is another one:
-/// it stays, and is no reason not to free `b` or `c`.
+/// A web server on an offline node can migrate only to `a`, which has another one. It stays, and does not
+/// prevent freeing `b` or `c`.
 #[test]
 fn what_is_stranded_already_keeps_no_node_online() {
     let nodes = [
@@ -121,8 +121,8 @@ fn what_is_stranded_already_keeps_no_node_online() {
     assert!(found.after.instances.iter().all(Instance::is_movable));
 }
 
-/// Both nodes have a web server and lack the reserve; what is on the node that is off joins them
-/// only if soft errors are ignored, and goes to the standby node if there is one.
+/// Both nodes have a web server and lack the reserve. The one on the offline node joins them only if soft
+/// errors are ignored; it goes to the standby node if there is one.
 #[test]
 fn powering_up_puts_nothing_together() {
     let web = |at: &str, mem| instance(&format!("web-{at}"), mem, at, "ext", "svc:web", 1);
@@ -145,7 +145,7 @@ fn powering_up_puts_nothing_together() {
     assert_eq!(web.to.primary, idx(&one, "s0"));
 }
 
-/// What must not become more, counted from the lists of instances alone.
+/// Values that must not increase, counted from the lists of instances alone.
 #[derive(Debug, Default, PartialEq)]
 struct Count {
     conflicts: BTreeMap<String, usize>,
@@ -187,7 +187,7 @@ fn count(cluster: &Cluster) -> Count {
     found
 }
 
-/// Clusters with tags of all kinds, on which something has to be moved by force.
+/// Clusters with tags of all kinds in which some instances must be moved by force.
 fn tagged_cluster() -> impl Strategy<Value = (Cluster, SqueezeOptions)> {
     let nodes = prop::collection::vec((0usize..9, 0usize..3, 0usize..5), 2..7);
     let one = (any::<u8>(), any::<u8>(), 1i64..9, 0u8..10, 0usize..8, 0usize..6, 1i64..16);
@@ -213,7 +213,7 @@ fn tagged_cluster() -> impl Strategy<Value = (Cluster, SqueezeOptions)> {
                 let power = ["power:0", "power:1", "power:0,power:1", "", "", ""][power];
                 let tags: Vec<&str> = [svc, power].into_iter().filter(|tag| !tag.is_empty()).collect();
                 let row = instance(&format!("i{at}"), mem * 100, &place, template, &tags.join(","), weight);
-                // up to 15 of the 36 virtual CPUs that a node may have
+                // Up to 15 of the 36 virtual CPUs that a node may have.
                 rows.push(row.replacen("|10|1|", &format!("|10|{weight}|"), 1));
             }
             let node = |(at, (kind, power, hv)): (usize, &(usize, usize, usize))| {
@@ -235,14 +235,15 @@ fn tagged_cluster() -> impl Strategy<Value = (Cluster, SqueezeOptions)> {
     )
 }
 
-/// Migrations only to nodes that have the tag of the node before. What is stopped goes anywhere.
+/// Returns true if migrations go only to nodes with the tag of the old node. Stopped instances can go anywhere.
 fn migrate_rightly(cluster: &Cluster, steps: &[Step]) -> bool {
     let tag = |node: NodeIdx| cluster.node(node).spec.tags.iter().find(|tag| tag.starts_with("hv:"));
     let fits = |step: &Step| tag(step.from.primary) == tag(step.to.primary);
     steps.iter().all(|step| step.copies_while_stopped(cluster) || fits(step))
 }
 
-/// Instances are stopped only with `--all`, only to leave a node that goes, and once.
+/// Returns true if instances are stopped only with `--all`, only to leave a node that goes offline, and only
+/// once.
 fn stop_rightly(cluster: &Cluster, plan: &GroupPlan, reach: Reach) -> bool {
     let stopping: Vec<&Step> = plan.steps.iter().filter(|step| step.copies_while_stopped(cluster)).collect();
     let mut stopped: Vec<InstanceIdx> = stopping.iter().map(|step| step.instance).collect();
@@ -269,7 +270,7 @@ proptest! {
         if found.plans.iter().all(|plan| plan.decision != Decision::Expand) {
             prop_assert!(now.shared <= before.shared && now.missed <= before.missed, "{:?} {:?}", before, now);
         }
-        // what was held is free again
+        // Instances that were held are free again.
         for (before, after) in cluster.instances.iter().zip(&found.after.instances) {
             prop_assert_eq!(before.immobile, after.immobile);
         }

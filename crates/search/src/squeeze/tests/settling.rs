@@ -1,4 +1,4 @@
-//! Nodes do not go down and up in turns.
+//! Tests that nodes do not go down and up in turns.
 
 use proptest::prelude::*;
 
@@ -12,8 +12,8 @@ use htools_model::units::trunc_to_i64;
 use htools_model::{DiskTemplate, Mib};
 use htools_testkit::cluster;
 
-/// A cluster as a source would give it. Saved states keep the free memory that nodes had
-/// at first; a source measures it.
+/// A cluster as a source would give it. Saved states keep the initial free memory of nodes, but a source
+/// measures it.
 fn raw(cluster: &Cluster) -> RawCluster {
     let text = whole_cluster_text(cluster);
     let mut raw = text::parse(&text, "saved").expect("a valid text");
@@ -30,7 +30,7 @@ fn read(raw: RawCluster) -> Cluster {
     cluster
 }
 
-/// A cluster as it is read after a plan was carried out.
+/// The cluster as it is read after a plan was performed.
 fn carried_out(found: &Squeeze) -> Cluster {
     read(raw(&found.after))
 }
@@ -41,8 +41,8 @@ fn switched_back(first: &GroupPlan, second: &GroupPlan) -> Vec<NodeIdx> {
     first.nodes.iter().copied().filter(|n| opposite && second.nodes.contains(n)).collect()
 }
 
-/// Equal nodes with small instances on shared storage, so that memory decides and no
-/// instance is hard to place; some nodes are standby nodes.
+/// Equal nodes with small instances on shared storage, so that memory decides and every instance is easy to
+/// place. Some nodes are standby nodes.
 fn even_cluster() -> impl Strategy<Value = (Cluster, SqueezeOptions)> {
     let instances = prop::collection::vec((any::<u8>(), 1i64..4), 0..60);
     (3usize..8, 0usize..4, instances, 1.0f64..4.0, 1.0f64..4.0).prop_map(
@@ -75,8 +75,7 @@ fn even_cluster() -> impl Strategy<Value = (Cluster, SqueezeOptions)> {
     )
 }
 
-/// New instances on every online node, in all as large as what lies between the two
-/// reserves, and less by a random share.
+/// New instances on every online node, with random sizes up to the difference between the two reserves.
 fn with_more_load(now: &Cluster, options: &SqueezeOptions, shares: &[f64]) -> Cluster {
     let between = Reserve::of(&now.policy, options.target).memory()
         - Reserve::of(&now.policy, options.minimal).memory();
@@ -101,8 +100,7 @@ fn with_more_load(now: &Cluster, options: &SqueezeOptions, shares: &[f64]) -> Cl
     read(raw)
 }
 
-/// Instances that end, as long as they are not larger in all than what lies between the
-/// two reserves of one node.
+/// Instances that end, with a total size of at most the difference between the two reserves of a node.
 fn with_less_load(now: &Cluster, options: &SqueezeOptions, order: &[u8]) -> Cluster {
     let mut left = Reserve::of(&now.policy, options.target).memory()
         - Reserve::of(&now.policy, options.minimal).memory();
@@ -121,8 +119,8 @@ fn with_less_load(now: &Cluster, options: &SqueezeOptions, order: &[u8]) -> Clus
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Standby nodes come up in their order, so that one may be there that the later ones make
-    /// superfluous; the next run may free it. But what a run has freed stays off.
+    /// Standby nodes come up in order, so that later ones may make an earlier one unnecessary, which the next
+    /// run may free. But a node that a run has freed stays off.
     #[test]
     fn what_was_freed_stays_off((cluster, options) in any_cluster()) {
         let mut state = cluster;
@@ -136,8 +134,8 @@ proptest! {
         }
     }
 
-    /// Balancing from where the run before ended can find what that one has missed; but
-    /// it goes on in the same direction, and comes to an end.
+    /// Balancing from the end of the last run can find moves that it missed. But it goes on in the same
+    /// direction and comes to an end.
     #[test]
     fn runs_come_to_an_end((cluster, options) in any_cluster()) {
         let mut found = squeeze(&cluster, &[group()], &options);
@@ -197,13 +195,13 @@ proptest! {
         if plan.decision == Decision::Condense {
             prop_assert_eq!((next.decision, next.nodes, next.steps), (Decision::Nothing, Vec::new(), Vec::new()));
         } else if found.plans.iter().all(|plan| plan.enough) {
-            // a node that came online is seldom needed only until others have gone
+            // Rarely, a node that came online is needed only until others have left.
             prop_assert!(next.decision != Decision::Expand && next.nodes.iter().all(|n| plan.nodes.contains(n)));
         }
     }
 
-    /// Moves that gain the same are made in the order of the list, so that plans may differ. Whether
-    /// nodes are needed does not depend on it.
+    /// Moves with equal gains are made in the order of the list, so plans may differ. The need for nodes does
+    /// not depend on it.
     #[test]
     fn the_order_of_instances_decides_nothing(
         (cluster, options) in any_cluster(),
@@ -226,8 +224,8 @@ fn saved(text: &str) -> Cluster {
     read(text::parse(text, "sample").expect("a valid text"))
 }
 
-/// In the order of its list, the last instance of a node that is emptied finds no place; the node was
-/// powered down, up, and down again.
+/// In the order of its list, the last instance of an emptied node finds no place. Before, the node was powered
+/// down, up, and down again.
 #[test]
 fn a_node_is_not_powered_up_for_the_order_of_a_list() {
     let sample = include_str!("../../../../../tests/fixtures/squeeze/order.data");
@@ -245,7 +243,7 @@ fn a_node_is_not_powered_up_for_the_order_of_a_list() {
     }
 }
 
-/// What every run of a sample switches, until nothing is left to do.
+/// The nodes that every run on a sample switches, until nothing is left to do.
 fn switched(text: &str, options: &SqueezeOptions) -> Vec<(Decision, Vec<String>)> {
     let mut state = saved(text);
     let mut all = Vec::new();
@@ -272,12 +270,12 @@ fn the_reserve_has_its_disk() {
     let runs = switched(DISK_FULL, &options);
     assert_eq!(runs[0], (Decision::Expand, vec!["n4".to_owned()]));
     assert!(runs[1..].iter().all(|run| run.1.is_empty()), "{runs:?}");
-    // two nodes keep room for a copy each
+    // Two nodes keep room for a copy each.
     let found = squeeze(&saved(DISK_SCARCE), &[group()], &options);
     let room = Mib(2 * 20480);
     let nodes = found.after.nodes.iter().filter(|n| !n.spec.offline && n.state.ledger.disk_free > room);
     assert!(nodes.count() >= 2);
-    // instances without local disks need none
+    // Instances without local disks need no room for them.
     let shared = |text: &str| text.replace("|drbd,ext|", "|ext,drbd|");
     assert_eq!(run(&saved(&shared(DISK_FULL)), &options).decision, Decision::Nothing);
     let many = squeeze(&saved(&shared(DISK_SCARCE)), &[group()], &options);
@@ -312,6 +310,6 @@ fn the_state_afterwards_has_the_tags_of_nodes_that_were_switched() {
     let drbd = SqueezeOptions { reach: Reach::Drbd, ..SqueezeOptions::default() };
     let tagged = DISK_FULL.replace("htools:standby:1", "htools:standby:auto,x");
     assert_eq!(tags(&squeeze(&saved(&tagged), &[group()], &drbd), "n4"), ["x"]);
-    // a word that somebody chose stays
+    // A word that the user chose stays.
     assert_eq!(tags(&squeeze(&saved(DISK_FULL), &[group()], &drbd), "n4"), ["htools:standby:1"]);
 }

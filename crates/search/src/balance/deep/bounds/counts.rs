@@ -1,4 +1,4 @@
-//! What of the counts and of the reserve no placement avoids.
+//! Counts and reserve that no placement can avoid.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,11 @@ use super::stays_online;
 use crate::balance::deep::terrain::{NOWHERE, SlotStanding, Terrain};
 use htools_model::{Instance, KeyIdx, NodeIdx, TagId};
 
-/// The score of the counts that no placement avoids: instances that stay on offline nodes, more instances of a
-/// service than there are nodes or locations, and locations that nobody offers.
+/// Score of the counts that no placement can avoid:
+///
+/// - instances that stay on offline nodes,
+/// - instances of a service in excess of the nodes or locations,
+/// - desired locations that no node offers.
 pub(super) fn unavoidable(terrain: &Terrain<'_>) -> f64 {
     let weights = &terrain.weights;
     let (all, primaries) = on_offline(terrain);
@@ -19,8 +22,9 @@ pub(super) fn unavoidable(terrain: &Terrain<'_>) -> f64 {
         + weights.locations * locations(terrain) as f64
 }
 
-/// What affinity keys cost wherever instances go, as a part of the score: everybody is with all that like it, on the node with
-/// the best keys, and of those that repel each other no node has more than it must.
+/// Lower bound of the affinity costs of any placement, as part of the score. It assumes that each instance
+/// meets every instance that it likes, on the node with the best keys. Instances that repel each other are
+/// spread evenly.
 pub(super) fn keys(terrain: &Terrain<'_>) -> f64 {
     if terrain.weights.keys == 0.0 || terrain.online.is_empty() {
         return 0.0;
@@ -32,7 +36,7 @@ pub(super) fn keys(terrain: &Terrain<'_>) -> f64 {
     terrain.weights.keys * (crowds(terrain) + terrain.cluster.least_key_cost(&set)) as f64
 }
 
-/// What keys of one kind that repel each other cost at least, as there are so many of them for so many nodes.
+/// Lower bound of the cost of keys that repel their own kind, from their number and the number of nodes.
 fn crowds(terrain: &Terrain<'_>) -> i64 {
     let mut kinds: BTreeMap<KeyIdx, (i64, i64)> = BTreeMap::new();
     let mut count = |instance: &Instance| {
@@ -51,7 +55,7 @@ fn crowds(terrain: &Terrain<'_>) -> i64 {
     kinds.values().map(|(count, cost)| even(*count) * cost).sum()
 }
 
-/// Instances, and primaries, of offline nodes that may not move.
+/// Number of instances, and of primaries, that must stay on offline nodes.
 fn on_offline(terrain: &Terrain<'_>) -> (i64, i64) {
     let (mut all, mut primaries) = (0, 0);
     let offline = |slot: &u32| terrain.standing[*slot as usize] == SlotStanding::Offline;
@@ -71,7 +75,8 @@ fn on_offline(terrain: &Terrain<'_>) -> (i64, i64) {
     (all, primaries)
 }
 
-/// Of each exclusion tag, those beyond one for each node, and beyond one for each location.
+/// For each exclusion tag, the primaries in excess of one for each node, and those in excess of one for each
+/// location; summed over all tags.
 fn tags(terrain: &Terrain<'_>) -> (i64, i64) {
     let mut movable: BTreeMap<TagId, (i64, i64)> = BTreeMap::new();
     let mut at_home: BTreeMap<(u32, TagId), i64> = BTreeMap::new();
@@ -84,7 +89,7 @@ fn tags(terrain: &Terrain<'_>) -> (i64, i64) {
             }
         }
     }
-    // who may not move is at least there
+    // Instances that may not move are a lower bound for their node.
     let mut there: BTreeMap<TagId, i64> = BTreeMap::new();
     let mut fixed_conflicts = 0;
     for slot in &terrain.online {
@@ -109,7 +114,7 @@ fn tags(terrain: &Terrain<'_>) -> (i64, i64) {
     (conflicts.max(fixed_conflicts), spread)
 }
 
-/// Desired locations that no node offers, and what instances that may not move cost.
+/// Desired locations that no node offers, and the location costs of instances that may not move.
 fn locations(terrain: &Terrain<'_>) -> i64 {
     if !terrain.located {
         return 0;
@@ -138,8 +143,8 @@ fn locations(terrain: &Terrain<'_>) -> i64 {
     sum
 }
 
-/// The reserve that no placement avoids: what secondaries keep is kept, on each node, for as many others as there
-/// are at most, and a piece is not divided.
+/// Lower bound of the reserves' part of the score. The needs on a node belong to at most n - 1 primary nodes, and
+/// the node keeps the largest of their sums. A need cannot be divided.
 pub(super) fn reserve(terrain: &Terrain<'_>) -> f64 {
     if terrain.lanes.reserve.is_none() {
         return 0.0;
@@ -158,7 +163,7 @@ pub(super) fn reserve(terrain: &Terrain<'_>) -> f64 {
     let all = pieces.iter().sum::<i64>() as f64 / others;
     let mut sizes = pieces.clone();
     sizes.sort_unstable_by(|a, b| b.cmp(a));
-    // a node that keeps r has at most r / size pieces of a size, or more, for each other node
+    // A node with reserve r has at most r / size instances of at least this size for each other node.
     let of_size = (1..).zip(&sizes).map(|(count, size)| *size as f64 * (f64::from(count) / others).ceil());
     terrain.weights.reserved * least_scale * of_size.fold(all, f64::max)
 }

@@ -1,15 +1,15 @@
-//! The least deviation of one lane: what may move is poured over what may not, like water.
+//! The least deviation of one lane: the movable amounts fill up the fixed ones like water.
 
 /// One lane of the online nodes, in the unit of its amounts (MiB, virtual CPUs, ...).
 #[derive(Debug, Clone)]
 pub(super) struct LaneColumn {
-    /// By node, what cannot move.
+    /// For each node, the amount that cannot move.
     pub fixed: Vec<f64>,
-    /// By node, what an amount is multiplied with.
+    /// For each node, the factor from amounts to values.
     pub scales: Vec<f64>,
-    /// What moves, piece by piece; none is negative. All of it ends on some node.
+    /// The movable amounts, one by one. None is negative, and each ends on some node.
     pub items: Vec<f64>,
-    /// What may be added, or may stay away.
+    /// Additional amount that may or may not end on these nodes.
     pub optional: f64,
 }
 
@@ -24,7 +24,7 @@ pub(super) fn least_deviation(column: &LaneColumn) -> f64 {
     scale * of_equal_nodes(&column.fixed, total, unit)
 }
 
-/// The largest number of which all amounts are multiples, if they are whole.
+/// The largest number that divides all amounts, if they are whole.
 fn unit(items: &[f64]) -> Option<f64> {
     let whole = |x: f64| x.fract() == 0.0 && x < 9e15;
     if items.is_empty() || !items.iter().all(|x| whole(*x)) {
@@ -38,7 +38,7 @@ fn gcd_of(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd_of(b, a % b) }
 }
 
-/// To which level `total` fills what is there.
+/// The level to which `total` fills up the fixed amounts.
 fn level(fixed: &[f64], total: f64) -> f64 {
     let mut sorted = fixed.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -59,7 +59,7 @@ fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n).sqrt()
 }
 
-/// On nodes of one size the mean is what it is, and the squares are least if every unit goes to the lowest node.
+/// On nodes of one size the mean is fixed. The squares are least if every unit goes to the lowest node.
 fn of_equal_nodes(fixed: &[f64], total: f64, unit: Option<f64>) -> f64 {
     let level = level(fixed, total);
     let Some(unit) = unit else {
@@ -68,12 +68,12 @@ fn of_equal_nodes(fixed: &[f64], total: f64, unit: Option<f64>) -> f64 {
     let mut left = (total / unit).round() as i64;
     let mut values: Vec<f64> = Vec::with_capacity(fixed.len());
     for height in fixed {
-        // a hair below, so that rounding never gives a node too many
+        // A hair below, so that rounding never gives a node too many units.
         let units = (((level - height) / unit - 1e-6).floor().max(0.0)) as i64;
         left -= units;
         values.push(height + unit * units as f64);
     }
-    // at most two units a node are left
+    // At most two units per node are left.
     for _ in 0..left.max(0) {
         let lowest = (0..values.len()).min_by(|a, b| values[*a].total_cmp(&values[*b]));
         if let Some(lowest) = lowest {
@@ -83,11 +83,11 @@ fn of_equal_nodes(fixed: &[f64], total: f64, unit: Option<f64>) -> f64 {
     deviation(&values)
 }
 
-/// Steps of the searches by halves: enough for the last bit of a double.
+/// Number of halvings in a search: enough for the last bit of a double.
 const HALVINGS: usize = 90;
 
-/// On nodes of several sizes the mean depends on what goes where: for each mean the squares around it are least,
-/// and their sum is convex in the mean. Parts of units are allowed.
+/// On nodes of several sizes the mean depends on the placement. For each mean the function takes the least
+/// squares around it; their sum is convex in the mean. Units may be divided.
 fn of_different_nodes(column: &LaneColumn, total: f64) -> f64 {
     let values = column.fixed.iter().zip(&column.scales).map(|(x, s)| x * s);
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
@@ -99,7 +99,7 @@ fn of_different_nodes(column: &LaneColumn, total: f64) -> f64 {
         if around(column, total, a) < around(column, total, b) { high = b } else { low = a }
     }
     let squares = around(column, total, (low + high) / 2.0);
-    // the search by thirds ends where squares no longer differ
+    // The search by thirds ends where the squares no longer differ.
     (squares / column.fixed.len() as f64 * (1.0 - 1e-9)).max(0.0).sqrt()
 }
 
@@ -136,7 +136,7 @@ mod tests {
         LaneColumn { fixed: fixed.to_vec(), scales: scales.to_vec(), items: items.to_vec(), optional: 0.0 }
     }
 
-    /// The least deviation of all ways to deal the items out.
+    /// The least deviation over all ways to distribute the items.
     fn by_force(column: &LaneColumn) -> f64 {
         let (nodes, items) = (column.fixed.len(), column.items.len());
         let mut best = f64::INFINITY;

@@ -1,4 +1,4 @@
-//! Scores below which no placement is, whatever moves: docs/bounds.md proves them.
+//! Lower bounds of the score of any placement. docs/bounds.md has the proofs.
 
 mod counts;
 mod level;
@@ -10,20 +10,20 @@ use super::terrain::{SlotStanding, Terrain};
 use level::{LaneColumn, least_deviation};
 pub(crate) use tangent::{MoveLine, line};
 
-/// Rounding that a bound leaves room for, as a share of it: many times what the sums of 10,000 nodes can lose.
+/// Margin for rounding, as a share of a bound: many times the error in sums over 10,000 nodes.
 const ROUNDING: f64 = 1e-11;
 
-/// The score below which no placement is that any number of moves leads to.
+/// Lower bound of the score of any placement, with any number of moves.
 pub(crate) fn floor(terrain: &Terrain<'_>) -> f64 {
     if terrain.online.is_empty() {
         return f64::NEG_INFINITY;
     }
     let start = Arrangement::of(terrain);
     let reserve = counts::reserve(terrain);
-    // beyond: what one lane and the reserves have together, beyond what each has alone
+    // `beyond` is the excess of the joint bound of one lane and the reserves over their separate bounds.
     let (mut deviations, mut beyond) = (0.0, 0.0_f64);
     for k in (0..terrain.width()).filter(|k| Some(*k) != terrain.lanes.reserve) {
-        // one column at a time: that of a million instances takes megabytes
+        // One column at a time, since that of a million instances takes megabytes.
         let Some(column) = column(&start, k) else { continue };
         let least = least_deviation(&column);
         let part = terrain.lanes.weight[k] * least;
@@ -33,19 +33,19 @@ pub(crate) fn floor(terrain: &Terrain<'_>) -> f64 {
         }
     }
     let sum = terrain.constant + deviations + counts::unavoidable(terrain) + reserve + beyond;
-    // what keys are worth is less than nothing: the parts are larger than their sum
+    // Affinity keys can have negative costs, so the parts can be larger than their sum.
     let keys = counts::keys(terrain);
     sum + keys - ROUNDING * (sum.abs() + keys.abs())
 }
 
-/// Whether every role of a mobile is on an online node of the set wherever it goes.
+/// Returns true if both nodes of the mobile are online nodes of the set; then its roles stay on such nodes.
 pub(super) fn stays_online(terrain: &Terrain<'_>, mobile: u32) -> bool {
     let home = terrain.mobiles[mobile as usize].home;
     let online = |slot: u32| terrain.standing.get(slot as usize).is_none_or(|s| *s == SlotStanding::Online);
     online(home.primary) && online(home.secondary)
 }
 
-/// One lane as what may move and what may not; nothing if amounts are of several kinds.
+/// One lane, split into movable and fixed amounts; `None` if the amounts are of several kinds.
 fn column(start: &Arrangement<'_>, k: usize) -> Option<LaneColumn> {
     let terrain = start.terrain;
     let exclusive = |slot: &u32| terrain.spec(*slot).exclusive_storage;
@@ -75,7 +75,7 @@ fn column(start: &Arrangement<'_>, k: usize) -> Option<LaneColumn> {
             }
         }
     }
-    // what is free falls when something arrives: then everything is seen from the other side
+    // Free resources fall when something arrives; then all signs are reversed.
     let sign = if items.iter().sum::<f64>() + optional < 0.0 { -1.0 } else { 1.0 };
     let items: Vec<f64> = items.into_iter().map(|amount| sign * amount).collect();
     if items.iter().any(|amount| *amount < 0.0) || sign * optional < 0.0 {

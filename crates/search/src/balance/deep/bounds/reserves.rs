@@ -1,43 +1,47 @@
-//! How uneven the reserves have to be: who keeps little has few mirrors, and their disks are somewhere else.
+//! Lower bound of the unevenness of the reserves. A node with a small reserve hosts few secondaries, so their
+//! disks are on other nodes.
 //!
-//! A secondary with need v is on a node that keeps v at least. All of those with needs of at least v have so much disk
-//! together that it takes k nodes to hold it, unless disks are spread badly; so k nodes keep v or more. docs/bounds.md
-//! has the mathematics.
+//! A secondary with need v is on a node that keeps at least v. All secondaries with needs of at least v have so
+//! much disk that k nodes must hold it, unless disks are spread badly. So k nodes keep at least v.
+//! docs/bounds.md has the proof.
 
 use super::level::LaneColumn;
 use super::stays_online;
 use crate::balance::deep::terrain::Terrain;
 
-/// Most sizes of needs that are told apart; leaving some out makes the bound weaker, not wrong.
+/// Maximum number of different needs. Leaving some out makes the bound weaker, not wrong.
 const MOST_SIZES: usize = 48;
 
-/// Deviations of the disks that are looked at: fewer on more than so many nodes, as each takes longer.
+/// Number of deviations of the disks that are tried. Clusters of more than `SMALL` nodes get fewer, as each
+/// takes longer.
 const GRID: usize = 256;
 const LEAST_GRID: usize = 48;
 const SMALL: usize = 200;
 
-/// Steps of the search for the level.
+/// Number of steps of the search for the level.
 const HALVINGS: usize = 60;
 
-/// What secondaries ask for, by size.
+/// Demand of the secondaries for reserves, by size of the need.
 struct Demand {
-    /// Needs, ascending, as the reserve's lane shows them on the node with most memory.
+    /// Needs, ascending, in the unit of the reserve's lane on the node with most memory.
     needs: Vec<f64>,
-    /// What the secondaries with at least such a need put on their nodes in the other lane.
+    /// For each need, the amount that secondaries with at least that need add to the other lane.
     amounts: Vec<f64>,
 }
 
-/// The other lane: what k nodes hold at least, and the mean.
+/// The other lane: the least amount on k nodes, and the mean.
 struct Holders {
-    /// By k, the sum of the k smallest fixed parts.
+    /// For each k, the sum of the k smallest fixed parts.
     fixed: Vec<f64>,
     mean: f64,
     scale: f64,
 }
 
-/// What the score has at least for the deviation of a lane that secondaries add to and for the reserves, their sum and
-/// their deviation, together; nothing where that cannot be said. `least` is the least deviation of the lane alone, and
-/// `sum` the least part of the score for the reserve's sum.
+/// Joint lower bound of the score's parts for the deviation of a lane to which secondaries add, and for the sum
+/// and the deviation of the reserves. Returns `None` if the bound does not apply.
+///
+/// `least` is the least deviation of the lane alone. `sum` is the least part of the score for the sum of the
+/// reserves.
 pub(super) fn together(
     terrain: &Terrain<'_>,
     lane: usize,
@@ -58,8 +62,8 @@ pub(super) fn together(
         let profile = demand.profile(&holders, nodes, deviation);
         least_of(&profile, sum / of_sum.max(f64::MIN_POSITIVE), of_sum, of_deviation)
     };
-    // with a larger deviation of the lane the reserves are no worse: from point to point the lane has at least what it
-    // has at the first, and the rest at least what it has at the last
+    // A larger deviation of the lane never makes the reserves worse. So on each interval the lane contributes
+    // at least its value at the start, and the reserves at least theirs at the end.
     let most = weight * least + rest(least);
     let points = (GRID * SMALL / nodes).clamp(LEAST_GRID, GRID);
     let step = (most / weight - least) / points as f64;
@@ -71,7 +75,7 @@ pub(super) fn together(
     Some((0..points).map(of_interval).fold(weight * point(points), f64::min))
 }
 
-/// The sizes of the needs; nothing if there are none, or if secondaries add nothing to the lane.
+/// The demand by size; `None` if there is none, or if secondaries add nothing to the lane.
 fn demand(terrain: &Terrain<'_>, lane: usize) -> Option<Demand> {
     let first = terrain.online.first()?;
     let most_memory = terrain.online.iter().map(|slot| terrain.spec(*slot).mem_total).fold(0.0, f64::max);
@@ -116,12 +120,12 @@ impl Holders {
         Holders { fixed, mean: total / column.fixed.len() as f64, scale }
     }
 
-    /// The fewest nodes that hold an amount where the deviation is no larger than that.
+    /// The fewest nodes that can hold an amount if the deviation is at most `deviation`.
     fn fewest(&self, amount: f64, deviation: f64) -> usize {
         let nodes = self.fixed.len() - 1;
         let holds = |k: &usize| {
             let beyond = self.fixed[*k] + amount - *k as f64 * self.mean;
-            // of k nodes whose mean is that much above that of all, and of the others below it
+            // The k nodes have a mean this much above the mean of all nodes, and the others lie below it.
             self.scale * beyond <= deviation * (1.0 + 1e-9) * ((k * (nodes - k)) as f64).sqrt()
         };
         (1..nodes).find(holds).unwrap_or(nodes)
@@ -129,11 +133,12 @@ impl Holders {
 }
 
 impl Demand {
-    /// What the nodes keep at least, descending, where the other lane's deviation is no larger than that.
+    /// Lower bounds of the reserves of the nodes, descending, if the deviation of the other lane is at most
+    /// `deviation`.
     fn profile(&self, holders: &Holders, nodes: usize, deviation: f64) -> Vec<f64> {
         let mut profile = vec![0.0; nodes];
         for (need, amount) in self.needs.iter().zip(&self.amounts) {
-            // ascending: what was written for smaller needs stays beyond
+            // Needs ascend, so larger needs overwrite smaller ones, and the rest keep theirs.
             profile[..holders.fewest(*amount, deviation)].fill(*need);
         }
         profile.sort_by(|a, b| b.total_cmp(a));
@@ -141,8 +146,9 @@ impl Demand {
     }
 }
 
-/// The least of sum and deviation, with their weights, of values none of which is below those of `profile`, and whose sum
-/// is not below `sum`: of all with the same sum those deviate least of which the lowest are raised to one level.
+/// The least weighted sum of total and deviation, over values that are at least those of `profile` and whose
+/// total is at least `sum`. For a given total, the deviation is least if the lowest values are raised to one
+/// level.
 fn least_of(profile: &[f64], sum: f64, of_sum: f64, of_deviation: f64) -> f64 {
     let n = profile.len() as f64;
     let at = |level: f64| {
@@ -163,7 +169,7 @@ fn least_of(profile: &[f64], sum: f64, of_sum: f64, of_deviation: f64) -> f64 {
         let third = (high - low) / 3.0;
         if at(low + third).1 < at(high - third).1 { high -= third } else { low += third }
     }
-    // the search ends where values no longer differ
+    // The search ends where the values no longer differ.
     at(low).1 * (1.0 - 1e-9)
 }
 
@@ -204,7 +210,7 @@ mod tests {
         let column =
             LaneColumn { fixed: vec![0.0; 4], scales: vec![0.5; 4], items: vec![1.0; 8], optional: 0.0 };
         let holders = Holders::of(&column, 0.5);
-        // two for each node: five take three nodes, or two if those have 2.5 each and the others 1.5
+        // Two for each node: five take three nodes, or two if those have 2.5 each and the others 1.5.
         assert_eq!(holders.fewest(5.0, 0.0), 3);
         assert_eq!(holders.fewest(5.0, 0.25), 2);
         assert_eq!(holders.fewest(8.0, 0.1), 4);

@@ -1,5 +1,5 @@
-//! What so many moves can do at most: the score lies above each of its tangents, and along a tangent
-//! instances do not know of each other.
+//! Lower bounds by number of moves: the score lies above each of its tangents, and along a tangent the gains of
+//! the instances are independent.
 
 use rayon::prelude::*;
 
@@ -17,18 +17,19 @@ pub struct MoveLine {
 }
 
 impl MoveLine {
-    /// Nothing is known.
+    /// Bounds that exclude nothing.
     pub(crate) fn unknown() -> MoveLine {
         MoveLine { bounds: Vec::new(), floor: f64::NEG_INFINITY }
     }
 
-    /// The score below which no placement with up to so many moved instances is.
+    /// Lower bound of the score of any placement with up to this number of moved instances.
     pub fn after(&self, moves: usize) -> f64 {
         self.bounds.get(moves).copied().unwrap_or(self.floor).max(self.floor)
     }
 
-    /// Takes in a tangent: its value at the start, what each instance gains along it at most, best first, and the sum of the
-    /// parts of the value without their signs, of which rounding is a share.
+    /// Tightens the bounds by a tangent. `start` is its value at the start, `gains` the largest gain of each
+    /// instance along it, best first. `size` is the sum of the absolute values of its parts, from which the
+    /// rounding error follows.
     fn take(&mut self, start: f64, gains: &[f64], size: f64) {
         let mut value = start;
         for (moves, bound) in self.bounds.iter_mut().enumerate() {
@@ -40,30 +41,29 @@ impl MoveLine {
     }
 }
 
-/// Values of the lanes by online node, as a point at which a tangent touches.
+/// Values of the lanes by online node: the point at which a tangent touches.
 type LaneValues = Vec<f64>;
 
-/// What the tangents have in common.
+/// Data shared by all tangents.
 struct Slopes<'t> {
     terrain: &'t Terrain<'t>,
-    /// Values at the start.
     start: LaneValues,
-    /// By mobile: what the counts can fall by if it moves.
+    /// For each mobile, the largest decrease of the counts if it moves.
     counted: Vec<f64>,
-    /// By online node: for which other node it keeps most at the start.
+    /// For each online node, the other node for which it keeps most at the start.
     fullest: Vec<u32>,
-    /// The score of everything that is not a deviation or the reserve's sum.
+    /// The score without the deviations and without the sum of the reserves.
     rest: f64,
-    /// What affinity keys add to that, without its sign.
+    /// Absolute value of the affinity costs in `rest`.
     keys: f64,
-    /// By slot: its place among the online nodes.
+    /// For each slot, its position among the online nodes.
     row: Vec<usize>,
 }
 
-/// The cheapest online node for a primary and for a secondary along a tangent, with what each costs there.
+/// The cheapest online node for a primary and for a secondary along a tangent, with the cost there.
 type CheapestNodes = [Option<(f64, u32)>; 2];
 
-/// The response to a tangent: what each mobile gains, and where it goes.
+/// Gains along a tangent: the largest gain of each mobile, and the seat that gives it.
 struct TangentGains {
     value: f64,
     gains: Vec<(f64, u32, Seat)>,
@@ -90,7 +90,7 @@ impl<'t> Slopes<'t> {
         Slopes { terrain, start, counted, fullest, rest, keys, row }
     }
 
-    /// By lane: mean and population standard deviation of some values.
+    /// Mean and population standard deviation of the values of each lane.
     fn moments(&self, values: &LaneValues) -> Vec<(f64, f64)> {
         let (width, n) = (self.terrain.width(), self.terrain.online.len() as f64);
         let column = |k: usize| values.iter().skip(k).step_by(width.max(1));
@@ -102,10 +102,10 @@ impl<'t> Slopes<'t> {
             .collect()
     }
 
-    /// The tangent at `values`: what each mobile gains along it, best first.
+    /// Computes the tangent at `values` and the gain of each mobile along it, best first.
     fn tangent(&self, values: &LaneValues) -> TangentGains {
         let (terrain, width, n) = (self.terrain, self.terrain.width(), self.terrain.online.len() as f64);
-        // by node and lane: how the score changes with the value, times the scale
+        // By node and lane, the derivative of the score times the scale.
         let mut slopes = vec![0.0; values.len()];
         let mut value = self.rest;
         for k in 0..width {
@@ -114,7 +114,7 @@ impl<'t> Slopes<'t> {
             let start = centred(column(&self.start));
             if Some(k) == terrain.lanes.reserve {
                 value += terrain.weights.reserved * column(&self.start).iter().sum::<f64>();
-                // the deviation of the reserves is left out: it is not convex in who is where
+                // The deviation of the reserves is left out, since it is not convex in the placement.
                 continue;
             }
             if !terrain.is_sum(k) {
@@ -123,7 +123,7 @@ impl<'t> Slopes<'t> {
             let away = centred(column(values));
             let length = away.iter().map(|x| x * x).sum::<f64>().sqrt();
             let largest = values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-            // of values that are equal but for rounding there is no direction
+            // Values that are equal except for rounding have no direction.
             if !(length > 1e-7 * largest) {
                 continue;
             }
@@ -144,14 +144,14 @@ impl<'t> Slopes<'t> {
         TangentGains { value, gains }
     }
 
-    /// What a role of a mobile costs on a node along a tangent; nothing on a node that does not count.
+    /// Cost of a role of a mobile on a node along a tangent; 0 on a node that does not count.
     fn cost(&self, mobile: u32, slot: u32, secondary: bool, slopes: &[f64]) -> f64 {
         let Some(row) = self.row.get(slot as usize).filter(|row| **row != usize::MAX) else { return 0.0 };
         let (width, amounts) = (self.terrain.width(), self.terrain.amounts(mobile, slot, secondary));
         slopes[row * width..][..width].iter().zip(amounts).map(|(slope, amount)| slope * amount).sum()
     }
 
-    /// The first of the online nodes on which each role of a mobile costs least.
+    /// For each role of a mobile, the first of the cheapest online nodes.
     fn cheapest(&self, mobile: u32, slopes: &[f64]) -> CheapestNodes {
         let is_mirrored = self.terrain.mobiles[mobile as usize].mirrored;
         [false, true].map(|secondary| {
@@ -161,7 +161,7 @@ impl<'t> Slopes<'t> {
         })
     }
 
-    /// What one mobile gains at most along a tangent, and where it goes for that.
+    /// The largest gain of one mobile along a tangent, and the seat that gives it.
     fn gain(&self, mobile: u32, slopes: &[f64], cheapest: CheapestNodes) -> (f64, u32, Seat) {
         let terrain = self.terrain;
         let details = &terrain.mobiles[mobile as usize];
@@ -174,7 +174,7 @@ impl<'t> Slopes<'t> {
         let mut gain = cost(details.home.primary, false) - primary + self.counted[mobile as usize];
         let mut seat = Seat { primary: to, secondary: NOWHERE };
         if details.mirrored {
-            // an offline node may be either, so both roles may go there
+            // The offline node may be either of the two, so both roles may go to the same node.
             let (secondary, other) = best(true, details.home.secondary);
             let roles = cost(details.home.primary, true).min(secondary);
             let role = cost(details.home.secondary, false).min(primary);
@@ -185,8 +185,8 @@ impl<'t> Slopes<'t> {
         (gain, mobile, seat)
     }
 
-    /// What the sum of the reserves can fall by if a mirrored instance moves: what its node keeps is at least
-    /// what it keeps for the node for which it keeps most now.
+    /// The largest decrease of the sum of the reserves if a mirrored instance moves. A node keeps at least the
+    /// memory needed for the node for which it keeps most now.
     fn reserve_gain(&self, home: Seat, need: i64) -> f64 {
         let terrain = self.terrain;
         let Some(k) = terrain.lanes.reserve.filter(|_| terrain.is_online(home.secondary)) else { return 0.0 };
@@ -196,7 +196,7 @@ impl<'t> Slopes<'t> {
         terrain.weights.reserved * need as f64 * terrain.scale(home.secondary)[k]
     }
 
-    /// The values if the best of a response move.
+    /// The values after the `moves` best gains.
     fn follow(&self, response: &TangentGains, moves: usize) -> LaneValues {
         let (terrain, width) = (self.terrain, self.terrain.width());
         let mut values = self.start.clone();
@@ -217,14 +217,14 @@ impl<'t> Slopes<'t> {
         values
     }
 
-    /// The deviations' part of the score.
+    /// The part of the score that comes from deviations.
     fn deviations(&self, values: &LaneValues) -> f64 {
         let lanes = &self.terrain.lanes;
         let moments = self.moments(values);
         (0..moments.len()).filter(|k| Some(*k) != lanes.reserve).map(|k| lanes.weight[k] * moments[k].1).sum()
     }
 
-    /// Where on the way from one point to another the deviations are smallest.
+    /// The point with the smallest deviations on the line between two points.
     fn between(&self, from: &LaneValues, to: &LaneValues) -> LaneValues {
         let at = |share: f64| -> LaneValues {
             from.iter().zip(to).map(|(from, to)| from + share * (to - from)).collect()
@@ -238,7 +238,7 @@ impl<'t> Slopes<'t> {
     }
 }
 
-/// Values less their mean; twice, so that what is left of it is rounding of small numbers.
+/// Values minus their mean. Subtracting twice leaves only rounding errors of small numbers.
 fn centred(mut values: Vec<f64>) -> Vec<f64> {
     for _ in 0..2 {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -247,7 +247,8 @@ fn centred(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// What the counts fall by at most if a mobile moves: its own part of them, and all of a node that fails N+1.
+/// The largest decrease of the counts if a mobile moves: its own part of them, and all of a node that fails
+/// N+1.
 fn most_counted(terrain: &Terrain<'_>, mobile: u32) -> f64 {
     let (details, weights, instance) =
         (&terrain.mobiles[mobile as usize], &terrain.weights, terrain.instance(mobile));
@@ -270,23 +271,23 @@ fn most_counted(terrain: &Terrain<'_>, mobile: u32) -> f64 {
     let spec = terrain.spec(details.home.primary);
     let locations = spec.location_tags.len() as f64;
     most += tags * (weights.conflicts + weights.spread * locations);
-    // it leaves what it dislikes, and meets all that it likes
+    // It leaves every instance that it dislikes and meets all that it likes.
     let here = &terrain.cluster.node(spec.idx).state.key_count;
     most += weights.keys * instance.keys.most().saturating_add(instance.keys.dislikes(here)) as f64;
     most + weights.locations * spec.location_cost(instance, instance.location_score).max(0) as f64
 }
 
-/// Steps towards the point at which the tangent for a number of moves is tightest.
+/// Limits on the steps towards the point whose tangent is tightest for a number of moves.
 const STEPS: usize = 40;
 const LEAST_STEPS: usize = 2;
 
-/// How many numbers of moves are worked out one by one.
+/// Number of different move counts for which tangents are computed.
 const MOST_TARGETS: usize = 12;
 
-/// Looks and sums that may be spent on one line.
+/// Limit on the operations for one line.
 const BUDGET: usize = 400_000_000;
 
-/// The bounds for up to `most` moves. Beyond the budget, time that runs out leaves them valid, but less tight.
+/// Bounds for up to `most` moves. They stay valid, but are less tight, if the budget or the time runs out.
 pub(crate) fn line(terrain: &Terrain<'_>, floor: f64, most: usize, deadline: &Deadline) -> MoveLine {
     let slopes = Slopes::of(terrain);
     let mut line = MoveLine { bounds: vec![f64::NEG_INFINITY; most + 1], floor };

@@ -7,7 +7,7 @@ use htools_plan::jobset::jobsets;
 use htools_plan::work::{Task, Work};
 use htools_testkit::cluster;
 
-/// A node of 4,096 MiB, all but `free` of which instances take.
+/// A node with 4,096 MiB for instances, of which `free` are free.
 fn node(name: &str, free: i64) -> String {
     format!("{name}|4196|100|{free}|90000|90000|9|N|u|1")
 }
@@ -23,14 +23,14 @@ fn made(nodes: &[String], instances: &[String]) -> Cluster {
     cluster(&nodes, &instances.iter().map(String::as_str).collect::<Vec<_>>(), &[])
 }
 
-/// Two full nodes whose instances are to change places, and perhaps an empty one.
+/// Two full nodes whose instances must change places, and optionally an empty third node.
 fn swap(with_third: bool) -> Cluster {
     let mut nodes = vec![node("n1", 96), node("n2", 596)];
     nodes.extend(with_third.then(|| node("n3", 4096)));
     made(&nodes, &[instance("vm1", 4000, "n1"), instance("vm2", 3500, "n2")])
 }
 
-/// The steps by which each instance gets to the node with the given number.
+/// The steps that take each instance to the node with the given number.
 fn ordered(cluster: &Cluster, to: &[usize], concessions: Concessions) -> Ordered {
     let nodes: Vec<NodeIdx> = (0..cluster.nodes.len()).map(NodeIdx::new).collect();
     let options = BalanceOptions { concessions, ..BalanceOptions::default() };
@@ -66,7 +66,7 @@ fn a_swap_without_one_is_given_up_unless_something_is_conceded() {
     let full = swap(false);
     assert_eq!(ordered(&full, &[1, 0], NOTHING).given_up.len(), 2);
     let stopped = InstanceIdx::new(1);
-    // the smaller one is stopped: 4000 + 3500 of 4096 MiB, of which one is kept
+    // The smaller instance is stopped: both need 4000 + 3500 of 4096 MiB, and one MiB must stay free.
     let memory = Mib(4000 + 3500 - 4096 + 1);
     assert_eq!(
         conceded(&ordered(&full, &[1, 0], STOPS)),
@@ -94,7 +94,7 @@ fn a_circle_of_three_needs_one_interruption() {
 
 #[test]
 fn what_is_not_only_about_memory_is_not_conceded() {
-    // the new node would have less disk than its policy wants: those are of its own storage
+    // The new node also lacks disk, which is a limit of its policy for its own storage.
     let full = |spec: &str| {
         let nodes = [node("n1", 96), spec.to_owned()];
         made(&nodes, &[instance("vm1", 4000, "n1"), instance("vm2", 3500, "n2")])
@@ -116,7 +116,7 @@ fn an_interruption_is_as_short_as_it_can_be() {
         work.edges.iter().map(|edge| (edge.before.number(), edge.after.number(), edge.strength)).collect();
     use Strength::{Must, Should, Space};
     assert_eq!(edges, [(1, 2, Space), (2, 3, Space), (1, 4, Must), (3, 4, Should)]);
-    // what was written down means the same again
+    // The work, written and read again, is the same.
     let all: Vec<_> = work.all().collect();
     let moves = work.steps_on(&full, &all).unwrap();
     let again = Work::rebuilt(&full, &moves, work.jobsets.clone(), CheckOptions::default()).unwrap();

@@ -1,11 +1,11 @@
-//! Three instances move on in a row: one to the node of the next.
+//! Three instances move in a chain, each to the node of the next.
 
 use super::{Neighbourhood, enter, resident, role_at, with_role_at};
 use crate::balance::deep::arrangement::{Arrangement, ShiftSet};
 use crate::balance::deep::draws::Draws;
 
-/// What goes to a node ejects one that is there, which goes on to another. At the end of three the last node
-/// just receives (the first gives, and does not receive), or the last goes to where the first was.
+/// An instance that goes to a node ejects one from there, which goes on to another. After three instances, the
+/// chain either ends at the last node or closes at the first.
 #[derive(Debug)]
 pub(crate) struct EjectionChain;
 

@@ -1,10 +1,9 @@
-//! An instance goes back to where it is today: one move less.
+//! An instance goes back to its present node in the cluster, which saves a move.
 
 use super::{Neighbourhood, enter, resident, role_at, with_role_at};
 use crate::balance::deep::arrangement::{Arrangement, ShiftSet};
 use crate::balance::deep::draws::Draws;
 
-/// One that has moved goes home.
 #[derive(Debug)]
 pub(crate) struct BackHome;
 
@@ -15,8 +14,8 @@ impl Neighbourhood for BackHome {
     }
 }
 
-/// One that has moved goes home, and another moves in its stead: from the node that it returns to, or to the
-/// node that it leaves. The number of moves stays as it is.
+/// A moved instance goes home, and another moves in its place: from the node to which it returns, or to the
+/// node that it leaves. The number of moves stays the same.
 #[derive(Debug)]
 pub(crate) struct Relay;
 

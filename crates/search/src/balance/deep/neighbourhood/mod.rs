@@ -1,4 +1,4 @@
-//! Changes of a placement that are tried: each neighbourhood draws one at random.
+//! Kinds of changes that the search tries. Each neighbourhood draws one change at random.
 
 mod chain;
 mod home;
@@ -18,14 +18,14 @@ pub(crate) use relocation::SingleMove;
 pub(crate) use several::OneForSeveral;
 pub(crate) use swap::SeatSwap;
 
-/// A kind of change.
+/// One kind of change.
 pub(crate) trait Neighbourhood: Sync {
-    /// Draws a change: shifts of different mobiles, each to a seat to which it has a way. `false` if
-    /// the draw came to nothing.
+    /// Draws a change: shifts of different mobiles to seats that they can reach. Returns false if the draw gave
+    /// no change.
     fn draw(&self, at: &Arrangement<'_>, draws: &mut Draws, proposal: &mut ShiftSet) -> bool;
 }
 
-/// Enters a shift, if the mobile has a way there and is not in the proposal already.
+/// Adds a shift, if the mobile can reach the seat and is not in the proposal already.
 fn enter(at: &Arrangement<'_>, proposal: &mut ShiftSet, mobile: u32, to: Seat) -> bool {
     let home = at.terrain.mobiles[mobile as usize].home;
     let possible = to != at.seats[mobile as usize]
@@ -38,7 +38,7 @@ fn enter(at: &Arrangement<'_>, proposal: &mut ShiftSet, mobile: u32, to: Seat) -
     possible
 }
 
-/// A mobile, drawn at random, that is on a slot, and whether as a secondary.
+/// A random mobile on a slot, with true if it is a secondary there.
 fn resident(at: &Arrangement<'_>, draws: &mut Draws, slot: u32) -> Option<(u32, bool)> {
     let residents = &at.residents[slot as usize];
     let (primaries, secondaries) = (residents.primaries.len(), residents.secondaries.len());
@@ -50,8 +50,8 @@ fn resident(at: &Arrangement<'_>, draws: &mut Draws, slot: u32) -> Option<(u32, 
     }
 }
 
-/// Where a mobile is once one of its roles has gone to another slot; where its other node is that
-/// slot, they swap roles.
+/// The seat of a mobile after one of its roles has gone to another slot. If that slot has its other role, the
+/// roles are swapped.
 fn with_role_at(seat: Seat, secondary: bool, slot: u32) -> Seat {
     let swapped = Seat { primary: seat.secondary, secondary: seat.primary };
     if secondary {

@@ -1,12 +1,12 @@
-//! A node keeps less memory for the failure of another.
+//! A node needs to keep less memory for the failure of another.
 
 use super::{Neighbourhood, enter, with_role_at};
 use crate::balance::deep::arrangement::{Arrangement, ShiftSet};
 use crate::balance::deep::draws::Draws;
 
-/// Of those for whom a node keeps its reserve (the secondaries there whose primary node would bring most when it
-/// fails) one goes elsewhere, in exchange for another or not. A change drawn without a look at the reserve would
-/// hardly ever meet them.
+/// Moves one of the instances that determine a node's reserve, perhaps in exchange for another. These are the
+/// secondaries whose primary node needs most memory here if it fails. A change drawn without regard to the
+/// reserve would rarely hit them.
 #[derive(Debug)]
 pub(crate) struct ReserveRelief;
 
@@ -20,7 +20,7 @@ impl Neighbourhood for ReserveRelief {
             return false;
         };
         let Some(there) = draws.pick(&at.terrain.online) else { return false };
-        // either its secondary leaves this node, or its primary the other
+        // Either its secondary leaves this node, or its primary leaves the other.
         let secondary = draws.below(4) > 0;
         let from = if secondary { here } else { peer };
         if there == from

@@ -1,11 +1,11 @@
-//! One instance goes elsewhere.
+//! One instance moves.
 
 use super::{Neighbourhood, enter, with_role_at};
 use crate::balance::deep::arrangement::{Arrangement, ShiftSet};
 use crate::balance::deep::draws::Draws;
 use crate::balance::deep::terrain::Seat;
 
-/// Any instance to any other node; of a mirrored one, either role, both, or its nodes swap roles.
+/// Moves any instance to any other node. A mirrored instance changes one role or both, or its nodes swap roles.
 #[derive(Debug)]
 pub(crate) struct SingleMove;
 

@@ -1,10 +1,10 @@
-//! One instance against two.
+//! One instance is exchanged for two.
 
 use super::{Neighbourhood, enter, resident, role_at, with_role_at};
 use crate::balance::deep::arrangement::{Arrangement, ShiftSet};
 use crate::balance::deep::draws::Draws;
 
-/// One goes to a node, and two of those that are there come in its place.
+/// An instance goes to a node, and two of the instances there take its place.
 #[derive(Debug)]
 pub(crate) struct OneForSeveral;
 

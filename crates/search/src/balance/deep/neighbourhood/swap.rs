@@ -4,7 +4,7 @@ use super::{Neighbourhood, enter, resident, role_at, with_role_at};
 use crate::balance::deep::arrangement::{Arrangement, ShiftSet};
 use crate::balance::deep::draws::Draws;
 
-/// A role of one instance and a role of another change nodes.
+/// A role of one instance and a role of another exchange nodes.
 #[derive(Debug)]
 pub(crate) struct SeatSwap;
 
@@ -18,11 +18,11 @@ impl Neighbourhood for SeatSwap {
         let secondary = at.terrain.mobiles[one as usize].mirrored && draws.below(2) == 1;
         let from = role_at(seat, secondary);
         let Some(to) = draws.pick(&at.terrain.online).filter(|to| *to != from) else { return false };
-        // an offline node gives, and does not receive
+        // An offline node can give instances, but not receive them.
         if !at.terrain.is_online(from) {
             return false;
         }
-        // most often what has the same role there: the reserve and the memory stay as they are
+        // Usually the same role is exchanged, so that memory and reserve stay about the same.
         let there = &at.residents[to as usize];
         let same = if secondary { &there.secondaries } else { &there.primaries };
         let drawn = match draws.below(8) {

@@ -8,7 +8,7 @@ use htools_ganeti::generate::{ClusterSpec, TemplateMix, cluster};
 use htools_ganeti::load::merge::{MergeOptions, finish, merge};
 use htools_model::{Cluster, Ledger, Mib};
 
-/// Small clusters of every kind, some with a node out of use.
+/// Small clusters of every kind, some with an offline node.
 fn clusters() -> impl Iterator<Item = Cluster> {
     let mixes = [TemplateMix::Ext, TemplateMix::Drbd, TemplateMix::Mixed];
     (0..24).map(move |seed| {
@@ -30,12 +30,11 @@ fn near(a: Appraisal, b: Appraisal) {
     assert_eq!((a.moved, a.data), (b.moved, b.data));
 }
 
-/// Everything but rounding: where all are, and the ledgers to the bit.
-/// All that a change may leave behind.
+/// Everything that a change affects, except values with rounding errors: the seats, and the ledgers to the bit.
 type Picture = (Vec<Seat>, BTreeSet<u32>, String, Vec<[Vec<u32>; 2]>);
 
 fn picture(at: &Arrangement<'_>) -> Picture {
-    // free spindles have no meaning on these nodes
+    // Free spindles have no meaning on these nodes.
     let ledger = |slot| Ledger { spindles_free: 0, spindles_free_planned: 0, ..*at.ledgers.ledger(slot) };
     let ledgers: Vec<Ledger> = (0..at.terrain.nodes.len() as u32).map(ledger).collect();
     let sorted = |list: &Vec<u32>| {
@@ -47,7 +46,7 @@ fn picture(at: &Arrangement<'_>) -> Picture {
     (at.seats.clone(), at.moved.iter().copied().collect(), format!("{ledgers:?}"), residents)
 }
 
-/// Draws many changes and holds what is carried along against a state that is made anew.
+/// Draws many changes and compares the running state with one that is built again.
 fn holds(neighbourhood: &dyn Neighbourhood) {
     let (mut tried, mut made, mut refused) = (0, 0, 0);
     for cluster in clusters() {
@@ -57,7 +56,7 @@ fn holds(neighbourhood: &dyn Neighbourhood) {
             (Arrangement::of(&terrain), Draws::stream(5), ShiftSet::new());
         let start = picture(&at);
         for round in 0..60 {
-            // some have to be away for others to come back
+            // Some mobiles must be away from home for others to come back.
             let neighbourhood =
                 if round % 3 == 0 { &SingleMove as &dyn Neighbourhood } else { neighbourhood };
             proposal.clear();
@@ -83,7 +82,7 @@ fn holds(neighbourhood: &dyn Neighbourhood) {
                 near(at.now(), anew.now());
             }
         }
-        // everybody goes home, as far as nobody is in the way
+        // Every mobile goes home, unless another is in the way.
         for _ in 0..at.moved.len() {
             for mobile in at.moved.clone() {
                 let shift = Shift { mobile, to: terrain.mobiles[mobile as usize].home };
