@@ -154,8 +154,8 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
         }
     }
 
-    /// Adds the most that the waiting resources can add. Each is on the best of the hosts that have room for it, and
-    /// there are no more of each priority than all these hosts together have room for.
+    /// Adds the most that the waiting resources can add. Each is on the best of the hosts with room for it. Of each
+    /// priority, there are no more than all these hosts together have room for.
     fn add_waiting(&self, waiting: &[ResourceIdx], possible: &mut PlacementValue) {
         let rules = self.draft.rules;
         let mut is_useful = vec![false; rules.set.hosts.len()];

@@ -75,8 +75,8 @@ impl<'d, 'r> Improvement<'d, 'r> {
         is_better
     }
 
-    /// Returns true if one more of a level got a place because a smaller one of this level was left out in its stead,
-    /// and found a place more easily.
+    /// Returns true if one more of a level got a place by a trade: it replaced a smaller one of this level, which found
+    /// a place more easily.
     fn trade_level(&mut self, level: usize) -> bool {
         let mut waiting = self.draft.left_out();
         waiting.retain(|one| self.draft.rules.level[one.get()] == level);
