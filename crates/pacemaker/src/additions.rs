@@ -92,7 +92,7 @@ impl AdditionLog {
         self.additions(resource).iter().filter_map(part).collect()
     }
 
-    /// Notes what is added to the scores of a resource, on hosts in order.
+    /// Notes additions to the scores of a resource, on hosts in order.
     pub(super) fn note(
         &mut self,
         resource: ResourceIdx,

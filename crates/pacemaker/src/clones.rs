@@ -96,9 +96,9 @@ impl Placer<'_> {
         self.events.push(PlacingEvent::Clone(scores.collect()));
     }
 
-    /// The instances in the order in which they are placed: those that can stay, those on hosts that cannot run
-    /// anything now, those that do not run, and those that are unwanted where they are. Within the first two kinds,
-    /// instances without failures come first, then those that other resources want most on their host.
+    /// The instances in the order of their turns. First come those that can stay, then those on hosts that cannot run
+    /// anything now. Those that do not run follow, and last those that are unwanted where they are. Within the first
+    /// two kinds, instances without failures come first, then those that other resources want most on their host.
     fn instance_sequence(&mut self, clone: ResourceIdx) -> Vec<ResourceIdx> {
         let set = self.set;
         let wanted = self.wanted_by_others(clone);

@@ -167,8 +167,8 @@ impl WorkingSet {
     }
 }
 
-/// Adds a score to a resource and to its parts: all instances of a clone, or the first member of a group, which the
-/// others follow. If members need not be together, all of them get it.
+/// Adds a score to a resource and its parts: all instances of a clone, or the first member of a group, which the others
+/// follow. If members need not be together, all of them get it.
 fn add_location(
     resources: &mut [Resource],
     resource: ResourceIdx,

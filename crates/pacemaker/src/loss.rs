@@ -38,7 +38,7 @@ impl HostLoss {
         {
             let Some(was) = settled.resource(resource).active else { continue };
             match changes.get(resource).runs_on() {
-                // Nobody misses an instance that went down with its host and has no other host to go to.
+                // An instance whose host is lost is not missed if there is no other host for it.
                 None if spare.contains(&resource) => {}
                 None if left.fences_only_what_is_left(resource) => {}
                 None => down.push(resource),
@@ -118,7 +118,7 @@ impl WorkingSet {
         }
         let runs_on = changes.by_resource.into_iter().map(ResourceChange::runs_on);
         for (resource, host) in after.resources.iter_mut().zip(runs_on) {
-            // A blocked resource, which nobody stops, goes on on all its hosts.
+            // A blocked resource, which is never stopped, keeps running on all its hosts.
             if host.is_some()
                 && host == resource.active
                 && resource.runs_twice()
@@ -141,8 +141,8 @@ impl WorkingSet {
         after
     }
 
-    /// Returns true for a fencing device that locations keep from all remaining hosts. It fences only these, so nobody
-    /// misses it.
+    /// Returns true for a fencing device that locations keep from all remaining hosts. It fences only these, so it is
+    /// not missed.
     fn fences_only_what_is_left(&self, resource: ResourceIdx) -> bool {
         let is_banned = |host: &HostIdx| {
             let is_it = |location: &LocationScore| location.resource == resource && location.host == *host;

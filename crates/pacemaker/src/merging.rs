@@ -150,7 +150,7 @@ impl MergeState {
         self.patience = MOST_HEARD / hosts.max(1);
     }
 
-    /// Returns the noted wishes; `None` if nobody listened, or if there were too many.
+    /// Returns the noted wishes; `None` if there was no listener, or too many wishes.
     pub(super) fn stop_listening(&mut self) -> Option<Vec<HeardWish>> {
         self.heard.take()
     }
@@ -179,7 +179,6 @@ pub(super) struct PathEnds<'a> {
 #[derive(Debug)]
 pub(super) struct CountedPaths<'a> {
     pub(super) ends: Vec<PathEnds<'a>>,
-    /// The number of paths.
     pub(super) paths: u128,
     /// Steps it took to count them.
     pub(super) work: usize,

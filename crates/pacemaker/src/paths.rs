@@ -26,7 +26,7 @@ const MOST_KEPT: usize = 1_000_000;
 enum SignTurn {
     Keeps,
     Flips,
-    /// The score is 0: the sign starts anew.
+    /// The score is 0: the sign is reset.
     Resets,
 }
 

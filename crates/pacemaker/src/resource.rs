@@ -50,7 +50,7 @@ pub enum Requirement {
     Quorum,
     /// Lost hosts are fenced.
     Fencing,
-    /// Its host is unfenced: it has access to what the cluster shares.
+    /// Its host is unfenced: it has access to shared devices.
     Unfencing,
 }
 
@@ -171,8 +171,8 @@ pub struct Resource {
     pub exclusive: Option<String>,
     /// The configured precondition of its start, if any.
     pub requires: Option<Requirement>,
-    /// Hosts on which it may run, as it was never looked for there: lost ones, if it need not wait for fencing, and
-    /// those that must be unfenced first.
+    /// Hosts that were never searched for it, so that it may run there: lost hosts, if it need not wait for fencing,
+    /// and hosts that must be unfenced first.
     pub unsure_on: Vec<HostIdx>,
     /// True if placing does not support it, so that it stays where it runs.
     pub outside: bool,

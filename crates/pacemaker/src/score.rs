@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::index::HostIdx;
 
-/// How much a resource is wanted on a host: -1,000,000 (never) to 1,000,000 (above all else).
+/// Score of a resource on a host: -1,000,000 (never) to 1,000,000 (above all else).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct AllocationScore(i32);
 

@@ -1,5 +1,5 @@
-//! Reasons for the place of a resource: what forbids each of the other hosts, what decided between the rest, and, if it
-//! has no place, which resources took the room.
+//! Reasons for the place of a resource: what forbids the other hosts, and what decided between the rest. If it has no
+//! place, they include the resources that took the room.
 
 mod before;
 mod reasons;

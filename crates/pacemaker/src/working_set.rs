@@ -183,7 +183,7 @@ pub struct StartOrder {
     pub first: ResourceIdx,
     /// Started second.
     pub then: ResourceIdx,
-    /// How binding it is.
+    /// Strength of the order.
     pub strength: OrderStrength,
     /// True if they stop in the opposite order.
     pub symmetrical: bool,
@@ -378,7 +378,7 @@ impl WorkingSet {
         !details.stopped && !details.surplus && !self.stop_all && self.may_manage(resource)
     }
 
-    /// Returns true if the host is lost, so that nobody knows what runs there.
+    /// Returns true if the host is lost, so that it is unknown what runs there.
     pub(crate) fn is_lost(&self, host: HostIdx) -> bool {
         let state = self.host(host).state;
         state.unclean && !state.online

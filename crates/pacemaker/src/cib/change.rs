@@ -264,7 +264,7 @@ fn pinned(document: &Document<'_>, text: &str, pins: &[LocationPin]) -> Vec<Spli
     splices
 }
 
-/// A node, by its name.
+/// The element of a node, by the node's name.
 fn node<'a, 'i>(document: &'a Document<'i>, name: &str, source: &str) -> Result<Node<'a, 'i>> {
     let nodes = child(document.root_element(), "configuration")
         .and_then(|configuration| child(configuration, "nodes"));

@@ -32,7 +32,7 @@ struct ClonePart<'a, 'i> {
     active: Vec<(HostIdx, RunCondition)>,
     /// Changes of the configuration since instances were started, by host.
     revisions: Vec<(HostIdx, Revision)>,
-    /// Where an instance could not be stopped.
+    /// Hosts on which an instance could not be stopped.
     unstopped: Vec<HostIdx>,
 }
 
@@ -60,7 +60,6 @@ struct CloneParts<'a, 'i> {
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// Reads a clone.
     pub(super) fn read_clone(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
         let metas = self.properties(node, "meta_attributes").or(defaults);
         let mut reasons = beyond(&metas);

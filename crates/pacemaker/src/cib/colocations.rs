@@ -14,7 +14,6 @@ use super::sets::{NamedResources, is_sequential};
 use htools_ganeti::input::error::Result;
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// Reads the colocations.
     pub(super) fn read_colocations(&mut self) -> Result<()> {
         let Some(section) = self.section("constraints") else { return Ok(()) };
         for constraint in children(section, "rsc_colocation") {

@@ -24,13 +24,13 @@ pub(super) struct PastOutcome {
     pub(super) unstopped: bool,
     /// True if it is banned from all hosts.
     pub(super) banned_everywhere: bool,
-    /// True if it must be stopped for good.
+    /// True if it must be stopped and stay down.
     pub(super) stopped: bool,
     /// True if it must be left alone, wherever it is.
     pub(super) untouchable: bool,
     /// True if a failure is ignored. The fail count of the resource is then ignored, too.
     pub(super) ignored: bool,
-    /// The host to which a live migration had begun when the document was written, if it is not known to have ended.
+    /// The target of a live migration that had begun when the document was written, unless its end is known.
     pub(super) begun: Option<HostIdx>,
     /// Other hosts on which it may run, by the results of live migrations.
     pub(super) elsewhere: Vec<HostIdx>,

@@ -250,7 +250,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.read_traces(host, state);
     }
 
-    /// Adds the connections to guest nodes.
     pub(super) fn add_connections(&mut self) {
         for at in 0..self.guests.len() {
             let guest = self.guests[at].clone();

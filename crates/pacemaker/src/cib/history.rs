@@ -193,8 +193,8 @@ pub(super) fn list<'a, 'i>(state: Node<'a, 'i>) -> Option<Node<'a, 'i>> {
     child(state, "lrm").and_then(|lrm| child(lrm, "lrm_resources"))
 }
 
-/// Sorts operations by time. Their calls decide. Within one call, the times of their results decide if all are known;
-/// otherwise, as in Pacemaker, the later one in the document is the earlier. Operations without a call are last, unless
+/// Sorts operations by time. Their calls decide. Within one call, the times of their results decide if all are known.
+/// Otherwise, the later one in the document is the earlier, as in Pacemaker. Operations without a call are last, unless
 /// they were requested before the last one that ended.
 fn sort_by_time(operations: &mut [PastOperation<'_>]) {
     operations.reverse();

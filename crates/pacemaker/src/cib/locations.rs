@@ -14,7 +14,7 @@ use htools_ganeti::input::error::Result;
 const EXCLUSIVE: &str = "exclusive";
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// Reads the locations. The last of the document are added first.
+    /// Reads the locations; the last ones of the document are added first.
     pub(super) fn read_locations(&mut self) -> Result<()> {
         let Some(section) = self.section("constraints") else { return Ok(()) };
         let constraints: Vec<Node<'a, 'i>> = children(section, "rsc_location").collect();
@@ -77,8 +77,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(located)
     }
 
-    /// Limits a resource to the hosts of exclusive constraints, even if those name no host in the end because their
-    /// rules hold nowhere or their role is another one. A constraint for an unknown node does not count.
+    /// Limits a resource to the hosts that exclusive constraints name. This holds even if they name none in the end, as
+    /// their rules hold nowhere or their role is another one. A constraint for an unknown node does not count.
     fn confine(&mut self, constraint: Node<'a, 'i>, resource: ResourceIdx) {
         let is_for_a_host = constraint.attribute("node").is_none_or(|name| self.hosts.contains_key(name));
         if is_exclusive(constraint) && is_for_a_host {

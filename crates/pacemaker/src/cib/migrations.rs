@@ -18,7 +18,6 @@ pub(super) struct OtherEnd<'o> {
 
 /// A host with operations, and access to the other ends of migrations.
 pub(super) struct HistoryPlace<'o> {
-    /// The name of the host.
     pub(super) name: &'o str,
     /// True if the host can be fenced.
     pub(super) can_be_fenced: bool,

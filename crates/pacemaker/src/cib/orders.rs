@@ -12,7 +12,6 @@ use super::sets::is_sequential;
 use htools_ganeti::input::error::Result;
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// Reads the orders.
     pub(super) fn read_orders(&mut self) -> Result<()> {
         let Some(section) = self.section("constraints") else { return Ok(()) };
         for constraint in children(section, "rsc_order") {

@@ -37,8 +37,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    /// Resolves a name outside of sets: a resource, or the members of a tag or template. If one of the members is no
-    /// resource, be it a tag, the constraint is ignored, so the result is empty.
+    /// Resolves a name outside of sets: a resource, or the members of a tag or template. If a member is not a resource
+    /// but, for example, another tag, the constraint is ignored, so the result is empty.
     pub(super) fn named(&mut self, constraint: Node<'a, 'i>, name: &'a str) -> Result<NamedResources> {
         let shared = !self.is_resource(name) && self.tags.contains_key(name);
         let names = if shared { self.tags[name].clone() } else { vec![name] };

@@ -12,8 +12,8 @@ use super::history::{NameMark, OperationKey};
 use super::properties::Properties;
 use super::{HostRecord, Reader};
 
-/// Attributes of hosts: the time of their unfencing, and the check sums that devices had then, of all their parameters
-/// and of those that are no secrets.
+/// Attributes of hosts: the time of their unfencing, and the check sums that devices had then. One sum is of all
+/// parameters, the other of those that are no secrets.
 const UNFENCED: &str = "#node-unfenced";
 const NOTED: &str = "#digests-all";
 const NOTED_OPEN: &str = "#digests-secure";
@@ -21,7 +21,6 @@ const NOTED_OPEN: &str = "#digests-secure";
 /// Prefix of parameters that tell the cluster how to use a device. They do not identify the device.
 const OF_THE_CLUSTER: &str = "pcmk_";
 
-/// A device that unfences hosts.
 pub(super) struct UnfencingDevice<'a, 'i> {
     id: &'a str,
     /// The type of its agent.

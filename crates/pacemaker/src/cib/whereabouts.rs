@@ -33,7 +33,7 @@ pub(super) struct RunPlaces {
     known_before_block: usize,
     /// Its live migration, if the arrival is not known.
     pub(super) sent: Option<Sending>,
-    /// The host that told first where it runs.
+    /// The host that first told where it runs.
     known_by: Option<HostIdx>,
     /// Hosts with remains of it that must be stopped.
     pub(super) left: Vec<HostIdx>,

@@ -88,7 +88,7 @@ impl CibClient for Suite {
     }
 }
 
-/// Waits until the cluster would begin nothing new; false if it still would.
+/// Waits until the cluster would begin nothing new. Returns false if it still would.
 fn has_nothing_to_begin(at_most: Duration) -> Result<bool, CibCallError> {
     let seconds = at_most.as_millis().div_ceil(1000).max(1).to_string();
     let words = ["crm_resource", "--wait", "--timeout", &seconds];

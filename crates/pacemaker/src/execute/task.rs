@@ -17,7 +17,7 @@ pub enum CibTask<'a> {
     Make(&'a CibChange),
     /// The cluster is waited for.
     Await,
-    /// The places of resources are compared with those that they should have.
+    /// The hosts of resources are compared with the expected ones.
     Compare,
 }
 
@@ -32,8 +32,8 @@ impl fmt::Display for CibTask<'_> {
     }
 }
 
-/// Reason why a change must not be made in the cluster of a document: its resources no longer run where they did, or
-/// the change would not lead to the expected result.
+/// Reason why a change must not be made in the cluster of a document. Its resources may have moved since, or the change
+/// may no longer lead to the expected result.
 pub fn obstacle(
     change: &CibChange,
     was: &[ExpectedPlace],

@@ -29,7 +29,7 @@ enum CibFault {
 /// Sign that the program was killed.
 struct Killed;
 
-/// A cluster of Pacemaker that does what it should, one round a wait.
+/// A simulated Pacemaker cluster that does what it should, one round per wait.
 struct FakeCib {
     configuration: String,
     active: BTreeMap<String, String>,
@@ -193,7 +193,7 @@ fn resume(cluster: &mut FakeCib, sheet: &Paper) -> (Ending, CibRead) {
     runner.walk()
 }
 
-/// Checks that all is done that a journal calls done.
+/// Checks that everything that a journal calls done was done.
 fn check(sheet: &Paper, cluster: &FakeCib) {
     let read: CibRead = journal::parse(&sheet.bytes.borrow()).map_err(|e| e.1).unwrap();
     let mut made = None;

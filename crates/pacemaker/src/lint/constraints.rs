@@ -30,7 +30,6 @@ fn resources<'d>(document: &'d Document<'d>) -> Vec<&'d str> {
 /// The attributes of constraints that name resources.
 const PLACES: [&str; 4] = ["rsc", "with-rsc", "first", "then"];
 
-/// All constraints.
 fn constraints<'d>(document: &'d Document<'d>) -> impl Iterator<Item = Node<'d, 'd>> {
     elements(document, "constraints").flat_map(|all| all.children()).filter(Node::is_element)
 }
@@ -117,8 +116,8 @@ pub(super) fn order_circles(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, P
     Ok(latent(set).iter().filter_map(complaint).collect())
 }
 
-/// A constraint that is ignored because of a tag or template. Outside of sets, this happens if one of its members is no
-/// resource, be it a tag. In a colocation, it also happens if both sides are tags or templates.
+/// A constraint that is ignored because of a tag or template. Outside of sets, this happens if a member is not a
+/// resource but, for example, another tag. In a colocation, it also happens if both sides are tags or templates.
 pub(super) fn tags(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let ids = |kinds: &'static [&'static str]| kinds.iter().flat_map(|kind| cib.elements(kind)).map(id);
     let (known, shared) = (ids(&RESOURCES).collect::<HashSet<_>>(), ids(&SHARED).collect::<HashSet<_>>());

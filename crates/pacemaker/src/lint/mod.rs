@@ -16,7 +16,7 @@ use htools_model::words;
 words!(
     /// Severity of a finding.
     pub LintSeverity, "severity" {
-        /// Something does not do what it says: it never runs, or is ignored.
+        /// Something has no effect: it never runs, or is ignored.
         Error = "error",
         /// It works, with surprises.
         Warning = "warning",

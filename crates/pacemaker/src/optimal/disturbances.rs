@@ -11,7 +11,7 @@ use super::value::PlacementValue;
 enum Disturbance {
     /// It keeps running, or stays stopped.
     None,
-    /// It moves while it runs.
+    /// It is moved by a live migration.
     Migrates,
     /// It is stopped and started.
     Restarts,

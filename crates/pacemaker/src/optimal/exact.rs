@@ -13,7 +13,7 @@ use super::value::PlacementValue;
 pub(super) struct Exhaustive<'l, 'r> {
     draft: PlacingDraft<'r>,
     limits: &'l PlacingLimits,
-    /// The number of steps at which it gives up.
+    /// The number of steps after which it gives up.
     until: u64,
     /// Resources in the order in which they are placed.
     sequence: Vec<ResourceIdx>,

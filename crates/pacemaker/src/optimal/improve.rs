@@ -75,7 +75,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
         is_better
     }
 
-    /// Returns true if one more of a level got a place by a trade: it replaced a smaller one of this level, which found
+    /// Returns true if one more of a level got a place by a trade. It replaced a smaller one of this level, which found
     /// a place more easily.
     fn trade_level(&mut self, level: usize) -> bool {
         let mut waiting = self.draft.left_out();

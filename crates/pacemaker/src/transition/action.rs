@@ -10,7 +10,7 @@ words!(
         Fence = "stonith",
         /// Gives a host access to shared devices.
         Unfence = "on",
-        /// Stops a resource; of a group: its members begin to stop.
+        /// Stops a resource; for a group, its members begin to stop.
         Stop = "stop",
         /// All members of a group are stopped.
         Stopped = "stopped",
@@ -22,11 +22,11 @@ words!(
         MigrateFrom = "migrate_from",
         /// Has a resource read its parameters again.
         Reload = "reload-agent",
-        /// Starts a resource; of a group: its members begin to start.
+        /// Starts a resource; for a group, its members begin to start.
         Start = "start",
         /// All members of a group are started.
         Running = "running",
-        /// Enough of several resources are started for what comes after them.
+        /// Enough of several resources are started for those that follow.
         EnoughStarted = "one-or-more",
         /// Lets a host leave the cluster.
         Shutdown = "do_shutdown",

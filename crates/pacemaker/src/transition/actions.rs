@@ -45,7 +45,6 @@ impl Actions {
         std::iter::once(step).chain(self.beside.get(&step).into_iter().flatten().copied()).collect()
     }
 
-    /// The stop of a resource on a host.
     pub(super) fn stop_on(&self, resource: ResourceIdx, host: HostIdx) -> Option<StepIdx> {
         let stops = self.with_beside(self.with(ActionTask::Stop, resource)?);
         stops.into_iter().find(|step| self.all[step.get()].host == Some(host))

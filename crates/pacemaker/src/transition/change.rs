@@ -190,7 +190,7 @@ impl ResourceChange {
         self.starts_on().is_some() && !self.migrates()
     }
 
-    /// Returns true if it is stopped, so that nobody can use it meanwhile.
+    /// Returns true if it is stopped, and so unusable for a while.
     pub(super) fn goes_down(self) -> bool {
         self.stops_on().is_some() && !self.migrates()
     }

@@ -219,8 +219,8 @@ impl Constraints<'_> {
         }
     }
 
-    /// The pairs of instances to which the order of two clones applies as well, if the later clone interleaves. An
-    /// instance waits for those that run on, come to, or leave a host that it does, too.
+    /// The pairs of instances to which the order of two clones applies as well, if the later clone interleaves.
+    /// Instances form a pair if they run on, come to, or leave the same host.
     fn by_instance(&self, order: &StartOrder) -> Vec<OrderedPair> {
         let (first, then) = (self.set.resource(order.first), self.set.resource(order.then));
         if !first.is_clone() || !matches!(then.form, ResourceForm::Clone { interleave: true, .. }) {

@@ -35,7 +35,7 @@ pub struct Transition {
     pub steps: Vec<TransitionAction>,
     /// Number of steps that can be carried out. The others wait for each other in a circle, or for those that do.
     pub possible: usize,
-    /// Edges between steps that wait and those that they wait for, sorted by the later step.
+    /// Edges of the graph, sorted by the later step.
     pub edges: Vec<Edge<WaitReason>>,
     /// Edges by which a migration would wait for its room and thus for itself, so it does not. Its target may hold more
     /// than it has for a while.

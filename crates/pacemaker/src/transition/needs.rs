@@ -35,8 +35,8 @@ pub(crate) fn needs(set: &WorkingSet) -> Vec<Need> {
     needs
 }
 
-/// The mandatory orders of stops alone: those of choices, and those behind another order of the same two resources that
-/// applies to starts only and is not mandatory.
+/// The mandatory orders of stops alone. They come from choices, or from an order behind another one of the same two
+/// resources that applies to starts only and is not mandatory.
 pub(crate) fn only_stops(set: &WorkingSet) -> Vec<Need> {
     let mut seen: HashMap<(ResourceIdx, ResourceIdx), bool> = HashMap::new();
     let mut stops = Vec::new();

@@ -9,7 +9,7 @@ use super::change::{ResourceChange, ResourceChanges};
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
 
-/// Adds the actions of all hosts, primitives and groups.
+/// Adds the actions of all hosts, primitives, groups and clones.
 pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     fence(set, actions);
     for host in &changes.unfenced {
@@ -190,8 +190,8 @@ fn clone(set: &WorkingSet, changes: &ResourceChanges, clone: ResourceIdx, action
     }
 }
 
-/// Returns true if a part of an instance starts anew, or would if what it needs ran, as Pacemaker goes through the
-/// marks all the same. A start that had begun and goes on does not count, but one that is given up does.
+/// Returns true if a part of an instance starts anew, or would if what it needs ran. Pacemaker goes through the marks
+/// in both cases. A start that had begun and goes on does not count, but one that is given up does.
 fn begins(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx) -> bool {
     let (details, change) = (set.resource(part), changes.get(part));
     let is_given_up = details.condition == RunCondition::Starting && change.stops_on().is_some();

@@ -6,7 +6,6 @@ use super::past::{OperationKey, PastOperation};
 /// Check sums of the parameters that an operation got; missing ones are empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cib) struct NotedParameters {
-    /// The name of the operation.
     pub(in crate::cib) operation: String,
     /// Interval at which it is repeated, in milliseconds; 0 if it is not.
     pub(in crate::cib) interval: u64,

@@ -5,7 +5,7 @@ use super::KeptOperation;
 /// The attributes of a resource in a history: its id and its agent.
 pub(in crate::cib) const RESOURCE: [&str; 4] = ["id", "class", "provider", "type"];
 
-/// A resource in a history: the values of its attributes, empty ones where it has none.
+/// A resource in a history: the values of its attributes; missing ones are empty.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cib) struct PastResource<'a>(pub(in crate::cib) [&'a [u8]; RESOURCE.len()]);
 
@@ -53,7 +53,7 @@ pub(in crate::cib) const OPERATION: [&str; 16] = [
     "crm_feature_set",
 ];
 
-/// An operation of a resource on a host: the values of its attributes, empty ones where it has none.
+/// An operation of a resource on a host: the values of its attributes; missing ones are empty.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cib) struct PastOperation<'a>(pub(in crate::cib) [&'a [u8]; OPERATION.len()]);
 

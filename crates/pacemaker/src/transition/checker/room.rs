@@ -31,8 +31,8 @@ struct HostVisit {
     leaves: Option<StepIdx>,
 }
 
-/// Excesses of hosts in the worst order that the edges allow: resources that need not have left are still there, and
-/// those that need not wait have come. Kinds of which a resource needs less than 0 are left out.
+/// Excesses of hosts in the worst order that the edges allow. Resources that need not have left are still there, and
+/// those that need not wait have come. Kinds with a utilization below 0 are left out.
 pub fn excesses(set: &WorkingSet, transition: &Transition) -> Vec<Excess> {
     let precedence = transition.precedence();
     let visits = visits(set, transition);

@@ -74,8 +74,8 @@ impl InducedChanges<'_> {
 
     /// Returns true if a needed resource does not run in the end, or not where it should.
     pub(super) fn is_missing(&self, need: &Need, first: ResourceIdx) -> bool {
-        // A group with a member that cannot leave does not keep those waiting that were placed later, unless it
-        // restarts or waits for others itself.
+        // Resources that were placed later do not wait for a group with a member that cannot leave, unless it restarts
+        // or waits for others itself.
         let restarts = || self.set.is_managed(first) && matches!(self.of(first), ResourceChange::Restart(_));
         let is_earlier = || self.turn(need.then) < self.turn(need.first);
         let counts = || {
@@ -109,8 +109,8 @@ impl InducedChanges<'_> {
         self.placed.sequence.iter().position(|other| *other == whole)
     }
 
-    /// Returns true if a part of a group or a clone restarts for the unfencing of its host, and this does not affect a
-    /// resource that needs the whole. For a clone, it affects none; for a group, only those that were placed before it.
+    /// Returns true if a part of a group or a clone restarts for the unfencing of its host without effect on a resource
+    /// that needs the whole. For a clone, no resource is affected; for a group, only those that were placed before it.
     fn is_unheard_unfencing(&self, need: &Need, part: ResourceIdx) -> bool {
         let whole = self.set.resource(need.first);
         let unfenced = |one: ResourceIdx| matches!(self.causes[one.get()], Some(WaitReason::Unfencing(_)));
