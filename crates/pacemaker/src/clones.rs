@@ -222,7 +222,7 @@ impl Placer<'_> {
         }
         self.tables[instance.get()] = table;
         self.log.replace(instance, &noted);
-        // By an oddity of Pacemaker's, the wishes of others count once for every try.
+        // Pacemaker quirk: the wishes of others count once for every try.
         self.wishes.double(instance);
         for (host, free) in self.taken_from.drain(..).rev() {
             self.preference.free[host.get()] = free;

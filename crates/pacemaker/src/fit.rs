@@ -16,7 +16,7 @@ pub const MOST: usize = 100_000;
 pub struct MoreFitting {
     /// Number of resources, at most [`MOST`].
     pub count: usize,
-    /// True if, even before, none of the losses in question takes anything down.
+    /// True if the losses in question take nothing down even without further resources.
     pub survives: bool,
     /// Number of them on each host.
     pub by_host: Vec<usize>,

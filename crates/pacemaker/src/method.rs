@@ -20,7 +20,7 @@ words!(
 );
 
 impl PlacementMethod {
-    /// The strategy of Pacemaker's with this name, if there is one.
+    /// The Pacemaker strategy of this name, if there is one.
     pub fn strategy(self) -> Option<Strategy> {
         match self {
             PlacementMethod::Default => Some(Strategy::Default),

@@ -1,4 +1,4 @@
-//! Placing: resources get their hosts one after the other, each the best one at its turn.
+//! Places resources one after the other, each on the host that is best at that moment.
 
 use super::additions::{AdditionLog, ScoreSource};
 use super::capacity::Capacities;
@@ -95,7 +95,7 @@ pub(super) struct Placer<'a> {
     pub(super) events: Vec<PlacingEvent>,
     depth: usize,
     failed: Option<PlacingError>,
-    /// Undo log since the present instance of a clone began: hosts, with the capacity they had left before each
+    /// Undo log since placing of the present instance began: hosts, with the capacity that they had left before each
     /// placement.
     pub(super) taken_from: Vec<(HostIdx, Capacities)>,
     /// The host on which an instance stays if it is as good as the best one.

@@ -77,7 +77,7 @@ pub struct AllPlaced {
     /// The top-level resources in the order of their turns. A resource that others want to run with may have been
     /// placed before its turn.
     pub sequence: Vec<ResourceIdx>,
-    /// Facts about the best placement; `None` if a strategy of Pacemaker's chose the hosts.
+    /// Facts about the best placement; `None` if a Pacemaker strategy chose the hosts.
     pub optimum: Option<Optimum>,
 }
 

@@ -52,8 +52,8 @@ pub struct Host {
     pub unfencing: Unfencing,
     /// The resources behind a guest node; `None` for all other hosts.
     pub guest: Option<GuestParts>,
-    /// True for a guest node that rules and colocations do not know by name. This is an oddity of Pacemaker's, if
-    /// neither the list of nodes nor the status has anything on the node that counts.
+    /// True for a guest node that rules and colocations do not know by name. Pacemaker has this quirk if neither the
+    /// list of nodes nor the status has anything relevant on the node.
     pub nameless: bool,
 }
 
@@ -198,8 +198,8 @@ pub struct OrderedPair {
     pub then: ResourceIdx,
 }
 
-/// An ordering constraint: resources start once some of several others have started. By an oddity of Pacemaker's, a
-/// group among those always counts as started. A clone counts if one of its instances has started.
+/// An ordering constraint: resources start once some of several others have started. Pacemaker quirk: a group among
+/// those always counts as started. A clone counts if one of its instances has started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChoiceOrder {
     /// The constraint.

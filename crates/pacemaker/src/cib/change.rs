@@ -14,10 +14,10 @@ use htools_ganeti::input::error::{LoadError, Result};
 use htools_ganeti::load::lookup::hint;
 use htools_model::shown::{escaped, shown_name, shown_source};
 
-/// Prefix of the ids of this tool's constraints.
+/// Prefix of the ids of constraints made by this tool.
 const PREFIX: &str = "hplace-";
 
-/// A location constraint of this tool's, with the score INFINITY.
+/// A location constraint made by this tool, with the score INFINITY.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocationPin {

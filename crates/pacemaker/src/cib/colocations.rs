@@ -36,8 +36,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
-    /// Colocates each dependent with each primary. By an oddity of Pacemaker's, a constraint between two tags or
-    /// templates is ignored.
+    /// Colocates each dependent with each primary. Pacemaker quirk: a constraint between two tags or templates is
+    /// ignored.
     fn colocate_named(
         &mut self,
         constraint: Node<'a, 'i>,

@@ -1,4 +1,4 @@
-//! Parsing of untrusted XML documents, and errors that name the place.
+//! Parses untrusted XML documents, with limits on size and nesting, and reports errors with their place.
 
 use memchr::{memchr_iter, memchr2_iter};
 use roxmltree::{Document, Node, ParsingOptions};

@@ -236,7 +236,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let is_set = |name| transient.get(name).or_else(|| own.get(name)).is_some_and(is_true);
         let state_now = HostState {
             online,
-            // By an oddity of Pacemaker's, these count only if the status has the node.
+            // Pacemaker quirk: these count only if the status has the node.
             standby: state.is_some() && is_set("standby"),
             maintenance: state.is_some() && is_set("maintenance"),
             shutting_down: false,

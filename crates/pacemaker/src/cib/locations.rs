@@ -115,7 +115,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                         .unwrap_or(AllocationScore::MINUS_INFINITY),
                     None => score(self.source, rule)?,
                 };
-                // By an oddity of Pacemaker's, rules of this kind start from the host's own score.
+                // Pacemaker quirk: rules of this kind start from the host's own score.
                 scored.push((host, if rules::is_any(rule) { node.worth().plus(score) } else { score }));
             }
             scored.into_iter().for_each(|(host, score)| push(host, score));

@@ -1,5 +1,5 @@
 //! Pacemaker's cluster information base (CIB): the XML document that describes a cluster, read into a [`WorkingSet`].
-//! Elements beyond docs/pacemaker.md are listed in [`WorkingSet::outside`].
+//! Elements that are not supported (docs/pacemaker.md) are listed in [`WorkingSet::outside`].
 
 pub mod change;
 mod clones;

@@ -36,8 +36,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
-    /// Orders the members of each set, and each set before the next one. By an oddity of Pacemaker's, the first and
-    /// last members stand for a set that is explicitly, and not just by default, sequential.
+    /// Orders the members of each set, and each set before the next one. Pacemaker quirk: the first and last members
+    /// stand for a set that is explicitly, and not just by default, sequential.
     fn order_sets(&mut self, constraint: Node<'a, 'i>, sets: &[Node<'a, 'i>]) -> Result<()> {
         let mut before: Option<(Node<'a, 'i>, Vec<ResourceIdx>)> = None;
         for set in sets {

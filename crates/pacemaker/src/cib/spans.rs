@@ -34,8 +34,8 @@ pub(super) fn milliseconds_with_unit(text: &str) -> Option<u64> {
 }
 
 /// Parses an ISO 8601 duration after its `P`, in seconds. Parts may come in any order and repeatedly, and end at a
-/// blank or slash. Oddities of Pacemaker's: hours and seconds need no `T` before them, and the first day and the first
-/// year do not count, as in dates.
+/// blank or slash. Pacemaker quirks: hours and seconds need no `T` before them, and the first day and the first year do
+/// not count, as in dates.
 fn iso_seconds(text: &str) -> Option<u64> {
     let (mut years, mut months, mut days, mut seconds) = (0u128, 0u128, 0u128, 0u128);
     let (mut rest, mut within_day) = (text, false);

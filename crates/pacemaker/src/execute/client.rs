@@ -1,4 +1,4 @@
-//! Access to a Pacemaker cluster, as far as carrying out plans needs it.
+//! Interface to a Pacemaker cluster, for carrying out plans.
 
 use std::time::Duration;
 

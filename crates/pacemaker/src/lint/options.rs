@@ -1,4 +1,4 @@
-//! Properties of the whole cluster that do not fit the rest.
+//! Cluster-wide properties that do not fit the rest of the configuration.
 
 use super::super::place::{PlacingError, place};
 use super::super::resource::Resource;

@@ -1,5 +1,5 @@
 //! Clones, and all that they cannot be without, are placed by the cluster's own strategy. The best placement of the
-//! other resources is searched afterwards.
+//! other resources is found afterwards.
 
 use std::collections::HashMap;
 

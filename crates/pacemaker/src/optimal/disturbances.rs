@@ -1,4 +1,4 @@
-//! Finds running resources that are interrupted because one that they need is.
+//! Finds running resources that are interrupted because a resource that they need is interrupted.
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::transition::needs::Need;

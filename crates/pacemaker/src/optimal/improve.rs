@@ -16,7 +16,7 @@ pub(super) struct Improvement<'d, 'r> {
     pub(super) draft: &'d mut PlacingDraft<'r>,
     pub(super) limits: &'d PlacingLimits,
     totals: Vec<i64>,
-    /// Order of the resources that are left out: by size in round 0, random in others.
+    /// Order of the resources that are left out: the smallest first in round 0, random in others.
     round: u64,
 }
 

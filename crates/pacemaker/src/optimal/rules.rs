@@ -10,7 +10,7 @@ use super::super::wishes::AgreeingHosts;
 use super::super::working_set::{Resource, WorkingSet};
 use super::before::PlacedBefore;
 
-/// Tie of a resource to another one: their hosts should be in one zone, or should not.
+/// Tie of a resource to another one: their hosts must or should be in one zone, or must not or should not.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ZoneTie {
     pub(super) other: ResourceIdx,

@@ -1,4 +1,4 @@
-//! Changes of resources.
+//! Changes of resources in a transition: starts, stops, moves, live migrations and restarts.
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;

@@ -76,8 +76,8 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
     let ActionSequence { steps: sequence, possible } = sequence::sequence(set, &actions);
     let circles = match &sequence[possible..] {
         [] => Vec::new(),
-        // The VMs of guest nodes, and their connections, do not wait here as in Pacemaker, so stuck steps may be
-        // possible there.
+        // VMs of guest nodes, and their connections, take no part in this waiting. Steps that are stuck here need not
+        // be stuck in Pacemaker.
         _ if set.has_guests() => Vec::new(),
         stuck => {
             stuck.iter().for_each(|step| changes.without(&actions.all[step.get()]));

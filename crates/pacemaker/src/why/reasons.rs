@@ -35,7 +35,7 @@ pub enum HostHindrance {
     Exclusive(String),
     /// In an opt-in cluster, no constraint allows it.
     NotOptedIn,
-    /// By a colocation, it must be with another one, which is on this host, or nowhere.
+    /// By a colocation, it must be with another one, which is on the other host given, or nowhere.
     With(TogetherRule, Option<HostIdx>),
     /// By a colocation, it must not be with another one, which is there.
     Apart(TogetherRule),

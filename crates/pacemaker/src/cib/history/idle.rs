@@ -1,4 +1,4 @@
-//! Marks of resources that are known not to run on a host. Most histories are of these.
+//! Marks of resources that are known not to run on a host. Most histories belong to such resources.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,4 +1,4 @@
-//! Changes while they follow from each other, and questions about them.
+//! Changes while they are worked out, and questions about them.
 
 use super::super::change::ResourceChange;
 use super::super::needs::Need;
