@@ -21,7 +21,7 @@ pub enum ScoreSource {
     Failures,
     /// The resource is no longer configured.
     Orphaned,
-    /// The resource runs on several hosts, and is only to be stopped then.
+    /// The resource runs on several hosts, and is then stopped on all of them.
     RunsTwice,
     /// The resource may only be where some constraints name a host (`resource-discovery=exclusive`).
     Exclusive,
@@ -31,48 +31,48 @@ pub enum ScoreSource {
     Stopped,
     /// A colocation of the resource, by its position in [`WorkingSet::colocations`](super::WorkingSet::colocations).
     With(usize),
-    /// A colocation of another resource with this one: a part of what that one is worth there.
+    /// A colocation of another resource with this one: a share of that resource's score.
     Of(usize),
     /// Another instance of its clone is there.
     Instance,
     /// Its clone is not wanted there.
     Clone,
-    /// Another resource is there that it would rather not meet.
+    /// Another resource that it should not meet is there.
     Exclusion,
-    /// The best placement of all has it there.
+    /// The best placement puts it there.
     Optimum,
 }
 
 /// Additions to the scores of a resource for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoreAddition {
-    /// Where it comes from.
+    /// Source of the additions.
     pub source: ScoreSource,
-    /// Whose it is: the resource's own, or that of another one whose wishes count.
+    /// Owner of the wish: the resource itself, or another one whose wishes count.
     pub resource: ResourceIdx,
-    /// What was added, where it was more or less than nothing, in order of the hosts.
+    /// Amounts other than 0, in host order.
     pub scores: Vec<HostScore>,
 }
 
 /// All additions to the scores of resources, in order, if they are noted at all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AdditionLog {
-    /// By resource.
+    /// By resource; `None` if nothing is noted.
     by_resource: Option<Vec<Vec<ScoreAddition>>>,
 }
 
 impl AdditionLog {
-    /// A log in which nothing is noted.
+    /// A log that notes nothing.
     pub(super) fn off() -> AdditionLog {
         AdditionLog { by_resource: None }
     }
 
-    /// A log for so many resources.
+    /// A log for a number of resources.
     pub(super) fn new(resources: usize) -> AdditionLog {
         AdditionLog { by_resource: Some(vec![Vec::new(); resources]) }
     }
 
-    /// Whether anything is noted.
+    /// Returns true if additions are noted.
     pub(super) fn is_on(&self) -> bool {
         self.by_resource.is_some()
     }
@@ -92,7 +92,7 @@ impl AdditionLog {
         self.additions(resource).iter().filter_map(part).collect()
     }
 
-    /// Notes what is added to the scores of a resource, on hosts in order.
+    /// Notes additions to the scores of a resource, on hosts in order.
     pub(super) fn note(
         &mut self,
         resource: ResourceIdx,
@@ -104,7 +104,7 @@ impl AdditionLog {
         }
     }
 
-    /// The same for one host.
+    /// Notes an addition on one host.
     pub(super) fn note_one(
         &mut self,
         resource: ResourceIdx,
@@ -115,7 +115,7 @@ impl AdditionLog {
         self.note(resource, source, std::iter::once(HostScore { host, score }));
     }
 
-    /// Notes what made one table of another.
+    /// Notes the differences between two tables.
     pub(super) fn note_change(
         &mut self,
         resource: ResourceIdx,
@@ -135,20 +135,20 @@ impl AdditionLog {
         self.note(resource, source, after.iter().filter_map(changed));
     }
 
-    /// Lets the additions to a resource be others.
+    /// Replaces the additions to the scores of a resource.
     pub(super) fn replace(&mut self, resource: ResourceIdx, additions: &[ScoreAddition]) {
         if let Some(all) = &mut self.by_resource {
             all[resource.get()] = additions.to_vec();
         }
     }
 
-    /// Gives additions other sources.
+    /// Replaces the sources of all additions.
     pub(super) fn rename(&mut self, other: impl Fn(ScoreSource) -> ScoreSource) {
         let all = self.by_resource.iter_mut().flatten().flatten();
         all.for_each(|addition| addition.source = other(addition.source));
     }
 
-    /// Adds an addition, what comes to nothing left out.
+    /// Appends an addition without its zero amounts, merged into the last one if it continues that.
     pub(super) fn push(&mut self, to: ResourceIdx, mut addition: ScoreAddition) {
         let Some(all) = &mut self.by_resource else { return };
         addition.scores.retain(|one| one.score != AllocationScore::ZERO);
@@ -168,10 +168,10 @@ impl AdditionLog {
 /// A part of the score of a resource on a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScorePart {
-    /// How much it is.
+    /// The amount.
     pub score: AllocationScore,
-    /// Where it comes from.
+    /// Source of the amount.
     pub source: ScoreSource,
-    /// Whose it is: the resource's own, or that of another one whose wishes count.
+    /// Owner of the wish: the resource itself, or another one whose wishes count.
     pub resource: ResourceIdx,
 }

@@ -1,4 +1,4 @@
-//! What belongs to what: members of groups, instances of clones, and where the whole of them runs.
+//! Structure of resources: members of groups, instances of clones, and the host of the whole.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ impl WorkingSet {
         self.resource_indices().filter(|resource| self.resource(*resource).is_group())
     }
 
-    /// The members of a group of which each is started after the one before it; of others, none.
+    /// The members of an ordered group, each of which starts after the one before it; empty for all other resources.
     pub fn in_order(&self, group: ResourceIdx) -> &[ResourceIdx] {
         let details = self.resource(group);
         match details.form {
@@ -53,7 +53,7 @@ impl WorkingSet {
         details.instance_of.or_else(|| self.resource(details.group?).instance_of)
     }
 
-    /// The name of a primitive; of an instance of a clone without its number, under which Pacemaker knows them all.
+    /// Name of a primitive. For an instance of a clone it lacks the instance number, as in Pacemaker.
     pub fn common_name(&self, resource: ResourceIdx) -> &str {
         let id = &self.resource(resource).id;
         match self.clone_of(resource).and_then(|_| id.rsplit_once(':')) {
@@ -62,7 +62,7 @@ impl WorkingSet {
         }
     }
 
-    /// By [name](Self::common_name), the hosts of primitives.
+    /// Hosts of primitives, by [common name](Self::common_name).
     pub(super) fn by_common_name(
         &self,
         host: impl Fn(ResourceIdx) -> Option<HostIdx>,
@@ -79,7 +79,7 @@ impl WorkingSet {
         self.resource_indices().filter(|resource| self.resource(*resource).is_clone())
     }
 
-    /// Who stands for a resource: of a group its first member, or its last.
+    /// The first or last member of a group; every other resource stands for itself.
     pub(super) fn member(&self, resource: ResourceIdx, last: bool) -> Option<ResourceIdx> {
         let details = self.resource(resource);
         match (details.is_group(), last) {
@@ -89,13 +89,14 @@ impl WorkingSet {
         }
     }
 
-    /// Whether each member of a group must be where the one before it is.
+    /// Returns true if each member of the group must run where the one before it runs.
     pub(super) fn keeps_together(&self, group: ResourceIdx) -> bool {
         matches!(self.resource(group).form, ResourceForm::Group { together: true, .. })
     }
 
-    /// Who stands for the primary of a colocation, if it is no clone: a primitive for itself. Of a group, the first member, or for a must
-    /// the last; where its members need not be together, all of them, and nobody for a must, which is not heard.
+    /// The resources that stand for the primary of a colocation, unless that is a clone. For a group, this is its first
+    /// member, or its last if the colocation is mandatory. If members need not be together, all of them stand for it. A
+    /// mandatory colocation with such a group is ignored.
     pub(super) fn stand_ins<'a>(&'a self, colocation: &'a Colocation) -> &'a [ResourceIdx] {
         let is_must = colocation.score == AllocationScore::INFINITY;
         let members = self.resource(colocation.primary).members.as_slice();
@@ -108,7 +109,7 @@ impl WorkingSet {
         }
     }
 
-    /// Finds out where a group or a clone runs: where one of its members does.
+    /// Sets the host of a group or a clone to that of one of its members.
     pub(super) fn find_whole(&mut self, whole: ResourceIdx) {
         let mut holds = vec![None; self.hosts.len()];
         let members = self.resource(whole).members.iter().rev().map(|member| self.resource(*member));
@@ -120,9 +121,9 @@ impl WorkingSet {
         self.resources[whole.get()].active = self.status_order.iter().find_map(|host| holds[host.get()]);
     }
 
-    /// The same for all groups and clones.
+    /// Sets the hosts of all groups and clones.
     pub(super) fn find_wholes(&mut self) {
-        // members are behind their group, and instances behind their clone
+        // Members follow their group, and instances their clone; the reverse order sets the parts first.
         let wholes = self.resource_indices().filter(|resource| !self.resource(*resource).is_primitive());
         let wholes: Vec<ResourceIdx> = wholes.collect();
         wholes.into_iter().rev().for_each(|whole| self.find_whole(whole));

@@ -1,11 +1,10 @@
-//! What hosts have and resources need: whole numbers of freely named kinds.
+//! Capacities of hosts and needs of resources: whole numbers of freely named kinds.
 
 use std::cmp::Ordering;
 
 use super::index::AttributeIdx;
 
-/// Capacities by kind of capacity. A kind that is not listed is not there at all, which differs from none of it in
-/// what is printed only.
+/// Amounts by kind of capacity. A kind that is not listed counts as 0; the difference shows only in output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Capacities(Vec<(AttributeIdx, i64)>);
 
@@ -28,7 +27,7 @@ impl Capacities {
         self.0.iter().copied()
     }
 
-    /// Whether no kind is listed.
+    /// Returns true if no kind is listed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -38,7 +37,7 @@ impl Capacities {
         other.iter().for_each(|(kind, amount)| self.set(kind, self.get(kind).saturating_add(amount)));
     }
 
-    /// Takes another one's amounts away. A kind that was not listed is listed with 0 then, whatever was taken.
+    /// Subtracts another one's amounts. A kind that was not listed becomes 0, whatever was taken.
     pub fn charge(&mut self, other: &Capacities) {
         for (kind, amount) in other.iter() {
             let left = self.place(kind).map_or(0, |at| self.0[at].1.saturating_sub(amount));
@@ -46,7 +45,7 @@ impl Capacities {
         }
     }
 
-    /// What is missing to hold `needed`: the kinds of which there is too little, and how much too little.
+    /// The kinds of which there is too little for `needed`, with the missing amounts.
     pub(crate) fn missing_for<'a>(
         &'a self,
         needed: &'a Capacities,
@@ -57,7 +56,7 @@ impl Capacities {
         })
     }
 
-    /// Whether all of `needed` is there.
+    /// Returns true if there is enough of every kind for `needed`.
     pub fn hold(&self, needed: &Capacities) -> bool {
         if self.has_kinds_of(needed) {
             return self.0.iter().zip(&needed.0).all(|((_, here), (_, needed))| here >= needed);
@@ -65,12 +64,12 @@ impl Capacities {
         needed.iter().all(|(kind, amount)| self.get(kind) >= amount)
     }
 
-    /// Whether both list the same kinds, as nearly always.
+    /// Returns true if both list the same kinds, which is the usual case.
     fn has_kinds_of(&self, other: &Capacities) -> bool {
         self.0.len() == other.0.len() && self.0.iter().zip(&other.0).all(|((a, _), (b, _))| a == b)
     }
 
-    /// Which of the two has more: the one that has more of more kinds. This goes in circles for some threes.
+    /// Compares by the number of kinds of which each has more. This order is not transitive.
     pub(crate) fn compare(&self, other: &Capacities) -> Ordering {
         let (mut more, mut less) = (0, 0);
         let mut count = |mine: i64, theirs: i64| match mine.cmp(&theirs) {

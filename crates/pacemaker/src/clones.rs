@@ -24,14 +24,14 @@ impl Placer<'_> {
         let mut taken = vec![false; set.hosts.len()];
         for instance in &instances {
             let Some(active) = set.resource(*instance).active else { continue };
-            // nothing is tried on a guest node that has yet to come, or to come back
+            // Nothing is tried on a guest node that is not up yet, or not up again.
             if self.has_failed(*instance) || taken[active.get()] || !set.host(active).can_run() {
                 continue;
             }
             if self.is_wanted(*instance, active) {
                 self.try_to_stay(clone, *instance, active, &mut taken);
             } else if self.wishes.available(active) {
-                // a try that ends before it begins is one, too
+                // For Pacemaker, a try that ends before it begins is a try, too.
                 self.wishes.double(*instance);
             }
         }
@@ -51,7 +51,7 @@ impl Placer<'_> {
         set.resource(clone).members.iter().copied().filter(|one| !set.resource(*one).surplus)
     }
 
-    /// What a clone has no place for gets none; no scores are looked at for that.
+    /// Records that surplus parts of a clone have no host. Their scores are not considered.
     fn leave_out_surplus(&mut self, clone: ResourceIdx) {
         let set = self.set;
         for part in set.resource(clone).members.iter().flat_map(|one| set.primitives(one).into_owned()) {
@@ -72,7 +72,7 @@ impl Placer<'_> {
         }
     }
 
-    /// Adds the wishes of those that want to be with a clone to its scores. They do not make a host unwanted that was wanted.
+    /// Adds the wishes of a clone's dependents to its scores, without making a wanted host unwanted.
     fn hear_dependents_of_clone(&mut self, clone: ResourceIdx) {
         let set = self.set;
         self.wishes.merging.forget();
@@ -96,9 +96,9 @@ impl Placer<'_> {
         self.events.push(PlacingEvent::Clone(scores.collect()));
     }
 
-    /// The instances in the order in which they get their places: those that can stay first, then those of hosts that cannot
-    /// run anything now, those that do not run, and those that are not wanted where they are. Of each kind, those that did not
-    /// fail, and of them those that others want most where they are.
+    /// The instances in the order of their turns. First come those that can stay, then those on hosts that cannot run
+    /// anything now. Those that do not run follow, and last those that are unwanted where they are. Within the first
+    /// two kinds, instances without failures come first, then those that other resources want most on their host.
     fn instance_sequence(&mut self, clone: ResourceIdx) -> Vec<ResourceIdx> {
         let set = self.set;
         let wanted = self.wanted_by_others(clone);
@@ -119,7 +119,7 @@ impl Placer<'_> {
         instances
     }
 
-    /// What others that want to be with a clone, and those that it wants to be with, wish for it.
+    /// Base scores of a clone's hosts with the wishes of its primaries and dependents.
     fn wanted_by_others(&mut self, clone: ResourceIdx) -> ScoreTable {
         let set = self.set;
         let mut wanted = self.tables[clone.get()].clone();
@@ -147,17 +147,16 @@ impl Placer<'_> {
         wanted
     }
 
-    /// Whether a host can run resources, and one, or an instance of a clone, is not unwanted there.
+    /// Returns true if the host can run resources, and the resource has no score below 0 there.
     fn is_wanted(&self, resource: ResourceIdx, host: HostIdx) -> bool {
         self.wishes.available(host) && self.tables[resource.get()].or_never(host) >= AllocationScore::ZERO
     }
 
-    /// Whether something of an instance failed.
+    /// Returns true if a part of the instance failed.
     fn has_failed(&self, instance: ResourceIdx) -> bool {
         self.set.primitives(&instance).iter().any(|part| self.set.resource(*part).has_failed())
     }
 
-    /// Where an instance is placed.
     fn place_of(&self, instance: ResourceIdx) -> Option<HostIdx> {
         match self.progress[instance.get()] {
             PlacingState::Done(host) => host,
@@ -165,7 +164,7 @@ impl Placer<'_> {
         }
     }
 
-    /// Where all of an instance is placed that has a place.
+    /// The host shared by all placed parts of an instance, if there is one.
     fn whole_place(&self, instance: ResourceIdx) -> Option<HostIdx> {
         let parts = self.set.primitives(&instance);
         let mut places = parts.iter().filter_map(|part| self.place_of(*part));
@@ -173,7 +172,7 @@ impl Placer<'_> {
         places.all(|place| place == first).then_some(first)
     }
 
-    /// Places an instance on a host that has none yet.
+    /// Places an instance on a host without an instance of the same clone.
     fn assign_instance(&mut self, clone: ResourceIdx, instance: ResourceIdx, taken: &mut [bool]) {
         let set = self.set;
         self.taken_from.clear();
@@ -194,7 +193,7 @@ impl Placer<'_> {
         }
     }
 
-    /// Places an instance, and takes that back if it would not stay where it is.
+    /// Places an instance, and undoes that if it would leave its host.
     fn try_to_stay(
         &mut self,
         clone: ResourceIdx,
@@ -210,7 +209,7 @@ impl Placer<'_> {
         self.stays_on = None;
         let Some(place) = self.place_of(instance).filter(|host| *host != active) else { return };
         taken[place.get()] = false;
-        // Pacemaker takes back primitives only: a group keeps its new host, and others may come there, too
+        // Pacemaker undoes this for primitives only: a group keeps its new host, which other instances can get as well.
         if self.set.resource(instance).is_group() {
             return;
         }
@@ -223,7 +222,7 @@ impl Placer<'_> {
         }
         self.tables[instance.get()] = table;
         self.log.replace(instance, &noted);
-        // an oddity of Pacemaker's: what others wish counts once for every try
+        // Pacemaker quirk: the wishes of others count once for every try.
         self.wishes.double(instance);
         for (host, free) in self.taken_from.drain(..).rev() {
             self.preference.free[host.get()] = free;
@@ -231,7 +230,7 @@ impl Placer<'_> {
         }
     }
 
-    /// Adds to the scores of a resource what comes of where the instances of its primary are.
+    /// Adds to the scores of a resource the effect of a colocation with a clone.
     pub(super) fn apply_clone(&mut self, resource: ResourceIdx, at: usize) {
         let set = self.set;
         let colocation = &set.colocations[at];
@@ -239,7 +238,7 @@ impl Placer<'_> {
             return;
         }
         let instances = &set.resource(colocation.primary).members;
-        // nobody goes where an instance is that nobody touches
+        // Blocked instances attract no one.
         let is_blocked = |part: &ResourceIdx| matches!(set.resource(*part).condition, RunCondition::Blocked);
         let touched = instances.iter().filter(|one| !set.primitives(one).iter().any(is_blocked));
         let places: Vec<HostIdx> = touched.filter_map(|one| self.whole_place(*one)).collect();
@@ -250,7 +249,7 @@ impl Placer<'_> {
             let hosts = self.preference.sorted(hosts, table, None);
             let near = hosts.into_iter().find(|host| places.contains(host));
             if near.is_some() || is_must {
-                // of a group it is the member that counts for colocations with it, which may have no place
+                // In a group, the member that stands for it counts, and that may have no place.
                 let mut beside =
                     instances.iter().filter(|one| near.is_some() && self.whole_place(**one) == near);
                 let part = beside.next().and_then(|one| set.member(*one, is_must));
@@ -258,7 +257,7 @@ impl Placer<'_> {
             }
         } else if is_must {
             for host in set.host_indices() {
-                // in an opt-in cluster, also where an instance is and nothing opts in
+                // In an opt-in cluster, a host with an instance is also forbidden if nothing opts in there.
                 if !places.contains(&host) {
                     self.forbid(resource, ScoreSource::With(at), host);
                 } else if self.tables[resource.get()].get(host).is_none() {
@@ -270,7 +269,7 @@ impl Placer<'_> {
         } else {
             let firsts = instances.iter().filter_map(|one| set.member(*one, false));
             let mut places: Vec<Option<HostIdx>> = firsts.map(|first| self.place_of(first)).collect();
-            // those without a place had their turn last
+            // Instances without a place had their turn last.
             places.sort_by_key(Option::is_none);
             places.into_iter().for_each(|place| self.apply_place(resource, at, place));
         }

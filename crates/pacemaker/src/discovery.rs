@@ -1,5 +1,5 @@
-//! Resources that may only be where they are looked for: what `resource-discovery="exclusive"` comes to. The other ways to look for
-//! them (`never`, `always`) change no place.
+//! Effect of `resource-discovery="exclusive"`: a resource may run only on the hosts that such constraints name. The
+//! other values (`never`, `always`) change no placement.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,7 +8,7 @@ use super::score::AllocationScore;
 use super::working_set::WorkingSet;
 
 impl WorkingSet {
-    /// What a resource is a part of in the end: a clone, a group, or nothing but itself.
+    /// The clone or group that a resource belongs to, or the resource itself.
     pub(super) fn outermost(&self, resource: ResourceIdx) -> ResourceIdx {
         self.clone_of(resource).or(self.resource(resource).group).unwrap_or(resource)
     }
@@ -19,12 +19,12 @@ impl WorkingSet {
         std::iter::once(resource).chain(wholes.into_iter().flatten())
     }
 
-    /// The constraint by which a resource may only be where it, and others like it, name a host, if there is one.
+    /// The constraint that limits a resource to the hosts named by it and its like, if there is one.
     pub fn exclusive_rule(&self, resource: ResourceIdx) -> Option<&str> {
         self.resource(self.outermost(resource)).exclusive.as_deref()
     }
 
-    /// The constraint by which a resource may not be on a host that it does not name, if there is one.
+    /// The constraint that keeps a resource from a host by not naming it, if there is one.
     pub(super) fn barred_by(&self, resource: ResourceIdx, host: HostIdx) -> Option<&str> {
         let rule = self.exclusive_rule(resource)?;
         let wholes: Vec<ResourceIdx> = self.located_with(resource).collect();
@@ -32,8 +32,8 @@ impl WorkingSet {
         (!named.any(|location| wholes.contains(&location.resource))).then_some(rule)
     }
 
-    /// Lets resources that have such a location, and their parts, be nowhere else. One that belongs to another resource has none of
-    /// its own that counts.
+    /// Forbids resources with exclusive locations, and their parts, all hosts that these do not name. For a part, only
+    /// the outermost resource's locations can have this effect.
     pub(super) fn confine(&mut self) {
         if self.resources.iter().all(|resource| resource.exclusive.is_none()) {
             return;
@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    /// A member of a group may also be where one of its own locations says, but that bars no host for it.
+    /// A location of a group member allows it another host, but keeps it from none.
     #[test]
     fn no_strategy_goes_where_it_may_not() {
         let set = parse(LOOKED_FOR, "t").unwrap();

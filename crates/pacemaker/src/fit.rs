@@ -1,4 +1,4 @@
-//! How many more resources of one size fit.
+//! Number of further resources of one size that fit.
 
 use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
@@ -8,40 +8,40 @@ use super::placing::AllPlaced;
 use super::score::AllocationScore;
 use super::working_set::{Resource, Strategy, WorkingSet};
 
-/// The most resources that are tried.
+/// Greatest number of resources that is tried.
 pub const MOST: usize = 100_000;
 
-/// How many more resources of one size fit, and where they go.
+/// Number of further resources of one size that fit, and their hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MoreFitting {
-    /// How many: at most [`MOST`].
+    /// Number of resources, at most [`MOST`].
     pub count: usize,
-    /// Whether the losses that are asked about take nothing down even before.
+    /// True if the losses in question take nothing down even without further resources.
     pub survives: bool,
-    /// How many of them go to each host, by host.
+    /// Number of them on each host.
     pub by_host: Vec<usize>,
-    /// What each host has left then, by host.
+    /// Capacity left on each host afterwards.
     pub remaining: Vec<Capacities>,
-    /// The first host that has room for one of them before any is there, and for no other one after some.
+    /// The first host that had room for one of them at the beginning and has none after some.
     pub first_full: Option<FullHost>,
 }
 
 /// A host that is full, and the kinds of capacity of which it has too little.
 pub(crate) type FullHost = (HostIdx, Vec<AttributeIdx>);
 
-/// What more resources are asked for.
+/// Size and fault tolerance of further resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FitQuestion {
-    /// What each of them needs.
+    /// Utilization of each of them.
     pub size: Capacities,
-    /// The loss of how many hosts at once nobody may feel: 0, 1 or 2.
+    /// Number of hosts, 0, 1 or 2, whose simultaneous loss must take nothing down.
     pub survive: usize,
 }
 
 impl FitQuestion {
-    /// How many more primitives of this size, with no wishes of their own and a priority below all others, a cluster that is
-    /// [settled](WorkingSet::settled) takes: that many are all placed, everything that was placed still is, and the same
-    /// holds after every loss of hosts; with one more it does not.
+    /// Finds the number of further primitives that a cluster takes, if it is [settled](WorkingSet::settled). They have
+    /// this size, no wishes of their own, and a priority below all others. With them, all are placed, everything that
+    /// was placed still is, and the same holds after every loss of hosts. One more would break this.
     ///
     /// # Errors
     /// Those of [`place`].
@@ -64,20 +64,21 @@ impl FitQuestion {
         Ok(MoreFitting { count: fits, survives, by_host, remaining, first_full })
     }
 
-    /// No more than this can fit, as all hosts together have no room for more.
+    /// Upper bound of the number: the sum of what fits on each host.
     fn bound(&self, settled: &WorkingSet, now: &AllPlaced) -> usize {
         let available = settled.host_indices().filter(|host| settled.host(*host).state.available());
         available.map(|host| self.times(&now.remaining[host.get()])).fold(0, usize::saturating_add)
     }
 
-    /// How often the size is there.
+    /// Number of times that the size fits into a free capacity.
     fn times(&self, free: &Capacities) -> usize {
         let needed = self.size.iter().filter(|(_, amount)| *amount > 0);
         let times = needed.map(|(kind, amount)| free.get(kind).max(0) / amount).min().unwrap_or(0);
         usize::try_from(times).unwrap_or(usize::MAX)
     }
 
-    /// Where all go with so many more, if these are all placed, whatever is lost, and nothing else gives way.
+    /// The placement with `count` more, if all of them are placed, nothing else gives way, and no loss takes anything
+    /// down.
     fn placed_with(
         &self,
         settled: &WorkingSet,
@@ -94,7 +95,7 @@ impl FitQuestion {
         Ok(holds.then_some(placed))
     }
 
-    /// Whether nothing stays down, whatever is lost.
+    /// Returns true if no loss takes anything down.
     fn survives(
         &self,
         set: &WorkingSet,
@@ -108,7 +109,7 @@ impl FitQuestion {
         Ok(lost.first().is_none_or(|worst| worst.down.is_empty()))
     }
 
-    /// The cluster with more resources.
+    /// The cluster with `count` further resources.
     fn grown(&self, settled: &WorkingSet, count: usize) -> WorkingSet {
         let lowest = settled.resources.iter().map(|resource| resource.priority).min().unwrap_or_default();
         let mut with = settled.clone();
@@ -121,7 +122,7 @@ impl FitQuestion {
         with
     }
 
-    /// How many more each host takes, and which one is full first.
+    /// Number of further resources by host, and the host that is full first.
     fn taken(
         &self,
         settled: &WorkingSet,

@@ -1,12 +1,12 @@
-//! Guest nodes: machines that the cluster runs, and that run resources themselves.
+//! Guest nodes: VMs that the cluster runs, and that run resources themselves.
 
 use super::index::{HostIdx, ResourceIdx};
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{GuestParts, Host, WorkingSet};
 
 impl Host {
-    /// Whether it can run resources as things are, before any of them is placed. A guest node that is to be fenced has its machine
-    /// restarted, and can until then.
+    /// Returns true if the host can run resources now, before any is placed. A guest node that must be fenced gets its
+    /// VM restarted, and can run resources until then.
     pub fn can_run(&self) -> bool {
         match self.guest {
             Some(_) => self.lets_run() && self.state.online,
@@ -14,24 +14,25 @@ impl Host {
         }
     }
 
-    /// Whether nothing but its machine keeps a guest node from running resources.
+    /// Returns true if a guest node can run resources as soon as its VM runs.
     pub(super) fn lets_run(&self) -> bool {
         !self.state.standby && !self.state.maintenance
     }
 }
 
 impl WorkingSet {
-    /// The hosts that are machines of the cluster, and what they are made of.
+    /// The guest nodes, and the resources behind them.
     pub(super) fn guests(&self) -> impl Iterator<Item = (HostIdx, GuestParts)> + '_ {
         self.host_indices().filter_map(|host| Some((host, self.host(host).guest?)))
     }
 
-    /// Whether any host is a machine of the cluster.
+    /// Returns true if the cluster has guest nodes.
     pub fn has_guests(&self) -> bool {
         self.guests().next().is_some()
     }
 
-    /// Sets the scores of connections: whatever the constraints say, they may be on every member of the cluster.
+    /// Sets the scores of remote connections: whatever the constraints say, they may run on every member of the
+    /// cluster.
     pub(super) fn open_connections(&mut self) {
         let table = self.base_scores();
         for (_, parts) in self.guests().collect::<Vec<_>>() {
@@ -39,8 +40,8 @@ impl WorkingSet {
         }
     }
 
-    /// Keeps from machines of the cluster what never runs in one: machines with guest nodes, their connections, and what fences;
-    /// unless nobody manages it.
+    /// Keeps from guest nodes the managed resources that can never run there: VMs that are guest nodes, their
+    /// connections, and fencing devices.
     pub(super) fn keep_from_guests(&mut self) {
         let guests: Vec<(HostIdx, GuestParts)> = self.guests().collect();
         if guests.is_empty() {

@@ -1,4 +1,4 @@
-//! Adding to the scores of a resource what it wants of others, and they of it; and taking that apart for those who ask.
+//! Adds the effect of colocations to scores, in both directions, and splits it into parts on request.
 
 use super::additions::{ScoreAddition, ScoreSource};
 use super::index::{HostIdx, ResourceIdx};
@@ -17,7 +17,7 @@ impl Placer<'_> {
         }
     }
 
-    /// Places those that a resource wants to be with, and adds what comes of it to its scores.
+    /// Places the primaries of a resource, and adds the effect of these colocations to its scores.
     pub(super) fn follow_primaries(&mut self, resource: ResourceIdx) {
         let set = self.set;
         for at in self.wishes.list(resource, Towards::Primaries).to_vec() {
@@ -26,13 +26,13 @@ impl Placer<'_> {
         }
     }
 
-    /// Adds to the scores of a resource what comes of where its primary is.
+    /// Adds the effect of one colocation to the scores of its dependent.
     fn apply(&mut self, resource: ResourceIdx, at: usize) {
         let colocation = &self.set.colocations[at];
         if self.set.resource(colocation.primary).is_clone() {
             return self.apply_clone(resource, at);
         }
-        // a group that is only half placed is nowhere yet
+        // A group that is only half placed has no place yet.
         if !matches!(self.progress[colocation.primary.get()], PlacingState::Done(_)) {
             return;
         }
@@ -43,8 +43,8 @@ impl Placer<'_> {
         }
     }
 
-    /// Adds to the scores of a resource what comes of the host of its primary, or of its having none. A wish that leaves no
-    /// host is not heard.
+    /// Adds the effect of the primary's host, or of its having none, to the scores of the dependent. A finite score is
+    /// ignored if it leaves no host.
     pub(super) fn apply_place(&mut self, resource: ResourceIdx, at: usize, place: Option<HostIdx>) {
         let colocation = &self.set.colocations[at];
         let mut table = self.tables[resource.get()].clone();
@@ -59,7 +59,7 @@ impl Placer<'_> {
         }
     }
 
-    /// What a host is worth as the primary of a colocation is where it is, or nowhere.
+    /// Score of a host by a colocation whose primary has this place, or none.
     fn place_worth(&self, colocation: &Colocation, place: Option<HostIdx>, host: HostIdx) -> AllocationScore {
         let score = colocation.score;
         let near = |place| self.wishes.agree(colocation.attribute.as_deref(), host, place);
@@ -72,7 +72,7 @@ impl Placer<'_> {
         }
     }
 
-    /// Adds the wishes of those that want to be with a resource to its scores.
+    /// Adds the wishes of a resource's dependents to its scores.
     pub(super) fn hear_dependents(&mut self, resource: ResourceIdx) {
         let set = self.set;
         self.wishes.merging.forget();
@@ -85,7 +85,7 @@ impl Placer<'_> {
         }
     }
 
-    /// Adds to the scores of a resource what another one wants that is to be with it, and all behind that one.
+    /// Adds the wishes of one dependent, and of all behind it, to the scores of a resource.
     pub(super) fn hear(&mut self, resource: ResourceIdx, from: ResourceIdx, share: Share<'_>) {
         let before = self.tables[resource.get()].clone();
         let listens = self.log.is_on() && !share.sparing;
@@ -101,7 +101,7 @@ impl Placer<'_> {
         self.tables[resource.get()] = after;
     }
 
-    /// Notes what came of wishes, one after the other: those that count as a whole by their parts.
+    /// Notes wishes one after the other. Those that count in full are split into their parts.
     fn note_heard(&mut self, resource: ResourceIdx, mut table: ScoreTable, heard: Vec<HeardWish>) {
         for wish in heard {
             let own: Vec<ScoreAddition> =
@@ -110,7 +110,7 @@ impl Placer<'_> {
             own.iter().flat_map(|part| &part.scores).for_each(|one| by_parts.add(one.host, one.score));
             let before = table.clone();
             table.update(|host, score| score.plus(wish.added[host.get()]));
-            // what is forbidden already is not forbidden again
+            // A forbidden host cannot be forbidden again.
             let changes = |one: &HostScore| before.get(one.host) != table.get(one.host);
             let adds_up = |one: &HostScore| by_parts.get(one.host) == table.get(one.host);
             for part in own {

@@ -7,7 +7,7 @@ index!(
     HostIdx
 );
 index!(
-    /// A primitive or a group, by its position in [`WorkingSet::resources`](super::WorkingSet::resources).
+    /// A primitive, a group or a clone, by its position in [`WorkingSet::resources`](super::WorkingSet::resources).
     ResourceIdx
 );
 index!(

@@ -1,4 +1,4 @@
-//! Where resources are wanted before anything is placed.
+//! Scores of resources before anything is placed.
 
 use super::additions::{AdditionLog, ScoreSource};
 use super::index::{HostIdx, ResourceIdx};
@@ -6,13 +6,13 @@ use super::score::{AllocationScore, HostScore, ScoreTable};
 use super::working_set::{Resource, ResourceForm, WorkingSet};
 
 impl WorkingSet {
-    /// Fills the table of every resource: base scores, what is not managed, constraints, the health of
-    /// hosts, stickiness, failures, and what is only wanted where constraints say so.
+    /// Fills the score tables of all resources: base scores, unmanaged resources, location constraints, node health,
+    /// stickiness, failures, exclusive locations, and guest nodes.
     pub fn set_scores(&mut self) {
         self.fill_scores(&mut AdditionLog::off());
     }
 
-    /// What the tables are made of.
+    /// The additions that make up the tables.
     pub(super) fn initial_additions(&self) -> AdditionLog {
         let mut log = AdditionLog::new(self.resources.len());
         self.clone().fill_scores(&mut log);
@@ -39,7 +39,7 @@ impl WorkingSet {
         self.noting(log, ScoreSource::Guest, Self::keep_from_guests);
     }
 
-    /// Changes tables, and notes all that has changed as coming from one source.
+    /// Changes tables, and notes all differences with the same source.
     fn noting(&mut self, log: &mut AdditionLog, source: ScoreSource, change: fn(&mut Self)) {
         let before: Vec<ScoreTable> = if log.is_on() {
             self.resources.iter().map(|resource| resource.scores.clone()).collect()
@@ -52,8 +52,7 @@ impl WorkingSet {
         }
     }
 
-    /// Keeps what is not managed where it runs. A member that is managed in a group that is not keeps the whole group
-    /// there.
+    /// Keeps unmanaged resources on their hosts. A managed member of an unmanaged group keeps the whole group there.
     fn keep(&mut self, resource: ResourceIdx, log: &mut AdditionLog) {
         let details = self.resource(resource);
         let Some(host) = details.active.filter(|_| details.is_primitive()) else { return };
@@ -78,7 +77,7 @@ impl WorkingSet {
             let worth = self.host(host).worth();
             for resource in &kept {
                 let details = &mut self.resources[resource.get()];
-                // what is no longer configured is known from its hosts alone
+                // A resource that is no longer configured is known from its hosts alone.
                 let known = details.scores.get(host).filter(|_| !details.orphaned);
                 details.scores.set(host, known.unwrap_or(worth).plus(AllocationScore::INFINITY));
                 let own = if known.is_some() { AllocationScore::ZERO } else { worth };
@@ -88,13 +87,13 @@ impl WorkingSet {
         }
     }
 
-    /// What the health of a host is worth to a resource. One that may run on hosts of any health loses nothing by it.
+    /// Score of a host's health for a resource. One that may run on unhealthy hosts loses nothing by it.
     pub(super) fn health_score(&self, resource: ResourceIdx, host: HostIdx) -> AllocationScore {
         let health = self.host(host).health;
         if self.resource(resource).allows_unhealthy { health.max(AllocationScore::ZERO) } else { health }
     }
 
-    /// What the health of hosts is worth to each resource of the outermost level, where it is worth something.
+    /// Health scores other than 0 of the top-level resources.
     pub fn health_scores(&self) -> impl Iterator<Item = (ResourceIdx, HostIdx, AllocationScore)> + '_ {
         let hosts =
             move || self.host_indices().filter(|host| self.host(*host).health != AllocationScore::ZERO);
@@ -125,7 +124,7 @@ impl WorkingSet {
         let WorkingSet { locations, resources, .. } = self;
         let mut first = 0;
         for (at, location) in locations.iter().enumerate() {
-            // the scores of one constraint are one source
+            // The scores of one constraint have one source.
             if locations[first].id != location.id {
                 first = at;
             }
@@ -134,8 +133,8 @@ impl WorkingSet {
         }
     }
 
-    /// What a resource is worth where it runs, and never again where it failed. A clone is not wanted where one of its
-    /// instances failed.
+    /// Adds stickiness where the resource runs, and minus infinity where it failed. A failed instance keeps the whole
+    /// clone from its host.
     fn add_own(&mut self, resource: ResourceIdx, log: &mut AdditionLog) {
         let (symmetric, managed) = (self.symmetric, self.may_manage(resource));
         let hosts = self.host_indices();
@@ -154,7 +153,7 @@ impl WorkingSet {
             details.scores.add_or_set(host, AllocationScore::MINUS_INFINITY);
             log.note_one(resource, ScoreSource::Failures, host, AllocationScore::MINUS_INFINITY);
         }
-        // that weighs more than that nobody manages it
+        // This outweighs that the resource is unmanaged.
         let nowhere = [
             (details.surplus && details.orphaned, ScoreSource::Orphaned),
             (details.stops_for_good(), ScoreSource::RunsTwice),
@@ -168,8 +167,8 @@ impl WorkingSet {
     }
 }
 
-/// Adds a score of a resource: also of all instances of a clone, and of the first member of a group, with which the others go, or of
-/// all that need not be together.
+/// Adds a score to a resource and its parts: all instances of a clone, or the first member of a group, which the others
+/// follow. If members need not be together, all of them get it.
 fn add_location(
     resources: &mut [Resource],
     resource: ResourceIdx,

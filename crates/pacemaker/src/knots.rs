@@ -1,13 +1,13 @@
-//! Knots: things of which each is behind all others of its knot.
+//! Knots: the strongly connected components of a graph.
 
-/// By what each of some is behind: for each one, the number of those with which it is in circles; its own if there
-/// are none.
+/// Strongly connected components of a graph in which `before` has the predecessors of each node. Returns the component
+/// of each node, named by one of its nodes.
 pub(crate) fn knots(before: &[Vec<usize>]) -> Vec<usize> {
     let mut following = vec![Vec::new(); before.len()];
     for (after, earlier) in before.iter().enumerate() {
         earlier.iter().for_each(|one| following[*one].push(after));
     }
-    // who is reached both ways from the last one of a walk that is left is in circles with it
+    // A node reached both ways from the last remaining end of a walk is in a circle with it (Kosaraju's algorithm).
     let ends = walked(&following);
     let mut knot = vec![usize::MAX; before.len()];
     for start in ends.into_iter().rev() {
@@ -22,7 +22,7 @@ pub(crate) fn knots(before: &[Vec<usize>]) -> Vec<usize> {
     knot
 }
 
-/// All steps in the order in which walks along what follows end with them.
+/// All nodes in the order in which depth-first walks leave them.
 fn walked(following: &[Vec<usize>]) -> Vec<usize> {
     let mut seen = vec![false; following.len()];
     let mut ends = Vec::with_capacity(following.len());

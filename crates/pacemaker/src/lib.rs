@@ -1,15 +1,17 @@
-//! Places the resources of Pacemaker clusters, exactly as Pacemaker 2.1.5 does, and saying why. A model of its own:
-//! hosts with freely named capacities, and resources with scores.
+//! Places the resources of Pacemaker clusters exactly as Pacemaker 2.1.5 does, and explains each placement. The crate
+//! has a model of its own: hosts with freely named capacities, and resources with scores.
 //!
-//! * [`cib`]: the documents that describe a cluster, read into a [`WorkingSet`].
-//! * [`place()`]: where Pacemaker places resources; [`optimal()`]: where they would be best; [`transition()`]: the actions
-//!   that bring them there, with a checker of its own.
-//! * [`why`], [`lint`]: why something is where it is, and likely mistakes. [`loss`], [`fit`]: what the loss of hosts would
-//!   mean, and how much more would fit.
-//! * [`pinning`]: the constraints that bring a cluster to another placement than its own; [`execute`] carries them out.
+//! * [`cib`] reads the documents that describe a cluster into a [`WorkingSet`].
+//! * [`place()`] computes Pacemaker's own placement, and [`optimal()`] the best one. [`transition()`] lists the actions
+//!   that lead there; it has an independent checker.
+//! * [`why`] explains placements, and [`lint`] finds likely mistakes.
+//! * [`loss`] shows the effects of losing hosts, and [`fit`] how many more resources fit.
+//! * [`pinning`] finds the constraints that bring a cluster to another placement than its own; [`execute`] carries them
+//!   out.
 //!
-//! Modules need each other one way only: [`working_set`], then what is noted while resources are placed ([`placing`], scores
-//! and their parts), then placing itself, [`mod@optimal`] and [`mod@transition`], and last what asks these.
+//! Modules depend on each other in one direction only. [`working_set`] comes first, then the records of placing
+//! ([`placing`], scores and their parts), then placing itself, [`mod@optimal`] and [`mod@transition`]. The modules that
+//! query these come last.
 
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(unreachable_pub))]

@@ -1,4 +1,4 @@
-//! What the loss of hosts means: who is started elsewhere, who has to give way, and who stays down.
+//! Effects of losing hosts: resources that start elsewhere, give way, or stay down.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -11,23 +11,23 @@ use super::score::AllocationScore;
 use super::transition::{ResourceChange, ResourceChanges};
 use super::working_set::{HostState, LocationScore, RunCondition, Strategy, Unfencing, WorkingSet};
 
-/// What the loss of some hosts at once means.
+/// Effects of losing some hosts at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostLoss {
-    /// The hosts.
+    /// The lost hosts.
     pub hosts: Vec<HostIdx>,
-    /// The primitives that run before and not then: by priority, highest first.
+    /// The primitives that run before and not afterwards, highest priority first.
     pub down: Vec<ResourceIdx>,
     /// The primitives that ran on a lost host and are started on another one.
     pub restarted: Vec<ResourceIdx>,
     /// The primitives that ran on another host and have to leave it.
     pub moved: Vec<ResourceIdx>,
-    /// Whether more than half of the members are left, without which Pacemaker does what `no-quorum-policy` says.
+    /// True if the members left are more than half of all hosts. Otherwise, Pacemaker follows `no-quorum-policy`.
     pub quorum: bool,
 }
 
 impl HostLoss {
-    /// What comes of the loss of hosts in a cluster that is [settled](WorkingSet::settled).
+    /// Works out the loss of hosts in a cluster that is [settled](WorkingSet::settled).
     fn of(settled: &WorkingSet, strategy: Strategy, hosts: Vec<HostIdx>) -> Result<HostLoss, PlacingError> {
         let (left, placed) = aftermath(settled, strategy, &hosts)?;
         let changes = ResourceChanges::of(&left, strategy, &placed);
@@ -38,7 +38,7 @@ impl HostLoss {
         {
             let Some(was) = settled.resource(resource).active else { continue };
             match changes.get(resource).runs_on() {
-                // an instance that has no host left to go to is gone with its own
+                // An instance whose host is lost is not missed if there is no other host for it.
                 None if spare.contains(&resource) => {}
                 None if left.fences_only_what_is_left(resource) => {}
                 None => down.push(resource),
@@ -53,8 +53,8 @@ impl HostLoss {
         Ok(HostLoss { hosts, down, restarted, moved, quorum })
     }
 
-    /// `Less` if this loss is the worse one: it takes down what has a higher priority, more of that, more in all, or makes
-    /// more resources move.
+    /// Returns `Less` if this loss is worse: it takes down resources of higher priority, or more of them, or else makes
+    /// more resources move or restart.
     fn compare(&self, other: &HostLoss, settled: &WorkingSet) -> Ordering {
         let priority = |resource: &ResourceIdx| settled.resource(*resource).priority;
         let moves = |loss: &HostLoss| (loss.moved.len(), loss.restarted.len());
@@ -63,7 +63,7 @@ impl HostLoss {
     }
 }
 
-/// The cluster after the loss of hosts, and where its resources go.
+/// The cluster after the loss of hosts, and the new placement of its resources.
 ///
 /// # Errors
 /// Those of [`place`].
@@ -77,8 +77,8 @@ pub fn aftermath(
     Ok((left, placed))
 }
 
-/// Tries the loss of every host that is a member, alone or together with each other one (`at_once` is 1 or 2), in a cluster
-/// that is [settled](WorkingSet::settled): the worst first.
+/// Tries the loss of every member, alone or in pairs (`at_once` is 1 or 2), in a cluster that is
+/// [settled](WorkingSet::settled). The worst loss comes first.
 ///
 /// # Errors
 /// Those of [`place`].
@@ -105,7 +105,7 @@ pub fn losses(
 }
 
 impl WorkingSet {
-    /// The cluster once it has done what it is about to do, as far as nothing hinders it.
+    /// The cluster after the changes that it is about to make, as far as nothing hinders them.
     #[must_use]
     pub fn settled(&self, strategy: Strategy, placed: &AllPlaced) -> WorkingSet {
         let mut after = self.clone();
@@ -118,7 +118,7 @@ impl WorkingSet {
         }
         let runs_on = changes.by_resource.into_iter().map(ResourceChange::runs_on);
         for (resource, host) in after.resources.iter_mut().zip(runs_on) {
-            // what nobody stops goes on wherever it runs
+            // A blocked resource, which is never stopped, keeps running on all its hosts.
             if host.is_some()
                 && host == resource.active
                 && resource.runs_twice()
@@ -141,8 +141,8 @@ impl WorkingSet {
         after
     }
 
-    /// Whether a resource is a fencing device that locations keep from all hosts that are left: these are what it fences, so that
-    /// nobody misses it.
+    /// Returns true for a fencing device that locations keep from all remaining hosts. It fences only these, so it is
+    /// not missed.
     fn fences_only_what_is_left(&self, resource: ResourceIdx) -> bool {
         let is_banned = |host: &HostIdx| {
             let is_it = |location: &LocationScore| location.resource == resource && location.host == *host;

@@ -1,9 +1,9 @@
-//! Tables with the wishes of a resource added, and of all that hang on it in turn.
+//! Merges the wishes of a resource, and of all behind it, into score tables.
 //!
-//! Pacemaker follows every path of colocations anew, so that twenty resources that keep away from each other are a
-//! million paths. Here, what a resource adds with all behind it is worked out once as a [`TableShift`], which holds for every
-//! table on which no step is given up for want of hosts; where that is not certain, and in circles, paths are followed as
-//! Pacemaker does.
+//! Pacemaker follows every path of colocations anew; twenty resources that keep away from each other are a million
+//! paths. Here, the wishes of a resource and of all behind it are computed once, as a [`TableShift`]. That holds for
+//! every table on which no step is dropped for lack of hosts. If this is not certain, and in circles, paths are
+//! followed as in Pacemaker.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -14,20 +14,20 @@ use super::score::{AllocationScore, ScoreTable};
 use super::shift::TableShift;
 use super::wishes::Wishes;
 
-/// Most resources of a chain in which each hangs on the next.
+/// Greatest number of resources in a chain of colocations.
 const DEEPEST: usize = 1000;
-/// Most work on colocations that are followed again and again, of all paths together, in scores that are looked at: about
-/// two seconds.
+/// Greatest work on colocations that are followed repeatedly, in scores looked at, for all paths together: about two
+/// seconds.
 const MOST_WORK: usize = 80_000_000;
-/// Most hosts of all shifts that are kept for other resources of the sequence.
+/// Greatest number of host scores in shifts that are kept for later resources of the sequence.
 const KEPT: usize = 4_000_000;
 
-/// What is added to a table, and how.
+/// Parameters of a merge.
 #[derive(Clone, Copy)]
 struct WishMerge<'t> {
-    /// By resource, what it wishes by itself.
+    /// Each resource's own wishes.
     tables: &'t [ScoreTable],
-    /// What comes first; without it, the resource's own table.
+    /// The table to add to; `None` stands for the resource's own.
     table: Option<&'t ScoreTable>,
     share: Share<'t>,
     towards: Towards,
@@ -40,7 +40,7 @@ impl WishMerge<'_> {
 }
 
 impl<'a> Wishes<'a> {
-    /// What a resource wishes together with all that it wants to be with.
+    /// The wishes of a resource, together with those of all that it wants to run with.
     pub(super) fn with_primaries(&mut self, tables: &[ScoreTable], resource: ResourceIdx) -> ScoreTable {
         let share = Share { colocation: 0, attribute: None, factor: 1.0, sparing: false };
         let how = WishMerge { tables, table: None, share, towards: Towards::Primaries };
@@ -51,8 +51,8 @@ impl<'a> Wishes<'a> {
         merged
     }
 
-    /// A table with the wishes of a resource, and of all behind it, added. Whatever changed since the last call, other than
-    /// the tables of those on whom the resource hangs, has to be [forgotten](MergeState::forget).
+    /// Adds the wishes of a resource, and of all behind it, to a table. After a change of anything but the tables of
+    /// resources that it depends on, call [forget](MergeState::forget) first.
     pub(super) fn added(
         &mut self,
         tables: &[ScoreTable],
@@ -63,7 +63,7 @@ impl<'a> Wishes<'a> {
         self.added_towards(tables, resource, table, share, Towards::Dependents)
     }
 
-    /// The same for all before it or behind it.
+    /// Like [`added`](Self::added), in either direction.
     pub(super) fn added_towards(
         &mut self,
         tables: &[ScoreTable],
@@ -80,7 +80,7 @@ impl<'a> Wishes<'a> {
         merged
     }
 
-    /// The same for one that it must be with, which is heard also where that leaves no host.
+    /// Like [`added`](Self::added) for a mandatory primary, whose wishes count even if they leave no host.
     pub(super) fn added_for_certain(
         &mut self,
         tables: &[ScoreTable],
@@ -93,12 +93,12 @@ impl<'a> Wishes<'a> {
         merged.unwrap_or_else(|| plus(&table, &self.additions(&tables[resource.get()], share), share))
     }
 
-    /// The table with the wishes of a resource added, or nothing if it stays as it is.
+    /// The table with the wishes of a resource added; `None` if it stays unchanged.
     fn merge(&mut self, resource: ResourceIdx, how: WishMerge<'_>) -> Option<ScoreTable> {
         if self.merging.marked[resource.get()] || self.merging.given_up.is_some() {
             return None;
         }
-        // a listener's patience ends first
+        // Work is not limited for a listener, whose patience ends first.
         if self.merging.heard.is_none() {
             self.merging.count_step(self.set);
         }
@@ -147,7 +147,7 @@ impl<'a> Wishes<'a> {
         if !self.some_host_is_left(&merged) {
             return table.is_none().then_some(merged);
         }
-        // looked at once, where paths begin
+        // One look at the beginning of paths is enough.
         if self.merging.depth == 1 {
             if self.is_quiet(resource, how) {
                 return Some(merged);
@@ -165,7 +165,7 @@ impl<'a> Wishes<'a> {
         Some(merged)
     }
 
-    /// A table with all that paths from a resource add to it, if they need not be followed.
+    /// The table with everything that paths from a resource add, if they need not be followed.
     fn sum_of_paths(
         &mut self,
         resource: ResourceIdx,
@@ -187,7 +187,7 @@ impl<'a> Wishes<'a> {
         Some(sum.table)
     }
 
-    /// Whether none of the primitives behind a resource has a score other than 0 anywhere, so that none of them adds anything.
+    /// Returns true if all primitives behind a resource have the score 0 everywhere, so that they add nothing.
     fn is_quiet(&self, resource: ResourceIdx, how: WishMerge<'_>) -> bool {
         #[cfg(test)]
         if self.merging.by_paths {
@@ -215,7 +215,7 @@ impl<'a> Wishes<'a> {
         true
     }
 
-    /// The same without following paths, if some host is left on all of them for certain.
+    /// Merges without following paths, if some host certainly remains on all of them.
     fn merge_at_once(&mut self, resource: ResourceIdx, how: WishMerge<'_>) -> Option<ScoreTable> {
         #[cfg(test)]
         if self.merging.by_paths {
@@ -236,7 +236,7 @@ impl<'a> Wishes<'a> {
             score >= AllocationScore::ZERO && behind.keeps(host, score)
         };
         let kept = if share.sparing {
-            // where none falls below 0, none is spared
+            // If no score falls below 0, none has to be spared.
             merged.iter().all(is_kept)
         } else {
             merged.iter().any(|(host, score)| self.available(host) && is_kept((host, score)))
@@ -247,7 +247,7 @@ impl<'a> Wishes<'a> {
         })
     }
 
-    /// What is behind a resource, for a group behind its first member, too.
+    /// Shift by all behind a resource; for a group, also behind its first member.
     fn behind_all(&mut self, tables: &[ScoreTable], from: PathStart) -> Option<Rc<TableShift>> {
         let group = from.resource;
         if !self.set.resource(group).is_group() {
@@ -256,12 +256,12 @@ impl<'a> Wishes<'a> {
         let (first, last) = (self.set.member(group, false)?, self.set.member(group, true)?);
         let mut all = TableShift::clone(&*self.behind(tables, PathStart { resource: first, ..from })?);
         all.then(&*self.behind(tables, from)?);
-        // where a group comes first, its last member stands for it, and must not be in a circle either
+        // At the beginning of a path, the last member stands for a group. It must not be in a circle either.
         self.behind(tables, PathStart { resource: last, ..from })?;
         Some(Rc::new(all))
     }
 
-    /// What the colocations of a resource add, with all behind them; nothing, if there is a circle.
+    /// Shift by the colocations of a resource and all behind them; `None` if there is a circle.
     fn behind(&mut self, tables: &[ScoreTable], from: PathStart) -> Option<Rc<TableShift>> {
         match self.merging.behind.get(&from) {
             Some(WishesBehind::Known(shift)) => return Some(Rc::clone(shift)),
@@ -296,7 +296,7 @@ impl<'a> Wishes<'a> {
         Some(all)
     }
 
-    /// Who is next on the paths from a resource, and for which share.
+    /// The next resources on the paths from a resource, and their shares.
     pub(super) fn next(&self, from: PathStart) -> Vec<(ResourceIdx, Share<'a>)> {
         let (set, towards) = (self.set, from.towards);
         let resource = match towards {
@@ -314,7 +314,7 @@ impl<'a> Wishes<'a> {
     }
 }
 
-/// A table with a share of what another resource is worth added to it.
+/// A table plus a share of another resource's scores.
 fn plus(table: &ScoreTable, added: &[AllocationScore], share: Share<'_>) -> ScoreTable {
     let mut merged = table.clone();
     if share.sparing {

@@ -1,4 +1,4 @@
-//! What is known of wishes while they are merged: the parts of [`Wishes`](super::wishes::Wishes) that merging fills.
+//! State of merging: the parts of [`Wishes`](super::wishes::Wishes) that it fills.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -8,35 +8,35 @@ use super::score::AllocationScore;
 use super::shift::TableShift;
 use super::working_set::WorkingSet;
 
-/// The work of a step beside its scores.
+/// Work of a step in addition to its scores.
 const STEP_WORK: usize = 16;
-/// Most hosts of all wishes of others that are taken apart for one resource.
+/// Greatest number of host scores in wishes that are split into parts for one resource.
 const MOST_HEARD: usize = 2_000_000;
 
-/// Which way colocations are followed.
+/// Direction in which colocations are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Towards {
-    /// From the dependent to the one that it wants to be with.
+    /// From the dependent to its primary.
     Primaries,
-    /// From a resource to those that want to be with it.
+    /// From a resource to its dependents.
     Dependents,
 }
 
-/// What a wish of another resource is worth.
+/// Share of another resource's scores that counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Share<'a> {
-    /// The colocation whose share it is, by its position; 0 where there is none.
+    /// Position of the colocation behind it; 0 if there is none.
     pub(super) colocation: usize,
-    /// The attribute in which hosts are to agree; none: the host itself.
+    /// Node attribute in which hosts must agree; `None` means the host itself.
     pub(super) attribute: Option<&'a str>,
-    /// The part of the other one's scores that counts, -1 to 1.
+    /// Factor for the other resource's scores, -1 to 1.
     pub(super) factor: f32,
-    /// Whether it leaves what is wanted wanted.
+    /// True if wanted hosts stay wanted.
     pub(super) sparing: bool,
 }
 
 impl<'a> Share<'a> {
-    /// The share of a colocation, with the sign of another one on top.
+    /// The share of a colocation, multiplied by a sign.
     pub(crate) fn of(set: &'a WorkingSet, at: usize, sign: f32) -> Share<'a> {
         let colocation = &set.colocations[at];
         // scores are at most a million, which a 32-bit float holds exactly
@@ -45,7 +45,7 @@ impl<'a> Share<'a> {
         Share { colocation: at, attribute: colocation.attribute.as_deref(), factor, sparing: false }
     }
 
-    /// Its part of a score. Where one is not wanted, keeping away from it counts for nothing.
+    /// The share of a score. A negative share of a negative score counts as 0.
     pub(super) fn part(self, score: AllocationScore) -> AllocationScore {
         if self.factor < 0.0 && score < AllocationScore::ZERO {
             return AllocationScore::ZERO;
@@ -61,27 +61,27 @@ impl<'a> Share<'a> {
     }
 }
 
-/// What is known of all behind a resource.
+/// Wishes of all behind a resource, as far as known.
 #[derive(Debug, Clone)]
 pub(super) enum WishesBehind {
-    /// It is being worked out: who comes here again went in a circle.
+    /// They are being computed. Coming here again means a circle.
     Begun,
     /// Some of them are in a circle, or the chain is too long.
     Circular,
-    /// What they add.
+    /// The shift by these wishes.
     Known(Rc<TableShift>),
 }
 
-/// The beginning of paths of colocations.
+/// Start of paths of colocations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct PathStart {
     pub(super) resource: ResourceIdx,
     pub(super) towards: Towards,
-    /// Whether keeping away turned wishes into their opposite.
+    /// True if colocations with negative scores turned wishes into their opposite.
     pub(super) opposite: bool,
 }
 
-/// Why paths are not followed to their end.
+/// Reason for not following paths to their end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GivenUp {
     /// A chain is too long.
@@ -90,37 +90,37 @@ pub(super) enum GivenUp {
     TooMany,
 }
 
-/// What a resource added to a table that was merged.
+/// A wish that was added to a table.
 #[derive(Debug, Clone)]
 pub(super) struct HeardWish {
     pub(super) resource: ResourceIdx,
-    /// The colocation by which it was heard, by its position.
+    /// Position of the colocation through which it counts.
     pub(super) colocation: usize,
-    /// Whether all that the resource is worth counts, and not a share of it.
+    /// True if the resource's scores count in full and not as a share.
     pub(super) is_whole: bool,
-    /// By host.
+    /// Amounts by host.
     pub(super) added: Vec<AllocationScore>,
 }
 
-/// Which resources are being merged, and what is known of them.
+/// Resources being merged, and results so far.
 #[derive(Default)]
 pub(super) struct MergeState {
     pub(super) marked: Vec<bool>,
     pub(super) depth: usize,
-    /// The steps since the first resource whose paths are followed.
+    /// Steps since the last start of paths.
     pub(super) steps: usize,
-    /// The work of all steps so far, but for as many from each first resource as there are colocations.
+    /// Work of repeated steps: from each start, as many steps as there are colocations are free.
     pub(super) work: usize,
-    /// Why paths were not followed to their end.
+    /// Reason for giving up paths.
     pub(super) given_up: Option<GivenUp>,
     pub(super) behind: HashMap<PathStart, WishesBehind>,
-    /// The hosts in all that is known.
+    /// Host scores in all results kept.
     pub(super) kept: usize,
-    /// What was added on the way, while somebody listens: then every path is followed, as Pacemaker does.
+    /// Wishes added so far, for a listener. Every path is then followed, as in Pacemaker.
     pub(super) heard: Option<Vec<HeardWish>>,
-    /// How many more wishes are listened to.
+    /// Number of further wishes that are noted.
     pub(super) patience: usize,
-    /// Whether every path is followed all the same.
+    /// True to follow every path in any case.
     #[cfg(test)]
     pub(super) by_paths: bool,
 }
@@ -130,7 +130,7 @@ impl MergeState {
         MergeState { marked: vec![false; resources], ..MergeState::default() }
     }
 
-    /// Counts a step. With more of them than there are colocations, some are followed again.
+    /// Counts a step. Steps beyond the number of colocations are work, as they repeat some.
     pub(super) fn count_step(&mut self, set: &WorkingSet) {
         self.steps = if self.depth == 0 { 0 } else { self.steps + 1 };
         if self.steps > set.colocations.len() {
@@ -138,19 +138,19 @@ impl MergeState {
         }
     }
 
-    /// Forgets what hangs on tables and lists that have changed.
+    /// Forgets results that depend on tables and lists that have changed.
     pub(super) fn forget(&mut self) {
         self.behind.clear();
         self.kept = 0;
     }
 
-    /// Notes what is added to tables of so many hosts from now on.
+    /// Starts noting the wishes added to tables of `hosts` hosts.
     pub(super) fn listen(&mut self, hosts: usize) {
         self.heard = Some(Vec::new());
         self.patience = MOST_HEARD / hosts.max(1);
     }
 
-    /// What was added since then; nothing, if nobody listened, or there was too much to listen to.
+    /// Returns the noted wishes; `None` if there was no listener, or too many wishes.
     pub(super) fn stop_listening(&mut self) -> Option<Vec<HeardWish>> {
         self.heard.take()
     }
@@ -179,13 +179,12 @@ pub(super) struct PathEnds<'a> {
 #[derive(Debug)]
 pub(super) struct CountedPaths<'a> {
     pub(super) ends: Vec<PathEnds<'a>>,
-    /// The number of paths.
     pub(super) paths: u128,
-    /// The steps of counting them.
+    /// Steps it took to count them.
     pub(super) work: usize,
 }
 
-/// Paths by where and how they begin, as far as they can be counted. They hold as long as the lists of colocations do.
+/// Counted paths by their start; `None` if they cannot be counted. They are valid while the lists of colocations are.
 #[derive(Debug, Default)]
 pub(super) struct PathCache<'a> {
     pub(super) known: HashMap<PathStart, Option<Rc<CountedPaths<'a>>>>,

@@ -1,10 +1,10 @@
-//! How places are chosen: by a strategy of Pacemaker's, or as well as possible.
+//! Placement methods: Pacemaker's strategies, and the best placement.
 
 use super::working_set::Strategy;
 use htools_model::words;
 
 words!(
-    /// How places are chosen.
+    /// Method of choosing hosts for resources.
     pub PlacementMethod, "placement strategy" {
         /// As Pacemaker does with the strategy of this name.
         Default = "default",
@@ -14,13 +14,13 @@ words!(
         Balanced = "balanced",
         /// As Pacemaker does with the strategy of this name.
         Minimal = "minimal",
-        /// As well as possible; no CIB can say that.
+        /// The best placement; no CIB can ask for it.
         Optimal = "optimal",
     }
 );
 
 impl PlacementMethod {
-    /// The strategy of Pacemaker's, if it is one.
+    /// The Pacemaker strategy of this name, if there is one.
     pub fn strategy(self) -> Option<Strategy> {
         match self {
             PlacementMethod::Default => Some(Strategy::Default),

@@ -1,4 +1,4 @@
-//! Numbers as Pacemaker reads them: what is at the beginning of a text.
+//! Parses numbers as Pacemaker does, from the beginning of a text.
 
 /// The integer at the beginning of a text; one that is too large counts as the largest.
 pub(super) fn leading(text: &str) -> Option<i64> {
@@ -12,7 +12,8 @@ pub(super) fn integer(text: &str) -> Option<i64> {
     parse_digits(digits).map(|number| sign * number)
 }
 
-/// The number at the beginning of a text, unless it is too large: with a point or an exponent, too, infinity ("inf"), or none ("nan").
+/// The number at the beginning of a text, unless it is too large. Decimal points, exponents, "inf" and "nan" are
+/// accepted.
 pub(super) fn real(text: &str) -> Option<f64> {
     let text = text.trim_ascii_start();
     let digits =
@@ -34,7 +35,7 @@ pub(super) fn real(text: &str) -> Option<f64> {
     text[..end].parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// The sign of the integer at the beginning of a text, and its digits.
+/// Sign and digits of the integer at the beginning of a text.
 fn leading_digits(text: &str) -> Option<(i64, &str)> {
     let text = text.trim_start();
     let (sign, digits) = match text.as_bytes().first()? {
@@ -46,12 +47,12 @@ fn leading_digits(text: &str) -> Option<(i64, &str)> {
     (end > 0).then(|| (sign, &digits[..end]))
 }
 
-/// The number that digits are, unless it is too large.
+/// Value of digits, unless it is too large.
 fn parse_digits(digits: &str) -> Option<i64> {
     digits.bytes().try_fold(0i64, |sum, digit| sum.checked_mul(10)?.checked_add(i64::from(digit - b'0')))
 }
 
-/// Whether a text is one of Pacemaker's words for true.
+/// Returns true for Pacemaker's words for true.
 pub(super) fn is_true(text: &str) -> bool {
     ["true", "on", "yes", "y", "1"].iter().any(|word| text.eq_ignore_ascii_case(word))
 }

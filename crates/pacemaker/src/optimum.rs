@@ -1,4 +1,4 @@
-//! What is known of a best placement: its stages, and how far it is proved.
+//! Facts about a best placement: its stages, and how far it is proved.
 
 use super::index::ResourceIdx;
 use super::score::AllocationScore;
@@ -6,66 +6,66 @@ use htools_model::deadline::Stopped;
 use htools_model::words;
 
 words!(
-    /// What decides between placements that are equal in all that counts more.
+    /// Last goal: decides between placements that are equal in everything more important.
     pub ThenGoal, "last goal" {
-        /// That all hosts are equally full.
+        /// All hosts are equally full.
         Balanced = "balanced",
-        /// That few hosts are used.
+        /// Few hosts are used.
         Minimal = "minimal",
     }
 );
 
 words!(
-    /// What placements are compared by, what counts most first.
+    /// Stages in which placements are compared, the most important first.
     pub PlacingStage, "stage" {
-        /// How many run of each priority.
+        /// Number of placed primitives of each priority.
         Placed = "placed",
         /// The sum of scores.
         Scores = "scores",
-        /// How many running resources are stopped, restarted, or moved.
+        /// Number of running resources that are stopped, restarted or moved.
         Disruption = "disruption",
-        /// How even the use of hosts is, or how many are used.
+        /// Evenness of the use of hosts, or number of used hosts.
         Then = "then",
         /// The names of the hosts.
         Names = "names",
     }
 );
 
-/// How many primitives of a priority the best placement runs.
+/// Number of primitives of a priority that the best placement runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PriorityCount {
     /// The priority.
     pub priority: AllocationScore,
-    /// How many should run.
+    /// Number that should run.
     pub wanted: usize,
-    /// How many have a place.
+    /// Number that have a place.
     pub placed: usize,
-    /// No placement that runs as many of each higher priority runs more than this.
+    /// Upper bound: no placement that runs as many of each higher priority runs more.
     pub bound: usize,
 }
 
-/// What is known of the best placement that was found.
+/// Facts about the best placement that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Optimum {
-    /// What decides last.
+    /// The last goal.
     pub then: ThenGoal,
-    /// How many run, by priority, highest first.
+    /// Numbers of placed primitives by priority, highest first.
     pub counts: Vec<PriorityCount>,
-    /// The sum of what those that were placed are worth where they are.
+    /// Sum of the scores of placed primitives on their hosts.
     pub score: i64,
-    /// The last stage up to which no placement is better; none, if one could run more.
+    /// The last stage up to which no placement is better; `None` if one could run more.
     pub proved: Option<PlacingStage>,
-    /// How much was tried.
+    /// Number of changes tried.
     pub steps: u64,
-    /// What ended the search, if it did not come to its own end.
+    /// Reason for an early end of the search.
     pub stopped: Option<Stopped>,
-    /// The primitives that Pacemaker would put elsewhere although a location constraint for each one that is placed
-    /// named its host with the score INFINITY.
+    /// The primitives that Pacemaker would place elsewhere, even if each placed primitive had a location constraint
+    /// with the score INFINITY for its host.
     pub not_followed: Vec<ResourceIdx>,
 }
 
 impl Optimum {
-    /// Whether no placement is better in anything that counts but names.
+    /// Returns true if no placement is better in any stage but names.
     pub fn is_proved(&self) -> bool {
         self.proved >= Some(PlacingStage::Then)
     }

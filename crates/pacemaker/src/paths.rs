@@ -1,10 +1,10 @@
-//! Sums over all paths of colocations that lead in circles, without following each path.
+//! Sums over all paths of colocations in circles, without following each path.
 //!
-//! Pacemaker adds a share of what a resource wishes for every path that leads to it and meets no resource twice. Twelve
-//! resources that keep away from each other have a hundred million such paths. The order of the paths does not count if some
-//! host is left on all of them, and no score becomes infinite that another path would have made finite. Then it is
+//! For every path to a resource that meets no resource twice, Pacemaker adds a share of that resource's wishes. Twelve
+//! resources that keep away from each other have a hundred million such paths. The order of paths is irrelevant if some
+//! host remains on all of them, and if no score becomes infinite that another path would have made finite. It is then
 //! enough to know how many paths end with each colocation. Resources that could change places without a change of the
-//! colocations have equally many, so that only the number of those met of each such kind is looked at.
+//! colocations have equally many paths, so only the number met of each such kind matters.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -14,11 +14,11 @@ use super::merging::{CountedPaths, PathEnds, PathStart, Share};
 use super::score::{AllocationScore, ScoreTable};
 use super::wishes::Wishes;
 
-/// Most resources in reach of the first one.
+/// Greatest number of resources in reach of the first one.
 const MOST_RESOURCES: usize = 200;
-/// Most steps of counting from one number of met resources to the next.
+/// Greatest number of steps for counting, each from one number of met resources to the next.
 const MOST_STEPS: usize = 4_000_000;
-/// Most ends of paths that are kept for other tables.
+/// Greatest number of path ends that are kept for other tables.
 const MOST_KEPT: usize = 1_000_000;
 
 /// Effect of a colocation on the sign of the shares that follow it.
@@ -26,7 +26,7 @@ const MOST_KEPT: usize = 1_000_000;
 enum SignTurn {
     Keeps,
     Flips,
-    /// A score of 0: what follows is not turned, whatever it was before.
+    /// The score is 0: the sign is reset.
     Resets,
 }
 
@@ -54,23 +54,23 @@ struct PathLeg<'a> {
     from: usize,
     to: usize,
     turn: SignTurn,
-    /// Its share as it is, and turned into its opposite.
+    /// Its share with the sign unchanged, and turned.
     shares: [Share<'a>; 2],
 }
 
 /// Numbers of colocations between two resources, by their turns.
 type Ties = [u128; 3];
 
-/// Numbers of paths: those on which wishes are as they are, and those on which they are turned into their opposite.
+/// Numbers of paths with wishes unchanged, and turned into their opposite.
 type PathCounts = [u128; 2];
 
-/// Numbers of paths, and how many steps it took to count them.
+/// Numbers of paths, and steps it took to count them.
 struct StepCounts {
     counts: Vec<PathCounts>,
     steps: usize,
 }
 
-/// The resources in reach of one, which is the first of them, and the colocations by which they are reached.
+/// The resources in reach of the first one, and the colocations between them.
 struct PathGraph<'a> {
     resources: Vec<ResourceIdx>,
     legs: Vec<PathLeg<'a>>,
@@ -79,7 +79,7 @@ struct PathGraph<'a> {
 }
 
 impl<'a> PathGraph<'a> {
-    /// Nothing, if there is a group among them, or there are too many.
+    /// Builds the graph; `None` if it has a group or too many resources.
     fn of(wishes: &Wishes<'a>, start: PathStart) -> Option<PathGraph<'a>> {
         let first = start.resource;
         let mut positions = HashMap::from([(first, 0)]);
@@ -97,7 +97,7 @@ impl<'a> PathGraph<'a> {
                     resources.push(other);
                     resources.len() - 1
                 });
-                // no path comes back to its beginning, nor stays where it is
+                // Paths do not return to their beginning, and do not stay in place.
                 if to != 0 && to != from {
                     let turn = SignTurn::of(wishes.set.colocations[share.colocation].score);
                     legs.push(PathLeg { from, to, turn, shares: [share, opposite] });
@@ -116,7 +116,7 @@ impl<'a> PathGraph<'a> {
         self.ties[from * self.resources.len() + to]
     }
 
-    /// Tells if two resources could change places.
+    /// Returns true if two resources could change places.
     fn are_alike(&self, one: usize, other: usize) -> bool {
         let others = || (0..self.resources.len()).filter(|at| ![one, other].contains(at));
         self.ties(one, other) == self.ties(other, one)
@@ -124,8 +124,8 @@ impl<'a> PathGraph<'a> {
             && others().skip(1).all(|at| self.ties(one, at) == self.ties(other, at))
     }
 
-    /// The resources but for the first one, those together that could change places. Nothing, if there are so many kinds
-    /// that counting takes too long: every kind at least doubles the states.
+    /// All resources but the first, grouped by kind: those of one kind could change places. `None` if there are too
+    /// many kinds for counting, as each at least doubles the states.
     fn kinds(&self) -> Option<Vec<Vec<usize>>> {
         let mut kinds: Vec<Vec<usize>> = Vec::new();
         for at in 1..self.resources.len() {
@@ -140,10 +140,10 @@ impl<'a> PathGraph<'a> {
         Some(kinds)
     }
 
-    /// The paths by the shares with which they end. Nothing, if counting them takes too long.
+    /// The paths, grouped by the shares with which they end; `None` if counting takes too long.
     fn counted(&self, opposite: bool) -> Option<CountedPaths<'a>> {
         let StepCounts { counts, steps } = self.counts(opposite)?;
-        // many colocations with the same resource have the same share
+        // Many colocations with the same resource have the same share.
         let mut ends: BTreeMap<(usize, u32, Option<&str>), PathEnds<'a>> = BTreeMap::new();
         let mut paths = 0u128;
         for (leg, counts) in self.legs.iter().zip(counts) {
@@ -159,8 +159,8 @@ impl<'a> PathGraph<'a> {
         Some(CountedPaths { ends: ends.into_values().collect(), paths, work })
     }
 
-    /// By colocation, how many paths end with it, told apart by the sign of wishes before it.
-    /// Numbers that are too large are cut off, but stay beyond all scores.
+    /// Number of paths that end with each colocation, by the sign of wishes before it. Numbers that are too large are
+    /// cut off, but stay beyond all scores.
     fn counts(&self, opposite: bool) -> Option<StepCounts> {
         let kinds = self.kinds()?;
         let mut kind_of = vec![0; self.resources.len()];
@@ -178,8 +178,8 @@ impl<'a> PathGraph<'a> {
         Some(StepCounts { counts: self.legs.iter().map(count).collect(), steps })
     }
 
-    /// By pair of kinds, how many paths there are to any of the first, each counted once for every one of the second that
-    /// it has not met.
+    /// By pair of kinds, the number of paths to resources of the first kind. Each counts once for every resource of the
+    /// second kind that it has not met.
     fn pairs(&self, kinds: &[Vec<usize>], opposite: bool) -> Option<StepCounts> {
         let count = kinds.len();
         let mut strides = Vec::with_capacity(count);
@@ -189,7 +189,7 @@ impl<'a> PathGraph<'a> {
             states = states.checked_mul(kind.len() + 1)?;
         }
         let steps = states.checked_mul(count * count).filter(|steps| *steps <= MOST_STEPS)?;
-        // by number of resources met of each kind, and the kind of the last one
+        // States are the number of resources met of each kind, and the kind of the last one.
         let mut paths = vec![PathCounts::default(); states * count];
         let mut pairs = vec![PathCounts::default(); count * count];
         let start: PathCounts = if opposite { [0, 1] } else { [1, 0] };
@@ -229,7 +229,7 @@ impl<'a> PathGraph<'a> {
     }
 }
 
-/// All that is added to a host on some paths, in any order.
+/// Sums of everything that some paths add to a host, in any order.
 #[derive(Debug, Clone, Copy, Default)]
 struct HostSum {
     up: u128,
@@ -239,7 +239,7 @@ struct HostSum {
 }
 
 impl HostSum {
-    /// A score is added so many times.
+    /// Adds a score several times.
     fn add(&mut self, score: AllocationScore, times: u128) {
         match score {
             AllocationScore::MINUS_INFINITY => self.never = true,
@@ -252,7 +252,7 @@ impl HostSum {
         }
     }
 
-    /// The least that a score may become on the way.
+    /// Lowest value that a score can have on the way.
     fn least(&self, score: AllocationScore) -> AllocationScore {
         if self.never {
             AllocationScore::MINUS_INFINITY
@@ -263,7 +263,7 @@ impl HostSum {
         }
     }
 
-    /// A score after all additions, if it is the same in any order.
+    /// A score after all additions, if their order does not matter.
     fn applied(&self, score: AllocationScore) -> Option<AllocationScore> {
         if self.never || score.is_infinite() {
             return Some(self.least(score));
@@ -286,14 +286,14 @@ fn minus(score: AllocationScore, amount: u128) -> AllocationScore {
     AllocationScore::of(i64::from(score.get()) - amount)
 }
 
-/// A table with all that paths add to it, and how many paths these are.
+/// A table with everything that paths add, and the number of paths.
 pub(super) struct PathSum {
     pub(super) table: ScoreTable,
     pub(super) paths: u128,
 }
 
 impl<'a> Wishes<'a> {
-    /// Adds to a table what all paths from a resource add, each the wishes of those on it, if that is the same in any order.
+    /// Adds to a table the wishes of all resources on all paths from a resource, if the order of paths does not matter.
     pub(super) fn plus_paths(
         &mut self,
         tables: &[ScoreTable],

@@ -1,5 +1,5 @@
-//! Bringing a cluster to a placement that is not its own: by constraints that its own strategy cannot but follow, as
-//! few as it takes.
+//! Brings a cluster to a placement that is not its own, with as few location constraints as possible. The cluster's own
+//! strategy must follow them.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ use super::working_set::WorkingSet;
 use htools_ganeti::input::error::LoadError;
 use htools_model::shown::shown_name;
 
-/// How often a cluster may do what it does then before it has to be at rest.
+/// Greatest number of rounds until a cluster must be at rest.
 const ROUNDS: usize = 20;
 
-/// Where a resource runs; of one that runs on several nodes there are several.
+/// Place of a resource. One that runs on several nodes has several places.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedPlace {
@@ -28,24 +28,24 @@ pub struct ExpectedPlace {
     pub node: Option<String>,
 }
 
-/// What a cluster does by itself, up to where it has nothing more to do.
+/// Forecast of a cluster's own actions, until it has nothing more to do.
 #[derive(Debug, Clone)]
 pub struct Foresight {
-    /// The cluster as its document says.
+    /// The cluster as its document describes it.
     pub set: WorkingSet,
-    /// Where its own strategy places the resources first.
+    /// The first placement by its own strategy.
     pub placed: AllPlaced,
-    /// By resource, where it runs when that is done.
+    /// By resource, its host once that placement is carried out.
     pub next: Vec<Option<HostIdx>>,
-    /// By resource, where it runs in the end. None: the cluster never comes to rest.
+    /// By resource, its host in the end; `None` if the cluster never comes to rest.
     pub end: Option<Vec<Option<HostIdx>>>,
-    /// The circles in which what is done first waits for itself.
+    /// Circles of actions that wait for each other while the first placement is carried out.
     pub circles: Vec<WaitCircle>,
-    /// The cluster then.
+    /// The cluster in the end.
     settled: WorkingSet,
 }
 
-/// Where every primitive of a cluster runs, in names.
+/// Hosts of all primitives of a cluster now, in names.
 pub fn current(set: &WorkingSet) -> Vec<ExpectedPlace> {
     let active: Vec<Option<HostIdx>> = set.resources.iter().map(|resource| resource.active).collect();
     let mut all = places(set, &active);
@@ -59,10 +59,10 @@ pub fn current(set: &WorkingSet) -> Vec<ExpectedPlace> {
     all
 }
 
-/// Why a placement cannot be brought about.
+/// Reason why a placement cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum PinError {
-    /// The document.
+    /// The document cannot be read.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The resources cannot be placed.
@@ -74,18 +74,18 @@ pub enum PinError {
 }
 
 impl Foresight {
-    /// What the cluster of a document does; `source` is where it is from, for errors.
+    /// Forecast for the cluster of a document; `source` names the document in errors.
     ///
     /// # Errors
-    /// It is no document of a cluster, or its resources cannot be placed.
+    /// Fails if it is no document of a cluster, or if its resources cannot be placed.
     pub fn of(text: &str, source: &str) -> Result<Foresight, PinError> {
         Foresight::from(parse(text, source)?)
     }
 
-    /// The same of a cluster that was read.
+    /// Forecast for a cluster that was already read.
     ///
     /// # Errors
-    /// Its resources cannot be placed.
+    /// Fails if its resources cannot be placed.
     pub(crate) fn from(set: WorkingSet) -> Result<Foresight, PinError> {
         let placed = place(&set, set.strategy())?;
         let next = runs_on(&set, &placed);
@@ -105,22 +105,22 @@ impl Foresight {
         Ok(Foresight { set, placed, next, end, circles, settled })
     }
 
-    /// Where every primitive runs in the end, in names; none if the cluster never comes to rest.
+    /// Hosts of all primitives in the end, in names; `None` if the cluster never comes to rest.
     pub fn expected(&self) -> Option<Vec<ExpectedPlace>> {
         self.end.as_ref().map(|end| places(&self.set, end))
     }
 
-    /// Where every primitive runs when the cluster has done what it would do first, in names.
+    /// Hosts of all primitives once the first placement is carried out, in names.
     pub fn first(&self) -> Vec<ExpectedPlace> {
         places(&self.set, &self.next)
     }
 
-    /// Where every primitive runs now, in names.
+    /// Hosts of all primitives now, in names.
     pub fn current(&self) -> Vec<ExpectedPlace> {
         current(&self.set)
     }
 
-    /// What the cluster does once it has come there and a change is made in its document.
+    /// Forecast for the cluster in its final state, after its document was changed to `text`.
     ///
     /// # Errors
     /// As [`Foresight::of`].
@@ -141,8 +141,8 @@ impl Foresight {
         Foresight::from(set)
     }
 
-    /// The primitives that do not come to where they are wanted, or do not stay there. Which instance of a clone is where is
-    /// all the same.
+    /// The primitives that do not get to their wanted hosts, or do not stay there. Instances of a clone are
+    /// interchangeable.
     fn astray(&self, wanted: &WantedPlaces) -> Vec<ResourceIdx> {
         let places = self.set.by_common_name(|one| wanted.hosts[one.get()]);
         let ways = [Some(&self.next), self.end.as_ref()].into_iter().flatten();
@@ -161,39 +161,38 @@ impl Foresight {
     }
 }
 
-/// Where resources are to run.
 struct WantedPlaces {
-    /// By resource; none if it is not to run.
+    /// By resource; `None` if it should not run.
     hosts: Vec<Option<HostIdx>>,
-    /// Whether nobody cares for those that are not to run.
+    /// True if resources that should not run are ignored.
     running_only: bool,
 }
 
 /// The constraints that bring a cluster to a placement.
 #[derive(Debug, Clone)]
 pub struct Pinning {
-    /// The constraints; none if the cluster comes there by itself.
+    /// The constraints; empty if the cluster gets there by itself.
     pub pins: Vec<LocationPin>,
-    /// What the cluster does with them.
+    /// Forecast for the cluster with the constraints.
     pub outlook: Foresight,
-    /// The primitives that leave again when the constraints are taken away, or that are stopped then.
+    /// The primitives that leave or stop once the constraints are removed.
     pub unkept: Vec<ResourceIdx>,
 }
 
-/// Finds the constraints that bring the cluster of a document to where `wanted` has the resources: first for those that go
-/// elsewhere without them, then for whoever is in their way. They are tried with the cluster's own strategy, now and
-/// once all is done.
+/// Finds the constraints that bring the cluster of a document to the placement `wanted`. They pin the resources that go
+/// elsewhere by themselves, and if need be those that are in their way. They are tried with the cluster's own strategy,
+/// now and in the final state.
 ///
 /// # Errors
-/// The document, or that there are no such constraints.
+/// Fails if the document cannot be read, or if there are no such constraints.
 pub fn pin(text: &str, source: &str, wanted: &AllPlaced) -> Result<Pinning, PinError> {
     let outlook = Foresight::of(text, source)?;
     let hosts = runs_on(&outlook.set, wanted);
     pinned(text, source, outlook, &WantedPlaces { hosts, running_only: false })
 }
 
-/// The same for a placement of what runs: `hosts` has, by resource, where it is to run. What becomes of those that do not run is
-/// left to the cluster.
+/// Like [`pin`], for running resources only: `hosts` has the wanted host of each resource. The cluster decides about
+/// those that do not run.
 ///
 /// # Errors
 /// As [`pin`].
@@ -243,8 +242,9 @@ fn pinned(
     Ok(Pinning { pins, outlook, unkept })
 }
 
-/// What a constraint can be about so that a primitive comes to where it is wanted, and where that is: for one in a group
-/// whose members are together, the group where its first member is wanted. Nothing sends an instance of a clone to a node of its own.
+/// Resource and host of a constraint that brings a primitive to its wanted host. If the primitive belongs to a group
+/// whose members are together, the constraint is about the group and the host of its first member. An instance of a
+/// clone cannot be sent to a certain node.
 fn goal(
     set: &WorkingSet,
     wanted: &[Option<HostIdx>],
@@ -258,7 +258,7 @@ fn goal(
     wanted[first.get()].map(|host| (top, host))
 }
 
-/// By resource, where it runs once the cluster has done what follows from a placement.
+/// By resource, its host once the cluster has carried out a placement.
 fn runs_on(set: &WorkingSet, placed: &AllPlaced) -> Vec<Option<HostIdx>> {
     if set.frozen {
         return set.resources.iter().map(|resource| resource.active).collect();
@@ -276,13 +276,13 @@ fn places(set: &WorkingSet, hosts: &[Option<HostIdx>]) -> Vec<ExpectedPlace> {
         resource: set.common_name(resource).to_owned(),
         node: hosts[resource.get()].map(|host| set.host(host).name.clone()),
     };
-    // what is no longer configured is gone when it is stopped
+    // A resource that is no longer configured is gone once it is stopped.
     let is_gone =
         |resource: &ResourceIdx| set.resource(*resource).orphaned && hosts[resource.get()].is_none();
     primitives(set).filter(|one| !is_gone(one)).map(place).collect()
 }
 
-/// Where the first of those that go astray goes.
+/// Text that says where the first of the resources that go astray goes.
 fn described(outlook: &Foresight, wanted: &[Option<HostIdx>], astray: &[ResourceIdx]) -> String {
     let place = |host: Option<HostIdx>| match host {
         Some(host) => format!("on {}", shown_name(&outlook.set.host(host).name)),
@@ -310,7 +310,7 @@ mod tests {
     const SMALL: &str = include_str!("../../../data/pacemaker-small.xml");
     const SIX: &str = include_str!("../../../data/pacemaker-six-nodes.xml");
 
-    /// The placement of a document with constraints, for the one without them.
+    /// Placement of a document with additional constraints.
     fn wanted(text: &str, pins: &[(&str, &str)]) -> AllPlaced {
         let pin = |(resource, node): &(&str, &str)| LocationPin {
             id: format!("x-{resource}"),

@@ -1,4 +1,4 @@
-//! Placing: resource after resource, each on the host that is best then.
+//! Places resources one after the other, each on the host that is best at that moment.
 
 use super::additions::{AdditionLog, ScoreSource};
 use super::capacity::Capacities;
@@ -11,7 +11,7 @@ use super::sequence;
 use super::wishes::Wishes;
 use super::working_set::{Colocation, GuestParts, ResourceForm, Strategy, WorkingSet};
 
-/// Why resources cannot be placed.
+/// Reason why resources cannot be placed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlacingError {
     /// Colocations form a chain that is longer than can be followed.
@@ -27,7 +27,7 @@ pub enum PlacingError {
 /// Places all resources of a cluster by a strategy, exactly as Pacemaker 2.1.5 does.
 ///
 /// # Errors
-/// A chain of colocations is longer than can be followed, or they form too many paths.
+/// Fails if a chain of colocations is longer than can be followed, or if colocations form too many paths.
 pub fn place(set: &WorkingSet, strategy: Strategy) -> Result<AllPlaced, PlacingError> {
     place_noting(set, strategy, &mut AdditionLog::off())
 }
@@ -75,7 +75,6 @@ pub(super) fn place_noting(
     })
 }
 
-/// How far a resource is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlacingState {
     Waiting,
@@ -96,16 +95,15 @@ pub(super) struct Placer<'a> {
     pub(super) events: Vec<PlacingEvent>,
     depth: usize,
     failed: Option<PlacingError>,
-    /// What hosts had left before each of the primitives was placed that are behind the last one that is sure of its
-    /// place.
+    /// Undo log since placing of the present instance began: hosts, with the capacity that they had left before each
+    /// placement.
     pub(super) taken_from: Vec<(HostIdx, Capacities)>,
-    /// The host on which an instance stays, if it is as good as the best one.
+    /// The host on which an instance stays if it is as good as the best one.
     pub(super) stays_on: Option<HostIdx>,
-    /// The guest nodes.
     guests: Vec<(HostIdx, GuestParts)>,
 }
 
-/// Most resources that wait for each other to be placed.
+/// Greatest number of resources that wait for each other to be placed.
 const DEEPEST: usize = 1000;
 
 impl Placer<'_> {
@@ -194,8 +192,8 @@ impl Placer<'_> {
         self.settle_guests(resource);
     }
 
-    /// What follows for guest nodes from the place of a resource. Until the connection to one had its turn, it counts as it is; from then
-    /// on, by whether its machine has a place. Clones that wait for their turn are counted against the hosts that are left.
+    /// Settles a guest node once its connection is placed. Before that, its present state counts; afterwards, it is
+    /// available if its VM has a place. Clones that wait for their turn are compared with the hosts that are left.
     fn settle_guests(&mut self, resource: ResourceIdx) {
         let Some((host, parts)) = self.guests.iter().find(|(_, parts)| parts.connection == resource) else {
             return;
@@ -211,7 +209,7 @@ impl Placer<'_> {
         }
     }
 
-    /// The best host for a resource, if there is one.
+    /// Chooses the best host for a resource, if there is one.
     fn choose(&mut self, record: &mut Assignment) {
         let resource = record.resource;
         let details = self.set.resource(resource);
@@ -252,13 +250,14 @@ impl Placer<'_> {
         }
     }
 
-    /// Whether a host that was chosen takes resources. Guest nodes do, however they are: Pacemaker can choose one that never comes.
+    /// Returns true if a chosen host takes resources. Guest nodes always do: Pacemaker can choose one that never comes
+    /// up.
     fn takes(&self, host: HostIdx) -> bool {
         self.set.host(host).guest.is_some() || self.wishes.available(host)
     }
 
-    /// Makes the hosts that are left for a resource worth less by those that it would rather not meet, but for the ones with the
-    /// fewest of them.
+    /// Lowers the scores of hosts with resources that this one should not meet. The hosts with the fewest of these keep
+    /// their scores.
     fn keep_apart(&mut self, resource: ResourceIdx) {
         let set = self.set;
         if set.exclusions.is_empty() {
@@ -283,8 +282,8 @@ impl Placer<'_> {
         }
     }
 
-    /// Forbids the hosts that lack room for a resource and all that must be with it. If none has it, for the
-    /// resource alone; then the host with the most room is preferred.
+    /// Forbids the hosts without room for a resource and all that must be with it. If no host has that room, it forbids
+    /// those without room for the resource alone, and prefers the host with the most room.
     fn check_capacity(&mut self, record: &mut Assignment) -> Option<MostFree> {
         let resource = record.resource;
         record.chain = self.chain(resource);
@@ -309,7 +308,7 @@ impl Placer<'_> {
         preferred
     }
 
-    /// The resource and all others without a place that must be with it, or with one that must, placed or not.
+    /// The resource and all others without a place that must be with it, directly or through others, placed or not.
     fn chain(&self, resource: ResourceIdx) -> Vec<ResourceIdx> {
         let mut seen = vec![false; self.set.resources.len()];
         let mut chain = Vec::new();
@@ -336,7 +335,7 @@ impl Placer<'_> {
                     chain.extend(first.unwrap_or_default().iter().filter(|one| is_waiting(one)));
                 }
             }
-            // where a clone is on every host anyway, an instance need not look at others
+            // If the clone runs on every host anyway, an instance need not consider others.
             if own_clone
                 .is_some_and(|clone| self.set.clone_of(next) == Some(clone) && self.wishes.is_full(clone))
             {
@@ -344,7 +343,7 @@ impl Placer<'_> {
             }
             for towards in [Towards::Primaries, Towards::Dependents] {
                 let tied = self.wishes.list(next, towards).iter().map(|at| &self.set.colocations[*at]);
-                // what wants to be with a clone can be with any of its instances
+                // A resource that wants to be with a clone can be with any of its instances.
                 let is_followed = |one: &&Colocation| {
                     !details.is_clone()
                         || towards == Towards::Primaries

@@ -1,4 +1,4 @@
-//! What placing comes to: who goes where, in which order, by which scores.
+//! Results of placing: hosts, order of placing, and the scores behind them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
@@ -10,78 +10,79 @@ use super::optimum::Optimum;
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Strategy, WorkingSet};
 
-/// How the host of a resource was found, or that there is none.
+/// Reason for the host of a resource, or for having none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecidedBy {
     /// It is not managed, and stays where it is.
     Unmanaged,
     /// Nothing is to run in this cluster.
     StopAll,
-    /// The host with the most free capacity, as none holds the resource with all that must be with it.
+    /// No host has room for the resource and all that must be with it, so the one with the most free capacity is taken.
     MostFree,
     /// The first in the order of preference.
     First,
     /// As good as the first, and it runs there.
     Active,
-    /// The best placement of all has it so.
+    /// The best placement puts it there.
     Optimum,
     /// No host is left.
     None,
 }
 
-/// How one primitive was placed.
+/// Placement of one primitive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// The primitive.
     pub resource: ResourceIdx,
-    /// Its scores, before capacities were looked at.
+    /// Its scores, before capacities were considered.
     pub scores: ScoreTable,
-    /// Those that must be with it and had no place yet, itself first.
+    /// The resources that must be with it and had no place yet, itself first.
     pub chain: Vec<ResourceIdx>,
-    /// What the hosts had to hold: all of the chain, or, where none did, the primitive itself. Nothing where
-    /// capacities do not count.
+    /// Capacity that a host needed: that of the whole chain, or of the primitive alone if no host had room for the
+    /// chain. `None` if capacities do not count.
     pub needed: Option<Capacities>,
-    /// Where it goes.
+    /// Its host, if it has one.
     pub host: Option<HostIdx>,
-    /// What decided.
+    /// Reason for the host.
     pub decided_by: DecidedBy,
-    /// Whether Pacemaker's own answer hangs on the order in which it keeps nodes in memory.
+    /// True if Pacemaker's own answer depends on the order in which it keeps nodes in memory.
     pub order_dependent: bool,
 }
 
-/// A line of what happened, in order.
+/// An event of placing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlacingEvent {
-    /// The placing of a group began, its scores and those of its members being these.
+    /// Placing of a group began, with its scores and those of its members.
     Group(Vec<(ResourceIdx, ScoreTable)>),
-    /// The placing of a clone began, its scores and those of its instances and their members being these.
+    /// Placing of a clone began, with the scores of the clone, its instances and their members.
     Clone(Vec<(ResourceIdx, ScoreTable)>),
-    /// A primitive was placed, or not: its position in the records.
+    /// A primitive was placed, or found no host: the position of its record.
     Primitive(usize),
-    /// An instance of a clone, or a part of one, would have left its place, and was placed once more later.
+    /// An instance of a clone, or a part of one, would have left its host. This was undone, and it was placed again
+    /// later.
     Tried(Box<Assignment>),
 }
 
-/// Where the resources of a cluster go.
+/// Placement of all resources of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllPlaced {
-    /// How each primitive was placed, in order.
+    /// Placements of the primitives, in order.
     pub records: Vec<Assignment>,
-    /// What happened, in order.
+    /// Events, in order.
     pub events: Vec<PlacingEvent>,
-    /// What the hosts have left.
+    /// Capacity that the hosts have left.
     pub remaining: Vec<Capacities>,
     /// By resource, the position of its record. Groups have none.
     pub by_resource: Vec<Option<usize>>,
-    /// The resources of the outermost level as they had their turn. One that others want to be with may have got its
-    /// place before.
+    /// The top-level resources in the order of their turns. A resource that others want to run with may have been
+    /// placed before its turn.
     pub sequence: Vec<ResourceIdx>,
-    /// What is known of the placement if it is the best one, and none by a strategy of Pacemaker's.
+    /// Facts about the best placement; `None` if a Pacemaker strategy chose the hosts.
     pub optimum: Option<Optimum>,
 }
 
 impl AllPlaced {
-    /// How the places were chosen, if not by the best placement, then by this strategy.
+    /// The method that chose the hosts: `strategy`, unless this is the best placement.
     pub fn method(&self, strategy: Strategy) -> PlacementMethod {
         match self.optimum {
             Some(_) => PlacementMethod::Optimal,
@@ -89,19 +90,19 @@ impl AllPlaced {
         }
     }
 
-    /// Where a primitive goes.
+    /// The host of a primitive.
     pub fn host(&self, resource: ResourceIdx) -> Option<HostIdx> {
         self.record(resource).and_then(|record| record.host)
     }
 
-    /// How a primitive was placed.
+    /// The record of a primitive.
     pub fn record(&self, resource: ResourceIdx) -> Option<&Assignment> {
         let at = self.by_resource[resource.get()]?;
         self.records.get(at)
     }
 
-    /// Whether a host can run resources, as far as that is known before resources are placed; guest nodes where their machines have
-    /// places.
+    /// Returns true if a host can run resources, as far as is known before placing. A guest node can if its VM has a
+    /// place.
     pub fn is_available(&self, set: &WorkingSet, host: HostIdx) -> bool {
         let node = set.host(host);
         match node.guest {
@@ -118,14 +119,14 @@ impl AllPlaced {
         unplaced.filter(move |resource| set.should_run(*resource) && !spare.contains(resource))
     }
 
-    /// The parts of instances that nobody misses: no part of them has a place, and their clone is on every available host on which
-    /// constraints let it be.
+    /// Parts of instances that nobody misses: no part of the instance has a place, and its clone runs on every
+    /// available host that constraints allow.
     pub(super) fn spare(&self, set: &WorkingSet) -> HashSet<ResourceIdx> {
         let available: Vec<HostIdx> =
             set.host_indices().filter(|host| self.is_available(set, *host)).collect();
         let is_everywhere = |clone: ResourceIdx| {
             let details = set.resource(clone);
-            // where it failed it is missed
+            // A host on which the clone failed counts as allowed: it is missed there.
             let may_be = |host: HostIdx| {
                 details.scores.or_never(host) > AllocationScore::MINUS_INFINITY
                     || details.failed_on.iter().any(|failed| failed.host == host)
@@ -147,7 +148,7 @@ mod tests {
     use super::super::cib::parse;
     use super::super::place::place;
 
-    /// The names of what should run and does not, of a cluster with a constraint more.
+    /// Names of the resources that should run and do not, in a cluster with one more constraint.
     fn unplaced(constraint: &str) -> Vec<String> {
         let text = include_str!("../../../tests/fixtures/pacemaker/clones/kept-from-a-node.xml");
         let text = text.replace("<constraints>", &format!("<constraints>{constraint}"));
@@ -161,7 +162,7 @@ mod tests {
         assert!(unplaced("").is_empty());
         let from_n2 = r#"<rsc_location id="l2" rsc="cl" node="n2" score="-INFINITY"/>"#;
         assert!(unplaced(from_n2).is_empty());
-        // a wish is none of that
+        // A negative wish does not forbid the host.
         assert_eq!(unplaced(&from_n2.replace("-INFINITY", "-10")), ["c:2", "c:0"]);
     }
 }

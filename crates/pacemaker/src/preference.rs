@@ -1,4 +1,4 @@
-//! Which of two hosts is better for a resource, and which is best of all.
+//! Comparison of hosts for a resource, and choice of the best one.
 
 use std::cmp::Ordering;
 
@@ -7,18 +7,18 @@ use super::index::HostIdx;
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Host, Strategy, WorkingSet};
 
-/// What the order of hosts hangs on while resources are placed.
+/// State that the order of hosts depends on while resources are placed.
 pub struct Preference {
     strategy: Strategy,
-    /// By host, whether it can run resources.
+    /// By host; true if it can run resources.
     available: Vec<bool>,
-    /// What each host has left.
+    /// Capacity that each host has left.
     pub free: Vec<Capacities>,
-    /// How many resources were placed on it.
+    /// Number of resources placed on each host.
     pub placed: Vec<usize>,
 }
 
-/// The best host, and whether it is only so because of the order in which hosts were looked at.
+/// The best host, and whether it depends on the order in which hosts were examined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BestHost {
     /// The host.
@@ -27,27 +27,27 @@ pub struct BestHost {
     pub order_dependent: bool,
 }
 
-/// The host with the most left.
+/// The host with the most free capacity.
 pub(super) struct MostFree {
     pub(super) host: HostIdx,
-    /// All that it could be if hosts were looked at in another order.
+    /// All hosts that could be found if hosts were examined in another order.
     pub(super) possible: Vec<HostIdx>,
 }
 
 impl Preference {
-    /// All hosts as they are before anything is placed.
+    /// The state before anything is placed.
     pub fn new(set: &WorkingSet, strategy: Strategy) -> Preference {
         let available = set.hosts.iter().map(Host::can_run);
         let (available, placed) = (available.collect(), vec![0; set.hosts.len()]);
         Preference { strategy, available, free: set.room(), placed }
     }
 
-    /// A guest node can run resources, as its machine has a place, or not.
+    /// Sets whether a guest node can run resources.
     pub(super) fn settle_guest(&mut self, guest: HostIdx, available: bool) {
         self.available[guest.get()] = available;
     }
 
-    /// The score that counts when hosts are compared: no host that cannot run anything has a better one than never.
+    /// Score for comparisons: minus infinity if the host cannot run anything.
     fn score(&self, table: &ScoreTable, host: HostIdx) -> AllocationScore {
         if self.available[host.get()] { table.or_never(host) } else { AllocationScore::MINUS_INFINITY }
     }
@@ -58,7 +58,7 @@ impl Preference {
         by_score.then_with(|| self.compare_equal(active, one, other))
     }
 
-    /// The same for two hosts of the same score.
+    /// Compares two hosts with the same score.
     fn compare_equal(&self, active: Option<HostIdx>, one: HostIdx, other: HostIdx) -> Ordering {
         let by_name = || one.cmp(&other);
         if self.strategy == Strategy::Minimal {
@@ -73,12 +73,13 @@ impl Preference {
         by_room().then_with(by_count).then_with(by_presence).then_with(by_name)
     }
 
-    /// Which of two hosts has more left.
+    /// Compares the free capacity of two hosts.
     fn compare_room(&self, one: HostIdx, other: HostIdx) -> Ordering {
         self.free[one.get()].compare(&self.free[other.get()])
     }
 
-    /// The same hosts, the best first. Where free capacity goes in circles, that hangs on the order in which they are.
+    /// Sorts hosts, the best first. Free capacity is not a transitive order, so the result may depend on the order
+    /// given.
     pub(super) fn sorted(
         &self,
         hosts: Vec<HostIdx>,
@@ -96,7 +97,7 @@ impl Preference {
         let better = |one, other| self.compare_equal(active, one, other).is_lt();
         let first =
             equal.iter().copied().reduce(|best, host| if better(host, best) { host } else { best })?;
-        // free capacity can go in circles, in which nobody is better than all others
+        // Free capacity is not a transitive order, so no host may be better than all others.
         let beaten = |host: &HostIdx| *host == first || better(first, *host);
         if self.strategy != Strategy::Balanced || equal.iter().all(beaten) {
             return Some(BestHost { host: first, order_dependent: false });
@@ -105,7 +106,7 @@ impl Preference {
         Some(BestHost { host, order_dependent: true })
     }
 
-    /// The host with the most left of some.
+    /// The host with the most free capacity among `hosts`.
     pub(super) fn most_free(&self, hosts: &[HostIdx]) -> Option<MostFree> {
         let more = |one: HostIdx, other: HostIdx| self.compare_room(one, other).is_gt();
         let most = hosts.iter().copied().reduce(|most, host| if more(host, most) { host } else { most })?;
@@ -118,8 +119,8 @@ impl Preference {
     }
 }
 
-/// Sorts by merging halves, the first of which is the shorter one: with a comparison that goes in circles the
-/// result depends on how one sorts.
+/// Merge sort whose first half is the shorter one. The algorithm matters, as the result of a comparison that is not
+/// transitive depends on it.
 fn merge_sorted<T: Copy>(list: Vec<T>, compare: &impl Fn(T, T) -> Ordering) -> Vec<T> {
     if list.len() < 2 {
         return list;

@@ -1,9 +1,9 @@
-//! What the names of capacities mean: the one place that knows what Ganeti calls them, and Pacemaker's users.
+//! Meaning of capacity names. Only this module knows the names used by Ganeti and by users of Pacemaker.
 
 use super::index::AttributeIdx;
 use super::working_set::WorkingSet;
 
-/// What nodes and instances of Ganeti are measured in.
+/// Capacities in which Ganeti measures nodes and instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeasuredCapacity {
     /// Memory, in MiB.
@@ -15,8 +15,8 @@ pub enum MeasuredCapacity {
 }
 
 impl MeasuredCapacity {
-    /// The names of the attributes that mean it: first the one that a Ganeti cluster gets, then what resource agents and
-    /// people call it.
+    /// Names of the attributes with this meaning: first the one given to a Ganeti cluster, then those used by resource
+    /// agents and people.
     pub fn names(self) -> &'static [&'static str] {
         match self {
             MeasuredCapacity::Memory => &["memory", "hv_memory", "host_memory", "mem", "ram"],
@@ -25,7 +25,8 @@ impl MeasuredCapacity {
         }
     }
 
-    /// The attribute that means it in a cluster: of several, the first that a resource needs, or else that a host has.
+    /// The attribute with this meaning in a cluster. Of several, the first that a resource needs is taken, or else the
+    /// first.
     pub fn attribute(self, set: &WorkingSet) -> Option<AttributeIdx> {
         let named = |name: &&str| {
             let at = set.attributes.iter().position(|attribute| attribute == name);

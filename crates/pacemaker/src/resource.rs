@@ -1,60 +1,60 @@
-//! Resources: what they are, what they need, and how they run.
+//! Resources: their form, requirements and present state.
 
 use super::capacity::Capacities;
 use super::index::{HostIdx, ResourceIdx};
 use super::score::{AllocationScore, HostScore, ScoreTable};
 
-/// What a resource is.
+/// Form of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResourceForm {
-    /// Something that runs.
+    /// A single service or VM.
     Primitive,
     /// Primitives that belong together. All of them may be left out.
     Group {
-        /// Whether they are started one after the other, and stopped in the opposite order.
+        /// True if members start one after the other, and stop in the opposite order.
         ordered: bool,
-        /// Whether each must be where the one before it is.
+        /// True if each member must run where the one before it runs.
         together: bool,
     },
     /// Instances of the same primitive or group, each on another host.
     Clone {
-        /// Whether its instances go by the instance of another clone on their own host, not by all of them.
+        /// True if an instance depends only on the instance of another clone on its own host, not on all of them.
         interleave: bool,
-        /// Whether its instances are started one after the other.
+        /// True if instances start one after the other.
         ordered: bool,
     },
 }
 
-/// How a primitive runs.
+/// Condition in which a primitive runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RunCondition {
-    /// As it should.
+    /// It runs as it should.
     #[default]
     Sound,
-    /// It failed, and has to be stopped before it is started anywhere.
+    /// It failed, and must be stopped before it is started anywhere.
     Failed,
-    /// It failed, and nobody touches it before somebody has looked at it.
+    /// It failed, and is left alone until an administrator has looked at it.
     Blocked,
-    /// It was being started when the document was written; it is started again.
+    /// It was starting when the document was written; it is started again.
     Starting,
-    /// A live migration that failed may have left it there, though it was not found.
+    /// It was not found, but a failed live migration may have left it there.
     Supposed,
 }
 
-/// What has to be so before a primitive is started, each as well as those before it.
+/// Precondition for starting a primitive. Each includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Requirement {
-    /// Nothing.
+    /// No precondition.
     Nothing,
     /// The cluster has quorum, and no lost host may run it.
     Quorum,
     /// Lost hosts are fenced.
     Fencing,
-    /// Its host is unfenced: it has access to what the cluster shares.
+    /// Its host is unfenced: it has access to shared devices.
     Unfencing,
 }
 
-/// What is done with a primitive that runs on several hosts (`multiple-active`).
+/// Reaction to a primitive that runs on several hosts (`multiple-active`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeveralPolicy {
     /// It is stopped on all of them, and started on one.
@@ -65,27 +65,27 @@ pub enum SeveralPolicy {
     StopAll,
 }
 
-/// What of a primitive was changed in the configuration since it was started, the gravest last.
+/// Change of a primitive's configuration since it was started, the most severe last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Revision {
-    /// Nothing.
+    /// No change.
     #[default]
     None,
-    /// Parameters that it takes while it runs: it is told to read them again.
+    /// Parameters that it can reload while it runs.
     Reload,
-    /// Parameters: it is stopped and started.
+    /// Other parameters: it is restarted.
     Parameters,
-    /// Its agent: it is stopped and started.
+    /// The agent: it is restarted.
     Agent,
 }
 
 impl Revision {
-    /// Whether the resource is stopped and started for it.
+    /// Returns true if the change restarts the resource.
     pub(crate) fn restarts(self) -> bool {
         matches!(self, Revision::Parameters | Revision::Agent)
     }
 
-    /// What is another thing now, in a word; nothing where nothing was changed.
+    /// The changed thing in one word; `None` without a change.
     pub fn subject(self) -> Option<&'static str> {
         match self {
             Revision::None => None,
@@ -102,80 +102,82 @@ pub struct Resource {
     pub id: String,
     /// For a primitive: class, provider and type, as `ocf:heartbeat:VirtualDomain`.
     pub agent: String,
-    /// For a group: its members, in order. For a clone: its instances.
+    /// The members of a group in order, or the instances of a clone.
     pub members: Vec<ResourceIdx>,
-    /// What it is.
+    /// Primitive, group or clone.
     pub form: ResourceForm,
     /// The group that it belongs to.
     pub group: Option<ResourceIdx>,
     /// The clone of which it is an instance.
     pub instance_of: Option<ResourceIdx>,
-    /// Who has the higher one is placed first.
+    /// Resources with a higher priority are placed first.
     pub priority: AllocationScore,
-    /// What it is worth to stay.
+    /// Score for staying on its present host.
     pub stickiness: AllocationScore,
-    /// Whether it shall not run.
+    /// True if it should be stopped.
     pub stopped: bool,
-    /// Whether the cluster may start, stop and move it, where it runs on no host in maintenance.
+    /// True if the cluster may start, stop and move it, unless it runs on a host in maintenance.
     pub managed: bool,
-    /// Whether only a failure where it runs keeps it from being managed: once that host is lost, it is managed again.
+    /// True if it is unmanaged only because of a failure on its host; it is managed again once that host is lost.
     pub blocked_by_failure: bool,
-    /// Whether it is in maintenance, alone or with the whole cluster.
+    /// True if it is in maintenance, alone or with the whole cluster.
     pub maintenance: bool,
-    /// Whether its wishes count for where those go that it wants to be with.
+    /// True if its wishes count for the placement of resources that it wants to run with.
     pub critical: bool,
-    /// Whether hosts that are not healthy are no worse for it.
+    /// True if it does not avoid unhealthy hosts.
     pub allows_unhealthy: bool,
-    /// Whether it can be moved while it runs.
+    /// True if it supports live migration.
     pub allow_migrate: bool,
-    /// What it needs. For a group: nothing, its members do.
+    /// Utilization; empty for a group, as its members have their own.
     pub utilization: Capacities,
-    /// Where it is wanted, before anything is placed.
+    /// Scores by host, before anything is placed.
     pub scores: ScoreTable,
-    /// Where it runs. A group: where a member runs, on the first host of the document's status where one does.
+    /// The host on which it runs. For a group or clone, the host of a member: the first one by the order of the status
+    /// section.
     pub active: Option<HostIdx>,
-    /// Where a primitive ran last, by its operations.
+    /// The host on which a primitive ran last, according to its operations.
     pub last_host: Option<HostIdx>,
-    /// Other hosts on which a primitive runs, too, and is not meant to, in the order of the status.
+    /// Other hosts on which a primitive runs without being meant to, in status order.
     pub also_on: Vec<HostIdx>,
-    /// Whether at most one of all these hosts is not lost, and it need not wait until the others are fenced: it counts as running once.
+    /// True if at most one of these hosts is not lost and it need not wait for fencing: it then counts as running once.
     pub others_lost: bool,
-    /// Of the other hosts, the one to which it was sent, if it is not known that it arrived: if it is to run there, it goes on.
+    /// The one of these hosts to which a live migration sent it, if its arrival is unknown. If it is to run there, it
+    /// stays.
     pub sent_to: Option<HostIdx>,
-    /// Hosts on which it is stopped in any case, as something may be left there of what arrived elsewhere.
+    /// Hosts on which it is stopped in any case, as a migration to another host may have left something there.
     pub left_on: Vec<HostIdx>,
-    /// What is done if it runs on several hosts and is not meant to.
+    /// Reaction if it runs on several hosts without being meant to.
     pub if_several: SeveralPolicy,
-    /// Of several hosts on which a primitive runs, those that were looked at when nobody managed it any more: what is not managed is
-    /// kept on these.
+    /// For a primitive on several hosts, those whose status was read after it had become unmanaged. It is kept on
+    /// these.
     pub kept_on: Vec<HostIdx>,
-    /// Whether it was known to run before it was blocked with its group: it is not kept where it is.
+    /// True if it was known to run before it was blocked with its group. It is then not kept on its host.
     pub released: bool,
-    /// The host that told first where a primitive runs, which need not be there.
+    /// The host whose status first told where a primitive runs, which may be another host.
     pub known_by: Option<HostIdx>,
-    /// How it runs there.
+    /// The condition in which it runs there.
     pub condition: RunCondition,
-    /// What was changed since it was started there.
+    /// Change of its configuration since it was started there.
     pub revision: Revision,
     /// Hosts on which it failed too often, with the count.
     pub failed_on: Vec<HostScore>,
-    /// Whether it is an instance that its clone should not have any more, or a part of one, or no longer configured: it is stopped,
-    /// whatever its scores.
+    /// True for a surplus instance of a clone, a part of one, or a resource that is no longer configured. It is
+    /// stopped, whatever its scores.
     pub surplus: bool,
-    /// Whether it is known by its operations only, as it is no longer configured.
+    /// True if it is no longer configured, and known only by its operations.
     pub orphaned: bool,
-    /// A constraint by which it may be only where it, and others like it, name a host, whatever the scores
-    /// (`resource-discovery="exclusive"`). Of a part of another resource, it does not count.
+    /// The constraint with `resource-discovery="exclusive"` that limits it to the hosts named by such constraints,
+    /// whatever the scores. It does not count for a part of another resource.
     pub exclusive: Option<String>,
-    /// What has to be so before it is started, if that is said.
+    /// The configured precondition of its start, if any.
     pub requires: Option<Requirement>,
-    /// Hosts of which it is not known whether it runs there, as it was never looked for: lost ones, if it need not wait until others are
-    /// fenced, and those that have to be unfenced before.
+    /// Hosts that were never searched for it, so that it may run there: lost hosts, if it need not wait for fencing,
+    /// and hosts that must be unfenced first.
     pub unsure_on: Vec<HostIdx>,
-    /// Whether it is outside, and stays where it runs.
+    /// True if placing does not support it, so that it stays where it runs.
     pub outside: bool,
-    /// Those of its instance attributes, and of its template's, whose names begin as those of affinity keys do, and their values
-    /// (docs/affinity.md). A name is there twice if the document says two things of it.
+    /// Instance attributes, its own or its template's, whose names begin like those of affinity keys, with their values
+    /// (docs/affinity.md). A name occurs twice if the document gives it two values.
     pub key_attributes: Vec<(String, String)>,
 }
 
@@ -223,37 +225,36 @@ impl Resource {
         }
     }
 
-    /// Whether it runs as it should not.
     pub(super) fn has_failed(&self) -> bool {
         matches!(self.condition, RunCondition::Failed | RunCondition::Blocked)
     }
 
-    /// All hosts on which a primitive runs; of others, where a part does.
+    /// All hosts on which a primitive runs. For groups and clones, the host of one part.
     pub fn active_hosts(&self) -> impl Iterator<Item = HostIdx> + '_ {
         self.active.into_iter().chain(self.also_on.iter().copied())
     }
 
-    /// Whether it runs on more than one host.
+    /// Returns true if it runs on more than one host.
     pub fn runs_twice(&self) -> bool {
         !self.also_on.is_empty()
     }
 
-    /// Whether it has to be stopped because it runs on more than one host.
+    /// Returns true if it must be stopped because it runs on more than one host.
     pub(crate) fn runs_too_often(&self) -> bool {
         self.runs_twice() && !self.others_lost
     }
 
-    /// Whether it is left where it is to run, and stopped on the other hosts only.
+    /// Returns true if it keeps running where it should run, and is stopped only on the other hosts.
     pub(super) fn spares_expected(&self) -> bool {
         self.runs_too_often() && self.if_several == SeveralPolicy::StopOthers && self.sent_to.is_none()
     }
 
-    /// Whether it is stopped wherever it runs, and started nowhere.
+    /// Returns true if it is stopped on all hosts and started on none.
     pub(super) fn stops_for_good(&self) -> bool {
         self.runs_too_often() && self.if_several == SeveralPolicy::StopAll
     }
 
-    /// From now on it runs there, and nowhere else.
+    /// Makes it run on this host only, or nowhere, in sound condition.
     pub(super) fn run_on(&mut self, host: Option<HostIdx>) {
         (self.active, self.condition, self.revision) = (host, RunCondition::Sound, Revision::None);
         self.also_on.clear();
@@ -262,22 +263,22 @@ impl Resource {
         (self.sent_to, self.known_by, self.others_lost) = (None, None, false);
     }
 
-    /// Whether it is something that runs.
+    /// Returns true for a primitive.
     pub fn is_primitive(&self) -> bool {
         self.form == ResourceForm::Primitive
     }
 
-    /// Whether it is a group.
+    /// Returns true for a group.
     pub fn is_group(&self) -> bool {
         matches!(self.form, ResourceForm::Group { .. })
     }
 
-    /// Whether it is a clone.
+    /// Returns true for a clone.
     pub fn is_clone(&self) -> bool {
         matches!(self.form, ResourceForm::Clone { .. })
     }
 
-    /// Whether it is a device that fences hosts.
+    /// Returns true for a fencing device.
     pub fn fences(&self) -> bool {
         self.agent.starts_with("stonith:")
     }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::index::HostIdx;
 
-/// How much a resource is wanted on a host: -1,000,000 (never) to 1,000,000 (above all else).
+/// Score of a resource on a host: -1,000,000 (never) to 1,000,000 (above all else).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct AllocationScore(i32);
 
-/// What stands for infinity in a score.
+/// The number that stands for infinity.
 const INFINITE: i32 = 1_000_000;
 
 impl AllocationScore {
@@ -21,18 +21,17 @@ impl AllocationScore {
     /// Neither wanted nor unwanted.
     pub const ZERO: AllocationScore = AllocationScore(0);
 
-    /// The score of a number; what is beyond infinity is infinite.
+    /// The score for a number; numbers beyond infinity become infinite.
     pub fn of(number: i64) -> AllocationScore {
         let clipped = number.clamp(-i64::from(INFINITE), i64::from(INFINITE));
         AllocationScore(i32::try_from(clipped).unwrap_or(0))
     }
 
-    /// Stands for a score that was above 0, and would have been taken below by a wish that must not do that. What is added
-    /// later does not count.
+    /// Marks a score above 0 that a sparing wish would have pulled below 0. Later additions to it are ignored.
     const SPARED: AllocationScore = AllocationScore(-100 * INFINITE);
 
-    /// Both together, where a score above 0 is not to fall below, and one of 0 stays; of several in a row the last one is
-    /// to be [settled](ScoreTable::settle).
+    /// Sum that does not pull a score of 0 or more below 0. After the last of several such sums, the table must be
+    /// [settled](ScoreTable::settle).
     #[must_use]
     pub(super) fn plus_sparing(self, other: AllocationScore) -> AllocationScore {
         let sum = if self == Self::SPARED { self } else { self.plus(other) };
@@ -49,12 +48,12 @@ impl AllocationScore {
         self.0
     }
 
-    /// Whether it is one of the two infinities.
+    /// Returns true for both infinities.
     pub fn is_infinite(self) -> bool {
         self.0.abs() == INFINITE
     }
 
-    /// Both together: minus infinity wins over everything, infinity over every number.
+    /// Sum of two scores. Minus infinity beats everything; infinity beats every number.
     #[must_use]
     pub fn plus(self, other: AllocationScore) -> AllocationScore {
         if self == Self::MINUS_INFINITY || other == Self::MINUS_INFINITY {
@@ -66,13 +65,13 @@ impl AllocationScore {
         AllocationScore((self.0 + other.0).clamp(-INFINITE, INFINITE))
     }
 
-    /// The opposite wish.
+    /// The score of the opposite wish.
     #[must_use]
     pub fn negated(self) -> AllocationScore {
         AllocationScore(-self.0)
     }
 
-    /// The score that a text stands for: a number, or one of Pacemaker's words.
+    /// Parses a score: a number, or one of Pacemaker's words.
     pub(crate) fn parse(text: &str) -> Option<AllocationScore> {
         let text = text.trim();
         match text.to_ascii_lowercase().as_str() {
@@ -103,16 +102,16 @@ pub struct HostScore {
     pub score: AllocationScore,
 }
 
-/// A score for some or all hosts. A host that is not in the table is out of the question. Copies share their scores until
-/// one of them changes.
+/// Scores of some or all hosts. A host without a score is excluded. Copies share their scores until one of them
+/// changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ScoreTable(Arc<Vec<i32>>);
 
-/// What stands for a host without a score.
+/// Marks a host without a score.
 const ABSENT: i32 = i32::MIN;
 
 impl ScoreTable {
-    /// No host has a score.
+    /// A table without scores.
     pub fn empty(hosts: usize) -> ScoreTable {
         ScoreTable(Arc::new(vec![ABSENT; hosts]))
     }
@@ -123,7 +122,7 @@ impl ScoreTable {
         (score != ABSENT).then_some(AllocationScore(score))
     }
 
-    /// The score of a host; never, without one.
+    /// The score of a host; minus infinity if it has none.
     pub fn or_never(&self, host: HostIdx) -> AllocationScore {
         self.get(host).unwrap_or(AllocationScore::MINUS_INFINITY)
     }
@@ -152,7 +151,7 @@ impl ScoreTable {
         scored.map(|(at, score)| (HostIdx::new(at), AllocationScore(*score)))
     }
 
-    /// Gives every host that has a score another one.
+    /// Replaces the score of every host that has one.
     pub(super) fn update(&mut self, mut new: impl FnMut(HostIdx, AllocationScore) -> AllocationScore) {
         for (at, score) in Arc::make_mut(&mut self.0).iter_mut().enumerate() {
             if *score == ABSENT {
@@ -162,7 +161,7 @@ impl ScoreTable {
         }
     }
 
-    /// Gives the hosts that were spared the least score above 0.
+    /// Gives hosts whose scores were marked as spared the lowest score above 0.
     pub(super) fn settle(&mut self) {
         if self.0.contains(&AllocationScore::SPARED.0) {
             let least = AllocationScore(1);
@@ -170,12 +169,12 @@ impl ScoreTable {
         }
     }
 
-    /// Compares by the first of some hosts on which the scores differ.
+    /// Compares by the first of `hosts` on which the scores differ.
     pub(super) fn compare(&self, other: &ScoreTable, hosts: &[HostIdx]) -> Ordering {
         if Arc::ptr_eq(&self.0, &other.0) {
             return Ordering::Equal;
         }
-        // what is absent is as bad as never
+        // A host without a score is as bad as a forbidden one.
         let finite = |table: &ScoreTable, host: &HostIdx| table.0[host.get()].max(-INFINITE);
         let order = |host: &HostIdx| finite(self, host).cmp(&finite(other, host));
         hosts.iter().map(order).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)

@@ -1,4 +1,4 @@
-//! In which order resources are placed.
+//! Order in which resources are placed.
 
 use std::cmp::Reverse;
 
@@ -9,8 +9,8 @@ use super::shown_order::by_shown_name;
 use super::wishes::Wishes;
 use super::working_set::{Resource, Strategy, WorkingSet};
 
-/// The primitives and groups of the outermost level, first placed first: by priority, and where capacities count,
-/// by what they are worth where they run, then by their scores on the best hosts. Connections to guest nodes come before all others.
+/// The top-level resources in the order of their turns, by priority. If capacities count, the scores where they run
+/// decide next, then their scores on the best hosts. Connections to guest nodes come before all others.
 pub(super) fn sequence(
     set: &WorkingSet,
     strategy: Strategy,
@@ -35,7 +35,7 @@ fn ranked(
 ) -> Vec<ResourceIdx> {
     let mut sequence: Vec<ResourceIdx> = set.top_level().collect();
     if strategy == Strategy::Default {
-        // what is known by its operations only comes to the others when these are in their order
+        // Pacemaker adds orphans only after it has sorted the other resources.
         let turn = |resource: &Resource| (resource.orphaned, Reverse(resource.priority));
         sequence.sort_by_key(|resource| turn(set.resource(*resource)));
         return sequence;
@@ -46,7 +46,7 @@ fn ranked(
         .map(|resource| {
             let table = wishes.with_primaries(tables, resource);
             let details = set.resource(resource);
-            // of a clone, the first instance on a host that is there counts
+            // For a clone, the first instance on an online host counts.
             let mut places = details.members.iter().filter_map(|one| set.resource(*one).active);
             let there = places.find(|host| details.is_clone() && set.host(*host).state.online);
             let here =
@@ -60,7 +60,7 @@ fn ranked(
     ranked.into_iter().map(|ranked| ranked.resource).collect()
 }
 
-/// A resource and what its turn hangs on.
+/// A resource with its sort keys.
 struct RankedResource {
     resource: ResourceIdx,
     first: (Reverse<AllocationScore>, Reverse<AllocationScore>),

@@ -1,31 +1,31 @@
-//! What a row of additions does to scores, worked out once for every score that it may begin with.
+//! Effect of a row of additions on scores, computed once for every initial score.
 
 use super::index::HostIdx;
 use super::score::{AllocationScore, ScoreTable};
 
-/// What a row of additions does to a score. An infinity takes in all that is added later, so that the order of the
-/// row counts; but whatever the row is, low scores become minus infinity, high ones infinity, and those between are
-/// shifted by one number.
+/// Effect of a row of additions on a score. An infinity absorbs everything added later, so the order of the row
+/// matters. Whatever the row, low scores become minus infinity, high ones infinity, and those between are shifted by
+/// one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ScoreShift {
     /// The highest score that becomes minus infinity.
     never: i32,
     /// The lowest score that becomes infinity.
     always: i32,
-    /// What is added to the scores between the two.
+    /// The number added to scores between the two.
     shift: i32,
-    /// The lowest score that is not below zero after any of the additions.
+    /// The lowest score that is at least 0 after each of the additions.
     kept: i32,
 }
 
 const INFINITE: i32 = AllocationScore::INFINITY.get();
 
 impl ScoreShift {
-    /// Minus infinity is added somewhere.
+    /// A row that adds minus infinity somewhere.
     const NEVER: ScoreShift =
         ScoreShift { never: INFINITE, always: INFINITE + 1, shift: 0, kept: INFINITE + 1 };
 
-    /// One addition.
+    /// A row of one addition.
     fn of(added: AllocationScore) -> ScoreShift {
         let number = added.get();
         match added {
@@ -42,7 +42,7 @@ impl ScoreShift {
         }
     }
 
-    /// This row, and another one behind it.
+    /// This row, followed by another one.
     fn then(self, next: ScoreShift) -> ScoreShift {
         if self == Self::NEVER || next.never == INFINITE {
             return Self::NEVER;
@@ -54,7 +54,7 @@ impl ScoreShift {
         } else {
             self.kept.max((next.kept - self.shift).clamp(self.never + 1, self.always))
         };
-        // where nothing is between, the sum means nothing, and might grow without end
+        // If no score is between, the sum is meaningless and might grow without limit.
         let shift = if never + 1 < always { self.shift + next.shift } else { 0 };
         ScoreShift { never, always, shift, kept }
     }
@@ -68,7 +68,7 @@ impl ScoreShift {
     }
 }
 
-/// What a row of additions does to a table, by host. Without hosts: nothing is added.
+/// Effect of a row of additions on a table, by host; empty if nothing is added.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct TableShift(Vec<ScoreShift>);
 
@@ -78,17 +78,17 @@ impl TableShift {
         TableShift(added.iter().map(|score| ScoreShift::of(*score)).collect())
     }
 
-    /// Whether nothing is added.
+    /// Returns true if nothing is added.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many hosts it is about.
+    /// Number of hosts that it covers.
     pub(super) fn hosts(&self) -> usize {
         self.0.len()
     }
 
-    /// Puts another row behind this one.
+    /// Appends another row.
     pub(super) fn then(&mut self, next: &TableShift) {
         if self.is_empty() {
             self.0.clone_from(&next.0);
@@ -97,12 +97,12 @@ impl TableShift {
         }
     }
 
-    /// Whether a host's score is not below zero after any of the additions.
+    /// Returns true if a host's score is at least 0 after each of the additions.
     pub(super) fn keeps(&self, host: HostIdx, score: AllocationScore) -> bool {
         self.0.get(host.get()).is_none_or(|shift| score.get() >= shift.kept)
     }
 
-    /// Adds all to a table.
+    /// Adds the whole row to a table.
     pub(super) fn apply(&self, table: &mut ScoreTable) {
         if !self.is_empty() {
             table.update(|host, score| self.0[host.get()].applied(score));

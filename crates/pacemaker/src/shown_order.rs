@@ -5,14 +5,14 @@ use std::cmp::Ordering;
 use super::index::HostIdx;
 use super::working_set::WorkingSet;
 
-/// All hosts as people read their names: `node9` before `node10`, whatever the case of letters.
+/// All hosts in natural order of their names: `node9` before `node10`, ignoring case.
 pub fn by_shown_name(set: &WorkingSet) -> Vec<HostIdx> {
     let mut hosts: Vec<HostIdx> = set.host_indices().collect();
     hosts.sort_by(|one, other| compare(&set.host(*one).name, &set.host(*other).name).then(one.cmp(other)));
     hosts
 }
 
-/// Digits count as one number; of two equal ones, the one without zeros in front is first.
+/// Compares runs of digits as numbers; of two equal ones, the one with fewer leading zeros is first.
 fn compare(one: &str, other: &str) -> Ordering {
     let (mut one, mut other) = (one, other);
     loop {

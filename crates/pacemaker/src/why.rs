@@ -1,5 +1,5 @@
-//! Why a resource is where it is: what forbids each of the other hosts, what decided between those that were
-//! left, and for one without a place, who took the room.
+//! Reasons for the place of a resource: what forbids the other hosts, and what decided between the rest. If it has no
+//! place, they include the resources that took the room.
 
 mod before;
 mod reasons;
@@ -16,24 +16,24 @@ use super::placing::AllPlaced;
 use super::working_set::{Strategy, WorkingSet};
 use before::{ClusterBefore, EarlierPlaced};
 
-/// Why the resources of a cluster are where they are.
+/// Reasons for the places of a cluster's resources.
 #[derive(Debug, Clone)]
 pub struct Grounds<'a> {
     /// The cluster.
     pub set: &'a WorkingSet,
     strategy: Strategy,
     placed: &'a AllPlaced,
-    /// Additions that the scores of the resources are made of.
+    /// Additions that make up the scores of the resources.
     pub log: AdditionLog,
-    /// The state in which the resource asked about last was placed: the next one was placed little later.
+    /// State before the resource asked about last was placed. The next one is usually placed soon after.
     earlier: RefCell<EarlierPlaced>,
 }
 
 impl<'a> Grounds<'a> {
-    /// Finds them out for resources that were placed by a strategy. They are placed once more for it.
+    /// Collects the reasons for a placement by a strategy. For this, the resources are placed once more.
     ///
     /// # Errors
-    /// Those of placing them.
+    /// Those of placing the resources.
     pub fn of(
         set: &'a WorkingSet,
         strategy: Strategy,
@@ -43,7 +43,7 @@ impl<'a> Grounds<'a> {
         Ok(Grounds { set, strategy, placed, log: additions(set, strategy, placed)?, earlier })
     }
 
-    /// Why a primitive is where it is; nothing for what is made of primitives.
+    /// Reasons for the place of a primitive; `None` for groups and clones.
     pub fn why(&self, resource: ResourceIdx) -> Option<PlaceReasons> {
         let Grounds { set, strategy, placed, ref log, .. } = *self;
         let at = placed.by_resource[resource.get()]?;

@@ -1,4 +1,4 @@
-//! Who wants to be with whom, and what comes of the wishes of several resources together.
+//! Colocations by resource, and the combined wishes of several resources.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -8,21 +8,21 @@ use super::merging::{MergeState, PathCache, Share, Towards};
 use super::score::{AllocationScore, ScoreTable};
 use super::working_set::{Host, ResourceForm, WorkingSet};
 
-/// Hosts that agree in an attribute, by host: the same number for those that do.
+/// Zones of hosts that agree in a node attribute: the same number for each host of a zone.
 #[derive(Debug, Clone)]
 pub struct AgreeingHosts(Vec<usize>);
 
-/// The colocations by resource, and what is known of their wishes together.
+/// Colocations by resource, and results of combining them.
 pub(super) struct Wishes<'a> {
     pub(super) set: &'a WorkingSet,
     available: Vec<bool>,
-    /// By resource, its colocations as dependent, in the order in which they are met.
+    /// Each resource's colocations as dependent, in the order in which they are considered.
     primaries: Vec<Vec<usize>>,
-    /// By resource, its colocations as primary.
+    /// Each resource's colocations as primary.
     dependents: Vec<Vec<usize>>,
-    /// By resource, whether it is a clone with an instance for every host that is available.
+    /// By resource; true for a clone with an instance for every available host.
     full: Vec<bool>,
-    /// Which hosts are the same one.
+    /// Zones by host identity.
     same: AgreeingHosts,
     zones: HashMap<&'a str, AgreeingHosts>,
     pub(super) merging: MergeState,
@@ -50,7 +50,7 @@ impl<'a> Wishes<'a> {
                 wishes.zones.entry(attribute).or_insert_with(|| AgreeingHosts::of(set, attribute));
             }
         }
-        // of several between the same two, the last one first
+        // Of several colocations between the same two resources, the last one comes first.
         wishes.primaries.iter_mut().for_each(|list| {
             list.sort_by_key(|at| (rank(set, set.colocations[*at].primary), Reverse(*at)));
         });
@@ -61,7 +61,7 @@ impl<'a> Wishes<'a> {
         wishes
     }
 
-    /// Finds out whether a clone has an instance for every host that is available now, and what its instances want then.
+    /// Finds out whether a clone has an instance for every available host, and passes its colocations to its instances.
     pub(super) fn settle_clone(&mut self, clone: ResourceIdx) {
         let hosts = self.available.iter().filter(|available| **available).count();
         let members = self.set.resource(clone).members.iter();
@@ -69,8 +69,8 @@ impl<'a> Wishes<'a> {
         self.hand_to_instances(clone);
     }
 
-    /// Hands the colocations of a clone to its instances. Where every host gets one anyway, only what forbids hosts
-    /// counts.
+    /// Passes the colocations of a clone to its instances. If every host gets an instance anyway, only those with
+    /// negative scores count, and the mandatory ones of which the clone is the dependent.
     fn hand_to_instances(&mut self, clone: ResourceIdx) {
         self.paths.forget();
         let set = self.set;
@@ -88,7 +88,7 @@ impl<'a> Wishes<'a> {
         }
     }
 
-    /// Lets all colocations of a resource count twice.
+    /// Makes all colocations of a resource count twice.
     pub(super) fn double(&mut self, resource: ResourceIdx) {
         self.paths.forget();
         for list in [&mut self.primaries[resource.get()], &mut self.dependents[resource.get()]] {
@@ -96,7 +96,7 @@ impl<'a> Wishes<'a> {
         }
     }
 
-    /// Whether a resource is a clone with an instance for every host that is available.
+    /// Returns true for a clone with an instance for every available host.
     pub(super) fn is_full(&self, resource: ResourceIdx) -> bool {
         self.full[resource.get()]
     }
@@ -109,8 +109,8 @@ impl<'a> Wishes<'a> {
         }
     }
 
-    /// Hands the colocations of a group to its members: its own wishes to the first, those of others to the last; what
-    /// the group must be with, also to those behind one that is not managed itself: that is not kept back by it.
+    /// Passes the colocations of a group to its members: its own wishes to the first, those of others to the last. Its
+    /// mandatory wishes also go to the members after an unmanaged one, which does not hold them back.
     pub(super) fn hand_down(&mut self, group: ResourceIdx) {
         self.paths.forget();
         let (first, last) = (self.set.member(group, false), self.set.member(group, true));
@@ -133,22 +133,22 @@ impl<'a> Wishes<'a> {
         }
     }
 
-    /// The connection to a guest node has its place, or none.
+    /// Sets whether a guest node can run resources, once its connection is placed.
     pub(super) fn settle_guest(&mut self, guest: HostIdx, available: bool) {
         self.available[guest.get()] = available;
     }
 
-    /// Whether a host can run resources.
+    /// Returns true if a host can run resources.
     pub(super) fn available(&self, host: HostIdx) -> bool {
         self.available[host.get()]
     }
 
-    /// Whether an available host of the table is not unwanted.
+    /// Returns true if an available host of the table has a score of at least 0.
     pub(super) fn some_host_is_left(&self, table: &ScoreTable) -> bool {
         table.iter().any(|(host, score)| score >= AllocationScore::ZERO && self.available(host))
     }
 
-    /// Whether two hosts agree in an attribute, the host itself if there is none.
+    /// Returns true if two hosts agree in an attribute; without one, if they are the same host.
     pub(super) fn agree(&self, attribute: Option<&str>, one: HostIdx, other: HostIdx) -> bool {
         match attribute.and_then(|attribute| self.zones.get(attribute)) {
             Some(zones) => zones.agree(one, other),
@@ -156,11 +156,11 @@ impl<'a> Wishes<'a> {
         }
     }
 
-    /// By host, what comes on top of a table for a share of what another resource wishes.
+    /// Additions to a table, by host, for a share of another resource's wishes.
     pub(super) fn additions(&self, wishes: &ScoreTable, share: Share<'_>) -> Vec<AllocationScore> {
         let zones = share.attribute.and_then(|attribute| self.zones.get(attribute));
         let zone = |host: HostIdx| zones.unwrap_or(&self.same).0[host.get()];
-        // never, where no available host of the zone has a score
+        // The score is minus infinity if no available host of the zone has one.
         let mut best = vec![AllocationScore::MINUS_INFINITY; self.available.len()];
         for (host, score) in wishes.iter().filter(|(host, _)| self.available(*host)) {
             best[zone(host)] = best[zone(host)].max(score);
@@ -169,7 +169,7 @@ impl<'a> Wishes<'a> {
     }
 }
 
-/// By what colocations are ordered: the priority of the other side, clones and groups first, and its id.
+/// Sort key of colocations: priority of the other side, then clones before groups before primitives, then its id.
 fn rank(set: &WorkingSet, resource: ResourceIdx) -> (Reverse<AllocationScore>, u8, &str) {
     let details = set.resource(resource);
     let form = match details.form {
@@ -180,14 +180,14 @@ fn rank(set: &WorkingSet, resource: ResourceIdx) -> (Reverse<AllocationScore>, u
     (Reverse(details.priority), form, details.id.as_str())
 }
 
-/// Puts a colocation before the first that has the same rank, or a later one.
+/// Inserts a colocation before the first one of the same or a later rank.
 fn insert<K: Ord>(list: &mut Vec<usize>, at: usize, rank: impl Fn(usize) -> K) {
     let place = list.iter().position(|other| rank(*other) >= rank(at)).unwrap_or(list.len());
     list.insert(place, at);
 }
 
 impl AgreeingHosts {
-    /// The zones of an attribute, in any case of its letters. Hosts without it are a zone, too.
+    /// Zones of a node attribute, ignoring the case of its values. Hosts without it form a zone as well.
     pub fn of(set: &WorkingSet, attribute: &str) -> AgreeingHosts {
         let mut numbers: HashMap<Option<String>, usize> = HashMap::new();
         let zone = |host| {
@@ -198,7 +198,7 @@ impl AgreeingHosts {
         AgreeingHosts(set.host_indices().map(zone).collect())
     }
 
-    /// Every host for itself, but for those that count as one.
+    /// A zone for every host, except that nameless hosts share one.
     pub(super) fn themselves(set: &WorkingSet) -> AgreeingHosts {
         let nameless = set.host_indices().find(|host| set.host(*host).nameless);
         let number = |host: HostIdx| nameless.filter(|_| set.host(host).nameless).unwrap_or(host).get();
@@ -210,7 +210,7 @@ impl AgreeingHosts {
         &self.0
     }
 
-    /// Whether two hosts agree.
+    /// Returns true if two hosts are in the same zone.
     pub(super) fn agree(&self, one: HostIdx, other: HostIdx) -> bool {
         self.0[one.get()] == self.0[other.get()]
     }

@@ -1,4 +1,4 @@
-//! What the placement of a Pacemaker cluster hangs on, in plain types; [`cib`](super::cib) reads it.
+//! Data types for everything that the placement of a Pacemaker cluster depends on; [`cib`](super::cib) fills them.
 
 use super::capacity::Capacities;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
@@ -8,25 +8,25 @@ use htools_model::words;
 pub use super::resource::{Requirement, Resource, ResourceForm, Revision, RunCondition, SeveralPolicy};
 
 words!(
-    /// How much capacities count.
+    /// The `placement-strategy` option: how capacities affect placement.
     pub Strategy, "placement strategy" {
-        /// Not at all.
+        /// Capacities are ignored.
         Default = "default",
-        /// A host must have room.
+        /// A host needs enough free capacity.
         Utilization = "utilization",
-        /// A host must have room; the one with the most is taken.
+        /// A host needs enough free capacity; of equally good hosts, the one with the most is taken.
         Balanced = "balanced",
-        /// A host must have room; the first that has is taken.
+        /// A host needs enough free capacity; of equally good hosts, the first by name is taken.
         Minimal = "minimal",
     }
 );
 
 words!(
-    /// What a cluster without quorum does.
+    /// The `no-quorum-policy` option: reaction of a cluster to the loss of quorum.
     pub QuorumPolicy, "policy without quorum" {
-        /// It stops what it runs.
+        /// The cluster stops all its resources.
         Stop = "stop",
-        /// It goes on with what it runs, and starts nothing else.
+        /// Running resources go on; no others are started.
         Freeze = "freeze",
     }
 );
@@ -40,152 +40,152 @@ pub struct Host {
     pub name: String,
     /// The score that every resource has on it in a symmetric cluster.
     pub base: AllocationScore,
-    /// What its health is worth to resources.
+    /// Score that the node's health adds for resources.
     pub health: AllocationScore,
-    /// Attributes for rules and colocations, the ones of its status last, so that they win.
+    /// Node attributes for rules and colocations. Those of the status section come last, so that they win.
     pub attributes: Vec<(String, String)>,
-    /// What it has for resources.
+    /// Capacity for resources, by kind.
     pub capacity: Capacities,
-    /// How it is.
+    /// Membership and administrative state.
     pub state: HostState,
-    /// Whether it has to be unfenced, where hosts are.
+    /// Need for unfencing, in a cluster that unfences hosts ([`WorkingSet::unfences`]).
     pub unfencing: Unfencing,
-    /// What it is made of, if it is a machine that the cluster runs.
+    /// The resources behind a guest node; `None` for all other hosts.
     pub guest: Option<GuestParts>,
-    /// Whether rules and colocations do not know its name: an oddity of Pacemaker's with guest nodes of which neither the list of nodes
-    /// nor the status says anything that counts.
+    /// True for a guest node that rules and colocations do not know by name. Pacemaker has this quirk if neither the
+    /// list of nodes nor the status has anything relevant on the node.
     pub nameless: bool,
 }
 
-/// What makes a host of a machine that is a resource.
+/// The resources behind a guest node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GuestParts {
-    /// The machine.
+    /// The primitive that runs the VM.
     pub machine: ResourceIdx,
-    /// The connection to it, by which the cluster starts and stops what runs in it. It goes where the machine does.
+    /// The remote connection through which the cluster starts and stops resources in the VM. It runs where the VM runs.
     pub connection: ResourceIdx,
 }
 
-/// The option by which the health of hosts counts. What it makes of that stands among constraints under this name.
+/// The cluster option that makes node health count. Scores from health are shown as a constraint of this name.
 pub const NODE_HEALTH: &str = "node-health-strategy";
 
-/// Whether a host has to get access to what the cluster shares.
+/// Need of a host for unfencing, which gives it access to shared devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unfencing {
-    /// It has it, or cannot get it.
+    /// It has access, or cannot be unfenced.
     #[default]
     Done,
-    /// It gets it when something is to run there that requires it.
+    /// It is unfenced once a resource that requires this is to run there.
     WhenUsed,
-    /// It gets it in any case.
+    /// It is unfenced in any case.
     Due,
 }
 
-/// What holds for a host.
+/// Membership and administrative state of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HostState {
     /// It is a member of the cluster.
     pub online: bool,
-    /// It shall run nothing.
+    /// In standby: it runs no resources.
     pub standby: bool,
-    /// What runs on it is left alone.
+    /// In maintenance: resources on it are left alone.
     pub maintenance: bool,
-    /// It is about to leave.
+    /// It is shutting down.
     pub shutting_down: bool,
-    /// It was lost, and has to be fenced.
+    /// It was lost, and must be fenced.
     pub unclean: bool,
 }
 
 impl HostState {
-    /// Whether it can run resources.
+    /// Returns true if the host can run resources.
     pub fn available(self) -> bool {
         self.online && !self.standby && !self.maintenance && !self.shutting_down && !self.unclean
     }
 }
 
 impl Host {
-    /// What it is worth by itself: never anything, if it is away. Machines that the cluster runs may come.
+    /// Base score, or minus infinity if the host is away. A guest node keeps its base score, as its VM may still start.
     pub(super) fn worth(&self) -> AllocationScore {
         if self.guest.is_some() { self.base } else { self.worth_as_it_is() }
     }
 
-    /// The same, where it does not count that a machine may come, or that it is to be stopped.
+    /// Base score, or minus infinity if the host is offline, or shuts down and is no guest node.
     pub(super) fn worth_as_it_is(&self) -> AllocationScore {
         let away = !self.state.online || (self.state.shutting_down && self.guest.is_none());
         if away { AllocationScore::MINUS_INFINITY } else { self.base }
     }
 
-    /// The value of an attribute.
+    /// The value of a node attribute; the last of several wins.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// That a constraint gives a resource a score on a host.
+/// A score that a location constraint gives a resource on a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocationScore {
     /// The constraint.
     pub id: String,
-    /// Whose score.
+    /// The resource that gets the score.
     pub resource: ResourceIdx,
-    /// Where.
+    /// The host on which it gets the score.
     pub host: HostIdx,
     /// The score.
     pub score: AllocationScore,
-    /// Whether it is one of those that alone name the hosts of a resource ([`Resource::exclusive`]).
+    /// True if the constraint belongs to those that alone name the hosts of a resource ([`Resource::exclusive`]).
     pub exclusive: bool,
 }
 
-/// That a resource wants to be where another one is, or not.
+/// A colocation constraint: a resource wants to run with another one, or apart from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Colocation {
     /// The constraint, or the group whose order it stands for.
     pub id: String,
-    /// Who wants.
+    /// The resource that is placed relative to the primary.
     pub dependent: ResourceIdx,
-    /// With whom.
+    /// The resource that the dependent refers to.
     pub primary: ResourceIdx,
-    /// How much.
+    /// Strength of the wish; below 0, the resources are kept apart.
     pub score: AllocationScore,
-    /// The attribute in which their hosts are to agree; without one: the same host.
+    /// Node attribute in which their hosts must agree; `None` means the same host.
     pub attribute: Option<String>,
-    /// Whether the wishes of the dependent count for where the primary goes although that one runs.
+    /// True if the dependent's wishes count for the placement of the primary even while that one runs.
     pub influence: bool,
 }
 
-/// Resources that would rather not meet. It counts for none of them before the others have their places, so that there may be
-/// many in one: as colocations, of each with all before it, they would be followed from one to the next. No CIB has these.
+/// Resources that should run on different hosts (soft anti-affinity). Only members that already have a place count, so
+/// that a group can be large: pairwise colocations would be followed from one to the next. No CIB has these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExclusionGroup {
     /// Its members, by position.
     pub members: Vec<ResourceIdx>,
-    /// What it is worth that two of them are on one host, less than 0. They run together rather than not at all.
+    /// Score for two members on the same host, below 0. They run together rather than not at all.
     pub score: AllocationScore,
 }
 
-/// How binding an order is.
+/// Strength of an ordering constraint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderStrength {
-    /// The later one cannot run without the earlier one.
+    /// The later resource cannot run without the earlier one.
     Mandatory,
-    /// It counts only if both are started or stopped at once.
+    /// The order applies only if both start or stop in the same transition.
     Optional,
-    /// They are not started or stopped at the same time.
+    /// The two never start or stop at the same time.
     Serialize,
 }
 
-/// That a resource is started after another one.
+/// An ordering constraint: a resource starts after another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartOrder {
     /// The constraint.
     pub id: String,
     /// Started first.
     pub first: ResourceIdx,
-    /// Started then.
+    /// Started second.
     pub then: ResourceIdx,
-    /// How binding it is.
+    /// Strength of the order.
     pub strength: OrderStrength,
-    /// Whether they are stopped in the opposite order.
+    /// True if they stop in the opposite order.
     pub symmetrical: bool,
 }
 
@@ -194,60 +194,60 @@ pub struct StartOrder {
 pub struct OrderedPair {
     /// Started first, and stopped last.
     pub first: ResourceIdx,
-    /// Started then.
+    /// Started second, and stopped first.
     pub then: ResourceIdx,
 }
 
-/// That resources are started after some of several others are, whichever. A group among these counts as started in any case, an
-/// oddity of Pacemaker's; a clone if one of its instances is.
+/// An ordering constraint: resources start once some of several others have started. Pacemaker quirk: a group among
+/// those always counts as started. A clone counts if one of its instances has started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChoiceOrder {
     /// The constraint.
     pub id: String,
     /// Pacemaker's name for the point at which enough of them are started: `one-or-more:` and the set.
     pub mark: String,
-    /// Started first.
+    /// The alternatives, which start first.
     pub firsts: Vec<ResourceIdx>,
-    /// How many of these are enough, at least one.
+    /// Number of alternatives that must have started, at least 1.
     pub enough: usize,
-    /// Started then; also stopped if not enough of the others run, however binding the order is.
+    /// Resources that start afterwards. They also stop if too few alternatives run, whatever the strength.
     pub thens: Vec<ResourceIdx>,
-    /// How binding it is for stops.
+    /// Strength of the order for stops.
     pub strength: OrderStrength,
-    /// Of which two the second is stopped before the first is.
+    /// Pairs of which the second resource stops before the first.
     pub stops: Vec<OrderedPair>,
 }
 
 impl ChoiceOrder {
-    /// Whether one of [`firsts`](Self::firsts) counts where these primitives run.
+    /// Returns true if one of [`firsts`](Self::firsts) counts as started, when these primitives run.
     pub(super) fn counts(set: &WorkingSet, first: ResourceIdx, runs: impl Fn(ResourceIdx) -> bool) -> bool {
         set.resource(first).is_group() || set.primitives(&first).iter().any(|part| runs(*part))
     }
 }
 
-/// What a resource that is outside takes where it runs.
+/// Capacity taken on a host by a resource that placing does not support.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Charge {
-    /// The resource.
+    /// The resource's id.
     pub resource: String,
-    /// Where it runs.
+    /// The host on which it runs.
     pub host: HostIdx,
-    /// What it takes.
+    /// The capacity that it takes.
     pub utilization: Capacities,
 }
 
-/// What the input says that placing cannot follow.
+/// An element of the input that placing does not support.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outside {
     /// The kind of element.
     pub element: String,
     /// Its id.
     pub id: String,
-    /// Why it is outside.
+    /// Reason why it is not supported.
     pub reason: String,
 }
 
-/// What fencing does to a host.
+/// Effect of fencing on a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FenceAction {
     /// It is switched off, and on again.
@@ -268,56 +268,56 @@ impl FenceAction {
     }
 }
 
-/// All that the placement of a cluster's resources hangs on.
+/// Everything that the placement of a cluster's resources depends on.
 #[derive(Debug, Clone, Default)]
 pub struct WorkingSet {
-    /// How much capacities count; none: the cluster names no strategy that is known, which is the default.
+    /// The placement strategy; `None` means the default, as the cluster names no known one.
     pub strategy: Option<Strategy>,
-    /// The strategy that the cluster names, if there is none of this name.
+    /// The strategy that the cluster names, if that is unknown.
     pub unknown_strategy: Option<String>,
-    /// Whether nothing is to run.
+    /// True if no resource is to run.
     pub stop_all: bool,
-    /// Whether lost hosts are fenced.
+    /// True if lost hosts are fenced.
     pub fencing: bool,
-    /// The names of the hosts of which the status says utilization that the cluster is too old to read.
+    /// Names of the hosts with utilization in the status section, if the cluster is too old to read that.
     pub ignored_utilization: Vec<String>,
-    /// What fencing does to them.
+    /// Effect of fencing.
     pub fence_action: FenceAction,
-    /// Whether nothing is started, stopped or moved, as hosts should be fenced and nothing is there to do it.
+    /// True if fencing is enabled but impossible, so that nothing is started, stopped or moved.
     pub frozen: bool,
-    /// What is done as there is no quorum; none, if there is, or it does not matter.
+    /// Reaction to missing quorum; `None` if there is quorum, or if it does not matter.
     pub without_quorum: Option<QuorumPolicy>,
-    /// Whether hosts are unfenced before anything is started there that requires it.
+    /// True if hosts are unfenced before resources that require it start there.
     pub unfences: bool,
-    /// Whether several hosts are fenced at once.
+    /// True if several hosts can be fenced at the same time.
     pub concurrent_fencing: bool,
-    /// Whether every resource may run on every host that nothing forbids.
+    /// True if a resource may run on every host unless a constraint forbids it.
     pub symmetric: bool,
     /// The names of the kinds of capacity.
     pub attributes: Vec<String>,
-    /// The hosts, by name.
+    /// The hosts, sorted by name.
     pub hosts: Vec<Host>,
-    /// The hosts as the document's status has them.
+    /// The hosts in the order of the document's status section.
     pub status_order: Vec<HostIdx>,
-    /// The host that coordinates the cluster.
+    /// The host that coordinates the cluster (DC).
     pub coordinator: Option<HostIdx>,
-    /// Primitives and groups in the order of the document; members follow their group.
+    /// Primitives, groups and clones in the order of the document; members follow their group or clone.
     pub resources: Vec<Resource>,
-    /// Scores by constraints, in the order in which they are added.
+    /// Scores of location constraints, in the order in which they are added.
     pub locations: Vec<LocationScore>,
-    /// Who wants to be with whom, those of groups too.
+    /// Colocations, including those that groups imply.
     pub colocations: Vec<Colocation>,
-    /// Who would rather not meet.
+    /// Sets of resources that should run on different hosts.
     pub exclusions: Vec<ExclusionGroup>,
-    /// What is started after what; the orders of groups are in the groups.
+    /// Ordering constraints; those of groups are kept in the groups.
     pub orders: Vec<StartOrder>,
-    /// What is started after some of several others.
+    /// Orders that wait for some of several resources.
     pub choices: Vec<ChoiceOrder>,
-    /// What is outside.
+    /// Elements that placing does not support.
     pub outside: Vec<Outside>,
-    /// What resources that are outside take where they run.
+    /// Capacity taken by running resources that placing does not support.
     pub charges: Vec<Charge>,
-    /// The options whose names begin as those of affinity keys do, and their values (docs/affinity.md).
+    /// Options whose names begin like those of affinity keys, with their values (docs/affinity.md).
     pub key_attributes: Vec<(String, String)>,
 }
 
@@ -327,29 +327,29 @@ impl WorkingSet {
         self.strategy.unwrap_or(Strategy::Default)
     }
 
-    /// Whether the cluster may start, stop and move a resource.
+    /// Returns true if the cluster may start, stop and move a resource.
     pub fn is_managed(&self, resource: ResourceIdx) -> bool {
         self.may_manage(resource) && !self.frozen
     }
 
-    /// The same, if the whole cluster were not frozen.
+    /// Like [`is_managed`](Self::is_managed), but ignores whether the whole cluster is frozen.
     pub(super) fn may_manage(&self, resource: ResourceIdx) -> bool {
         let details = self.resource(resource);
         let in_maintenance = details.active_hosts().any(|host| self.host(host).state.maintenance);
         details.managed && (!details.is_primitive() || !in_maintenance)
     }
 
-    /// Whether the wishes of the dependent of a colocation count for where the primary goes.
+    /// Returns true if the wishes of a colocation's dependent count for the placement of its primary.
     pub(super) fn has_influence(&self, colocation: &Colocation) -> bool {
         colocation.influence || self.resource(colocation.primary).active.is_none()
     }
 
-    /// Whether a lost host can be fenced: without quorum, only one that is still a member.
+    /// Returns true if a lost host can be fenced. Without quorum, it must still be a member.
     pub(super) fn can_fence(&self, host: HostIdx) -> bool {
         self.fencing && (self.without_quorum.is_none() || self.host(host).state.online)
     }
 
-    /// What has to be so before a primitive is started.
+    /// The precondition for starting a primitive, as configured or by default.
     pub(super) fn requirement(&self, resource: ResourceIdx) -> Requirement {
         let details = self.resource(resource);
         match details.requires {
@@ -360,50 +360,50 @@ impl WorkingSet {
         }
     }
 
-    /// Whether a primitive is started only on hosts that are unfenced. All devices that fence are, too.
+    /// Returns true if a primitive starts only on unfenced hosts. In a cluster that unfences, all fencing devices do.
     pub(super) fn needs_unfenced_host(&self, resource: ResourceIdx) -> bool {
         let details = self.resource(resource);
         let needs = details.fences() || self.requirement(resource) == Requirement::Unfencing;
         self.unfences && details.is_primitive() && needs
     }
 
-    /// Whether a resource is to run, as far as the cluster decides about it.
+    /// Returns true if a resource should run and the cluster manages it.
     pub(crate) fn should_run(&self, resource: ResourceIdx) -> bool {
         self.is_wanted(resource) && !self.frozen
     }
 
-    /// The same, whether or not the whole cluster is frozen.
+    /// Like [`should_run`](Self::should_run), but ignores whether the whole cluster is frozen.
     pub(super) fn is_wanted(&self, resource: ResourceIdx) -> bool {
         let details = self.resource(resource);
         !details.stopped && !details.surplus && !self.stop_all && self.may_manage(resource)
     }
 
-    /// Whether nobody knows what runs on a host.
+    /// Returns true if the host is lost, so that it is unknown what runs there.
     pub(crate) fn is_lost(&self, host: HostIdx) -> bool {
         let state = self.host(host).state;
         state.unclean && !state.online
     }
 
-    /// What each host has for the resources of the cluster: its capacity without what is charged there.
+    /// Capacity of each host without the [`charges`](Self::charges) of unsupported resources.
     pub fn room(&self) -> Vec<Capacities> {
         let mut room: Vec<Capacities> = self.hosts.iter().map(|host| host.capacity.clone()).collect();
         self.charges.iter().for_each(|charge| room[charge.host.get()].charge(&charge.utilization));
         room
     }
 
-    /// A host.
+    /// The host at an index.
     pub fn host(&self, host: HostIdx) -> &Host {
         &self.hosts[host.get()]
     }
 
-    /// What every host is worth by itself.
+    /// The base score of every host.
     pub(super) fn base_scores(&self) -> ScoreTable {
         let mut table = ScoreTable::empty(self.hosts.len());
         self.host_indices().for_each(|host| table.set(host, self.host(host).base));
         table
     }
 
-    /// A resource.
+    /// The resource at an index.
     pub fn resource(&self, resource: ResourceIdx) -> &Resource {
         &self.resources[resource.get()]
     }
@@ -413,7 +413,7 @@ impl WorkingSet {
         (0..self.hosts.len()).map(HostIdx::new)
     }
 
-    /// All primitives and groups.
+    /// All primitives, groups and clones.
     pub fn resource_indices(&self) -> impl Iterator<Item = ResourceIdx> + Clone + use<> {
         (0..self.resources.len()).map(ResourceIdx::new)
     }

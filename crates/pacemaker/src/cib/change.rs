@@ -1,5 +1,5 @@
-//! What this tool changes in the document of a cluster: where resources are to be whatever else, and which node runs
-//! nothing. A document is changed as the cluster would change its own, so that what follows can be looked at first.
+//! Changes to the document of a cluster: location constraints that pin resources, and nodes in standby. A document is
+//! changed as the cluster would change its own, so that the consequences can be examined first.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -14,10 +14,10 @@ use htools_ganeti::input::error::{LoadError, Result};
 use htools_ganeti::load::lookup::hint;
 use htools_model::shown::{escaped, shown_name, shown_source};
 
-/// What the ids of this tool's constraints begin with.
+/// Prefix of the ids of constraints made by this tool.
 const PREFIX: &str = "hplace-";
 
-/// A location constraint of this tool's: a resource is to be on a node, above all else.
+/// A location constraint made by this tool, with the score INFINITY.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocationPin {
@@ -30,13 +30,13 @@ pub struct LocationPin {
 }
 
 impl LocationPin {
-    /// Its element.
+    /// The constraint as an XML element.
     pub fn xml(&self) -> String {
         let (id, resource, node) = (attribute(&self.id), attribute(&self.resource), attribute(&self.node));
         format!(r#"<rsc_location id="{id}" rsc="{resource}" node="{node}" score="INFINITY"/>"#)
     }
 
-    /// The constraint that an element is, if this tool can have made it.
+    /// Reads a constraint from an element, if this tool can have made it.
     fn of(element: Node<'_, '_>) -> Option<LocationPin> {
         let is_ours = id(element).starts_with(PREFIX)
             && id(element).chars().all(is_plain)
@@ -57,19 +57,19 @@ impl LocationPin {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum CibChange {
-    /// These constraints are there.
+    /// Adds these constraints, or replaces those of the same ids.
     Pin(Vec<LocationPin>),
-    /// These constraints are not there.
+    /// Removes these constraints.
     Unpin(Vec<LocationPin>),
-    /// The node of this name runs nothing.
+    /// Puts the node of this name in standby.
     Standby(String),
-    /// It may run resources again.
+    /// Takes the node of this name out of standby.
     Online(String),
-    /// All of these, none of which takes back what one before it makes.
+    /// Makes all of these changes, none of which undoes an earlier one.
     Together(Vec<CibChange>),
 }
 
-/// What it is, for people.
+/// Short text for people.
 impl fmt::Display for CibChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let constraints = |pins: &[LocationPin]| match pins.len() {
@@ -90,10 +90,10 @@ impl fmt::Display for CibChange {
 }
 
 impl CibChange {
-    /// The document with the change; `source` is where it is from, for errors.
+    /// The document with the change made; `source` names the document in errors.
     ///
     /// # Errors
-    /// It is no document of a cluster, or has no such node.
+    /// Fails if it is no document of a cluster, or has no such node.
     pub fn made_in(&self, text: &str, source: &str) -> Result<String> {
         let document = document::parse(text, source)?;
         let mut splices = match self {
@@ -119,10 +119,10 @@ impl CibChange {
         Ok(changed)
     }
 
-    /// Whether a document is already as the change makes it.
+    /// Returns true if a document already is as the change makes it.
     ///
     /// # Errors
-    /// It is no document of a cluster, or has no such node.
+    /// Fails if it is no document of a cluster, or has no such node.
     pub fn is_made_in(&self, text: &str, source: &str) -> Result<bool> {
         let document = document::parse(text, source)?;
         let found = |pin: &LocationPin| locations(&document).find(|element| id(*element) == pin.id);
@@ -149,7 +149,7 @@ impl CibChange {
         }
     }
 
-    /// Whether there is nothing to make.
+    /// Returns true if there is nothing to change.
     pub fn is_empty(&self) -> bool {
         match self {
             CibChange::Pin(pins) | CibChange::Unpin(pins) => pins.is_empty(),
@@ -159,12 +159,12 @@ impl CibChange {
     }
 }
 
-/// What a document has of this tool's, and what it must not take.
+/// This tool's constraints in a document, and the ids in use.
 #[derive(Debug, Clone, Default)]
 pub struct PinSurvey {
-    /// The constraints of this tool's.
+    /// This tool's constraints.
     pub pins: Vec<LocationPin>,
-    /// All ids.
+    /// All ids of the configuration.
     ids: HashSet<String>,
 }
 
@@ -172,7 +172,7 @@ impl PinSurvey {
     /// Looks through a document.
     ///
     /// # Errors
-    /// It is no document of a cluster.
+    /// Fails if it is no document of a cluster.
     pub fn of(text: &str, source: &str) -> Result<PinSurvey> {
         let document = document::parse(text, source)?;
         let configuration = child(document.root_element(), "configuration");
@@ -183,14 +183,14 @@ impl PinSurvey {
         })
     }
 
-    /// The id of a constraint about a resource: the one that it has already, or a new one.
+    /// Id for a constraint about a resource: that of its present constraint, or a new one.
     pub(crate) fn id_for(&mut self, resource: &str) -> String {
         let id = self.id_alone(resource);
         self.ids.insert(id.clone());
         id
     }
 
-    /// The same for a constraint beside which no other is made.
+    /// Like `id_for`, for a constraint that is the only one made.
     pub fn id_alone(&self, resource: &str) -> String {
         if let Some(pin) = self.pins.iter().find(|pin| pin.resource == resource) {
             return pin.id.clone();
@@ -205,10 +205,11 @@ impl PinSurvey {
     }
 }
 
-/// The document as it is looked at another time: dates in rules and time-outs of failures go by it, here and for `crm_simulate`.
+/// The document as examined at another time, which decides about dates in rules and time-outs of failures, here and in
+/// `crm_simulate`.
 ///
 /// # Errors
-/// It is no document of a cluster.
+/// Fails if it is no document of a cluster.
 pub fn dated(text: &str, source: &str, now: Timestamp) -> Result<String> {
     const DATE: &str = "execution-date";
     let document = document::parse(text, source)?;
@@ -226,12 +227,12 @@ pub fn dated(text: &str, source: &str, now: Timestamp) -> Result<String> {
     Ok([&text[..range.start], &new, &text[range.end..]].concat())
 }
 
-/// Whether a character can be in an XML name and means nothing anywhere.
+/// Returns true if a character is allowed in XML names and has no special meaning anywhere.
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "._-".contains(c)
 }
 
-/// Where a document is changed, and what comes there.
+/// A range of the document, and its new text.
 type Splice = (Range<usize>, String);
 
 /// The location constraints of a document.
@@ -263,7 +264,7 @@ fn pinned(document: &Document<'_>, text: &str, pins: &[LocationPin]) -> Vec<Spli
     splices
 }
 
-/// A node, by its name.
+/// The element of a node, by the node's name.
 fn node<'a, 'i>(document: &'a Document<'i>, name: &str, source: &str) -> Result<Node<'a, 'i>> {
     let nodes = child(document.root_element(), "configuration")
         .and_then(|configuration| child(configuration, "nodes"));
@@ -282,7 +283,7 @@ fn node<'a, 'i>(document: &'a Document<'i>, name: &str, source: &str) -> Result<
     }
 }
 
-/// What says whether a node is in standby.
+/// The `standby` attributes of a node.
 fn standby_pairs<'a, 'i>(node: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
     let pairs = children(node, "instance_attributes").flat_map(|set| children(set, "nvpair"));
     pairs.filter(|pair| pair.attribute("name") == Some("standby"))
@@ -303,7 +304,7 @@ fn standby(node: Node<'_, '_>, text: &str) -> Splice {
     }
 }
 
-/// Puts something behind all that is in an element.
+/// Inserts text at the end of an element.
 fn at_end(element: Node<'_, '_>, text: &str, new: &str) -> Splice {
     let range = element.range();
     let inside = &text[range.clone()];
@@ -316,7 +317,7 @@ fn at_end(element: Node<'_, '_>, text: &str, new: &str) -> Splice {
     }
 }
 
-/// A value as it stands between quotation marks, where what is blank would become a space.
+/// An escaped attribute value; unescaped line breaks and tabs would become spaces.
 fn attribute(value: &str) -> String {
     escaped(value).replace('\n', "&#10;").replace('\r', "&#13;").replace('\t', "&#9;")
 }

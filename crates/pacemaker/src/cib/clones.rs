@@ -1,4 +1,4 @@
-//! Clones: the instances of a primitive or of a group, and where they run.
+//! Reads clones: the instances of a primitive or of a group, and their hosts.
 
 use roxmltree::Node;
 
@@ -15,54 +15,51 @@ use super::resources::{GroupDraft, Inherited, PrimitiveDraft};
 use super::whereabouts::{UNDER_WAY, add_reason};
 use htools_ganeti::input::error::Result;
 
-/// Most resources that clones may bring a cluster to.
+/// Greatest number of resources in a cluster with clones.
 const MOST: usize = 1_000_000;
 
-/// Why more instances than there should be are outside.
+/// Reasons why a clone is not supported.
 const SURPLUS: &str = "more of its instances run than should, and nobody manages them";
 
-/// Why two instances on one node are outside.
 const TWICE: &str = "two of its instances run on one node";
 
-/// Why a clone is outside of which parts of an instance may be on several nodes, and several instances on one.
 const APART: &str = "a clone of a group whose members need not be together";
 
-/// A primitive of a clone, and where its instances run.
+/// A primitive of a clone, and the hosts of its instances.
 struct ClonePart<'a, 'i> {
     draft: PrimitiveDraft<'a, 'i>,
-    /// By host, in order, how it runs there.
+    /// Hosts with an instance, in order, and its condition there.
     active: Vec<(HostIdx, RunCondition)>,
-    /// Where an instance was started with another configuration.
+    /// Changes of the configuration since instances were started, by host.
     revisions: Vec<(HostIdx, Revision)>,
-    /// Where an instance could not be stopped.
+    /// Hosts on which an instance could not be stopped.
     unstopped: Vec<HostIdx>,
 }
 
 impl ClonePart<'_, '_> {
-    /// How an instance runs on a host, if one does.
+    /// Condition of the instance on a host, if there is one.
     fn condition_on(&self, host: HostIdx) -> Option<RunCondition> {
         let here = self.active.binary_search_by_key(&host, |(other, _)| *other).ok();
         here.map(|at| self.active[at].1)
     }
 
-    /// What was changed of an instance since it was started on a host.
+    /// Change of the configuration since the instance on a host was started.
     fn revision_on(&self, host: HostIdx) -> Revision {
         let here = self.revisions.iter().find(|(other, _)| *other == host);
         here.map(|(_, revision)| *revision).unwrap_or_default()
     }
 }
 
-/// What the instances of a clone are made of.
+/// The parts of each instance of a clone.
 struct CloneParts<'a, 'i> {
     group: Option<GroupDraft<'a>>,
     primitives: Vec<ClonePart<'a, 'i>>,
     failed_on: Vec<HostScore>,
-    /// Whether a failure asks for all of it to be stopped.
+    /// True if a failure requires that all instances stop.
     stopped: bool,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// Reads a clone.
     pub(super) fn read_clone(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
         let metas = self.properties(node, "meta_attributes").or(defaults);
         let mut reasons = beyond(&metas);
@@ -96,7 +93,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             ordered: metas.flag("ordered", false),
         };
         resource.managed = self.is_managed(&metas);
-        // where one part failed, nothing of the clone runs
+        // If one part failed on a host, nothing of the clone runs there.
         resource.failed_on.clone_from(&parts.failed_on);
         if parts.stopped {
             let everywhere = self.set.host_indices();
@@ -107,7 +104,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let clone = self.add(node, resource)?;
         let enough = metas.get("clone-min").and_then(leading).and_then(|count| usize::try_from(count).ok());
         self.enough.extend(enough.filter(|enough| *enough > 0).map(|enough| (clone, enough)));
-        // those that run first, by the status, are kept; the others have no place
+        // Instances found first in the status are kept; the others get no place.
         for number in 0..count.max(hosts.len()) {
             self.add_instance(clone, number, number >= count, hosts.get(number).copied(), &parts);
         }
@@ -115,7 +112,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
-    /// Whether nobody manages what runs of a clone on any of some hosts.
+    /// Returns true if any part of a clone on these hosts is unmanaged.
     fn leaves_any_alone(&self, hosts: &[HostIdx], parts: &CloneParts<'a, 'i>) -> bool {
         let is_alone = |part: &ClonePart<'a, 'i>| {
             let blocked = |host: &HostIdx| part.condition_on(*host) == Some(RunCondition::Blocked);
@@ -125,7 +122,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.frozen || hosts.iter().any(in_maintenance) || parts.primitives.iter().any(is_alone)
     }
 
-    /// The primitives in a clone of so many instances, and the group that they are in.
+    /// Reads the primitives in a clone with `count` instances, and their group.
     fn clone_parts(
         &mut self,
         node: Node<'a, 'i>,
@@ -148,7 +145,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let (mut active, mut unstopped, mut forgiven) = (Vec::new(), Vec::new(), 0);
             let (mut revisions, mut changed_since) = (Vec::new(), Vec::new());
             for name in &names {
-                // for instances the maintenance of their host does not count here
+                // For instances, maintenance of their host does not count here.
                 let places = self.whereabouts(name, &draft.rules, |_| draft.resource.managed, reasons);
                 if places.are_guessed() {
                     add_reason(reasons, UNDER_WAY);
@@ -173,10 +170,11 @@ impl<'a, 'i> Reader<'a, 'i> {
             if active.windows(2).any(|pair| pair[0].0 == pair[1].0) {
                 add_reason(reasons, TWICE);
             }
-            // one instance to which a failure still means something is enough for it to count, and that is any but the one that failed
+            // A failure counts if it matters to any instance, and it matters to all but the failed one. So a changed
+            // configuration makes it obsolete only if there is a single instance.
             let is_only = count == 1 && active.len() < 2;
             let is_over = |host: HostIdx| is_only && changed_since.contains(&host);
-            // one instance that ignores no failure is enough for failures to count, whether it runs or not
+            // Failures count if one instance does not ignore them, whether it runs or not.
             let counts = forgiven < self.set.hosts.len();
             let failures =
                 names.iter().filter(|_| counts).flat_map(|name| self.failures_of(name, &draft.rules));
@@ -190,7 +188,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 is_same
             });
             failed.append(&mut failed_on(failures.into_iter(), draft.threshold));
-            // without a wish to stay, instances would change places for nothing
+            // Without stickiness, instances would change places for nothing.
             if draft.metas.get("resource-stickiness").is_none() {
                 draft.resource.stickiness = AllocationScore::of(1);
             }
@@ -204,7 +202,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(CloneParts { group: draft, primitives, failed_on: failed, stopped })
     }
 
-    /// The names that the status uses for the instances of a primitive, in order: its own, and that with a number.
+    /// Names of a primitive's instances in the status, in order: its own name, without or with a number.
     fn copies(&self, name: &str) -> Vec<String> {
         let is_copy = |other: &&str| {
             let end = other.strip_prefix(name);
@@ -221,7 +219,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         names
     }
 
-    /// Adds the instance of a number, with what of it runs on a host.
+    /// Adds the instance with a number, and its parts that run on a host.
     fn add_instance(
         &mut self,
         clone: ResourceIdx,
@@ -274,7 +272,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
-/// Why a clone is outside, by its metas.
+/// Reasons why a clone is not supported, by its meta attributes.
 fn beyond(metas: &Properties<'_>) -> Vec<&'static str> {
     let flags = [("promotable", PROMOTED), ("globally-unique", "instances that are told apart")];
     let mut reasons: Vec<&'static str> =

@@ -1,4 +1,4 @@
-//! Constraints about who runs where another one does.
+//! Reads colocation constraints.
 
 use roxmltree::Node;
 
@@ -14,7 +14,6 @@ use super::sets::{NamedResources, is_sequential};
 use htools_ganeti::input::error::Result;
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// Reads the colocations.
     pub(super) fn read_colocations(&mut self) -> Result<()> {
         let Some(section) = self.section("constraints") else { return Ok(()) };
         for constraint in children(section, "rsc_colocation") {
@@ -37,7 +36,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
-    /// Colocates each of some with each of others. An oddity of Pacemaker's: a constraint of one tag or template with another is
+    /// Colocates each dependent with each primary. Pacemaker quirk: a constraint between two tags or templates is
     /// ignored.
     fn colocate_named(
         &mut self,
@@ -62,7 +61,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
-    /// Leaves out what clones want of resources that, over others or not, want to be with them.
+    /// Leaves out colocations of clones with resources that, directly or through others, want to be with them.
     fn leave_out_circles(&mut self) {
         let set = &mut self.set;
         let whole = |resource: ResourceIdx| set.resource(resource).group.unwrap_or(resource);
@@ -91,10 +90,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         }));
     }
 
-    /// Colocates the members of each set, and each set with the next one: of a set whose members are in sequence, the first
-    /// goes with others, and others go with the last.
+    /// Colocates the members of each set, and each set with the next one. A sequential set is represented by its first
+    /// member as dependent, and by its last member as primary.
     fn colocate_sets(&mut self, constraint: Node<'a, 'i>, sets: &[Node<'a, 'i>]) -> Result<()> {
-        // by set: who goes with the next one, and with whom the one before goes
+        // By set: the dependents for the next set, and the primaries for the set before.
         let mut all = Vec::new();
         for set in sets {
             let members = self.members_of_set(constraint, *set)?;
@@ -170,7 +169,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
-/// Why a colocation is outside, if it is.
+/// Reason why a colocation is not supported, if any.
 fn beyond(constraint: Node<'_, '_>) -> Option<&'static str> {
     let role = |name| constraint.attribute(name).is_some_and(|role| role != "Started");
     if role("rsc-role") || role("with-rsc-role") {

@@ -1,4 +1,4 @@
-//! Dates in rules, and the time by which they, and time-outs of failures, are judged.
+//! Dates in rules, and the reference time for them and for time-outs of failures.
 
 use std::cell::OnceCell;
 
@@ -11,21 +11,21 @@ use super::document::child;
 
 const NO_DATE: &str = "a date that is written in an unknown way";
 
-/// When a cluster is looked at: when its document was worked on before, if it says so, otherwise now.
+/// Reference time of a cluster: the execution date of its document, if there is one, otherwise now.
 pub(super) struct ClusterTime {
     written: Option<Timestamp>,
     now: OnceCell<ZonedDateTime>,
 }
 
 impl ClusterTime {
-    /// By the root of a document.
+    /// Reads the time from the root of a document.
     pub(super) fn of(root: Node<'_, '_>) -> ClusterTime {
         let seconds = root.attribute("execution-date").and_then(|text| text.parse().ok());
         let written = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
         ClusterTime { written, now: OnceCell::new() }
     }
 
-    /// The time, in the zone of this machine. It stands still.
+    /// The time in the zone of this machine. It does not advance.
     fn now(&self) -> &ZonedDateTime {
         let now = || self.written.unwrap_or_else(Timestamp::now).to_zoned_datetime(TimeZone::system());
         self.now.get_or_init(now)
@@ -49,10 +49,10 @@ enum DateCondition {
     Parts(Vec<(DatePart, ValueRange)>),
 }
 
-/// Reads the part of a date that a condition is about.
+/// Reads one part of a date.
 type DatePart = fn(&ZonedDateTime) -> i64;
 
-/// The least and the greatest value, if there are such.
+/// Range of a value; `None` means no limit.
 #[derive(Clone, Copy)]
 struct ValueRange {
     least: Option<i64>,
@@ -70,12 +70,12 @@ const PARTS: [(&str, DatePart); 7] = [
     ("weekyears", |at| i64::from(at.date().iso_week_date().year())),
 ];
 
-/// Why a condition on the time is outside, if it is.
+/// Reason why a date condition is not supported, if any.
 pub(super) fn beyond(expression: Node<'_, '_>) -> Option<&'static str> {
     condition(expression).err()
 }
 
-/// Whether a condition on the time holds.
+/// Returns true if a date condition holds.
 pub(super) fn holds(expression: Node<'_, '_>, clock: &ClusterTime) -> bool {
     let Ok(condition) = condition(expression) else { return false };
     let now = clock.now();
@@ -116,10 +116,10 @@ fn condition(expression: Node<'_, '_>) -> Result<DateCondition, &'static str> {
     }
 }
 
-/// The parts of the date that are wanted, with the least and the greatest value of each.
+/// The parts of a date that a rule restricts, with their ranges.
 fn parts(node: Node<'_, '_>) -> Result<Vec<(DatePart, ValueRange)>, &'static str> {
     let mut wanted = Vec::new();
-    // the schema allows `yearsdays`, and nobody reads it
+    // The schema allows `yearsdays`, but Pacemaker ignores it.
     for attribute in node.attributes().filter(|attribute| !matches!(attribute.name(), "id" | "yearsdays")) {
         let part = PARTS.iter().find(|(name, _)| *name == attribute.name());
         let (_, part) = part.ok_or("a part of dates that is not known")?;
@@ -129,7 +129,7 @@ fn parts(node: Node<'_, '_>) -> Result<Vec<(DatePart, ValueRange)>, &'static str
     Ok(wanted)
 }
 
-/// `5`, `5-8`, `5-` or `-8`.
+/// Parses `5`, `5-8`, `5-` or `-8`.
 fn range(text: &str) -> Option<ValueRange> {
     let end = |text: &str| if text.is_empty() { Some(None) } else { digits(text).map(Some) };
     match text.split_once('-') {
@@ -138,14 +138,14 @@ fn range(text: &str) -> Option<ValueRange> {
     }
 }
 
-/// A number of at most five digits.
+/// Parses a number of at most five digits.
 fn digits(text: &str) -> Option<i64> {
     let is_number = text.len() < 6 && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| is_number)
 }
 
-/// When what begins at a time ends. As Pacemaker counts: a month later is at most the last day of that month, a year after a 29th of
-/// February the 1st of March; parts that the schema allows and nobody reads count as nothing.
+/// End of a duration. As in Pacemaker, a month later is at most the last day of that month, and a year after February
+/// 29 is March 1. Parts that the schema allows but Pacemaker ignores count as nothing.
 fn end_of(start: &ZonedDateTime, lasting: Node<'_, '_>) -> Result<Timestamp, &'static str> {
     const UNKNOWN: &str = "a duration that is written in an unknown way";
     let (mut years, mut months, mut weeks, mut hours) = (0, 0, 0, 0);
@@ -173,12 +173,13 @@ fn end_of(start: &ZonedDateTime, lasting: Node<'_, '_>) -> Result<Timestamp, &'s
     Ok(later(at, Span::new().try_hours(hours))?.timestamp())
 }
 
-/// The instant that a date stands for, with or without a time and an offset, as rules have it: `2024-03-13 10:30:00 +01:00`.
+/// Parses a date of a rule, with or without a time and an offset: `2024-03-13 10:30:00 +01:00`.
 pub fn parse_date(text: &str) -> Option<Timestamp> {
     instant(text).map(|(at, _)| at)
 }
 
-/// A date with or without a time, `2024-03-13 10:30:00 Z`, as an instant and by the clocks of its place: without an offset, this machine's.
+/// Parses a date with or without a time, `2024-03-13 10:30:00 Z`. Returns the instant, and the local time at its
+/// offset; without an offset, at that of this machine.
 fn instant(text: &str) -> Option<(Timestamp, ZonedDateTime)> {
     let (date, rest) = match text.find(['T', ' ']) {
         Some(at) => (&text[..at], text[at + 1..].trim()),
@@ -205,7 +206,7 @@ fn instant(text: &str) -> Option<(Timestamp, ZonedDateTime)> {
     Some((at.timestamp(), at))
 }
 
-/// `Z`, or `+01:00`.
+/// Parses `Z` or `+01:00`.
 fn offset(text: &str) -> Option<TimeZone> {
     if text == "Z" {
         return Some(TimeZone::UTC);

@@ -1,4 +1,4 @@
-//! The document: reading XML of which nothing is believed, and saying where something is wrong.
+//! Parses untrusted XML documents, with limits on size and nesting, and reports errors with their place.
 
 use memchr::{memchr_iter, memchr2_iter};
 use roxmltree::{Document, Node, ParsingOptions};
@@ -7,18 +7,18 @@ use htools_ganeti::input::error::{LoadError, Result};
 use htools_ganeti::input::kind::FileKind;
 use htools_model::shown::{shown_name, shown_source};
 
-/// Most elements, texts and comments of a document.
+/// Greatest number of elements, texts and comments in a document.
 const MOST_NODES: u32 = 4_000_000;
-/// Deepest nesting of elements. Pacemaker's own documents have about ten levels.
+/// Greatest nesting depth of elements. Pacemaker's own documents have about ten levels.
 const DEEPEST: usize = 200;
-/// Most attributes of an element. Pacemaker's own have at most about 20; the parser compares each attribute with all
-/// others of its element.
+/// Greatest number of attributes of an element. Pacemaker's own have at most about 20. The parser compares each
+/// attribute with all others of its element.
 const MOST_ATTRIBUTES: usize = 200;
 
 /// Reads a document whose root is `cib`. Documents that define entities are refused.
 ///
 /// # Errors
-/// It is not such a document.
+/// Fails if it is no such document.
 pub(crate) fn parse<'t>(text: &'t str, source: &str) -> Result<Document<'t>> {
     let wrong = |problem: &str| LoadError::one_line(&shown_source(source), problem);
     check_shape(text).map_err(|problem| wrong(&problem))?;
@@ -32,9 +32,8 @@ pub(crate) fn parse<'t>(text: &'t str, source: &str) -> Result<Document<'t>> {
     }
 }
 
-/// Refuses elements that are nested deeper than the parser's own stack allows, and those with more attributes than
-/// it reads in linear time. What is no tag at a second look (in comments) may count; no real document comes near to
-/// the limits.
+/// Refuses elements that are nested too deeply for the parser's stack, and those with more attributes than it reads in
+/// linear time. Text that only looks like a tag, as in comments, may count. No real document comes near the limits.
 fn check_shape(text: &str) -> std::result::Result<(), String> {
     let mut depth = 0usize;
     let mut begin = 0;
@@ -59,7 +58,8 @@ fn check_shape(text: &str) -> std::result::Result<(), String> {
     Ok(())
 }
 
-/// Number of attributes in a tag, from its bracket on; 0 if it is none. What looks like one in a value counts, too.
+/// Number of attributes in a tag, from its opening bracket on; 0 if it is no tag. Text in values that looks like an
+/// attribute counts, too.
 fn attributes(tag: &[u8]) -> usize {
     if !tag.starts_with(b"<") || matches!(tag.get(1), Some(b'!' | b'?')) {
         return 0;
@@ -68,12 +68,12 @@ fn attributes(tag: &[u8]) -> usize {
     memchr_iter(b'=', tag).filter(is_quoted).count()
 }
 
-/// The id of an element; nothing if it has none.
+/// The id of an element; empty if it has none.
 pub(crate) fn id<'a>(node: Node<'a, '_>) -> &'a str {
     node.attribute("id").unwrap_or_default()
 }
 
-/// The elements in an element, by name.
+/// The child elements with a name.
 pub(crate) fn children<'a, 'i>(
     parent: Node<'a, 'i>,
     name: &'static str,
@@ -81,12 +81,12 @@ pub(crate) fn children<'a, 'i>(
     parent.children().filter(move |node| node.has_tag_name(name))
 }
 
-/// The first such element in an element.
+/// The first child element with a name.
 pub(crate) fn child<'a, 'i>(parent: Node<'a, 'i>, name: &'static str) -> Option<Node<'a, 'i>> {
     children(parent, name).next()
 }
 
-/// Where an element is, for a message.
+/// Place of an element, for messages.
 pub(super) fn place(source: &str, node: Node<'_, '_>) -> String {
     let line = node.document().text_pos_at(node.range().start).row;
     format!("{}, line {line}, {} '{}'", shown_source(source), node.tag_name().name(), shown_name(id(node)))
@@ -97,10 +97,10 @@ pub(super) fn wrong(source: &str, node: Node<'_, '_>, problem: &str) -> LoadErro
     LoadError::one_line(&place(source, node), problem)
 }
 
-/// An attribute that has to be there.
+/// The value of an attribute that must be there.
 ///
 /// # Errors
-/// It is not.
+/// Fails if it is missing.
 pub(super) fn required<'a>(source: &str, node: Node<'a, '_>, name: &str) -> Result<&'a str> {
     node.attribute(name).ok_or_else(|| wrong(source, node, &format!("attribute '{name}' is missing")))
 }

@@ -1,37 +1,36 @@
-//! Elements in the form in which Pacemaker writes them, read without a tree.
+//! Fast reader of elements in the form in which Pacemaker writes them. It builds no tree.
 //!
-//! What is read here has to be looked at once more, by [`ElementReader::is_plain`]: reading goes from quote to quote and does not
-//! see what is between them.
+//! All that was read must be checked afterwards by [`ElementReader::is_plain`]: the reader goes from quote to quote and
+//! does not see the text between them.
 
 use memchr::{memchr, memchr_iter};
 
-/// So many bytes are compared at once.
+/// Number of bytes that are compared at once.
 const HEAD: usize = 16;
 
-/// What an element of some kind looked like last time: nearly all others look the same. `N` is how many of its
-/// attributes are wanted.
+/// Layout of the last element of a kind; nearly all others have the same. `N` is the number of wanted attributes.
 pub(super) struct ElementShape<const N: usize> {
     tag: &'static str,
     wanted: [&'static str; N],
     delimiters: Vec<Delimiter>,
 }
 
-/// What is between two values of an element.
+/// Text between two values of an element.
 struct Delimiter {
-    /// Its first bytes, and zeros behind them if it has no more.
+    /// Its first bytes, padded with zeros.
     head: u128,
-    /// Which bits of these are its own.
+    /// Mask of the bits that are not padding.
     mask: u128,
     /// The bytes behind the first sixteen.
     tail: Vec<u8>,
     length: usize,
-    /// How long the value behind it was last time.
+    /// Last length of the value behind it.
     value: usize,
-    /// Which of the wanted values that is.
+    /// Index of that value among the wanted ones.
     wanted: Option<usize>,
 }
 
-/// The values that are wanted of an element, and whether it is closed at once.
+/// Wanted values of an element, and whether it is self-closing.
 pub(super) struct ElementValues<'t, const N: usize> {
     pub(super) values: [&'t [u8]; N],
     pub(super) is_empty: bool,
@@ -68,7 +67,7 @@ impl Delimiter {
     }
 }
 
-/// A place in a text, and what was read on the way to it.
+/// A position in a text, with counts of what was read on the way.
 #[derive(Clone, Copy)]
 pub(super) struct ElementReader<'t> {
     pub(super) text: &'t [u8],
@@ -83,8 +82,8 @@ impl<'t> ElementReader<'t> {
         ElementReader { text, at, begin: at, quotes: 0, tags: 0 }
     }
 
-    /// Whether all that was read is what it was taken for: as many quotes and tags as were seen, no references, and
-    /// characters of ASCII only.
+    /// Returns true if everything read is as assumed: as many quotes and tags as were counted, no references, and ASCII
+    /// characters only.
     pub(super) fn is_plain(&self) -> bool {
         let read = &self.text[self.begin..self.at];
         let count = |byte| memchr_iter(byte, read).count();
@@ -94,7 +93,7 @@ impl<'t> ElementReader<'t> {
             && read.is_ascii()
     }
 
-    /// The next element; none, if it is not of that kind, or not plain.
+    /// Reads the next element; `None` if it is of another kind, or not plain.
     pub(super) fn element<const N: usize>(
         &mut self,
         shape: &mut ElementShape<N>,
@@ -102,7 +101,7 @@ impl<'t> ElementReader<'t> {
         self.like(shape).or_else(|| self.unlike(shape))
     }
 
-    /// An element that looks like the last one, but for what its values are.
+    /// Reads an element with the layout of the last one.
     fn like<const N: usize>(&mut self, shape: &mut ElementShape<N>) -> Option<ElementValues<'t, N>> {
         let mut values = [&[][..]; N];
         let (mut at, mut value, mut wanted) = (self.at, self.at, None);
@@ -129,7 +128,7 @@ impl<'t> ElementReader<'t> {
         Some(ElementValues { values, is_empty: self.text[..value].ends_with(b"/>") })
     }
 
-    /// Any plain element of the kind. Its shape is kept.
+    /// Reads any plain element of the kind, and keeps its layout.
     fn unlike<const N: usize>(&mut self, shape: &mut ElementShape<N>) -> Option<ElementValues<'t, N>> {
         let mut delimiters = std::mem::take(&mut shape.delimiters);
         delimiters.clear();
@@ -163,7 +162,7 @@ impl<'t> ElementReader<'t> {
         }
     }
 
-    /// An attribute in double quotes, without a namespace.
+    /// Reads an attribute in double quotes, without a namespace.
     fn attribute(&mut self) -> Option<(&'t [u8], &'t [u8])> {
         let rest = self.rest();
         let is_name = |byte: &u8| matches!(byte, b'a'..=b'z' | b'-' | b'_' | b'A'..=b'Z' | b'0'..=b'9');
@@ -179,21 +178,21 @@ impl<'t> ElementReader<'t> {
         &self.text[self.at..]
     }
 
-    /// Goes over a text, if it is the next one.
+    /// Skips a text, if it comes next.
     fn skip(&mut self, text: &str) -> bool {
         let is_next = self.rest().starts_with(text.as_bytes());
         self.at += if is_next { text.len() } else { 0 };
         is_next
     }
 
-    /// Goes over a closing tag, if it is the next one.
+    /// Skips a closing tag, if it comes next.
     pub(super) fn close(&mut self, tag: &str) -> bool {
         let is_next = self.skip(tag);
         self.tags += usize::from(is_next);
         is_next
     }
 
-    /// Goes over blanks. Returns how many they are.
+    /// Skips blanks, and returns their number.
     pub(super) fn skip_blanks(&mut self) -> usize {
         let blanks =
             self.rest().iter().take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')).count();

@@ -1,4 +1,4 @@
-//! How often resources failed on hosts, and where they may not be for that.
+//! Fail counts of resources, and the hosts from which these ban them.
 
 use super::super::index::HostIdx;
 use super::super::number::leading;
@@ -8,18 +8,17 @@ use super::feature_set::FeatureSet;
 use super::on_fail::FailureRules;
 use super::whereabouts::RunPlaces;
 
-/// How often a resource failed on a host.
+/// Number of failures of a resource on a host.
 pub(super) struct FailCount {
     host: HostIdx,
     count: AllocationScore,
-    /// When it did last, in seconds since 1970; 0 if that is not known.
+    /// Time of the last failure, in seconds since 1970; 0 if unknown.
     last: i64,
 }
 
 impl Reader<'_, '_> {
-    /// Counts the failures that the attributes of some hosts tell of: `fail-count-NAME#OPERATION`, and when the last of them was:
-    /// `last-failure-NAME#OPERATION`. Clusters of before
-    /// [`FeatureSet::COUNTS_BY_OPERATION`] name no operation.
+    /// Counts the failures in the attributes of hosts: `fail-count-NAME#OPERATION`, and `last-failure-NAME#OPERATION`
+    /// for the time of the last one. Clusters older than [`FeatureSet::COUNTS_BY_OPERATION`] name no operation.
     pub(super) fn count_failures(&mut self, hosts: impl IntoIterator<Item = HostIdx>) {
         let by_operation = self.feature_set() >= FeatureSet::COUNTS_BY_OPERATION;
         for host in hosts {
@@ -48,7 +47,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// How often a resource failed on hosts, but for what is forgotten.
+    /// Fail counts of a resource by host, without expired ones.
     pub(super) fn failures_of(
         &self,
         name: &str,
@@ -64,7 +63,7 @@ impl Reader<'_, '_> {
             .map(|count| HostScore { host: count.host, score: count.count })
     }
 
-    /// Where a primitive may not be after what happened there, with how often it failed.
+    /// Hosts from which failures ban a primitive, with its fail counts.
     pub(super) fn banned_from(
         &self,
         name: &str,
@@ -82,7 +81,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The hosts on which a primitive failed as often as it may, or more often.
+/// Hosts on which a primitive has reached its migration threshold.
 pub(super) fn failed_on(
     failures: impl Iterator<Item = HostScore>,
     threshold: AllocationScore,
@@ -90,7 +89,7 @@ pub(super) fn failed_on(
     failures.filter(|failed| threshold > AllocationScore::ZERO && failed.score >= threshold).collect()
 }
 
-/// Whether a text is the name of an operation with its interval: `monitor_10000`.
+/// Returns true for the name of an operation with its interval: `monitor_10000`.
 fn is_operation(text: &str) -> bool {
     let parts = text.rsplit_once('_');
     parts.is_some_and(|(name, interval)| {

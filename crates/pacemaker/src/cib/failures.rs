@@ -1,4 +1,4 @@
-//! What operations that did not end as they should mean for a resource and its host.
+//! Effects of failed and unfinished operations on a resource and its host.
 
 use super::super::index::HostIdx;
 use super::super::working_set::RunCondition;
@@ -6,43 +6,43 @@ use super::history::{KeptOperation, OperationKey};
 use super::migrations::{HistoryPlace, Passage};
 use super::on_fail::{FailureRules, OnFail};
 
-/// Why a resource is outside that has more roles than started and stopped.
+/// Reason why a resource with other roles than started and stopped is not supported.
 pub(super) const PROMOTED: &str = "a resource that is promoted";
 
-/// What the operations of a resource on a host come to.
+/// Outcome of the operations of a resource on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct PastOutcome {
-    /// Whether it runs there, or may.
+    /// True if it runs there, or may.
     pub(super) active: bool,
-    /// Whether it was not known to be started when the document was written.
+    /// True if it was not yet known to be started when the document was written.
     pub(super) starting: bool,
-    /// What its failures ask for.
+    /// Reaction to its failures.
     pub(super) on_fail: OnFail,
-    /// Whether it may not run on this host any more.
+    /// True if it is banned from this host.
     pub(super) banned: bool,
-    /// Whether it may not be left on this host, as it could not be stopped. Another instance of its clone may come there.
+    /// True if it may not stay on this host, as it could not be stopped. Another instance of its clone may come there.
     pub(super) unstopped: bool,
-    /// Whether it may not run anywhere.
+    /// True if it is banned from all hosts.
     pub(super) banned_everywhere: bool,
-    /// Whether it is to be stopped for good.
+    /// True if it must be stopped and stay down.
     pub(super) stopped: bool,
-    /// Whether nobody may touch it, wherever it is.
+    /// True if it must be left alone, wherever it is.
     pub(super) untouchable: bool,
-    /// Whether a failure is ignored, and with it how often the resource failed.
+    /// True if a failure is ignored. The fail count of the resource is then ignored, too.
     pub(super) ignored: bool,
-    /// The host to which a live migration had begun when the document was written, if it is not known to have ended.
+    /// The target of a live migration that had begun when the document was written, unless its end is known.
     pub(super) begun: Option<HostIdx>,
-    /// Where else it may run, by what became of live migrations.
+    /// Other hosts on which it may run, by the results of live migrations.
     pub(super) elsewhere: Vec<HostIdx>,
-    /// The host to which it was sent, if it is not known that it arrived.
+    /// The host to which it was sent, if its arrival is unknown.
     pub(super) sent: Option<HostIdx>,
-    /// Whether something is left of it here that is to be stopped, as it arrived elsewhere.
+    /// True if it arrived elsewhere and its remains must be stopped here.
     pub(super) left: bool,
-    /// Why it is outside, if it is.
+    /// Reason why it is not supported, if any.
     pub(super) beyond: Option<&'static str>,
 }
 
-/// What operations come to, in the order of their calls.
+/// Outcome of operations in the order of their calls.
 pub(super) fn outcome(
     operations: &[KeptOperation],
     rules: &FailureRules<'_>,
@@ -53,9 +53,9 @@ pub(super) fn outcome(
     let mut now = PastOutcome::default();
     let mut failed = None;
     for (at, operation) in operations.iter().enumerate() {
-        // that is never forgotten
+        // This counts even if the failure is forgotten.
         now.untouchable |= operation.cannot_be_stopped() && !here.can_be_fenced;
-        // what is not managed was stopped by somebody
+        // An unmanaged resource that does not run was stopped by an administrator.
         if !managed && operation.code == 7 && operation.is_judged() {
             (now.active, now.starting, now.on_fail) = (false, false, OnFail::Ignore);
         } else {
@@ -86,7 +86,7 @@ impl PastOutcome {
             return self.migrate(operation, rules.of(key, fencing), passage);
         }
         match operation.status {
-            // cancelled, and what tells nothing about where it runs
+            // Cancelled operations, and pending ones other than starts, do not tell where it runs.
             1 => return,
             -1 if key.name == "start" => {
                 (self.active, self.starting) = (true, true);
@@ -104,7 +104,7 @@ impl PastOutcome {
         if judged && matches!(operation.code, 8 | 9) || changes_role {
             self.beyond = Some(PROMOTED);
         }
-        // as it was meant to be
+        // The resource runs as intended.
         if judged && (operation.code == 8 || changes_role && operation.code == 0) {
             self.active = true;
             return;
@@ -147,7 +147,7 @@ impl PastOutcome {
         self.fail(operation, rules.of(key, fencing));
     }
 
-    /// What a live migration left on one of its two hosts.
+    /// Takes in a live migration, as seen by one of its two hosts.
     fn migrate(&mut self, operation: &KeptOperation, on_fail: OnFail, passage: &dyn Fn() -> Passage) {
         if operation.status == 1 {
             return;
@@ -178,9 +178,9 @@ impl PastOutcome {
         }
     }
 
-    /// What an operation left that failed.
+    /// Takes in a failed operation.
     fn fail(&mut self, operation: &KeptOperation, on_fail: OnFail) {
-        // that the agent is not there is no failure that can be ignored
+        // A missing agent is not a failure that can be ignored.
         let on_fail = if operation.lacks_agent() { on_fail.max(OnFail::Restart) } else { on_fail };
         let stops = operation.name == "stop";
         let fatal = operation.status == 6 || operation.is_judged() && operation.code == 6;
@@ -204,12 +204,12 @@ impl PastOutcome {
         self.on_fail = self.on_fail.max(on_fail);
     }
 
-    /// Notes why it is outside, if nothing is noted yet.
+    /// Notes the first reason why it is not supported.
     fn leave_beyond(&mut self, reason: &'static str) {
         self.beyond.get_or_insert(reason);
     }
 
-    /// A start, a stop or an arrival that went well makes up for failures that no more than the resource suffered from.
+    /// Forgives failures that affect only the resource, after a successful start, stop or arrival.
     fn forgive(&mut self) {
         if self.on_fail <= OnFail::Block {
             self.on_fail = OnFail::Ignore;

@@ -1,5 +1,5 @@
-//! Guest nodes: machines that the cluster runs as resources, and in which it runs others. Each has a resource that the document does
-//! not name, the connection to it.
+//! Guest nodes: VMs that the cluster runs as resources, and that run resources themselves. Each has a resource that the
+//! document does not name: the connection to it.
 
 use std::collections::HashSet;
 
@@ -20,53 +20,53 @@ use super::resources::{CONNECTION, GUEST, Inherited, PrimitiveDraft};
 use super::whereabouts::RunPlaces;
 use htools_ganeti::input::error::Result;
 
-/// What becomes of machines with guest nodes.
+/// Treatment of VMs with guest nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuestReading {
-    /// They are outside.
+    /// They are not supported.
     Outside,
-    /// They are hosts. What cannot be followed is outside.
+    /// They are hosts. Only unclear cases are not supported.
     Followed,
-    /// They are hosts if nothing else is outside, else outside, too.
+    /// They are hosts if everything else is supported; otherwise, they are not supported either.
     IfAllIsKnown,
 }
 
-/// Why the machine of a guest node is outside.
+/// Reasons why the VM of a guest node is not supported.
 const BLOCKED: &str = "the machine of a guest node that nobody touches before somebody has looked at it";
 const UNMANAGED: &str = "the machine of a guest node that is not managed";
 const WITHOUT_QUORUM: &str = "the machine of a guest node, without quorum";
 const STUCK: &str = "the machine of a guest node to which the connection could not be stopped";
 
-/// A guest node on its way.
+/// A guest node while it is read.
 #[derive(Debug, Clone)]
 pub(super) struct GuestDraft<'a, 'i> {
     pub(super) id: &'a str,
     pub(super) name: &'a str,
-    /// The primitive that is the machine.
+    /// The primitive that runs the VM.
     pub(super) machine: Node<'a, 'i>,
-    /// The group that it is in.
+    /// The group of that primitive.
     group: Option<Node<'a, 'i>>,
-    /// Whether the connection may migrate with its machine, if the machine itself says so.
+    /// True if the connection may migrate with its VM; `None` if the VM does not say.
     may_migrate: Option<bool>,
-    /// What the list of nodes says of it.
+    /// Its element in the list of nodes.
     element: Option<Node<'a, 'i>>,
-    /// What the status says of it.
+    /// Its element in the status.
     pub(super) state: Option<Node<'a, 'i>>,
-    /// The connection, with where it runs, once that is known.
+    /// The connection with its host, once that is known.
     connection: Option<Resource>,
-    /// Whether its machine runs somewhere, and the connection, in whichever way.
+    /// True if the VM and the connection both run, in any condition.
     runs: bool,
 }
 
 impl<'a> GuestDraft<'a, '_> {
-    /// Whether an element of the list of nodes is this one.
+    /// Returns true if an element of the list of nodes is this guest node.
     pub(super) fn is(&self, node: Node<'a, '_>) -> bool {
         node.attribute("type") == Some("remote") && node.attribute("uname") == Some(self.name)
     }
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// The guest nodes that can be followed: those of primitives that are in no clone, with names that nothing else has.
+    /// Finds the guest nodes that are supported: those of primitives outside of clones, with unique names.
     pub(super) fn find_guests(&mut self) -> Vec<GuestDraft<'a, 'i>> {
         let Some(section) = self.section("resources").filter(|_| self.follows_guests) else {
             return Vec::new();
@@ -89,7 +89,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             }
         }
         let mut guests = Vec::new();
-        // what is said about metas is said when resources are read
+        // Problems with meta attributes are reported when resources are read.
         let said = self.set.outside.len();
         for (machine, group) in machines {
             let metas = self.properties(machine, "meta_attributes");
@@ -114,7 +114,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         guests
     }
 
-    /// Finds out how guest nodes are, by where their machines and the connections to them run.
+    /// Finds the state of guest nodes by the hosts of their VMs and connections.
     pub(super) fn settle_guests(&mut self, defaults: &Properties<'a>) -> Result<()> {
         for at in 0..self.guests.len() {
             let guest = self.guests[at].clone();
@@ -122,7 +122,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             (self.guests[at].connection, self.guests[at].runs) = (Some(connection), runs);
         }
         let hosts: Vec<HostIdx> = self.guests.iter().map(|guest| self.hosts[guest.name]).collect();
-        // what runs on guest nodes that do not run is known last
+        // Resources on guest nodes that do not run are known last.
         let mut order = std::mem::take(&mut self.set.status_order);
         order.sort_by_key(|host| hosts.contains(host) && !self.is_running_guest(*host));
         self.set.status_order = order;
@@ -130,12 +130,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
-    /// Whether a host is a guest node whose machine runs, and the connection to it, in whichever way.
+    /// Returns true for a guest node whose VM and connection run, in any condition.
     pub(super) fn is_running_guest(&self, host: HostIdx) -> bool {
         self.guests.iter().any(|guest| guest.runs && self.hosts.get(guest.name) == Some(&host))
     }
 
-    /// Finds out how a guest node is, and returns the connection to it, and whether it runs.
+    /// Finds the state of a guest node. Returns its connection, and whether it runs.
     fn find_guest(
         &mut self,
         guest: &GuestDraft<'a, 'i>,
@@ -149,7 +149,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let machine = self.whereabouts(name, rules, |blocked| managed && !blocked, &mut Vec::new());
         let connection = Resource {
             agent: CONNECTION.to_owned(),
-            // a machine that is in maintenance is nothing to the connection
+            // Maintenance of the VM does not affect the connection.
             managed: self.is_managed(defaults) && draft.metas.flag("is-managed", true),
             allow_migrate: guest.may_migrate.unwrap_or(bare.allow_migrate),
             ..bare
@@ -167,7 +167,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok((connection, [&machine, &places].iter().all(|place| !place.active.is_empty())))
     }
 
-    /// The machine of a guest node, of which it is said later what is outside.
+    /// Reads the VM of a guest node. Unsupported parts of it are reported later.
     fn draft_machine(
         &mut self,
         guest: &GuestDraft<'a, 'i>,
@@ -184,8 +184,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(draft)
     }
 
-    /// Notes the machine of a guest node of which it is not sure what follows: by where it and its connection run, and whether both are
-    /// managed.
+    /// Reports the VM of a guest node as unsupported if its future is unclear. This depends on the hosts of the VM and
+    /// its connection, and on whether both are managed.
     fn name_unclear(&mut self, guest: &GuestDraft<'a, 'i>, managed: bool, places: [&RunPlaces; 2]) {
         let in_maintenance = |(host, _): &(HostIdx, RunCondition)| self.set.host(*host).state.maintenance;
         let mut hosts = places.iter().flat_map(|place| &place.active);
@@ -201,7 +201,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    /// Whether a connection could not be stopped.
     fn stop_failed(&self, connection: &str) -> bool {
         let mut operations =
             self.records_of(connection).iter().flat_map(|record| match &record.history.trace {
@@ -211,7 +210,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         operations.any(|operation| operation.name == "stop" && operation.has_failed())
     }
 
-    /// How a guest node is, by where its machine and the connection to it run, and what it tells itself.
+    /// Sets the state of a guest node by the hosts of its VM and connection, and by its own status.
     fn settle_guest(
         &mut self,
         guest: &GuestDraft<'a, 'i>,
@@ -220,14 +219,14 @@ impl<'a, 'i> Reader<'a, 'i> {
         connection: &mut Resource,
     ) {
         let is_trouble = |(host, condition): &(HostIdx, RunCondition)| {
-            // that a member is to be fenced for what failed there comes later
+            // Members that must be fenced for failures are found later.
             !self.set.host(*host).state.online
                 || !matches!(condition, RunCondition::Sound | RunCondition::Starting)
         };
         let unclean = places.iter().any(|place| place.active.iter().any(is_trouble));
         let online = !unclean && places.iter().all(|place| !place.active.is_empty());
         let own = guest.element.map(|node| self.properties(node, "instance_attributes")).unwrap_or_default();
-        // of one that is down, what it told does not count any more, unless it may be up after all
+        // The status of a guest node that is down does not count, unless it may be up after all.
         let is_heard = places.iter().all(|place| !place.active.is_empty()) || self.set.fencing;
         let state = guest.state.filter(|_| is_heard);
         self.set.hosts[host.get()].nameless = guest.element.is_none() && state.is_none();
@@ -237,13 +236,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         let is_set = |name| transient.get(name).or_else(|| own.get(name)).is_some_and(is_true);
         let state_now = HostState {
             online,
-            // an oddity of Pacemaker's: these count only where there is a state
+            // Pacemaker quirk: these count only if the status has the node.
             standby: state.is_some() && is_set("standby"),
             maintenance: state.is_some() && is_set("maintenance"),
             shutting_down: false,
             unclean,
         };
-        // one that leaves lets its connection go
+        // A guest node that shuts down gives up its connection.
         connection.stopped |= transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0);
         let mut node = std::mem::take(&mut self.set.hosts[host.get()]);
         node.state = state_now;
@@ -251,7 +250,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.read_traces(host, state);
     }
 
-    /// Adds the connections to guest nodes.
     pub(super) fn add_connections(&mut self) {
         for at in 0..self.guests.len() {
             let guest = self.guests[at].clone();
@@ -267,7 +265,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    /// A connection is where its machine is, and is started after it.
+    /// Ties a connection to its VM: it runs where the VM runs, and starts after it.
     fn tie(&mut self, guest: &GuestDraft<'a, 'i>, machine: ResourceIdx, connection: ResourceIdx) {
         let id = id(guest.machine).to_owned();
         self.together.push(Colocation {

@@ -1,15 +1,15 @@
-//! The health of nodes, as what they are worth to all resources.
+//! Health of nodes, as scores for all resources.
 
 use super::super::number::leading;
 use super::super::score::AllocationScore;
 use super::super::working_set::{Host, NODE_HEALTH};
 use super::properties::Properties;
 
-/// How what agents find out about a node, its attributes that begin with `#health`, counts for resources: as scores, which are
-/// added up.
+/// Scores for the health attributes of a node, whose names begin with `#health`. The scores of all attributes are added
+/// up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HealthScores {
-    /// What a node is worth before anything is found out.
+    /// Score of a node without such attributes.
     base: AllocationScore,
     red: AllocationScore,
     yellow: AllocationScore,
@@ -17,7 +17,7 @@ pub(super) struct HealthScores {
 }
 
 impl HealthScores {
-    /// What the options of a cluster say; none, if health does not count.
+    /// Reads the scores from the options of a cluster; `None` if health does not count.
     pub(super) fn of(options: &Properties<'_>) -> Option<HealthScores> {
         let (never, zero) = (AllocationScore::MINUS_INFINITY, AllocationScore::ZERO);
         let of_colors =
@@ -39,9 +39,9 @@ impl HealthScores {
         }
     }
 
-    /// What a host is worth.
+    /// Health score of a host.
     pub(super) fn worth(&self, host: &Host) -> AllocationScore {
-        // of two with one name, the later one holds
+        // Of two attributes with one name, the later one counts.
         let holds = |(at, (name, _)): &(usize, &(String, String))| {
             name.starts_with("#health") && host.attributes[at + 1..].iter().all(|(other, _)| other != name)
         };
@@ -59,7 +59,7 @@ impl HealthScores {
     }
 }
 
-/// The score of an option; what is no number is as if it were not there.
+/// The score of an option; the default if it is no number.
 fn score(options: &Properties<'_>, name: &str, default: AllocationScore) -> AllocationScore {
     let is_number = |text: &&str| leading(text).is_some() || text.to_ascii_lowercase().ends_with("infinity");
     options.get(name).filter(is_number).and_then(AllocationScore::parse).unwrap_or(default)

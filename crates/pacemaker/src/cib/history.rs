@@ -1,4 +1,4 @@
-//! Histories of resources: what their operations left on each host.
+//! Histories of resources: results of their operations on each host.
 
 mod idle;
 mod noted;
@@ -15,26 +15,26 @@ use noted::since_it_came;
 /// Outcome of the operations of a resource on one host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trace {
-    /// It does not run there; when that changed or was found last, in seconds since 1970, if that is known.
+    /// It does not run there. Time of the last change or check, in seconds since 1970, if known.
     Inactive(Option<i64>),
-    /// It runs there; since when, if that is known.
+    /// It runs there. Time of the last change, in seconds since 1970, if known.
     Active(Option<i64>),
-    /// Not all went well, or has ended: the operations in the order of their calls.
+    /// Some operations have failed or not ended: all of them, in the order of their calls.
     Troubled(Vec<KeptOperation>),
 }
 
-/// An operation that is kept, as more is needed to tell what it means.
+/// An operation that is kept, as its meaning depends on others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KeptOperation {
     pub(super) name: String,
-    /// Interval at which it is repeated, in milliseconds; 0: it is not.
+    /// Interval at which it is repeated, in milliseconds; 0 if it is not.
     pub(super) interval: u64,
     pub(super) status: i64,
     pub(super) code: i64,
     pub(super) expected: Option<i64>,
     /// The name of the host at the other end of a live migration.
     pub(super) peer: String,
-    /// When its result changed last, in seconds since 1970.
+    /// Time when its result changed last, in seconds since 1970.
     pub(super) changed: Option<i64>,
     /// True if its failure is forgotten.
     pub(super) forgotten: bool,
@@ -45,48 +45,48 @@ impl KeptOperation {
         OperationKey { name: &self.name, interval: self.interval }
     }
 
-    /// Tells if it only looked for the resource.
+    /// Returns true for a probe.
     pub(super) fn probes(&self) -> bool {
         self.name == "monitor" && self.interval == 0
     }
 
-    /// Tells if it came to its end, so that its code tells how.
+    /// Returns true if it has ended, so that its exit code is valid.
     pub(super) fn is_judged(&self) -> bool {
         matches!(self.status, 0 | 4)
     }
 
-    /// Tells if it has not ended.
+    /// Returns true if it has not ended.
     pub(super) fn is_pending(&self) -> bool {
         self.status == -1
     }
 
-    /// Tells if it came to what was meant.
+    /// Returns true if it succeeded.
     pub(super) fn is_done(&self) -> bool {
         self.is_judged() && self.code == 0
     }
 
-    /// Tells if it changes whether the resource runs, or found that it does not.
+    /// Returns true if it changes whether the resource runs, or found that it does not.
     pub(super) fn tells_most(&self) -> bool {
         tells_most(self.name.as_bytes(), self.code)
     }
 
-    /// Tells if it came to something else than was meant, or to nothing yet.
+    /// Returns true if its result is not the intended one, or is still missing.
     pub(super) fn has_failed(&self) -> bool {
         let is_absent = self.code == 7 && (self.probes() || self.expected == Some(7));
         self.status != 1 && !matches!(self.code, 0 | 8 | 9 | 190 | 191) && !is_absent
     }
 
-    /// Tells if it is a stop that failed in a way that leaves nothing to be done here but by a person.
+    /// Returns true for a stop that failed in such a way that only an administrator can help here.
     pub(super) fn cannot_be_stopped(&self) -> bool {
         self.name == "stop" && self.is_judged() && self.is_hard()
     }
 
-    /// Tells if it never came to the agent, as that is not installed.
+    /// Returns true if its agent is not installed.
     pub(super) fn lacks_agent(&self) -> bool {
         self.status == 7
     }
 
-    /// Tells if the agent, not the attempt, is at fault: trying again here makes no sense.
+    /// Returns true if the agent, not the attempt, is at fault, so that a retry on this host makes no sense.
     pub(super) fn is_hard(&self) -> bool {
         let starts_or_stops =
             self.probes() || matches!(self.name.as_str(), "start" | "stop" | "migrate_to" | "migrate_from");
@@ -101,24 +101,24 @@ impl KeptOperation {
 pub(super) struct ResourceHistory {
     /// Outcome of its operations.
     pub(super) trace: Trace,
-    /// When it ran there last, in seconds since 1970, 0 if that is not known; none: it never did.
+    /// Time when it ran there last, in seconds since 1970; 0 if unknown, `None` if it never did.
     pub(super) ran: Option<i64>,
-    /// Class, provider and type of what was started, as in [`Resource`](super::super::working_set::Resource), unless it does not
-    /// run there.
+    /// Class, provider and type of the started agent, as in [`Resource`](super::super::working_set::Resource); empty if
+    /// it does not run there.
     pub(super) agent: String,
-    /// Parameters as the operations noted them since it came to this host.
+    /// Parameters recorded by operations since it came to this host.
     pub(super) noted: Vec<NotedParameters>,
-    /// Parameters as starts and monitors noted them that are kept as the last failure.
+    /// Parameters recorded by the starts and monitors that are kept as the last failure.
     pub(super) noted_at_failure: Vec<NotedParameters>,
 }
 
 impl ResourceHistory {
-    /// Outcome of the operations of a resource, in the order of their calls.
+    /// History by the operations of a resource, which are sorted by time.
     pub(super) fn of(past: &PastResource<'_>, operations: &mut [PastOperation<'_>]) -> ResourceHistory {
         let trace = trace(operations);
         let ran = ran(operations);
         match trace {
-            // of these there are most
+            // Most histories are of this kind.
             Trace::Inactive(_) => ResourceHistory {
                 trace,
                 ran,
@@ -141,7 +141,7 @@ impl ResourceHistory {
     }
 }
 
-/// Tells if an operation changes whether a resource runs, or found that it does not.
+/// Returns true for operations that change whether a resource runs, or found that it does not.
 fn tells_most(name: &[u8], code: i64) -> bool {
     match name {
         b"monitor" => code == 7,
@@ -149,8 +149,8 @@ fn tells_most(name: &[u8], code: i64) -> bool {
     }
 }
 
-/// When a resource ran last where operations, in the order of their calls, are known; see [`ResourceHistory::ran`]. What was stopped after
-/// it had failed to start did not run.
+/// Time when a resource ran last, by its operations in the order of their calls; see [`ResourceHistory::ran`]. If a
+/// start failed, the stop after it does not count.
 fn ran(operations: &[PastOperation<'_>]) -> Option<i64> {
     let (mut last, mut has_started) = (None, true);
     for operation in operations {
@@ -171,8 +171,8 @@ fn ran(operations: &[PastOperation<'_>]) -> Option<i64> {
     last
 }
 
-/// Histories of the resources on one host of which operations are known, in the order of the document; whether one of them
-/// fences hosts.
+/// Histories of the resources with operations on one host, in the order of the document. The second value is true if
+/// one of these resources fences hosts.
 pub(super) fn histories<'a>(state: Node<'a, '_>) -> (Vec<(&'a str, ResourceHistory)>, bool) {
     let resources = list(state).into_iter().flat_map(|list| children(list, "lrm_resource"));
     let operation = |node: Node<'a, '_>| {
@@ -188,14 +188,14 @@ pub(super) fn histories<'a>(state: Node<'a, '_>) -> (Vec<(&'a str, ResourceHisto
     (resources.filter_map(history).collect(), fences)
 }
 
-/// The element of a host's history.
+/// The element with the history of a host.
 pub(super) fn list<'a, 'i>(state: Node<'a, 'i>) -> Option<Node<'a, 'i>> {
     child(state, "lrm").and_then(|lrm| child(lrm, "lrm_resources"))
 }
 
-/// Sorts operations by when they were: by their calls; of the same call, by when their results changed, where all tell it, and
-/// otherwise, as Pacemaker has it, the later in the document is the earlier. What has no call yet is last, unless what ended last was
-/// asked for after it.
+/// Sorts operations by time. Their calls decide. Within one call, the times of their results decide if all are known.
+/// Otherwise, the later one in the document is the earlier, as in Pacemaker. Operations without a call are last, unless
+/// they were requested before the last one that ended.
 fn sort_by_time(operations: &mut [PastOperation<'_>]) {
     operations.reverse();
     operations.sort_by_key(|operation| (!operation.has_call(), operation.call()));
@@ -210,12 +210,12 @@ fn sort_by_time(operations: &mut [PastOperation<'_>]) {
     }
 }
 
-/// All that is known of operations, as more is needed to tell what they came to.
+/// Keeps all operations, as their meaning depends on more.
 fn troubled(operations: &[PastOperation<'_>]) -> Trace {
     Trace::Troubled(operations.iter().map(PastOperation::keep).collect())
 }
 
-/// Outcome of the operations of a resource, in the order of their calls.
+/// Outcome of the operations of a resource, which are sorted by time.
 fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
     if let [only] = operations
         && only.found_nothing()
@@ -230,9 +230,9 @@ fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
             newest = newest.max(operation.changed());
         }
         match (operation.name(), operation.status(), operation.code()) {
-            // whatever it came to, it may be forgotten
+            // Whatever its result, it may be forgotten.
             _ if operation.is_last_failure() => return troubled(operations),
-            // cancelled, and what tells nothing about where it runs
+            // Cancelled operations and those below do not tell where it runs.
             (_, 1, _)
             | (b"notify" | b"meta-data" | b"reload" | b"reload-agent" | b"cancel" | b"delete", 0, 0) => {}
             (b"start", 0, 0) => active = true,

@@ -1,4 +1,4 @@
-//! The nodes, and how they are.
+//! Reads the nodes and their states.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -17,21 +17,20 @@ use super::properties::{Properties, amount};
 use super::{HostRecord, Reader};
 use htools_ganeti::input::error::Result;
 
-/// How a host stands to the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Membership {
     /// It is a member.
     Joined,
-    /// It is about to become one.
+    /// It is about to join.
     Joining,
-    /// It is none, and nobody expects it.
+    /// It is no member, and is not expected to be one.
     Gone,
-    /// It should be one, and has to be fenced.
+    /// It should be a member, and must be fenced.
     Lost,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// The hosts in byte-wise order of their names, and their elements in the status.
+    /// Reads the hosts in byte-wise order of their names, with their elements in the status.
     pub(super) fn read_hosts(&mut self) -> Result<()> {
         let mut guests = self.find_guests();
         let states = self.states(&guests)?;
@@ -73,7 +72,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
-    /// What the operations of resources say about a host, and how often they failed there.
+    /// Reads the histories of resources on a host.
     pub(super) fn read_traces(&mut self, host: HostIdx, state: Option<Node<'a, 'i>>) {
         let taken = state.and_then(history::list).and_then(|list| self.taken.get(&list.range().start));
         let mut idle = taken.map(|history| history.idle.clone()).unwrap_or_default();
@@ -100,12 +99,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.idle[host.get()] = idle;
     }
 
-    /// The host on which a resource ran last, by what the status calls it.
+    /// The host on which a resource ran last, by its name in the status.
     pub(super) fn last_host(&self, name: &str) -> Option<HostIdx> {
         self.last_hosts.get(&NameMark::of(name.as_bytes())).map(|(_, host)| *host)
     }
 
-    /// The hosts by their place in the status, guest nodes behind all others: what runs on them is known only when those are.
+    /// Reads the order of hosts in the status. Guest nodes come last, as resources on them are known only after their
+    /// VMs.
     fn read_status_order(&mut self) {
         let status = child(self.root, "status");
         let ids = status
@@ -119,11 +119,11 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.status_order.sort_by_key(|host| guests.contains(host));
     }
 
-    /// The elements of the status by the node's id.
+    /// Elements of the status by node id.
     fn states(&mut self, guests: &[GuestDraft<'a, 'i>]) -> Result<HashMap<&'a str, Node<'a, 'i>>> {
         let mut states = HashMap::new();
         let status = child(self.root, "status");
-        // Pacemaker knows states by the names of nodes
+        // Pacemaker finds states by node name, so those without one do not count.
         let states_of = |status: Node<'a, 'i>| {
             children(status, "node_state").filter(|state| state.has_attribute("uname"))
         };
@@ -154,7 +154,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         host
     }
 
-    /// Adds the utilization that the status says of a host, and which holds, where the cluster is new enough to read it.
+    /// Adds a host's utilization from the status, which wins, if the cluster is new enough to read it.
     fn add_transient_utilization(&mut self, host: &mut Host, attributes: Node<'a, 'i>) {
         if children(attributes, "utilization").next().is_none() {
             return;
@@ -168,7 +168,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    /// A host with what its element says, of which `own` are the attributes, and with the attributes of its status.
+    /// Completes a host by its element, whose attributes are `own`, and by the attributes in its status.
     pub(super) fn described(
         &mut self,
         mut host: Host,
@@ -178,7 +178,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     ) -> Host {
         let base = node.and_then(|node| node.attribute("score")).and_then(AllocationScore::parse);
         host.base = base.unwrap_or_default();
-        // what the status says holds
+        // Attributes of the status win.
         let pairs = own.iter().chain(transient.iter());
         host.attributes = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         self.add_names(&mut host);
@@ -191,7 +191,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         host
     }
 
-    /// Adds to the attributes of a host that has a name those of the cluster and of the site, for which the former stands in.
+    /// Adds the names of the cluster and the site to the attributes of a host that has a name. Without a site name, the
+    /// cluster's stands in.
     fn add_names(&self, host: &mut Host) {
         if host.nameless {
             return;
@@ -210,12 +211,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         transient: &Properties<'_>,
     ) -> HostState {
         let word = |name| state.and_then(|state| state.attribute(name)).unwrap_or_default();
-        // later releases write the time since when it is so
+        // Later releases write a time instead of a flag.
         let holds = |text: &str| is_true(text) || leading(text).is_some_and(|since| since > 1);
         let in_ccm = holds(word("in_ccm"));
         let crmd = word("crmd") == "online" || holds(word("crmd"));
         let shutdown = transient.get("shutdown").and_then(leading).is_some_and(|since| since != 0);
-        // of a host without a state it may be said that it is not fenced for that; of others not
+        // A host without a state is not fenced if startup fencing is off; this does not apply to others.
         let never_seen = match state {
             Some(state) => !state.has_attribute("in_ccm"),
             None => self.startup_fencing,
@@ -226,7 +227,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let membership = match (self.set.fencing, shutdown && state.is_some()) {
             (false, _) if is_joined => Membership::Joined,
             (false, _) => Membership::Gone,
-            // it is seen off, not fenced
+            // A host that shuts down is let go, not fenced.
             (true, true) if crmd => Membership::Joined,
             (true, true) => Membership::Gone,
             _ if never_seen || word("join") == "banned" => Membership::Lost,

@@ -1,4 +1,4 @@
-//! Attributes that tell affinity keys.
+//! Attributes that describe affinity keys.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ use super::Reader;
 use super::document::children;
 use htools_model::known_tags::{KEY, KEY_CUSTOMER, KEY_STICKY, KEY_SYSTEM};
 
-/// How names of attributes begin that tell keys, as crm_resource can write them: it makes ids of names, and ids have no colons.
+/// Prefix of key attributes as crm_resource can write them. It makes ids of names, and ids have no colons.
 const DOTTED: &str = "htools.key.";
 
-/// The name of the tag that an attribute of this name would be: of `htools.key.system.NAME` it is `htools:key:system:NAME`; a dot
-/// before a name stands for `#`. None, if the attribute is about something else.
+/// The tag name that an attribute stands for: `htools:key:system:NAME` for `htools.key.system.NAME`. A dot before a
+/// name stands for `#`. `None` if the attribute is about something else.
 pub fn tag_name(attribute: &str) -> Option<Cow<'_, str>> {
     if attribute.starts_with(KEY) {
         return Some(Cow::Borrowed(attribute));
@@ -30,13 +30,13 @@ pub fn tag_name(attribute: &str) -> Option<Cow<'_, str>> {
     }))
 }
 
-/// The names and values of attributes that begin as those of keys do, as the document has them.
+/// Names and values of attributes that begin like those of keys, as in the document.
 pub(super) type KeyPairs = Vec<(String, String)>;
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// What the instance attributes of a resource, or of what it inherits from, say about keys: of two sets the one that holds. A name
-    /// that one set has twice, with different values, is there twice. Without keys, instance attributes mean nothing to placement,
-    /// and nothing in them is outside.
+    /// Key attributes of a resource and of those from which it inherits. Of two sets, the one that wins counts. A name
+    /// occurs twice if one set gives it different values. Sets without keys do not affect placement, so nothing in them
+    /// is reported as unsupported.
     pub(super) fn key_attributes(&mut self, nodes: &[Node<'a, 'i>]) -> KeyPairs {
         let mut all: KeyPairs = Vec::new();
         for node in nodes {
@@ -63,7 +63,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         all
     }
 
-    /// The name and the value of an element that has them, or refers to one that has.
+    /// Name and value of an element that has them, or refers to one that does.
     fn pair(&self, pair: Node<'a, 'i>) -> Option<(&'a str, &'a str)> {
         let meant = self.meant(pair)?;
         let name = pair.attribute("name").or_else(|| meant.attribute("name"))?;
@@ -71,7 +71,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
-/// Another value that a set has for a name, if it has the one that holds, too.
+/// Another value that a set gives a name, if it also has the winning one.
 fn rival<'a>(pairs: &[(&'a str, &'a str)], name: &str, value: &str) -> Option<&'a str> {
     let mut of_name = pairs.iter().filter(|(other, _)| *other == name).map(|(_, value)| *value);
     let holds = of_name.clone().any(|told| told == value);

@@ -1,4 +1,4 @@
-//! Constraints about where resources run.
+//! Reads location constraints.
 
 use roxmltree::Node;
 
@@ -10,11 +10,11 @@ use super::document::{children, id, wrong};
 use super::rules;
 use htools_ganeti::input::error::Result;
 
-/// How resources are looked for where such constraints name a host, and may be nowhere else.
+/// Value of `resource-discovery` that limits resources to the hosts named.
 const EXCLUSIVE: &str = "exclusive";
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// Reads the locations. The last of the document are added first.
+    /// Reads the locations; the last ones of the document are added first.
     pub(super) fn read_locations(&mut self) -> Result<()> {
         let Some(section) = self.section("constraints") else { return Ok(()) };
         let constraints: Vec<Node<'a, 'i>> = children(section, "rsc_location").collect();
@@ -77,8 +77,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(located)
     }
 
-    /// Lets a resource be only where such constraints say, be it that they name no host in the end: one whose rules hold nowhere, or
-    /// that is for another role. One for a node that is not there is none.
+    /// Limits a resource to the hosts that exclusive constraints name. This holds even if they name none in the end, as
+    /// their rules hold nowhere or their role is another one. A constraint for an unknown node does not count.
     fn confine(&mut self, constraint: Node<'a, 'i>, resource: ResourceIdx) {
         let is_for_a_host = constraint.attribute("node").is_none_or(|name| self.hosts.contains_key(name));
         if is_exclusive(constraint) && is_for_a_host {
@@ -97,7 +97,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         if let Some(name) = constraint.attribute("node") {
             let score = score(self.source, constraint)?;
-            // a node that there is not needs no score
+            // A node that does not exist needs no score.
             self.hosts.get(name).into_iter().for_each(|host| push(*host, score));
             return Ok(());
         }
@@ -115,7 +115,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                         .unwrap_or(AllocationScore::MINUS_INFINITY),
                     None => score(self.source, rule)?,
                 };
-                // an oddity of Pacemaker's: rules of this kind start from what the host is worth by itself
+                // Pacemaker quirk: rules of this kind start from the host's own score.
                 scored.push((host, if rules::is_any(rule) { node.worth().plus(score) } else { score }));
             }
             scored.into_iter().for_each(|(host, score)| push(host, score));
@@ -123,7 +123,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
-    /// The resource of a name in a constraint; none if it is outside, or does not exist, which is said.
+    /// The resource of a name in a constraint; `None` if it is not supported, which is reported. An unknown name is an
+    /// error.
     pub(super) fn resource_of(
         &mut self,
         constraint: Node<'_, '_>,
@@ -147,7 +148,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    /// Whether constraints can count for a resource: it is placed, or stays at a known place.
+    /// Returns true if constraints can count for a resource: it is placed, or its host is fixed.
     fn is_fixed(&self, resource: ResourceIdx) -> bool {
         let details = self.set.resource(resource);
         let fixed = |resource: &ResourceIdx| self.set.resource(*resource).active.is_some();
@@ -155,7 +156,8 @@ impl<'a, 'i> Reader<'a, 'i> {
             || if details.is_primitive() { fixed(&resource) } else { details.members.iter().all(fixed) }
     }
 
-    /// Whether a name is that of a clone or bundle, or of something in it.
+    /// Returns true for the id of anything in the resources section. If it is no known resource, it belongs to an
+    /// unsupported one.
     pub(super) fn is_inside_outsider(&self, name: &str) -> bool {
         let all = || {
             let inside = self.section("resources").into_iter().flat_map(|section| section.descendants());
@@ -165,7 +167,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
-/// Whether a resource may be only where this constraint, and others like it, say.
+/// Returns true if a constraint limits resources to the hosts that it and its like name.
 fn is_exclusive(constraint: Node<'_, '_>) -> bool {
     constraint.attribute("resource-discovery") == Some(EXCLUSIVE)
 }

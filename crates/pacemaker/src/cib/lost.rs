@@ -1,4 +1,4 @@
-//! Lost hosts, and what need not wait until they are fenced.
+//! Lost hosts, and resources that need not wait until these are fenced.
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::working_set::{Requirement, Resource};
@@ -7,7 +7,7 @@ use super::history::NameMark;
 use super::unfencing::common;
 
 impl Reader<'_, '_> {
-    /// Notes what lost hosts mean to primitives that do not require fencing.
+    /// Applies the effects of lost hosts to primitives that do not require fencing.
     pub(super) fn weigh_lost_hosts(&mut self) {
         for resource in self.set.resource_indices() {
             if self.may_ignore_lost_hosts(resource) {
@@ -22,8 +22,8 @@ impl Reader<'_, '_> {
         details.is_primitive() && self.set.requirement(resource) < Requirement::Fencing
     }
 
-    /// Of several hosts on which a primitive runs, the first that is not lost counts before all others; without a second such one,
-    /// it runs once.
+    /// Puts the first host that is not lost before all others on which a primitive runs. If there is no second such
+    /// host, the primitive runs once.
     fn prefer_the_sound_host(&mut self, resource: ResourceIdx) {
         let is_sound = |host: &HostIdx| !self.set.host(*host).state.unclean;
         let mut hosts: Vec<HostIdx> = self.set.resource(resource).active_hosts().collect();
@@ -37,7 +37,7 @@ impl Reader<'_, '_> {
         (resource.active, resource.also_on, resource.others_lost) = (Some(active), hosts, others_lost);
     }
 
-    /// Notes for which lost hosts they wait all the same: for those that tell nothing about them.
+    /// Notes the lost hosts for which such primitives must wait all the same, as these hosts tell nothing about them.
     fn find_unsure_hosts(&mut self) {
         let lost = self.set.host_indices().filter(|host| self.set.host(*host).state.unclean);
         for host in lost.collect::<Vec<HostIdx>>() {
@@ -55,8 +55,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether a host tells of another instance of a cloned group: of the one that runs there, or if none does, of the first that runs
-    /// nowhere.
+    /// Returns true if a host tells of another instance of a cloned group: the one that runs there, or else the first
+    /// that runs nowhere.
     fn is_of_another_instance(&self, member: ResourceIdx, host: HostIdx) -> bool {
         let details = self.set.resource(member);
         let Some(group) = details.group else { return false };

@@ -1,52 +1,52 @@
-//! Live migrations in the history: each is known on two hosts, and what one of them says hangs on what the other knows.
+//! Live migrations in the history. Each is recorded on two hosts, and the meaning of one record depends on the other.
 
 use super::super::index::HostIdx;
 use super::Reader;
 use super::history::{KeptOperation, Trace};
 
-/// What is known about a resource on the host at the other end of a live migration.
+/// Records of a resource on the host at the other end of a live migration.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OtherEnd<'o> {
     host: HostIdx,
-    /// Whether the host is a member of the cluster.
+    /// True if the host is a member of the cluster.
     online: bool,
-    /// The operations of which any is a migration, or did not go well. None, if no operation has ended there.
+    /// All operations if one of them is a migration or failed, otherwise none. `None` if no operation has ended there.
     operations: Option<&'o [KeptOperation]>,
-    /// When the last of its operations was that tells most, in seconds since 1970.
+    /// Time of the last operation that changed whether it runs or found that it does not, in seconds since 1970.
     newest: Option<i64>,
 }
 
-/// A host on which operations were, and what others know.
+/// A host with operations, and access to the other ends of migrations.
 pub(super) struct HistoryPlace<'o> {
-    /// The name of the host.
     pub(super) name: &'o str,
-    /// Whether the host can be fenced.
+    /// True if the host can be fenced.
     pub(super) can_be_fenced: bool,
-    /// The host of a name.
+    /// Finds the other end by the name of its host.
     pub(super) other: &'o dyn Fn(&str) -> Option<OtherEnd<'o>>,
 }
 
-/// What a live migration tells about one of its two hosts.
+/// Meaning of a live migration for one of its two hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Passage {
-    /// Nothing: later operations do.
+    /// None, as later operations decide.
     Over,
-    /// It has not ended, and runs where it was; the host to which it goes, if it goes from here.
+    /// It has not ended, and the resource runs where it was. Holds the target, if this host is the source.
     Begun(Option<HostIdx>),
-    /// It arrived here.
+    /// The resource arrived here.
     Arrived,
-    /// It arrived on the other host, and what is left here is not stopped.
+    /// The resource arrived on the other host, and its remains here are not stopped.
     Left,
-    /// It was sent; that it arrived is not known. Whether it may run on the other host, too.
+    /// The resource was sent, and its arrival is unknown. Holds the other host, if the resource may run there, too.
     Sent(Option<HostIdx>),
-    /// It failed on the other host, and runs here. Whether it may run there, too.
+    /// It failed on the other host, and the resource runs here. Holds the other host, if the resource may run there,
+    /// too.
     FailedThere(Option<HostIdx>),
-    /// It failed here. Whether it may run on the other host, too.
+    /// It failed here. Holds the other host, if the resource may run there, too.
     FailedHere(Option<HostIdx>),
 }
 
 impl Passage {
-    /// What a migration tells, `later` being what came after it.
+    /// Meaning of a migration, with the operations after it in `later`.
     pub(super) fn of(operation: &KeptOperation, later: &[KeptOperation], here: &HistoryPlace<'_>) -> Passage {
         let other = (here.other)(&operation.peer);
         let known = other.and_then(|other| other.operations);
@@ -57,10 +57,10 @@ impl Passage {
         let is_online = other.is_some_and(|other| other.online);
         let arrives = operation.name == "migrate_from";
         let counterpart = counterpart(known.unwrap_or_default(), here.name, !arrives);
-        // what came after a migration that went well tells more than the migration
+        // Operations after a successful migration tell more than the migration.
         let moved_on = counterpart
             .is_some_and(|(operation, later)| operation.is_done() && later.iter().any(tells_where));
-        // hosts are compared by their clocks; what has no time is never later
+        // Hosts are compared by their own clocks; an operation without a time is never later.
         let newest = other.and_then(|other| other.newest);
         let is_outdated = operation.changed.is_some_and(|at| newest.is_some_and(|newest| newest > at));
         match (operation.is_done(), counterpart) {
@@ -89,7 +89,7 @@ impl Passage {
     }
 }
 
-/// The last live migration to or from a host, and what came after it.
+/// The last live migration to or from a host, and the operations after it.
 fn counterpart<'o>(
     operations: &'o [KeptOperation],
     peer: &str,
@@ -100,13 +100,13 @@ fn counterpart<'o>(
     Some((&operations[at], &operations[at + 1..]))
 }
 
-/// Whether an operation changes whether a resource runs, or looked whether it does.
+/// Returns true if an operation starts, stops or probes the resource.
 fn tells_where(operation: &KeptOperation) -> bool {
     matches!(operation.name.as_str(), "start" | "stop") || operation.probes()
 }
 
 impl Reader<'_, '_> {
-    /// What is known about a resource on the host of a name.
+    /// Records of a resource on the host with a name.
     pub(super) fn other_end<'o>(
         &self,
         resource: &str,

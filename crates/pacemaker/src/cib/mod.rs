@@ -1,5 +1,5 @@
-//! Pacemaker's cluster information base (CIB): the XML document that describes a cluster, read into a
-//! [`WorkingSet`]. What it says beyond docs/pacemaker.md is listed in [`WorkingSet::outside`].
+//! Pacemaker's cluster information base (CIB): the XML document that describes a cluster, read into a [`WorkingSet`].
+//! Elements that are not supported (docs/pacemaker.md) are listed in [`WorkingSet::outside`].
 
 pub mod change;
 mod clones;
@@ -62,14 +62,14 @@ use properties::Properties;
 pub(super) use properties::amount;
 use unfencing::UnfencingDevice;
 
-/// Names that properties have since Pacemaker 3, and those of before, by which they are read.
+/// Names that properties have since Pacemaker 3, and the older names by which they are read.
 const RENAMED: [(&str, &str); 3] = [
     ("fencing-enabled", "stonith-enabled"),
     ("fencing-action", "stonith-action"),
     ("stop-removed-resources", "stop-orphan-resources"),
 ];
 
-/// The value of a property of the cluster, by the name of before Pacemaker 3; the newer name comes first.
+/// The value of a cluster property, by its name before Pacemaker 3. The newer name takes precedence.
 fn property<'a>(options: &Properties<'a>, name: &str) -> Option<&'a str> {
     let newer = RENAMED.iter().find(|(_, older)| *older == name).map(|(newer, _)| *newer);
     newer.and_then(|newer| options.get(newer)).or_else(|| options.get(name))
@@ -78,23 +78,23 @@ fn property<'a>(options: &Properties<'a>, name: &str) -> Option<&'a str> {
 /// Reads a CIB. Errors name `source`.
 ///
 /// # Errors
-/// It is no CIB, or contradicts itself.
+/// Fails if it is no CIB, or contradicts itself.
 pub fn parse(text: &str, source: &str) -> Result<WorkingSet> {
     read(text.as_bytes(), source)
 }
 
-/// Reads a CIB as it comes, guest nodes being outside. Errors name `source`.
+/// Reads a CIB from a stream; guest nodes are not supported. Errors name `source`.
 ///
 /// # Errors
-/// It cannot be read, is no CIB, or contradicts itself.
+/// Fails if it cannot be read, is no CIB, or contradicts itself.
 pub(crate) fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
     read_with(from, source, GuestReading::Outside)
 }
 
-/// The same, with guest nodes as `guests` says.
+/// Reads a CIB from a stream, with guest nodes treated as `guests` says. Errors name `source`.
 ///
 /// # Errors
-/// The same.
+/// Fails if it cannot be read, is no CIB, or contradicts itself.
 pub fn read_with(from: impl Read, source: &str, guests: GuestReading) -> Result<WorkingSet> {
     let unreadable = |e| LoadError::one_line(&shown_source(source), &format!("cannot be read: {e}"));
     let histories = PlainHistories::of(from).map_err(unreadable)?;
@@ -114,81 +114,81 @@ pub fn read_with(from: impl Read, source: &str, guests: GuestReading) -> Result<
     }
 }
 
-/// What a host knows about a resource that runs there, or may.
+/// History of a resource on a host where it runs, or may.
 struct HostRecord<'a> {
     host: HostIdx,
-    /// Its place among those on the host.
+    /// Position of the resource in the history of the host.
     position: usize,
     history: Cow<'a, ResourceHistory>,
 }
 
-/// A document on its way to a working set.
+/// A document while it is read into a working set.
 struct Reader<'a, 'i> {
     source: &'a str,
     root: Node<'a, 'i>,
     configuration: Node<'a, 'i>,
     set: WorkingSet,
-    /// How the health of hosts counts, if it does.
+    /// Scores for the health of hosts, if it counts.
     health: Option<HealthScores>,
-    /// Whether nothing is managed.
+    /// True if nothing is managed.
     maintenance_mode: bool,
-    /// Whether hosts of which nothing is known are fenced.
+    /// True if hosts without a known state are fenced.
     startup_fencing: bool,
-    /// Whether what is no longer configured is left where it runs.
+    /// True if resources that are no longer configured are left where they run.
     keeps_orphans: bool,
-    /// Whether hosts fence themselves, by their watchdogs.
+    /// True if hosts fence themselves by a watchdog.
     watchdog: bool,
-    /// The name of the cluster.
     cluster_name: Option<&'a str>,
     hosts: HashMap<String, HostIdx>,
     /// The templates of primitives, by id.
     templates: HashMap<&'a str, Node<'a, 'i>>,
-    /// What tags and templates stand for in constraints, by id.
+    /// Resources that tags and templates stand for in constraints, by id.
     tags: HashMap<&'a str, Vec<&'a str>>,
-    /// The metas of resources that do not say them.
+    /// Default meta attributes of resources.
     defaults: Properties<'a>,
     resources: HashMap<&'a str, ResourceIdx>,
-    /// The ids of what clones are made of.
+    /// Ids of the primitives and groups in clones.
     inner: HashSet<&'a str>,
-    /// Of clones of which some instances are enough for those that are started after them, how many.
+    /// Clones of which some instances are enough for resources that start after them, with the number of these.
     enough: HashMap<ResourceIdx, usize>,
     kinds: HashMap<String, AttributeIdx>,
-    /// What the order of groups means for where their members run.
+    /// Colocations implied by the order of group members.
     together: Vec<Colocation>,
-    /// What histories say that is not in the tree, by where they are in the document.
+    /// Histories that were taken out of the tree, by their position in the document.
     taken: &'a HashMap<usize, TakenHistory>,
-    /// By the id of a resource, what is known on the hosts on which it runs, or may run.
+    /// By resource id, its histories on the hosts where it runs, or may.
     records: HashMap<&'a str, Vec<HostRecord<'a>>>,
-    /// What the first host of the status knows, in order, if it is known.
+    /// Resources in the history of the first host of the status, in order, if known.
     first_known: Vec<NameMark>,
-    /// Whether a host knows, or knew, a device that fences hosts.
+    /// True if the history of a host has, or had, a fencing device.
     has_fenced: bool,
-    /// By host, what is known not to run there.
+    /// By host, the resources that are known not to run there.
     idle: Vec<IdleMarks>,
-    /// By what the status calls a resource, when and where it ran last; of several hosts at one time, the first by name.
+    /// By name in the status, time and host of a resource's last run. Of several hosts at one time, the first by name
+    /// counts.
     last_hosts: HashMap<NameMark, (i64, HostIdx)>,
-    /// By the id of a resource, how often it failed, host by host.
+    /// By resource id, its fail counts by host.
     failures: HashMap<String, Vec<FailCount>>,
     /// The devices that unfence hosts.
     unfencers: Vec<UnfencingDevice<'a, 'i>>,
-    /// On which hosts a resource is not looked for (`resource-discovery=never`).
+    /// Hosts on which resources are not looked for (`resource-discovery=never`).
     unsought: HashSet<(ResourceIdx, HostIdx)>,
-    /// When the cluster is looked at.
+    /// Reference time of the cluster.
     clock: ClusterTime,
     /// The elements to which others refer, by id.
     by_id: OnceCell<HashMap<&'a str, Node<'a, 'i>>>,
-    /// The ids of all that is among the resources.
+    /// Ids of everything in the resources section.
     inside: OnceCell<HashSet<&'a str>>,
     /// The table without any score.
     unscored: ScoreTable,
-    /// Whether machines with guest nodes are hosts.
+    /// True if VMs with guest nodes are hosts.
     follows_guests: bool,
-    /// The guest nodes that are followed.
+    /// The supported guest nodes.
     guests: Vec<GuestDraft<'a, 'i>>,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// A document of which nothing was read yet.
+    /// A reader that has read nothing yet.
     fn new(
         source: &'a str,
         root: Node<'a, 'i>,
@@ -234,7 +234,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    /// All that the document says.
+    /// Reads the whole document.
     fn working_set(mut self) -> Result<WorkingSet> {
         self.read_options();
         self.read_hosts()?;
@@ -252,22 +252,22 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(self.set)
     }
 
-    /// What is known about a resource, by what the status calls it, on the hosts on which it runs, or may.
+    /// Histories of a resource on the hosts where it runs, or may, by its name in the status.
     fn records_of(&self, name: &str) -> &[HostRecord<'a>] {
         self.records.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The features that the cluster has, by its oldest member.
+    /// The feature set of the cluster's oldest member.
     fn feature_set(&self) -> FeatureSet {
         FeatureSet::of(self.root.attribute("crm_feature_set").unwrap_or_default())
     }
 
-    /// A part of the configuration.
+    /// A section of the configuration.
     fn section(&self, name: &'static str) -> Option<Node<'a, 'i>> {
         child(self.configuration, name)
     }
 
-    /// Notes that an element is outside.
+    /// Reports an element as unsupported.
     fn outside(&mut self, node: Node<'_, '_>, reason: &str) {
         let element = node.tag_name().name().to_owned();
         self.set.outside.push(Outside { element, id: id(node).to_owned(), reason: reason.to_owned() });
@@ -283,7 +283,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         kind
     }
 
-    /// What holds for the whole cluster.
+    /// Reads the options of the whole cluster.
     fn read_options(&mut self) {
         let first = "cib-bootstrap-options";
         let options = self.section("crm_config");
@@ -316,7 +316,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                     self.root,
                     "a cluster without quorum that fences itself (no-quorum-policy=suicide)",
                 ),
-                // what is demoted is stopped, if it has no roles
+                // The policy `demote` stops resources that have no roles.
                 _ => self.set.without_quorum = Some(QuorumPolicy::Stop),
             }
         }

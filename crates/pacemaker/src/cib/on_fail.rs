@@ -1,4 +1,4 @@
-//! What is done about operations that fail: the words of `on-fail`.
+//! Reactions to failed operations: the values of `on-fail`.
 
 use roxmltree::Node;
 
@@ -7,15 +7,15 @@ use super::document::{child, children};
 use super::history::OperationKey;
 use super::spans::milliseconds;
 
-/// What is done about a failed operation, by the words of `on-fail`: the later, the more it outweighs others.
+/// Reaction to a failed operation, by the values of `on-fail`. Later ones outweigh earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) enum OnFail {
-    /// It counts as what was meant to happen.
+    /// The result counts as intended.
     #[default]
     Ignore,
-    /// The resource is stopped and started.
+    /// The resource is restarted.
     Restart,
-    /// Nobody touches the resource.
+    /// The resource is left alone.
     Block,
     /// The resource is stopped everywhere.
     Stop,
@@ -25,19 +25,19 @@ pub(super) enum OnFail {
     Fence,
 }
 
-/// What operations are to do when they fail, where a resource says it.
+/// Configured reactions to failures of a resource's operations.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FailureRules<'a> {
-    /// By operation, the word, if there is one: of operations that are there twice, the first holds.
+    /// By operation, its value, if there is one. Of two entries for an operation, the first wins.
     of_operations: Vec<(OperationKey<'a>, Option<&'a str>)>,
-    /// The word for all others.
+    /// The value for all other operations.
     of_all: Option<&'a str>,
-    /// After how many seconds a failure is forgotten.
+    /// Time after which a failure is forgotten, in seconds.
     pub(super) timeout: Option<i64>,
 }
 
 impl FailureRules<'_> {
-    /// Those of a connection to a guest node: what it does and fails, its machine has to make up for.
+    /// Rules for the connection to a guest node. A failed stop only restarts it, as recovery is up to its VM.
     pub(super) fn of_connection() -> FailureRules<'static> {
         FailureRules {
             of_operations: vec![(OperationKey { name: "stop", interval: 0 }, Some("restart"))],
@@ -45,7 +45,7 @@ impl FailureRules<'_> {
         }
     }
 
-    /// What is done about a failed operation.
+    /// The reaction to a failed operation.
     pub(super) fn of(&self, key: OperationKey<'_>, fencing: bool) -> OnFail {
         let own = self.of_operations.iter().find(|(other, _)| *other == key);
         let word = own.and_then(|(_, word)| *word).or(self.of_all);
@@ -69,7 +69,7 @@ impl FailureRules<'_> {
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// What operations are to do when they fail of which nothing is said.
+    /// Reactions to failures of operations for which none is configured.
     pub(super) fn failure_defaults(&mut self) -> FailureRules<'a> {
         let defaults = self.section("op_defaults");
         let defaults = defaults.map(|node| self.properties(node, "meta_attributes"));
@@ -79,7 +79,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    /// What the operations of a primitive are to do when they fail: its own, then those of its template, then all.
+    /// Reactions to failures of a primitive's operations: its own, then those of its template, then the defaults.
     pub(super) fn failure_rules(
         &mut self,
         node: Node<'a, 'i>,

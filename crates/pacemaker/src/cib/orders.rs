@@ -1,4 +1,4 @@
-//! Constraints about what is started after what.
+//! Reads ordering constraints.
 
 use roxmltree::Node;
 
@@ -12,7 +12,6 @@ use super::sets::is_sequential;
 use htools_ganeti::input::error::Result;
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// Reads the orders.
     pub(super) fn read_orders(&mut self) -> Result<()> {
         let Some(section) = self.section("constraints") else { return Ok(()) };
         for constraint in children(section, "rsc_order") {
@@ -37,8 +36,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
-    /// Orders the members of each set, and all of a set before all of the next one. An oddity of Pacemaker's: where it is said, and
-    /// not only so by default, that a set is sequential, its first and its last member stand for all.
+    /// Orders the members of each set, and each set before the next one. Pacemaker quirk: the first and last members
+    /// stand for a set that is explicitly, and not just by default, sequential.
     fn order_sets(&mut self, constraint: Node<'a, 'i>, sets: &[Node<'a, 'i>]) -> Result<()> {
         let mut before: Option<(Node<'a, 'i>, Vec<ResourceIdx>)> = None;
         for set in sets {
@@ -117,7 +116,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         self.set.orders.push(StartOrder { id, first, then, strength, symmetrical });
     }
 
-    /// Names the constraints of other kinds.
+    /// Reports constraints of other kinds as unsupported.
     pub(super) fn name_other_constraints(&mut self) {
         let Some(section) = self.section("constraints") else { return };
         for constraint in section.children().filter(Node::is_element) {
@@ -128,7 +127,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
-/// How binding a constraint is: by its kind, or as it was said before there were kinds, by its score.
+/// Strength of an order: by its kind or, in older documents, by its score.
 fn strength(constraint: Node<'_, '_>) -> OrderStrength {
     match constraint.attribute("kind") {
         Some(kind) if kind.eq_ignore_ascii_case("optional") => OrderStrength::Optional,
@@ -141,12 +140,12 @@ fn strength(constraint: Node<'_, '_>) -> OrderStrength {
     }
 }
 
-/// Whether those that are started first are stopped last.
+/// Returns true if the resources stop in the opposite order.
 fn is_symmetrical(constraint: Node<'_, '_>, strength: OrderStrength) -> bool {
     constraint.attribute("symmetrical").map_or(strength != OrderStrength::Serialize, is_true)
 }
 
-/// Whether one member of a set, or one instance of a clone, is enough for what comes after it.
+/// Returns true if one member of a set, or one instance of a clone, is enough for resources that come after it.
 fn is_choice(set: Node<'_, '_>) -> bool {
     set.attribute("require-all").is_some_and(|all| !is_true(all))
 }
@@ -164,7 +163,7 @@ fn standing_for_all<'m>(
     }
 }
 
-/// Why an order is outside, if it is.
+/// Reason why an order is not supported, if any.
 fn beyond(constraint: Node<'_, '_>) -> Option<&'static str> {
     let action = |name| constraint.attribute(name).is_some_and(|action| action != "start");
     if action("first-action") || action("then-action") {

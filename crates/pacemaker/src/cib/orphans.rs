@@ -1,4 +1,4 @@
-//! What runs, by its operations, and is no longer configured.
+//! Orphans: resources that run, by their operations, but are no longer configured.
 
 use std::collections::HashSet;
 
@@ -10,11 +10,11 @@ use super::document::id;
 use super::history::NameMark;
 use super::resources::{CONNECTION, PrimitiveDraft};
 
-/// What bundles and guest nodes bring with them stands in no configuration.
+/// Resources that bundles and guest nodes bring with them, and that no configuration has.
 struct BroughtAlong<'a> {
-    /// How its id begins.
+    /// Prefixes of their ids.
     beginnings: Vec<String>,
-    /// Its id.
+    /// Their ids.
     ids: HashSet<&'a str>,
 }
 
@@ -25,8 +25,8 @@ impl BroughtAlong<'_> {
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// Adds the resources that run and are no longer configured. They have what holds for all resources, and nothing else; they are
-    /// stopped, unless they stay (`stop-orphan-resources`).
+    /// Adds the resources that run but are no longer configured. Only the defaults of all resources apply to them. They
+    /// are stopped, unless they may stay (`stop-orphan-resources`).
     pub(super) fn read_orphans(&mut self) {
         for name in self.orphans() {
             if self.connects(name) {
@@ -42,13 +42,13 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    /// Whether what runs by a name is the connection to a remote or guest node. Pacemaker goes on counting that node, and what runs
-    /// there.
+    /// Returns true if a running resource is the connection to a remote or guest node. Pacemaker goes on counting that
+    /// node, and the resources there.
     fn connects(&self, name: &str) -> bool {
         self.records_of(name).iter().any(|record| record.history.agent.eq_ignore_ascii_case(CONNECTION))
     }
 
-    /// The names of those that are not configured, in the order in which the status names them.
+    /// The names of orphans, in the order in which the status names them.
     fn orphans(&self) -> Vec<&'a str> {
         let section = self.section("resources");
         let elements = || section.into_iter().flat_map(|section| section.descendants());
@@ -82,7 +82,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         orphans
     }
 
-    /// One of them, but for where it runs.
+    /// An orphan without its hosts.
     fn draft_orphan(&mut self, name: &'a str) -> PrimitiveDraft<'a, 'i> {
         let metas = self.defaults.clone();
         let agent = self.records_of(name).first().map(|record| record.history.agent.clone());
@@ -97,7 +97,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
-/// What is not known of a resource that only the status has.
+/// Report of an unsupported resource that only the status has.
 fn outside(name: &str, reason: &str) -> Outside {
     Outside { element: "lrm_resource".to_owned(), id: name.to_owned(), reason: reason.to_owned() }
 }
@@ -106,8 +106,8 @@ fn outside(name: &str, reason: &str) -> Outside {
 mod tests {
     use crate::cib::parse;
 
-    /// A cluster whose resources are `configured`, and in which these names run: the ones that are no longer configured, and whether
-    /// they are to be stopped.
+    /// Orphans among the running resources `names` in a cluster with the resources `configured`, and whether they are
+    /// to be stopped.
     fn running(configured: &str, options: &str, names: &[&str]) -> Vec<(String, bool)> {
         let trace = |name: &&str| {
             format!(
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(running(&configured, keeps, &names), told(false));
     }
 
-    /// Something may run there that must not be started twice.
+    /// Resources may run there that must not be started twice.
     #[test]
     fn nodes_that_are_no_longer_configured_are_outside() {
         for (kind, code, is_outside) in

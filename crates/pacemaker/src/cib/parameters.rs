@@ -1,16 +1,16 @@
-//! Parameters of resources, and the check sums by which Pacemaker notes them.
+//! Parameters of resources, and the check sums by which Pacemaker records them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use md5::{Digest, Md5};
 
-/// Names that Pacemaker takes out of what it notes, and how those begin that it adds by itself.
+/// Names that Pacemaker leaves out of check sums, and the prefix of those that it adds by itself.
 const LEFT_OUT: [&str; 6] =
     ["id", "crm_feature_set", "op-digest", "on_node", "on_node_uuid", "pcmk_external_ip"];
 const ADDED: &str = "CRM_meta_";
 
-/// The name under which it is noted how long an operation may take, of those that are repeated.
+/// Name under which the check sum of a repeated operation includes its timeout.
 const TIME_LIMIT: &str = "CRM_meta_timeout";
 
 /// Names and values of parameters, in byte-wise order of the names.
@@ -18,19 +18,19 @@ const TIME_LIMIT: &str = "CRM_meta_timeout";
 pub(super) struct Parameters<'a>(BTreeMap<&'a str, Cow<'a, str>>);
 
 impl<'a> Parameters<'a> {
-    /// Adds a parameter, unless there is one of this name, or none is noted.
+    /// Adds a parameter, unless one of this name exists, or the name is left out of check sums.
     pub(super) fn add(&mut self, name: &'a str, value: &'a str) {
         if !LEFT_OUT.contains(&name) && !name.starts_with(ADDED) {
             self.0.entry(name).or_insert(Cow::Borrowed(value));
         }
     }
 
-    /// Makes them those of an operation that is repeated, and may take so many milliseconds.
+    /// Makes them the parameters of a repeated operation with a timeout in milliseconds.
     pub(super) fn repeated_within(&mut self, milliseconds: u64) {
         self.0.insert(TIME_LIMIT, Cow::Owned(milliseconds.to_string()));
     }
 
-    /// The check sum of those whose names are wanted.
+    /// Check sum of the parameters whose names are wanted.
     pub(super) fn check_sum(&self, wanted: impl Fn(&str) -> bool) -> CheckSum {
         let mut text = String::from(" <parameters");
         for (name, value) in self.0.iter().filter(|(name, _)| wanted(name)) {
@@ -43,18 +43,18 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// A check sum.
+/// An MD5 check sum.
 pub(super) struct CheckSum([u8; 16]);
 
 impl CheckSum {
-    /// Whether it is the one that was noted, in hexadecimal.
+    /// Returns true if it equals a recorded one, in hexadecimal.
     pub(super) fn is(&self, noted: &str) -> bool {
         let digit = |value: u8| b"0123456789abcdef"[usize::from(value)];
         self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(digit).eq(noted.bytes())
     }
 }
 
-/// Adds a letter of a value as Pacemaker writes it there, which is not how XML has it.
+/// Appends a letter of a value in Pacemaker's own escaping, which is not that of XML.
 fn push_escaped(text: &mut String, letter: char) {
     match letter {
         '&' => text.push_str("&amp;"),
@@ -70,7 +70,7 @@ fn push_escaped(text: &mut String, letter: char) {
     }
 }
 
-/// Whether a parameter of a fence device is for the cluster, and never comes to the device's agent.
+/// Returns true for parameters of a fence device that the cluster reads and the device's agent never gets.
 pub(super) fn is_read_by_cluster_only(name: &str) -> bool {
     const NAMES: [&str; 9] = [
         "provides",
@@ -88,7 +88,7 @@ pub(super) fn is_read_by_cluster_only(name: &str) -> bool {
         || of_action.is_some_and(|(_, what)| matches!(what, "action" | "timeout" | "retries"))
 }
 
-/// Whether a list, in which names have blanks around them, has a name.
+/// Returns true if a name is in a list in which names have blanks around them.
 pub(super) fn lists(list: &str, name: &str) -> bool {
     list.match_indices(name)
         .any(|(at, _)| list[..at].ends_with(' ') && list[at + name.len()..].starts_with(' '))
@@ -104,7 +104,7 @@ mod tests {
         parameters.check_sum(|_| true)
     }
 
-    /// What crm_simulate 2.1.5 says of the same parameters.
+    /// The expected values are from crm_simulate 2.1.5.
     #[test]
     fn check_sums_are_pacemakers() {
         let none = "f2317cad3d54cec5d7d7aa7d0bf35cf8";

@@ -1,8 +1,8 @@
-//! Histories in the form in which Pacemaker writes them, read without a tree of their elements, while the document comes: on a
-//! hundred nodes with a thousand resources they are 98 % of it.
+//! Reads histories in the form in which Pacemaker writes them, while the document arrives, and without a tree of their
+//! elements. On a hundred nodes with a thousand resources, they are 98 % of the document.
 //!
-//! Only what is certain is taken out of the document: nothing but the elements and attributes of a history, in ASCII, values without
-//! references. All else, and what comes behind the first comment, is left to the XML parser.
+//! Only certain cases are taken out of the document: nothing but the elements and attributes of a history, in ASCII,
+//! and values without references. Everything else, and all that follows the first comment, is left to the XML parser.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -16,28 +16,28 @@ use super::history::{
 
 const OPEN: &[u8] = b"<lrm_resources>";
 const CLOSE: &[u8] = b"</lrm_resources>";
-/// How much of a document is looked at at once: as much as stays near the processor.
+/// Number of bytes examined at once; they fit into the processor's cache.
 const WINDOW: usize = 256 << 10;
 
-/// A document and what was taken out of it.
+/// A document, and the histories taken out of it.
 #[derive(Default)]
 pub(super) struct PlainHistories {
-    /// The document with shorter histories; its lines are where they were.
+    /// The document with shorter histories and unchanged line numbers.
     pub(super) rest: Vec<u8>,
-    /// What was taken out of histories, by where their elements begin in the rest.
+    /// Content taken out of histories, by the position of their elements in the rest.
     pub(super) taken: HashMap<usize, TakenHistory>,
 }
 
-/// What was taken out of one history.
+/// Content taken out of one history.
 #[derive(Default)]
 pub(super) struct TakenHistory {
-    /// What runs there, or may.
+    /// Resources that run there, or may.
     pub(super) histories: Vec<(String, ResourceHistory)>,
-    /// What is known not to run there.
+    /// Resources that are known not to run there.
     pub(super) idle: IdleMarks,
-    /// Whether a resource is among all these that fences hosts.
+    /// True if one of all these resources fences hosts.
     pub(super) fences: bool,
-    /// Of the first history of a document, all resources in their order.
+    /// All resources in order, if this is the first history of the document.
     pub(super) order: Vec<NameMark>,
 }
 
@@ -45,7 +45,7 @@ impl PlainHistories {
     /// Takes the histories out of a document.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// Fails if it cannot be read.
     pub(super) fn of(from: impl Read) -> io::Result<PlainHistories> {
         let mut sieve = Sieve {
             from,
@@ -67,18 +67,18 @@ impl PlainHistories {
     }
 }
 
-/// A document on its way.
+/// A document while it is read.
 struct Sieve<R> {
     from: R,
-    /// What of the document is in view: from `begin` to `end` it is not worked off.
+    /// The part of the document in view. From `begin` to `end`, it is not processed yet.
     window: Vec<u8>,
     begin: usize,
     end: usize,
-    /// Whether nothing comes any more.
+    /// True if nothing more comes.
     over: bool,
-    /// How much of the rest is known to have no comments and the like.
+    /// Length of the part of the rest that is known to have no comments and the like.
     checked: usize,
-    /// Whether there were none so far. In them, what looks like an element is none.
+    /// True if there were none so far. Text in them can look like an element.
     is_certain: bool,
     resources: ElementShape<{ RESOURCE.len() }>,
     operations: ElementShape<{ OPERATION.len() }>,
@@ -86,7 +86,7 @@ struct Sieve<R> {
 }
 
 impl<R: Read> Sieve<R> {
-    /// Reads on. Returns whether there is anything to work off.
+    /// Reads on. Returns true if there is something to process.
     fn fill(&mut self) -> io::Result<bool> {
         self.window.copy_within(self.begin..self.end, 0);
         (self.begin, self.end) = (0, self.end - self.begin);
@@ -101,7 +101,7 @@ impl<R: Read> Sieve<R> {
         Ok(self.begin < self.end)
     }
 
-    /// Works off what is in view, which may begin in a history. Returns the one in which it ends.
+    /// Processes the part in view, which may begin in a history. Returns the history in which it ends.
     fn work_off(&mut self, mut within: Option<usize>) -> Option<usize> {
         loop {
             match within {
@@ -112,13 +112,14 @@ impl<R: Read> Sieve<R> {
         }
     }
 
-    /// Passes on what is in view up to where a history begins. Returns where that is in the rest, if it may be taken.
+    /// Passes on the part in view up to the beginning of a history. Returns the position of that in the rest, if it may
+    /// be taken out.
     fn pass(&mut self) -> Option<usize> {
         let view = &self.window[self.begin..self.end];
         let found = memmem::find(view, OPEN).filter(|_| self.is_certain);
         let length = match found {
             Some(at) => at + OPEN.len(),
-            // the end may be the beginning of one
+            // The end of the view may be the beginning of a history.
             None if self.over || !self.is_certain => view.len(),
             None => view.len().saturating_sub(OPEN.len() - 1),
         };
@@ -133,7 +134,7 @@ impl<R: Read> Sieve<R> {
         history.filter(|_| self.is_certain)
     }
 
-    /// Takes what is plain of a history out of what is in view. Returns whether more of it may come.
+    /// Takes the plain part of a history out of the view. Returns true if more of it may come.
     fn take(&mut self, history: usize) -> bool {
         let mut reader = ElementReader::new(&self.window[..self.end], self.begin);
         let (mut found, mut fences, mut order) = (Vec::new(), false, Vec::new());
@@ -161,7 +162,7 @@ impl<R: Read> Sieve<R> {
             done = reader;
         }
         let is_closed = reader.rest().starts_with(CLOSE);
-        // what is whole and yet cannot be read is not plain
+        // An element that is complete in view, but cannot be read, is not plain.
         let is_whole = self.over || self.begin == 0;
         let nothing_more = is_closed || (is_whole && done.at == self.begin);
         if !done.is_plain() {
@@ -181,7 +182,7 @@ impl<R: Read> Sieve<R> {
     }
 }
 
-/// A resource, and its operations; none, if it is not plain, or has no end.
+/// Reads a resource and its operations; `None` if it is not plain, or has no end.
 fn resource<'t>(
     reader: &mut ElementReader<'t>,
     resources: &mut ElementShape<{ RESOURCE.len() }>,
@@ -215,7 +216,7 @@ mod tests {
         <lrm_resource id="b"/><lrm_resource id="c"><lrm_rsc_op id="c0" operation="stop" rc-code="1"/>
         </lrm_resource></lrm_resources></lrm></node_state></status></cib>"#;
 
-    /// Gives so many bytes at a time.
+    /// Yields a given number of bytes at a time.
     struct Pieces<'a>(&'a [u8], usize);
 
     impl Read for Pieces<'_> {
@@ -277,7 +278,7 @@ mod tests {
         }
     }
 
-    /// All documents that are the same but for how a history is written say the same.
+    /// A history that is larger than the window is taken out as well.
     #[test]
     fn histories_of_any_size_are_taken() {
         let resource = |at: usize| {
@@ -293,7 +294,7 @@ mod tests {
         assert_eq!(rest, "<cib><lrm_resources></lrm_resources></cib>");
         let expected = (0..3000).step_by(3).map(|at| (format!("vm{at}"), Trace::Active(None)));
         assert_eq!(traces, expected.collect::<Vec<_>>());
-        // one that does not fit into what is looked at at once, and all behind it, is left to the parser
+        // An element that does not fit into the window, and everything behind it, is left to the parser.
         let large = format!(r#"<lrm_resource id="{}"/>"#, "y".repeat(WINDOW));
         let text = text.replacen(&resource(9), &(large + &resource(9)), 1);
         let (rest, traces) = sieved(&text);

@@ -9,18 +9,18 @@ use super::super::score::AllocationScore;
 use super::document::{children, id};
 use super::{Reader, rules};
 
-/// Names and values; of two with the same name, the first holds.
+/// Names and values; of two with the same name, the first wins.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Properties<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// The values of all sets of an element that have this name, higher scores first. Those with rules count by the time. What
-    /// they need beyond that is outside.
+    /// The values of all sets of an element with this name, higher scores first. Rules of sets are judged by the time
+    /// alone; a set that needs more is reported as unsupported.
     pub(super) fn properties(&mut self, parent: Node<'a, 'i>, set: &'static str) -> Properties<'a> {
         self.properties_first(parent, set, "")
     }
 
-    /// The same, the set with an id before all others.
+    /// Like [`properties`](Self::properties), with the set of an id before all others.
     pub(super) fn properties_first(
         &mut self,
         parent: Node<'a, 'i>,
@@ -56,14 +56,14 @@ impl<'a, 'i> Reader<'a, 'i> {
                 self.outside(pair, "a value that does not exist (id-ref)");
                 continue;
             };
-            // one that refers to another may have a name of its own
+            // A pair that refers to another one may have a name of its own.
             if let Some(name) = pair.attribute("name").or_else(|| meant.attribute("name")) {
                 properties.0.push((name, meant.attribute("value").unwrap_or_default()));
             }
         }
     }
 
-    /// What is meant by an element: itself, or the one of its kind to which it refers.
+    /// The element that is meant: this one, or the one of its kind to which it refers.
     pub(super) fn meant(&self, node: Node<'a, 'i>) -> Option<Node<'a, 'i>> {
         let Some(name) = node.attribute("id-ref") else { return Some(node) };
         let all = || self.configuration.descendants().filter(Node::is_element);
@@ -73,7 +73,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         by_id.get(name).copied().filter(|meant| meant.tag_name() == node.tag_name())
     }
 
-    /// Whether a set of an element counts now; none if that hangs on more than is known.
+    /// Tells if a set of an element counts now; `None` if that depends on unknown facts.
     fn counts(&self, set: Node<'a, 'i>, parent: Node<'a, 'i>) -> Option<bool> {
         let of_operations = matches!(parent.tag_name().name(), "op" | "op_defaults");
         let by_kind = set.has_tag_name("meta_attributes");
@@ -83,7 +83,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 }
 
 impl<'a> Properties<'a> {
-    /// These, and where they say nothing, others.
+    /// These values, completed by others.
     #[must_use]
     pub(super) fn or(mut self, others: &Properties<'a>) -> Properties<'a> {
         self.0.extend(&others.0);
@@ -95,17 +95,17 @@ impl<'a> Properties<'a> {
         self.0.iter().find(|(other, _)| *other == name).map(|(_, value)| *value)
     }
 
-    /// Whether a name's value is true; without one, `default`.
+    /// The truth value of a name; `default` without one.
     pub(super) fn flag(&self, name: &str, default: bool) -> bool {
         self.get(name).map_or(default, is_true)
     }
 
-    /// The score that a name's value is; 0 without one.
+    /// The score of a name; 0 without one.
     pub(super) fn score(&self, name: &str) -> AllocationScore {
         self.get(name).and_then(AllocationScore::parse).unwrap_or_default()
     }
 
-    /// All names and values that hold, in order.
+    /// All winning names and values, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&'a str, &'a str)> + '_ {
         let mut seen = HashSet::new();
         self.0.iter().copied().filter(move |(name, _)| seen.insert(*name))

@@ -1,4 +1,4 @@
-//! Primitives and groups, and where they run.
+//! Reads primitives and groups, and finds their hosts.
 
 use roxmltree::Node;
 
@@ -18,53 +18,54 @@ use super::properties::{Properties, amount};
 use super::spans::milliseconds;
 use htools_ganeti::input::error::Result;
 
-/// Elements that hold primitives and are outside.
+/// Unsupported elements that hold primitives.
 const BEYOND: [(&str, &str); 3] =
     [("master", PROMOTED), ("bundle", "a resource in containers"), ("promotable", PROMOTED)];
 
 /// The agent of connections to remote and guest nodes.
 pub(super) const CONNECTION: &str = "ocf:pacemaker:remote";
 
-/// The meta that names the guest node that a machine is.
+/// The meta attribute by which a VM names its guest node.
 pub(super) const GUEST: &str = "remote-node";
 
-/// Metas that are outside, where their value is not this.
+/// Meta attributes that are not supported with this value; an empty one stands for all values.
 const METAS: [(&str, &str, &str); 2] =
     [(GUEST, "", "it makes a guest node"), ("container", "", "it runs in another resource")];
 
-/// What primitives take from elsewhere.
+/// Properties that primitives inherit.
 pub(super) struct Inherited<'a, 'i> {
     pub(super) metas: Properties<'a>,
     pub(super) group: Option<ResourceIdx>,
-    /// The elements of the group and of the clone that it is in, whose parameters it has.
+    /// The elements of its group and its clone, whose parameters apply to it.
     pub(super) wholes: Vec<Node<'a, 'i>>,
 }
 
 /// A group without its members.
 pub(super) struct GroupDraft<'a> {
     pub(super) resource: Resource,
-    /// What its members inherit.
+    /// Meta attributes that its members inherit.
     pub(super) metas: Properties<'a>,
-    /// Whether they must be where the one before them is.
+    /// True if each member must run where the one before it runs.
     pub(super) together: bool,
 }
 
-/// A primitive, but for where it runs.
+/// A primitive without its hosts.
 pub(super) struct PrimitiveDraft<'a, 'i> {
     pub(super) resource: Resource,
-    /// Why it is outside.
+    /// Reasons why it is not supported.
     pub(super) reasons: Vec<&'static str>,
-    /// How often it may fail on a host.
+    /// Number of failures on a host that bans it from there.
     pub(super) threshold: AllocationScore,
     pub(super) metas: Properties<'a>,
-    /// What is done when its operations fail.
+    /// Reactions to failures of its operations.
     pub(super) rules: FailureRules<'a>,
-    /// Where its parameters are: its own element and its template's, its group's, its clone's. Nowhere, if it is not configured.
+    /// Elements with its parameters: its own and its template's, its group's, its clone's. Empty if it is not
+    /// configured.
     pub(super) sources: Vec<Vec<Node<'a, 'i>>>,
 }
 
 impl<'a, 'i> PrimitiveDraft<'a, 'i> {
-    /// A primitive with the metas that hold for it.
+    /// A primitive with the meta attributes that apply to it.
     pub(super) fn new(
         resource: Resource,
         reasons: Vec<&'static str>,
@@ -81,7 +82,7 @@ impl<'a, 'i> PrimitiveDraft<'a, 'i> {
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// Reads all resources, and finds out where they run.
+    /// Reads all resources, and finds their hosts.
     pub(super) fn read_resources(&mut self) -> Result<()> {
         self.count_failures(self.set.host_indices());
         self.unscored = ScoreTable::empty(self.set.hosts.len());
@@ -95,7 +96,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let has_fencing = section
             .descendants()
             .any(|node| node.has_tag_name("primitive") && node.attribute("class") == Some("stonith"));
-        // without a device to fence with, nothing is started or stopped; one that is no longer configured is enough
+        // Without a fencing device, nothing is started or stopped; one that is no longer configured is enough.
         self.set.frozen = self.set.fencing && !has_fencing && !self.has_fenced && !self.watchdog;
         self.settle_guests(&defaults)?;
         for node in section.children().filter(Node::is_element) {
@@ -118,7 +119,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
-    /// Refuses utilization of what does not run by itself, as Pacemaker refuses such documents.
+    /// Refuses utilization of anything but primitives and templates, as Pacemaker refuses such documents.
     fn check_utilization(&self, section: Node<'a, 'i>) -> Result<()> {
         let is_misplaced = |node: &Node<'_, '_>| {
             let kind = node.tag_name().name();
@@ -155,8 +156,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
-    /// Nobody touches any member of a group with `multiple-active=block` once one of them runs on several hosts. Those that were known
-    /// to run before need not stay where they are.
+    /// Blocks all members of a group with `multiple-active=block` once one of them runs on several hosts. Members that
+    /// were known to run before need not stay on their hosts.
     fn block_group(&mut self, members: &[ResourceIdx]) {
         let known = |member: &ResourceIdx, at: usize| {
             let details = self.set.resource(*member);
@@ -186,7 +187,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         GroupDraft { resource, metas, together }
     }
 
-    /// Each member of a group must be with the one before it.
+    /// Colocates each member of a group with the one before it.
     pub(super) fn keep_together(&mut self, members: &[ResourceIdx], group: &str) {
         for pair in members.windows(2) {
             self.together.push(Colocation {
@@ -211,7 +212,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
-    /// Finds out where a primitive runs, and why it is outside, if it is.
+    /// Finds the hosts of a primitive, and the reasons why it is not supported.
     pub(super) fn settle(&mut self, draft: PrimitiveDraft<'a, 'i>) -> (Resource, Vec<&'static str>) {
         let PrimitiveDraft { mut resource, mut reasons, threshold, rules, metas, sources } = draft;
         let name = resource.id.clone();
@@ -242,7 +243,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         (resource, reasons)
     }
 
-    /// A primitive of which it is not known yet where it runs.
+    /// Reads a primitive without its hosts.
     pub(super) fn draft_primitive(
         &mut self,
         node: Node<'a, 'i>,
@@ -278,12 +279,12 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(draft)
     }
 
-    /// Whether a resource with these metas is managed.
+    /// Returns true if a resource with these meta attributes is managed.
     pub(super) fn is_managed(&self, metas: &Properties<'_>) -> bool {
         !self.maintenance_mode && metas.flag("is-managed", true) && !metas.flag("maintenance", false)
     }
 
-    /// The sets of a primitive with this name, its own first, then those of its template.
+    /// The sets of a primitive with this name: its own first, then those of its template.
     fn sets(
         &mut self,
         node: Node<'a, 'i>,
@@ -295,7 +296,6 @@ impl<'a, 'i> Reader<'a, 'i> {
         own.or(&shared.unwrap_or_default())
     }
 
-    /// What a primitive needs.
     fn utilization(&mut self, node: Node<'a, 'i>, template: Option<Node<'a, 'i>>) -> Capacities {
         let mut utilization = Capacities::default();
         for (kind, value) in self.sets(node, template, "utilization").iter() {
@@ -305,7 +305,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         utilization
     }
 
-    /// What primitives and groups have in common.
+    /// A resource with the properties that primitives and groups have in common.
     pub(super) fn bare(&self, id: &str, metas: &Properties<'a>) -> Resource {
         Resource {
             id: id.to_owned(),
@@ -402,7 +402,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(())
     }
 
-    /// Leaves all of a group where it is, if that holds for one of its members.
+    /// Leaves a whole group where it runs, if one of its members is not supported.
     fn leave_group_of_outsiders(&mut self, group: ResourceIdx) {
         let members = self.set.resource(group).members.clone();
         if !members.iter().any(|member| self.set.resource(*member).outside) {
@@ -419,7 +419,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
-/// What these metas say that has to be so before a primitive is started.
+/// The precondition of a start by these meta attributes.
 fn requirement(metas: &Properties<'_>) -> Option<Requirement> {
     match metas.get("requires")?.to_ascii_lowercase().as_str() {
         "nothing" => Some(Requirement::Nothing),

@@ -1,4 +1,4 @@
-//! What was changed in the configuration since a resource was started.
+//! Changes of the configuration since a resource was started.
 
 use roxmltree::Node;
 
@@ -11,12 +11,12 @@ use super::parameters::{Parameters, is_read_by_cluster_only, lists};
 use super::spans::{milliseconds, milliseconds_with_unit};
 use super::{HostRecord, Reader, rules};
 
-/// How long an operation may take of which nothing is said, in milliseconds.
+/// Default timeout of an operation, in milliseconds.
 const USUAL_TIME_LIMIT: u64 = 20_000;
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// What was changed of a primitive since it was started on a host, where the status calls it `name`. Its parameters are in
-    /// `sources`: its own element and its template's, then that of its group, then that of its clone.
+    /// Change of a primitive since it was started on a host; `name` is its name in the status. The elements with its
+    /// parameters are in `sources`: its own and its template's, then that of its group, then that of its clone.
     pub(super) fn revision(
         &self,
         sources: &[Vec<Node<'a, 'i>>],
@@ -37,8 +37,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         revisions.max().unwrap_or_default()
     }
 
-    /// The hosts on which the last failure of a primitive was before its parameters were changed. A failure that noted nothing of
-    /// them tells of no change.
+    /// Hosts on which the parameters of a primitive were changed after its last failure. A failure that recorded no
+    /// parameters shows no change.
     pub(super) fn changed_since_failure(&self, sources: &[Vec<Node<'a, 'i>>], name: &str) -> Vec<HostIdx> {
         let is_known = |host: HostIdx| {
             let state = self.set.host(host).state;
@@ -85,7 +85,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         parameters
     }
 
-    /// How long an operation may take, in milliseconds.
+    /// Timeout of an operation, in milliseconds.
     fn time_limit(&self, operation: Option<Node<'a, 'i>>) -> u64 {
         let own = operation.and_then(|operation| operation.attribute("timeout"));
         let meta = |node: Node<'a, 'i>| {
@@ -100,7 +100,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         text.and_then(milliseconds_with_unit).unwrap_or(USUAL_TIME_LIMIT)
     }
 
-    /// Adds what the sets of some elements say on a host, those with higher scores first.
+    /// Adds the values that sets of some elements have on a host, those with higher scores first.
     fn add_parameters(&self, to: &mut Parameters<'a>, elements: &[Node<'a, 'i>], host: &Host) {
         let sets = elements.iter().flat_map(|element| children(*element, "instance_attributes"));
         let mut sets: Vec<Node<'a, 'i>> = sets.filter_map(|set| self.meant(set)).collect();
@@ -123,7 +123,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
-/// What the difference between what was noted and what is now asks for; a change of secrets alone is none.
+/// Change between recorded and present parameters; a change of secrets alone is none.
 fn judged(noted: &NotedParameters, now: &Parameters<'_>) -> Revision {
     let is_open =
         |name: &str| !(lists(&noted.secret, name) || noted.without_fencing && is_read_by_cluster_only(name));
@@ -134,7 +134,8 @@ fn judged(noted: &NotedParameters, now: &Parameters<'_>) -> Revision {
     }
 }
 
-/// The same, secrets being parameters like others. A check sum that is missing is a difference, as Pacemaker has it.
+/// Change between recorded and present parameters, secrets included. A missing check sum is a difference, as in
+/// Pacemaker.
 fn difference(noted: &NotedParameters, now: &Parameters<'_>) -> Revision {
     let has_list = !noted.restarting.is_empty();
     let restarts = |name: &str| !has_list || lists(&noted.restarting, name);

@@ -8,7 +8,7 @@ use super::super::number::{integer, real};
 use super::super::working_set::Host;
 use super::dates::{self, ClusterTime};
 
-/// Why a rule is outside, if it is.
+/// Reason why a rule is not supported, if any.
 pub(super) fn beyond(rule: Node<'_, '_>) -> Option<&'static str> {
     for part in rule.descendants().filter(Node::is_element) {
         let word = |name| part.attribute(name).unwrap_or_default();
@@ -35,13 +35,14 @@ pub(super) fn beyond(rule: Node<'_, '_>) -> Option<&'static str> {
     None
 }
 
-/// Whether a text names a role, or none.
+/// Returns true for the name of a role, and for an empty text.
 pub(super) fn is_role(text: &str) -> bool {
     is_role_of_all(text) || matches!(text, "Started" | "Stopped" | "Master" | "Promoted")
 }
 
-/// Whether what is said for a role counts for all that cannot be promoted: they are taken for what is not promoted. Pacemaker
-/// takes them for started only where the role is the constraint's, not a rule's; who is stopped or promoted is no host's.
+/// Returns true if constraints for a role apply to resources that cannot be promoted, as these count as unpromoted.
+/// Pacemaker counts them as started only if the role is the constraint's, not a rule's. The roles of stopped and
+/// promoted resources concern no host.
 pub(super) fn is_role_of_all(text: &str) -> bool {
     matches!(text, "" | "Slave" | "Unpromoted")
 }
@@ -50,20 +51,20 @@ fn known(operation: &str) -> bool {
     matches!(operation, "defined" | "not_defined" | "eq" | "ne" | "lt" | "lte" | "gt" | "gte")
 }
 
-/// Whether a rule holds for a host.
+/// Returns true if a rule holds for a host.
 pub(super) fn holds(rule: Node<'_, '_>, host: &Host, coordinator: bool, clock: &ClusterTime) -> bool {
     is_true(rule, &|part| match part.tag_name().name() {
         "date_expression" => dates::holds(part, clock),
         "expression" => expression_holds(part, host, coordinator),
-        // nobody is asked about a kind of resource, or an operation
+        // Conditions on kinds of resources or operations never hold here.
         _ => false,
     })
 }
 
-/// Whether the rule of a set of values holds; none if that hangs on more than is known. Only dates can make it hold: Pacemaker asks
-/// without thinking of a node, so that nothing about the attributes of nodes is true, not even that one is not there; nor is
-/// anything about operations, where no operation asks (`of_operations`), or about kinds of resources, but for the metas of resources
-/// (`by_kind`).
+/// Tells if the rule of a set of values holds; `None` if that depends on unknown facts. Only dates can make it hold.
+/// Pacemaker evaluates it without a node, so no condition on node attributes is true, not even that one is missing.
+/// Conditions on operations are unknown for operations (`of_operations`), and those on kinds of resources are unknown
+/// for meta attributes of resources (`by_kind`). Otherwise, they are false.
 pub(super) fn holds_for_values(
     rule: Node<'_, '_>,
     clock: &ClusterTime,
@@ -83,7 +84,7 @@ pub(super) fn holds_for_values(
     is_known.then(|| is_true(rule, &holds))
 }
 
-/// Whether enough of the expressions of a rule, and of the rules in it, hold.
+/// Returns true if enough of a rule's expressions and inner rules hold.
 fn is_true(rule: Node<'_, '_>, holds: &dyn Fn(Node<'_, '_>) -> bool) -> bool {
     let mut parts = rule.children().filter(Node::is_element);
     let part_holds =
@@ -91,7 +92,7 @@ fn is_true(rule: Node<'_, '_>, holds: &dyn Fn(Node<'_, '_>) -> bool) -> bool {
     if is_any(rule) { parts.any(part_holds) } else { parts.all(part_holds) }
 }
 
-/// Whether one of a rule's parts is enough for it.
+/// Returns true if one of a rule's parts is enough for it.
 pub(super) fn is_any(rule: Node<'_, '_>) -> bool {
     rule.attribute("boolean-op").is_some_and(|op| op.eq_ignore_ascii_case("or"))
 }
@@ -115,7 +116,7 @@ fn expression_holds(expression: Node<'_, '_>, host: &Host, coordinator: bool) ->
         _ => {}
     }
     let (Some(actual), Some(wanted)) = (actual, wanted) else {
-        // without one of the two, they differ, and neither is greater
+        // If one of the two is missing, they differ, and neither is greater.
         return match operation {
             "eq" => actual == wanted,
             "ne" => actual != wanted,
@@ -133,8 +134,8 @@ fn expression_holds(expression: Node<'_, '_>, host: &Host, coordinator: bool) ->
     }
 }
 
-/// How two values compare: as texts in any case of their letters, or as numbers, if both are. Greater and less are about numbers
-/// where nothing else is said.
+/// Compares two values as texts, ignoring case, or as numbers if both are. Greater and less are about numbers by
+/// default.
 fn compare(actual: &str, wanted: &str, kind: Option<&str>, operation: &str) -> Ordering {
     let kind = kind.unwrap_or(match operation {
         "eq" | "ne" => "string",
@@ -143,7 +144,7 @@ fn compare(actual: &str, wanted: &str, kind: Option<&str>, operation: &str) -> O
     });
     let as_numbers = match kind {
         "integer" => integer(actual).zip(integer(wanted)).map(|(one, other)| one.cmp(&other)),
-        // what is not a number at all ("nan") is neither greater nor less
+        // A value that is not a number ("nan") is neither greater nor less.
         "number" => real(actual)
             .zip(real(wanted))
             .map(|(one, other)| one.partial_cmp(&other).unwrap_or(Ordering::Equal)),

@@ -1,4 +1,4 @@
-//! What constraints name: resources, tags and templates that stand for several, and sets of all these.
+//! Names in constraints: resources, tags and templates that stand for several, and sets of all these.
 
 use roxmltree::Node;
 
@@ -8,21 +8,21 @@ use super::Reader;
 use super::document::{children, id};
 use htools_ganeti::input::error::Result;
 
-/// How deep tags may have tags.
+/// Greatest nesting depth of tags.
 const DEEPEST: usize = 50;
-/// How many names a tag may come to, one by one.
+/// Greatest number of names that a tag expands to.
 const MOST: usize = 100_000;
 
 /// The resources that a name in a constraint stands for.
 #[derive(Debug)]
 pub(super) struct NamedResources {
     pub(super) all: Vec<ResourceIdx>,
-    /// Whether the name is that of a tag or template.
+    /// True if the name is that of a tag or template.
     pub(super) shared: bool,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// Reads the tags, and which primitives templates have.
+    /// Reads the tags, and the primitives of each template.
     pub(super) fn read_tags(&mut self) {
         let section = self.section("tags");
         for tag in section.into_iter().flat_map(|section| children(section, "tag")) {
@@ -37,8 +37,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    /// What a name stands for that is not in a set: a resource, or what a tag or template has. If there is something else among that, a
-    /// tag too, the constraint is ignored; so nobody is named.
+    /// Resolves a name outside of sets: a resource, or the members of a tag or template. If a member is not a resource
+    /// but, for example, another tag, the constraint is ignored, so the result is empty.
     pub(super) fn named(&mut self, constraint: Node<'a, 'i>, name: &'a str) -> Result<NamedResources> {
         let shared = !self.is_resource(name) && self.tags.contains_key(name);
         let names = if shared { self.tags[name].clone() } else { vec![name] };
@@ -57,7 +57,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             || (!self.tags.contains_key(name) && self.is_inside_outsider(name))
     }
 
-    /// The members of a set, without those that are outside. Here tags may have tags.
+    /// The members of a set, without unsupported ones. In sets, tags may contain tags.
     pub(super) fn members_of_set(
         &mut self,
         constraint: Node<'a, 'i>,
@@ -77,7 +77,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         Ok(members)
     }
 
-    /// Adds what a name stands for, and nothing for each tag on the way. Returns whether that comes to an end.
+    /// Adds everything that a name stands for, and `None` for each tag on the way. Returns false if that has no end.
     fn expand(&self, name: &'a str, depth: usize, names: &mut Vec<Option<&'a str>>) -> bool {
         let tag = self.tags.get(name).filter(|_| !self.is_resource(name));
         names.push(Some(name).filter(|_| tag.is_none()));
@@ -86,7 +86,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
-/// Whether the members of a set go by each other.
+/// Returns true if a set is sequential, as it is by default.
 pub(super) fn is_sequential(set: Node<'_, '_>) -> bool {
     set.attribute("sequential").is_none_or(is_true)
 }
@@ -95,7 +95,7 @@ pub(super) fn is_sequential(set: Node<'_, '_>) -> bool {
 mod tests {
     use crate::cib;
 
-    /// Why something is outside in a cluster with these tags and this constraint.
+    /// Reasons for unsupported elements in a cluster with these tags and this constraint.
     fn outside(tags: &str, constraint: &str) -> Vec<String> {
         let primitive =
             |id| format!(r#"<primitive id="{id}" class="ocf" provider="pacemaker" type="Dummy"/>"#);
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(outside(&tag("t", "t"), &order("t")), why);
         assert_eq!(outside(&(tag("t", "u") + &tag("u", "t")), &order("t")), why);
         assert_eq!(outside(&(tag("t", "u") + &tag("u", "b")), &order("t")), <[&str; 0]>::default());
-        // each has the next one twice, so that there is an end, but far away
+        // Each tag has the next one twice, so that the expansion ends, but far too late.
         let chain: String = (0..40).map(|at| tag(&format!("t{at}"), &format!("t{}", at + 1))).collect();
         assert_eq!(outside(&(chain.clone() + r#"<tag id="t40"/>"#), &order("t0")), why);
         assert_eq!(outside(&(chain + &tag("t40", "b")), &order("t0")), why);

@@ -1,12 +1,12 @@
-//! Spans of time as Pacemaker reads them, for intervals and for how long failures count.
+//! Time spans as Pacemaker reads them, for intervals and for timeouts of failures.
 
-/// The longest span that there is: longer ones are cut to it.
+/// The longest span, in milliseconds; longer ones are cut to it.
 const LONGEST: u64 = u32::MAX as u64;
-/// How many seconds a day has.
+/// Seconds in a day.
 const DAY: u128 = 86_400;
 
-/// A span of time in milliseconds, by its first letter as a duration of ISO 8601, or as a number with a unit; without a unit, it is in
-/// seconds. What cannot be read is 0.
+/// Parses a time span, in milliseconds: an ISO 8601 duration if it begins with `P`, otherwise a number with a unit.
+/// Without a unit, it is in seconds. Unreadable text is 0.
 pub(super) fn milliseconds(text: &str) -> u64 {
     let span = match text.strip_prefix('P') {
         Some(duration) => iso_seconds(duration).map(|seconds| seconds.saturating_mul(1000)),
@@ -15,7 +15,7 @@ pub(super) fn milliseconds(text: &str) -> u64 {
     span.unwrap_or(0).min(LONGEST)
 }
 
-/// A number, whose fraction does not count, with a unit, of which the beginning tells enough, in milliseconds.
+/// Parses a number with a unit, in milliseconds. Fractions are ignored, and the beginning of a unit is enough.
 pub(super) fn milliseconds_with_unit(text: &str) -> Option<u64> {
     let text = text.trim_ascii_start();
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
@@ -33,8 +33,9 @@ pub(super) fn milliseconds_with_unit(text: &str) -> Option<u64> {
     Some(number.saturating_mul(factor))
 }
 
-/// A duration behind its `P`, in seconds. Parts may be there in any order and more than once, and end at a blank or slash. Oddities
-/// of Pacemaker's: hours and seconds need no `T` before them; and of days, as of years, the first does not count, as in dates.
+/// Parses an ISO 8601 duration after its `P`, in seconds. Parts may come in any order and repeatedly, and end at a
+/// blank or slash. Pacemaker quirks: hours and seconds need no `T` before them, and the first day and the first year do
+/// not count, as in dates.
 fn iso_seconds(text: &str) -> Option<u64> {
     let (mut years, mut months, mut days, mut seconds) = (0u128, 0u128, 0u128, 0u128);
     let (mut rest, mut within_day) = (text, false);
@@ -67,7 +68,7 @@ fn iso_seconds(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// As crm_simulate 2.1.5 names recurring monitors with such an interval.
+    /// The expected values are the intervals by which crm_simulate 2.1.5 names recurring monitors.
     #[test]
     fn spans_are_read_as_pacemaker_does() {
         let spans = [

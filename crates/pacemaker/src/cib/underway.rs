@@ -1,21 +1,21 @@
-//! Whether a cluster is at work on something at the moment of its document.
+//! Tells if a cluster is at work at the time of its document.
 
 use super::document::{self, child, children};
 use htools_ganeti::input::error::Result;
 
-/// What the history calls an operation that has not ended.
+/// Status of an operation that has not ended, as in the history.
 const PENDING: &str = "-1";
 
-/// Whether an operation is under way on a node that is a member; `source` is where the document is from, for errors.
+/// Returns true if an operation is under way on a member node; `source` names the document in errors.
 ///
 /// # Errors
-/// It is no document of a cluster.
+/// Fails if it is no document of a cluster.
 pub(crate) fn is_busy(text: &str, source: &str) -> Result<bool> {
     let document = document::parse(text, source)?;
     let states = child(document.root_element(), "status")
         .into_iter()
         .flat_map(|status| children(status, "node_state"));
-    // what a lost node was at goes on no more
+    // Operations of a lost node do not go on.
     let mut members = states.filter(|state| state.attribute("join") == Some("member"));
     Ok(members.any(|state| {
         let mut operations = state.descendants().filter(|node| node.has_tag_name("lrm_rsc_op"));

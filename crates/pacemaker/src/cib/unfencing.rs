@@ -1,4 +1,4 @@
-//! Unfencing: hosts get access to what the cluster shares before anything is started on them that requires it.
+//! Unfencing: hosts get access to shared devices before resources that require it start on them.
 
 use std::collections::HashSet;
 
@@ -12,26 +12,26 @@ use super::history::{NameMark, OperationKey};
 use super::properties::Properties;
 use super::{HostRecord, Reader};
 
-/// Attributes of hosts: when they were unfenced, and the check sums that devices had then, of all their parameters and of those that
-/// are no secrets.
+/// Attributes of hosts: the time of their unfencing, and the check sums that devices had then. One sum is of all
+/// parameters, the other of those that are no secrets.
 const UNFENCED: &str = "#node-unfenced";
 const NOTED: &str = "#digests-all";
 const NOTED_OPEN: &str = "#digests-secure";
 
-/// How the parameters begin that tell the cluster how to use a device. They are no part of what the device is.
+/// Prefix of parameters that tell the cluster how to use a device. They do not identify the device.
 const OF_THE_CLUSTER: &str = "pcmk_";
 
-/// A device that unfences hosts.
 pub(super) struct UnfencingDevice<'a, 'i> {
     id: &'a str,
     /// The type of its agent.
     kind: String,
-    /// Where its parameters are.
+    /// Elements with its parameters.
     sources: Vec<Vec<Node<'a, 'i>>>,
 }
 
 impl<'a, 'i> Reader<'a, 'i> {
-    /// Notes whether a primitive unfences hosts, or requires it. The first such one has all others require it that do not say otherwise.
+    /// Notes if a primitive unfences hosts or requires it. The first such one makes unfencing the default requirement
+    /// of all others.
     pub(super) fn note_unfencing(
         &mut self,
         node: Node<'a, 'i>,
@@ -49,7 +49,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    /// Finds out which hosts have to be unfenced.
+    /// Finds the hosts that must be unfenced.
     pub(super) fn find_unfencing(&mut self) {
         if !self.set.unfences {
             return;
@@ -76,7 +76,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let requires = |one: &ResourceIdx| self.set.requirement(*one) == Requirement::Unfencing;
         let is_unfenced = node.attribute(UNFENCED).is_some_and(|when| when != "0");
         let has_other_device = self.has_other_device(host);
-        // Pacemaker thinks of what requires it wherever that might be, even where nothing can run
+        // Pacemaker considers resources that require unfencing on all hosts, even on those that can run nothing.
         if has_other_device && concerned.iter().any(requires) {
             Unfencing::Due
         } else if is_unfenced && !has_other_device || !node.state.online || node.state.unclean {
@@ -88,7 +88,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
     }
 
-    /// Whether a device that unfences is another one than when a host was unfenced.
+    /// Returns true if an unfencing device is another one than when a host was unfenced.
     fn has_other_device(&self, host: HostIdx) -> bool {
         let node = self.set.host(host);
         let Some(noted) = node.attribute(NOTED) else { return false };
@@ -106,7 +106,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         })
     }
 
-    /// Those of some primitives that are looked for on a host, as nothing is known of them there.
+    /// The primitives that are looked for on a host, as nothing is known of them there.
     fn looked_for(&self, concerned: &[ResourceIdx], host: HostIdx) -> Vec<ResourceIdx> {
         let state = self.set.host(host).state;
         if !state.online || state.unclean || state.shutting_down {
@@ -126,7 +126,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         concerned.iter().copied().filter(is_looked_for).collect()
     }
 
-    /// The names of those of which a host tells anything, of instances of clones without their numbers.
+    /// Names of the resources in the history of a host; instances of clones lack their numbers.
     pub(super) fn known_on(&self, host: HostIdx) -> HashSet<NameMark> {
         let idle = self.idle.get(host.get()).map(|marks| marks.names()).unwrap_or_default();
         let here = |(name, records): (&&'a str, &Vec<HostRecord<'a>>)| {
@@ -136,7 +136,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 }
 
-/// The name that all instances of a clone have.
+/// Common name of all instances of a clone.
 pub(super) fn common(name: &str) -> &str {
     match name.rsplit_once(':') {
         Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,

@@ -1,4 +1,4 @@
-//! Where primitives run, by what their operations left on each host.
+//! Hosts of primitives, by the results of their operations on each host.
 
 use super::super::index::HostIdx;
 use super::super::score::AllocationScore;
@@ -9,48 +9,48 @@ use super::history::Trace;
 use super::migrations::HistoryPlace;
 use super::on_fail::{FailureRules, OnFail};
 
-/// A live migration of which the end is not known.
+/// A live migration whose end is not known.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sending {
     from: HostIdx,
     to: HostIdx,
 }
 
-/// Where a primitive runs, and what its failures did to it.
+/// Hosts of a primitive, and effects of its failures.
 #[derive(Debug, Default)]
 pub(super) struct RunPlaces {
-    /// Where it runs, and how, in the order of the status.
+    /// Hosts on which it runs, with its condition there, in status order.
     pub(super) active: Vec<(HostIdx, RunCondition)>,
-    /// Where it may not run any more.
+    /// Hosts from which it is banned.
     pub(super) banned: Vec<HostIdx>,
-    /// Where it could not be stopped.
+    /// Hosts on which it could not be stopped.
     pub(super) unstopped: Vec<HostIdx>,
-    /// Whether it may not run any more, and, if it is an instance, all of its clone.
+    /// True if it must stay down, and with it the whole clone, if it is an instance.
     pub(super) stopped: bool,
-    /// Whether nobody touches it any more.
+    /// True if it must be left alone.
     pub(super) blocked: bool,
-    /// How many hosts on which it runs were known when that was found out.
+    /// Number of hosts known to run it when it was blocked.
     known_before_block: usize,
-    /// How it was sent, if it is not known that it arrived.
+    /// Its live migration, if the arrival is not known.
     pub(super) sent: Option<Sending>,
-    /// The host that told first where it runs.
+    /// The host that first told where it runs.
     known_by: Option<HostIdx>,
-    /// Where something is left of it that is to be stopped.
+    /// Hosts with remains of it that must be stopped.
     pub(super) left: Vec<HostIdx>,
-    /// Where a failure is ignored, so that it does not count how often it failed.
+    /// Hosts on which a failure is ignored, so that its fail counts are, too.
     pub(super) forgiven: Vec<HostIdx>,
-    /// Where its parameters were changed since its last failure, so that failures there do not count any more.
+    /// Hosts on which failures no longer count, as its parameters were changed after the last one.
     pub(super) changed_since: Vec<HostIdx>,
 }
 
 impl RunPlaces {
-    /// Whether what is known comes from what a live migration left somewhere else.
+    /// Returns true if the hosts are uncertain after a live migration.
     pub(super) fn are_guessed(&self) -> bool {
         let is_supposed = |(_, condition): &(HostIdx, RunCondition)| *condition == RunCondition::Supposed;
         self.sent.is_some() || !self.left.is_empty() || self.active.iter().any(is_supposed)
     }
 
-    /// Notes how it runs on a host; what it is only supposed to do is outweighed by anything.
+    /// Notes its condition on a host; any other condition outweighs `Supposed`.
     fn suppose(&mut self, host: HostIdx, condition: RunCondition) {
         match self.active.iter_mut().find(|(other, _)| *other == host) {
             Some(_) if condition == RunCondition::Supposed => {}
@@ -59,7 +59,8 @@ impl RunPlaces {
         }
     }
 
-    /// What was sent and need not have arrived goes on if its source is left. Without one, it is started anew where it may be.
+    /// Settles a migration whose arrival is not known. It goes on if the source still runs the resource. Otherwise, the
+    /// resource is restarted where it may have arrived.
     fn settle_sent(&mut self, is_lost: impl Fn(HostIdx) -> bool) {
         let Some(Sending { from, to }) = self.sent.take_if(|sent| !is_lost(sent.from)) else { return };
         let position = |host: HostIdx| self.active.iter().position(|(other, _)| *other == host);
@@ -71,11 +72,11 @@ impl RunPlaces {
     }
 }
 
-/// Why a clone is outside of which an instance was migrated and has not come to its end.
+/// Reason why a clone is not supported while an instance migrates.
 pub(super) const UNDER_WAY: &str = "a live migration that has not come to its end";
 
 impl Reader<'_, '_> {
-    /// What the operations of a primitive say, and which failures are forgotten: those of a host on which none is counted.
+    /// Operations of a primitive by host. Expired failures are marked as forgotten, if none is counted on the host.
     fn remembered(&self, name: &str, rules: &FailureRules<'_>) -> Vec<(HostIdx, Trace)> {
         let records = self.records_of(name).iter();
         let mut traces: Vec<_> = records.map(|record| (record.host, record.history.trace.clone())).collect();
@@ -94,9 +95,9 @@ impl Reader<'_, '_> {
         traces
     }
 
-    /// Where a primitive runs, by what the status calls it; whether it is managed, also after it was blocked on another
-    /// one, is asked. On a host that is offline, only if it was lost. Hosts on which it failed so that they have to be fenced, or
-    /// to be in standby, are so from now on.
+    /// Finds the hosts of a primitive, by its name in the status. `managed_on` tells if it is managed, given that it
+    /// was blocked on another host or not. An offline host counts only if it was lost. Hosts that must be fenced or go
+    /// to standby because of its failures are marked so.
     pub(super) fn whereabouts(
         &mut self,
         name: &str,
@@ -135,14 +136,14 @@ impl Reader<'_, '_> {
         places
     }
 
-    /// A host on which something runs, by its operations, though it was shut down, has to be fenced before that may run elsewhere;
-    /// unless nobody manages it there.
+    /// Marks a host for fencing if something runs there by its operations, although it was shut down. The resource may
+    /// run elsewhere only after that. Unmanaged resources have no such effect.
     fn doubt(&mut self, host: HostIdx, managed: bool) {
         let state = &mut self.set.hosts[host.get()].state;
         state.unclean |= managed && !state.maintenance;
     }
 
-    /// Notes what operations on a host came to, for the resource and for the host.
+    /// Notes the outcome of operations on a host, for the resource and for the host.
     fn note_trouble(
         &mut self,
         places: &mut RunPlaces,
@@ -154,7 +155,7 @@ impl Reader<'_, '_> {
         let fencing = self.set.fencing;
         let state = self.set.host(host).state;
         let is_known = state.online || state.unclean;
-        // what was on a lost host is gone with it; a guest node that has to be restarted is there until then
+        // Resources on a lost host are gone with it. A guest node that must be restarted exists until then.
         let is_gone = !state.online && !self.is_running_guest(host);
         let state = &mut self.set.hosts[host.get()].state;
         if is_gone && past.on_fail == OnFail::Block && !past.untouchable {
@@ -174,10 +175,10 @@ impl Reader<'_, '_> {
         let was_known = !places.active.is_empty();
         places.sent = places.sent.or(past.sent.map(|to| Sending { from: host, to }));
         places.left.extend((past.left && is_there).then_some(host));
-        // what had begun on a lost host may have come to its end
+        // A migration that had begun on a lost host may have come to its end.
         places.left.extend(past.begun.filter(|to| is_lost && self.set.host(*to).state.online));
         for other in &past.elsewhere {
-            // what was on a lost host is known by the host alone
+            // Only a lost host knows what ran on it.
             if self.set.host(*other).state.online {
                 places.suppose(*other, RunCondition::Supposed);
             }
@@ -200,8 +201,8 @@ impl Reader<'_, '_> {
         past.beyond.into_iter().for_each(|reason| add_reason(reasons, reason));
     }
 
-    /// Notes in a primitive where it runs. What runs on several hosts is stopped on all of them, unless nobody manages it or its
-    /// `multiple-active` says otherwise.
+    /// Sets the hosts of a primitive. If it runs on several, it is stopped on all of them, unless it is unmanaged or
+    /// its `multiple-active` says otherwise.
     pub(super) fn settle_on(&self, resource: &mut Resource, places: &RunPlaces, several: Option<&str>) {
         let is_active = |host: &HostIdx| places.active.iter().any(|(other, _)| other == host);
         resource.left_on = places.left.iter().copied().filter(|host| !is_active(host)).collect();
@@ -225,7 +226,7 @@ impl Reader<'_, '_> {
         let from = [unmanaged, blocked, blocks.then_some(2)].into_iter().flatten().min();
         resource.kept_on = resource.active_hosts().skip(from.unwrap_or_default()).collect();
         if let Some(to) = resource.sent_to {
-            // what was sent and need not have arrived runs on its source first
+            // If it is not known to have arrived, its source comes first.
             resource.active = resource.also_on.pop();
             resource.also_on.push(to);
         }
@@ -235,7 +236,7 @@ impl Reader<'_, '_> {
             "stop_only" => SeveralPolicy::StopAll,
             _ => SeveralPolicy::Restart,
         };
-        // a failure on a lost host is over with the host
+        // A failure on a lost host is over with the host.
         let is_online = |place: &&(HostIdx, RunCondition)| self.set.host(place.0).state.online;
         let counts = |place: &&(HostIdx, RunCondition)| {
             is_online(place) || !active.iter().any(|place| is_online(&place))
@@ -255,7 +256,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Adds why something is outside, once.
+/// Adds a reason, unless it is already there.
 pub(super) fn add_reason(reasons: &mut Vec<&'static str>, reason: &'static str) {
     if !reasons.contains(&reason) {
         reasons.push(reason);

@@ -1,38 +1,38 @@
-//! The part of a cluster of Pacemaker that carrying out needs.
+//! Interface to a Pacemaker cluster, for carrying out plans.
 
 use std::time::Duration;
 
 use crate::cib::change::CibChange;
 use htools_ganeti::execute::program::ProgramError;
 
-/// Why a cluster does not answer, or not as it should.
+/// Reason why a cluster does not answer, or not as it should.
 #[derive(Debug, thiserror::Error)]
 pub enum CibCallError {
-    /// The program that was to ask it.
+    /// The program that should ask it failed.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// Its words.
+    /// The answer makes no sense.
     #[error("{0}")]
     Nonsense(String),
 }
 
-/// A way to a cluster of Pacemaker. Every call may fail, and may have had its effect all the same.
+/// Access to a Pacemaker cluster. Every call may fail, and may have taken effect all the same.
 pub trait CibClient {
-    /// The document that describes it now.
+    /// Returns the document that describes the cluster now.
     ///
     /// # Errors
-    /// It does not answer.
+    /// Fails if the cluster does not answer.
     fn document(&mut self) -> Result<String, CibCallError>;
 
-    /// Changes its configuration, in one step. Doing that again changes nothing.
+    /// Changes the configuration in one step. Repeating a change has no effect.
     ///
     /// # Errors
-    /// It was refused, or nobody knows.
+    /// Fails if the change was refused, or if its fate is not known.
     fn make(&mut self, change: &CibChange) -> Result<(), CibCallError>;
 
-    /// Waits until it has nothing left to do, at most so long; whether it has come to that.
+    /// Waits at most this long until the cluster is at rest. Returns true if it is.
     ///
     /// # Errors
-    /// It cannot be waited for.
+    /// Fails if it is not possible to wait.
     fn await_rest(&mut self, at_most: Duration) -> Result<bool, CibCallError>;
 }

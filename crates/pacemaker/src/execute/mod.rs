@@ -1,8 +1,7 @@
-//! Carrying out what is planned for a cluster of Pacemaker: its configuration is changed in one step, the cluster is
-//! waited for, and what it has come to is compared with the plan; all of it through a journal, so that a run goes on
-//! after a crash.
+//! Carries out plans for a Pacemaker cluster: changes its configuration in one step, waits for the cluster, and
+//! compares the result with the plan. Everything is recorded in a journal, so that a run can go on after a crash.
 //!
-//! Nothing is decided here: the change and what it leads to are the [`CibHeader`]'s. Every step can be done again.
+//! Nothing is decided here: the [`CibHeader`] has the change and its expected result. Every step can be repeated.
 
 mod client;
 mod programs;

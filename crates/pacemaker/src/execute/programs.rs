@@ -1,4 +1,4 @@
-//! A cluster asked through Pacemaker's own programs, which are run on one of its nodes.
+//! Access to a cluster through Pacemaker's own programs, which run on one of its nodes.
 
 use std::io;
 use std::io::Write as _;
@@ -13,13 +13,13 @@ use crate::cib::underway::is_busy;
 use htools_ganeti::execute::program::{ProgramCall, ProgramProblem};
 use htools_model::shown::printable;
 
-/// Most bytes of a document.
+/// Greatest size of a document, in bytes.
 pub const SIZE: u64 = 100 << 20;
 /// Longest time for an answer.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Time between two looks whether something has ended.
+/// Time between two checks if something has ended.
 const LOOK: Duration = Duration::from_millis(300);
-/// The exit status of Pacemaker's programs when the time is up.
+/// Exit status of Pacemaker's programs after a timeout.
 const TIME_IS_UP: i32 = 124;
 /// Source of documents, for errors.
 const SOURCE: &str = "cibadmin";
@@ -76,7 +76,7 @@ impl CibClient for Suite {
             if !has_nothing_to_begin(left)? {
                 return Ok(false);
             }
-            // crm_resource does not wait for what has begun
+            // crm_resource does not wait for actions that have begun.
             let document = self.document()?;
             let busy =
                 is_busy(&document, SOURCE).map_err(|error| CibCallError::Nonsense(error.to_string()))?;
@@ -88,7 +88,7 @@ impl CibClient for Suite {
     }
 }
 
-/// Waits until the cluster would begin nothing new; false if it still would.
+/// Waits until the cluster would begin nothing new. Returns false if it still would.
 fn has_nothing_to_begin(at_most: Duration) -> Result<bool, CibCallError> {
     let seconds = at_most.as_millis().div_ceil(1000).max(1).to_string();
     let words = ["crm_resource", "--wait", "--timeout", &seconds];
@@ -103,11 +103,11 @@ fn has_nothing_to_begin(at_most: Duration) -> Result<bool, CibCallError> {
     }
 }
 
-/// Patch that makes one document of another, as the cluster takes it in one step; none if they say the same.
+/// Patch that turns one document into another, for the cluster to apply in one step; `None` if they say the same.
 fn patch(before: &str, after: &str) -> Result<Option<String>, CibCallError> {
     let (before, after) = (written(before)?, written(after)?);
     let (from, to) = (before.path().to_string_lossy(), after.path().to_string_lossy());
-    // what the nodes say of themselves meanwhile is no obstacle
+    // Without versions, the patch fits even if nodes write their status meanwhile.
     let words = ["crm_diff", "--no-version", "--original", &from, "--new", &to];
     let answer = ProgramCall { words: &words, input: "", limit: LIMIT, most: SIZE }.run()?;
     match answer.status.code() {
@@ -132,19 +132,19 @@ fn problem(error: io::Error) -> CibCallError {
     CibCallError::Nonsense(printable(&error.to_string(), 200))
 }
 
-/// Answer of Pacemaker's own simulation about a document.
+/// Result of Pacemaker's own simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Simulation {
     /// The program is not installed.
     Absent,
-    /// The document once the cluster has done what it would do.
+    /// The document after the actions of the cluster.
     Document(String),
 }
 
-/// Has Pacemaker's own program simulate what the cluster of a document does.
+/// Lets Pacemaker's own program simulate the actions of a cluster.
 ///
 /// # Errors
-/// It cannot.
+/// Fails if the simulation does.
 pub fn simulate(document: &str) -> Result<Simulation, CibCallError> {
     let (before, after) = (written(document)?, temporary()?);
     let (from, to) = (before.path().to_string_lossy(), after.path().to_string_lossy());

@@ -1,4 +1,4 @@
-//! The journal of a run: what is to be done, and how far it is.
+//! The journal of a run: its tasks, and how far each is.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::cib::change::CibChange;
 use crate::pinning::ExpectedPlace;
 use htools_ganeti::execute::journal::{JournalForm, LineError};
 
-/// The form of journals that this version reads and writes.
+/// Format of the journals that this version reads and writes.
 pub const SCHEMA: &str = "htools.cib-journal-1";
 
 /// Content of the first line.
@@ -18,15 +18,15 @@ pub struct CibHeader {
     pub journal: String,
     /// The cluster, by its name and nodes.
     pub cluster: String,
-    /// When the run began, in nanoseconds since 1970.
+    /// Time when the run began, in nanoseconds since 1970.
     pub began: u64,
     /// The change.
     pub change: CibChange,
-    /// Places of the resources when that was planned.
+    /// Places of the resources when the change was planned.
     pub was: Vec<ExpectedPlace>,
     /// Places of the resources in the end.
     pub expected: Vec<ExpectedPlace>,
-    /// A change that is made once they are there; they stay.
+    /// A change that is made once they are there; it does not move them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub then: Option<CibChange>,
     /// Longest time for the cluster to come to rest, in seconds.
@@ -46,21 +46,21 @@ impl CibHeader {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase", deny_unknown_fields)]
 pub enum CibRecord {
-    /// A task is about to be done.
+    /// A task is about to begin.
     Beginning {
-        /// Which.
+        /// Its number.
         task: usize,
     },
     /// It was done.
     Done {
-        /// Which.
+        /// Its number.
         task: usize,
     },
     /// It failed.
     Failed {
-        /// Which.
+        /// Its number.
         task: usize,
-        /// Why.
+        /// Reason of the failure.
         why: String,
     },
     /// The run was taken up again.
@@ -72,7 +72,7 @@ pub enum CibRecord {
     Closed {
         /// Milliseconds since 1970.
         at: u64,
-        /// How, in a word.
+        /// Outcome, in one word.
         ending: String,
     },
 }
@@ -87,14 +87,14 @@ pub enum TaskState {
     Begun,
     /// It was done.
     Done,
-    /// It failed; why.
+    /// It failed, for this reason.
     Failed(String),
 }
 
 /// Content of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CibRead {
-    /// The steps that are to be done.
+    /// The first line: the change and its expected result.
     pub header: CibHeader,
     /// State of each task.
     pub tasks: Vec<TaskState>,
@@ -106,10 +106,10 @@ impl CibRead {
         self.tasks.iter().position(|state| *state != TaskState::Done)
     }
 
-    /// Changes as a record says.
+    /// Applies a record.
     ///
     /// # Errors
-    /// It cannot follow on what is already known.
+    /// Fails if the record cannot follow on what is already known.
     pub(crate) fn apply(&mut self, record: &CibRecord) -> Result<(), String> {
         let (task, new) = match record {
             CibRecord::Beginning { task } => (*task, TaskState::Begun),
@@ -119,7 +119,7 @@ impl CibRead {
         };
         let is_next = self.next() == Some(task);
         let state = self.tasks.get_mut(task).ok_or_else(|| format!("there is no task {task}"))?;
-        // what was cut off or failed is done again
+        // A task that was interrupted or failed is done again.
         if !is_next || (new != TaskState::Begun && *state != TaskState::Begun) {
             return Err(format!("task {task} cannot be so now"));
         }

@@ -1,4 +1,4 @@
-//! The walk through a run: task by task, each written down before it is done and after.
+//! Walks through a run task by task, and records each before and after it is done.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,16 +11,16 @@ use crate::pinning::{ExpectedPlace, current};
 use htools_ganeti::execute::Ending;
 use htools_ganeti::execute::journal::Journal;
 
-/// Time that the cluster is waited for before somebody may have something to say.
+/// Longest time to wait for the cluster before looking for an interrupt.
 const SLICE: Duration = Duration::from_secs(3);
 /// Attempts to ask a cluster that does not answer.
 const ATTEMPTS: u32 = 4;
-/// The pause before the next one.
+/// Pause before the next attempt.
 const PAUSE: Duration = Duration::from_secs(2);
 /// Source of documents, for errors.
 const SOURCE: &str = "the cluster";
 
-/// Something happened. Tasks are counted from 0.
+/// An event of a run. Tasks are counted from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CibEvent {
     /// A task begins.
@@ -35,9 +35,9 @@ pub enum CibEvent {
 
 /// Surroundings of a run besides the cluster.
 pub trait CibHost {
-    /// Something happened.
+    /// Receives an event.
     fn event(&mut self, event: &CibEvent);
-    /// Tells if nothing more should be done.
+    /// Returns true if nothing more should be done.
     fn wants_to_stop(&self) -> bool;
     /// Lets time pass.
     fn pause(&mut self, time: Duration);
@@ -67,13 +67,13 @@ impl<'a> CibRunner<'a> {
     /// Notes that the run is taken up again.
     ///
     /// # Errors
-    /// The journal cannot be written.
+    /// Fails if the journal cannot be written.
     pub fn resumed(&mut self) -> Result<(), Ending> {
         let at = self.millis();
         self.record(&CibRecord::Resumed { at })
     }
 
-    /// Does what is left to do. What came of it, and how far each task is.
+    /// Does all that is left to do. Returns the ending, and the state of each task.
     pub fn walk(mut self) -> (Ending, CibRead) {
         let ending = loop {
             let Some(task) = self.read.next() else { break Ending::Done };
@@ -94,7 +94,7 @@ impl<'a> CibRunner<'a> {
         (ending, self.read)
     }
 
-    /// Does a task; whether that succeeded.
+    /// Does a task. Returns true if it succeeded.
     fn perform(&mut self, task: usize) -> Result<bool, Ending> {
         self.record(&CibRecord::Beginning { task })?;
         self.around.event(&CibEvent::Begins(task));
@@ -117,7 +117,7 @@ impl<'a> CibRunner<'a> {
         }
     }
 
-    /// Makes a change, unless it is made already or the cluster is no longer what it was.
+    /// Makes a change, unless it is already made or the cluster has changed.
     fn make(
         &mut self,
         task: usize,
@@ -138,7 +138,7 @@ impl<'a> CibRunner<'a> {
             return Ok(Err(why));
         }
         let Err(error) = self.client.make(change) else { return Ok(Ok(())) };
-        // it may have been made all the same
+        // The change may have been made all the same.
         let document = self.ask()?;
         Ok(match change.is_made_in(&document, SOURCE) {
             Ok(true) => Ok(()),
@@ -146,7 +146,7 @@ impl<'a> CibRunner<'a> {
         })
     }
 
-    /// Waits for the cluster, in slices, so that whoever looks on can end it.
+    /// Waits for the cluster in slices, so that an onlooker can end the wait.
     fn await_rest(&mut self, limit: u64) -> Result<Result<(), String>, Ending> {
         let end = self.around.now() + Duration::from_secs(limit);
         loop {
@@ -174,7 +174,7 @@ impl<'a> CibRunner<'a> {
         self.persist(|client| client.document())
     }
 
-    /// Asks until there is an answer, but not for ever.
+    /// Asks until there is an answer, in a limited number of attempts.
     fn persist<T>(
         &mut self,
         mut ask: impl FnMut(&mut dyn CibClient) -> Result<T, CibCallError>,
@@ -194,7 +194,7 @@ impl<'a> CibRunner<'a> {
         }
     }
 
-    /// Changes the state as a record says, and writes the record. What cannot be so is not written.
+    /// Applies a record to the state, and writes it to the journal. An impossible record is not written.
     fn record(&mut self, record: &CibRecord) -> Result<(), Ending> {
         self.read.apply(record).map_err(Ending::Contradiction)?;
         self.journal.write(record).map_err(|error| Ending::Unrecorded(error.to_string()))

@@ -1,4 +1,4 @@
-//! Tasks of a run, and whether the cluster is still as it was when they were planned.
+//! Tasks of a run, and a check that the cluster is still as it was when they were planned.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,7 +17,7 @@ pub enum CibTask<'a> {
     Make(&'a CibChange),
     /// The cluster is waited for.
     Await,
-    /// The places of resources are compared with those that they should have.
+    /// The hosts of resources are compared with the expected ones.
     Compare,
 }
 
@@ -32,8 +32,8 @@ impl fmt::Display for CibTask<'_> {
     }
 }
 
-/// Why a change must not be made in the cluster of a document: its resources no longer run where they did, or it would not
-/// come to where it was to.
+/// Reason why a change must not be made in the cluster of a document. Its resources may have moved since, or the change
+/// may no longer lead to the expected result.
 pub fn obstacle(
     change: &CibChange,
     was: &[ExpectedPlace],
@@ -64,7 +64,7 @@ pub fn obstacle(
     found().unwrap_or_else(Some)
 }
 
-/// The first resource that is not where it should be, in words.
+/// Text about the first resource that is not where it should be.
 pub fn difference(wanted: &[ExpectedPlace], found: &[ExpectedPlace]) -> Option<String> {
     let (wanted, found) = (nodes(wanted), nodes(found));
     let shown = |nodes: &BTreeSet<&str>| {
@@ -87,7 +87,7 @@ pub fn difference(wanted: &[ExpectedPlace], found: &[ExpectedPlace]) -> Option<S
     new.map(|resource| format!("{} is new", shown_name(resource)))
 }
 
-/// By resource, where it runs.
+/// The nodes of each resource.
 fn nodes(places: &[ExpectedPlace]) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut nodes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for place in places {

@@ -1,4 +1,4 @@
-//! Runs on a cluster that does not exist, killed at any call.
+//! Runs on a simulated cluster, killed at any call.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,18 +18,18 @@ use htools_testkit::Paper;
 enum CibFault {
     /// The program is killed before anything is done.
     KilledBefore,
-    /// The program is killed when it was done.
+    /// The program is killed after it was done.
     KilledAfter,
-    /// Nothing is done, and that is said.
+    /// Nothing is done, and the call fails.
     NoAnswer,
-    /// It was done, and the answer gets lost.
+    /// It was done, but the answer is lost.
     LostAnswer,
 }
 
 /// Sign that the program was killed.
 struct Killed;
 
-/// A cluster of Pacemaker that does what it should, one round a wait.
+/// A simulated Pacemaker cluster that does what it should, one round per wait.
 struct FakeCib {
     configuration: String,
     active: BTreeMap<String, String>,
@@ -37,7 +37,7 @@ struct FakeCib {
     fault: Option<(usize, CibFault)>,
     /// Number of waits in which it does not come to rest.
     slow: usize,
-    /// Its fault.
+    /// A resource that it never starts.
     stops: Option<&'static str>,
     changes: Vec<CibChange>,
 }
@@ -83,7 +83,7 @@ impl FakeCib {
         format!("{before}<status>{}{}</status>{after}", state("node1"), state("node2"))
     }
 
-    /// Lets a call happen, unless something goes wrong with it.
+    /// Performs a call, with its fault if it has one.
     fn call<T>(&mut self, action: impl FnOnce(&mut FakeCib) -> T) -> Result<T, CibCallError> {
         let now = self.calls;
         self.calls += 1;
@@ -130,7 +130,6 @@ impl CibClient for FakeCib {
     }
 }
 
-/// Somebody who looks on.
 #[derive(Default)]
 struct Onlooker {
     seconds: RefCell<u64>,
@@ -194,14 +193,14 @@ fn resume(cluster: &mut FakeCib, sheet: &Paper) -> (Ending, CibRead) {
     runner.walk()
 }
 
-/// Checks that all is done that a journal calls done.
+/// Checks that everything that a journal calls done was done.
 fn check(sheet: &Paper, cluster: &FakeCib) {
     let read: CibRead = journal::parse(&sheet.bytes.borrow()).map_err(|e| e.1).unwrap();
     let mut made = None;
     for (task, state) in read.header.tasks().iter().zip(&read.tasks) {
         match (task, state) {
             (CibTask::Make(change), TaskState::Done) => made = Some(*change),
-            // perhaps
+            // It may have been made.
             (CibTask::Make(_), TaskState::Begun) => return,
             _ => {}
         }
@@ -271,7 +270,7 @@ fn a_cluster_that_has_changed_is_left_alone() {
     let (ending, read) = walk(&mut cluster, planned.clone(), &sheet, &mut Onlooker::default());
     let why = "the cluster has changed since this was planned: rsc-small is on node1, not on node2";
     assert_eq!((ending, &read.tasks[0]), (Ending::Failed, &TaskState::Failed(why.to_owned())));
-    // there is less room than there was
+    // There is less room than when this was planned.
     let (mut cluster, sheet) = (FakeCib::new(1), Paper::default());
     cluster.configuration =
         cluster.configuration.replace(r#"name="cpu" value="4""#, r#"name="cpu" value="3""#);
@@ -279,7 +278,7 @@ fn a_cluster_that_has_changed_is_left_alone() {
     let TaskState::Failed(why) = &read.tasks[0] else { panic!("{read:?}") };
     assert!(why.starts_with("the cluster would not come to what was planned any more: "), "{why}");
     assert_eq!((ending, cluster.changes.len()), (Ending::Failed, 0));
-    // and when all is as it was, the same journal goes on
+    // Once everything is as it was, the same journal goes on.
     cluster.configuration = FakeCib::new(1).configuration;
     assert_eq!(resume(&mut cluster, &sheet).0, Ending::Done);
     at_the_end(&cluster, false);
@@ -312,8 +311,8 @@ fn an_end_that_is_not_the_planned_one_is_told() {
     assert_eq!((ending, &read.tasks[1]), (Ending::Failed, &why));
 }
 
-/// A disk that is full after any number of bytes: nothing is done that was not written down before, and the run comes to its
-/// end once there is room. The same where the half line stays, as after a crash.
+/// The disk is full after any number of bytes. Nothing is done that was not recorded before, and the run ends well once
+/// there is room. The same holds if the half line stays, as after a crash.
 #[test]
 fn a_full_disk_at_any_byte() {
     let header = header(&FakeCib::new(1), false);

@@ -1,4 +1,4 @@
-//! Capacities that mean nothing, or not what was meant.
+//! Capacities without an effect, or with an unintended one.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,7 +9,7 @@ use super::complaint::{Complaint, LintedCib};
 use crate::cib::document::{children, id};
 use htools_model::shown::shown_name;
 
-/// A resource needs what no node has: where capacities count, it is stopped everywhere, and nobody says so.
+/// A resource needs a capacity that no node has. If capacities count, it is stopped everywhere without a message.
 pub(super) fn unknown(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
     let name = |kind: AttributeIdx| set.attributes[kind.get()].as_str();
@@ -34,7 +34,7 @@ pub(super) fn unknown(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, Placing
     Ok(complaints)
 }
 
-/// Nodes have what no resource needs, which counts for balance all the same.
+/// Nodes have a capacity that no resource needs. It affects balance all the same.
 pub(super) fn unused(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
     let amounts = set.resources.iter().flat_map(|resource| resource.utilization.iter());

@@ -1,11 +1,11 @@
-//! What rules read, and what they have to say.
+//! Input and output of lint rules.
 
 use roxmltree::{Document, Node};
 
 use crate::cib::document;
 use crate::working_set::WorkingSet;
 
-/// Suggests one of some names for one that is none of them, as the end of a sentence; nothing if none is near.
+/// Suggests the nearest of some names for an unknown one, as the end of a sentence; empty if none is near.
 pub(crate) type NameSuggestion<'a> = &'a dyn Fn(&str, &[&str]) -> String;
 
 /// A cluster and its document, as the rules read it.
@@ -15,7 +15,7 @@ pub(super) struct LintedCib<'a, 'd> {
     pub(super) suggest: NameSuggestion<'a>,
 }
 
-/// What a rule has to say about an element.
+/// Finding of a rule about an element.
 pub(super) struct Complaint {
     pub(super) element: String,
     pub(super) id: String,
@@ -33,7 +33,7 @@ impl Complaint {
         }
     }
 
-    /// About something that has its id in the working set.
+    /// A complaint about something with an id in the working set.
     pub(super) fn of(element: &str, id: &str, problem: String, advice: String) -> Complaint {
         Complaint { element: element.to_owned(), id: id.to_owned(), problem, advice }
     }

@@ -1,4 +1,4 @@
-//! Constraints that cannot do what they say.
+//! Constraints that cannot have the effect that they describe.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -17,12 +17,12 @@ use super::complaint::{Complaint, LintedCib, elements};
 use crate::cib::document::id;
 use htools_model::shown::shown_name;
 
-/// What the elements are in which resources are defined.
+/// Kinds of elements that define resources.
 const RESOURCES: [&str; 5] = ["primitive", "group", "clone", "master", "bundle"];
-/// What the elements are that stand for some of them.
+/// Kinds of elements that stand for several resources.
 const SHARED: [&str; 2] = ["tag", "template"];
 
-/// The resources that there are, and the tags and templates that stand for some.
+/// Ids of all resources, tags and templates.
 fn resources<'d>(document: &'d Document<'d>) -> Vec<&'d str> {
     RESOURCES.iter().chain(&SHARED).flat_map(|kind| elements(document, kind)).map(id).collect()
 }
@@ -30,7 +30,6 @@ fn resources<'d>(document: &'d Document<'d>) -> Vec<&'d str> {
 /// The attributes of constraints that name resources.
 const PLACES: [&str; 4] = ["rsc", "with-rsc", "first", "then"];
 
-/// All constraints.
 fn constraints<'d>(document: &'d Document<'d>) -> impl Iterator<Item = Node<'d, 'd>> {
     elements(document, "constraints").flat_map(|all| all.children()).filter(Node::is_element)
 }
@@ -41,14 +40,15 @@ fn named<'d>(constraint: Node<'d, 'd>) -> impl Iterator<Item = &'d str> {
     words.chain(constraint.descendants().filter(|node| node.has_tag_name("resource_ref")).map(id))
 }
 
-/// Where in the document constraints are that name a resource that is not there.
+/// Positions of the constraints that name a missing resource.
 pub(super) fn about_nothing(document: &Document<'_>) -> Vec<Range<usize>> {
     let known: HashSet<&str> = resources(document).into_iter().collect();
     let is_lost = |constraint: &Node<'_, '_>| named(*constraint).any(|name| !known.contains(name));
     constraints(document).filter(is_lost).map(|constraint| constraint.range()).collect()
 }
 
-/// A constraint names a resource that is not there, for which Pacemaker refuses the whole document; or a node, and is ignored.
+/// A constraint names a missing resource, so that Pacemaker refuses the whole document; or a missing node, so that the
+/// constraint is ignored.
 pub(super) fn absent(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let resources = resources(cib.document);
     let known: HashSet<&str> = resources.iter().copied().collect();
@@ -75,7 +75,8 @@ pub(super) fn absent(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingE
     Ok(complaints)
 }
 
-/// What `crm_resource --ban` and `--move` (and `pcs`, and `crm`) set, and nobody has taken away. What ends by itself is meant to stay.
+/// Constraints that `crm_resource --ban` and `--move`, `pcs` or `crm` left behind. Those that end by themselves are
+/// meant to stay.
 pub(super) fn leftovers(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let ends = |node: &Node<'_, '_>| node.descendants().any(|inner| inner.has_tag_name("date_expression"));
     let complaint = |location: Node<'_, '_>| {
@@ -94,7 +95,7 @@ pub(super) fn leftovers(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, Placi
     Ok(cib.elements("rsc_location").filter(|node| !ends(node)).filter_map(complaint).collect())
 }
 
-/// Orders that run in a circle: what is started or stopped together waits for itself, and Pacemaker never gets to it.
+/// Orders in a circle: resources that start or stop together wait for themselves, and Pacemaker never gets to them.
 pub(super) fn order_circles(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
     let complaint = |circle: &WaitCircle| {
@@ -115,12 +116,12 @@ pub(super) fn order_circles(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, P
     Ok(latent(set).iter().filter_map(complaint).collect())
 }
 
-/// A constraint that is ignored for what a tag or template stands for: outside of sets, something that is no resource, be it a tag;
-/// or in both places of a colocation.
+/// A constraint that is ignored because of a tag or template. Outside of sets, this happens if a member is not a
+/// resource but, for example, another tag. In a colocation, it also happens if both sides are tags or templates.
 pub(super) fn tags(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let ids = |kinds: &'static [&'static str]| kinds.iter().flat_map(|kind| cib.elements(kind)).map(id);
     let (known, shared) = (ids(&RESOURCES).collect::<HashSet<_>>(), ids(&SHARED).collect::<HashSet<_>>());
-    // by id, the tags with something that is no resource: position, id, and that
+    // By tag id, the tags with a member that is no resource: position, id, and that member.
     let mut strangers: HashMap<&str, Vec<(usize, &str, &str)>> = HashMap::new();
     for (at, tag) in cib.elements("tag").enumerate() {
         let mut members = tag.children().filter(|inner| inner.has_tag_name("obj_ref")).map(id);
@@ -154,7 +155,7 @@ pub(super) fn tags(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingErr
     Ok(complaints)
 }
 
-/// A resource may only be where its exclusive locations say, and no node is left of these.
+/// The exclusive locations of a resource leave it no node.
 pub(super) fn exclusive_nowhere(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
     let has_none = |one: &ResourceIdx| {
@@ -173,12 +174,12 @@ pub(super) fn exclusive_nowhere(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint
     Ok(lost.filter_map(complaint).collect())
 }
 
-/// An exclusive location of a member of a group: only those of the group take nodes away.
+/// An exclusive location of a group member bans no node; only those of the group do.
 pub(super) fn exclusive_ignored(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
     let complaint = |one: ResourceIdx| {
         let details = set.resource(one);
-        // where the group has some, too, it adds to them
+        // If the group has exclusive locations, too, this one adds to them.
         let group = Some(set.resource(details.group?)).filter(|group| group.exclusive.is_none())?;
         let (member, group) = (shown_name(&details.id), shown_name(&group.id));
         let problem = format!(
@@ -190,16 +191,16 @@ pub(super) fn exclusive_ignored(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint
     Ok(set.resource_indices().filter_map(complaint).collect())
 }
 
-/// The colocations without which resources must not run.
+/// The mandatory colocations.
 fn musts(set: &WorkingSet) -> impl Iterator<Item = &Colocation> {
     set.colocations.iter().filter(|one| one.score == AllocationScore::INFINITY)
 }
 
-/// Which resources must be with which.
+/// Mandatory colocations as a graph.
 struct Musts {
-    /// By resource, the primaries of its colocations, in order.
+    /// Each resource's primaries, in order.
     primaries: Vec<Vec<usize>>,
-    /// By resource, the number of those with which it is in circles; its own if there are none.
+    /// Each resource's component; resources in a common circle share it.
     knot: Vec<usize>,
 }
 
@@ -217,7 +218,8 @@ impl Musts {
         if self.knot[end] != self.knot[first] {
             return None;
         }
-        // breadth first from the primary back to the dependent, which is reached from the resource before it
+        // The search goes breadth first from the primary to the dependent, and notes from which resource each one is
+        // reached.
         let mut before: HashMap<usize, usize> = HashMap::from([(first, first)]);
         let mut left = VecDeque::from([first]);
         while let Some(here) = left.pop_front().filter(|_| !before.contains_key(&end)) {
@@ -235,7 +237,7 @@ impl Musts {
     }
 }
 
-/// Must-be-with constraints that run in a circle: who is placed first decides, and Pacemaker follows none of them back.
+/// Mandatory colocations in a circle: the resource placed first decides, and Pacemaker follows none of them back.
 pub(super) fn circles(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
     let must = Musts::of(set);
@@ -258,7 +260,7 @@ pub(super) fn circles(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, Placing
     Ok(complaints)
 }
 
-/// Two that must be together have no node in common, or must also be apart.
+/// Two resources that must be together have no node in common, or must also be apart.
 pub(super) fn contradictions(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
     let allowed = |one: ResourceIdx, host: HostIdx| {
@@ -268,7 +270,7 @@ pub(super) fn contradictions(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, 
         let (dependent, primary) = (one.dependent.min(one.primary), one.dependent.max(one.primary));
         (dependent, primary, one.attribute.clone())
     };
-    // of several that keep a pair apart, the first
+    // Of several constraints that keep a pair apart, the first counts.
     let mut apart = HashMap::new();
     for one in set.colocations.iter().filter(|one| one.score == AllocationScore::MINUS_INFINITY) {
         apart.entry(pair(one)).or_insert(one);

@@ -1,4 +1,5 @@
-//! What is legal in a CIB and yet, very likely, not what was meant: one rule, one function. docs/pacemaker.md lists them.
+//! Finds likely configuration mistakes: a CIB that is legal, but probably not as intended. Each rule is one function;
+//! docs/pacemaker.md lists them.
 
 mod capacities;
 mod complaint;
@@ -13,33 +14,33 @@ use complaint::{Complaint, LintedCib};
 use htools_model::words;
 
 words!(
-    /// How bad a finding is.
+    /// Severity of a finding.
     pub LintSeverity, "severity" {
-        /// Something does not do what it says: it never runs, or is ignored.
+        /// Something has no effect: it never runs, or is ignored.
         Error = "error",
         /// It works, with surprises.
         Warning = "warning",
     }
 );
 
-/// Something that is very likely not meant.
+/// A likely configuration mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LintFinding {
-    /// The rule.
+    /// Name of the rule.
     pub rule: &'static str,
-    /// How bad it is.
+    /// Severity of the mistake.
     pub severity: LintSeverity,
     /// The kind of element.
     pub element: String,
     /// Its id; empty if it has none, or is not there.
     pub id: String,
-    /// What happens.
+    /// Description of the problem.
     pub problem: String,
-    /// What to do.
+    /// Suggested remedy.
     pub advice: String,
 }
 
-/// A rule: its name, how bad what it finds is, and what finds it.
+/// A rule: its name, the severity of its findings, and its function.
 struct LintRule {
     name: &'static str,
     severity: LintSeverity,
@@ -79,7 +80,7 @@ pub fn rules() -> impl Iterator<Item = &'static str> {
     RULES.iter().map(|rule| rule.name)
 }
 
-/// Why a cluster cannot be looked through.
+/// Reason why a cluster cannot be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum LintError {
     /// Its document cannot be read.
@@ -90,14 +91,14 @@ pub enum LintError {
     Placing(#[from] PlacingError),
 }
 
-/// All that is found in the CIB that `text` is; errors name `source`. `suggest` ends a sentence about a name that is not
-/// there by one that may be meant.
+/// Lists all findings about a CIB; errors name `source`. For an unknown name, `suggest` ends the sentence with one that
+/// may be meant.
 ///
 /// # Errors
-/// The text is no CIB, or its colocations cannot be followed.
+/// Fails if the text is no CIB, or if its colocations cannot be followed.
 pub fn lint(text: &str, source: &str, suggest: NameSuggestion<'_>) -> Result<Vec<LintFinding>, LintError> {
     let document = document::parse(text, source)?;
-    // the rest can be read without constraints about what is not there, for which it is refused
+    // Constraints about missing resources are blanked out, as the reader would refuse the whole document.
     let mut rest = text.to_owned();
     for range in constraints::about_nothing(&document) {
         let lines = text[range.clone()].matches('\n').count();

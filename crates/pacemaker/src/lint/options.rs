@@ -1,4 +1,4 @@
-//! Properties of the whole cluster that do not go with the rest.
+//! Cluster-wide properties that do not fit the rest of the configuration.
 
 use super::super::place::{PlacingError, place};
 use super::super::resource::Resource;
@@ -9,7 +9,7 @@ use htools_model::shown::shown_name;
 
 const PROPERTY: &str = "cluster_property_set";
 
-/// Nothing is there to fence with although nodes are to be fenced: nothing is started or stopped.
+/// Nodes should be fenced, but there is no fencing device: nothing is started or stopped.
 pub(super) fn no_fencing(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let complaint = || {
         Complaint::of(
@@ -23,7 +23,7 @@ pub(super) fn no_fencing(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, Plac
     Ok(cib.set.frozen.then(complaint).into_iter().collect())
 }
 
-/// The strategy is none that Pacemaker knows.
+/// Pacemaker does not know the strategy.
 pub(super) fn unknown_strategy(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let complaint = |word: &String| {
         let meant = (cib.suggest)(word, Strategy::WORDS);
@@ -35,7 +35,7 @@ pub(super) fn unknown_strategy(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>
     Ok(cib.set.unknown_strategy.iter().map(complaint).collect())
 }
 
-/// Utilization is given, and the strategy does not look at it.
+/// Resources have utilization, but the strategy ignores it.
 pub(super) fn utilization_ignored(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let is_given = cib.set.resources.iter().any(|resource| !resource.utilization.is_empty());
     let complaint = || {
@@ -49,7 +49,7 @@ pub(super) fn utilization_ignored(cib: &LintedCib<'_, '_>) -> Result<Vec<Complai
     Ok((is_given && cib.set.strategy() == Strategy::Default).then(complaint).into_iter().collect())
 }
 
-/// Running resources move for balance, as nothing holds them.
+/// Running resources move for balance, as they have no stickiness.
 pub(super) fn needless_moves(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
     let is_loose = |one: &super::super::index::ResourceIdx| {
@@ -76,7 +76,7 @@ pub(super) fn needless_moves(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, 
     Ok(vec![Complaint::of("primitive", first, problem, advice)])
 }
 
-/// Not all have room, and chance decides who is left out.
+/// There is not room for all resources, and chance decides which are left out.
 pub(super) fn no_priorities(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
     let is_meant = |resource: &&Resource| resource.is_primitive() && !resource.orphaned;

@@ -74,7 +74,7 @@ fn tables() -> impl Strategy<Value = Vec<ScoreTable>> {
     prop::collection::vec(table, RESOURCES + 1)
 }
 
-/// What a walk over all resources comes to, and how many steps it takes.
+/// Results of a walk over all resources, and the number of steps that it takes.
 fn walked(set: &WorkingSet, tables: &[ScoreTable], factor: f32, by_paths: bool) -> (Vec<ScoreTable>, usize) {
     let mut wishes = Wishes::of(set);
     wishes.merging.by_paths = by_paths;
@@ -90,7 +90,7 @@ fn walked(set: &WorkingSet, tables: &[ScoreTable], factor: f32, by_paths: bool) 
     (found, steps)
 }
 
-/// Where all keep away from each other, paths are counted, and not followed.
+/// If all keep away from each other, paths are counted, not followed.
 #[test]
 fn paths_of_mutual_colocations_are_counted() {
     for scores in [&[-100][..], &[-100, -7, -3000], &[-100, 50], &[-100, 0, 3]] {
@@ -109,7 +109,7 @@ fn paths_of_mutual_colocations_are_counted() {
     }
 }
 
-/// Where all keep away from each other, those that add nothing are not followed, and nobody misses them.
+/// If all keep away from each other, resources that add nothing are not followed, and the result is the same.
 #[test]
 fn paths_that_add_nothing_need_not_be_followed() {
     let mutual: Vec<(usize, usize, usize)> =

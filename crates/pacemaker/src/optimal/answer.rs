@@ -1,4 +1,4 @@
-//! The best placement as what placing comes to, with what Pacemaker would make of it.
+//! Turns the best placement into a result of placing, and finds where Pacemaker would deviate from it.
 
 use super::super::additions::{AdditionLog, ScoreSource};
 use super::super::index::{HostIdx, ResourceIdx};
@@ -12,7 +12,8 @@ use super::bound;
 use super::rules::{PlacingRules, ZoneTie};
 use super::search::{BestFound, OptimalSearch};
 
-/// Puts the answer together. The order is that in which Pacemaker places resources that are wanted where they go.
+/// Builds the result. Its order is that in which Pacemaker places resources that prefer their hosts in the best
+/// placement.
 pub(super) fn all_placed(
     search: &OptimalSearch<'_, '_>,
     found: BestFound,
@@ -71,12 +72,12 @@ pub(super) fn all_placed(
     Ok(placed)
 }
 
-/// Whether a resource is as Pacemaker places it: it has its place beforehand, and would get it.
+/// Returns true if a resource keeps Pacemaker's record: it was placed beforehand, and gets the same host.
 fn is_kept(rules: &PlacingRules<'_>, record: &Assignment, hosts: &[Option<HostIdx>]) -> bool {
     rules.before.includes(record.resource) && record.host == hosts[record.resource.get()]
 }
 
-/// What the scores in the best placement are made of.
+/// The parts of the scores in the best placement.
 pub(super) fn additions(set: &WorkingSet, best: &AllPlaced) -> Result<AdditionLog, PlacingError> {
     let before = PlacedBefore::of(set)?;
     let rules = &PlacingRules::of(set, &before);
@@ -96,8 +97,8 @@ pub(super) fn additions(set: &WorkingSet, best: &AllPlaced) -> Result<AdditionLo
     Ok(log)
 }
 
-/// The primitives that should run and that Pacemaker would put elsewhere all the same. Which instance of a clone is where does
-/// not matter.
+/// The primitives that should run, but that Pacemaker would place elsewhere all the same. Instances of a clone are
+/// interchangeable.
 fn not_followed(rules: &PlacingRules<'_>, placed: &AllPlaced, hosts: &[Option<HostIdx>]) -> Vec<ResourceIdx> {
     let set = rules.set;
     let followed = |one: ResourceIdx| placed.host(one);
@@ -107,7 +108,7 @@ fn not_followed(rules: &PlacingRules<'_>, placed: &AllPlaced, hosts: &[Option<Ho
     set.resource_indices().filter(should_run).filter(differs).collect()
 }
 
-/// The cluster in which those that have a place are wanted there above all.
+/// The cluster with the score INFINITY for each placed resource on its host.
 fn preferring(rules: &PlacingRules<'_>, hosts: &[Option<HostIdx>]) -> WorkingSet {
     let mut set = rules.set.clone();
     for resource in &rules.movable {
@@ -125,7 +126,7 @@ fn preferring(rules: &PlacingRules<'_>, hosts: &[Option<HostIdx>]) -> WorkingSet
     set
 }
 
-/// What a resource is worth on each host as the others are in the end, and what that is made of beside what it is worth by itself.
+/// Scores of a resource on each host, given the final hosts of the others. The parts beyond its own scores are noted.
 fn scores(
     rules: &PlacingRules<'_>,
     hosts: &[Option<HostIdx>],

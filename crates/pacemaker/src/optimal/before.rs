@@ -1,5 +1,5 @@
-//! Clones are placed by the cluster's own strategy before the best placement of the others is looked for, with all that
-//! they cannot be without.
+//! Clones, and all that they cannot be without, are placed by the cluster's own strategy. The best placement of the
+//! other resources is found afterwards.
 
 use std::collections::HashMap;
 
@@ -9,17 +9,17 @@ use super::super::score::AllocationScore;
 use super::super::transition::needs::needs;
 use super::super::working_set::{Strategy, WorkingSet};
 
-/// Which primitives are placed beforehand, and where.
+/// Primitives that are placed beforehand, and their hosts.
 #[derive(Debug)]
 pub(super) struct PlacedBefore {
-    /// By resource, whether it is one of them.
+    /// By resource; true if it is one of them.
     included: Vec<bool>,
-    /// By resource, where it is.
+    /// By resource, its host.
     host: Vec<Option<HostIdx>>,
 }
 
 impl PlacedBefore {
-    /// Those of a cluster. Where its own strategy does not look at room, that by utilization places them.
+    /// Places them for a cluster. If its own strategy ignores capacities, `utilization` places them.
     pub(super) fn of(set: &WorkingSet) -> Result<PlacedBefore, PlacingError> {
         let count = set.resources.len();
         if set.clones().next().is_none() {
@@ -34,18 +34,18 @@ impl PlacedBefore {
         Ok(PlacedBefore { included: needed_by_clones(set), host })
     }
 
-    /// Whether a resource is one of them.
+    /// Returns true if a resource is one of them.
     pub(super) fn includes(&self, resource: ResourceIdx) -> bool {
         self.included[resource.get()]
     }
 
-    /// Where one of them is.
+    /// The host of one of them.
     pub(super) fn host(&self, resource: ResourceIdx) -> Option<HostIdx> {
         self.host[resource.get()]
     }
 }
 
-/// By resource, whether it is a primitive of a clone, or must be there, or run, for one to run.
+/// By resource; true for the primitives of clones, and for all that must be with them, or must run, for one to run.
 fn needed_by_clones(set: &WorkingSet) -> Vec<bool> {
     let musts = set.colocations.iter().filter(|colocation| colocation.score == AllocationScore::INFINITY);
     let mut needed: HashMap<ResourceIdx, Vec<ResourceIdx>> = HashMap::new();

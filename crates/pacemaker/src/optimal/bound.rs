@@ -1,12 +1,12 @@
-//! What no placement can do better, without looking at any.
+//! Bounds that no placement can beat, computed without trying any.
 
 use super::super::index::ResourceIdx;
 use super::super::optimum::PlacingStage;
 use super::rules::PlacingRules;
 use super::value::PlacementValue;
 
-/// By priority, how many can run at most if as many of each higher priority run as in a placement: all hosts together
-/// have no room for more, however small those are that are chosen.
+/// Greatest number that can run of each priority, if as many of each higher priority run as in `placed`. All hosts
+/// together have no room for more, even of the smallest ones.
 pub(super) fn most(rules: &PlacingRules<'_>, placed: &[usize]) -> Vec<usize> {
     let of_level = |level: usize| -> Vec<ResourceIdx> {
         rules.movable.iter().copied().filter(|one| rules.level[one.get()] == level).collect()
@@ -31,7 +31,7 @@ pub(super) fn most(rules: &PlacingRules<'_>, placed: &[usize]) -> Vec<usize> {
     most
 }
 
-/// The last stage up to which nothing can be better than a placement.
+/// The last stage up to which no placement can be better.
 pub(super) fn proved(rules: &PlacingRules<'_>, value: &PlacementValue) -> Option<PlacingStage> {
     if most(rules, &value.placed) != value.placed {
         return None;
@@ -42,7 +42,7 @@ pub(super) fn proved(rules: &PlacingRules<'_>, value: &PlacementValue) -> Option
         let best = hosts.map(|host| rules.worth(*one, *host)).max().unwrap_or(0);
         let wishes = rules.wishes[one.get()].iter().map(|tie| {
             if rules.allowed[tie.other.get()].is_empty() {
-                // both ends of a wish count it
+                // A wish counts at both of its ends, and this sum lacks the other end.
                 2 * tie.score.max(0)
             } else {
                 tie.score.max(0)

@@ -1,4 +1,4 @@
-//! Making room: a resource takes the place of others, these take other places, and so on.
+//! Makes room: a resource takes the place of others, these take other places, and so on.
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::draft::PlacingDraft;
@@ -9,15 +9,15 @@ use super::rules::part;
 pub(super) struct Chains<'d, 'r> {
     pub(super) draft: &'d mut PlacingDraft<'r>,
     limits: &'d PlacingLimits,
-    /// What all hosts have together.
+    /// Capacity of all hosts together, by kind.
     pub(super) totals: &'d [i64],
-    /// How many more may be put elsewhere.
+    /// Number of resources that may still be moved elsewhere.
     pub(super) left: usize,
     /// The number of steps at which this attempt ends.
     until: u64,
-    /// Those of a level beyond this may be left out.
+    /// Resources of levels beyond this one may be left out.
     expendable: Option<usize>,
-    /// Those that have their new place in this chain.
+    /// Resources that have their new places in this chain.
     pub(super) held: Vec<ResourceIdx>,
 }
 
@@ -30,8 +30,8 @@ impl<'d, 'r> Chains<'d, 'r> {
         Chains { draft, limits, totals, left: 0, until: 0, expendable: None, held: Vec::new() }
     }
 
-    /// Finds a place for a resource that has none, putting at most so many others elsewhere, and trying at most so
-    /// many steps; those of a level beyond `expendable` may be left out.
+    /// Finds a place for a resource that has none. At most `most` others are moved elsewhere, and at most `steps` steps
+    /// are tried. Resources of levels beyond `expendable` may be left out.
     pub(super) fn place(
         &mut self,
         resource: ResourceIdx,
@@ -48,7 +48,8 @@ impl<'d, 'r> Chains<'d, 'r> {
         is_placed
     }
 
-    /// Puts a resource on a host whatever is there, and what is in its way elsewhere. The caller takes the changes back.
+    /// Puts a resource on a host whatever is there, and moves those in its way elsewhere. It is up to the caller to
+    /// undo the changes.
     pub(super) fn force(&mut self, resource: ResourceIdx, host: HostIdx, most: usize, steps: u64) -> bool {
         self.begin(most, steps, None);
         let unit = self.unit(resource);
@@ -62,12 +63,12 @@ impl<'d, 'r> Chains<'d, 'r> {
         self.held.clear();
     }
 
-    /// Whether this attempt ends.
+    /// Returns true if this attempt must end.
     fn is_over(&self) -> bool {
         self.draft.steps >= self.until || self.limits.reached(self.draft.steps)
     }
 
-    /// A resource, what it must be with and has no place either, and those of its crew that have one.
+    /// A resource, the unplaced ones that it must be with, and the placed members of its crew.
     fn unit(&self, resource: ResourceIdx) -> Vec<ResourceIdx> {
         let rules = self.draft.rules;
         let mut unit = vec![resource];
@@ -106,7 +107,7 @@ impl<'d, 'r> Chains<'d, 'r> {
         self.leave_out(&unit)
     }
 
-    /// Puts a unit where there is room: where it runs, where it is worth most, where it leaves the least.
+    /// Puts a unit where there is room: where its score is highest, then where it runs, then where the least is free.
     fn settle_directly(&mut self, unit: &[ResourceIdx]) -> bool {
         let rules = self.draft.rules;
         let first = unit[0];
@@ -146,12 +147,12 @@ impl<'d, 'r> Chains<'d, 'r> {
         is_allowed
     }
 
-    /// What is free on a host, all kinds together, in millionths of all hosts.
+    /// Free capacity of a host, over all kinds, in millionths of that of all hosts.
     fn tightness(&self, host: HostIdx) -> i64 {
         part(self.draft.free(host).iter().copied(), self.totals)
     }
 
-    /// What a host lacks for a unit, by kind; less than 0 is what it has beyond that.
+    /// Capacity that a host lacks for a unit, by kind; it has more than enough if this is below 0.
     pub(super) fn missing(&self, unit: &[ResourceIdx], host: HostIdx) -> Vec<i64> {
         let mut missing: Vec<i64> = self.draft.free(host).iter().map(|free| -free).collect();
         let mut is_needed = vec![false; missing.len()];
@@ -161,7 +162,7 @@ impl<'d, 'r> Chains<'d, 'r> {
                 is_needed[kind] |= *amount != 0;
             }
         }
-        // of what nothing is needed, nothing is missing
+        // A kind that is not needed is not missing.
         missing.iter_mut().zip(is_needed).for_each(|(missing, needed)| {
             if !needed {
                 *missing = (*missing).min(0);
@@ -170,7 +171,7 @@ impl<'d, 'r> Chains<'d, 'r> {
         missing
     }
 
-    /// Puts all of a unit on a host; false if a rule other than that of room forbids one of them there then.
+    /// Puts a whole unit on a host. Returns false if a rule other than room then forbids one of them there.
     fn bring(&mut self, unit: &[ResourceIdx], host: HostIdx) -> bool {
         let rules = self.draft.rules;
         if !unit.iter().all(|one| rules.allows(*one, host)) {
@@ -193,7 +194,7 @@ impl<'d, 'r> Chains<'d, 'r> {
         hosts.into_iter().map(|(_, host)| host).collect()
     }
 
-    /// Puts a unit on a host, and what is in its way elsewhere.
+    /// Puts a unit on a host, and moves those in its way elsewhere.
     fn squeeze(&mut self, unit: &[ResourceIdx], host: HostIdx) -> bool {
         for out in self.ways(unit, host) {
             if self.is_over() {
@@ -216,13 +217,13 @@ impl<'d, 'r> Chains<'d, 'r> {
         false
     }
 
-    /// Those of a resource's crew that are on a host.
+    /// The members of a resource's crew on a host.
     pub(super) fn crew_on(&self, resource: ResourceIdx, host: HostIdx) -> Vec<ResourceIdx> {
         let crew = self.draft.rules.crews[resource.get()].iter();
         crew.copied().filter(|one| self.draft.host(*one) == Some(host)).collect()
     }
 
-    /// Leaves a unit out, and all that cannot run without it, if all of that may be left out.
+    /// Leaves out a unit, and all that cannot run without it, if all of these may be left out.
     fn leave_out(&mut self, unit: &[ResourceIdx]) -> bool {
         let rules = self.draft.rules;
         let Some(limit) = self.expendable else { return false };

@@ -1,4 +1,4 @@
-//! Which running resources are interrupted because something that they need is.
+//! Finds running resources that are interrupted because a resource that they need is interrupted.
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::transition::needs::Need;
@@ -6,12 +6,12 @@ use super::super::working_set::WorkingSet;
 use super::rules::PlacingRules;
 use super::value::PlacementValue;
 
-/// What becomes of a resource, as far as others feel it.
+/// Change of a resource, as far as it affects others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Disturbance {
-    /// It runs on, or goes on being stopped.
+    /// It keeps running, or stays stopped.
     None,
-    /// It moves while it runs.
+    /// It is moved by a live migration.
     Migrates,
     /// It is stopped and started.
     Restarts,
@@ -21,10 +21,10 @@ enum Disturbance {
     Stops,
 }
 
-/// By resource, what becomes of it.
+/// Changes of all resources.
 pub(super) struct Disturbances<'d> {
     set: &'d WorkingSet,
-    /// By resource, its own place.
+    /// By resource, its host.
     hosts: &'d [Option<HostIdx>],
     own: Vec<Disturbance>,
     all: Vec<Disturbance>,
@@ -46,7 +46,7 @@ impl<'d> Disturbances<'d> {
     fn follow(&mut self, need: &Need) -> bool {
         let set = self.set;
         let is_group = |resource| set.resource(resource).is_group();
-        // a group, and a member for those behind it, are interrupted by a live migration, too
+        // A live migration also interrupts resources that need a group, and later members of the same group.
         let by_member = set.resource(need.first).group.is_some()
             && set.resource(need.first).group == set.resource(need.then).group;
         let heavy = is_group(need.first) || by_member;
@@ -90,7 +90,7 @@ impl<'d> Disturbances<'d> {
         gives_up
     }
 
-    /// Corrects the numbers of stops and of live migrations of a placement, which are those without orders.
+    /// Corrects the numbers of stops and live migrations of a placement, which were counted without orders.
     pub(super) fn correct(&self, value: &mut PlacementValue) {
         let pairs = || self.own.iter().zip(&self.all).filter(|(own, all)| own != all);
         let given_up = pairs().filter(|(own, _)| **own == Disturbance::Migrates).count();
@@ -99,7 +99,7 @@ impl<'d> Disturbances<'d> {
     }
 }
 
-/// What becomes of a resource by its own place.
+/// Change of a resource by its own host.
 fn own(set: &WorkingSet, resource: ResourceIdx, host: Option<HostIdx>) -> Disturbance {
     let details = set.resource(resource);
     if !details.is_primitive() || !set.is_managed(resource) {

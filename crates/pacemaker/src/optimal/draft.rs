@@ -1,5 +1,5 @@
-//! A placement on which changes are tried and taken back. What moves here has no disks and no second node, and what
-//! hosts have is named freely: another state than that of [`Draft`](htools_model::Draft), with the same use.
+//! A placement on which changes are tried and undone. Unlike in a [`Draft`](htools_model::Draft), nothing has disks or
+//! a secondary node, and capacities are named freely.
 
 use super::super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::super::optimum::ThenGoal;
@@ -7,25 +7,25 @@ use super::disturbances::Disturbances;
 use super::rules::{PlacingRules, ZoneTie};
 use super::value::PlacementValue;
 
-/// A placement, and how it was changed.
+/// A placement and its changes.
 #[derive(Clone)]
 pub(super) struct PlacingDraft<'r> {
     pub(super) rules: &'r PlacingRules<'r>,
     goal: ThenGoal,
-    /// By resource, fixed ones too.
+    /// By resource, its host; includes fixed ones.
     host: Vec<Option<HostIdx>>,
-    /// By host and kind, what is left.
+    /// Free capacity by host and kind.
     free: Vec<i64>,
-    /// By host, which of those that can be placed are there.
+    /// By host, the movable resources there.
     on: Vec<Vec<ResourceIdx>>,
     placed: Vec<usize>,
     score: i64,
     stops: usize,
     migrations: usize,
-    /// How many running ones leave a host on which they could stay.
+    /// Number of running resources that leave a host on which they could stay.
     moves: usize,
     changes: Vec<DraftChange>,
-    /// How much was tried.
+    /// Number of changes tried.
     pub(super) steps: u64,
 }
 
@@ -36,12 +36,12 @@ struct DraftChange {
     was: Option<HostIdx>,
 }
 
-/// A place in the list of changes.
+/// A position in the list of changes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DraftMark(usize);
 
 impl<'r> PlacingDraft<'r> {
-    /// Nothing is placed but what is fixed.
+    /// A placement of the fixed resources only.
     pub(super) fn new(rules: &'r PlacingRules<'r>, goal: ThenGoal) -> PlacingDraft<'r> {
         let mut draft = PlacingDraft {
             rules,
@@ -63,42 +63,41 @@ impl<'r> PlacingDraft<'r> {
         draft
     }
 
-    /// Where a resource is.
     pub(super) fn host(&self, resource: ResourceIdx) -> Option<HostIdx> {
         self.host[resource.get()]
     }
 
-    /// Where all are.
+    /// The hosts of all resources.
     pub(super) fn hosts(&self) -> &[Option<HostIdx>] {
         &self.host
     }
 
-    /// Which of those that can be placed are on a host.
+    /// The movable resources on a host.
     pub(super) fn on(&self, host: HostIdx) -> &[ResourceIdx] {
         &self.on[host.get()]
     }
 
-    /// What is left on a host, by kind.
+    /// Free capacity of a host, by kind.
     pub(super) fn free(&self, host: HostIdx) -> &[i64] {
         &self.free[host.get() * self.rules.kinds..][..self.rules.kinds]
     }
 
-    /// How many running ones leave a host on which they could stay.
+    /// Number of running resources that leave a host on which they could stay.
     pub(super) fn moves(&self) -> usize {
         self.moves
     }
 
-    /// Those that can be placed and are not, by priority.
+    /// The movable resources without a host, by priority.
     pub(super) fn left_out(&self) -> Vec<ResourceIdx> {
         self.rules.movable.iter().copied().filter(|one| self.host(*one).is_none()).collect()
     }
 
-    /// The place in the list of changes to which one can go back.
+    /// Marks the present state, to go back to it.
     pub(super) fn mark(&self) -> DraftMark {
         DraftMark(self.changes.len())
     }
 
-    /// Takes all changes since then back.
+    /// Undoes all changes since a mark.
     pub(super) fn back_to(&mut self, mark: DraftMark) {
         while self.changes.len() > mark.0 {
             if let Some(DraftChange { resource, was }) = self.changes.pop() {
@@ -145,7 +144,7 @@ impl<'r> PlacingDraft<'r> {
         free.iter_mut().zip(self.rules.amounts(resource)).for_each(|(free, amount)| *free += sign * amount);
     }
 
-    /// What a resource is worth on a host as the others are.
+    /// Score of a resource on a host, given the hosts of the others.
     pub(super) fn worth(&self, resource: ResourceIdx, host: HostIdx) -> i64 {
         let holds = |tie: &&ZoneTie| {
             self.host(tie.other).is_some_and(|there| self.rules.agree(tie.zone, host, there))
@@ -158,7 +157,7 @@ impl<'r> PlacingDraft<'r> {
         self.count_change(resource, at, -1);
     }
 
-    /// Counts what its place means for a running resource, or takes that back.
+    /// Counts the stop or live migration by which a running resource gets to a host, or takes that back.
     fn count_change(&mut self, resource: ResourceIdx, at: Option<HostIdx>, times: isize) {
         let Some(home) = self.rules.home(resource).filter(|home| Some(*home) != at) else { return };
         let details = self.rules.set.resource(resource);
@@ -170,13 +169,13 @@ impl<'r> PlacingDraft<'r> {
         }
     }
 
-    /// Whether a host has room for a resource.
+    /// Returns true if a host has room for a resource.
     pub(super) fn has_room(&self, resource: ResourceIdx, host: HostIdx) -> bool {
         let free = self.free(host);
         self.rules.amounts(resource).iter().zip(free).all(|(amount, free)| *amount == 0 || amount <= free)
     }
 
-    /// Whether no rule but that of room keeps a resource from a host, as the others are.
+    /// Returns true if no rule except room keeps a resource from a host, given the hosts of the others.
     pub(super) fn permits(&self, resource: ResourceIdx, host: HostIdx) -> bool {
         let rules = self.rules;
         let near = |tie: &ZoneTie| self.host(tie.other).map(|there| rules.agree(tie.zone, host, there));
@@ -187,7 +186,7 @@ impl<'r> PlacingDraft<'r> {
             && !self.lacks(resource, &[])
     }
 
-    /// Whether something that a resource needs to run is not there, or would not be without some others.
+    /// Returns true if a resource needs one that does not run, or would not run without some others.
     pub(super) fn lacks(&self, resource: ResourceIdx, without: &[ResourceIdx]) -> bool {
         let rules = self.rules;
         let runs = |first: ResourceIdx| self.host(first).is_some() && !without.contains(&first);
@@ -195,12 +194,12 @@ impl<'r> PlacingDraft<'r> {
         !all || !rules.choices[resource.get()].iter().all(|some| some.is_met(runs))
     }
 
-    /// Whether a resource can be on a host, as the others are.
+    /// Returns true if a resource can be on a host, given the hosts of the others.
     pub(super) fn can_be(&self, resource: ResourceIdx, host: HostIdx) -> bool {
         self.has_room(resource, host) && self.permits(resource, host)
     }
 
-    /// How good the placement is.
+    /// The value of the placement.
     pub(super) fn value(&self) -> PlacementValue {
         let mut value = PlacementValue {
             placed: self.placed.clone(),
@@ -215,7 +214,7 @@ impl<'r> PlacingDraft<'r> {
         value
     }
 
-    /// How good it is but for those that have not had their turn, and for what their places may still change.
+    /// The value of the placement without the waiting resources, and without anything that these may still change.
     pub(super) fn value_so_far(&self, waiting: &[ResourceIdx]) -> PlacementValue {
         let running = waiting.iter().filter(|one| self.rules.home(**one).is_some()).count();
         PlacementValue {
@@ -251,7 +250,7 @@ impl<'r> PlacingDraft<'r> {
         }
     }
 
-    /// The part of a host's capacity that is in use, in millionths.
+    /// The used part of a host's capacity, in millionths.
     fn use_of(&self, host: HostIdx, kind: usize) -> i128 {
         let has = self.rules.set.host(host).capacity.get(AttributeIdx::new(kind));
         let used = i128::from(has) - i128::from(self.free(host)[kind]);

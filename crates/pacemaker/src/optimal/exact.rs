@@ -1,4 +1,4 @@
-//! Trying everything that can still be better: branch and bound, for clusters that are small enough.
+//! Tries everything that can still be better, by branch and bound, in clusters that are small enough.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -13,41 +13,41 @@ use super::value::PlacementValue;
 pub(super) struct Exhaustive<'l, 'r> {
     draft: PlacingDraft<'r>,
     limits: &'l PlacingLimits,
-    /// The number of steps at which it gives up.
+    /// The number of steps after which it gives up.
     until: u64,
-    /// In which order they get their places.
+    /// Resources in the order in which they are placed.
     sequence: Vec<ResourceIdx>,
-    /// How many stages are compared.
+    /// The last stage that is compared.
     stages: PlacingStage,
-    /// Behind each place in the sequence, what those that follow add at least.
+    /// Minimum that the remaining resources add, for each position in the sequence.
     outlook: Vec<DraftOutlook>,
     best: PlacementValue,
     found: Option<Vec<Option<HostIdx>>>,
-    /// Whether the first placement that is as good as the best known is wanted, and not a better one.
+    /// True to find the first placement that is as good as the best known one, and not a better one.
     first_of_best: bool,
     is_given_up: bool,
 }
 
-/// What some resources add to a placement at least.
+/// Minimum that some resources add to a placement.
 #[derive(Debug, Clone, Default)]
 struct DraftOutlook {
-    /// The stops and live migrations that cannot be avoided; to stop what could migrate would be worse.
+    /// Unavoidable stops and live migrations. It would be worse to stop a resource that can migrate.
     stops: usize,
     migrations: usize,
 }
 
-/// What comes of trying everything.
+/// Result of trying everything.
 pub(super) struct Exhausted {
-    /// The best placement that is better than the one that was known, if there is one.
+    /// The best placement, if it is better than the one that was known.
     pub(super) better: Option<Vec<Option<HostIdx>>>,
-    /// Whether everything was tried, or cannot be better.
+    /// True if everything was tried, or cannot be better.
     pub(super) complete: bool,
-    /// How many steps it took.
+    /// Number of steps taken.
     pub(super) steps: u64,
 }
 
 impl<'l, 'r> Exhaustive<'l, 'r> {
-    /// A search for what is better than a value in the first stages.
+    /// A search for a placement that is better than a value in the first stages.
     pub(super) fn new(
         empty: PlacingDraft<'r>,
         limits: &'l PlacingLimits,
@@ -62,7 +62,7 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
         if first_of_best {
             sequence.sort_unstable()
         } else {
-            // large ones first, as little is possible then
+            // Large ones come first, as they leave few possibilities.
             sequence.sort_by_cached_key(|one| (rules.level[one.get()], Reverse(rules.size(*one, &totals))))
         }
         let until = empty.steps.saturating_add(steps);
@@ -82,7 +82,7 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
         search
     }
 
-    /// Tries all.
+    /// Tries everything.
     pub(super) fn run(mut self) -> Exhausted {
         let before = self.draft.steps;
         self.branch(0);
@@ -105,9 +105,9 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
         self.outlook.reverse();
     }
 
-    /// Gives the next one each of its places.
+    /// Tries the next resource on each possible host, and on none.
     fn branch(&mut self, at: usize) {
-        // what it takes to look at all that follow
+        // This is the work of examining all that follow.
         self.draft.steps += 1 + (self.sequence.len() - at) as u64;
         if self.draft.steps >= self.until || self.limits.reached(self.draft.steps) {
             self.is_given_up = true;
@@ -131,7 +131,7 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
         self.branch(at + 1);
     }
 
-    /// Whether the rules allow a resource a host, as far as those are placed that they are about.
+    /// Returns true if the rules allow a resource on a host, as far as the resources concerned are placed.
     fn fits_those_before(&self, resource: ResourceIdx, host: HostIdx) -> bool {
         let rules = self.draft.rules;
         let near = |tie: &ZoneTie| self.draft.host(tie.other).map(|there| rules.agree(tie.zone, host, there));
@@ -140,7 +140,7 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
             && rules.apart[resource.get()].iter().all(|tie| near(tie) != Some(true))
     }
 
-    /// Whether what is still to be placed can make a placement that is wanted.
+    /// Returns true if the resources that follow can still lead to a wanted placement.
     fn is_promising(&self, at: usize) -> bool {
         let outlook = &self.outlook[at];
         let mut possible = self.draft.value_so_far(&self.sequence[at..]);
@@ -154,8 +154,8 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
         }
     }
 
-    /// Adds the most that those can add which are still to be placed: each where it is worth most of the hosts that have
-    /// room for it, and no more of each priority than all these hosts together have room for.
+    /// Adds the most that the waiting resources can add. Each is on the best of the hosts with room for it. Of each
+    /// priority, there are no more than all these hosts together have room for.
     fn add_waiting(&self, waiting: &[ResourceIdx], possible: &mut PlacementValue) {
         let rules = self.draft.rules;
         let mut is_useful = vec![false; rules.set.hosts.len()];
@@ -170,7 +170,7 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
             }
             if let Some(best) = best {
                 let wishes: i64 = rules.wishes[resource.get()].iter().map(|tie| tie.score.max(0)).sum();
-                // where nothing is worth anything, staying out is worth more
+                // If all hosts have scores below 0, it is better left out.
                 possible.score += (best + wishes).max(0);
                 fitting[rules.level[resource.get()]].push(resource);
             }
@@ -178,8 +178,8 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
         self.add_counts(&fitting, &is_useful, possible);
     }
 
-    /// Adds how many more of each priority there can be at most, as long as it is not known that there are more or fewer
-    /// than in the best placement; where there are as many, these take their room before those of lower priorities.
+    /// Adds the greatest number that can be added of each priority. As long as that leads to the numbers of the best
+    /// placement, resources take their room before those of lower priorities. Afterwards, all that fit are counted.
     fn add_counts(&self, fitting: &[Vec<ResourceIdx>], is_useful: &[bool], possible: &mut PlacementValue) {
         let rules = self.draft.rules;
         let useful = || rules.set.host_indices().filter(|host| is_useful[host.get()]);
@@ -212,7 +212,7 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
         }
     }
 
-    /// Keeps a placement that follows all rules and is wanted.
+    /// Keeps a placement if it follows all rules and is wanted.
     fn note(&mut self) {
         let rules = self.draft.rules;
         let is_whole =

@@ -1,4 +1,4 @@
-//! Making a placement better step by step: those that are left out get places, and those that have some better ones.
+//! Improves a placement step by step: places resources that are left out, and finds better hosts for others.
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::chains::Chains;
@@ -6,17 +6,17 @@ use super::draft::PlacingDraft;
 use super::limits::PlacingLimits;
 use super::value::PlacementValue;
 
-/// How many resources may be put elsewhere for one that is left out.
+/// Greatest number of resources that are moved elsewhere for one that is left out.
 const DEPTH: usize = 5;
-/// How many steps one attempt takes, by how many may be put elsewhere.
+/// Steps of an attempt, by the number of resources that may be moved elsewhere.
 const STEPS: [u64; DEPTH + 1] = [1_000, 20_000, 60_000, 100_000, 150_000, 200_000];
 
-/// A placement on its way to a better one.
+/// A placement while it is improved.
 pub(super) struct Improvement<'d, 'r> {
     pub(super) draft: &'d mut PlacingDraft<'r>,
     pub(super) limits: &'d PlacingLimits,
     totals: Vec<i64>,
-    /// In which order those come that are left out: 0 is the small ones first, others are by lot.
+    /// Order of the resources that are left out: the smallest first in round 0, random in others.
     round: u64,
 }
 
@@ -30,8 +30,8 @@ impl<'d, 'r> Improvement<'d, 'r> {
         Improvement { draft, limits, totals, round }
     }
 
-    /// Places those that are left out, the highest priority first: with as few others put elsewhere as possible, and
-    /// if that is not enough, by leaving out some of a lower priority.
+    /// Places resources that are left out, the highest priority first. As few others as possible are moved elsewhere.
+    /// If that is not enough, some of a lower priority are left out.
     pub(super) fn place_all(&mut self) {
         let levels = self.draft.rules.priorities.len();
         for level in 0..levels {
@@ -44,7 +44,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
         }
     }
 
-    /// Whether one more of a level got a place.
+    /// Returns true if one more of a level got a place.
     fn place_level(&mut self, level: usize, expendable: Option<usize>) -> bool {
         let mut is_better = false;
         for (most, steps) in STEPS.into_iter().enumerate() {
@@ -75,7 +75,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
         is_better
     }
 
-    /// Whether one more of a level got a place because a smaller one of the same level was left out in its stead, and found
+    /// Returns true if one more of a level got a place by a trade. It replaced a smaller one of this level, which found
     /// a place more easily.
     fn trade_level(&mut self, level: usize) -> bool {
         let mut waiting = self.draft.left_out();
@@ -98,7 +98,8 @@ impl<'d, 'r> Improvement<'d, 'r> {
         false
     }
 
-    /// Gives one that is left out the place of the smallest one of its level that makes room for it, which is left out then.
+    /// Gives a resource that is left out the place of the smallest one of its level whose place it can take. Returns
+    /// that one.
     fn trade(&mut self, resource: ResourceIdx) -> Option<ResourceIdx> {
         let rules = self.draft.rules;
         let is_alone = |one: &ResourceIdx| {
@@ -131,7 +132,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
         None
     }
 
-    /// Makes single changes as long as one of them is better.
+    /// Makes single changes as long as one of them is an improvement.
     pub(super) fn polish(&mut self) {
         let mut value = self.draft.value();
         loop {
@@ -146,7 +147,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
         }
     }
 
-    /// Keeps changes if they are better.
+    /// Keeps a change if it is an improvement.
     fn keep_if_better(&mut self, value: &mut PlacementValue, change: impl FnOnce(&mut Self) -> bool) -> bool {
         let mark = self.draft.mark();
         if change(self) && self.limits.allow(self.draft.moves()) {
@@ -160,7 +161,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
         false
     }
 
-    /// One resource with its crew on another host.
+    /// Moves one resource with its crew to another host.
     fn go_elsewhere(&mut self, value: &mut PlacementValue) {
         for resource in self.draft.rules.movable.clone() {
             for host in self.draft.rules.allowed[resource.get()].clone() {
@@ -176,7 +177,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
         }
     }
 
-    /// Puts a resource and those of its crew that are with it on another host.
+    /// Puts a resource, and its crew on the same host, on another host.
     fn carry(&mut self, resource: ResourceIdx, from: HostIdx, to: HostIdx) -> bool {
         let crew: Vec<ResourceIdx> = self.draft.rules.crews[resource.get()].clone();
         let crew: Vec<ResourceIdx> =
@@ -190,13 +191,13 @@ impl<'d, 'r> Improvement<'d, 'r> {
         has_room && crew.iter().all(|one| self.draft.permits(*one, to))
     }
 
-    /// Brings those back to where they run for which others can make room, if that is better.
+    /// Brings resources back to where they run, if others can make room and this is an improvement.
     pub(super) fn come_home(&mut self) {
         let mut value = self.draft.value();
         self.go_home(&mut value);
     }
 
-    /// One resource back to where it runs, others making room.
+    /// Moves single resources back to where they run, while others make room.
     fn go_home(&mut self, value: &mut PlacementValue) {
         for resource in self.draft.rules.movable.clone() {
             let Some(home) = self.draft.rules.home(resource) else { continue };
@@ -215,7 +216,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
         }
     }
 
-    /// Two resources, each with its crew, in each other's place.
+    /// Swaps two resources, each with its crew.
     fn swap(&mut self, value: &mut PlacementValue) {
         let movable = self.draft.rules.movable.clone();
         for (at, one) in movable.iter().enumerate() {
@@ -248,7 +249,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
         }
     }
 
-    /// Whether two resources fit in each other's place.
+    /// Returns true if each of two resources fits in the other's place.
     fn fit_swapped(&self, one: ResourceIdx, other: ResourceIdx) -> bool {
         let rules = self.draft.rules;
         let (Some(here), Some(there)) = (self.draft.host(one), self.draft.host(other)) else { return false };
@@ -260,13 +261,13 @@ impl<'d, 'r> Improvement<'d, 'r> {
         })
     }
 
-    /// Whether all that is placed follows the rules.
+    /// Returns true if everything placed follows the rules.
     fn is_sound(&self) -> bool {
         let movable = self.draft.rules.movable.iter();
         movable.copied().all(|one| self.draft.host(one).is_none_or(|host| self.draft.permits(one, host)))
     }
 
-    /// One left out, and others in its place.
+    /// Leaves one resource out, and puts others in its place.
     fn exchange(&mut self, value: &mut PlacementValue) {
         let waiting = self.draft.left_out();
         if waiting.is_empty() {
@@ -299,7 +300,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
     }
 }
 
-/// A number that hangs on a round and a resource, and looks like chance.
+/// A pseudo-random number for a round and a resource.
 pub(super) fn lot(round: u64, resource: ResourceIdx) -> u64 {
     let mut number = (resource.get() as u64).wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     for shift in [30, 27, 31] {

@@ -1,6 +1,6 @@
-//! The best placement: one that keeps all rules, and of those the one that is best stage by stage. It is looked for
-//! from several starts: what is left out makes room for itself by chains of changes, single changes make the rest better, and
-//! where the cluster is small enough, everything is tried. docs/pacemaker.md tells the rules and the stages.
+//! The best placement: one that keeps all rules and is best stage by stage. The search begins with several placements.
+//! Resources that are left out get room by chains of changes, and single changes improve the rest. If the cluster is
+//! small enough, everything is tried. docs/pacemaker.md describes the rules and the stages.
 
 mod answer;
 mod before;
@@ -41,10 +41,10 @@ pub fn optimal(set: &WorkingSet, then: ThenGoal, limits: &PlacingLimits) -> Resu
     answer::all_placed(&search, found)
 }
 
-/// The parts of the scores by which all primitives were placed. Resources are placed once more for it.
+/// The parts of the scores by which all primitives were placed. For this, the resources are placed once more.
 ///
 /// # Errors
-/// Those of placing them.
+/// Those of placing the resources.
 pub fn additions(
     set: &WorkingSet,
     strategy: Strategy,

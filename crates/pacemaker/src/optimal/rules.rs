@@ -1,4 +1,4 @@
-//! What no placement may break, and what each is worth, in the form in which a search asks for it.
+//! Rules that no placement may break, and scores of placements, in the form that a search needs.
 
 use std::cmp::Reverse;
 
@@ -10,19 +10,19 @@ use super::super::wishes::AgreeingHosts;
 use super::super::working_set::{Resource, WorkingSet};
 use super::before::PlacedBefore;
 
-/// What ties a resource to another one: they are to be on hosts of one zone, or not to be.
+/// Tie of a resource to another one: their hosts must or should be in one zone, or must not or should not.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ZoneTie {
     pub(super) other: ResourceIdx,
-    /// The attribute in which their hosts agree, by its position; 0 is the host itself.
+    /// Position of the attribute in which their hosts agree; 0 is the host itself.
     pub(super) zone: usize,
-    /// What it is worth; nothing where it is a must.
+    /// Score of the tie; 0 if it is mandatory.
     pub(super) score: i64,
-    /// Why they are tied.
+    /// Source of the tie.
     pub(super) source: ScoreSource,
 }
 
-/// That some of several resources are needed.
+/// Need for some of several resources.
 #[derive(Debug, Clone)]
 pub(super) struct NeededSome {
     pub(super) firsts: Vec<ResourceIdx>,
@@ -30,7 +30,7 @@ pub(super) struct NeededSome {
 }
 
 impl NeededSome {
-    /// Whether enough of them are as asked.
+    /// Returns true if enough of them fulfil a condition.
     pub(super) fn is_met(&self, is: impl Fn(ResourceIdx) -> bool) -> bool {
         self.firsts.iter().filter(|first| is(**first)).count() >= self.enough
     }
@@ -39,45 +39,45 @@ impl NeededSome {
 /// The rules of a cluster, for a search.
 pub(super) struct PlacingRules<'a> {
     pub(super) set: &'a WorkingSet,
-    /// Clones, and what they cannot be without.
+    /// Clones, and all that they cannot be without, with their hosts.
     pub(super) before: &'a PlacedBefore,
-    /// How many kinds of capacity there are.
+    /// Number of kinds of capacity.
     pub(super) kinds: usize,
-    /// By host and kind, what is left for what can be placed.
+    /// Capacity left for movable resources, by host and kind.
     pub(super) room: Vec<i64>,
-    /// By resource and kind, what it needs.
+    /// Utilization, by resource and kind.
     amounts: Vec<i64>,
-    /// By resource that can be placed: the hosts that it may be on, by name. Others have none.
+    /// By resource, the hosts that it may be on, by name; empty if it is not movable.
     pub(super) allowed: Vec<Vec<HostIdx>>,
-    /// By resource that cannot be placed: where it is.
+    /// By resource, its host, if it is not movable.
     pub(super) fixed: Vec<Option<HostIdx>>,
-    /// Those that can be placed: by priority, highest first.
+    /// The movable resources: those that the search places, highest priority first.
     pub(super) movable: Vec<ResourceIdx>,
-    /// By resource, how many higher priorities there are.
+    /// By resource, the number of higher priorities.
     pub(super) level: Vec<usize>,
     /// The priorities, highest first.
     pub(super) priorities: Vec<AllocationScore>,
-    /// By resource, with whom it must be.
+    /// By resource, those that it must be with.
     pub(super) primaries: Vec<Vec<ZoneTie>>,
-    /// By resource, who must be with it.
+    /// By resource, those that must be with it.
     pub(super) followers: Vec<Vec<ZoneTie>>,
-    /// By resource, with whom it must not be.
+    /// By resource, those that it must not be with.
     pub(super) apart: Vec<Vec<ZoneTie>>,
-    /// By resource, with whom it would like to be, or not.
+    /// By resource, those that it would like to be with, or not.
     pub(super) wishes: Vec<Vec<ZoneTie>>,
-    /// By resource, what has to run for it to run.
+    /// By resource, those that must run for it to run.
     pub(super) firsts: Vec<Vec<ResourceIdx>>,
-    /// By resource, of which some have to run for it to run.
+    /// By resource, sets of which some must run for it to run.
     pub(super) choices: Vec<Vec<NeededSome>>,
-    /// By resource, what cannot run without it, or without others in its place.
+    /// By resource, those that cannot run without it, or without others in its place.
     pub(super) thens: Vec<Vec<ResourceIdx>>,
-    /// The mandatory orders that interrupt the later one when the first is.
+    /// Mandatory orders in which an interruption of the first resource interrupts the second.
     pub(super) interrupting: Vec<Need>,
-    /// Those in which only a live migration of the later one is given up when the first goes down.
+    /// Orders in which only a live migration of the second resource is given up when the first goes down.
     pub(super) giving_up: Vec<Need>,
-    /// By host, whether something that is fixed is there.
+    /// By host; true if a fixed resource is there.
     pub(super) occupied: Vec<bool>,
-    /// By resource, itself and those with which it forms sets that must share a host.
+    /// By resource, its crew: itself and those with which it forms sets that must share a host.
     pub(super) crews: Vec<Vec<ResourceIdx>>,
     pub(super) zones: Vec<AgreeingHosts>,
 }
@@ -119,7 +119,7 @@ impl<'a> PlacingRules<'a> {
         rules
     }
 
-    /// Where those stay that nobody places, and where the others may be.
+    /// Sets the hosts of fixed resources, and the possible hosts of the others.
     fn fix(&mut self) {
         let set = self.set;
         for resource in set.resource_indices().filter(|one| set.resource(*one).is_primitive()) {
@@ -138,7 +138,7 @@ impl<'a> PlacingRules<'a> {
         }
     }
 
-    /// What is left on the hosts beside what is fixed there, which is taken first.
+    /// Sets the capacity that is left on hosts. Fixed resources take theirs first.
     fn measure(&mut self) {
         let set = self.set;
         let mut room = set.room();
@@ -155,12 +155,12 @@ impl<'a> PlacingRules<'a> {
         self.amounts = set.resources.iter().flat_map(amounts).collect();
         for resource in set.resource_indices() {
             let needed = &set.resource(resource).utilization;
-            // what is overdrawn takes nothing in, not even what needs nothing of it
+            // An overcommitted host takes nothing in, not even resources that need nothing of that kind.
             self.allowed[resource.get()].retain(|host| room[host.get()].hold(needed));
         }
     }
 
-    /// Takes away the hosts that what is fixed forbids, until there are none to take away.
+    /// Removes the hosts that fixed resources forbid, until there are none left to remove.
     fn settle_what_is_fixed(&mut self) {
         loop {
             let mut again = false;
@@ -180,7 +180,7 @@ impl<'a> PlacingRules<'a> {
         }
     }
 
-    /// Whether what is fixed, or can never be placed, allows a resource to be on a host.
+    /// Returns true if fixed resources, and those that can never be placed, allow a resource on a host.
     fn possible(&self, resource: ResourceIdx, host: HostIdx) -> bool {
         let is_free = |other: ResourceIdx| !self.allowed[other.get()].is_empty() || other == resource;
         let fixed = |other: ResourceIdx| self.fixed[other.get()];
@@ -196,14 +196,14 @@ impl<'a> PlacingRules<'a> {
         with && apart && some && firsts.iter().all(|first| may_run(*first))
     }
 
-    /// Whether a resource is one of those of which as many as possible should run.
+    /// Returns true if a resource belongs to those of which as many as possible should run.
     pub(super) fn counts(&self, resource: ResourceIdx) -> bool {
         let set = self.set;
         let is_ours = set.resource(resource).is_primitive() && !self.before.includes(resource);
         is_ours && set.should_run(resource)
     }
 
-    /// Puts those that can be placed in order.
+    /// Sorts the movable resources, and sets their levels and crews.
     fn rank(&mut self) {
         let set = self.set;
         self.movable = set.resource_indices().filter(|one| !self.allowed[one.get()].is_empty()).collect();
@@ -222,7 +222,8 @@ impl<'a> PlacingRules<'a> {
         }
     }
 
-    /// A resource and all that can be placed and is tied to it, or to one that is, by musts about one host.
+    /// A resource with all movable ones that are tied to it by mandatory ties about one host, directly or through
+    /// others.
     fn crew(&self, resource: ResourceIdx) -> Vec<ResourceIdx> {
         let mut crew = vec![resource];
         let mut at = 0;
@@ -242,37 +243,37 @@ impl<'a> PlacingRules<'a> {
         crew
     }
 
-    /// Whether two hosts are of one zone.
+    /// Returns true if two hosts are in one zone.
     pub(super) fn agree(&self, zone: usize, one: HostIdx, other: HostIdx) -> bool {
         self.zones[zone].agree(one, other)
     }
 
-    /// What a resource needs, by kind.
+    /// Utilization of a resource, by kind.
     pub(super) fn amounts(&self, resource: ResourceIdx) -> &[i64] {
         &self.amounts[resource.get() * self.kinds..][..self.kinds]
     }
 
-    /// What a resource is worth on a host, by itself.
+    /// A resource's own score on a host.
     pub(super) fn worth(&self, resource: ResourceIdx, host: HostIdx) -> i64 {
         i64::from(self.set.resource(resource).scores.or_never(host).get())
     }
 
-    /// Where a resource runs, if it can be placed.
+    /// The host on which a movable resource runs.
     pub(super) fn home(&self, resource: ResourceIdx) -> Option<HostIdx> {
         self.set.resource(resource).active
     }
 
-    /// Whether a resource may be on a host for all that is known before.
+    /// Returns true if a resource may be on a host, as far as is known before the search.
     pub(super) fn allows(&self, resource: ResourceIdx, host: HostIdx) -> bool {
         self.allowed[resource.get()].binary_search(&host).is_ok()
     }
 
-    /// How much a resource takes of what there is, as [`part`] counts it.
+    /// Size of a resource relative to all hosts, as [`part`] computes it.
     pub(super) fn size(&self, resource: ResourceIdx, totals: &[i64]) -> i64 {
         part(self.amounts(resource).iter().copied(), totals)
     }
 
-    /// What all hosts have together, by kind.
+    /// Capacity of all hosts together, by kind.
     pub(super) fn totals(&self) -> Vec<i64> {
         let mut totals = vec![0i64; self.kinds];
         for room in self.room.chunks(self.kinds.max(1)) {
@@ -285,7 +286,7 @@ impl<'a> PlacingRules<'a> {
     }
 }
 
-/// Amounts by kind as a part of the totals, all kinds together, in millionths.
+/// Sum of amounts relative to the totals, over all kinds, in millionths.
 pub(super) fn part(amounts: impl IntoIterator<Item = i64>, totals: &[i64]) -> i64 {
     let of_kind = |(amount, total): (i64, &i64)| amount.saturating_mul(1_000_000) / (*total).max(1);
     amounts.into_iter().zip(totals).map(of_kind).sum()

@@ -1,4 +1,4 @@
-//! The search for the best placement: starts, what makes each of them better, and trying everything.
+//! The search for the best placement: initial placements, their improvement, and trying everything.
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::optimum::{PlacingStage, ThenGoal};
@@ -13,7 +13,6 @@ use super::rules::PlacingRules;
 use super::shake::shake;
 use super::value::PlacementValue;
 
-/// The search for the best placement.
 pub(super) struct OptimalSearch<'l, 'r> {
     pub(super) rules: &'r PlacingRules<'r>,
     pub(super) then: ThenGoal,
@@ -21,16 +20,15 @@ pub(super) struct OptimalSearch<'l, 'r> {
     pub(super) steps: u64,
 }
 
-/// The best placement that was found.
 pub(super) struct BestFound {
-    /// By resource, where it goes.
+    /// By resource, its host.
     pub(super) hosts: Vec<Option<HostIdx>>,
     pub(super) value: PlacementValue,
     /// The last stage up to which no placement is better.
     pub(super) proved: Option<PlacingStage>,
 }
 
-/// Most steps for trying everything, of each kind.
+/// Greatest number of steps for trying everything, per stage.
 const ALL: u64 = 3_000_000;
 
 impl<'r> OptimalSearch<'_, 'r> {
@@ -58,7 +56,7 @@ impl<'r> OptimalSearch<'_, 'r> {
         draft
     }
 
-    /// The placements to begin with: all where they run, and as the strategies that look at room place them.
+    /// Initial placements: everything where it runs, and the results of the strategies that respect capacities.
     fn starts(&mut self) -> Result<Vec<PlacingDraft<'r>>, PlacingError> {
         let set = self.rules.set;
         let running = |one: ResourceIdx| self.rules.home(one);
@@ -80,7 +78,7 @@ impl<'r> OptimalSearch<'_, 'r> {
         Ok(starts)
     }
 
-    /// The placement in which those have the places that are wanted which the rules allow, by priority.
+    /// The placement in which resources have their wanted hosts, by priority and as far as the rules allow.
     fn filled(&self, wanted: impl Fn(ResourceIdx) -> Option<HostIdx>) -> PlacingDraft<'r> {
         let mut draft = self.empty();
         loop {
@@ -98,7 +96,7 @@ impl<'r> OptimalSearch<'_, 'r> {
         }
     }
 
-    /// A placement made better.
+    /// Improves a placement.
     fn improved(&mut self, mut draft: PlacingDraft<'r>) -> PlacingDraft<'r> {
         draft.steps = self.steps;
         let mut improvement = Improvement::new(&mut draft, self.limits, 0);
@@ -108,7 +106,7 @@ impl<'r> OptimalSearch<'_, 'r> {
         draft
     }
 
-    /// Tries everything that can be better, stage after stage, and tells up to which stage nothing is.
+    /// Tries everything that can be better, stage by stage, and notes up to which stage nothing is.
     fn exhaust(&mut self, best: PlacingDraft<'r>) -> BestFound {
         let mut hosts = best.hosts().to_vec();
         let mut value = best.value();
@@ -134,7 +132,7 @@ impl<'r> OptimalSearch<'_, 'r> {
         BestFound { hosts, value, proved }
     }
 
-    /// How good a placement is.
+    /// The value of a placement.
     fn valued(&self, hosts: &[Option<HostIdx>]) -> PlacementValue {
         let mut draft = self.empty();
         for resource in &self.rules.movable {

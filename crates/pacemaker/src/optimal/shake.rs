@@ -1,14 +1,14 @@
-//! Taking part of a placement back, and filling it in another order: what is better is kept.
+//! Takes back part of a placement, fills it in another order, and keeps improvements.
 
 use super::super::index::ResourceIdx;
 use super::draft::PlacingDraft;
 use super::improve::{Improvement, lot};
 use super::limits::PlacingLimits;
 
-/// So many rounds in a row that bring nothing end it.
+/// Number of rounds in a row without an improvement that end it.
 const ROUNDS: u64 = 60;
 
-/// Takes some of the changes that a placement makes back, and places what is left out then, round after round.
+/// Takes back some changes of a placement, and places the resources that are left out then, round after round.
 pub(super) fn shake(draft: &mut PlacingDraft<'_>, limits: &PlacingLimits) {
     let mut value = draft.value();
     let mut in_vain = 0;
@@ -33,7 +33,8 @@ pub(super) fn shake(draft: &mut PlacingDraft<'_>, limits: &PlacingLimits) {
     }
 }
 
-/// Whether something was taken back: part of those that are not where they run, which go back there if they can.
+/// Takes back part of the resources that are not where they run; these go back there if they can. Returns false if
+/// there are none.
 fn take_back(draft: &mut PlacingDraft<'_>, round: u64) -> bool {
     let rules = draft.rules;
     let is_alone = |one: &ResourceIdx| {

@@ -1,4 +1,4 @@
-//! Who must be with whom, or not, and who needs whom to run.
+//! Ties between resources: which must be together or apart, and which must run for others to run.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::super::working_set::{ChoiceOrder, Colocation, WorkingSet};
 use super::rules::{NeededSome, PlacingRules, ZoneTie};
 
 impl PlacingRules<'_> {
-    /// Who is to be with whom.
+    /// Adds the ties of colocations and exclusion groups.
     pub(super) fn tie(&mut self) {
         let set = self.set;
         let mut zones: HashMap<&str, usize> = HashMap::new();
@@ -47,7 +47,7 @@ impl PlacingRules<'_> {
         }
     }
 
-    /// Ties a resource to another one, and that one to it, for which there is another reason.
+    /// Ties two resources to each other; `source` is the source of the tie back.
     fn tie_two(&mut self, dependent: ResourceIdx, own: ZoneTie, source: ScoreSource, score: AllocationScore) {
         let primary = own.other;
         if dependent == primary {
@@ -56,7 +56,7 @@ impl PlacingRules<'_> {
         let back = ZoneTie { other: dependent, source, ..own };
         let is_free = |resource: ResourceIdx| !self.allowed[resource.get()].is_empty();
         match score {
-            // one that stays where it is cannot be told to be with another one: it is a wish then
+            // A resource that stays where it is cannot be told to be with another one, so this is a wish.
             AllocationScore::INFINITY if is_free(dependent) => {
                 self.primaries[dependent.get()].push(own);
                 self.followers[primary.get()].push(back);
@@ -73,11 +73,11 @@ impl PlacingRules<'_> {
         }
     }
 
-    /// Who needs whom to run.
+    /// Adds the needs of resources for others that start before them.
     pub(super) fn order(&mut self) {
         let set = self.set;
         for need in needs(set) {
-            // what clones need is placed with them, and one instance is enough for others
+            // Resources that clones need are placed with them, and one instance is enough for others.
             let is_clone = |one| set.resource(one).is_clone();
             if is_clone(need.first) && !is_clone(need.then) {
                 self.need_clone(&need);
@@ -90,7 +90,8 @@ impl PlacingRules<'_> {
             }
             for then in set.primitives(&need.then).iter() {
                 let details = set.resource(*then);
-                // a member that needs its own group starts with it; one that runs goes on without what it was started after
+                // A member that needs its own group starts with it. A running resource goes on without the one it was
+                // started after, unless the order is symmetrical.
                 if details.group == Some(need.first) || !(need.symmetrical || details.active.is_none()) {
                     continue;
                 }
@@ -102,13 +103,13 @@ impl PlacingRules<'_> {
         }
     }
 
-    /// Who needs some of several others to run.
+    /// Adds the needs of resources for some of several others.
     pub(super) fn choose(&mut self) {
         let set = self.set;
         for choice in &set.choices {
             let (single, whole): (Vec<ResourceIdx>, Vec<ResourceIdx>) =
                 choice.firsts.iter().partition(|first| set.resource(**first).is_primitive());
-            // a group counts in any case; clones have their places
+            // A group always counts, and clones already have their places.
             let is_placed = |part: ResourceIdx| self.fixed[part.get()].is_some();
             let counts = |one: &&ResourceIdx| ChoiceOrder::counts(set, **one, is_placed);
             let enough = choice.enough.saturating_sub(whole.iter().filter(counts).count());
@@ -123,7 +124,8 @@ impl PlacingRules<'_> {
         }
     }
 
-    /// What a colocation with a clone means for one that is placed later: a must, that it is where an instance is.
+    /// Applies a colocation with a clone to a resource that is placed later. INFINITY leaves it only hosts near an
+    /// instance, and minus infinity only the others. Every other score is a wish.
     fn tie_to_clone(&mut self, dependent: ResourceIdx, at: usize, zone: usize) {
         let set = self.set;
         let (clone, score) = (set.colocations[at].primary, set.colocations[at].score);
@@ -144,7 +146,7 @@ impl PlacingRules<'_> {
         self.allowed[dependent.get()] = allowed;
     }
 
-    /// What is started after a clone of which no instance runs does not run.
+    /// Leaves out resources that must start after a clone of which no instance runs.
     fn need_clone(&mut self, need: &Need) {
         let set = self.set;
         let runs = set.primitives(&need.first).iter().any(|part| self.fixed[part.get()].is_some());
@@ -155,8 +157,8 @@ impl PlacingRules<'_> {
     }
 }
 
-/// The primitives for which a colocation of a group holds: the first member, as the others follow it; for a must also
-/// those behind one that is not managed, which nobody keeps back.
+/// The primitives to which the colocation of a group applies: the first member, as the others follow it. If it is
+/// mandatory, it also applies to those after an unmanaged member, which does not hold them back.
 fn dependents(set: &WorkingSet, colocation: &Colocation) -> Vec<ResourceIdx> {
     let group = colocation.dependent;
     let mut dependents: Vec<ResourceIdx> = set.member(group, false).into_iter().collect();

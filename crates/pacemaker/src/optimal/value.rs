@@ -1,21 +1,21 @@
-//! How good a placement is: stage by stage, each of which counts only where those before it are equal.
+//! Value of a placement, compared stage by stage: each stage counts only if those before it are equal.
 
 use std::cmp::{Ordering, Reverse};
 
 use super::super::optimum::PlacingStage;
 
-/// How good a placement is. The greater one is better.
+/// Value of a placement; the greater one is better.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PlacementValue {
-    /// How many are placed, by priority, highest first.
+    /// Number of placed resources of each priority, highest first.
     pub(super) placed: Vec<usize>,
-    /// The sum of what they are worth where they are.
+    /// Sum of their scores on their hosts.
     pub(super) score: i64,
-    /// How many running ones are stopped, for a while or for good.
+    /// Number of running resources that are stopped, for a while or for good.
     pub(super) stops: usize,
-    /// How many move while they run.
+    /// Number of live migrations.
     pub(super) migrations: usize,
-    /// What is left to compare, less being better.
+    /// The rest, by the last goal; less is better.
     pub(super) rest: i128,
 }
 

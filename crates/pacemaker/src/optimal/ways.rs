@@ -1,9 +1,9 @@
-//! Who can go from a host so that others have room there.
+//! Sets of resources that can leave a host to make room for others.
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::chains::Chains;
 
-/// Most sets of resources that are tried in each other's place on one host, where more than one is to be put elsewhere.
+/// Greatest number of sets of each size that are tried on one host, if more than one resource may be moved elsewhere.
 const WIDTH: usize = 10;
 
 impl Chains<'_, '_> {
@@ -47,7 +47,7 @@ impl Chains<'_, '_> {
         ways.into_iter().map(|(_, out)| blocking.iter().copied().chain(out).collect()).collect()
     }
 
-    /// Those that must not be near a unit on a host; none, if one of them cannot go elsewhere.
+    /// Resources that must not be near a unit on a host; `None` if one of them cannot go elsewhere.
     fn blocking(&self, unit: &[ResourceIdx], host: HostIdx) -> Option<Vec<ResourceIdx>> {
         let rules = self.draft.rules;
         let mut blocking: Vec<ResourceIdx> = Vec::new();
@@ -56,7 +56,7 @@ impl Chains<'_, '_> {
             if !near || unit.contains(&tie.other) || blocking.contains(&tie.other) {
                 continue;
             }
-            // what is of the same zone and on another host would have to be lifted there
+            // A resource in the same zone but on another host would have to leave that host.
             if rules.allowed[tie.other.get()].is_empty()
                 || self.held.contains(&tie.other)
                 || self.draft.host(tie.other) != Some(host)
@@ -68,7 +68,7 @@ impl Chains<'_, '_> {
         Some(blocking)
     }
 
-    /// The crews on a host that can go elsewhere, by one member each, with their sizes: the smallest first.
+    /// The crews on a host that can go elsewhere: one member of each, with the size of the crew, the smallest first.
     fn candidates(
         &self,
         unit: &[ResourceIdx],
@@ -91,7 +91,7 @@ impl Chains<'_, '_> {
         found
     }
 
-    /// Takes what a crew on a host needs from what is missing there.
+    /// Subtracts the needs of a crew on a host from what is missing there.
     fn relieve(&self, missing: &mut [i64], one: ResourceIdx, host: HostIdx) {
         for member in self.crew_on(one, host) {
             missing

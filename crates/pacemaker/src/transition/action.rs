@@ -4,17 +4,17 @@ use super::super::index::{HostIdx, ResourceIdx};
 use htools_model::words;
 
 words!(
-    /// What an action does, in Pacemaker's words.
+    /// Kind of action, in Pacemaker's words.
     pub ActionTask, "action of a transition" {
         /// Takes a lost host down by force.
         Fence = "stonith",
-        /// Gives a host access to what the cluster shares.
+        /// Gives a host access to shared devices.
         Unfence = "on",
-        /// Stops a resource; of a group: its members begin to stop.
+        /// Stops a resource; for a group, its members begin to stop.
         Stop = "stop",
         /// All members of a group are stopped.
         Stopped = "stopped",
-        /// All that leaves a host has left it.
+        /// Everything that leaves a host has left it.
         LoadStopped = "load_stopped",
         /// Sends a running resource to another host.
         MigrateTo = "migrate_to",
@@ -22,11 +22,11 @@ words!(
         MigrateFrom = "migrate_from",
         /// Has a resource read its parameters again.
         Reload = "reload-agent",
-        /// Starts a resource; of a group: its members begin to start.
+        /// Starts a resource; for a group, its members begin to start.
         Start = "start",
         /// All members of a group are started.
         Running = "running",
-        /// Enough of several resources are started for what comes after them.
+        /// Enough of several resources are started for those that follow.
         EnoughStarted = "one-or-more",
         /// Lets a host leave the cluster.
         Shutdown = "do_shutdown",
@@ -36,17 +36,17 @@ words!(
 /// A step of a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransitionAction {
-    /// What it does.
+    /// Kind of action.
     pub task: ActionTask,
-    /// With which resource.
+    /// The resource concerned.
     pub resource: Option<ResourceIdx>,
-    /// On which host it is carried out. What is done with groups is done on none.
+    /// The host on which it is carried out; `None` for marks of groups and clones.
     pub host: Option<HostIdx>,
     /// The other host of a migration.
     pub peer: Option<HostIdx>,
-    /// Whether it only marks a point in the order, and nothing is sent anywhere.
+    /// True if it only marks a point in the order, so that nothing is sent to a node.
     pub pseudo: bool,
-    /// Of which choice it is the mark.
+    /// The choice for which this is the mark.
     pub choice: Option<ChoiceMark>,
 }
 
@@ -55,24 +55,24 @@ pub struct TransitionAction {
 pub struct ChoiceMark {
     /// The choice, by its position in [`WorkingSet::choices`](crate::WorkingSet::choices).
     pub at: usize,
-    /// How many of the steps before it have to be done: none if enough run already.
+    /// Number of earlier steps that must be done; 0 if enough resources run already.
     pub enough: usize,
 }
 
 impl TransitionAction {
-    /// What is done to a host.
+    /// An action on a host.
     pub(super) fn to_host(task: ActionTask, host: HostIdx) -> TransitionAction {
         let pseudo = task == ActionTask::LoadStopped;
         TransitionAction { task, resource: None, host: Some(host), peer: None, pseudo, choice: None }
     }
 
-    /// What is done with a primitive.
+    /// An action on a primitive.
     pub(super) fn with(task: ActionTask, resource: ResourceIdx, host: HostIdx) -> TransitionAction {
         let (resource, host) = (Some(resource), Some(host));
         TransitionAction { task, resource, host, peer: None, pseudo: false, choice: None }
     }
 
-    /// A point in what is done with a group.
+    /// A mark among the actions on a group or a clone.
     pub(super) fn mark(task: ActionTask, group: ResourceIdx) -> TransitionAction {
         TransitionAction { task, resource: Some(group), host: None, peer: None, pseudo: true, choice: None }
     }

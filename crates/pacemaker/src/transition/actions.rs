@@ -1,4 +1,4 @@
-//! The actions and edges of a transition while it is made.
+//! The actions and edges of a transition while it is built.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use super::action::{ActionTask, TransitionAction};
 use super::wait::WaitReason;
 use htools_plan::graph::{Edge, StepIdx, Strength};
 
-/// Actions in the order in which they were thought of, and edges between them.
+/// Actions in the order in which they were added, and edges between them.
 #[derive(Debug, Default)]
 pub(super) struct Actions {
     pub(super) all: Vec<TransitionAction>,
     pub(super) edges: Vec<Edge<WaitReason>>,
     /// Edges that Pacemaker leaves out, as they would close a circle.
     pub(super) dropped: Vec<Edge<WaitReason>>,
-    /// The stops of a resource on other hosts, beside its first one.
+    /// Stops of a resource on further hosts, by its first stop.
     beside: HashMap<StepIdx, Vec<StepIdx>>,
     with: HashMap<(ActionTask, ResourceIdx), StepIdx>,
     to: HashMap<(ActionTask, HostIdx), StepIdx>,
@@ -32,7 +32,7 @@ impl Actions {
         step
     }
 
-    /// Adds the stop of a resource on another host beside its first one.
+    /// Adds the stop of a resource on a further host.
     pub(super) fn add_beside(&mut self, first: StepIdx, action: TransitionAction) -> StepIdx {
         let step = StepIdx::new(self.all.len());
         self.beside.entry(first).or_default().push(step);
@@ -40,34 +40,33 @@ impl Actions {
         step
     }
 
-    /// An action and those beside it.
+    /// An action, and the stops on further hosts beside it.
     fn with_beside(&self, step: StepIdx) -> Vec<StepIdx> {
         std::iter::once(step).chain(self.beside.get(&step).into_iter().flatten().copied()).collect()
     }
 
-    /// The stop of a resource on a host.
     pub(super) fn stop_on(&self, resource: ResourceIdx, host: HostIdx) -> Option<StepIdx> {
         let stops = self.with_beside(self.with(ActionTask::Stop, resource)?);
         stops.into_iter().find(|step| self.all[step.get()].host == Some(host))
     }
 
-    /// What is done with a resource, if it is done.
+    /// The action of a kind on a resource, if there is one.
     pub(super) fn with(&self, task: ActionTask, resource: ResourceIdx) -> Option<StepIdx> {
         self.with.get(&(task, resource)).copied()
     }
 
-    /// The first of some things that is done with a resource.
+    /// The action on a resource of the first kind for which there is one.
     pub(super) fn first_with(&self, tasks: &[ActionTask], resource: ResourceIdx) -> Option<StepIdx> {
         tasks.iter().find_map(|task| self.with(*task, resource))
     }
 
-    /// What is done to a host, if it is done.
+    /// The action of a kind on a host, if there is one.
     pub(super) fn to(&self, task: ActionTask, host: HostIdx) -> Option<StepIdx> {
         self.to.get(&(task, host)).copied()
     }
 
-    /// Lets an action wait for another one, if both are there. Of a resource that is stopped on several hosts, all stops wait, and
-    /// all are waited for.
+    /// Makes an action wait for another one, if both exist. If a resource stops on several hosts, all its stops wait,
+    /// and all are waited for.
     pub(super) fn edge(
         &mut self,
         before: impl Into<Option<StepIdx>>,
@@ -83,7 +82,7 @@ impl Actions {
         }
     }
 
-    /// The same for these two alone.
+    /// Like [`edge`](Self::edge), for these two actions alone.
     pub(super) fn edge_alone(
         &mut self,
         before: impl Into<Option<StepIdx>>,

@@ -1,4 +1,4 @@
-//! What becomes of each resource.
+//! Changes of resources in a transition: starts, stops, moves, live migrations and restarts.
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::placing::AllPlaced;
@@ -6,7 +6,7 @@ use super::super::working_set::{QuorumPolicy, Requirement, Resource, Revision, R
 use super::action::{ActionTask, TransitionAction};
 use super::wait::WaitReason;
 
-/// What becomes of a primitive.
+/// Change of a primitive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResourceChange {
     /// It does not run, and is not started.
@@ -19,31 +19,30 @@ pub enum ResourceChange {
     Stop(HostIdx),
     /// It is stopped, and started elsewhere.
     Move {
-        /// Where it runs.
+        /// The host on which it runs.
         from: HostIdx,
-        /// Where it is started.
+        /// The host on which it is started.
         to: HostIdx,
     },
-    /// It is moved while it runs.
+    /// It is moved by a live migration.
     Migrate {
-        /// Where it runs.
+        /// The host on which it runs.
         from: HostIdx,
-        /// Where it goes.
+        /// The host to which it goes.
         to: HostIdx,
     },
     /// It stays where it is, and reads its parameters again.
     Reload(HostIdx),
-    /// It is stopped and started where it is, as something that it needs is not there meanwhile, or it was started with another
-    /// configuration.
+    /// It is restarted on its host: something that it needs is down for a while, or its configuration has changed.
     Restart(HostIdx),
-    /// It should be stopped and is not: it, or a later member of its group that runs, is not managed.
+    /// It should be stopped but is not, as it, or a later running member of its group, is not managed.
     Held(HostIdx),
-    /// It has a host and its room there, and is not started, as something that it needs does not run.
+    /// It has a host with room for it, but is not started, as something that it needs does not run.
     Blocked(HostIdx),
 }
 
 impl ResourceChange {
-    /// What follows from where a resource runs and where it goes, managed or not. Groups are idle.
+    /// Change by the hosts on which a resource runs and is placed, managed or not. Groups are idle.
     pub(super) fn of(set: &WorkingSet, placed: &AllPlaced, resource: ResourceIdx) -> ResourceChange {
         let details = set.resource(resource);
         if !details.is_primitive() {
@@ -52,7 +51,7 @@ impl ResourceChange {
         let may_migrate = |from, to| {
             let state = set.host(from).state;
             let is_left = state.online && (set.host(from).guest.is_some() || !state.unclean);
-            // of two hosts on which it runs, it can go from one to the other
+            // If it runs on two hosts, it can go from one to the other.
             let joins = !details.runs_too_often()
                 || details.spares_expected() && details.also_on == [to]
                 || details.sent_to == Some(to);
@@ -60,7 +59,7 @@ impl ResourceChange {
                 RunCondition::Sound => joins && details.left_on.is_empty(),
                 condition => condition == RunCondition::Supposed,
             };
-            // what another agent has to take over does not migrate
+            // A resource cannot migrate to another agent.
             details.allow_migrate && can_go && details.revision != Revision::Agent && is_left
         };
         match (details.active, placed.host(resource)) {
@@ -75,7 +74,7 @@ impl ResourceChange {
                 RunCondition::Sound if details.revision.restarts() && set.is_managed(resource) => {
                     ResourceChange::Restart(to)
                 }
-                // what is being started cannot be told to read its parameters again
+                // A resource that is being started cannot be told to reload its parameters.
                 RunCondition::Starting if details.revision != Revision::None && set.is_managed(resource) => {
                     ResourceChange::Restart(to)
                 }
@@ -89,14 +88,14 @@ impl ResourceChange {
         }
     }
 
-    /// What is left of it where there is no quorum: nothing is started, or nothing that does not run, and what is on a host that would
-    /// have to be fenced first stays there.
+    /// The change that is possible without quorum. By `stop`, nothing keeps running or starts; by `freeze`, only
+    /// resources that run already start anew. Resources stay on a host that would have to be fenced first.
     pub(super) fn allowed(self, set: &WorkingSet, resource: ResourceIdx) -> ResourceChange {
         let details = set.resource(resource);
         let Some(policy) = set.without_quorum.filter(|_| set.is_managed(resource)) else { return self };
         let change = match policy {
             _ if set.requirement(resource) == Requirement::Nothing => self,
-            // what was being started is stopped, too
+            // A resource that was being started is stopped, too.
             QuorumPolicy::Stop => match (details.active, self) {
                 (Some(at), ResourceChange::Start(_)) => ResourceChange::Stop(at),
                 _ => self.not_started(),
@@ -110,7 +109,8 @@ impl ResourceChange {
         }
     }
 
-    /// What is left of it where hosts are unfenced: what requires that is stopped on them before, and the devices that fence start anew.
+    /// The change if hosts are unfenced: resources that require this are stopped there before, and fencing devices
+    /// restart.
     pub(super) fn with_unfenced(
         self,
         set: &WorkingSet,
@@ -175,38 +175,38 @@ impl ResourceChange {
         }
     }
 
-    /// Whether it is a start that had begun when the document was written, and is not given up.
+    /// Returns true for a start that had begun when the document was written, and is not given up.
     pub(super) fn goes_on(self, resource: &Resource) -> bool {
         resource.condition == RunCondition::Starting && matches!(self, ResourceChange::Start(_))
     }
 
-    /// Whether it is moved while it runs.
+    /// Returns true for a live migration.
     pub(crate) fn migrates(self) -> bool {
         matches!(self, ResourceChange::Migrate { .. })
     }
 
-    /// Whether it is started, having been down for a while.
+    /// Returns true if it is started after having been down.
     pub(super) fn comes_up(self) -> bool {
         self.starts_on().is_some() && !self.migrates()
     }
 
-    /// Whether it is stopped, and nobody can use it meanwhile.
+    /// Returns true if it is stopped, and so unusable for a while.
     pub(super) fn goes_down(self) -> bool {
         self.stops_on().is_some() && !self.migrates()
     }
 
-    /// Whether a resource should run by its own place, and does not.
+    /// Returns true if a resource should run by its own place, but does not.
     pub(super) fn falls_short_of(self, by_place: ResourceChange) -> bool {
         by_place.runs_on().is_some() && self.runs_on().is_none()
     }
 
-    /// The same, where something that it needs does not run. What stays goes on if the order says nothing about stops
-    /// (`symmetrical`).
+    /// The change if something that it needs does not run. A resource that stays goes on, unless the order is
+    /// `symmetrical` and so applies to stops, too.
     pub(super) fn without_needed(self, symmetrical: bool) -> ResourceChange {
         if symmetrical || self.starts_on().is_some() { self.not_started() } else { self }
     }
 
-    /// The same, where it cannot be started.
+    /// The change if it cannot be started; if it runs, it is stopped.
     pub(super) fn not_started(self) -> ResourceChange {
         match self {
             ResourceChange::Start(to) => ResourceChange::Blocked(to),
@@ -219,26 +219,26 @@ impl ResourceChange {
     }
 }
 
-/// What becomes of every resource, and what made that another thing than its own place says.
+/// Changes of all resources, and causes of those that do not follow from the resource's own place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResourceChanges {
-    /// By resource; groups are idle.
+    /// Change of each resource; groups are idle.
     pub by_resource: Vec<ResourceChange>,
-    /// By resource, what its own place asks for, whatever becomes of others.
+    /// Change of each resource by its own place, regardless of others.
     pub by_place: Vec<ResourceChange>,
-    /// By resource, what made it so, if it was not its own place.
+    /// Cause of each resource's change, if that is not its own place.
     pub causes: Vec<Option<WaitReason>>,
     /// The hosts that are unfenced.
     pub unfenced: Vec<HostIdx>,
 }
 
 impl ResourceChanges {
-    /// Takes away what a step would do that is never carried out.
+    /// Removes the effect of a step that is never carried out.
     pub(super) fn without(&mut self, step: &TransitionAction) {
         let Some(resource) = step.resource else { return };
         let change = &mut self.by_resource[resource.get()];
         let left = match (step.task, *change) {
-            // it has arrived
+            // The resource has arrived.
             (ActionTask::Start | ActionTask::Stop, ResourceChange::Migrate { .. }) => return,
             (ActionTask::Start, change) => change.not_started(),
             (ActionTask::Stop | ActionTask::MigrateTo | ActionTask::MigrateFrom, change) => {
@@ -251,7 +251,8 @@ impl ResourceChanges {
         }
     }
 
-    /// The primitives that should run, and in the end do not, or only on a lost host that nothing fences; nor are they spare instances.
+    /// The primitives that should run but do not in the end, or only on a lost host that is not fenced. Spare instances
+    /// do not count.
     pub fn down(&self, set: &WorkingSet, placed: &AllPlaced) -> Vec<ResourceIdx> {
         let spare = placed.spare(set);
         let runs = |one: &ResourceIdx| self.get(*one).runs_on().is_some_and(|host| !set.is_lost(host));
@@ -260,12 +261,12 @@ impl ResourceChanges {
         down.collect()
     }
 
-    /// Whether a resource has a place and does not run there, as something that it needs is missing.
+    /// Returns true if a resource has a place but does not run there, as something that it needs is missing.
     pub(super) fn lacks_its_place(&self, resource: ResourceIdx) -> bool {
         self.get(resource).falls_short_of(self.by_place[resource.get()])
     }
 
-    /// What becomes of one.
+    /// The change of one resource.
     pub fn get(&self, resource: ResourceIdx) -> ResourceChange {
         self.by_resource[resource.get()]
     }

@@ -1,4 +1,4 @@
-//! What waits for some of several resources.
+//! Actions that wait for some of several resources.
 
 use super::super::index::ResourceIdx;
 use super::super::working_set::{ChoiceOrder, WorkingSet};
@@ -8,11 +8,11 @@ use super::change::ResourceChange;
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
 
-/// Adds the marks behind which enough of several resources are started, where some of them are started yet.
+/// Adds the marks at which enough of several resources are started, if some of these must still start.
 pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Actions) {
     for (at, choice) in set.choices.iter().enumerate() {
         let start = |resource: &ResourceIdx| actions.with(ActionTask::Start, *resource);
-        // of a clone, or a group, its beginning counts
+        // For a clone or a group, its beginning counts.
         let started: Vec<StepIdx> = choice.firsts.iter().filter_map(start).collect();
         let runs = |part: ResourceIdx| changes[part.get()].runs_on().is_some();
         let stays = |first: &&ResourceIdx| start(first).is_none() && ChoiceOrder::counts(set, **first, runs);

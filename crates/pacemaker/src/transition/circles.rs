@@ -1,4 +1,4 @@
-//! Steps that wait for each other in a circle: Pacemaker never gets to them, nor to those behind them.
+//! Steps that wait for each other in a circle. Pacemaker never gets to them, or to those behind them.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -15,9 +15,9 @@ use htools_plan::graph::{Edge, StepIdx};
 /// Resources that wait for each other in a circle.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WaitCircle {
-    /// The resources, by position; those among them that are made of others stand for the marks before and behind these.
+    /// The resources, by position. Groups and clones among them stand for the marks before and after their parts.
     pub resources: BTreeSet<ResourceIdx>,
-    /// Why they wait.
+    /// Reasons for waiting.
     pub reasons: BTreeSet<WaitReason>,
 }
 
@@ -32,7 +32,7 @@ impl WaitCircle {
     }
 }
 
-/// One circle of each knot of steps that all wait for each other, the shortest through the first of them.
+/// One circle of each knot of steps that all wait for each other: the shortest one through its first step.
 pub(super) fn circles(actions: &Actions) -> Vec<WaitCircle> {
     let knots = Knots::of(actions);
     let (mut circles, mut told) = (BTreeSet::new(), BTreeSet::new());
@@ -53,7 +53,7 @@ pub(crate) fn latent(set: &WorkingSet) -> Vec<WaitCircle> {
     let Some(host) = set.host_indices().next() else { return Vec::new() };
     let changes = [ResourceChange::Start(host), ResourceChange::Stop(host)];
     let all = changes.into_iter().flat_map(|change| circles(&all_at_once(set, change)));
-    // the same circle backwards is no other one
+    // The same circle backwards does not count as another one.
     let mut seen = BTreeSet::new();
     all.filter(|circle| seen.insert(circle.reasons.clone())).collect()
 }
@@ -73,11 +73,11 @@ fn all_at_once(set: &WorkingSet, change: ResourceChange) -> Actions {
     actions
 }
 
-/// The steps that each step waits for, and the groups of steps that wait for each other.
+/// The steps that each step waits for, and the knots of steps that wait for each other.
 struct Knots<'a> {
-    /// By step, the edges to what it waits for.
+    /// Edges to the steps that each step waits for.
     before: Vec<Vec<&'a Edge<WaitReason>>>,
-    /// By step, the number of those with which it is in circles; its own if there are none.
+    /// Knot of each step, named by one of its steps.
     knot: Vec<usize>,
 }
 

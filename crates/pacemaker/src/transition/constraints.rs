@@ -1,4 +1,4 @@
-//! What waits for what by orders, groups, colocations and fencing.
+//! Edges of orders, groups, colocations and fencing.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -19,7 +19,8 @@ use htools_plan::graph::{StepIdx, Strength};
 /// Adds the edges of all constraints.
 pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     let mut constraints = Constraints { set, changes, actions };
-    // of several orders of the same two resources, the first counts, and the first that says something about stops
+    // Of several orders of the same two resources, the first counts for starts, and the first that applies to stops
+    // counts for these.
     let (mut started, mut stopped) = (HashSet::new(), HashSet::new());
     for (at, order) in set.orders.iter().enumerate().filter(|(_, order)| is_followed(set, order)) {
         let pair = OrderedPair { first: order.first, then: order.then };
@@ -45,12 +46,13 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
     constraints.unfencing();
 }
 
-/// A group that is not managed is never begun nor done, even if its members are started and stopped.
+/// Returns true if an order is followed. An unmanaged group or clone is never begun or done, even if its parts start
+/// and stop.
 fn is_followed(set: &WorkingSet, order: &StartOrder) -> bool {
     [order.first, order.then].map(|end| set.resource(end)).iter().all(|end| end.is_primitive() || end.managed)
 }
 
-/// What happens to the later action if the earlier one fails.
+/// Effect of a failure of the earlier action on the later one.
 fn strength(order: OrderStrength) -> Strength {
     match order {
         OrderStrength::Mandatory => Strength::Must,
@@ -69,8 +71,8 @@ impl Constraints<'_> {
         self.changes.get(resource).migrates()
     }
 
-    /// The one that is started later waits. Where a resource arrives by a live migration, the others wait for the end
-    /// of that, not for the end of its stop on the old host.
+    /// Makes the second resource wait for the first. If the first arrives by a live migration, the second waits for its
+    /// arrival, not for its stop on the old host.
     fn starts(&mut self, pair: OrderedPair, strength: Strength, why: WaitReason) {
         let OrderedPair { first, then } = pair;
         let both_start = [first, then].iter().all(|one| self.actions.with(Start, *one).is_some());
@@ -82,7 +84,7 @@ impl Constraints<'_> {
         match (self.migrates(first), self.actions.first_with(&[MigrateTo, MigrateFrom], then)) {
             (true, Some(sent)) => {
                 self.actions.edge(self.actions.with(MigrateFrom, first), sent, strength, why);
-                // who waits for the later one waits for all of the earlier one
+                // Those that wait for the later resource wait for all of the earlier one.
                 self.actions.edge(started, start, strength, why);
             }
             (false, Some(sent)) => self.actions.edge(started, sent, strength, why),
@@ -90,7 +92,7 @@ impl Constraints<'_> {
         }
     }
 
-    /// The one that is started later is stopped earlier.
+    /// Makes the stop of the first resource wait for that of the second.
     fn stops(&mut self, pair: OrderedPair, strength: Strength, why: WaitReason) {
         let OrderedPair { first, then } = pair;
         self.look_for(then, self.actions.with(Stop, first));
@@ -105,8 +107,8 @@ impl Constraints<'_> {
         self.actions.edge(stopped, stop, strength, why);
     }
 
-    /// Lets a step wait until a primitive is looked for on all hosts, on some after they are unfenced: so before what is ordered with
-    /// it is stopped. Of the instances of a clone, each is looked for where it comes.
+    /// Makes a step wait until a primitive was looked for on all hosts, on some of them after unfencing. Resources that
+    /// are ordered with it stop only then. Instances of a clone are looked for only where they come.
     fn look_for(&mut self, sought: ResourceIdx, step: Option<StepIdx>) {
         let details = self.set.resource(sought);
         let comes_to = self.changes.get(sought).comes_to();
@@ -118,7 +120,8 @@ impl Constraints<'_> {
         }
     }
 
-    /// The end of what is done with a resource: of a group, the mark behind its members. No member waits for that.
+    /// The last action of a kind on a resource; for a group, the mark after its members. Members do not wait for that
+    /// of their own group.
     fn end(
         &self,
         mark: ActionTask,
@@ -133,7 +136,7 @@ impl Constraints<'_> {
         self.actions.with(mark, resource).filter(|_| !is_member)
     }
 
-    /// The members of a group, between its marks, one after the other.
+    /// Adds the edges of a group. Its members act between its marks, one after the other.
     fn group(&mut self, group: ResourceIdx) {
         let members = &self.set.resource(group).members;
         let why = WaitReason::Group(group);
@@ -151,7 +154,7 @@ impl Constraints<'_> {
             self.starts(pair, Strength::Must, why);
             self.stops(pair, Strength::Must, why);
         }
-        // members that do not run do not part the others
+        // Members that do not run do not separate the others.
         for pair in self.acting(members, Stop).windows(2).filter(|pair| pair[0].0 + 1 < pair[1].0) {
             let mut between = members[pair[0].0 + 1..pair[1].0].iter();
             if !self.migrates(pair[1].1) && between.all(|member| self.set.resource(*member).active.is_none())
@@ -161,7 +164,7 @@ impl Constraints<'_> {
         }
     }
 
-    /// Those with which something is done that had not begun yet, and their positions.
+    /// The resources with an action of a kind that had not begun yet, and their positions.
     fn acting(&self, resources: &[ResourceIdx], task: ActionTask) -> Vec<(usize, ResourceIdx)> {
         let all = resources.iter().copied().enumerate();
         let goes_on = |resource: ResourceIdx| self.changes.get(resource).goes_on(self.set.resource(resource));
@@ -169,7 +172,7 @@ impl Constraints<'_> {
             .collect()
     }
 
-    /// The instances of a clone, between its marks.
+    /// Adds the edges of a clone. Its instances act between its marks.
     fn clone_instances(&mut self, clone: ResourceIdx) {
         let why = WaitReason::Clone(clone);
         for instance in &self.set.resource(clone).members {
@@ -186,8 +189,8 @@ impl Constraints<'_> {
         }
     }
 
-    /// The instances of a clone start in order, and stop in the opposite order. Primitives that do neither do not part the
-    /// others, of which then only those starts and stops count that their own places ask for.
+    /// Starts the instances of a clone in order, and stops them in the opposite order. Idle primitives do not separate
+    /// the others; then only starts and stops by their own places count.
     fn one_by_one(&mut self, clone: ResourceIdx) {
         let why = WaitReason::Clone(clone);
         let instances = &self.set.resource(clone).members;
@@ -216,8 +219,8 @@ impl Constraints<'_> {
         }
     }
 
-    /// The pairs of instances for which the order of two clones holds, too, if the later one interleaves: each waits for those
-    /// that are, or come, or go, where it is, or comes, or goes.
+    /// The pairs of instances to which the order of two clones applies as well, if the later clone interleaves.
+    /// Instances form a pair if they run on, come to, or leave the same host.
     fn by_instance(&self, order: &StartOrder) -> Vec<OrderedPair> {
         let (first, then) = (self.set.resource(order.first), self.set.resource(order.then));
         if !first.is_clone() || !matches!(then.form, ResourceForm::Clone { interleave: true, .. }) {
@@ -234,14 +237,15 @@ impl Constraints<'_> {
         first.members.iter().flat_map(meet).collect()
     }
 
-    /// Where parts of an instance run in the end, or stop.
+    /// Hosts on which parts of an instance run in the end, or stop.
     fn hosts(&self, instance: ResourceIdx) -> BTreeSet<HostIdx> {
         let parts = self.set.primitives(&instance);
         let changes = parts.iter().map(|part| self.changes.get(*part));
         changes.flat_map(|change| [change.runs_on(), change.stops_on()]).flatten().collect()
     }
 
-    /// Who must not be where another one is starts there when that one is gone. Groups and clones have no host to compare.
+    /// Adds the edges of anti-colocations: a resource starts on a host only when the other one is gone from there.
+    /// Groups and clones have no host to compare, so they wait in any case.
     fn apart(&mut self) {
         for (at, colocation) in self.set.colocations.iter().enumerate() {
             if colocation.score != AllocationScore::MINUS_INFINITY {
@@ -262,15 +266,15 @@ impl Constraints<'_> {
         }
     }
 
-    /// What requires an unfenced host is stopped before it is unfenced, and started after that. A live migration waits only where
-    /// it is not known whether it runs.
+    /// Adds the edges of unfencing. Resources that require it stop before and start after it. A live migration waits
+    /// only for hosts on which the resource may run without being known.
     fn unfencing(&mut self) {
         for host in self.set.host_indices() {
             let Some(unfence) = self.actions.to(Unfence, host) else { continue };
             let why = WaitReason::Unfencing(host);
             for resource in self.set.resource_indices().filter(|one| self.set.needs_unfenced_host(*one)) {
                 let start = self.actions.with(Start, resource);
-                // it is looked for there before it is started anywhere
+                // It is looked for there before it is started anywhere.
                 let is_unsure = self.set.resource(resource).unsure_on.contains(&host);
                 let waits = |start: &StepIdx| is_unsure || self.actions.all[start.get()].host == Some(host);
                 self.actions.edge(unfence, start.filter(waits), Strength::Must, why);
@@ -284,8 +288,8 @@ impl Constraints<'_> {
         }
     }
 
-    /// While a host may still run anything, nothing is started or migrated that requires fencing, nor what it may run for all that is
-    /// known; and the coordinator stays.
+    /// Adds the edges of fencing. While a host may still run anything, no resource is started or migrated that requires
+    /// fencing, or that may run there. The coordinator stays, too.
     fn fencing(&mut self) {
         for host in self.set.host_indices() {
             let Some(fence) = self.actions.to(Fence, host) else { continue };

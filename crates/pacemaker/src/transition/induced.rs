@@ -1,5 +1,5 @@
-//! What the change of one resource does to others, until nothing changes any more. Every turn takes something
-//! away from a resource (its peace, its live migration, its start), so that there is an end.
+//! Effects of the change of one resource on others, until nothing changes any more. Every turn takes something away
+//! from a resource (its undisturbed run, its live migration, its start), so that there is an end.
 
 mod instances;
 mod partial;
@@ -17,7 +17,7 @@ use super::change::{ResourceChange, ResourceChanges};
 use super::needs::{Need, needs, only_stops};
 use super::wait::WaitReason;
 
-/// What becomes of every resource in the end, and what made that another thing than its own place says.
+/// Changes of all resources in the end, and causes of those that do not follow from the resource's own place.
 pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     let unfenced = unfenced_hosts(set, placed);
     let by_place = set.resource_indices().map(|resource| ResourceChange::of(set, placed, resource));
@@ -44,7 +44,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         awaited: vec![false; count],
         again: true,
     };
-    // a guest node is fenced by a restart of its machine, which does not migrate away with what runs there
+    // A guest node is fenced by a restart of its VM, which then does not migrate away with the resources in it.
     for (host, parts) in set.guests().filter(|(host, _)| set.host(*host).state.unclean) {
         let is_used = set.resources.iter().any(|resource| resource.active_hosts().any(|on| on == host));
         let machine = &mut induced.changes[parts.machine.get()];
@@ -74,7 +74,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     ResourceChanges { by_resource: changes, by_place, causes, unfenced }
 }
 
-/// What runs in a machine of the cluster needs the machine.
+/// Needs of resources in guest nodes for the VMs.
 fn in_machines(set: &WorkingSet, placed: &AllPlaced) -> Vec<Need> {
     let mut needs = Vec::new();
     for (host, parts) in set.guests() {
@@ -98,7 +98,7 @@ impl InducedChanges<'_> {
             self.again |= self.waits[need.then.get()];
         }
         for member in set.primitives(&need.then).iter() {
-            // what holds one holds those behind it, through members that are not managed
+            // A held resource holds those behind it, through unmanaged members.
             if matches!(need.why, WaitReason::Group(_))
                 && self.held[need.first.get()]
                 && !set.is_managed(*member)
@@ -116,7 +116,7 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// What becomes of a resource by what becomes of those that are needed.
+    /// Change of a resource by the changes of those that it needs.
     fn needing(&self, need: &Need, resource: ResourceIdx) -> ResourceChange {
         let now = self.of(resource);
         let is_group = |resource| self.set.resource(resource).is_group();
@@ -128,7 +128,7 @@ impl InducedChanges<'_> {
         // a member that needs its own group starts although the group as a whole cannot
         let is_member = self.set.resource(resource).group == Some(need.first);
         if !is_member && firsts().any(|first| self.is_missing(need, *first)) {
-            // Pacemaker sends what migrates to a guest node that does not come, too
+            // Pacemaker also sends migrating resources to a guest node that does not come up.
             let is_sent = now.migrates() && matches!(need.why, WaitReason::Machine(_));
             return if is_sent { now } else { now.without_needed(need.symmetrical) };
         }
@@ -140,7 +140,8 @@ impl InducedChanges<'_> {
             {
                 ResourceChange::Restart(host)
             }
-            // a group has no live migration to give up; one that is waited for stops, whatever its members do, unless nobody manages it
+            // A group has no live migration to give up. If a group is waited for, it stops whatever its members do,
+            // unless it is unmanaged.
             ResourceChange::Migrate { from, to }
                 if !is_group(need.then)
                     && !matches!(need.why, WaitReason::Machine(_))
@@ -153,8 +154,8 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// Who must be with a primitive that could be started and is not, is not started either; so with a clone of primitives of
-    /// which no instance runs.
+    /// Keeps resources from starting that have a mandatory colocation to a primitive that could start but does not. The
+    /// same applies to a clone of primitives without a running instance.
     fn follow_colocations(&mut self) {
         let set = self.set;
         for (at, colocation) in set.colocations.iter().enumerate() {
@@ -168,7 +169,7 @@ impl InducedChanges<'_> {
             } else {
                 std::slice::from_ref(&colocation.primary)
             };
-            // one without a place is thought of as long as others wait for it
+            // A primitive without a place is considered as long as others wait for it.
             let is_thought_of = |part: &ResourceIdx| {
                 self.placed.host(*part).is_some() || (!primary.is_clone() && self.awaited[part.get()])
             };
@@ -183,7 +184,8 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// The members of a group that should be stopped, and cannot be before the next one, which may not be managed, or is held itself.
+    /// The members of a group that should stop but cannot, as the next one must stop first and is unmanaged or held
+    /// itself.
     fn held_members(&self, group: ResourceIdx) -> Vec<(ResourceIdx, HostIdx)> {
         let mut held = Vec::new();
         let mut is_held = false;
@@ -200,7 +202,7 @@ impl InducedChanges<'_> {
         held
     }
 
-    /// Notes who is held, for those that need them.
+    /// Notes held resources, for those that need them.
     fn hold(&mut self) {
         let set = self.set;
         for (member, _) in set.groups().flat_map(|group| self.held_members(group)).collect::<Vec<_>>() {
@@ -219,7 +221,7 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// What stays after all takes its new parameters.
+    /// Makes resources that stay after all reload their parameters.
     fn reload(&mut self) {
         for resource in self.set.resource_indices() {
             let reloads = self.set.resource(resource).revision == Revision::Reload;
@@ -230,7 +232,7 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// What is not managed is left alone, although others went by what should become of it.
+    /// Leaves unmanaged resources alone, although others went by the changes that they should make.
     fn leave_unmanaged(&mut self) {
         let set = self.set;
         for resource in set.resource_indices().filter(|resource| !set.is_managed(*resource)) {

@@ -1,5 +1,5 @@
-//! From where resources go to what is done, and in which order: the transition of a Pacemaker cluster as Pacemaker
-//! 2.1.5 makes it. docs/pacemaker.md tells the rules.
+//! The transition of a Pacemaker cluster: the actions that bring resources to their new hosts, and their order, as
+//! Pacemaker 2.1.5 makes them. docs/pacemaker.md describes the rules.
 
 pub(crate) mod action;
 mod actions;
@@ -26,37 +26,37 @@ use super::placing::AllPlaced;
 use super::working_set::{Strategy, WorkingSet};
 use htools_plan::graph::{Edge, Precedence, StepIdx, Strength};
 
-/// All that is done to bring resources to where they go, as a graph of what waits for what.
+/// All actions that bring resources to their new hosts, as a graph of steps that wait for others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transition {
-    /// What becomes of the resources in the end, with the steps that can be carried out.
+    /// Changes of the resources in the end, by the steps that can be carried out.
     pub changes: ResourceChanges,
-    /// The steps in an order in which they can be carried out; behind them those that never can be.
+    /// The steps in an order in which they can be carried out, followed by those that never can.
     pub steps: Vec<TransitionAction>,
-    /// How many can be carried out. The others wait for each other in a circle, or for those that do.
+    /// Number of steps that can be carried out. The others wait for each other in a circle, or for those that do.
     pub possible: usize,
-    /// What waits for what, by the later step.
+    /// Edges of the graph, sorted by the later step.
     pub edges: Vec<Edge<WaitReason>>,
-    /// Where a migration does not wait for its room, as it would wait for itself: its target may hold more than it
-    /// has for a while.
+    /// Edges by which a migration would wait for its room and thus for itself, so it does not. Its target may hold more
+    /// than it has for a while.
     pub dropped: Vec<Edge<WaitReason>>,
     /// The circles in which steps wait for each other.
     pub circles: Vec<WaitCircle>,
 }
 
-/// What becomes of a step when another one fails.
+/// Fate of a step when another one fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepFate {
     /// It is carried out.
     Done,
     /// It is the one that fails.
     Failed,
-    /// It needs what failed, or never can be carried out.
+    /// It needs the failed step, or can never be carried out.
     Dropped,
 }
 
 impl ResourceChanges {
-    /// What becomes of the resources of a cluster that were placed by a strategy.
+    /// Changes of the resources of a cluster that were placed by a strategy.
     pub fn of(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> ResourceChanges {
         transition(set, strategy, placed).changes
     }
@@ -76,7 +76,8 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
     let ActionSequence { steps: sequence, possible } = sequence::sequence(set, &actions);
     let circles = match &sequence[possible..] {
         [] => Vec::new(),
-        // the machines of guest nodes, and their connections, are not among what waits: what is stuck here need not be so there
+        // VMs of guest nodes, and their connections, take no part in this waiting. Steps that are stuck here need not
+        // be stuck in Pacemaker.
         _ if set.has_guests() => Vec::new(),
         stuck => {
             stuck.iter().for_each(|step| changes.without(&actions.all[step.get()]));
@@ -105,7 +106,7 @@ pub fn transition(set: &WorkingSet, strategy: Strategy, placed: &AllPlaced) -> T
 }
 
 impl Transition {
-    /// A step.
+    /// The action of a step.
     pub fn step(&self, step: StepIdx) -> &TransitionAction {
         &self.steps[step.get()]
     }
@@ -120,13 +121,13 @@ impl Transition {
         (self.possible..self.steps.len()).map(StepIdx::new)
     }
 
-    /// What a step waits for.
+    /// The edges to the steps that a step waits for.
     pub fn before(&self, step: StepIdx) -> impl Iterator<Item = &Edge<WaitReason>> {
         let begin = self.edges.partition_point(|edge| edge.after < step);
         self.edges[begin..].iter().take_while(move |edge| edge.after == step)
     }
 
-    /// Which of the steps that can be carried out come before which in every order.
+    /// Precedence of the steps that can be carried out: which come before which in every order.
     pub fn precedence(&self) -> Precedence {
         let mut precedence = Precedence::default();
         for step in self.all().take(self.possible) {
@@ -136,8 +137,8 @@ impl Transition {
         precedence
     }
 
-    /// By step, what becomes of it if one fails and nothing is planned anew: what must follow it, or lacks room
-    /// without it, is dropped; what only should follow is done.
+    /// Fate of each step if one fails and no new plan is made. Steps that must follow it, or lack room without it, are
+    /// dropped. Steps that only should follow it are done.
     pub fn if_fails(&self, failing: StepIdx) -> Vec<StepFate> {
         let mut fates = Vec::with_capacity(self.steps.len());
         for step in self.all() {

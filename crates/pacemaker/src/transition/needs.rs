@@ -1,4 +1,4 @@
-//! Which resources need which others, by the orders of a cluster.
+//! Needs of resources for others, by the orders of a cluster.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -7,7 +7,7 @@ use super::super::index::ResourceIdx;
 use super::super::working_set::{OrderStrength, WorkingSet};
 use super::wait::WaitReason;
 
-/// That resources need others, which are started before them.
+/// Need of a resource for another one, which starts before it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Need {
     pub(crate) first: ResourceIdx,
@@ -35,8 +35,8 @@ pub(crate) fn needs(set: &WorkingSet) -> Vec<Need> {
     needs
 }
 
-/// The mandatory orders that say only who is stopped first: those of choices, and those behind another order of the same two
-/// resources that says only who is started first and does not bind.
+/// The mandatory orders of stops alone. They come from choices, or from an order behind another one of the same two
+/// resources that applies to starts only and is not mandatory.
 pub(crate) fn only_stops(set: &WorkingSet) -> Vec<Need> {
     let mut seen: HashMap<(ResourceIdx, ResourceIdx), bool> = HashMap::new();
     let mut stops = Vec::new();

@@ -1,4 +1,4 @@
-//! What is done with each resource and host by itself.
+//! Actions on each resource and host by itself.
 
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::shown_order::by_shown_name;
@@ -9,7 +9,7 @@ use super::change::{ResourceChange, ResourceChanges};
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
 
-/// Adds the actions of all hosts, primitives and groups.
+/// Adds the actions of all hosts, primitives, groups and clones.
 pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     fence(set, actions);
     for host in &changes.unfenced {
@@ -25,7 +25,7 @@ pub(super) fn add(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Act
     shut_down(set, changes, actions);
 }
 
-/// Lost hosts are fenced, the coordinator last, if there is anything to be managed at all.
+/// Fences lost hosts, the coordinator last, if any resource is managed.
 fn fence(set: &WorkingSet, actions: &mut Actions) {
     if !set.resource_indices().any(|resource| set.is_managed(resource)) {
         return;
@@ -79,7 +79,7 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
     let stops = stops_on(set, change, resource);
     for from in stops.iter().copied().filter(|_| set.requirement(resource) >= Requirement::Fencing) {
         let fence = actions.to(ActionTask::Fence, from);
-        // of several stops, that on the last host waits, too
+        // Of several stops, the one on the last host waits, too.
         for host in stops.last().into_iter().chain([&from]) {
             let stop = actions.stop_on(resource, *host);
             actions.edge_alone(fence, stop, Strength::Must, WaitReason::Fencing(from));
@@ -92,8 +92,8 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
     }
 }
 
-/// All hosts on which a resource is stopped: where it runs on several, on each, but for the one on which it is to go on; and where
-/// something is left of it.
+/// All hosts on which a resource is stopped. If it runs on several, these are all but the one on which it continues.
+/// Hosts with remains of it are included.
 fn stops_on(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> Vec<HostIdx> {
     let details = set.resource(resource);
     let left = details.left_on.iter().copied().filter(|_| set.is_managed(resource));
@@ -105,16 +105,16 @@ fn stops_on(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> 
     left.chain(active.into_iter().flatten().filter(|host| !goes_on(host))).collect()
 }
 
-/// Whether the start of a resource that runs on several hosts is only a mark: where it goes on. Without live migrations, Pacemaker
-/// takes it for one wherever it goes.
+/// Returns true if the start of a resource on several hosts is only a mark, as it continues there. If it does not
+/// support live migration, Pacemaker takes every start for a mark.
 fn starts_in_name(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx) -> bool {
     let details = set.resource(resource);
     let goes_on = details.active == change.starts_on();
     details.spares_expected() && (goes_on || !details.allow_migrate)
 }
 
-/// The marks between which the members of a group stop and start. The last mark is never reached if a member is
-/// not stopped, or not started.
+/// Adds the marks between which the members of a group stop and start. The last mark is never reached if a member does
+/// not stop, or does not start.
 fn group(set: &WorkingSet, changes: &ResourceChanges, group: ResourceIdx, actions: &mut Actions) {
     let members = || set.resource(group).members.iter().map(|member| changes.get(*member));
     let why = WaitReason::Group(group);
@@ -133,7 +133,7 @@ fn group(set: &WorkingSet, changes: &ResourceChanges, group: ResourceIdx, action
         }
         actions.edge(stop, stopped, Strength::Must, why);
     }
-    // what is not managed, and would start anew if it were, is waited for as if it did
+    // An unmanaged member that would otherwise restart is waited for as if it did.
     let details = set.resource(group);
     let is_instance = details.instance_of.is_some();
     let begins = |member: &ResourceIdx| {
@@ -152,8 +152,8 @@ fn group(set: &WorkingSet, changes: &ResourceChanges, group: ResourceIdx, action
     }
 }
 
-/// Adds the mark at which what a group or a clone is made of begins to stop. It waits until the lost hosts are fenced where parts
-/// stop that require fencing.
+/// Adds the mark at which the parts of a group or a clone begin to stop. It waits for the fencing of lost hosts on
+/// which parts stop that require fencing.
 fn begin_stops(
     set: &WorkingSet,
     whole: ResourceIdx,
@@ -170,7 +170,7 @@ fn begin_stops(
     stop
 }
 
-/// The marks between which the instances of a clone stop and start.
+/// Adds the marks between which the instances of a clone stop and start.
 fn clone(set: &WorkingSet, changes: &ResourceChanges, clone: ResourceIdx, actions: &mut Actions) {
     let parts = set.primitives(&clone);
     let of_parts = || parts.iter().map(|part| changes.get(*part));
@@ -190,8 +190,8 @@ fn clone(set: &WorkingSet, changes: &ResourceChanges, clone: ResourceIdx, action
     }
 }
 
-/// Whether part of an instance starts anew, or would if what it needs ran: Pacemaker goes through the marks all the same. A start that
-/// had begun and goes on does not count, one that is given up does.
+/// Returns true if a part of an instance starts anew, or would if what it needs ran. Pacemaker goes through the marks
+/// in both cases. A start that had begun and goes on does not count, but one that is given up does.
 fn begins(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx) -> bool {
     let (details, change) = (set.resource(part), changes.get(part));
     let is_given_up = details.condition == RunCondition::Starting && change.stops_on().is_some();
@@ -199,16 +199,16 @@ fn begins(set: &WorkingSet, changes: &ResourceChanges, part: ResourceIdx) -> boo
     is_given_up || is_new || changes.lacks_its_place(part)
 }
 
-/// Hosts that want to leave do so when all is stopped there, the coordinator last.
+/// Shuts down the hosts that are to leave once everything there is stopped, the coordinator last.
 fn shut_down(set: &WorkingSet, changes: &ResourceChanges, actions: &mut Actions) {
     let leaves = |host: &HostIdx| {
         let state = set.host(*host).state;
         state.shutting_down && state.online && !state.unclean
     };
-    // who is held there keeps it
+    // A host stays as long as it has a held resource.
     let holds = |host: HostIdx| {
         let held = |resource: &ResourceIdx| changes.get(*resource) == ResourceChange::Held(host);
-        // in maintenance, what is blocked is nobody's matter
+        // In maintenance, blocked resources do not matter.
         let stays = |resource: ResourceIdx| {
             let details = set.resource(resource);
             let is_blocked = details.condition == RunCondition::Blocked && !details.maintenance;

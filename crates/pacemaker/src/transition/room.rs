@@ -1,4 +1,4 @@
-//! What waits for room on hosts, and the circles that come of it.
+//! Waiting for room on hosts, and the circles that result.
 
 use super::super::index::ResourceIdx;
 use super::super::placing::AllPlaced;
@@ -8,11 +8,11 @@ use super::actions::Actions;
 use super::wait::WaitReason;
 use htools_plan::graph::{StepIdx, Strength};
 
-/// Adds a mark for each host between what leaves it and what comes, where capacities count.
+/// Adds a mark for each host between the resources that leave it and those that come.
 pub(super) fn add(set: &WorkingSet, actions: &mut Actions) {
     let needs_room = |action: &TransitionAction| {
         let Some(details) = action.resource.map(|resource| set.resource(resource)) else { return false };
-        // what is only left somewhere takes nothing there
+        // Remains of a resource take no capacity.
         let is_left = action.host.is_some_and(|host| details.left_on.contains(&host));
         let is_mark = is_left && action.task == ActionTask::Stop;
         !is_mark && !details.utilization.is_empty()
@@ -42,8 +42,8 @@ pub(super) fn add(set: &WorkingSet, actions: &mut Actions) {
     }
 }
 
-/// Where migrations wait for each other's room in a circle, one goes ahead without room: of those in a circle, the
-/// one whose resource came last when places were given.
+/// Breaks circles in which migrations wait for each other's room. In each circle, the one whose resource was placed
+/// last goes ahead without room.
 pub(super) fn break_circles(set: &WorkingSet, placed: &AllPlaced, actions: &mut Actions) {
     let mut following = vec![Vec::new(); actions.all.len()];
     for edge in &actions.edges {
@@ -65,7 +65,7 @@ pub(super) fn break_circles(set: &WorkingSet, placed: &AllPlaced, actions: &mut 
     }
 }
 
-/// Whether one step comes after another one.
+/// Returns true if `to` comes after `from`.
 fn reaches(following: &[Vec<StepIdx>], from: StepIdx, to: StepIdx) -> bool {
     let mut seen = vec![false; following.len()];
     let mut left = vec![from];

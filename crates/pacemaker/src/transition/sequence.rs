@@ -1,4 +1,4 @@
-//! In which order actions are listed: one that respects what they wait for.
+//! Order in which actions are listed, so that each comes after those that it waits for.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,15 +8,14 @@ use super::action::TransitionAction;
 use super::actions::Actions;
 use htools_plan::graph::StepIdx;
 
-/// Actions in the order in which they are listed.
 pub(super) struct ActionSequence {
     pub(super) steps: Vec<StepIdx>,
-    /// How many can be carried out. The rest waits for itself.
+    /// Number of actions that can be carried out. The rest waits in circles.
     pub(super) possible: usize,
 }
 
-/// The actions in the order in which they can be carried out. Of those that are free
-/// at the same time, the one that waited for fewest is first, then by priority and name. The rest waits for itself.
+/// The actions in an order in which they can be carried out. Of those that are free at the same time, the one that
+/// waited for fewest comes first, then priority and name decide. Those that wait in circles come last.
 pub(super) fn sequence(set: &WorkingSet, actions: &Actions) -> ActionSequence {
     let count = actions.all.len();
     let (mut awaited, mut following) = (vec![0usize; count], vec![Vec::new(); count]);
@@ -48,7 +47,7 @@ pub(super) fn sequence(set: &WorkingSet, actions: &Actions) -> ActionSequence {
     ActionSequence { steps: sequence, possible }
 }
 
-/// Higher priority first, then by name.
+/// Sort key: higher priority first, then by name.
 fn rank<'a>(set: &'a WorkingSet, action: &TransitionAction) -> (i32, &'a str, &'static str) {
     let priority = action.resource.map_or(0, |resource| -set.resource(resource).priority.get());
     let name = match (action.resource, action.host) {

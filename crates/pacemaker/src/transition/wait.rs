@@ -1,11 +1,11 @@
-//! Why actions wait.
+//! Reasons for waiting.
 
 use super::super::index::{HostIdx, ResourceIdx};
 
-/// Why an action waits for another one, or a resource changes as another one does.
+/// Reason why an action waits for another one, or why a resource changes as another one does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WaitReason {
-    /// Both are parts of what becomes of this resource.
+    /// Both belong to the change of this resource.
     Change(ResourceIdx),
     /// An order, by its position in [`WorkingSet::orders`](crate::WorkingSet::orders).
     Order(usize),
@@ -17,13 +17,13 @@ pub enum WaitReason {
     Clone(ResourceIdx),
     /// A colocation, by its position in [`WorkingSet::colocations`](crate::WorkingSet::colocations).
     Colocation(usize),
-    /// What stops on this host makes room for what comes.
+    /// Resources that stop on this host make room for those that come.
     Room(HostIdx),
     /// Until this host is fenced, anything may run there.
     Fencing(HostIdx),
-    /// This host has access to what the cluster shares only then.
+    /// This host has access to shared devices only afterwards.
     Unfencing(HostIdx),
-    /// What runs in this machine, which is a guest node, runs no longer than the machine.
+    /// Resources in this VM, which is a guest node, run no longer than the VM.
     Machine(ResourceIdx),
     /// Hosts are fenced one after the other.
     OneByOne,

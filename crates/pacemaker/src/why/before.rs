@@ -11,7 +11,6 @@ use crate::score::AllocationScore;
 use crate::transition::needs::needs;
 use crate::working_set::{ChoiceOrder, NODE_HEALTH, Strategy, WorkingSet};
 
-/// The cluster as it was when a resource was placed.
 pub(super) struct ClusterBefore<'a> {
     pub(super) set: &'a WorkingSet,
     pub(super) placed: &'a AllPlaced,
@@ -19,14 +18,14 @@ pub(super) struct ClusterBefore<'a> {
     pub(super) earlier: &'a EarlierPlaced,
 }
 
-/// Those that had their places before; in the best placement, all others.
+/// The resources that were placed before; in the best placement, all others.
 #[derive(Debug, Clone)]
 pub(super) struct EarlierPlaced {
-    /// How many records it has, from the first one on; nothing in the best placement.
+    /// Number of records included, from the first one on; `None` in the best placement.
     records: Option<usize>,
-    /// By host: those that are there, in order.
+    /// By host, the resources there, in order.
     on: Vec<Vec<ResourceIdx>>,
-    /// By host: what they leave free.
+    /// By host, the capacity that they leave free.
     free: Vec<Capacities>,
 }
 
@@ -43,7 +42,7 @@ impl EarlierPlaced {
         }
     }
 
-    /// Becomes what there was before the record at a position.
+    /// Turns into the state before the record at a position.
     pub(super) fn become_before(&mut self, set: &WorkingSet, placed: &AllPlaced, at: usize) {
         if placed.optimum.is_some() {
             *self = EarlierPlaced { records: None, ..EarlierPlaced::none(set) };
@@ -104,7 +103,7 @@ impl ClusterBefore<'_> {
         (!missing.is_empty()).then_some(HostHindrance::Room(missing))
     }
 
-    /// What the best placement would have to run before a resource, and does not.
+    /// A resource that would have to run before another one in the best placement, and does not.
     fn missing_first(&self, record: &Assignment) -> Option<ResourceIdx> {
         self.placed.optimum.as_ref()?;
         let details = self.set.resource(record.resource);
@@ -121,13 +120,13 @@ impl ClusterBefore<'_> {
         firsts.find(|first| !is_placed(*first)).or_else(one_of)
     }
 
-    /// What first gives a host the score of minus infinity.
+    /// The first reason for the score of minus infinity on a host.
     fn forbidden_by(&self, record: &Assignment, host: HostIdx) -> HostHindrance {
         let (set, resource) = (self.set, record.resource);
         let never = AllocationScore::MINUS_INFINITY;
         let parts = self.log.parts(resource, host);
         let mut forbidding = parts.iter().filter(|part| part.score == never);
-        // the sum of finite scores can be minus infinity, too
+        // The sum of finite scores can be minus infinity, too.
         let Some(first) = forbidding.next() else { return HostHindrance::Unwanted(never) };
         if first.resource != resource {
             return match first.source {
@@ -173,7 +172,7 @@ impl ClusterBefore<'_> {
         }
     }
 
-    /// A colocation of a resource that forbids it a host.
+    /// The hindrance by a colocation of a resource that forbids it a host.
     fn by_colocation(&self, at: usize) -> HostHindrance {
         let colocation = &self.set.colocations[at];
         let rule = self.rule(at, colocation.primary);
@@ -193,7 +192,8 @@ impl ClusterBefore<'_> {
         TogetherRule { id: colocation.id.clone(), other, attribute: colocation.attribute.clone() }
     }
 
-    /// What runs on a host of another instance of a clone, placed at any time: the others had their turn before.
+    /// A part of another instance of a clone on a host. It may have been placed at any time, as the others had their
+    /// turn before.
     fn instance_on(&self, clone: ResourceIdx, record: &Assignment, host: HostIdx) -> Option<ResourceIdx> {
         let is_own = |other: ResourceIdx| {
             other == record.resource || self.set.resource(record.resource).group == Some(other)
@@ -203,7 +203,7 @@ impl ClusterBefore<'_> {
         parts.into_iter().find(|part| self.placed.host(*part) == Some(host))
     }
 
-    /// What put a host before the next best one that nothing forbids.
+    /// The advantage of a host over the next best one that nothing forbids.
     pub(super) fn advantage(
         &self,
         record: &Assignment,
@@ -239,7 +239,7 @@ impl ClusterBefore<'_> {
         (advantage, Some(next.host))
     }
 
-    /// The hosts that lack nothing but room, and who took it.
+    /// The hosts that lack nothing but room, and the resources that took it.
     pub(super) fn taken(&self, record: &Assignment, hosts: &[HostFinding]) -> Vec<RoomTaken> {
         let Some(needed) = &record.needed else { return Vec::new() };
         let lacks_room = |finding: &&HostFinding| matches!(finding.hindrance, Some(HostHindrance::Room(_)));
@@ -251,7 +251,7 @@ impl ClusterBefore<'_> {
         taken.collect()
     }
 
-    /// The last placed one without which there would be room, or the last placed ones.
+    /// The last placed resource without which there would be room, or else the last placed ones.
     fn give_way(&self, needed: &Capacities, host: HostIdx, by: &[ResourceIdx]) -> Vec<ResourceIdx> {
         let without = |gone: &[ResourceIdx]| {
             let mut free = self.earlier.free[host.get()].clone();
@@ -265,7 +265,7 @@ impl ClusterBefore<'_> {
         for resource in by.iter().rev() {
             gone.push(*resource);
             if without(&gone) {
-                // what was taken in vain on the way stays
+                // Resources that were added without need stay.
                 for at in (0..gone.len()).rev() {
                     let mut fewer = gone.clone();
                     fewer.remove(at);

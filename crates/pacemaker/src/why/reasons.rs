@@ -9,9 +9,9 @@ use crate::score::AllocationScore;
 pub enum HostHindrance {
     /// The host is no member of the cluster.
     Offline,
-    /// It was lost, and is to be fenced.
+    /// It was lost, and must be fenced.
     Unclean,
-    /// It is about to leave.
+    /// It is shutting down.
     ShuttingDown,
     /// It is in standby.
     Standby,
@@ -19,51 +19,51 @@ pub enum HostHindrance {
     Maintenance,
     /// The resource is meant to be stopped.
     Stopped,
-    /// The resource is an instance that its clone should not have any more.
+    /// The resource is a surplus instance of its clone.
     Surplus,
     /// The resource is no longer configured.
     Orphaned,
     /// Nothing is to run in this cluster.
     StopAll,
-    /// It failed there this often, which is too often.
+    /// It failed there too often: its fail count.
     Failures(AllocationScore),
-    /// It runs on several hosts, and is only to be stopped then.
+    /// It runs on several hosts, and is then stopped on all of them.
     RunsTwice,
     /// A location constraint forbids it: its id.
     Location(String),
-    /// The resource may only be where this constraint, and others like it, name a host: its id.
+    /// The resource may run only where this constraint, and others like it, name a host: its id.
     Exclusive(String),
     /// In an opt-in cluster, no constraint allows it.
     NotOptedIn,
-    /// By a colocation it must be with another one, which is elsewhere, or nowhere.
+    /// By a colocation, it must be with another one, which is on the other host given, or nowhere.
     With(TogetherRule, Option<HostIdx>),
-    /// By a colocation it must not be with another one, which is there.
+    /// By a colocation, it must not be with another one, which is there.
     Apart(TogetherRule),
-    /// It never runs in a guest node, which this one is.
+    /// It can never run in a guest node, which this host is.
     Guest,
     /// Another instance of its clone is there.
     Instance(ResourceIdx),
-    /// Its clone is not wanted there, and no instance of it goes there: the clone's score.
+    /// Its clone is not wanted there, so no instance goes there: the clone's score.
     CloneUnwanted(AllocationScore),
-    /// Others want to be with it, and not there.
+    /// Other resources want to be with it, but not there.
     Wishes(Vec<ResourceIdx>),
-    /// It needs another one to run first, which does not.
+    /// This resource would have to run first, and does not.
     Needs(ResourceIdx),
-    /// There is too little of these kinds of capacity, by so much; together with all that must be with it, if there
-    /// are others.
+    /// There is too little of these kinds of capacity, by these amounts. If others must be with it, room for all of
+    /// them counts.
     Room(Vec<(AttributeIdx, i64)>),
-    /// Wanted less than not at all: its score.
+    /// It has this score below 0 there.
     Unwanted(AllocationScore),
 }
 
-/// A colocation as a resource meets it.
+/// A colocation from the point of view of one resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TogetherRule {
     /// The constraint's id.
     pub id: String,
     /// The other resource.
     pub other: ResourceIdx,
-    /// The attribute in which their hosts are to agree or differ; none: the host itself.
+    /// Node attribute in which their hosts must agree or differ; `None` means the host itself.
     pub attribute: Option<String>,
 }
 
@@ -76,7 +76,7 @@ pub enum Advantage {
     Score(AllocationScore, AllocationScore),
     /// It has the most free capacity.
     Room,
-    /// Fewer resources were placed there before: so many, and so many.
+    /// Fewer resources were placed there before: their numbers on this host and on the other one.
     Fewer(usize, usize),
     /// The resource runs there, and no other host is better.
     Runs,
@@ -84,7 +84,7 @@ pub enum Advantage {
     Name,
     /// The resource is not managed, and stays.
     Unmanaged,
-    /// The best placement of all has it there.
+    /// The best placement puts it there.
     Optimum,
 }
 
@@ -93,24 +93,25 @@ pub enum Advantage {
 pub struct HostFinding {
     /// The host.
     pub host: HostIdx,
-    /// The resource's score there, before capacities were looked at; none in an opt-in cluster without a constraint.
+    /// Score of the resource there, before capacities were considered; `None` in an opt-in cluster without a
+    /// constraint.
     pub score: Option<AllocationScore>,
     /// The hindrance that forbids it.
     pub hindrance: Option<HostHindrance>,
 }
 
-/// A host that has the room if others leave it.
+/// A host that would have room if others left it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoomTaken {
     /// The host.
     pub host: HostIdx,
     /// The resources that were placed there before, in order.
     pub by: Vec<ResourceIdx>,
-    /// The fewest of them, last placed first, without which there would be room; none, if all of them were not enough.
+    /// The fewest of them, last placed first, without which there would be room; empty if all of them are not enough.
     pub give_way: Vec<ResourceIdx>,
 }
 
-/// Why a resource is where it is.
+/// Reasons for the place of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlaceReasons {
     /// The primitive.
@@ -121,10 +122,10 @@ pub struct PlaceReasons {
     pub advantage: Option<(Advantage, Option<HostIdx>)>,
     /// Findings about each host, in order of their names.
     pub hosts: Vec<HostFinding>,
-    /// For one that has no place: the hosts that lack nothing but room.
+    /// For a resource without a place, the hosts that lack nothing but room.
     pub taken: Vec<RoomTaken>,
-    /// Room that the hosts had to have: more than the resource needs, if others must be with it.
+    /// Capacity that a host needed: more than the resource needs, if others must be with it.
     pub needed: Capacities,
-    /// All that must be with it, itself first.
+    /// All resources that must be with it, itself first.
     pub chain: Vec<ResourceIdx>,
 }

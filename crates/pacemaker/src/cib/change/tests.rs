@@ -1,4 +1,4 @@
-//! Documents with changes, and without.
+//! Changes to documents, made and undone.
 
 use super::*;
 

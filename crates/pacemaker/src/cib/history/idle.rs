@@ -1,12 +1,12 @@
-//! Marks of resources that are known not to run on a host: of these there are most.
+//! Marks of resources that are known not to run on a host. Most histories belong to such resources.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Marks of resources that are known not to run on a host.
+/// Resources that are known not to run on a host.
 #[derive(Debug, Clone, Default)]
 pub(in crate::cib) struct IdleMarks {
-    /// By when that changed or was found last. Much of it was at the same time.
+    /// By the time of their last change or check, which many have in common.
     by_time: BTreeMap<Option<i64>, Vec<NameMark>>,
     /// Resources that have run there, and [when](super::ResourceHistory::ran).
     ran: Vec<(NameMark, i64)>,
@@ -36,14 +36,14 @@ impl IdleMarks {
         self.by_time.values().flatten().copied().collect()
     }
 
-    /// When a resource was last known not to run, if it is one of these.
+    /// Time when a resource was last known not to run, if it is one of these.
     pub(in crate::cib) fn when(&self, name: &[u8]) -> Option<Option<i64>> {
         let mark = NameMark::of(name);
         self.by_time.iter().find(|(_, marks)| marks.contains(&mark)).map(|(when, _)| *when)
     }
 }
 
-/// Mark of a name, for names of which there are too many to keep them.
+/// Hash of a name, for names that are too many to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::cib) struct NameMark(u64);
 

@@ -1,23 +1,22 @@
-//! Check sums of parameters, as operations noted them.
+//! Check sums of parameters, as recorded by operations.
 
 use super::super::feature_set::FeatureSet;
 use super::past::{OperationKey, PastOperation};
 
-/// Parameters as the operation noted them that got them: check sums, empty ones where there are none.
+/// Check sums of the parameters that an operation got; missing ones are empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::cib) struct NotedParameters {
-    /// The name of the operation.
     pub(in crate::cib) operation: String,
-    /// Interval at which it is repeated, in milliseconds; 0: it is not.
+    /// Interval at which it is repeated, in milliseconds; 0 if it is not.
     pub(in crate::cib) interval: u64,
-    /// True if what only the cluster reads of a fence device is left out, as older releases did.
+    /// True for a fence device if parameters that only the cluster reads are left out, as in older releases.
     pub(in crate::cib) without_fencing: bool,
-    /// Of all parameters.
+    /// Check sum of all parameters.
     pub(in crate::cib) all: String,
-    /// Of those for which the agent has to be restarted, which are named with blanks around them.
+    /// Check sum of those that require a restart; `restarting` names them, with blanks around each.
     pub(in crate::cib) restart: String,
     pub(in crate::cib) restarting: String,
-    /// Of those that are no secrets; the secrets are named.
+    /// Check sum of those that are no secrets; `secret` names the secrets.
     pub(in crate::cib) open: String,
     pub(in crate::cib) secret: String,
 }
@@ -44,8 +43,8 @@ impl NotedParameters {
     }
 }
 
-/// Of operations in the order of their calls, those that started a resource, brought it here or found it, since it was started or
-/// brought here last.
+/// The starts, arrivals and probes of a resource since its last start, arrival or stop. Operations are in the order of
+/// their calls.
 pub(super) fn since_it_came<'o, 'a>(
     operations: &'o [PastOperation<'a>],
 ) -> impl Iterator<Item = &'o PastOperation<'a>> {

@@ -2,10 +2,10 @@
 
 use super::KeptOperation;
 
-/// The attributes of a resource in a history: its id, and what its agent was.
+/// The attributes of a resource in a history: its id and its agent.
 pub(in crate::cib) const RESOURCE: [&str; 4] = ["id", "class", "provider", "type"];
 
-/// A resource in a history: the values of its attributes, empty ones where it has none.
+/// A resource in a history: the values of its attributes; missing ones are empty.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cib) struct PastResource<'a>(pub(in crate::cib) [&'a [u8]; RESOURCE.len()]);
 
@@ -14,7 +14,7 @@ impl<'a> PastResource<'a> {
         self.0[0]
     }
 
-    /// Tells if it is a device that fences hosts.
+    /// Returns true for a fencing device.
     pub(in crate::cib) fn fences(&self) -> bool {
         self.0[1] == b"stonith"
     }
@@ -25,15 +25,15 @@ impl<'a> PastResource<'a> {
     }
 }
 
-/// What tells the operations of a resource apart.
+/// Key by which the operations of a resource differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cib) struct OperationKey<'a> {
     pub(in crate::cib) name: &'a str,
-    /// Interval at which it is repeated, in milliseconds; 0: it is not.
+    /// Interval at which it is repeated, in milliseconds; 0 if it is not.
     pub(in crate::cib) interval: u64,
 }
 
-/// The attributes of an operation that tell what it left.
+/// The attributes of an operation that are read.
 pub(in crate::cib) const OPERATION: [&str; 16] = [
     "operation",
     "call-id",
@@ -53,7 +53,7 @@ pub(in crate::cib) const OPERATION: [&str; 16] = [
     "crm_feature_set",
 ];
 
-/// An operation of a resource on a host: the values of its attributes, empty ones where it has none.
+/// An operation of a resource on a host: the values of its attributes; missing ones are empty.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cib) struct PastOperation<'a>(pub(in crate::cib) [&'a [u8]; OPERATION.len()]);
 
@@ -66,12 +66,12 @@ impl PastOperation<'_> {
         number(self.0[1]).unwrap_or(-1)
     }
 
-    /// Tells if the node's agent was called for it, as far as is known.
+    /// Returns true if the node is known to have called an agent for it.
     pub(super) fn has_call(&self) -> bool {
         self.call() != -1
     }
 
-    /// Tells if the same coordinator asked for it in an earlier transition than for another operation.
+    /// Returns true if the same coordinator requested it in an earlier transition than another operation.
     pub(super) fn was_asked_before(&self, other: &PastOperation<'_>) -> bool {
         let transition = |operation: &PastOperation<'_>| operation.key_part(1).and_then(number);
         let is_earlier = transition(self).zip(transition(other)).is_some_and(|(own, others)| own < others);
@@ -90,17 +90,17 @@ impl PastOperation<'_> {
         self.interval() > 0
     }
 
-    /// Interval at which it is repeated, in milliseconds; 0: it is not.
+    /// Interval at which it is repeated, in milliseconds; 0 if it is not.
     pub(super) fn interval(&self) -> u64 {
         number(self.0[4]).and_then(|every| u64::try_from(every).ok()).unwrap_or(0)
     }
 
-    /// Tells if it is a start or a monitor that is kept as the last failure.
+    /// Returns true for a start or a monitor that is kept as the last failure.
     pub(super) fn is_last_failure(&self) -> bool {
         self.0[14].ends_with(b"_last_failure_0") && matches!(self.name(), b"start" | b"monitor")
     }
 
-    /// The exit code that it was meant to have.
+    /// The expected exit code.
     pub(super) fn expected(&self) -> Option<i64> {
         self.key_part(2).and_then(number)
     }
@@ -128,7 +128,7 @@ impl PastOperation<'_> {
         }
     }
 
-    /// Tells if it looked for the resource and did not find it, in the words of nearly all operations.
+    /// Returns true for a probe that did not find the resource, in the form of nearly all operations.
     pub(super) fn found_nothing(&self) -> bool {
         let [name, _, status, code, interval, ..] = self.0;
         name == b"monitor" && status == b"0" && code == b"7" && interval == b"0"

@@ -1,6 +1,6 @@
-//! Replays a transition by plain rules, which know nothing of how it was made: every resource gets from where it
-//! runs to where it should, one step at a time; what others need is there first; and no host holds more than it has
-//! at any moment that the edges allow.
+//! Replays a transition by plain rules that know nothing of how it was made. Every resource gets from its present host
+//! to its new one, one step at a time. Resources that others need are there first. No host holds more than it has at
+//! any moment that the edges allow.
 
 mod room;
 
@@ -19,13 +19,13 @@ use std::collections::{HashMap, HashSet};
 
 pub use room::{Excess, excesses};
 
-/// What is wrong with a transition.
+/// A fault of a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TransitionFault {
     /// A step is listed before one that it waits for.
     #[error("step {0} is listed before step {1}, for which it waits")]
     Backwards(StepIdx, StepIdx),
-    /// A step does not fit to where its resource is then.
+    /// A step does not match the host of its resource at that time.
     #[error("step {0} does not fit to where its resource runs")]
     Misplaced(StepIdx),
     /// A step concerns a resource that is not managed.
@@ -37,7 +37,7 @@ pub enum TransitionFault {
     /// A resource does not end where its change says.
     #[error("resource {0} does not end where it should")]
     WrongEnd(ResourceIdx),
-    /// A resource does not go where it was placed, and nothing made it so.
+    /// A resource does not go where it was placed, and no cause is given.
     #[error("resource {0} does not go where it was placed")]
     Astray(ResourceIdx),
     /// A resource runs in the end without one that it needs.
@@ -51,7 +51,7 @@ pub enum TransitionFault {
     Overfull(StepIdx, HostIdx, AttributeIdx, i64),
 }
 
-/// All that is wrong with a transition.
+/// All faults of a transition.
 pub fn check(
     set: &WorkingSet,
     strategy: Strategy,
@@ -89,13 +89,13 @@ struct TransitionChecker<'a> {
     faults: Vec<TransitionFault>,
 }
 
-/// Where a primitive is during the walk.
+/// Hosts of a primitive during the walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct PrimitivePlace {
     runs: Option<HostIdx>,
     /// The host to which a live migration takes it.
     under_way: Option<HostIdx>,
-    /// The host that it left by a live migration and on which it has to be stopped yet.
+    /// The host that it left by a live migration, and on which it must still be stopped.
     left: Option<HostIdx>,
 }
 
@@ -108,13 +108,14 @@ impl TransitionChecker<'_> {
         self.transition.changes.get(resource)
     }
 
-    /// Whether a primitive runs in the end, or would if it did not wait in a circle: Pacemaker goes by what it wants to do.
+    /// Returns true if a primitive runs in the end, or would if it did not wait in a circle. Pacemaker goes by its
+    /// intentions.
     fn comes_or_waits(&self, resource: ResourceIdx) -> bool {
         let waits = self.transition.changes.causes[resource.get()] == Some(WaitReason::Circle);
         waits || self.change(resource).runs_on().is_some()
     }
 
-    /// Where a primitive is at first, and where else it is to be stopped.
+    /// Hosts of a primitive at the beginning, and other hosts on which it must be stopped.
     fn beginning(&self, resource: ResourceIdx) -> (PrimitivePlace, Vec<HostIdx>) {
         let (details, change) = (self.set.resource(resource), self.change(resource));
         let is_supposed = details.condition == RunCondition::Supposed;
@@ -173,7 +174,7 @@ impl TransitionChecker<'_> {
         }
     }
 
-    /// Resources go where they were placed, unless something is in the way, which is named.
+    /// Checks that resources go where they were placed, unless a cause is given.
     fn ends(&mut self, placed: &AllPlaced) {
         for resource in self.set.resource_indices() {
             let details = self.set.resource(resource);
@@ -190,14 +191,14 @@ impl TransitionChecker<'_> {
         }
     }
 
-    /// What mandatory orders promise, in the end and on the way.
+    /// Checks the promises of mandatory orders, in the end and on the way.
     fn orders(&mut self, placed: &AllPlaced) {
         let mut seen = HashSet::new();
         for order in &self.set.orders {
             if !seen.insert((order.first, order.then)) || order.strength != OrderStrength::Mandatory {
                 continue;
             }
-            // a group or a clone that is not managed is never begun nor done
+            // An unmanaged group or clone is never begun or done.
             let sides = [order.first, order.then].map(|end| self.set.resource(end));
             if sides.iter().any(|side| !side.is_primitive() && !side.managed) {
                 continue;
@@ -219,8 +220,8 @@ impl TransitionChecker<'_> {
         }
     }
 
-    /// Of a clone that is needed, one instance is enough; all that start or stop are waited for. An order about starts alone does not
-    /// bind instances that interleave where the clone has none.
+    /// Checks an order after a clone. One instance is enough, but all that start or stop are waited for. An order of
+    /// starts alone does not bind interleaving instances on hosts without an instance of the clone.
     fn after_a_clone(&mut self, order: &StartOrder, placed: &AllPlaced) {
         let interleaves =
             matches!(self.set.resource(order.then).form, ResourceForm::Clone { interleave: true, .. });
@@ -245,7 +246,7 @@ impl TransitionChecker<'_> {
         }
     }
 
-    /// Some of several are enough; all that start are waited for.
+    /// Checks an order after some of several resources. Some are enough, but all that start are waited for.
     fn choice(&mut self, choice: &ChoiceOrder) {
         let set = self.set;
         let runs = |first: &&ResourceIdx| {
@@ -259,7 +260,7 @@ impl TransitionChecker<'_> {
             if !are_enough && !held && change.runs_on().is_some() {
                 self.faults.push(TransitionFault::WithoutNeeded(choice.firsts[0], then));
             }
-            // the beginning of a group, or of a clone, is enough
+            // For a group or a clone, its beginning is enough.
             for first in choice.firsts.iter().filter(|first| set.resource(**first).is_primitive()) {
                 if !self.change(*first).migrates() && !change.migrates() {
                     self.precedes(self.step(Start, *first), self.step(Start, then));
@@ -268,11 +269,11 @@ impl TransitionChecker<'_> {
         }
     }
 
-    /// Members of a group that waits as a whole migrate without waiting.
+    /// Checks the order of two primitives. Members of a group that waits as a whole migrate without waiting.
     fn pair(&mut self, first: ResourceIdx, then: ResourceIdx, symmetrical: bool, of_group: bool) {
         let group = self.set.resource(first).group;
         let in_one_group = group.is_some() && group == self.set.resource(then).group;
-        // members of one group may be ordered against their own group, which is a circle that nothing promises
+        // If members of a group are ordered against their own group, that is a circle, and nothing is promised.
         let adjacent = |pair: &[ResourceIdx]| pair[0] == first && pair[1] == then;
         let in_sequence = group.is_some_and(|group| self.set.in_order(group).windows(2).any(adjacent));
         if in_one_group && !in_sequence {
@@ -319,7 +320,7 @@ impl TransitionChecker<'_> {
     }
 }
 
-/// Where a primitive is after a step; nothing if the step does not fit.
+/// Hosts of a primitive after a step; `None` if the step does not fit.
 fn after(
     now: PrimitivePlace,
     task: ActionTask,
@@ -328,7 +329,7 @@ fn after(
 ) -> Option<PrimitivePlace> {
     let still = now.under_way.is_none() && now.left.is_none();
     match task {
-        // of a live migration, only a mark
+        // At the end of a live migration, this is only a mark.
         Start if still && now.runs == Some(host) => Some(now),
         Start if still && now.runs.is_none() => Some(PrimitivePlace { runs: Some(host), ..now }),
         Stop if still && now.runs == Some(host) => Some(PrimitivePlace { runs: None, ..now }),

@@ -1,4 +1,4 @@
-//! How full hosts can get while a transition is under way.
+//! Greatest load of hosts while a transition is under way.
 
 use std::collections::HashMap;
 
@@ -8,16 +8,16 @@ use crate::transition::{ActionTask, Transition};
 use crate::working_set::WorkingSet;
 use htools_plan::graph::{Precedence, StepIdx};
 
-/// That a host can hold more than it has when something arrives.
+/// Excess of a host: it can hold more than it has when something arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Excess {
     /// The start or migration that brings it.
     pub step: StepIdx,
-    /// Where.
+    /// The host.
     pub host: HostIdx,
-    /// Of what.
+    /// The kind of capacity.
     pub kind: AttributeIdx,
-    /// How much there can be above what the host has, or holds in the end if that is more.
+    /// Amount above what the host has, or holds in the end if that is more.
     pub amount: i64,
 }
 
@@ -25,14 +25,14 @@ pub struct Excess {
 #[derive(Debug, Clone, Copy)]
 struct HostVisit {
     resource: ResourceIdx,
-    /// Nothing: it is there at the beginning.
+    /// The step by which it arrives; `None` if it is there at the beginning.
     arrives: Option<StepIdx>,
-    /// Nothing: it is there in the end.
+    /// The step by which it leaves; `None` if it is there in the end.
     leaves: Option<StepIdx>,
 }
 
-/// By how much hosts can be too full, in the worst order that the edges allow: what need not have left yet is still
-/// there, and what need not wait has come. Kinds of which a resource needs less than nothing are left out.
+/// Excesses of hosts in the worst order that the edges allow. Resources that need not have left are still there, and
+/// those that need not wait have come. Kinds with a utilization below 0 are left out.
 pub fn excesses(set: &WorkingSet, transition: &Transition) -> Vec<Excess> {
     let precedence = transition.precedence();
     let visits = visits(set, transition);
@@ -66,7 +66,7 @@ pub fn excesses(set: &WorkingSet, transition: &Transition) -> Vec<Excess> {
     excesses
 }
 
-/// Whether a stay can overlap with one that begins by a step.
+/// Returns true if a visit can overlap with one that begins by a step.
 fn can_meet(precedence: &Precedence, other: &HostVisit, visit: &HostVisit, step: StepIdx) -> bool {
     let same = other.resource == visit.resource;
     match (other.arrives, other.leaves) {
@@ -77,7 +77,7 @@ fn can_meet(precedence: &Precedence, other: &HostVisit, visit: &HostVisit, step:
     }
 }
 
-/// Who is where, by host. What never can be carried out does not happen.
+/// Visits of primitives by host. Steps that can never be carried out do not happen.
 fn visits(set: &WorkingSet, transition: &Transition) -> HashMap<HostIdx, Vec<HostVisit>> {
     let mut visits: HashMap<HostIdx, Vec<HostVisit>> = HashMap::new();
     for resource in set.resource_indices().filter(|resource| set.resource(*resource).is_primitive()) {

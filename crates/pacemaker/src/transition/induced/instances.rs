@@ -1,4 +1,4 @@
-//! What clones do to those that need them, instance by instance.
+//! Effects of clones on resources that need them, instance by instance.
 
 use super::super::change::ResourceChange;
 use super::super::needs::Need;
@@ -7,13 +7,13 @@ use crate::index::ResourceIdx;
 use crate::placing::AllPlaced;
 use crate::working_set::{Resource, ResourceForm, WorkingSet};
 
-/// Whether the instances of a clone go by those of other clones on their own hosts.
+/// Returns true if the instances of a clone depend only on instances on their own hosts.
 fn interleaves(clone: &Resource) -> bool {
     matches!(clone.form, ResourceForm::Clone { interleave: true, .. })
 }
 
-/// By resource, whether it is part of an interleaving instance whose host has no instance of a clone that it needs. Such an instance
-/// counts for no other one, either.
+/// By resource; true if it is part of an interleaving instance on a host without an instance of a clone that it needs.
+/// Such an instance does not count for others, either.
 pub(super) fn unmatched(set: &WorkingSet, placed: &AllPlaced, needs: &[Need]) -> Vec<bool> {
     let mut unmatched = vec![false; set.resources.len()];
     let binds = |need: &&Need| {
@@ -35,7 +35,7 @@ pub(super) fn unmatched(set: &WorkingSet, placed: &AllPlaced, needs: &[Need]) ->
     unmatched
 }
 
-/// Whether a clone has an instance where a resource has its place.
+/// Returns true if a clone has an instance where a resource has its place.
 fn has_match(
     set: &WorkingSet,
     placed: &AllPlaced,
@@ -48,13 +48,13 @@ fn has_match(
 }
 
 impl InducedChanges<'_> {
-    /// Whether a clone has an instance where a resource has its place.
+    /// Returns true if a clone has an instance where a resource has its place.
     fn meets(&self, clone: ResourceIdx, resource: ResourceIdx) -> bool {
         has_match(self.set, self.placed, &self.unmatched, clone, resource)
     }
 
-    /// What becomes of a resource that needs a clone: one of its instances is enough, unless the clones go by the instance on their own
-    /// host; who runs beside an instance that starts anew, does so, too.
+    /// Change of a resource that needs a clone. One instance is enough, but interleaving clones need the one on their
+    /// own host. A resource beside an instance that restarts does so, too.
     pub(super) fn needing_clone(&self, need: &Need, resource: ResourceIdx) -> ResourceChange {
         let now = self.of(resource);
         let then = self.set.resource(need.then);
@@ -100,13 +100,13 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// Whether a resource has a place and does not run there, as something that it needs is missing.
+    /// Returns true if a resource has a place but does not run there, as something that it needs is missing.
     fn lacks_its_place(&self, resource: ResourceIdx) -> bool {
         self.set.is_managed(resource) && self.of(resource).falls_short_of(self.by_place[resource.get()])
     }
 
-    /// Whether a resource is stopped to run anew for a reason of its own, not for others, on a host that is not lost. It does so although
-    /// in the end it may not be started.
+    /// Returns true if a resource restarts for a reason of its own, not for others, on a host that is not lost. This
+    /// holds even if it is not started in the end.
     fn restarts_by_itself(&self, resource: ResourceIdx) -> bool {
         let by_place = self.by_place[resource.get()];
         let restarts = by_place.goes_down() && by_place.comes_up();

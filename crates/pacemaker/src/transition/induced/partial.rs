@@ -1,4 +1,4 @@
-//! Orders that bind by half: some of several are enough, or it is only said who is stopped first.
+//! Orders that bind only partly: some of several resources are enough, or only the order of stops is given.
 
 use super::super::change::ResourceChange;
 use super::super::needs::Need;
@@ -8,7 +8,8 @@ use crate::index::ResourceIdx;
 use crate::working_set::ChoiceOrder;
 
 impl InducedChanges<'_> {
-    /// Who is started after some of several others does not run if not enough of these do. Nobody starts anew with one of them.
+    /// Resources that start after some of several others do not run if too few of these do. They do not restart with
+    /// one of them.
     pub(super) fn follow_choice(&mut self, at: usize, choice: &ChoiceOrder) {
         let set = self.set;
         let why = WaitReason::Choice(at);
@@ -21,8 +22,8 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// Of two of which the later one has to be stopped first, that one gives its live migration up where the other one goes down, and
-    /// holds it where nobody touches itself.
+    /// Applies an order of stops. The later resource gives up its live migration if the first goes down. If the later
+    /// one is blocked, it holds the first.
     pub(super) fn follow_stop(&mut self, need: &Need) {
         let set = self.set;
         let of_group = set.resource(need.first).is_group();
@@ -42,7 +43,7 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// Whether one of those of which some are needed runs in the end: of a clone one instance, a group in any case.
+    /// Returns true if one of the alternatives runs in the end: one instance of a clone, and a group in any case.
     fn is_there(&self, need: &Need) -> bool {
         let details = self.set.resource(need.first);
         let runs =

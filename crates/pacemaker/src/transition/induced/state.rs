@@ -1,4 +1,4 @@
-//! The changes while they follow from each other, and what is asked of them on the way.
+//! Changes while they are worked out, and questions about them.
 
 use super::super::change::ResourceChange;
 use super::super::needs::Need;
@@ -7,22 +7,22 @@ use crate::index::ResourceIdx;
 use crate::placing::AllPlaced;
 use crate::working_set::{RunCondition, WorkingSet};
 
-/// The changes, on their way to what nothing changes any more.
+/// Changes on their way to a stable state.
 pub(super) struct InducedChanges<'a> {
     pub(super) set: &'a WorkingSet,
     pub(super) placed: &'a AllPlaced,
     pub(super) by_place: Vec<ResourceChange>,
     pub(super) changes: Vec<ResourceChange>,
     pub(super) causes: Vec<Option<WaitReason>>,
-    /// By resource, whether it should be stopped and cannot be, or is behind such a one.
+    /// By resource; true if it should be stopped but cannot, or is behind such a resource.
     pub(super) held: Vec<bool>,
-    /// By resource, whether it restarts only because its group does, as the first of it.
+    /// By resource; true if it restarts only because its group does, as its first member.
     pub(super) unheard: Vec<bool>,
-    /// By resource, whether its host has no instance of a clone that it needs, and with which it interleaves.
+    /// By resource; true if its host has no instance of a clone that it needs, and with which it interleaves.
     pub(super) unmatched: Vec<bool>,
-    /// By group, whether it starts behind others that start.
+    /// By group; true if it starts after others that start.
     pub(super) waits: Vec<bool>,
-    /// By resource, whether an order puts it before another one.
+    /// By resource; true if an order puts it before another one.
     pub(super) awaited: Vec<bool>,
     pub(super) again: bool,
 }
@@ -32,7 +32,7 @@ impl InducedChanges<'_> {
         self.changes[resource.get()]
     }
 
-    /// Another change for a resource, if it is another one.
+    /// Sets the change of a resource, if it is a new one.
     pub(super) fn set(&mut self, resource: ResourceIdx, change: ResourceChange, why: WaitReason) {
         if self.changes[resource.get()] != change {
             self.changes[resource.get()] = change;
@@ -41,7 +41,7 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// Whether a resource runs and stays, or was being started where it is started: such a start is given up for others.
+    /// Returns true if a resource runs and stays, or if its start had begun. Such a start is given up for others.
     pub(super) fn has_begun(&self, resource: ResourceIdx) -> bool {
         match self.of(resource) {
             ResourceChange::Stay(_) => true,
@@ -50,17 +50,17 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// Whether a resource runs, and nobody touches it.
+    /// Returns true if a resource runs and is blocked.
     pub(super) fn is_blocked(&self, resource: ResourceIdx) -> bool {
         let details = self.set.resource(resource);
         details.condition == RunCondition::Blocked && details.active.is_some()
     }
 
-    /// What has to be stopped after something that nobody touches is not stopped at all.
+    /// Holds a resource that must be stopped after a blocked one.
     pub(super) fn wait_for_blocked(&mut self, need: &Need, then: ResourceIdx) {
         let set = self.set;
         let is_order = matches!(need.why, WaitReason::Order(_));
-        // groups and clones count as stopped, whatever holds their parts
+        // Groups and clones count as stopped, whatever holds their parts.
         let are_primitives = [need.first, need.then].iter().all(|one| set.resource(*one).is_primitive());
         let is_held = is_order && are_primitives && !set.resource(then).runs_twice();
         if !need.symmetrical || !self.is_blocked(then) || !is_held {
@@ -72,10 +72,10 @@ impl InducedChanges<'_> {
         }
     }
 
-    /// Whether one that is needed does not run in the end, or not where it should.
+    /// Returns true if a needed resource does not run in the end, or not where it should.
     pub(super) fn is_missing(&self, need: &Need, first: ResourceIdx) -> bool {
-        // those that were placed later are not kept waiting by a group of which a member cannot leave, unless it
-        // waits for others itself
+        // Resources that were placed later do not wait for a group with a member that cannot leave, unless it restarts
+        // or waits for others itself.
         let restarts = || self.set.is_managed(first) && matches!(self.of(first), ResourceChange::Restart(_));
         let is_earlier = || self.turn(need.then) < self.turn(need.first);
         let counts = || {
@@ -88,29 +88,29 @@ impl InducedChanges<'_> {
         is_held || self.is_blocked(first) || self.of(first).runs_on().is_none()
     }
 
-    /// Whether one that is needed is down for a while. A group starts anew for others, and for its later members,
-    /// although a member migrates. Where a group starts anew, Pacemaker does not look again at those that were placed
-    /// later and need its first member.
+    /// Returns true if a needed resource is down for a while. If a member of a group migrates, this is a restart for
+    /// others that need the group, and for its later members. If a group restarts, Pacemaker does not look again at
+    /// resources that were placed later and need its first member.
     pub(super) fn interrupts(&self, need: &Need, first: ResourceIdx) -> bool {
         let of_group = matches!(need.why, WaitReason::Group(_)) || self.set.resource(need.first).is_group();
         let group = self.set.resource(first).group.filter(|_| self.unheard[first.get()] && !of_group);
         let is_heard = group.is_none_or(|group| self.turn(need.then) < self.turn(group))
             && !self.is_unheard_unfencing(need, first);
         let change = self.of(first);
-        // what was being started already is not missed by those that run
+        // Running resources do not miss one that was already being started.
         let is_new = self.set.resource(first).condition != RunCondition::Starting
             || !matches!(change, ResourceChange::Start(_));
         (change.comes_up() && is_new && is_heard) || (of_group && change.migrates())
     }
 
-    /// When it was a resource's turn to be placed, its group's if it has one.
+    /// Position at which a resource had its turn to be placed, or its group if it has one.
     pub(super) fn turn(&self, resource: ResourceIdx) -> Option<usize> {
         let whole = self.set.resource(resource).group.unwrap_or(resource);
         self.placed.sequence.iter().position(|other| *other == whole)
     }
 
-    /// Whether a part of a group or a clone restarts as its host is unfenced, and those that need the whole do not hear of it: of a
-    /// clone nobody does, of a group those that were placed before it.
+    /// Returns true if a part of a group or a clone restarts for the unfencing of its host without effect on a resource
+    /// that needs the whole. For a clone, no resource is affected; for a group, only those that were placed before it.
     fn is_unheard_unfencing(&self, need: &Need, part: ResourceIdx) -> bool {
         let whole = self.set.resource(need.first);
         let unfenced = |one: ResourceIdx| matches!(self.causes[one.get()], Some(WaitReason::Unfencing(_)));

@@ -1,4 +1,4 @@
-//! Which hosts have to be unfenced.
+//! Hosts that must be unfenced.
 
 use std::collections::HashSet;
 
@@ -6,8 +6,8 @@ use crate::index::HostIdx;
 use crate::placing::AllPlaced;
 use crate::working_set::{Unfencing, WorkingSet};
 
-/// The hosts that have to be unfenced: also those on which something that requires it has its place, whether it is started or not,
-/// or runs a device that was changed.
+/// The hosts that must be unfenced. They include those where a resource that requires it has its place, started or not,
+/// and those that run a changed fencing device.
 pub(super) fn unfenced_hosts(set: &WorkingSet, placed: &AllPlaced) -> Vec<HostIdx> {
     let (mut used, mut changed) = (HashSet::new(), HashSet::new());
     for resource in set.resource_indices().filter(|one| set.needs_unfenced_host(*one)) {
