@@ -74,21 +74,13 @@ impl ArrivalRow {
         }
     }
 
-    /// Updates the fixed cost of the node in `row`, or its refusal. `reachable` is false if instances cannot
-    /// migrate to it.
-    pub(super) fn inspect(
-        &mut self,
-        cluster: &Cluster,
-        ground: &OnlineNodes,
-        size: &SizeBox,
-        row: usize,
-        reachable: bool,
-    ) {
+    /// Updates the fixed cost of the node in `row`, or its refusal. The rows of nodes that instances cannot reach
+    /// stay as they are at the beginning.
+    pub(super) fn inspect(&mut self, cluster: &Cluster, ground: &OnlineNodes, size: &SizeBox, row: usize) {
         let node = cluster.node(ground.nodes[row]);
         let (spec, ledger, i) = (&node.spec, &node.state.ledger, &size.smallest);
         let strictness = if self.arrival.forced { Strictness::Forced } else { Strictness::Strict };
         let after = match self.arrival.role {
-            _ if !reachable => None,
             ArrivalRole::Primary => ledger.add_primary(spec, i, 0, TagArrival::default(), strictness).ok(),
             ArrivalRole::Secondary => {
                 ledger.add_secondary(spec, i, Mib::ZERO, strictness, DiskCheck::Needed).ok()

@@ -180,8 +180,9 @@ impl MoveBounds {
         let size = &mut self.sizes[arrival.size as usize];
         let mut row = ArrivalRow::new(arrival, self.ground.nodes.len());
         for (at, node) in self.ground.nodes.iter().enumerate() {
-            let reachable = self.reachability.reaches(&arrival, *node);
-            row.inspect(balancer.cluster(), &self.ground, size, at, reachable);
+            if self.reachability.reaches(&arrival, *node) {
+                row.inspect(balancer.cluster(), &self.ground, size, at);
+            }
         }
         let range = row.assess_all(&self.ground, size);
         size.arrivals[arrival.role as usize].join(&range);
@@ -196,9 +197,11 @@ impl MoveBounds {
         let MoveBounds { rows, sizes, ground, reachability, .. } = self;
         for row in rows {
             for at in changed {
-                let reachable = reachability.reaches(&row.arrival, ground.nodes[*at]);
-                let size = &sizes[row.arrival.size as usize];
-                row.inspect(balancer.cluster(), ground, size, *at, reachable);
+                // A node that is out of reach refuses for ever.
+                if reachability.reaches(&row.arrival, ground.nodes[*at]) {
+                    let size = &sizes[row.arrival.size as usize];
+                    row.inspect(balancer.cluster(), ground, size, *at);
+                }
             }
         }
     }
@@ -300,8 +303,12 @@ impl MoveBounds {
 
     /// Computes the costs that a step changed.
     fn assess(&mut self, changed: &[usize], touched: &[u32], mut blocks: Vec<u32>) {
-        let MoveBounds { rows, sizes, ground, departures, size_of, groups, present, .. } = self;
+        let MoveBounds { rows, sizes, ground, departures, size_of, groups, present, reachability, .. } = self;
         for row in rows {
+            let arrival = row.arrival;
+            if !changed.iter().any(|at| reachability.reaches(&arrival, ground.nodes[*at])) {
+                continue;
+            }
             let size = &mut sizes[row.arrival.size as usize];
             let range = row.assess_some(ground, size, changed);
             size.arrivals[row.arrival.role as usize].join(&range);
