@@ -27,7 +27,7 @@ pub struct Group {
     pub networks: Vec<String>,
     /// Its instance policy.
     pub policy: InstancePolicy,
-    /// Where its disks on external storage are: Ganeti's disk parameters.
+    /// Ganeti's disk parameters, which locate its disks on external storage.
     pub disk_parameters: DiskParameters,
     /// Its tags.
     pub tags: Vec<String>,

@@ -80,11 +80,11 @@ pub(super) fn without_copies(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeI
 /// Question about a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Question {
-    /// Do all instances find a place? The first that does not ends the simulation.
+    /// Is there an instance without a place? The first one found ends the simulation.
     WhetherAll(Departures),
-    /// Which instances find none, and what are the obstacles?
+    /// All instances without a place, with the obstacles.
     WhoAndWhy,
-    /// Which instances find none, among those that keep their disks?
+    /// Instances without a place, among those that keep their disks.
     Who,
 }
 
