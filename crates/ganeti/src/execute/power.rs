@@ -9,7 +9,7 @@ use super::program::{KEPT, ProgramProblem, SHOWN, give_up, heard, last_line, lis
 use crate::remote::rapi::VARIABLES;
 use htools_model::shown::printable;
 
-/// Why a command did not switch the power.
+/// Failure of a command that was to switch the power.
 #[derive(Debug, thiserror::Error)]
 #[error("{command}{problem}")]
 pub struct PowerError {
