@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(text, "one two");
     }
 
-    /// Whether they have a reader or not, there is no waiting.
+    /// They are refused at once, with or without a reader.
     #[test]
     fn pipes_sockets_and_directories_are_refused() {
         let dir = tempfile::tempdir().unwrap();

@@ -30,7 +30,7 @@ pub(crate) struct SqueezeDocument {
     groups: Vec<SqueezedGroup>,
 }
 
-/// Free resources that some node must have in reserve.
+/// Free resources that every node must have.
 #[derive(Debug, Clone, Serialize)]
 struct ReserveSize {
     factor: f64,

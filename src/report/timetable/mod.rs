@@ -140,7 +140,7 @@ pub(super) fn why(why: &EdgeReason<String>) -> String {
     }
 }
 
-/// The limits that are set, each after its value's subject.
+/// The limits that are set, in brackets; empty if there are none.
 pub(super) fn limits(limits: &StreamLimits) -> String {
     let StreamLimits { parallel, out_per_node, in_per_node, syncs, per_group } = limits;
     let named = [
