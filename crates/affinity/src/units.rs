@@ -58,9 +58,9 @@ fn unit(set: &WorkingSet, resource: ResourceIdx, of_clone: bool) -> Option<Fleet
     let mut members = if fixed {
         primitives.to_vec()
     } else if set.stop_all {
-        // In a group, members after a stopped one do not run either.
         Vec::new()
     } else {
+        // In a group, members after a stopped one do not run either.
         let runs = |one: &ResourceIdx| !set.resource(*one).stopped && !set.resource(*one).surplus;
         primitives.iter().copied().take_while(runs).collect()
     };

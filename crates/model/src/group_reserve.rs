@@ -203,7 +203,7 @@ pub struct ReserveChange {
 }
 
 impl ReserveChange {
-    /// Tells if the margin stays positive, or at least does not shrink.
+    /// Tells if the margin is positive afterwards, or at least does not shrink.
     pub fn is_allowed(self) -> bool {
         self.after > 0 || self.after >= self.before
     }

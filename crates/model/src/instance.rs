@@ -55,7 +55,7 @@ pub struct InstanceDetails {
     pub vcpus: i64,
     /// State.
     pub status: RunStatus,
-    /// Tells if balancing may move it and its secondary reserves memory for it.
+    /// True if balancing may move it and its secondary reserves memory for it.
     pub auto_balance: bool,
     /// Storage of its disks.
     pub template: DiskTemplate,

@@ -61,13 +61,13 @@ pub struct NodeSpec {
     pub spindle_total: i64,
     /// Maximum spindle weight: the policy's ratio times the spindles.
     pub spindle_limit: f64,
-    /// Tells if disks are allocated by whole spindles.
+    /// True if disks are allocated by whole spindles.
     pub exclusive_storage: bool,
     /// Offline, drained, not able to run instances, or marked so with `-O`.
     pub offline: bool,
     /// Reason that it is offline, if it is.
     pub outage: Outage,
-    /// Tells if it is the master node.
+    /// True if it is the master node.
     pub master: bool,
     /// Its group.
     pub group: GroupIdx,

@@ -116,7 +116,7 @@ pub struct TagArrival {
     pub conflicts: i64,
     /// Cost of its keys beside those on the node, in [`WORTH_PARTS`](super::WORTH_PARTS).
     pub key_cost: i64,
-    /// Tells if another primary on the node has one of its tags.
+    /// True if another primary on the node has one of its tags.
     pub clash: bool,
 }
 

@@ -30,7 +30,7 @@ pub fn printable(text: &str, most: usize) -> String {
     for c in text.chars() {
         let width = if is_unprintable(c) { c.escape_unicode().len() } else { 1 };
         if length + width > most {
-            // make room for the dots
+            // Make room for the dots.
             while length + 3 > most && shown.pop().is_some() {
                 length -= 1;
             }

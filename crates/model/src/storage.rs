@@ -72,7 +72,7 @@ pub struct Partition {
     pub groups: Vec<GroupIdx>,
     /// Number of instances whose disks are in the pool.
     pub instances: usize,
-    /// Tells if a tag names the pool.
+    /// True if a tag names the pool.
     pub named: bool,
 }
 

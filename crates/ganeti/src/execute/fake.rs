@@ -90,7 +90,7 @@ pub(crate) struct FakeCluster {
     pub needs: Vec<Vec<usize>>,
     /// Steps that must not be under way when the jobs of each step come.
     pub follows: Vec<Vec<usize>>,
-    /// Limits of what may be under way at the same time, and the weight of each step.
+    /// Limits of what may be under way at the same time, and the counts that each step belongs to.
     pub limits: StreamLimits,
     pub counted: Vec<BTreeSet<LimitKey>>,
     /// For each step, the number of looks for which its jobs run.

@@ -68,7 +68,7 @@ pub struct RapiClient {
 }
 
 impl RapiClient {
-    /// A client of a session. It connects on first use.
+    /// A client of a session. Nothing is sent yet.
     pub fn new(session: Session) -> RapiClient {
         RapiClient { session: Arc::new(session), watchers: Watchers::default() }
     }

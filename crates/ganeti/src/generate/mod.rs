@@ -33,13 +33,13 @@ pub struct ClusterSpec {
     pub templates: TemplateMix,
     /// Number of node groups; nodes are assigned in turn.
     pub groups: usize,
-    /// Tells if nodes differ in size.
+    /// True if nodes differ in size.
     pub heterogeneous: bool,
     /// Share of the nodes that hold most of the instances.
     pub skew: f64,
     /// Mean share of memory in use.
     pub fill: f64,
-    /// Tells if there are exclusion tags and locations.
+    /// True if there are exclusion tags and locations.
     pub tags: bool,
     /// Random seed.
     pub seed: u64,

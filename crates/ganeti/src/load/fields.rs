@@ -60,7 +60,7 @@ pub(super) struct Spelling {
     /// Other names of fields, with the objects that hold them before a slash.
     pub(super) names: &'static [(&'static str, &'static str)],
     pub(super) optional: &'static [&'static str],
-    /// Tells if null means that a node did not answer.
+    /// True if null means that a node did not answer.
     pub(super) has_silence: bool,
 }
 

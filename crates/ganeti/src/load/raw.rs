@@ -85,13 +85,13 @@ pub struct RawNode {
     pub spindle_total: i64,
     /// Free physical spindles (exclusive storage).
     pub spindle_free: i64,
-    /// Tells if disks are allocated by whole spindles.
+    /// True if disks are allocated by whole spindles.
     pub exclusive_storage: bool,
     /// Offline, drained, or not able to run instances.
     pub offline: bool,
     /// Reason that it is offline, as far as the source says.
     pub outage: Outage,
-    /// Tells if it is the master node.
+    /// True if it is the master node.
     pub master: bool,
     /// Its group.
     pub group: GroupIdx,
@@ -116,7 +116,7 @@ pub struct RawInstance {
     pub vcpus: i64,
     /// State.
     pub status: RunStatus,
-    /// Tells if balancing may move it and its secondary reserves memory for it.
+    /// True if balancing may move it and its secondary reserves memory for it.
     pub auto_balance: bool,
     /// Primary node.
     pub primary: NodeIdx,

@@ -18,7 +18,7 @@ pub struct PairUpdate {
     variances: Lanes,
     counted: Counted,
     surplus: i64,
-    /// Tells if the set has no nodes.
+    /// True if the set has no nodes.
     empty: bool,
 }
 

@@ -99,7 +99,7 @@ fn groups_stay_healthy() {
     assert!(verdict(&cluster, &[step(&cluster, "d", &["b1", "b2"])]).is_ok());
     let fault = verdict(&cluster, &[step(&cluster, "e", &["b3"])]).unwrap_err();
     assert_eq!(fault, Fault::LegOffline(1));
-    // b2 has 500 MiB unallocated
+    // b2 has 500 MiB unallocated.
     let mut cluster = two_groups(&ROWS);
     let at = idx(&cluster, "b2").get();
     cluster.nodes[at].spec.mem_total = 500.0;

@@ -45,7 +45,7 @@ pub(super) struct Bundle {
     /// Local disk: of all, of the largest.
     pub disk: Mib,
     pub disk_most: Mib,
-    /// Tells if the policy accepts all of them on nodes without (0) and with (1) exclusive storage, where they would be
+    /// True if the policy accepts all of them on nodes without (0) and with (1) exclusive storage, where they would be
     /// recreated.
     pub accepted: [bool; 2],
 }
@@ -92,7 +92,7 @@ pub(super) struct Backed {
     pub mirror: NodeIdx,
     /// Memory in use by all of them.
     pub mem: Mib,
-    /// Tells if the spindles of all of them are known.
+    /// True if the spindles of all of them are known.
     pub spindles_known: bool,
 }
 

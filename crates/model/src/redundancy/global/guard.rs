@@ -13,7 +13,7 @@ pub struct Guard<'c> {
     cluster: &'c Cluster,
     scope: Scope,
     figures: Figures,
-    /// Tells if the state itself is redundant, apart from nodes whose verdict must be simulated.
+    /// True if the state itself is redundant, apart from nodes whose verdict must be simulated.
     sound: bool,
     /// Nodes whose instances can go to any node with room, each with the memory beyond what is certainly enough; `None`
     /// if something else decides.

@@ -13,7 +13,7 @@ struct AlikeNodes {
     free: Mib,
     load: MemoryLoad,
     online: bool,
-    /// Tells if the node must be expendable.
+    /// True if the node must be expendable.
     counts: bool,
 }
 

@@ -89,7 +89,7 @@ struct Escape {
     mem: Mib,
     disk: Mib,
     exclusive: bool,
-    /// Tells if instances can migrate to it.
+    /// True if instances can migrate to it.
     reachable: bool,
 }
 
