@@ -18,7 +18,7 @@ pub(crate) const SCHEMA: &str = "htools.simulation/1";
 pub(crate) struct SimulationResult<'a> {
     /// Arrivals and departures.
     pub timeline: &'a Timeline,
-    /// True if hbal's moves were made.
+    /// Treatment of hbal's moves at night.
     pub nights: NightWork,
     /// Results by strategy.
     pub runs: &'a [SimulatedRun],
