@@ -87,8 +87,8 @@ impl Default for FleetFigures {
 /// A cluster as nodes and machines; nodes have the same positions as in the cluster.
 ///
 /// Machines are the instances that run, and those that should run but do not. Instances stopped on purpose and
-/// forthcoming ones are left out. Disks stay on their nodes. So a machine with local disks stays on its node, one with
-/// DRBD on its two nodes, and any other one in its group, where its storage pool is reached.
+/// forthcoming ones are left out. Disks stay on their nodes: a machine with local disks stays on its node, and one with
+/// DRBD on its two nodes. Any other machine stays in its group, where its storage pool is reached.
 pub fn fleet_of(cluster: &Cluster, figures: FleetFigures) -> Fleet {
     fleet_with(cluster, &ClusterKeys::of(cluster), figures)
 }

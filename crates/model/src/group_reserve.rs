@@ -3,8 +3,8 @@
 //! For each node, let b be its unallocated memory beyond the size of the largest such instance, or 0 if it has less.
 //! Let o be the memory of the instances that must leave it when it is lost. An instance is left without a place only if
 //! no node has more unallocated memory than it needs. By then, the instances that left must have used up all of b on
-//! the surviving nodes. So for any K lost nodes all instances find a place if the sum of b over all nodes exceeds the
-//! largest sum of b + o over K nodes.
+//! the surviving nodes. So all instances find a place, whichever K nodes are lost, if the sum of b over all nodes is
+//! large enough. It must exceed the largest sum of b + o over any K nodes.
 //!
 //! A group whose nodes reach different storage pools must pass this test for each set of pools that its instances need.
 //! For one set, the largest instance is the largest that needs the set, and b is 0 on nodes that do not reach it. o

@@ -409,7 +409,7 @@ pub enum JobsetFault {
     },
 }
 
-/// Checks that the jobsets contain every step exactly once and in order, and that no two steps of a jobset use the same
+/// Checks that the jobsets contain every step exactly once and in order. Within a jobset no two steps may use the same
 /// node, be it an old or a new one.
 ///
 /// # Errors

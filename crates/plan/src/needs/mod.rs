@@ -23,8 +23,8 @@ use super::checker::{CheckOptions, ReplayedCluster};
 use super::graph::{Edge, EdgeReason, Precedence, StepIdx, Strength};
 use htools_model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, Step};
 
-/// The edges between the steps of a plan that is legal in its own order, sorted by the waiting step and then by the one
-/// that it waits for.
+/// The edges between the steps of a plan that is legal in its own order. They are sorted by the waiting step, then by
+/// the one that it waits for.
 pub fn edges(cluster: &Cluster, steps: &[Step], options: CheckOptions) -> Vec<Edge<EdgeReason<NodeIdx>>> {
     let state = ReplayedCluster::new(cluster);
     let mut needs = Needs {

@@ -81,9 +81,11 @@ impl<'c> TouchedNode<'c> {
     /// Adds the next step of the plan. Returns true if it must follow all earlier ones, because the rules for it depend
     /// on them.
     ///
-    /// That is so if the node fails N+1 before or after the step, since the rule does not hold for all arrivals then.
-    /// It is also so if some order could leave too little for the loss of several nodes, or if an instance with an
-    /// unknown number of spindles arrived, which counts as more than are left.
+    /// That is so in three cases:
+    ///
+    /// * The node fails N+1 before or after the step, since the rule does not hold for all arrivals then.
+    /// * Some order could leave too little for the loss of several nodes.
+    /// * An instance with an unknown number of spindles arrived, which counts as more than are left.
     pub(super) fn push(&mut self, touch: NodeTouch) -> bool {
         for peer in touch.begin.peers().chain(touch.end.peers()) {
             self.reserves.entry(peer).or_insert(0);

@@ -6,11 +6,11 @@
 //! 2. once the jobs are in the queue, a tag with their numbers;
 //! 3. when the jobs have ended, a tag with the result.
 //!
-//! Each tag is written before the previous one is removed. If a run is cut off, the next one reads the tags and finds
-//! the jobs by their common comment, which has the ID and the start time of the repair. A job that writes a tag may
-//! still be queued when the next run begins. As the ID follows from the existing tags, that run begins the same repair
-//! again, not another one. So no repair begins while another one of the instance may be under way, and none stays under
-//! way for ever.
+//! Each tag is written before the previous one is removed. If a run is cut off, the next one reads the tags, and finds
+//! the jobs by their common comment. That comment has the ID and the start time of the repair. A job that writes a tag
+//! may still be queued when the next run begins. As the ID follows from the existing tags, that run begins the same
+//! repair again, not another one. So no repair begins while another one of the instance may be under way, and none
+//! stays under way for ever.
 
 mod sight;
 
