@@ -76,7 +76,7 @@ pub struct SimulatedRun {
     pub refused_with_room: usize,
     /// Standard deviation of the nodes' shares of allocated memory, averaged over time.
     pub unevenness: f64,
-    /// Largest standard deviation of a day.
+    /// Largest standard deviation at any time.
     pub worst_unevenness: f64,
     /// Customers' wishes to be together: amounts at stake and met.
     pub together: WishShare,
