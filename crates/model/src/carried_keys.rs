@@ -227,7 +227,7 @@ impl CarriedKeys {
             if table.kind(key).near.contains(&key.0) {
                 -table.worth(key, key)
             } else {
-                // A key has no worth beside another of a kind that it is not compared with.
+                // Keys of this kind are not compared with each other.
                 0
             }
         };

@@ -81,7 +81,7 @@ impl<'w> End<'w> {
         let instances = self.instances.iter().filter_map(|(name, wanted)| {
             let there: Vec<Placement<String>> =
                 by_name.get(name).into_iter().flatten().map(|instance| place(now, instance)).collect();
-            // An instance of that name in another group is a different one.
+            // If an instance of that name is as wanted, others of the same name are different ones.
             let found = there.first().filter(|_| !there.contains(wanted));
             let text = match found {
                 Some(found) => format!("is {}, and should be {}", shown(found), shown(wanted)),

@@ -103,7 +103,7 @@ impl Mix {
         let top = next_power(sum);
         let (value, count) = self.runs[from.run];
         if (count - from.offset) as f64 * values[value] >= top - most {
-            // A block must go beyond the present run to be worthwhile.
+            // The sum may cross the power of two within the present run, so no block goes beyond that run.
             return None;
         }
         let mut steps = [0.0; MOST_VALUES];
