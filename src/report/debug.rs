@@ -1,4 +1,4 @@
-//! The dumps that the reference prints at high verbosity, in its notation.
+//! Dumps that the reference prints at high verbosity, in its notation.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ const CONTROL: [&str; 32] = [
     "DC1", "DC2", "DC3", "DC4", "NAK", "SYN", "ETB", "CAN", "EM", "SUB", "ESC", "FS", "GS", "RS", "US",
 ];
 
-/// A text in quotes, everything but printable ASCII escaped.
+/// A text in quotes, with everything but printable ASCII escaped.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     let mut chars = text.chars().peekable();
@@ -25,7 +25,7 @@ pub(crate) fn quoted(text: &str) -> String {
             _ if (c as u32) < 32 => {
                 let name = CONTROL[c as usize];
                 let _ = write!(out, "\\{name}");
-                // "\SO" before an H would read as "\SOH"
+                // "\SO" before an H would be read as "\SOH".
                 if name == "SO" && chars.peek() == Some(&'H') {
                     out.push_str("\\&");
                 }
@@ -47,9 +47,8 @@ pub(crate) fn list<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     format!("[{}]", texts.join(","))
 }
 
-/// The places that new instances can have, by the numbers of the nodes: single
-/// nodes, or each primary with its secondaries. `pairs` says which of the two where
-/// there are none.
+/// Candidate places for new instances by node numbers: single nodes, or each primary with its secondaries. `pairs`
+/// chooses the form if there are none.
 pub(crate) fn targets(cluster: &Cluster, targets: Option<&Targets>, pairs: bool) -> String {
     let numbers = |nodes: &[NodeIdx]| {
         let numbers: Vec<String> = nodes.iter().map(|n| cluster.node_number(*n).to_string()).collect();
@@ -70,7 +69,7 @@ pub(crate) fn targets(cluster: &Cluster, targets: Option<&Targets>, pairs: bool)
     }
 }
 
-/// How nodes stand to their policies.
+/// State of nodes against their policies.
 pub(crate) fn policy_status<'a>(nodes: impl Iterator<Item = (&'a str, PolicyHealth)>) -> String {
     let verdict = |health| match health {
         PolicyHealth::Fine => "Ok ()",

@@ -1,5 +1,5 @@
-//! Results of the tools, by subject. The forms of one result (text, JSON, pages, metrics) are side by side; what
-//! several subjects share in a form is in `form`.
+//! Results of the tools, by subject. The forms of one result (text, JSON, pages, metrics) are side by side; `form` has
+//! the parts that several subjects share.
 
 pub mod allocator;
 pub mod balance;

@@ -1,20 +1,20 @@
-//! What `htools exporter` knows of its own work: how the reading of each cluster goes.
+//! Metrics of `htools exporter` about its own work: the readings of each cluster.
 
 use std::time::{Duration, SystemTime};
 
 use crate::report::form::metrics::{Family, Sheet};
 use crate::report::runs::{seconds, since_1970};
 
-/// How the readings of a cluster went so far.
+/// Record of the readings of a cluster so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ReadingRecord {
-    /// Whether the last one was good.
+    /// True if the last reading succeeded.
     pub up: bool,
-    /// When the last good one ended.
+    /// End of the last successful reading.
     pub last_good: Option<SystemTime>,
-    /// How long the last one took.
+    /// Duration of the last reading.
     pub took: Option<Duration>,
-    /// How long it took to look at what the last good one brought.
+    /// Duration of the analysis after the last successful reading.
     pub survey: Option<Duration>,
     /// Readings that have ended.
     pub readings: u64,
@@ -23,14 +23,14 @@ pub(crate) struct ReadingRecord {
 }
 
 impl ReadingRecord {
-    /// How old what is known is at a moment; nothing if nothing is.
+    /// Age of the last data at a moment; `None` if there are none.
     pub(crate) fn age(&self, now: SystemTime) -> Option<Duration> {
-        // a clock that was set back makes nothing older
+        // If the clock was set back, the age is 0.
         self.last_good.map(|at| now.duration_since(at).unwrap_or_default())
     }
 }
 
-/// Tells how the readings go, seen from a moment.
+/// Adds the record of readings, as of a moment.
 pub(crate) fn tell(sheet: &mut Sheet, record: &ReadingRecord, now: SystemTime) {
     sheet.flag(Family::Up, &[], record.up);
     if let Some(at) = record.last_good {
@@ -47,7 +47,7 @@ pub(crate) fn tell(sheet: &mut Sheet, record: &ReadingRecord, now: SystemTime) {
     sheet.put(Family::ReadingFailures, &[], record.failures as f64);
 }
 
-/// Tells which program this is.
+/// Adds the version of this program.
 pub(crate) fn tell_build(sheet: &mut Sheet) {
     sheet.flag(Family::BuildInfo, &[env!("CARGO_PKG_VERSION")], true);
 }

@@ -1,22 +1,21 @@
-//! What is known of every run: when it ended, how long it took, and how it went. These are the figures that are not the
-//! same if the same cluster is looked at again.
+//! Metrics of every run: its end, duration and result. These figures differ between runs on the same cluster.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::report::form::metrics::{Family, Sheet};
 
-/// A run that is over.
+/// A run that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunRecord<'t> {
-    /// With its command, if it has several.
+    /// Name of the tool, with the command, if it has several.
     pub tool: &'t str,
     pub ended: SystemTime,
     pub took: Duration,
-    /// Whether it did what it was asked for.
+    /// True if it did what it was asked for.
     pub success: bool,
 }
 
-/// Tells of a run.
+/// Adds a run.
 pub(crate) fn tell(sheet: &mut Sheet, RunRecord { tool, ended, took, success }: RunRecord<'_>) {
     sheet.put(Family::LastRunTime, &[tool], since_1970(ended));
     sheet.put(Family::LastRunDuration, &[tool], seconds(took));

@@ -1,4 +1,4 @@
-//! The primary nodes of new instances by affinity keys (`hail --affinity`).
+//! Choice of primary nodes for new instances by affinity keys (`hail --affinity`).
 
 use std::sync::Mutex;
 
@@ -9,26 +9,26 @@ use super::occupancy::{NodeRefusal, Occupancy};
 use htools_model::{Cluster, GroupIdx, Instance, NodeIdx};
 use htools_search::requests::PrimaryRule;
 
-/// Chooses primary nodes by affinity keys, and remembers why.
+/// Chooses primary nodes by affinity keys, and records the reasons.
 #[derive(Debug, Default)]
 pub struct AffinityRule {
-    /// How machines are placed.
+    /// Placement options.
     pub options: AffinityOptions,
-    /// What the data of the cluster does not say.
+    /// Figures that the cluster's data does not contain.
     pub figures: FleetFigures,
     records: Mutex<Vec<PrimaryRecord>>,
 }
 
-/// What spoke for the nodes of a group, and against them.
+/// Record of a choice: the reasons for and against the nodes of a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrimaryRecord {
     /// The group.
     pub group: GroupIdx,
-    /// The cluster as it was then, with the new instance as its last machine.
+    /// The cluster at that time, with the new instance as its last machine.
     pub fleet: Fleet,
-    /// What was found about its nodes.
+    /// Findings about its nodes.
     pub choice: MachineChoice,
-    /// The nodes that could be taken, best first.
+    /// The possible nodes, best first.
     pub ranked: Vec<usize>,
 }
 
@@ -38,7 +38,8 @@ impl PrimaryRecord {
         &self.fleet.machines[self.choice.machine].name
     }
 
-    /// The same with the node that became the primary one, if there is one; those that were better had no place by Ganeti's rules.
+    /// Returns the record with the node that became the primary, if any. Better nodes are marked as refused by Ganeti's
+    /// rules.
     pub fn settled(mut self, node: Option<NodeIdx>) -> PrimaryRecord {
         let node = node.map(NodeIdx::get);
         for better in self.ranked.iter().take_while(|other| Some(**other) != node) {
@@ -58,7 +59,7 @@ impl AffinityRule {
         AffinityRule { options, figures, records: Mutex::default() }
     }
 
-    /// What was found out by now, in the order of the questions.
+    /// The records so far, in the order of the choices.
     pub fn records(&self) -> Vec<PrimaryRecord> {
         self.records.lock().map(|records| records.clone()).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Balancing a Ganeti cluster by its customers' keys, and by its sticky ones.
+//! Balancing of a Ganeti cluster with customers' keys and sticky keys.
 
 use std::collections::HashSet;
 
@@ -6,11 +6,11 @@ use super::ganeti::ClusterKeys;
 use super::keys::{CompiledKey, KeyLevel, KeyOwner, NodeKey};
 use htools_model::{AffinityKey, CarriedKey, Cluster, Instance, KeyScope, KeysTooHeavy};
 
-/// Lets every instance that runs carry its customer's keys and its copies of the sticky keys of its node, so that they count in the
-/// score, beside the keys of nodes with which they are compared.
+/// Makes every running instance carry its customer's keys and its copies of its node's sticky keys. They then count in
+/// the score, beside the nodes' keys that they are compared with.
 ///
 /// # Errors
-/// Their sums could be too large.
+/// If their sums could be too large.
 pub fn carry_keys(cluster: &mut Cluster) -> Result<(), KeysTooHeavy> {
     let keys = ClusterKeys::of(cluster);
     let runs = |instance: &&Instance| instance.status.uses_memory() && !instance.forthcoming;
@@ -39,7 +39,8 @@ pub fn carry_keys(cluster: &mut Cluster) -> Result<(), KeysTooHeavy> {
     cluster.carry_keys(&instances, &nodes)
 }
 
-/// Whether a key holds an instance to a node with these keys: a copy of a sticky one, or its own in the place of the copy.
+/// Tells if a key ties an instance to a node with these keys: a copy of a sticky key, or the instance's own key that
+/// replaces the copy.
 fn is_copy(key: &CompiledKey, home: &[NodeKey]) -> bool {
     let is_there = key.level == KeyLevel::Server && key.owner == KeyOwner::System;
     is_there && home.iter().any(|node_key| node_key.sticky.is_some() && node_key.name == key.name)
@@ -68,7 +69,7 @@ mod tests {
         carry_keys(&mut cluster).unwrap();
         let count = |at: usize| cluster.instances[at].keys.keys().len();
         assert_eq!([count(0), count(1), count(2)], [1, 2, 0]);
-        // i dislikes j by 4, and j it by 1; j is on the node that it wishes
+        // i repels j by 4, and j repels i by 1; j is on the node that it prefers.
         assert_eq!(cluster.nodes[0].state.ledger.key_cost, 5_000_000 - 3_000_000);
     }
 
@@ -89,7 +90,7 @@ mod tests {
         );
         carry_keys(&mut cluster).unwrap();
         let costs = [0, 1].map(|node: usize| cluster.nodes[node].state.ledger.key_cost);
-        // i has both copies, j one and a key in the place of the other; what k has is no copy
+        // i has both copies; j has one, and a key of its own in place of the other; k's key is not a copy.
         assert_eq!(costs, [-(8 + 5 + 5) * 1_000_000, 0]);
         let on_b = |at: usize| cluster.instances[at].keys.cost(&cluster.nodes[1].state.key_count);
         assert_eq!([on_b(0), on_b(1), on_b(2)], [-6_000_000, -1_000_000, 0]);

@@ -1,4 +1,4 @@
-//! On which node a machine is started.
+//! Choice of the node on which a machine is started.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -11,58 +11,58 @@ use super::occupancy::{Absentee, KeyTerm, NodeRefusal, Occupancy, started_with};
 use htools_model::TagId;
 use htools_model::random::Random;
 
-/// The choice of a node for a machine, and how it came about.
+/// The choice of a node for a machine, with its reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MachineChoice {
-    /// The machine, by position.
+    /// Position of the machine.
     pub machine: usize,
-    /// What its keys come to.
+    /// The keys that apply to it.
     pub keys: CompiledKeys,
-    /// By node, what speaks for it and against it.
+    /// For each node, the reasons for and against it.
     pub verdicts: Vec<NodeVerdict>,
-    /// The round in which nodes passed, from 1.
+    /// The round in which nodes passed, from 1; `None` if none passed.
     pub round: Option<u32>,
-    /// The node that was chosen, by position.
+    /// Position of the chosen node.
     pub node: Option<usize>,
-    /// Keys that the machine takes along from that node.
+    /// Copies of the node's sticky keys that the machine takes along.
     pub sticky: Vec<AffinityKey>,
 }
 
-/// What speaks for a node and against it.
+/// Reasons for and against a node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeVerdict {
-    /// Why the machine cannot be started there, if it cannot.
+    /// Reason that the machine cannot be started there, if it cannot.
     pub refusal: Option<NodeRefusal>,
-    /// What the operator's keys say, in the order of their names.
+    /// Score by the operator's keys, summed in the order of their names.
     pub system: f64,
-    /// Whether that is more than the threshold of the round.
+    /// True if that score is above the threshold of the round.
     pub passed: bool,
-    /// What the customer's keys say.
+    /// Score by the customer's keys.
     pub customer: f64,
-    /// What the two are made of; empty unless that was asked.
+    /// The terms of both scores; empty unless asked for.
     pub terms: [Vec<KeyTerm>; 2],
 }
 
-/// The order in which machines get their nodes.
+/// Order in which machines get their nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MachineOrder {
-    /// As they are told.
+    /// As in the document.
     #[default]
     Document,
-    /// Those with more memory first.
+    /// By memory, largest first.
     Ram,
 }
 
-/// What is to be said of each choice.
+/// Detail of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChoiceDetail {
     /// Scores.
     Scores,
-    /// Scores and what they are made of.
+    /// Scores and their terms.
     Terms,
 }
 
-/// Chooses a node for every machine that has none, one after the other: each sees those before.
+/// Chooses a node for every machine that has none, one after another: each sees the machines placed before it.
 pub fn place_all(fleet: &Fleet, order: MachineOrder, detail: ChoiceDetail) -> Vec<MachineChoice> {
     let mut occupancy = Occupancy::of(fleet);
     let mut waiting: Vec<usize> =
@@ -83,7 +83,7 @@ pub fn place_all(fleet: &Fleet, order: MachineOrder, detail: ChoiceDetail) -> Ve
     partners_first(fleet, waiting).into_iter().map(choose_one).collect()
 }
 
-/// The same machines in the same order, but for those that others have to be with: they come before these.
+/// The machines in the same order, except that a machine that others must be with comes before these.
 fn partners_first(fleet: &Fleet, waiting: Vec<usize>) -> Vec<usize> {
     let mut bearers: HashMap<TagId, Vec<usize>> = HashMap::new();
     for at in &waiting {
@@ -98,7 +98,8 @@ fn partners_first(fleet: &Fleet, waiting: Vec<usize>) -> Vec<usize> {
     };
     let (mut order, mut seen) = (Vec::new(), HashSet::new());
     for first in waiting {
-        // whom to go on with when its partners have come; a chain may be as long as the fleet is large
+        // A stack of machines to continue with when their partners are done. A chain may be as long as the fleet is
+        // large.
         let mut open = vec![(first, false)];
         while let Some((at, is_done)) = open.pop() {
             if is_done {
@@ -112,7 +113,8 @@ fn partners_first(fleet: &Fleet, waiting: Vec<usize>) -> Vec<usize> {
     order
 }
 
-/// Chooses a node for a machine among the nodes as they are, without the one that is looked at as if it did not run.
+/// Chooses a node for a machine on the nodes in their present state. The machine itself, if it runs, is treated as
+/// absent.
 pub fn choose(
     fleet: &Fleet,
     occupancy: &Occupancy,
@@ -158,8 +160,8 @@ impl MachineChoice {
     }
 }
 
-/// The nodes that can be taken, best first: whichever of them are left out, the first of the others is the one that would be
-/// chosen without those. A node of an earlier round is better, then what the customer's keys say, then what tells equal ones apart.
+/// The possible nodes, best first. If any of them are excluded, the first of the rest is the one that would be chosen
+/// then. Nodes are ordered by the round in which they pass, then by the customer's keys, then by the tie-break.
 pub(super) fn ranking(fleet: &Fleet, choice: &MachineChoice) -> Vec<usize> {
     let round = |node: usize| {
         let verdict = &choice.verdicts[node];
@@ -176,12 +178,13 @@ pub(super) fn ranking(fleet: &Fleet, choice: &MachineChoice) -> Vec<usize> {
     rounds.into_values().flat_map(|equal| by_wish(equal, customer)).collect()
 }
 
-/// Nodes by a customer's score, the highest first. Of those that tie with the best that is left, the first of `nodes` comes next.
+/// Nodes by the customer's score, highest first. Among those that tie with the best remaining one, the order in `nodes`
+/// decides.
 fn by_wish(nodes: Vec<usize>, customer: impl Fn(&usize) -> f64) -> Vec<usize> {
     let mut falling: Vec<(usize, usize)> = nodes.into_iter().enumerate().collect();
     falling.sort_by(|(_, one), (_, other)| (customer(other) + 0.0).total_cmp(&(customer(one) + 0.0)));
     let (mut ranked, mut taken) = (Vec::with_capacity(falling.len()), HashSet::new());
-    // those that tie with the best, by their order
+    // The nodes that tie with the best one, by their order.
     let (mut ties, mut rest) = (BTreeMap::new(), falling.iter().peekable());
     for (_, best) in &falling {
         while !taken.contains(best) {
@@ -196,7 +199,7 @@ fn by_wish(nodes: Vec<usize>, customer: impl Fn(&usize) -> f64) -> Vec<usize> {
     ranked
 }
 
-/// The first round in which the score of a candidate is greater than the threshold.
+/// The first round in which some candidate's score is above the threshold.
 fn first_round<'v>(
     options: &AffinityOptions,
     candidates: impl Iterator<Item = &'v NodeVerdict>,
@@ -204,9 +207,9 @@ fn first_round<'v>(
     first_round_of(options, candidates.map(|verdict| verdict.system).max_by(f64::total_cmp)?)
 }
 
-/// The first round in which a score is greater than the threshold.
+/// The first round in which a score is above the threshold.
 pub(super) fn first_round_of(options: &AffinityOptions, best: f64) -> Option<u32> {
-    // thresholds only fall: the first that is low enough is looked for by halves
+    // Thresholds only fall, so a binary search finds the first that is low enough.
     let rounds: u32 = options.msav_steps.max(1);
     let (mut low, mut high) = (1, rounds + 1);
     while low < high {
@@ -216,13 +219,14 @@ pub(super) fn first_round_of(options: &AffinityOptions, best: f64) -> Option<u32
     (low <= rounds).then_some(low)
 }
 
-/// Whether a score is greater than a threshold, both to nine places.
+/// Tells if a score is above a threshold, both rounded to nine decimals.
 fn is_greater(score: f64, threshold: f64) -> bool {
     let rounded = |number: f64| (number * 1e9).round();
     rounded(score) > rounded(threshold)
 }
 
-/// Of the nodes that passed, the one that the customer's keys want most; of those that tie, that with the smallest name, or any.
+/// Of the nodes that passed, the one with the highest customer's score. Ties are broken by the smallest name, or at
+/// random.
 fn best(fleet: &Fleet, at: usize, verdicts: &[NodeVerdict]) -> Option<usize> {
     let passed = || verdicts.iter().enumerate().filter(|(_, verdict)| verdict.passed);
     let most = passed().map(|(_, verdict)| verdict.customer).max_by(f64::total_cmp)?;
@@ -235,27 +239,27 @@ fn best(fleet: &Fleet, at: usize, verdicts: &[NodeVerdict]) -> Option<usize> {
     }
 }
 
-/// Whether a customer's score is as good as the best one: sums that differ by so little may differ by rounding only. A fleet that no
-/// document told can have keys whose sum is no number: that is like itself.
+/// Tells if a customer's score ties with the best one: such small differences may come from rounding. Fleets that are
+/// not from a document can have keys whose sum is not a number; it ties with itself.
 fn is_tie(score: f64, best: f64) -> bool {
     (best - score).abs() < 1e-9 || score == best || score.total_cmp(&best).is_eq()
 }
 
-/// A machine that would be started elsewhere today.
+/// A machine that would be started on another node today.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Misplaced {
-    /// The machine, by position.
+    /// Position of the machine.
     pub machine: usize,
-    /// Where it runs, by position of the node.
+    /// Position of the node where it runs.
     pub at: usize,
-    /// The node that would be chosen.
+    /// Position of the node that would be chosen.
     pub node: Option<usize>,
-    /// By how much that node is better for the operator's keys and for the customer's; none if there is no such node.
+    /// Gain of that node by the operator's and by the customer's keys; `None` if there is no such node.
     pub gain: Option<(f64, f64)>,
 }
 
 impl MachineChoice {
-    /// Whether a node is as good as the one that was chosen: for a name, nobody moves.
+    /// Tells if a node is as good as the chosen one: no machine moves because of a tie-break.
     fn is_best(&self, node: usize) -> bool {
         let here = &self.verdicts[node];
         let ties = |best: usize| here.passed && is_tie(here.customer, self.verdicts[best].customer);
@@ -263,19 +267,19 @@ impl MachineChoice {
     }
 }
 
-/// The machines that run and would be started elsewhere, or nowhere, if each of them were started anew. One whose node ties with the
-/// one that would be chosen stays.
+/// The running machines that would be started on another node, or nowhere, if each were started anew. A machine whose
+/// node ties with the chosen one stays.
 pub fn misplaced(fleet: &Fleet) -> Vec<Misplaced> {
     misplaced_among(fleet, &Occupancy::of(fleet))
 }
 
-/// The same on nodes as they are now.
+/// The same with the nodes in their present state.
 pub(super) fn misplaced_among(fleet: &Fleet, occupancy: &Occupancy) -> Vec<Misplaced> {
     let machines = (0..fleet.machines.len()).into_par_iter();
     machines.filter_map(|machine| misplacement(fleet, occupancy, machine)).collect()
 }
 
-/// Where a machine would be started now, if the node on which it runs is not as good.
+/// The place where a machine would be started now, if its present node is worse.
 pub(super) fn misplacement(fleet: &Fleet, occupancy: &Occupancy, machine: usize) -> Option<Misplaced> {
     let details = &fleet.machines[machine];
     let at = details.node.filter(|_| !details.fixed)?;
@@ -288,7 +292,8 @@ pub(super) fn misplacement(fleet: &Fleet, occupancy: &Occupancy, machine: usize)
     (!choice.is_best(at)).then_some(Misplaced { machine, at, node: choice.node, gain })
 }
 
-/// Nodes by what they are worth to a machine, best first: passed, then by the customer's keys, then by the operator's, then by name.
+/// Nodes by their worth to a machine, best first: passed ones, then by the customer's keys, the operator's keys, and
+/// the name.
 pub fn by_worth(fleet: &Fleet, choice: &MachineChoice) -> Vec<usize> {
     let mut nodes: Vec<usize> = (0..fleet.nodes.len()).collect();
     let key = |node: usize| &choice.verdicts[node];

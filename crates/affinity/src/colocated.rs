@@ -1,4 +1,4 @@
-//! Colocations of a Pacemaker cluster that bind: who may not be with whom, and who has to be.
+//! Mandatory colocations and anti-colocations of a Pacemaker cluster.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -11,27 +11,27 @@ use htools_pacemaker::index::ResourceIdx;
 use htools_pacemaker::wishes::AgreeingHosts;
 use htools_pacemaker::working_set::{Colocation, WorkingSet};
 
-/// A constraint, and the attribute in which hosts are to agree.
+/// A constraint, and the attribute that hosts must share, if any.
 type ConstraintKey<'a> = (&'a str, Option<&'a str>);
 
-/// The machines by the primitive, group or clone outside which nothing is.
+/// The machines by their outermost primitive, group or clone.
 struct TiedMachines<'a> {
     set: &'a WorkingSet,
     machines: HashMap<ResourceIdx, Vec<usize>>,
-    /// Names that were given.
+    /// Names in use.
     names: HashSet<String>,
-    /// By machine, the tags that keep it apart, its marks, and those that it has to be with.
+    /// For each machine, the tags that keep it apart, its marks, and the marks that it must be with.
     tags: Vec<[Vec<TagId>; 3]>,
 }
 
-/// Says in a fleet, whose machines these are in this order, who may not be with whom, and who has to be. In circles of those who have to be
-/// with each other, whatever closes one is left out.
+/// Enters the mandatory colocations between the machines of a fleet, which are `units` in the same order. In a circle
+/// of resources that must be with each other, a constraint that would close the circle is left out.
 pub(super) fn ties(set: &WorkingSet, units: &[FleetUnit], fleet: &mut Fleet) {
     let mut machines: HashMap<ResourceIdx, Vec<usize>> = HashMap::new();
     for (at, unit) in units.iter().enumerate() {
         machines.entry(whole(set, unit.resource)).or_default().push(at);
     }
-    // names of rules about hosts may be those of colocations as well
+    // Rules about hosts and colocations may have the same names.
     let names = fleet.machines.iter().flat_map(|machine| machine.forbidden.iter());
     let names = names.map(|(_, rule)| fleet.tag_table.name(*rule).to_owned()).collect();
     let tags = units.iter().map(|_| Default::default()).collect();
@@ -46,14 +46,14 @@ pub(super) fn ties(set: &WorkingSet, units: &[FleetUnit], fleet: &mut Fleet) {
     follow(units, fleet, &edges);
 }
 
-/// The primitive, group or clone outside which nothing is.
+/// The outermost primitive, group or clone that contains a resource.
 fn whole(set: &WorkingSet, resource: ResourceIdx) -> ResourceIdx {
     let whole = set.resource(resource).group.unwrap_or(resource);
     set.resource(whole).instance_of.unwrap_or(whole)
 }
 
 impl<'a> TiedMachines<'a> {
-    /// The colocations of a score between different wholes, by constraint.
+    /// The colocations with a certain score between different outermost resources, by constraint.
     fn bound(&self, score: AllocationScore) -> BTreeMap<ConstraintKey<'a>, Vec<(ResourceIdx, ResourceIdx)>> {
         let mut all: BTreeMap<ConstraintKey<'a>, Vec<_>> = BTreeMap::new();
         for Colocation { id, dependent, primary, attribute, .. } in
@@ -72,7 +72,7 @@ impl<'a> TiedMachines<'a> {
             let both = |(one, other): &(ResourceIdx, ResourceIdx)| (*one.min(other), *one.max(other));
             let pairs: BTreeSet<(ResourceIdx, ResourceIdx)> = pairs.iter().map(both).collect();
             let all: BTreeSet<ResourceIdx> = pairs.iter().flat_map(|(one, other)| [*one, *other]).collect();
-            // one tag will do where everybody avoids everybody
+            // One tag is enough if all of them avoid each other.
             if pairs.len() == all.len() * (all.len() - 1) / 2 {
                 let tag = self.tag(fleet, id, attribute);
                 all.iter().for_each(|one| self.give(*one, 0, tag));
@@ -86,11 +86,11 @@ impl<'a> TiedMachines<'a> {
         }
     }
 
-    /// Returns who has to be on the very host of whom.
+    /// Enters the colocations that must hold. Returns the pairs that must be on the same host.
     fn keep_together(&mut self, fleet: &mut Fleet) -> Vec<(ResourceIdx, ResourceIdx)> {
         let (mut with, mut edges) = (HashMap::<ResourceIdx, Vec<ResourceIdx>>::new(), Vec::new());
         for ((id, attribute), pairs) in self.bound(AllocationScore::INFINITY) {
-            // instances of clones are where they are
+            // Clone instances stay on their hosts.
             let pairs: BTreeSet<(ResourceIdx, ResourceIdx)> =
                 pairs.into_iter().filter(|(one, _)| !self.set.resource(*one).is_clone()).collect();
             let primaries: BTreeSet<ResourceIdx> = pairs.iter().map(|(_, primary)| *primary).collect();
@@ -145,7 +145,7 @@ impl<'a> TiedMachines<'a> {
     }
 }
 
-/// Whether somebody has to be with somebody else, or with who has to be with them.
+/// Tells if `from` must be with `to`, directly or through other resources.
 fn leads(with: &HashMap<ResourceIdx, Vec<ResourceIdx>>, from: ResourceIdx, to: ResourceIdx) -> bool {
     let (mut open, mut seen) = (vec![from], HashSet::new());
     while let Some(next) = open.pop() {
@@ -159,7 +159,7 @@ fn leads(with: &HashMap<ResourceIdx, Vec<ResourceIdx>>, from: ResourceIdx, to: R
     false
 }
 
-/// Keeps who waits from hosts on which those may not be that wait for it, as long as a host is left.
+/// Keeps waiting machines off hosts that are forbidden to those that must be with them, as long as a host is left.
 fn follow(units: &[FleetUnit], fleet: &mut Fleet, edges: &[(ResourceIdx, ResourceIdx)]) {
     let waiting: HashMap<ResourceIdx, usize> = units
         .iter()

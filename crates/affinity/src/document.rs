@@ -90,7 +90,7 @@ pub(crate) struct MachinePart {
     pub(crate) started_with: Option<Vec<StartedPart>>,
 }
 
-/// By level; none is there twice, where a map would keep the last and lose the keys of the others.
+/// Keys by level. A repeated level is an error; a map would keep only the last one and lose the keys of the others.
 #[derive(Default)]
 pub(crate) struct LevelsPart(BTreeMap<String, OwnersPart>);
 
@@ -145,10 +145,10 @@ pub(crate) struct OptionsPart {
     overhead: Option<u32>,
 }
 
-/// Reads a fleet. Errors name `source`; what is only odd is told, a line each.
+/// Reads a fleet. Errors name `source`. Returns the fleet and its oddities, one line each.
 ///
 /// # Errors
-/// It is no such document, or contradicts itself.
+/// If it is not such a document, or contradicts itself.
 pub fn parse(text: &str, source: &str) -> Result<(Fleet, Vec<String>)> {
     let shown = &shown_source(source);
     let document: FleetDocument = serde_json::from_str(text).map_err(|problem| {
@@ -157,7 +157,7 @@ pub fn parse(text: &str, source: &str) -> Result<(Fleet, Vec<String>)> {
     fleet(document, shown)
 }
 
-/// The fleet of a document that was read from `source`, and what is odd about it.
+/// The fleet of a document from `source`, with its oddities.
 pub(crate) fn fleet(document: FleetDocument, source: &str) -> Result<(Fleet, Vec<String>)> {
     let mut reader = FleetReader { source, warnings: Vec::new() };
     let fleet = reader.fleet(document)?;
@@ -334,7 +334,8 @@ impl FleetReader<'_> {
         Ok(keys)
     }
 
-    /// The number that a key's value is. What is none is no key for placement, which is told; what is not finite is an error.
+    /// The number in a key's value. A value that is not a number cannot be used for placement, which is reported; one
+    /// that is not finite is an error.
     fn value(&mut self, what: &str, name: &str, key: &str, value: &Value) -> Result<Option<f64>> {
         let number = match value {
             Value::Number(number) => number.as_f64(),
@@ -373,10 +374,10 @@ fn options(part: &OptionsPart) -> std::result::Result<AffinityOptions, String> {
 }
 
 impl AffinityOptions {
-    /// Whether thresholds fall, and there are any.
+    /// Checks that there are rounds and the thresholds fall.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The fault, in words.
     pub fn check(&self) -> std::result::Result<(), String> {
         if self.msav_steps < 1 {
             return Err("msav_steps: at least 1".to_owned());

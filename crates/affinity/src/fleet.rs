@@ -1,4 +1,4 @@
-//! The machines and the nodes, as they are told.
+//! Machines and nodes as input for placement.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,82 +10,82 @@ use super::keys::{
     AffinityKey, CompiledKey, CompiledKeys, KeyLevel, KeyOwner, LevelKeys, NodeKey, SPECIAL, compiled, copies,
 };
 
-/// What a special key weighs by default. An idle node is worth 75: less than the first threshold, so that a key of the operator's that
-/// matches decides the first round. If it were more, idle nodes would pass whatever those keys say.
+/// Default weight of a special key. So an idle node is worth 75, which is less than the first threshold: a matching key
+/// of the operator's decides the first round. With a larger weight, idle nodes would pass whatever those keys say.
 pub(crate) const SPECIAL_WEIGHT: f64 = 25.0;
 
 /// A node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FleetNode {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Whether machines can be started there.
+    /// True if machines can be started there.
     pub running: bool,
-    /// Its memory.
+    /// Memory.
     pub ram_total: Mib,
-    /// What of it is really free now, as measured.
+    /// Free memory, as measured.
     pub ram_free: Mib,
-    /// How often its memory may be promised.
+    /// Ratio up to which its memory may be allocated.
     pub ram_ratio: f64,
-    /// Its processors.
+    /// Number of processors.
     pub cpus: u64,
-    /// How often they may be promised.
+    /// Ratio up to which its processors may be allocated.
     pub cpu_ratio: f64,
-    /// How busy its processors are, 1: wholly.
+    /// Processor load from 0 to 1.
     pub load: f64,
-    /// Its keys.
+    /// Keys.
     pub keys: Vec<NodeKey>,
 }
 
 /// A machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Machine {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its memory.
+    /// Memory.
     pub ram: Mib,
-    /// Its processors.
+    /// Number of virtual processors.
     pub vcpus: u64,
-    /// The node on which it runs, by position.
+    /// Position of the node on which it runs.
     pub node: Option<usize>,
-    /// Where it runs nowhere, the node on which it ran last, by position.
+    /// Position of the node on which it last ran, if it does not run.
     pub last_node: Option<usize>,
-    /// The node that has its first disk, where that cannot be elsewhere.
+    /// Position of the node with its first disk, if the disk cannot be elsewhere.
     pub disk_node: Option<usize>,
-    /// The nodes on which it can be at all, by ascending position; none: all.
+    /// Positions of the nodes on which it can be at all, ascending; `None` means all.
     pub reach: Option<Arc<[usize]>>,
-    /// It is not started where a machine with one of these tags runs.
+    /// Tags against which it is kept apart: it is not started where a machine with one of them runs.
     pub exclusion: TagSet,
-    /// Marks that it bears where it runs, for those that have to be with it.
+    /// Marks that it has where it runs, for machines that must be with it.
     pub marks: TagSet,
-    /// It is only started where something runs that bears each of these marks.
+    /// Marks that it must be with: it is only started where each of them is present.
     pub beside: TagSet,
-    /// Nodes on which a rule forbids it, by ascending position, and what the rule is called.
+    /// Positions of the nodes on which a rule forbids it, ascending, with the name of the rule.
     pub forbidden: Arc<[(usize, TagId)]>,
-    /// Whether it stays where it runs in any case: it counts there, and is never asked where it would be started.
+    /// True if it stays on its node in any case: it counts there, but no other node is considered.
     pub fixed: bool,
-    /// The keys that were set for it, but for those of the whole cluster.
+    /// The keys that were set for it, without those of the whole cluster.
     pub keys: Vec<LevelKeys>,
-    /// Keys that it has in common with others, beside the operator's for all machines.
+    /// Keys that it shares with others, besides the operator's keys for all machines.
     pub shared: Arc<[LevelKeys]>,
-    /// The keys of the customer, name and value, as they were when it was started; none: as they are now.
+    /// The customer's keys at the time of its start, by name and value; `None` means as now.
     pub started_with: Option<Vec<(String, f64)>>,
 }
 
-/// How machines are placed.
+/// Placement options.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AffinityOptions {
-    /// The first threshold.
+    /// First threshold.
     pub initial_msav: f64,
-    /// The last threshold, at most the first.
+    /// Last threshold, at most the first.
     pub final_msav: f64,
-    /// How many rounds there are, 1 at least.
+    /// Number of rounds, at least 1.
     pub msav_steps: u32,
-    /// What a machine needs beyond its memory.
+    /// Memory that a machine needs besides its own.
     pub overhead: Mib,
-    /// Whether a key that weighs nothing takes its name away.
+    /// True if a key with weight 0 removes the key of its name.
     pub zero_disables: bool,
-    /// By what equal nodes are told apart: a seed; none: the smallest name.
+    /// Random seed for breaking ties; without it, the smallest name wins.
     pub tie_seed: Option<u64>,
 }
 
@@ -103,7 +103,8 @@ impl Default for AffinityOptions {
 }
 
 impl AffinityOptions {
-    /// The threshold of a round, from 1: even steps from the first to the last; the last, if there is one only.
+    /// The threshold of a round, from 1. Thresholds fall in even steps from the first to the last; with one round it is
+    /// the last.
     pub fn threshold(&self, round: u32) -> f64 {
         if self.msav_steps <= 1 {
             return self.final_msav;
@@ -113,30 +114,31 @@ impl AffinityOptions {
     }
 }
 
-/// Nodes, machines, and how machines are placed.
+/// Nodes, machines, and placement options.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fleet {
-    /// The nodes.
+    /// Nodes.
     pub nodes: Vec<FleetNode>,
-    /// The machines.
+    /// Machines.
     pub machines: Vec<Machine>,
     /// The operator's keys for all machines.
     pub keys: Vec<AffinityKey>,
-    /// How machines are placed.
+    /// Placement options.
     pub options: AffinityOptions,
-    /// What the tags and rules are called that keep machines apart, together, or from nodes.
+    /// Names of the tags and rules that keep machines apart, together, or off nodes.
     pub tag_table: TagTable,
-    /// Tags and marks that hold for all nodes of a zone as soon as one of them has them: by node, the number of its zone.
+    /// Zones of tags and marks that hold for a whole zone of nodes once they are on one of them. For each node, the
+    /// number of its zone.
     pub zones: HashMap<TagId, Arc<[usize]>>,
 }
 
 impl Machine {
-    /// The node of which it has copies of the sticky keys: where it runs, or ran last.
+    /// The node whose sticky keys it has copies of: the node where it runs, or last ran.
     pub(crate) fn home(&self) -> Option<usize> {
         self.node.or(self.last_node)
     }
 
-    /// Whether it has a key of its own where its copies are.
+    /// Tells if it has a key of its own on the level of the copies.
     fn has_own(&self, name: &str) -> bool {
         let is_there =
             |level: &&LevelKeys| level.level == KeyLevel::Server && level.owner == KeyOwner::System;
@@ -146,20 +148,20 @@ impl Machine {
 }
 
 impl Fleet {
-    /// What the keys of a machine come to.
+    /// The keys that apply to a machine.
     pub fn compiled(&self, machine: &Machine) -> CompiledKeys {
         let home = machine.home().map_or(&[][..], |node| &self.nodes[node].keys);
         let levels = [&*machine.shared, &machine.keys];
         compiled_over(&self.keys, home, levels, self.options.zero_disables)
     }
 
-    /// The node of which a key of a machine is a copy, if it is one.
+    /// The node from which a machine's key was copied, if it was.
     pub fn copied_from(&self, machine: &Machine, key: &CompiledKey) -> Option<&FleetNode> {
         let is_there = key.level == KeyLevel::Server && key.owner == KeyOwner::System;
         machine.home().filter(|_| is_there && !machine.has_own(&key.name)).map(|node| &self.nodes[node])
     }
 
-    /// Which names of keys some nodes have and others lack: by name, then by node.
+    /// Keys that some nodes have and others lack: pairs of key and node, by key and then by node.
     pub(crate) fn missing_keys(&self) -> Vec<(&str, &str)> {
         let names: std::collections::BTreeSet<&str> =
             self.nodes.iter().flat_map(|node| &node.keys).map(|key| key.name.as_str()).collect();
@@ -177,15 +179,16 @@ impl Fleet {
     }
 }
 
-/// What keys come to with the operator's for all machines, the special ones, and the copies of the sticky ones of `home`, the node
-/// where a machine runs or ran. A key that the machine has itself on the level of the copies counts instead of a copy.
+/// The keys that apply to a machine: its own keys, the operator's for all machines, the special keys, and copies of the
+/// sticky keys of `home`, the node where it runs or ran. A key of the machine itself on the level of the copies
+/// replaces a copy.
 pub(super) fn compiled_over(
     of_cluster: &[AffinityKey],
     home: &[NodeKey],
     levels: [&[LevelKeys]; 2],
     zero_disables: bool,
 ) -> CompiledKeys {
-    // nothing is above the cluster: where it says that a special key weighs nothing, there is none
+    // No level is above the cluster, so a special key with weight 0 there does not exist.
     let is_special = |name: &&&str| of_cluster.iter().all(|key| key.name != **name);
     let special = |name: &&str| AffinityKey { name: (*name).to_owned(), value: 0.0, weight: SPECIAL_WEIGHT };
     let system = |level, keys| LevelKeys { level, owner: KeyOwner::System, keys };

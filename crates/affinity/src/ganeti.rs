@@ -1,4 +1,4 @@
-//! Ganeti clusters: keys are in tags ([`htools_model::key_tags`]).
+//! Ganeti clusters with keys in tags ([`htools_model::key_tags`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,15 +14,16 @@ use htools_model::{
     StorageMap,
 };
 
-/// The keys that the tags of a cluster, its groups and its nodes tell. What is no key is left out; the
-/// review of tags names it.
+/// The keys in the tags of a cluster, its groups and its nodes. Invalid tags are left out; the review of tags reports
+/// them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterKeys {
     /// The operator's keys for all instances.
     pub system: Vec<AffinityKey>,
-    /// By group, what all its instances have besides: the customer's keys of the cluster, and both sides' of the group.
+    /// For each group, further keys that all its instances have: the customer's of the cluster, and both sides' of the
+    /// group.
     shared: Vec<Arc<[LevelKeys]>>,
-    /// By node, its keys.
+    /// For each node, its keys.
     nodes: Vec<Vec<NodeKey>>,
 }
 
@@ -41,7 +42,7 @@ impl ClusterKeys {
         }
     }
 
-    /// What the instances of a group have in common, besides the operator's keys of the cluster.
+    /// Keys that the instances of a group share, besides the operator's of the cluster.
     pub(crate) fn shared(&self, group: GroupIdx) -> Arc<[LevelKeys]> {
         Arc::clone(&self.shared[group.get()])
     }
@@ -51,14 +52,14 @@ impl ClusterKeys {
         &self.nodes[node.get()]
     }
 
-    /// What the keys of an instance with these tags come to that runs, or ran, on a node of a group.
+    /// The keys that apply to an instance with these tags that runs, or ran, on the node `home`.
     pub(crate) fn compiled(&self, home: &NodeSpec, tags: &[String], zero_disables: bool) -> CompiledKeys {
         let (own, sticky) = (server_keys(tags), self.of_node(home.idx));
         compiled_over(&self.system, sticky, [&self.shared[home.group.get()], &own], zero_disables)
     }
 }
 
-/// Whether anything in a cluster has a tag that tells a key.
+/// Tells if a tag of any object in the cluster sets a key.
 pub(crate) fn has_keys(cluster: &Cluster) -> bool {
     let are_keys = |tags: &[String], bearer| !KeyTags::of(tags, bearer).keys.is_empty();
     let is_in_node = |node: &Node| are_keys(&node.spec.tags, Bearer::Node);
@@ -68,12 +69,12 @@ pub(crate) fn has_keys(cluster: &Cluster) -> bool {
         || cluster.instances.iter().any(|instance| are_keys(&instance.tags, Bearer::Instance))
 }
 
-/// What the data of a cluster does not say.
+/// Figures that the data of a cluster does not contain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FleetFigures {
-    /// How often the memory of nodes may be promised.
+    /// Ratio up to which the memory of nodes may be allocated.
     pub ram_ratio: f64,
-    /// Whether the loads of instances were measured; if not, nodes are taken for idle.
+    /// True if the loads of instances were measured; otherwise nodes count as idle.
     pub is_load_known: bool,
 }
 
@@ -83,14 +84,16 @@ impl Default for FleetFigures {
     }
 }
 
-/// A cluster as nodes and machines. Nodes are where they are in the cluster. A machine is an instance that runs, or one that should run
-/// and does not; what was stopped on purpose is none, and what does not exist yet neither. Disks stay where they are: with local ones a machine stays on its node,
-/// with DRBD on its two, with others where their storage pool is reached, in its group.
+/// A cluster as nodes and machines; nodes have the same positions as in the cluster.
+///
+/// Machines are the instances that run, and those that should run but do not. Instances stopped on purpose and
+/// forthcoming ones are left out. Disks stay on their nodes: a machine with local disks stays on its node, and one with
+/// DRBD on its two nodes. Any other machine stays in its group, where its storage pool is reached.
 pub fn fleet_of(cluster: &Cluster, figures: FleetFigures) -> Fleet {
     fleet_with(cluster, &ClusterKeys::of(cluster), figures)
 }
 
-/// The same where the keys of the cluster have been read.
+/// The same with keys that were read already.
 pub(super) fn fleet_with(cluster: &Cluster, keys: &ClusterKeys, figures: FleetFigures) -> Fleet {
     let mut loads = vec![0.0; cluster.nodes.len()];
     for instance in cluster.instances.iter().filter(|instance| is_up(cluster, instance)) {
@@ -140,7 +143,7 @@ pub(super) fn fleet_with(cluster: &Cluster, keys: &ClusterKeys, figures: FleetFi
     }
 }
 
-/// Whether an instance runs. On a node that is out of use none does, unless it is only drained.
+/// Tells if an instance runs. None runs on an offline node, unless the node is only drained.
 fn is_up(cluster: &Cluster, instance: &Instance) -> bool {
     let spec = &cluster.node(instance.primary).spec;
     let is_lost = matches!(instance.status, RunStatus::ErrorNodeDown | RunStatus::ErrorNodeOffline);
@@ -156,7 +159,7 @@ fn bare_node(node: &Node, keys: &[NodeKey]) -> FleetNode {
         ram_total: Mib(trunc_to_i64(spec.mem_total).max(0)),
         ram_free: node.mem_free(),
         ram_ratio: 1.0,
-        // `as` ends at 0 and at the largest number
+        // The conversion saturates at 0 and at the largest number.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         cpus: spec.cpu_total as u64,
         cpu_ratio: spec.vcpu_ratio,
@@ -165,9 +168,9 @@ fn bare_node(node: &Node, keys: &[NodeKey]) -> FleetNode {
     }
 }
 
-/// An instance that has no node, in a group.
+/// An instance of a group that has no node.
 fn new_machine(keys: &ClusterKeys, instance: &Instance, group: GroupIdx) -> Machine {
-    // sums of absurd sizes must not leave the numbers
+    // Bounded, so that sums of absurd sizes do not overflow.
     let bounded = |size: i64| size.clamp(0, i64::from(u32::MAX));
     Machine {
         name: instance.name.clone(),
@@ -180,8 +183,8 @@ fn new_machine(keys: &ClusterKeys, instance: &Instance, group: GroupIdx) -> Mach
     }
 }
 
-/// A new instance that may have one of these nodes of a group as its primary one. One whose name the cluster knows has run before: Ganeti
-/// asks for a place again when it makes disks anew.
+/// A new instance that may have one of these nodes of a group as its primary. If the cluster has an instance of that
+/// name, it has run before: Ganeti also asks for a place when it recreates disks.
 pub(super) fn newcomer(
     cluster: &Cluster,
     keys: &ClusterKeys,
@@ -196,23 +199,24 @@ pub(super) fn newcomer(
     Machine { reach: Some(reach.into()), last_node, ..new_machine(keys, instance, group) }
 }
 
-/// A part of a whole; what is no number is nothing.
+/// A share from 0 to 1; not-a-number counts as 0.
 fn share(part: f64) -> f64 {
     if part > 0.0 { part.min(1.0) } else { 0.0 }
 }
 
-/// The keys that the tags of an instance tell: of the operator, and of the customer.
+/// The keys in an instance's tags: the operator's and the customer's.
 pub(crate) fn server_keys(tags: &[String]) -> Vec<LevelKeys> {
     let keys = levels(tags, Bearer::Instance, KeyLevel::Server);
     keys.into_iter().filter(|level| !level.keys.is_empty()).collect()
 }
 
-/// The operator's keys and the customer's.
+/// The operator's and the customer's keys in tags.
 fn levels(tags: &[String], bearer: Bearer, level: KeyLevel) -> [LevelKeys; 2] {
     levels_of(KeyTags::of(tags, bearer), level)
 }
 
-/// The same of keys that were read. Where customers can set none themselves, theirs are set by who pays.
+/// The same for keys that were read already. On levels where customers cannot set keys themselves, the billing entity
+/// sets them.
 pub(super) fn levels_of(keys: KeyTags, level: KeyLevel) -> [LevelKeys; 2] {
     let users = if level.is_customers() { KeyOwner::Customer } else { KeyOwner::Billing };
     let mut sides = [KeyOwner::System, users].map(|owner| LevelKeys { level, owner, keys: Vec::new() });
@@ -226,7 +230,7 @@ fn node_keys(tags: &[String]) -> Vec<NodeKey> {
     node_keys_of(KeyTags::of(tags, Bearer::Node))
 }
 
-/// The keys of a node that were read.
+/// A node's keys that were read already.
 pub(super) fn node_keys_of(keys: KeyTags) -> Vec<NodeKey> {
     let key = |KeyTag { role, name, value, weight }| {
         let sticky = (role == KeyRole::Sticky).then_some(weight);
@@ -264,7 +268,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let special = ["#CPU=0:25@default", "#LOAD=0:25@default", "#RAM=0:50@cluster"];
-        // what runs has the copy of the sticky key of its node
+        // A running machine has a copy of the sticky key of its node.
         assert_eq!(shown(&all[0].system), [&special[..], &["ds=2:20@vdc", "pool=2:9@server"]].concat());
         assert_eq!(shown(&all[0].customer), ["all=1:7@cluster", "own=1:1@server", "shop=4:-5@server"]);
         assert_eq!(shown(&all[1].system), [&special[..], &["ds=1:10@cluster"]].concat());
@@ -272,7 +276,7 @@ mod tests {
         let a = cluster.nodes[0].spec.idx;
         let names =
             |keys: &[NodeKey]| keys.iter().map(|key| (key.name.clone(), key.sticky)).collect::<Vec<_>>();
-        // who has tags of clusters and groups is no customer
+        // Tags of clusters and groups are not set by customers.
         let owners =
             |compiled: &CompiledKeys| compiled.customer.iter().map(|key| key.owner).collect::<Vec<_>>();
         let (billing, customer) = (KeyOwner::Billing, KeyOwner::Customer);
@@ -322,7 +326,7 @@ mod tests {
         assert_eq!(fleet.machines[0].reach.as_deref(), Some(&[0, 1, 2][..]));
         assert_eq!(fleet.machines[3].reach.as_deref(), Some(&[1, 2][..]));
         assert_eq!((fleet.machines[0].exclusion.len(), fleet.nodes[2].running), (2, false));
-        // what is only drained runs on
+        // On a node that is only drained, instances still run.
         cluster.nodes[2].spec.outage = Outage::Drained;
         assert_eq!(fleet_of(&cluster, FleetFigures::default()).machines[3].node, Some(2));
     }

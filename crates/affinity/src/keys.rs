@@ -1,4 +1,4 @@
-//! Keys, the levels that set them, and what they come to for a machine.
+//! Keys, the levels on which they are set, and the keys that apply to a machine.
 
 use std::collections::BTreeMap;
 
@@ -8,53 +8,53 @@ use htools_model::key_tags::{SpecialKeyFault, check_special};
 use htools_model::words;
 
 words!(
-    /// Where a key of a machine is set, from high to low: of one name the lowest level wins.
+    /// Level on which a key of a machine is set, from high to low. Of keys with one name, the lowest level wins.
     pub KeyLevel, "level of keys" {
-        /// Known to the algorithm itself: the special keys.
+        /// Built into the algorithm: the special keys.
         Default = "default",
         /// The whole cluster.
         Cluster = "cluster",
-        /// Who pays.
+        /// The billing entity, which pays for the customer.
         BillingEntity = "billing-entity",
-        /// The offer that the customer has taken.
+        /// The product offer that the customer has taken.
         CustomerOffer = "customer-offer",
         /// The customer.
         Customer = "customer",
-        /// The offer of the image.
+        /// The product offer of the image.
         ImageOffer = "image-offer",
         /// The image from which the machine is made.
         Image = "image",
-        /// The offer of the virtual data center.
+        /// The product offer of the virtual data center.
         VdcOffer = "vdc-offer",
-        /// The virtual data center; of Ganeti the node group.
+        /// The virtual data center; in Ganeti, the node group.
         Vdc = "vdc",
-        /// The offer of the machine.
+        /// The product offer of the machine.
         ServerOffer = "server-offer",
-        /// The machine; of Ganeti the instance.
+        /// The machine; in Ganeti, the instance.
         Server = "server",
-        /// The offer of its first disk.
+        /// The product offer of its first disk.
         DiskOffer = "disk-offer",
         /// Its first disk.
         Disk = "disk",
-        /// The offer of the network of its first card.
+        /// The product offer of the network of its first network card.
         NetworkOffer = "network-offer",
-        /// That network.
+        /// The network of its first network card.
         Network = "network",
-        /// The offer of its first card.
+        /// The product offer of its first network card.
         NicOffer = "nic-offer",
-        /// Its first card.
+        /// Its first network card.
         Nic = "nic",
     }
 );
 
 words!(
-    /// Who set a key.
+    /// Owner of a key.
     pub KeyOwner, "owner of keys" {
-        /// The operator, for machines.
+        /// The operator, who sets it for machines.
         System = "system",
         /// The customer.
         Customer = "customer",
-        /// Who pays; counts where the customer says nothing on the same level.
+        /// The billing entity; its keys count if the customer sets none of the name on the same level.
         Billing = "billing",
     }
 );
@@ -62,15 +62,15 @@ words!(
 /// A key of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeKey {
-    /// Its name; one that begins with `_` is compared with keys of customers, others with the operator's.
+    /// Name. One that begins with `_` is compared with keys of customers, any other with the operator's.
     pub name: String,
-    /// Its value.
+    /// Value.
     pub value: f64,
-    /// The weight with which a machine that is started there takes the key along.
+    /// Weight of the copy that a machine started there takes along; `None` if the key is not sticky.
     pub sticky: Option<f64>,
 }
 
-/// The copies that a machine takes along from a node with these keys: on the level of the server, on the operator's side.
+/// The copies that a machine takes along from a node with these keys: the operator's keys on the level of the server.
 pub(super) fn copies(keys: &[NodeKey]) -> Vec<AffinityKey> {
     let copy = |key: &NodeKey| {
         let (name, value) = (key.name.clone(), key.value);
@@ -79,32 +79,32 @@ pub(super) fn copies(keys: &[NodeKey]) -> Vec<AffinityKey> {
     keys.iter().filter_map(copy).collect()
 }
 
-/// What is wrong with a key.
+/// Fault of a key.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum KeyError {
-    /// The special names and the reserved ones are not for everybody.
+    /// Special and reserved names are restricted to certain owners.
     #[error("key '{name}': {owner} keys cannot have names that begin with '{letter}'")]
     Name {
         /// The key.
         name: String,
-        /// Whose it is.
+        /// Owner of the key.
         owner: &'static str,
-        /// What its name begins with.
+        /// First character of its name.
         letter: char,
     },
-    /// It begins as special keys do, and is none.
+    /// It begins as a special key, but is not a valid one.
     #[error("key '{0}' {1}")]
     Special(String, SpecialKeyFault),
-    /// The customer cannot set anything on this level.
+    /// Customers cannot set keys on this level.
     #[error("customers cannot set keys on this level; keys that are set for them are 'billing' keys")]
     Level,
-    /// There are two of one name.
+    /// There are two keys of the same name.
     #[error("key '{0}' is there twice")]
     Twice(String),
-    /// It is no finite number.
+    /// A number is not finite.
     #[error("key '{0}': the {1} is no finite number")]
     NotFinite(String, &'static str),
-    /// It is a number of which no sums are made.
+    /// A number is too large for sums.
     #[error("key '{0}': the {1} is not between -1e12 and 1e12")]
     TooLarge(String, &'static str),
 }
@@ -112,19 +112,19 @@ pub enum KeyError {
 /// The keys of a machine that one owner set on one level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelKeys {
-    /// Where.
+    /// Level.
     pub level: KeyLevel,
-    /// Who.
+    /// Owner.
     pub owner: KeyOwner,
     /// The keys.
     pub keys: Vec<AffinityKey>,
 }
 
 impl LevelKeys {
-    /// Whether the names and numbers are allowed.
+    /// Checks names and numbers.
     ///
     /// # Errors
-    /// The first that is not.
+    /// The first fault.
     pub(crate) fn check(&self) -> Result<(), KeyError> {
         if self.owner == KeyOwner::Customer && !self.keys.is_empty() && !self.level.is_customers() {
             return Err(KeyError::Level);
@@ -152,10 +152,10 @@ impl LevelKeys {
     }
 }
 
-/// Whether a number of a key, its value or weight, can be reckoned with.
+/// Checks a number of a key, its value or weight.
 ///
 /// # Errors
-/// It cannot.
+/// If it is not finite, or too large for sums.
 pub(crate) fn check_number(key: &str, what: &'static str, number: f64) -> Result<(), KeyError> {
     match number {
         _ if !number.is_finite() => Err(KeyError::NotFinite(key.to_owned(), what)),
@@ -165,7 +165,7 @@ pub(crate) fn check_number(key: &str, what: &'static str, number: f64) -> Result
 }
 
 impl KeyLevel {
-    /// Whether customers themselves can set keys on it.
+    /// Tells if customers themselves can set keys on this level.
     pub(crate) fn is_customers(self) -> bool {
         matches!(
             self,
@@ -174,24 +174,24 @@ impl KeyLevel {
     }
 }
 
-/// A key that counts for a machine, and where it is from.
+/// A key that applies to a machine, and its origin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompiledKey {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its value.
+    /// Value.
     pub value: f64,
-    /// How much it counts.
+    /// Weight.
     pub weight: f64,
     /// The level that won.
     pub level: KeyLevel,
-    /// Who set it there.
+    /// Owner of the key on that level.
     pub owner: KeyOwner,
-    /// Whether a key of who pays was there, too.
+    /// True if it overrides a key of the billing entity.
     pub over_billing: bool,
 }
 
-/// What the keys of a machine come to, by name.
+/// The keys that apply to a machine, by name.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CompiledKeys {
     /// The operator's.
@@ -200,12 +200,13 @@ pub struct CompiledKeys {
     pub customer: Vec<CompiledKey>,
 }
 
-/// Finds out which keys count: of each name that of the lowest level, value and weight together; on one level the customer's before
-/// those of who pays. What weighs nothing is no key, unless `zero_disables`: then it takes the name away.
+/// Determines the keys that apply to a machine. Of each name, the key on the lowest level wins, with value and weight
+/// together. On the same level the customer's key wins over the billing entity's. A key with weight 0 is ignored,
+/// unless `zero_disables` is set: then it removes the keys of its name.
 pub fn compiled<'a>(levels: impl IntoIterator<Item = &'a LevelKeys>, zero_disables: bool) -> CompiledKeys {
     let mut sides: [BTreeMap<&str, CompiledKey>; 2] = [BTreeMap::new(), BTreeMap::new()];
     let mut in_order: Vec<&LevelKeys> = levels.into_iter().collect();
-    // on one level who pays comes first, so that the customer wins
+    // On the same level the billing entity comes first, so that the customer wins.
     in_order.sort_by_key(|level_keys| (level_keys.level, level_keys.owner != KeyOwner::Billing));
     for level_keys in in_order {
         let side = &mut sides[usize::from(level_keys.owner != KeyOwner::System)];

@@ -1,8 +1,8 @@
-//! Placement by affinity keys: the operator's keys and thresholds come first, the customers' wishes decide among what is left.
-//! The algorithm is Flexiant's, as docs/affinity.md reads it; there is no program to compare with.
+//! Placement by affinity keys. The operator's keys and thresholds come first; among the remaining nodes the customers'
+//! keys decide. The algorithm is Flexiant's, as interpreted in docs/affinity.md; there is no program to compare with.
 //!
 //! * [`bridges`]: Ganeti clusters as hosts and machines, and Pacemaker clusters as nodes and instances.
-//! * [`simulation`]: a year of machines that come and go, by several strategies.
+//! * [`simulation`]: comparison of strategies over a year in which machines come and go.
 
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(unreachable_pub))]

@@ -1,4 +1,4 @@
-//! What runs on each node, while machines come and go.
+//! Occupancy of the nodes while machines come and go.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -7,76 +7,76 @@ use super::fleet::{Fleet, FleetNode, Machine};
 use super::keys::{CompiledKey, CompiledKeys};
 use htools_model::{Mib, Occurrences, TagId, proximity};
 
-/// What runs on the nodes of a fleet. What is started and stopped again leaves no trace.
+/// Occupancy of the nodes of a fleet. Starting and then stopping a machine leaves no trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occupancy {
-    /// By node, the memory of its machines.
+    /// Memory of the machines on each node.
     allocated: Vec<Mib>,
-    /// By node, the memory that is really free.
+    /// Measured free memory of each node.
     free: Vec<Mib>,
-    /// By node, the processors of its machines.
+    /// Processors of the machines on each node.
     vcpus: Vec<u64>,
-    /// By name, the values of the nodes' keys that the operator's are compared with.
+    /// For each name of a node's key, the values by node; the operator's keys are compared with them.
     system: HashMap<String, BTreeMap<usize, f64>>,
-    /// By name, what customers' keys are compared with: by node, the values. Only nodes that have some are there, as names
-    /// can be as many as machines.
+    /// For each name, the values by node that customers' keys are compared with. Only nodes that have some are listed,
+    /// because there can be as many names as machines.
     customer: HashMap<String, BTreeMap<usize, KeyValues>>,
-    /// By node, how often the tags are there that keep machines apart, and the marks.
+    /// For each node, counts of the tags that keep machines apart, and of the marks.
     tags: Vec<Occurrences<TagId>>,
-    /// What holds for zones, as in the fleet.
+    /// Zones, as in the fleet.
     zones: HashMap<TagId, Arc<[usize]>>,
 }
 
-/// The values of keys of one name on a node, smallest first, and how often they are there.
+/// The values of the keys of one name on a node, smallest first, with the number of each.
 type KeyValues = Vec<(f64, u32)>;
 
-/// A part of a score: a key of a machine and what it found on a node.
+/// A term of a score: a key of a machine beside a value on a node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyTerm {
-    /// The key's name.
+    /// Name of the key.
     pub name: String,
-    /// The node's value.
+    /// Value on the node.
     pub value: f64,
-    /// How often it is there.
+    /// Number of keys with that value.
     pub count: u32,
-    /// What it adds to the score.
+    /// Amount added to the score.
     pub worth: f64,
 }
 
-/// Why a machine cannot be started on a node.
+/// Reason that a machine cannot be started on a node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NodeRefusal {
     /// The node does not run.
     NotRunning,
-    /// What may be promised of its memory is not more than what is needed; both in MiB.
+    /// The memory left to allocate does not exceed the need.
     Promised {
-        /// What may still be promised.
+        /// Memory left to allocate, in MiB.
         free: f64,
-        /// What is needed.
+        /// Memory needed.
         needed: Mib,
     },
-    /// What is free of its memory is not more than what is needed.
+    /// The measured free memory does not exceed the need.
     Measured {
-        /// What is free.
+        /// Measured free memory.
         free: Mib,
-        /// What is needed.
+        /// Memory needed.
         needed: Mib,
     },
     /// The machine's first disk is on another node, and cannot be elsewhere.
     DiskElsewhere,
-    /// Ganeti's own rules leave no place there.
+    /// Ganeti's own rules refuse it.
     NoPlace,
     /// The machine cannot be there at all.
     OutOfReach,
-    /// A machine runs there that has this tag, too, which keeps them apart.
+    /// A machine with the same exclusion tag runs there.
     Excluded(TagId),
     /// A rule forbids the node.
     Forbidden(TagId),
-    /// Nothing runs there that bears this mark, which the machine has to be with.
+    /// No machine there has this mark, which the machine must be with.
     Alone(TagId),
 }
 
-/// A machine that is looked at as if it did not run where it does.
+/// A running machine that is treated as absent.
 #[derive(Debug, Clone, Copy)]
 pub struct Absentee<'a> {
     node: usize,
@@ -85,14 +85,14 @@ pub struct Absentee<'a> {
 }
 
 impl<'a> Absentee<'a> {
-    /// A machine that runs, with its customer's keys as they were when it was started.
+    /// A running machine, with its customer's keys at the time of its start.
     pub(crate) fn of(machine: &'a Machine, keys: &'a [(String, f64)]) -> Option<Absentee<'a>> {
         machine.node.map(|node| Absentee { node, machine, keys })
     }
 }
 
 impl Occupancy {
-    /// The nodes with what runs on them.
+    /// The nodes with the machines that run on them.
     pub fn of(fleet: &Fleet) -> Occupancy {
         let count = fleet.nodes.len();
         let mut occupancy = Occupancy {
@@ -121,7 +121,7 @@ impl Occupancy {
         occupancy
     }
 
-    /// Starts a machine: its memory is gone from what is free, and its customer's keys are there.
+    /// Starts a machine: reduces the free memory and adds its customer's keys.
     pub fn start(&mut self, node: usize, machine: &Machine, keys: &[(String, f64)]) {
         self.free[node] -= machine.ram;
         self.add(node, machine, keys);
@@ -160,7 +160,7 @@ impl Occupancy {
         }
     }
 
-    /// Counts the tags and marks of a machine on a node, and on those that are one zone with it.
+    /// Adds `by` to the counts of a machine's tags and marks, on its node and on all nodes of the same zone.
     fn count(&mut self, node: usize, machine: &Machine, by: i64) {
         for tag in machine.exclusion.iter().chain(machine.marks.iter()) {
             match self.zones.get(&tag) {
@@ -173,7 +173,7 @@ impl Occupancy {
         }
     }
 
-    /// How often a tag or mark is on a node, without that of a machine that is looked at as if it did not run.
+    /// Number of machines with a tag or mark on a node, without the absentee.
     fn tagged(&self, node: usize, tag: TagId, absentee: Option<Absentee<'_>>) -> i64 {
         let is_here = |own: &Absentee<'_>| match self.zones.get(&tag) {
             None => own.node == node,
@@ -191,7 +191,7 @@ impl Occupancy {
         }
     }
 
-    /// Why a machine cannot be started on a node, if it cannot.
+    /// Reason that a machine cannot be started on a node, if there is one.
     pub(crate) fn refusal(
         &self,
         fleet: &Fleet,
@@ -230,7 +230,7 @@ impl Occupancy {
         (free <= needed).then_some(NodeRefusal::Measured { free, needed })
     }
 
-    /// How much of a node is used, between 0 and 1: the value of a special key.
+    /// Used share of a node, between 0 and 1: the value of a special key.
     fn special(
         &self,
         figures: &FleetNode,
@@ -254,7 +254,7 @@ impl Occupancy {
         }
     }
 
-    /// By node, the sum of what the operator's keys of a machine find there, in the order of their names.
+    /// For each node, the score by the operator's keys of a machine, summed in the order of their names.
     pub fn system_scores(
         &self,
         fleet: &Fleet,
@@ -291,8 +291,8 @@ impl Occupancy {
         }
     }
 
-    /// By node, the sum of what the customer's keys of a machine find there, every one that is there counted, in the order of their
-    /// names.
+    /// For each node, the score by the customer's keys of a machine, with every matching key counted, summed in the
+    /// order of their names.
     pub(crate) fn customer_scores(&self, keys: &CompiledKeys, absentee: Option<Absentee<'_>>) -> Vec<f64> {
         let mut scores = vec![0.0; self.allocated.len()];
         for key in &keys.customer {
@@ -307,7 +307,7 @@ impl Occupancy {
         scores
     }
 
-    /// What the scores of a node are made of: the operator's part and the customer's.
+    /// The terms of a node's scores: the operator's part and the customer's.
     pub(crate) fn terms(
         &self,
         fleet: &Fleet,
@@ -338,14 +338,14 @@ pub fn started_with(fleet: &Fleet, machine: &Machine) -> Vec<(String, f64)> {
     machine.started_with.clone().unwrap_or_else(now)
 }
 
-/// Whether a machine that is looked at as if it did not run brought this key to the node.
+/// Tells if the absentee brought this key to the node.
 fn is_of(absentee: Option<Absentee<'_>>, node: usize, name: &str, value: f64) -> bool {
     absentee.is_some_and(|own| {
         own.node == node && own.keys.iter().any(|(other, with)| other == name && same(*with, value))
     })
 }
 
-/// Values are told apart by their bits, so that what comes and goes is the same thing.
+/// Compares values by their bits, so that a value is found again when its machine leaves.
 fn same(one: f64, other: f64) -> bool {
     one.total_cmp(&other).is_eq()
 }

@@ -1,5 +1,5 @@
-//! Pacemaker clusters: keys are in attributes. Of nodes, those of the node; of resources, instance attributes that are called as
-//! tags are on Ganeti clusters ([`htools_model::key_tags`]).
+//! Pacemaker clusters with keys in attributes. Node attributes are keys of nodes. Instance attributes of resources are
+//! keys if they have the names of Ganeti's key tags ([`htools_model::key_tags`]).
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -20,9 +20,9 @@ use htools_pacemaker::index::{AttributeIdx, HostIdx, ResourceIdx};
 use htools_pacemaker::quantity::MeasuredCapacity;
 use htools_pacemaker::working_set::{Host, WorkingSet};
 
-/// Attributes of nodes that mean something to Pacemaker itself; those that begin with `#` do so, too.
+/// Node attributes with a meaning to Pacemaker itself, besides those that begin with `#`.
 const OWN: [&str; 5] = ["standby", "maintenance", "shutdown", "terminate", "probe_complete"];
-/// How names of attributes begin in which Pacemaker notes something about resources.
+/// Prefixes of attributes in which Pacemaker records the state of resources.
 const NOTES: [&str; 3] = ["fail-count-", "last-failure-", "master-"];
 
 /// A Pacemaker cluster as nodes and machines.
@@ -30,17 +30,17 @@ const NOTES: [&str; 3] = ["fail-count-", "last-failure-", "master-"];
 pub struct PacemakerFleet {
     /// The fleet. Its nodes are the hosts of the cluster.
     pub fleet: Fleet,
-    /// The utilization attribute that is memory, if some node has one.
+    /// The utilization attribute that is memory, if there is one.
     pub memory: Option<String>,
     /// The utilization attribute that is processors, if there is one.
     pub processors: Option<String>,
-    /// The attributes that should be keys and are none.
+    /// The attributes that should be keys but are invalid.
     pub faults: Vec<KeyAttributeFault>,
-    /// By machine, the primitives that it stands for.
+    /// For each machine, its primitives.
     members: Vec<Vec<ResourceIdx>>,
 }
 
-/// What has an attribute.
+/// Object that has an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttributeBearer {
     /// The cluster: its options.
@@ -51,14 +51,14 @@ pub enum AttributeBearer {
     Resource(String),
 }
 
-/// An attribute that should be a key and is none. As text, a line without its end.
+/// An attribute that should be a key but is invalid. Its text form is a line without the end of the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyAttributeFault {
     /// Object that has the attribute.
     pub bearer: AttributeBearer,
-    /// Its name and value, with `=` between them.
+    /// Its name and value, separated by `=`.
     pub attribute: String,
-    /// Why it is no key.
+    /// Fault of the key.
     pub fault: KeyTagFault,
 }
 
@@ -75,7 +75,8 @@ impl fmt::Display for KeyAttributeFault {
 }
 
 impl PacemakerFleet {
-    /// By resource, where it runs with these nodes for the machines that had none; what is not placed stays where it is.
+    /// For each resource, its host if the machines without one get these nodes. A machine that is not placed stays
+    /// where it is.
     pub fn hosts(&self, set: &WorkingSet, nodes: &HashMap<usize, Option<usize>>) -> Vec<Option<HostIdx>> {
         let mut hosts: Vec<Option<HostIdx>> = set.resources.iter().map(|resource| resource.active).collect();
         for (machine, node) in nodes {
@@ -87,8 +88,11 @@ impl PacemakerFleet {
     }
 }
 
-/// A Pacemaker cluster as nodes and machines. A machine is a primitive or a group that runs, or should run and does not; instances of clones count where
-/// they run. What runs and must leave its node has none. Whatever nobody may move is [fixed](Machine::fixed).
+/// A Pacemaker cluster as nodes and machines.
+///
+/// A machine is a primitive or a group that runs, or should run but does not; instances of clones count where they run.
+/// A machine that must leave its node counts as having none. Machines that must not be moved are
+/// [fixed](Machine::fixed).
 pub fn fleet_of_set(set: &WorkingSet) -> PacemakerFleet {
     let [memory, processors] =
         [MeasuredCapacity::Memory, MeasuredCapacity::Vcpus].map(|measured| measured.attribute(set));
@@ -96,7 +100,7 @@ pub fn fleet_of_set(set: &WorkingSet) -> PacemakerFleet {
     let system = reader.cluster();
     let units = units(set);
     let size = |amounts: &[&Capacities]| {
-        // sums of absurd sizes must not leave the numbers
+        // Bounded, so that sums of absurd sizes do not overflow.
         let amount = |kind: Option<AttributeIdx>| {
             let sum = amounts
                 .iter()
@@ -126,7 +130,7 @@ pub fn fleet_of_set(set: &WorkingSet) -> PacemakerFleet {
     }
     reach(set, &units, &mut fleet);
     ties(set, &units, &mut fleet);
-    // what runs in several places is there, too
+    // A resource that runs on several hosts counts on each of them.
     for (at, unit) in units.iter().enumerate() {
         for host in &unit.also_on {
             fleet.machines.push(Machine { node: Some(host.get()), ..fleet.machines[at].clone() });
@@ -169,7 +173,7 @@ pub fn fleet_of_set(set: &WorkingSet) -> PacemakerFleet {
     }
 }
 
-/// The names of keys that machines have, the operator's and the customers', or may have copies of.
+/// The names of keys that machines have, or may have copies of.
 fn named(set: &WorkingSet, fleet: &Fleet) -> HashSet<String> {
     let of_machines =
         fleet.machines.iter().flat_map(|machine| machine.keys.iter().chain(machine.shared.iter()));
@@ -182,13 +186,13 @@ fn named(set: &WorkingSet, fleet: &Fleet) -> HashSet<String> {
     keys.map(|key| key.name.clone()).chain(copied).collect()
 }
 
-/// Reads keys, and notes what is none.
+/// Reads keys, and records invalid ones.
 struct KeyReader<'a> {
     set: &'a WorkingSet,
     faults: Vec<KeyAttributeFault>,
-    /// Their texts.
+    /// Texts of the recorded faults.
     noted: HashSet<String>,
-    /// By group, what its machines have in common.
+    /// For each group, the keys that its machines share.
     groups: HashMap<Option<ResourceIdx>, Arc<[LevelKeys]>>,
     /// The customers' keys of the cluster.
     customer: Option<LevelKeys>,
@@ -210,7 +214,7 @@ impl KeyReader<'_> {
         system.keys
     }
 
-    /// The keys of the primitives of a machine: of several of a group, as if they were one's.
+    /// The keys of a machine's primitives; those of a group's members are treated as one machine's.
     fn own(&mut self, unit: &FleetUnit) -> Vec<LevelKeys> {
         let pairs = unit.members.iter().flat_map(|member| &self.set.resource(*member).key_attributes);
         let keys = keys_of(pairs, Bearer::Instance);
@@ -229,7 +233,7 @@ impl KeyReader<'_> {
         levels_of(keys, KeyLevel::Server).into_iter().filter(|level| !level.keys.is_empty()).collect()
     }
 
-    /// What a machine has in common with others: the customers' keys of the cluster, and those of its group.
+    /// The keys that a machine shares with others: the customers' keys of the cluster, and those of its group.
     fn shared(&mut self, unit: &FleetUnit) -> Arc<[LevelKeys]> {
         let details = self.set.resource(unit.resource);
         let group = details.is_group().then_some(unit.resource);
@@ -244,11 +248,11 @@ impl KeyReader<'_> {
         shared
     }
 
-    /// The keys of a host: its attributes that are numbers, as far as a key of a machine has their name, and those that are called as
-    /// tags are.
+    /// The keys of a host: numeric attributes with the name of some machine's key, and attributes with the names of key
+    /// tags.
     fn of_host(&mut self, host: &Host, named: &HashSet<String>) -> KeyTags {
         let mut seen = HashSet::new();
-        // of two with one name, the later one holds
+        // Of two attributes with one name, the later one counts.
         let pairs = host.attributes.iter().rev().filter(|(name, _)| seen.insert(name.as_str()));
         let of_attribute = |(name, value): &(String, String)| {
             if let Some(told) = read(name, value, Bearer::Node) {
@@ -260,7 +264,7 @@ impl KeyReader<'_> {
             }
             let number: f64 = value.parse().ok()?;
             let key = if number.abs() <= LARGEST {
-                // 0 has no sign
+                // Adding 0 turns -0 into 0.
                 Ok(KeyTag { role: KeyRole::Node, name: name.clone(), value: number + 0.0, weight: 0.0 })
             } else {
                 Err(KeyTagFault::Number("value"))
@@ -278,7 +282,7 @@ impl KeyReader<'_> {
         keys.faults.iter().for_each(|(tag, fault)| self.note_one(bearer.clone(), tag, *fault));
     }
 
-    /// Notes a fault once: instances of a clone have the same.
+    /// Records a fault once, since instances of a clone share theirs.
     fn note_one(&mut self, bearer: AttributeBearer, attribute: &str, fault: KeyTagFault) {
         let fault = KeyAttributeFault { bearer, attribute: attribute.to_owned(), fault };
         if self.noted.insert(fault.to_string()) {
@@ -287,13 +291,13 @@ impl KeyReader<'_> {
     }
 }
 
-/// The key that an attribute tells, with its name and value; none if it is about something else.
+/// The key that an attribute sets, with its name and value; `None` if it is another attribute.
 fn read(name: &str, value: &str, bearer: Bearer) -> Option<(String, Result<KeyTag, KeyTagFault>)> {
     let tag = format!("{}={value}", tag_name(name)?);
     Some((format!("{name}={value}"), KeyTag::read(&tag, bearer)?))
 }
 
-/// The keys that attributes tell, as if they were tags.
+/// The keys that attributes set, read like tags.
 fn keys_of<'a>(pairs: impl IntoIterator<Item = &'a (String, String)>, bearer: Bearer) -> KeyTags {
     KeyTags::settled(pairs.into_iter().filter_map(|(name, value)| read(name, value, bearer)))
 }

@@ -1,4 +1,4 @@
-//! The instances of a Ganeti cluster brought to where their keys would have them started today.
+//! Moves instances of a Ganeti cluster to the nodes where their keys would have them started today.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -12,29 +12,29 @@ use htools_model::{Concession, Draft, InstanceIdx, Mirroring, Move, NodeIdx, Rul
 use htools_search::MoveRules;
 use htools_search::moves::Trial;
 
-/// Moves, and what does not move.
+/// Moves, and machines that cannot be moved.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KeyRelocations {
-    /// The moves, in the order in which each is allowed; every instance moves once at most. No scores go with them.
+    /// The moves, in an order in which each is allowed. Every instance moves at most once. Steps have no scores.
     pub steps: Vec<Step>,
-    /// What would be elsewhere, and cannot be moved there after these moves.
+    /// Machines that should be elsewhere but cannot be moved after these moves.
     pub stuck: Vec<StuckMachine>,
 }
 
-/// A machine that stays where its keys would not have it.
+/// A machine that stays although its keys prefer another node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StuckMachine {
-    /// Which.
+    /// Position of the machine.
     pub machine: usize,
-    /// The node that would be chosen; none: none would.
+    /// The node that would be chosen, if any.
     pub node: Option<usize>,
-    /// The rule of Ganeti's that keeps it from moving there; none: there is no such move.
+    /// Ganeti's rule against the move; `None` if no such move exists.
     pub rule: Option<Rule>,
 }
 
-/// Moves each instance that would be started elsewhere today, the one with the largest gain first, as long as there are such whose
-/// move the rules allow; none for which its node is as good. After every move the others are looked at as things are then.
-/// `misplaced` is [what would be elsewhere](super::misplaced) before the first.
+/// Moves instances that would be started on another node today, the one with the largest gain first, until the rules
+/// allow no more moves. Instances whose node is as good stay. After every move the remaining ones are checked again.
+/// `misplaced` must be the result of [`misplaced`](super::misplaced) before the first move.
 pub fn relocations(cluster: &mut Draft, fleet: &Fleet, misplaced: Vec<Misplaced>) -> KeyRelocations {
     let mut fleet = fleet.clone();
     let mut occupancy = Occupancy::of(&fleet);
@@ -71,7 +71,7 @@ pub fn relocations(cluster: &mut Draft, fleet: &Fleet, misplaced: Vec<Misplaced>
     }
 }
 
-/// By machine, the instance; none if several have its name.
+/// For each machine, its instance; `None` if several have its name.
 fn instances(cluster: &Draft, fleet: &Fleet) -> Vec<Option<InstanceIdx>> {
     let mut by_name: HashMap<&str, Option<InstanceIdx>> = HashMap::new();
     for instance in &cluster.instances {
@@ -81,14 +81,14 @@ fn instances(cluster: &Draft, fleet: &Fleet) -> Vec<Option<InstanceIdx>> {
     fleet.machines.iter().map(|machine| by_name.get(machine.name.as_str()).copied().flatten()).collect()
 }
 
-/// The machines, those first that gain most.
+/// The machines by gain, largest first.
 fn by_gain(mut misplaced: Vec<Misplaced>) -> Vec<usize> {
     let gain = |one: &Misplaced| one.gain.map(|(system, customer)| OrderedFloat(system + customer));
     misplaced.sort_by_key(|one| Reverse(gain(one)));
     misplaced.into_iter().map(|one| one.machine).collect()
 }
 
-/// Has a machine run on another node.
+/// Moves a machine to another node of the fleet.
 fn shift(fleet: &mut Fleet, occupancy: &mut Occupancy, machine: usize, to: usize) {
     let keys = started_with(fleet, &fleet.machines[machine]);
     let details = &mut fleet.machines[machine];
@@ -114,7 +114,7 @@ fn relocate(cluster: &mut Draft, idx: InstanceIdx, to: NodeIdx) -> Result<Step, 
     let (from, placement) = (instance.placement(), outcome.placement);
     let (location_score, ledgers) = (outcome.location_score, outcome.ledgers());
     cluster.relocate(idx, placement, location_score, &ledgers);
-    // nobody asks for the score of these
+    // The scores of these steps are not used.
     let score = f64::NAN;
     Ok(Step { instance: idx, mv, from, to: placement, score, concession: Concession::None })
 }

@@ -1,4 +1,4 @@
-//! What is placed as one in a Pacemaker cluster, where it runs, and where it may not.
+//! Units of a Pacemaker cluster that are placed as one, their hosts, and the hosts forbidden to them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use htools_pacemaker::working_set::WorkingSet;
 #[derive(Debug, Clone)]
 pub(super) struct FleetUnit {
     pub(super) resource: ResourceIdx,
-    /// The primitives that run together, or shall.
+    /// The primitives that run together, or should.
     pub(super) members: Vec<ResourceIdx>,
-    /// Where it runs and stays unless something better is wanted; none: it needs a place.
+    /// Host on which it runs and stays unless another one is preferred; `None` if it needs a place.
     pub(super) host: Option<HostIdx>,
-    /// Where it runs, whether it may stay there or not, or ran last.
+    /// Host on which it runs, whether it may stay there or not, or last ran.
     pub(super) home: Option<HostIdx>,
-    /// Other hosts on which it runs, too.
+    /// Further hosts on which it runs.
     pub(super) also_on: Vec<HostIdx>,
-    /// Whether it stays where it runs in any case.
+    /// True if it stays on its host in any case.
     pub(super) fixed: bool,
 }
 
 impl FleetUnit {
-    /// Whether a place is looked for.
+    /// Tells if a place is needed.
     pub(super) fn is_waiting(&self) -> bool {
         self.host.is_none()
     }
 }
 
-/// All that runs, and all that should run, as the document has it.
+/// All resources that run or should run, in the order of the document.
 pub(super) fn units(set: &WorkingSet) -> Vec<FleetUnit> {
     let mut all = Vec::new();
     for top in set.top_level() {
@@ -52,15 +52,15 @@ fn unit(set: &WorkingSet, resource: ResourceIdx, of_clone: bool) -> Option<Fleet
     let runs_twice = primitives.iter().any(|one| set.resource(*one).runs_twice());
     let is_managed = |one: &ResourceIdx| set.is_managed(*one) && !set.resource(*one).outside;
     let managed = is_managed(&resource) && primitives.iter().all(is_managed);
-    // what fences is no machine: it is left to Pacemaker
+    // A fence device is not a machine: it is left to Pacemaker.
     let fences = details.is_primitive() && details.fences();
     let fixed = of_clone || !managed || runs_twice || fences;
     let mut members = if fixed {
         primitives.to_vec()
     } else if set.stop_all {
-        // what comes after one that is stopped in a group does not run either
         Vec::new()
     } else {
+        // In a group, members after a stopped one do not run either.
         let runs = |one: &ResourceIdx| !set.resource(*one).stopped && !set.resource(*one).surplus;
         primitives.iter().copied().take_while(runs).collect()
     };
@@ -83,14 +83,15 @@ fn unit(set: &WorkingSet, resource: ResourceIdx, of_clone: bool) -> Option<Fleet
     Some(unit)
 }
 
-/// Whether no score forbids a host.
+/// Tells if no score forbids a host.
 fn may_be(set: &WorkingSet, unit: &FleetUnit, host: HostIdx) -> bool {
     let never = AllocationScore::MINUS_INFINITY;
     let mut all = unit.members.iter().chain([&unit.resource]);
     all.all(|one| set.resource(*one).scores.or_never(host) != never)
 }
 
-/// Says in a fleet, whose machines these are in this order, where machines may not be, and by which constraint if it is one.
+/// Enters the hosts forbidden to the machines of a fleet, which are `units` in the same order, and the constraint that
+/// forbids each, if it is one.
 pub(super) fn reach(set: &WorkingSet, units: &[FleetUnit], fleet: &mut Fleet) {
     let mut by_resource: HashMap<ResourceIdx, Vec<(usize, &str)>> = HashMap::new();
     for location in &set.locations {
@@ -110,7 +111,7 @@ pub(super) fn reach(set: &WorkingSet, units: &[FleetUnit], fleet: &mut Fleet) {
         let rules = all.filter_map(|one| by_resource.get(one)).flatten();
         let mut rules: Vec<(usize, TagId)> =
             rules.map(|(host, id)| (*host, fleet.tag_table.intern(id))).collect();
-        // of several rules the first one is told
+        // Of several rules the first one is named.
         rules.sort_by_key(|(host, _)| *host);
         rules.dedup_by_key(|(host, _)| *host);
         fleet.machines[at].forbidden = rules.into();

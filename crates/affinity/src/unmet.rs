@@ -1,4 +1,4 @@
-//! Customers' keys that are not met where a machine runs.
+//! Customers' keys that are not met on the node of their machine.
 
 use super::fleet::Fleet;
 use super::ganeti::{FleetFigures, fleet_of, has_keys};
@@ -6,19 +6,19 @@ use super::keys::CompiledKey;
 use super::occupancy::{Absentee, Occupancy, started_with};
 use htools_model::Cluster;
 
-/// A customer's key of a machine that runs on a node that it did not wish.
+/// A customer's key that is not met on the node where its machine runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnmetKey {
     /// The machine, by name.
     pub machine: String,
-    /// Where it runs.
+    /// Name of the node where it runs.
     pub node: String,
     /// The key.
     pub key: CompiledKey,
 }
 
 impl UnmetKey {
-    /// Whether something is missing on the machine's node; otherwise, something is there that should not be.
+    /// True if something is missing on the machine's node; otherwise something there should be absent.
     pub fn is_missing(&self) -> bool {
         self.key.weight > 0.0
     }
@@ -29,8 +29,8 @@ pub fn unmet_in(cluster: &Cluster) -> Vec<UnmetKey> {
     if has_keys(cluster) { unmet(&fleet_of(cluster, FleetFigures::default())) } else { Vec::new() }
 }
 
-/// The keys that are not met, by machine: those of a weight above 0 that find nothing on the machine's node whose value is less than 1 away,
-/// and those of a weight below 0 that find something. The machine's own keys are not looked at.
+/// The keys that are not met, by machine. A positive key is not met if nothing on the node has a value less than 1
+/// away, and a negative one if something has. The machine's own keys are ignored.
 pub fn unmet(fleet: &Fleet) -> Vec<UnmetKey> {
     let occupancy = Occupancy::of(fleet);
     let mut all = Vec::new();

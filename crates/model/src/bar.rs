@@ -1,28 +1,28 @@
-//! What keeps an instance from a place: what every search for places says.
+//! Reasons that bar an instance from a place, shared by every search for places.
 
 use super::failure::FailKind;
 use super::placement::Rule;
 use super::policy::PolicyBreach;
 
-/// What keeps an instance from a place.
+/// Reason that an instance cannot go to a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bar {
-    /// The policy of the group.
+    /// It breaks the instance policy of the group.
     Policy(PolicyBreach),
-    /// A rule that the primary node would break.
+    /// The primary node would break a rule.
     Primary(Rule),
-    /// A rule that the secondary node would break.
+    /// The secondary node would break a rule.
     Secondary(Rule),
-    /// A node could not be emptied afterwards (global N+1).
+    /// A node could no longer be emptied afterwards (global N+1).
     Expendability,
     /// The node is offline or drained.
     Offline,
-    /// The node is lost itself.
+    /// The node is itself lost.
     Lost,
 }
 
 impl Bar {
-    /// The kind under which it is counted.
+    /// The kind of refusal under which it is counted.
     pub fn kind(self) -> FailKind {
         match self {
             Bar::Policy(breach) => breach.kind(),

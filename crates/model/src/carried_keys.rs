@@ -1,10 +1,11 @@
-//! The affinity keys that running instances carry to their nodes, as far as balancing goes: what each is worth beside the others
-//! there.
+//! Affinity keys that running instances carry to their nodes, as far as balancing goes: the worth of each key beside
+//! the other keys on the node.
 //!
-//! A customer's key is worth its weight times the nearness of its value to that of every key of its name on the node: of the
-//! other instances there, and of the node itself. A copy of a sticky key is compared with keys of nodes only. Two instances on one node are worth something to each other whichever
-//! came first, so that only pairs of keys count. Worths are whole millionths: sums of them do not depend on any order, and what
-//! comes and goes again leaves nothing behind.
+//! A customer's key has a weight. It is worth that weight times the [`proximity`] of its value to each key of the same
+//! name on the node, summed. Those are the keys of the other instances there, and of the node itself. A copy of a
+//! sticky key is compared with keys of nodes only. Two instances on one node are worth the same to each other whichever
+//! came first, so only pairs of keys count. Worths are whole millionths, so sums do not depend on the order of
+//! additions, and a key that comes and goes leaves no rounding error.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,42 +14,43 @@ use super::cluster::Cluster;
 use super::index::{InstanceIdx, NodeIdx};
 use super::tags::Occurrences;
 
-/// How many parts of a worth of 1 are counted.
+/// Resolution of worths: a worth of 1 is this many parts.
 pub const WORTH_PARTS: f64 = 1e6;
 
-/// A kind of key, equal in name, value and weight, by its position in the [`KeyTable`].
+/// A kind of key: all keys equal in name, value and weight. A position in the [`KeyTable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyIdx(u32);
 
-/// A key of a machine: how much it counts where another key of this name has a value less than 1 away. Numbers of at most
-/// [`LARGEST`](super::key_tags::LARGEST).
+/// A key of a machine. It counts beside another key of the same name whose value is less than 1 away. Value and weight
+/// are at most [`LARGEST`](super::key_tags::LARGEST) in magnitude.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AffinityKey {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its value.
+    /// Value.
     pub value: f64,
-    /// How much it counts; less than 0: it repels.
+    /// Weight; negative if the key repels.
     pub weight: f64,
 }
 
-/// With which keys on a node a key is compared.
+/// The other keys on a node that a key is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyScope {
-    /// A customer's key, or a key of a node with which customers' are compared: with all others.
+    /// All keys except copies of sticky keys and the keys that they are compared with: a customer's key, or a node's
+    /// key that customers' keys are compared with.
     Shared,
-    /// An instance's copy of a sticky key: with the keys of nodes.
+    /// Keys of nodes only: an instance's copy of a sticky key.
     Copy,
-    /// A key of a node that instances have copies of: with the copies.
+    /// Copies only: a node's key that instances have copies of.
     Node,
 }
 
 /// A key that counts in the score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CarriedKey {
-    /// The key. One of a node weighs nothing.
+    /// The key; its weight is 0 if it belongs to a node.
     pub key: AffinityKey,
-    /// With which others it is compared.
+    /// The keys that it is compared with.
     pub scope: KeyScope,
 }
 
@@ -58,7 +60,7 @@ impl From<AffinityKey> for CarriedKey {
     }
 }
 
-/// All the weights of a cluster's keys together are too large for exact sums.
+/// The weights of all keys of a cluster together are too large for exact sums.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the weights of the affinity keys are too large to be summed up exactly")]
 pub struct KeysTooHeavy;
@@ -73,11 +75,11 @@ pub struct KeyTable {
 struct KeyKind {
     value: f64,
     weight: f64,
-    /// The kinds of its name that are near enough to be worth something.
+    /// Kinds of the same name whose values are less than 1 away.
     near: Range<u32>,
 }
 
-/// How near two values are: 1 if they are the same, 0 if they are 1 or more apart.
+/// Proximity of two values: 1 if they are equal, falling to 0 if they are 1 or more apart.
 pub fn proximity(one: f64, other: f64) -> f64 {
     let apart = (one - other).abs();
     if apart >= 1.0 { 0.0 } else { 1.0 - apart }
@@ -87,7 +89,7 @@ fn is_shared(key: &CarriedKey) -> bool {
     key.scope == KeyScope::Shared
 }
 
-/// Which of some keys, sorted by value, are near enough to a value to be worth something.
+/// Range of `keys` (sorted by value) whose values are less than 1 away from `value`.
 fn near(value: f64, keys: &[&CarriedKey]) -> Range<usize> {
     let is_far = |other: f64| proximity(other, value) == 0.0;
     let from = keys.partition_point(|other| other.key.value < value && is_far(other.key.value));
@@ -95,7 +97,7 @@ fn near(value: f64, keys: &[&CarriedKey]) -> Range<usize> {
 }
 
 impl KeyTable {
-    /// The kinds of some keys, which are [sorted](order).
+    /// The kinds of the given keys, which must be [sorted](order).
     fn of(keys: &[&CarriedKey]) -> KeyTable {
         let mut kinds: Vec<KeyKind> = Vec::with_capacity(keys.len());
         for of_name in keys.chunk_by(|a, b| is_shared(a) == is_shared(b) && a.key.name == b.key.name) {
@@ -119,13 +121,13 @@ impl KeyTable {
         &self.kinds[key.0 as usize]
     }
 
-    /// What two keys on one node are worth to each other, in [`WORTH_PARTS`].
+    /// Worth of two keys on one node to each other, in [`WORTH_PARTS`].
     pub(crate) fn worth(&self, one: KeyIdx, other: KeyIdx) -> i64 {
         let (one, other) = (self.kind(one), self.kind(other));
         ((one.weight + other.weight) * proximity(one.value, other.value) * WORTH_PARTS).round() as i64
     }
 
-    /// What a key is worth beside all those that are counted, each in [`WORTH_PARTS`], as `part` has it.
+    /// Sum over the counted keys of the part that `part` takes of each worth, in [`WORTH_PARTS`].
     fn beside(&self, key: KeyIdx, there: &Occurrences<KeyIdx>, part: impl Fn(i64) -> i64) -> i64 {
         let Range { start, end } = self.kind(key).near;
         let near = there.between(KeyIdx(start), KeyIdx(end));
@@ -133,14 +135,14 @@ impl KeyTable {
     }
 }
 
-/// The keys that an instance carries. Copies share them.
+/// The affinity keys that an instance carries. Copies of the value share them.
 #[derive(Debug, Clone, Default)]
 pub struct CarriedKeys(Option<Arc<WeighedKeys>>);
 
 #[derive(Debug)]
 struct WeighedKeys {
     keys: Box<[KeyIdx]>,
-    /// See [`CarriedKeys::mates`], of all instances of the cluster.
+    /// [`CarriedKeys::mates`] over all instances of the cluster.
     mates: i64,
     /// See [`CarriedKeys::home`].
     home: i64,
@@ -162,12 +164,12 @@ impl CarriedKeys {
         }
     }
 
-    /// Whether it carries none.
+    /// Tells if there are no keys.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Which.
+    /// The kinds of the keys.
     pub fn keys(&self) -> &[KeyIdx] {
         self.0.as_ref().map_or(&[], |all| &all.keys)
     }
@@ -176,18 +178,18 @@ impl CarriedKeys {
         self.0.as_ref().map(|all| &*all.table)
     }
 
-    /// The most that they, and what others think of them, can be worth on any node, in [`WORTH_PARTS`]; at least 0.
+    /// Upper bound of the worth of these keys on any node, that of other instances' keys beside them included, in
+    /// [`WORTH_PARTS`]; at least 0.
     pub fn most(&self) -> i64 {
         self.0.as_ref().map_or(0, |all| all.mates + all.home)
     }
 
-    /// The most that the keys of nodes can be worth to them; at least 0.
+    /// Upper bound of the worth that nodes' own keys can add, in [`WORTH_PARTS`]; at least 0.
     pub fn home(&self) -> i64 {
         self.0.as_ref().map_or(0, |all| all.home)
     }
 
-    /// What they and all others among those that are counted can be worth to each other at most; they are themselves among
-    /// those.
+    /// Upper bound of the worth of these keys beside the others in `all`, which includes these keys themselves.
     pub(crate) fn mates(&self, all: &Occurrences<KeyIdx>) -> i64 {
         self.likes(all) - self.own_costs().map(|(_, cost)| (-cost).max(0)).sum::<i64>()
     }
@@ -196,42 +198,43 @@ impl CarriedKeys {
         self.sum(there, |worth| worth.max(0))
     }
 
-    /// What these keys cost beside those that are counted on a node, which are of others: less than 0 if they are welcome.
+    /// Cost of these keys beside the keys counted in `there`, which are those of others; negative if they attract each
+    /// other.
     pub fn cost(&self, there: &Occurrences<KeyIdx>) -> i64 {
         self.sum(there, |worth| -worth)
     }
 
-    /// The same without what is worth something.
+    /// [`cost`](Self::cost) with repelling pairs only; at least 0.
     pub fn dislikes(&self, there: &Occurrences<KeyIdx>) -> i64 {
         self.sum(there, |worth| (-worth).max(0))
     }
 
-    /// What these keys cost on a node where they are counted among the others.
+    /// Cost of these keys on a node where `there` already counts them.
     pub fn cost_among(&self, there: &Occurrences<KeyIdx>) -> i64 {
         self.cost(there) - self.cost_beside(self)
     }
 
-    /// The kinds of keys that are worth something to them, or to which they are.
+    /// Kinds that can have a worth beside these keys.
     pub fn near(&self) -> impl Iterator<Item = KeyIdx> + '_ {
         let table = self.table().into_iter();
         table.flat_map(|table| self.keys().iter().flat_map(|key| table.kind(*key).near.clone().map(KeyIdx)))
     }
 
-    /// Each key, and what it costs beside another of its kind.
+    /// Each key with its cost beside another key of the same kind.
     pub fn own_costs(&self) -> impl Iterator<Item = (KeyIdx, i64)> + '_ {
         let table = self.table().into_iter();
         let cost = |table: &KeyTable, key: KeyIdx| {
             if table.kind(key).near.contains(&key.0) {
                 -table.worth(key, key)
             } else {
-                // nothing of its kind counts beside it
+                // Keys of this kind are not compared with each other.
                 0
             }
         };
         table.flat_map(move |table| self.keys().iter().map(move |key| (*key, cost(table, *key))))
     }
 
-    /// What these keys and others' on the same node cost together.
+    /// Cost of these keys and another instance's keys on the same node.
     pub fn cost_beside(&self, other: &CarriedKeys) -> i64 {
         let Some(table) = self.table() else { return 0 };
         let near = |key: &KeyIdx| {
@@ -248,18 +251,18 @@ impl CarriedKeys {
 }
 
 impl Occurrences<KeyIdx> {
-    /// Counts the keys of an instance so many times more (or fewer).
+    /// Adds `by` times the keys of an instance; `by` may be negative.
     pub fn add_keys(&mut self, keys: &CarriedKeys, by: i64) {
         keys.keys().iter().for_each(|key| self.add(*key, by));
     }
 }
 
 impl Cluster {
-    /// Lets instances carry keys, each name once, and gives nodes keys of their own, which weigh nothing. What was there
-    /// before is forgotten.
+    /// Sets the keys that instances carry (each name once per instance) and the nodes' own keys, which have no weight.
+    /// Keys that were set before are dropped.
     ///
     /// # Errors
-    /// Sums could be too large.
+    /// If sums could become too large to be exact.
     pub fn carry_keys(
         &mut self,
         instances: &[(InstanceIdx, Vec<CarriedKey>)],
@@ -305,35 +308,36 @@ impl Cluster {
         Ok(())
     }
 
-    /// What the affinity keys of the instances of some nodes cost at least wherever on them they go, in [`WORTH_PARTS`]:
-    /// everybody is with all that like it, on the node with the best keys.
+    /// Lower bound of the key cost of the instances on `nodes`, wherever on these nodes they go, in [`WORTH_PARTS`]. It
+    /// assumes that each instance shares a node with all instances it attracts, and that this node has the best keys.
     pub fn least_key_cost(&self, nodes: &[NodeIdx]) -> i64 {
         let primaries = nodes.iter().flat_map(|node| &self.node(*node).state.primaries);
         let keys: Vec<&CarriedKeys> =
             primaries.map(|i| &self.instance(*i).keys).filter(|keys| !keys.is_empty()).collect();
         let mut all: Occurrences<KeyIdx> = Occurrences::default();
         keys.iter().for_each(|keys| all.add_keys(keys, 1));
-        // of a pair each counts the other
+        // Each pair is counted twice, once by either side.
         let pairs = keys.iter().map(|keys| keys.mates(&all)).sum::<i64>() / 2;
         -pairs - keys.iter().map(|keys| keys.home()).sum::<i64>()
     }
 }
 
-/// Those first that are compared with all others; then by name, scope, value and weight. Numbers are told apart by their bits.
+/// Keys compared with all others come first, then by name, scope, value and weight. Numbers are told apart by their
+/// bits.
 fn order(a: &CarriedKey, b: &CarriedKey) -> std::cmp::Ordering {
     let (one, other) = (&a.key, &b.key);
     let names = is_shared(b).cmp(&is_shared(a)).then(one.name.cmp(&other.name)).then(a.scope.cmp(&b.scope));
     names.then(one.value.total_cmp(&other.value)).then(one.weight.total_cmp(&other.weight))
 }
 
-/// Whether all sums of so many keys can be exact.
+/// Checks that all sums over these keys are exact.
 fn check_sums<'a>(keys: impl Iterator<Item = &'a AffinityKey>) -> Result<(), KeysTooHeavy> {
     let (mut count, mut weight) = (0.0, 0.0);
     for key in keys {
         count += 1.0;
         weight += key.weight.abs();
     }
-    // each key meets each other one; room for differences of sums
+    // Each key can meet every other one; twice that leaves room for differences of sums.
     let largest = 2.0 * weight * count * WORTH_PARTS;
     if largest < (1_u64 << 60) as f64 { Ok(()) } else { Err(KeysTooHeavy) }
 }
@@ -356,7 +360,7 @@ mod tests {
 
     #[test]
     fn nearness_is_the_same_from_both_sides() {
-        // a value and those about 1 away from it, to the last bit
+        // A value and its neighbours, to the last bit.
         let around = |x: f64| [x.next_down(), x, x.next_up()];
         let values: Vec<f64> =
             [0.1, -0.9, 1.1, 1e9 / 3.0, 1e9 / 3.0 + 1.0].into_iter().flat_map(around).collect();

@@ -1,23 +1,22 @@
-//! How an instance survives the loss of its primary node.
+//! Classes of instances by how they survive the loss of their primary node.
 
 use super::index::NodeIdx;
 use super::instance::Instance;
 use super::kinds::DiskTemplate;
 
-/// What has to be done with an instance whose node is lost.
+/// Recovery that an instance needs when its primary node is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Its secondary takes over.
+    /// Fail over to its secondary.
     Failover,
-    /// Any node that reaches the storage can run it.
+    /// Start on any other node that reaches its storage.
     Relocate,
-    /// Its disks are lost with the node: it is created anew.
+    /// Create it anew: its disks are lost with the node.
     Recreate,
 }
 
 impl Class {
-    /// The class of a disk template, as in Ganeti: block devices count as lost
-    /// although balancing moves them.
+    /// The class of a disk template. As in Ganeti, block devices count as lost, although balancing moves them.
     pub fn of(template: DiskTemplate) -> Class {
         match template {
             DiskTemplate::Drbd => Class::Failover,
@@ -31,7 +30,7 @@ impl Class {
     }
 }
 
-/// Whether an instance whose node is lost has lost its disks as well, given which nodes are.
+/// Tells if an instance whose primary node is lost has lost its disks as well; `is_lost` names the lost nodes.
 pub fn loses_data(instance: &Instance, is_lost: impl Fn(NodeIdx) -> bool) -> bool {
     match Class::of(instance.template) {
         Class::Failover => instance.mirror().is_none_or(is_lost),

@@ -17,27 +17,27 @@ use super::weights::Weights;
 pub struct Group {
     /// Its own index.
     pub idx: GroupIdx,
-    /// Name for people.
+    /// Name.
     pub name: String,
-    /// The key by which nodes refer to it.
+    /// UUID by which nodes refer to it.
     pub uuid: String,
-    /// Whether new instances may go there.
+    /// Allocation policy for new instances.
     pub alloc_policy: AllocPolicy,
     /// UUIDs of the networks connected to it.
     pub networks: Vec<String>,
     /// Its instance policy.
     pub policy: InstancePolicy,
-    /// Where disks on external storage are, as Ganeti has it.
+    /// Ganeti's disk parameters, which locate its disks on external storage.
     pub disk_parameters: DiskParameters,
     /// Its tags.
     pub tags: Vec<String>,
     /// Its nodes, in order.
     pub nodes: Vec<NodeIdx>,
-    /// Offers of its nodes; empty where no instance needs a certain node.
+    /// Offers of its nodes; empty if no instance needs a certain node.
     pub offers: GroupOffers,
 }
 
-/// A cluster: what the sources said, checked, tagged and indexed.
+/// A cluster, loaded, checked, tagged and indexed.
 #[derive(Debug, Clone)]
 pub struct Cluster {
     /// Node groups.
@@ -56,28 +56,28 @@ pub struct Cluster {
     pub common_suffix: String,
     /// The number shown for the first node.
     pub first_node_number: u32,
-    /// What the metrics of its scores count for.
+    /// Weights of the metrics in the score.
     pub weights: Weights,
-    /// What its groups have for the loss of several nodes at once.
+    /// Reserves of the groups for the loss of several nodes at once.
     pub group_reserves: GroupReserves,
-    /// Values in the data that cannot be true, one line each: what is computed from them is doubtful.
+    /// Implausible values in the data, one line each. Results computed from them are doubtful.
     pub doubts: Vec<String>,
 }
 
-/// A place for an instance, and what its nodes would be with it there.
+/// A place for an instance, and the ledgers of its nodes once the instance is there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Place {
     /// The nodes.
     pub placement: Placement,
-    /// Location tags that they have in common.
+    /// Number of location tags that the nodes have in common.
     pub location_score: i64,
-    /// The primary node with the instance.
+    /// Ledger of the primary node with the instance.
     pub primary: Ledger,
-    /// The secondary node with the instance, if there is one.
+    /// Ledger of the secondary node with the instance, if there is one.
     pub secondary: Option<Ledger>,
 }
 
-/// What belongs to a group, in order.
+/// Nodes and instances of a group, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Members {
     /// Its nodes.
@@ -87,7 +87,7 @@ pub struct Members {
 }
 
 impl Cluster {
-    /// Whether anything is known of how busy instances are; if not, each counts 1.
+    /// Tells if utilisation was measured; otherwise each instance counts 1.
     pub fn is_load_measured(&self) -> bool {
         self.instances.iter().any(|instance| instance.util != Utilisation::default())
     }
@@ -132,7 +132,8 @@ impl Cluster {
         self.instances_on(self.nodes_of(group))
     }
 
-    /// The instances whose primary node is one of some nodes, in order. Looks at these nodes only.
+    /// The instances whose primary node is one of `nodes`, in order. The cost depends on these nodes only, not on the
+    /// cluster.
     pub fn instances_on(&self, nodes: &[NodeIdx]) -> Vec<InstanceIdx> {
         let nodes = || nodes.iter().map(|node| self.node(*node));
         let planned = nodes().flat_map(|node| {
@@ -146,7 +147,7 @@ impl Cluster {
         instances
     }
 
-    /// The instances whose primary node, or secondary node of a mirrored template, is one of some nodes, in order.
+    /// The instances that have one of `nodes` as primary, or as secondary of a mirrored template, in order.
     pub fn residents(&self, nodes: &[NodeIdx]) -> Vec<InstanceIdx> {
         let states = nodes.iter().map(|node| &self.node(*node).state);
         let lists = states.flat_map(|state| [&state.primaries, &state.secondaries, &state.planned]);
@@ -156,8 +157,8 @@ impl Cluster {
         residents
     }
 
-    /// The nodes and instances of every group: what [`nodes_of`](Self::nodes_of) and
-    /// [`instances_of`](Self::instances_of) say of each, in one pass.
+    /// The nodes and instances of every group, in one pass: the same as [`nodes_of`](Self::nodes_of) and
+    /// [`instances_of`](Self::instances_of) for each.
     pub fn members(&self) -> Vec<Members> {
         let mut members: Vec<Members> =
             self.groups.iter().map(|g| Members { nodes: g.nodes.clone(), instances: Vec::new() }).collect();
@@ -172,14 +173,14 @@ impl Cluster {
         self.groups.iter().filter(|g| !g.nodes.is_empty()).map(|g| g.idx).collect()
     }
 
-    /// By node, whether it is one of these.
+    /// A flag for each node of the cluster: true if it is one of `nodes`.
     pub fn mask(&self, nodes: &[NodeIdx]) -> Vec<bool> {
         let mut mask = vec![false; self.nodes.len()];
         nodes.iter().for_each(|n| mask[n.get()] = true);
         mask
     }
 
-    /// Whether primary and secondary of an instance are in different groups.
+    /// Tells if primary and secondary of an instance are in different groups.
     pub fn is_split(&self, instance: &Instance) -> bool {
         let group = |n: NodeIdx| self.node(n).spec.group;
         instance.secondary.is_some_and(|s| group(s) != group(instance.primary))
@@ -190,7 +191,7 @@ impl Cluster {
         self.instances.iter().filter(|i| self.is_split(i)).map(|i| i.idx).collect()
     }
 
-    /// Location tags that two nodes have in common.
+    /// Number of location tags that two nodes have in common.
     pub fn common_locations(&self, a: NodeIdx, b: NodeIdx) -> i64 {
         self.node(a).spec.location_tags.common(&self.node(b).spec.location_tags)
     }

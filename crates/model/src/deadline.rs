@@ -1,4 +1,4 @@
-//! How long a search may go on.
+//! Time limit and interruption of a search.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// What ended a search that could have gone on.
+/// Reason that a search ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stopped {
@@ -17,7 +17,7 @@ pub enum Stopped {
 }
 
 impl Stopped {
-    /// The subject of a sentence that says so.
+    /// The subject of a sentence that reports it.
     pub fn subject(self) -> &'static str {
         match self {
             Stopped::TimeLimit => "The time limit",
@@ -26,9 +26,8 @@ impl Stopped {
     }
 }
 
-/// The end of a search: until the time is up, or until somebody interrupts it.
-/// Searches ask it between the steps that they can stand by; what they have
-/// found by then is their answer.
+/// The end of a search: a time limit, or an interruption by the user. Searches check it between steps, at points where
+/// they have a complete answer, and return the best found so far.
 #[derive(Debug, Clone)]
 pub struct Deadline {
     began: Instant,
@@ -37,19 +36,18 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// The clock runs from now on, without a limit if there is none; `interrupted` becomes
-    /// true when the search is to end at once.
+    /// Starts the clock; without `limit` there is no time limit. Setting `interrupted` to true ends the search at once.
     pub fn new(limit: Option<Duration>, interrupted: Arc<AtomicBool>) -> Deadline {
         Deadline { began: Instant::now(), limit, interrupted }
     }
 
-    /// A search that always comes to its own end.
+    /// A deadline that is never reached.
     pub fn never() -> Deadline {
         Deadline::new(None, Arc::default())
     }
 
-    /// Why the search should end before it begins with this item (0 for the first), if it
-    /// should: however short the time, the first item is looked at.
+    /// The reason to end the search before `item` (0 for the first), if there is one. However short the time, the first
+    /// item is always examined.
     pub fn reached_before(&self, item: usize) -> Option<Stopped> {
         if item == 0 { None } else { self.reached() }
     }
@@ -59,7 +57,7 @@ impl Deadline {
         self.began.elapsed()
     }
 
-    /// Why the search should end now, if it should.
+    /// The reason to end the search now, if there is one.
     pub fn reached(&self) -> Option<Stopped> {
         if self.interrupted.load(Ordering::SeqCst) {
             return Some(Stopped::Interrupt);

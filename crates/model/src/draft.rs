@@ -1,4 +1,4 @@
-//! A cluster on which changes are tried, on top of each other, and taken back.
+//! A cluster on which changes are tried, one on top of another, and taken back.
 
 use std::ops::Deref;
 
@@ -10,26 +10,26 @@ use super::step::Placement;
 use super::tags::TagTable;
 use super::units::Mib;
 
-/// A cluster with a list of what was changed since the first [`mark`](Draft::mark). It is read as
-/// a [`Cluster`]; where instances are is changed here and nowhere else, so that the numbers, lists,
-/// reserves and tag counts of all nodes concerned go with them.
+/// A cluster with a journal of the changes since the first [`mark`](Draft::mark). It can be read as a [`Cluster`].
+/// Placements are changed here and nowhere else, so that the ledgers, lists, reserves and tag counts of all nodes
+/// concerned stay consistent.
 #[derive(Debug, Clone)]
 pub struct Draft {
     cluster: Cluster,
     changes: Vec<Change>,
-    /// Whether anything may be taken back.
+    /// Set once there is a mark: changes must be journaled.
     marked: bool,
-    /// The last mark that still holds.
+    /// The last mark that is still valid.
     last_mark: Mark,
-    /// By node, the position of the last change that keeps its state; those that were taken back are still there.
+    /// For each node, position of the last change that saves its state. Positions of changes taken back are stale.
     kept_at: Vec<usize>,
 }
 
-/// A state of a draft to which one can go back.
+/// A state of a draft to which it can be taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(usize);
 
-/// What was there before a change.
+/// The state before a change.
 #[derive(Debug, Clone)]
 enum Change {
     Ledger(NodeIdx, Ledger),
@@ -39,7 +39,7 @@ enum Change {
     Mobility(InstanceIdx, Option<Immobile>),
     Node(Box<Node>),
     Instance(Box<Instance>),
-    /// The last instance is new.
+    /// An instance was added at the end.
     Adopted,
 }
 
@@ -58,24 +58,24 @@ impl From<Cluster> for Draft {
 }
 
 impl Draft {
-    /// A copy of a cluster to try changes on.
+    /// Returns a copy of the cluster to try changes on.
     pub fn of(cluster: &Cluster) -> Draft {
         cluster.clone().into()
     }
 
-    /// The cluster in its present state; nothing can be taken back any more.
+    /// Returns the cluster in its present state; changes can no longer be taken back.
     pub fn into_cluster(self) -> Cluster {
         self.cluster
     }
 
-    /// The present state, to which [`back_to`](Self::back_to) leads.
+    /// Marks the present state, so that [`back_to`](Self::back_to) can return to it.
     pub fn mark(&mut self) -> Mark {
         self.marked = true;
         self.last_mark = Mark(self.changes.len());
         self.last_mark
     }
 
-    /// The instances that were moved after `mark`, some more than once.
+    /// The instances that were moved after `mark`. An instance can occur more than once.
     pub fn moved_since(&self, mark: Mark) -> impl Iterator<Item = InstanceIdx> + '_ {
         self.changes[mark.0..].iter().filter_map(|change| match change {
             Change::Located(instance, ..) => Some(*instance),
@@ -83,7 +83,7 @@ impl Draft {
         })
     }
 
-    /// Takes everything back that was done after `mark`, to the last bit.
+    /// Takes back all changes after `mark`, to the last bit.
     pub fn back_to(&mut self, mark: Mark) {
         let Cluster { nodes, instances, group_reserves, .. } = &mut self.cluster;
         group_reserves.forget();
@@ -113,7 +113,7 @@ impl Draft {
         }
     }
 
-    /// Takes nodes out of use, or into it.
+    /// Takes nodes offline, or brings them online.
     pub fn set_offline(&mut self, nodes: &[NodeIdx], offline: bool) {
         self.cluster.group_reserves.forget();
         for node in nodes {
@@ -122,7 +122,7 @@ impl Draft {
         }
     }
 
-    /// Keeps instances where they are, or lets them move.
+    /// Pins instances to their nodes, or releases them.
     pub fn set_immobile(&mut self, instances: &[InstanceIdx], immobile: Option<Immobile>) {
         for instance in instances {
             let before = std::mem::replace(&mut self.cluster.instances[instance.get()].immobile, immobile);
@@ -130,19 +130,19 @@ impl Draft {
         }
     }
 
-    /// Changes the numbers of a node alone.
+    /// Replaces a node's ledger and nothing else.
     pub fn set_ledger(&mut self, node: NodeIdx, ledger: Ledger) {
         self.cluster.group_reserves.forget();
         let before = std::mem::replace(&mut self.cluster.nodes[node.get()].state.ledger, ledger);
         self.note(|| Change::Ledger(node, before));
     }
 
-    /// The tags that are known. More of them change nothing, and are not taken back.
+    /// The table of known tags. Tags added to it change no result, and are not taken back.
     pub fn tag_table(&mut self) -> &mut TagTable {
         &mut self.cluster.tag_table
     }
 
-    /// Changes anything of a node but where instances are.
+    /// Edits a node; `edit` must not change which instances are on it.
     pub fn edit_node(&mut self, node: NodeIdx, edit: impl FnOnce(&mut Node)) {
         self.cluster.group_reserves.forget();
         let there = &mut self.cluster.nodes[node.get()];
@@ -157,8 +157,8 @@ impl Draft {
         }
     }
 
-    /// Keeps the state of nodes that are about to change, once from one mark to the next: there is no way back to those
-    /// in between.
+    /// Saves the state of nodes that are about to change, once for each mark: states between two marks cannot be
+    /// restored.
     fn note_states(&mut self, nodes: impl Iterator<Item = NodeIdx>) {
         if !self.marked {
             return;
@@ -176,8 +176,8 @@ impl Draft {
         }
     }
 
-    /// Moves `instance` to `to`: lists, reserves and tag counts of its nodes, its own fields, and
-    /// the numbers of the nodes, which become what `ledgers` says.
+    /// Moves `instance` to `to`. Updates the lists, reserves and tag counts of its nodes and its own fields, and
+    /// replaces the nodes' ledgers by `ledgers`.
     pub fn relocate(
         &mut self,
         instance: InstanceIdx,
@@ -229,8 +229,8 @@ impl Draft {
         moved.location_score = location_score;
     }
 
-    /// Takes an instance that has no secondary off the lists and tag counts of its node, whose
-    /// numbers become `left`. What the instance itself says stays.
+    /// Removes an instance without secondary from the lists and tag counts of its node, and replaces the node's ledger
+    /// by `left`. The instance's own fields stay.
     pub fn take_off(&mut self, instance: InstanceIdx, left: Ledger) {
         let moved = self.cluster.instance(instance);
         let (node, tags, keys) = (moved.primary, moved.exclusion_tags.clone(), moved.keys.clone());
@@ -244,15 +244,15 @@ impl Draft {
         state.planned.retain(|i| *i != instance);
     }
 
-    /// Enters a new instance, which gets the next index.
+    /// Adds a new instance, which gets the next index.
     pub fn adopt(&mut self, instance: &Instance, place: &Place) -> InstanceIdx {
         let idx = InstanceIdx::new(self.cluster.instances.len());
         self.enter(idx, instance, place);
         idx
     }
 
-    /// Enters an instance as number `idx`, which is the next one or taken off: in the list of
-    /// instances and in the numbers, lists, reserves and tag counts of its nodes.
+    /// Enters an instance as number `idx`, which must be the next index or that of an instance taken off. Updates the
+    /// list of instances, and the ledgers, lists, reserves and tag counts of its nodes.
     pub fn enter(&mut self, idx: InstanceIdx, instance: &Instance, place: &Place) {
         let at = place.placement;
         self.note_states(at.nodes());
@@ -294,7 +294,7 @@ impl Draft {
 }
 
 impl NodeState {
-    /// One more secondary, for which memory is reserved against the loss of `primary`.
+    /// Adds a secondary instance, and reserves `need` for the loss of `primary`.
     fn back(&mut self, primary: NodeIdx, instance: InstanceIdx, need: Mib) {
         self.peers.set(primary, self.peers.get(primary) + need);
         self.secondaries.push(instance);

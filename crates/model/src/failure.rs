@@ -1,4 +1,4 @@
-//! Kinds of refusal, and how often each occurred.
+//! Kinds of refusal, and counts of each.
 
 use crate::words;
 use std::fmt;
@@ -13,7 +13,7 @@ words!(
         Disk = "FailDisk",
         /// Virtual CPUs.
         Cpu = "FailCPU",
-        /// The cluster could not lose a node any more (global N+1).
+        /// The cluster could no longer lose a node (global N+1).
         N1 = "FailN1",
         /// Exclusion tags.
         Tags = "FailTags",
@@ -23,12 +23,12 @@ words!(
         DiskCount = "FailDiskCount",
         /// Spindles.
         Spindles = "FailSpindles",
-        /// Never found; the reference reports it all the same.
+        /// Never occurs; the reference reports it nevertheless.
         Internal = "FailInternal",
     }
 );
 
-/// How often each kind of refusal occurred.
+/// Number of refusals of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FailCounts([u64; FailKind::ALL.len()]);
 
@@ -40,17 +40,17 @@ impl FailCounts {
         counts
     }
 
-    /// How often `kind` occurred.
+    /// Number of refusals of `kind`.
     pub fn get(&self, kind: FailKind) -> u64 {
         self.0[kind as usize]
     }
 
-    /// Counts `times` more of `kind`.
+    /// Adds `times` refusals of `kind`.
     pub fn add(&mut self, kind: FailKind, times: u64) {
         self.0[kind as usize] += times;
     }
 
-    /// Counts `times` fewer of `kind`.
+    /// Subtracts `times` refusals of `kind`.
     pub fn remove(&mut self, kind: FailKind, times: u64) {
         self.0[kind as usize] -= times;
     }

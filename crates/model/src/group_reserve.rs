@@ -1,13 +1,14 @@
-//! The memory that a group has for its instances on shared storage when several of its nodes are lost at once.
+//! Memory reserve of a group for its instances on shared storage when several nodes are lost at once.
 //!
-//! Of a node let b be what it has unallocated beyond the largest such instance (0 if it has less), and o what has to
-//! leave it when it is lost. One of those that leave is left without a place only if no node has more
-//! unallocated than its size, so only if they have taken all that the other nodes have beyond the largest. So whichever K nodes are
-//! lost, all find a place if the sum of b over all nodes exceeds the sum of b + o over the K nodes where that is most.
+//! For each node, let b be its unallocated memory beyond the size of the largest such instance, or 0 if it has less.
+//! Let o be the memory of the instances that must leave it when it is lost. An instance is left without a place only if
+//! no node has more unallocated memory than it needs. By then, the instances that left must have used up all of b on
+//! the surviving nodes. So all instances find a place, whichever K nodes are lost, if the sum of b over all nodes is
+//! large enough. It must exceed the largest sum of b + o over any K nodes.
 //!
 //! A group whose nodes reach different storage pools must pass this test for each set of pools that its instances need.
-//! Then the largest instance is the largest that needs the set, b is 0 on a node that does not reach the set, and o
-//! counts only instances that could go to a node which does.
+//! For one set, the largest instance is the largest that needs the set, and b is 0 on nodes that do not reach it. o
+//! counts only instances that could go to a node that does.
 
 use std::cmp::Reverse;
 use std::sync::OnceLock;
@@ -21,19 +22,19 @@ use super::storage::GroupOffers;
 use super::tags::TagSet;
 use super::units::Mib;
 
-/// An online node of a group: what its loss takes away and sends elsewhere.
+/// Share of an online node in its group's reserve: unallocated memory, and memory that must leave if it is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeStake {
     /// The node.
     pub node: NodeIdx,
-    /// Memory that no instance has; nothing if the node does not reach the pools of the lane.
+    /// Unallocated memory; `None` if the node does not reach the pools of the lane.
     pub unallocated: Option<Mib>,
-    /// Memory of its primaries that find their disks elsewhere.
+    /// Memory of its primaries that can restart elsewhere, because their disks survive.
     pub leaving: Mib,
 }
 
 impl NodeStake {
-    /// What it has beyond an instance of that size, and how much of the group's sum its loss costs.
+    /// b and b + o of the node (see the module), in MiB.
     fn weighed(&self, largest: Mib) -> (i128, i128) {
         let beyond = |there: Mib| (i128::from(there.0) - i128::from(largest.0)).max(0);
         let beyond = self.unallocated.map_or(0, beyond);
@@ -51,7 +52,7 @@ impl NodeStake {
     }
 }
 
-/// An instance that has come to a node, and has left another one if it was on one.
+/// An instance that has come to a node and, if it had one before, left another node.
 #[derive(Clone, Copy)]
 struct Arrival<'i> {
     instance: &'i Instance,
@@ -59,17 +60,17 @@ struct Arrival<'i> {
     from: Option<NodeIdx>,
 }
 
-/// Reserve of a group for its instances that need one set of pools.
+/// Reserve of a group for those of its instances that need one set of pools.
 #[derive(Debug, Clone)]
 struct Lane {
     /// Memory of the largest of these instances.
     largest: Mib,
-    /// Sets of pools of the nodes that reach the lane's set, each once.
+    /// Distinct pool sets of the nodes that reach the lane's set.
     reached: Vec<TagSet>,
     /// Ascending by node.
     stakes: Vec<NodeStake>,
     beyond: i128,
-    /// What the loss of each node costs, the most first.
+    /// Cost of the loss of each node (b + o), the largest first.
     costs: Vec<(i128, NodeIdx)>,
 }
 
@@ -82,7 +83,7 @@ impl Lane {
         Lane { largest, reached, stakes, beyond, costs }
     }
 
-    /// Position of a node among the stakes; nothing if it is none of the group's online nodes.
+    /// Position of a node in `stakes`; `None` if it is not an online node of the group.
     fn position(&self, node: NodeIdx) -> Option<usize> {
         self.stakes.binary_search_by_key(&node, |stake| stake.node).ok()
     }
@@ -102,11 +103,11 @@ impl Lane {
         self.stakes[at] = after;
     }
 
-    /// Memory, in MiB, that the worst loss of `losses` nodes leaves over: there is a place for all instances if it is
-    /// above 0. Nodes of other groups do not count in `arrival`.
+    /// Memory in MiB left after the worst loss of `losses` nodes: all instances find a place if it is above 0. Nodes of
+    /// other groups in `arrival` are ignored.
     fn margin(&self, losses: usize, arrival: Option<Arrival<'_>>) -> i128 {
         let mut beyond = self.beyond;
-        // of those that change, then of the others: both the most first
+        // Costs of the changed nodes, then of the others, each in descending order.
         let mut changed: Vec<(i128, NodeIdx)> = Vec::new();
         if let Some(Arrival { instance, to, from }) = arrival {
             let leaves = takes_room(&self.reached, instance);
@@ -134,7 +135,7 @@ impl Lane {
     }
 }
 
-/// See the module.
+/// Memory reserve of a group for the loss of several nodes at once; see the module documentation.
 #[derive(Debug, Clone)]
 pub struct GroupReserve {
     losses: usize,
@@ -142,20 +143,20 @@ pub struct GroupReserve {
 }
 
 impl GroupReserve {
-    /// Reserve of online nodes (ascending) that all reach the same pools, for the loss of any `losses` of them.
-    /// `largest` is the memory of their largest instance on shared storage.
+    /// Reserve for the loss of any `losses` of the online nodes (ascending), which all reach the same pools. `largest`
+    /// is the memory of their largest instance on shared storage.
     pub(crate) fn of(stakes: Vec<NodeStake>, largest: Mib, losses: usize) -> GroupReserve {
         let reached = vec![TagSet::default()];
         GroupReserve { losses, lanes: vec![Lane::of(largest, reached, stakes)] }
     }
 
-    /// Memory, in MiB, that the worst loss of nodes leaves over: there is a place for all instances if it is above 0.
-    /// The set of pools with the least memory left decides.
+    /// Memory in MiB left after the worst loss of nodes: all instances find a place if it is above 0. The set of pools
+    /// with the least memory left decides.
     pub fn margin(&self) -> i128 {
         self.least(None)
     }
 
-    /// The same once an instance runs on a node, and no more on another one if it did.
+    /// The margin if an instance runs on node `to`, and no longer on `from` if given.
     pub(crate) fn margin_moving(&self, instance: &Instance, from: Option<NodeIdx>, to: NodeIdx) -> i128 {
         self.least(Some(Arrival { instance, to, from }))
     }
@@ -165,8 +166,8 @@ impl GroupReserve {
         self.lanes.iter_mut().for_each(|lane| lane.change(instance, node, sign));
     }
 
-    /// Tells if a move of an instance between some nodes leaves the margin as it is, whatever else moves: the nodes
-    /// have room to spare, and reach the pools of every lane.
+    /// Tells if moving an instance between `nodes` leaves the margin unchanged, whatever else moves: the nodes have
+    /// room to spare and reach the pools of every lane.
     pub fn is_even(&self, instance: &Instance, nodes: &[NodeIdx]) -> bool {
         let even = |lane: &Lane, node: &NodeIdx| {
             let there = lane.position(*node).and_then(|at| lane.stakes[at].unallocated);
@@ -182,28 +183,27 @@ impl GroupReserve {
     }
 }
 
-/// Tells if an instance survives the loss of its node, and could then go to a node with one of some sets of pools.
+/// Tells if an instance survives the loss of its node and could then go to a node with one of the given pool sets.
 fn takes_room(reached: &[TagSet], instance: &Instance) -> bool {
     !loses_data(instance, |_| false) && reached.iter().any(|pools| instance.needs.is_subset(pools))
 }
 
-/// The pools of an instance, if some node of the group lacks one of them; else the empty set.
+/// The pools of an instance if some node of the group lacks one of them; otherwise the empty set.
 fn lacked(there: &GroupOffers, instance: &Instance) -> TagSet {
     if there.lack(&instance.needs) { instance.needs.clone() } else { TagSet::default() }
 }
 
-/// What a group has for the loss of several nodes at once, as [`GroupReserve::margin`] says it, before and after an instance
-/// has come to one of its nodes.
+/// [`GroupReserve::margin`] of a group before and after an instance comes to one of its nodes, in MiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReserveChange {
-    /// Before.
+    /// Margin before.
     pub before: i128,
-    /// After.
+    /// Margin after.
     pub after: i128,
 }
 
 impl ReserveChange {
-    /// Whether enough is left, or no less than there was.
+    /// Tells if the margin is positive afterwards, or at least does not shrink.
     pub fn is_allowed(self) -> bool {
         self.after > 0 || self.after >= self.before
     }
@@ -216,17 +216,17 @@ pub struct ReserveForNewcomer {
     /// Margin without the instance, in MiB.
     before: i128,
     reserve: GroupReserve,
-    /// The instance with the pools that it needs in the group.
+    /// The instance, with those of its pools that matter in the group.
     instance: Instance,
 }
 
 impl ReserveForNewcomer {
-    /// Tells if it is for a group in which the instance needs some pools.
+    /// Tells if this is the reserve of `group` for an instance that needs `pools` there.
     pub fn is_for(&self, group: GroupIdx, pools: &TagSet) -> bool {
         self.group == group && self.instance.needs == *pools
     }
 
-    /// Reserve before and after the instance runs on a node of the group.
+    /// Margin of the group before and after the instance runs on node `to`.
     pub fn change(&self, to: NodeIdx) -> ReserveChange {
         let after = self.reserve.margin_moving(&self.instance, None, to);
         ReserveChange { before: self.before, after }
@@ -234,7 +234,7 @@ impl ReserveForNewcomer {
 }
 
 impl Cluster {
-    /// Has strict placement keep memory for the loss of so many nodes at once; one, N+1, unless that is said.
+    /// Makes strict placement keep memory for the loss of `losses` nodes at once; 1 (N+1) if not given.
     pub fn keep_reserve(&mut self, losses: Option<usize>) {
         self.group_reserves.forget();
         for node in &mut self.nodes {
@@ -243,8 +243,8 @@ impl Cluster {
         }
     }
 
-    /// What it does to the reserve of a group if an instance that is on one node runs on another one; nothing if no more is
-    /// asked for than N+1.
+    /// Effect of moving an instance between two nodes on the reserve of the target's group; `None` if only N+1 is
+    /// required.
     pub fn reserve_change(&self, instance: &Instance, from: NodeIdx, to: NodeIdx) -> Option<ReserveChange> {
         let [source, group] = [from, to].map(|node| self.node(node).spec.group);
         let reserve = self.group_reserve(group)?;
@@ -254,7 +254,7 @@ impl Cluster {
         Some(ReserveChange { before: reserve.margin(), after })
     }
 
-    /// Reserve of a node's group for a new instance; nothing if the group keeps no more than N+1.
+    /// Reserve of a node's group for a new instance; `None` if only N+1 is required.
     pub fn reserve_for_newcomer(&self, instance: &Instance, spec: &NodeSpec) -> Option<ReserveForNewcomer> {
         let group = spec.group;
         let before = self.group_reserve(group)?.margin();
@@ -264,8 +264,8 @@ impl Cluster {
         Some(ReserveForNewcomer { group, before, reserve, instance })
     }
 
-    /// What a group has for its instances on shared storage when as many nodes are lost at once as `--keep-reserve`
-    /// says; nothing if it does not say more than one.
+    /// Reserve of a group on shared storage for the loss of as many nodes at once as `--keep-reserve` asks for; `None`
+    /// if that is no more than one.
     pub fn group_reserve(&self, group: GroupIdx) -> Option<&GroupReserve> {
         let all = self
             .group_reserves
@@ -274,7 +274,7 @@ impl Cluster {
         all[group.get()].as_ref()
     }
 
-    /// Reserve of a group that is about to take an instance from elsewhere: the instance may be its largest.
+    /// Reserve of a group that is about to take an instance from another group, which may be its largest then.
     pub(crate) fn group_reserve_with(&self, group: GroupIdx, instance: &Instance) -> Option<GroupReserve> {
         match Class::of(instance.template) {
             Class::Relocate => self.reserve_of(group, Some(instance)),
@@ -282,7 +282,7 @@ impl Cluster {
         }
     }
 
-    /// Reserve of a group for its own instances, and for a newcomer if there is one.
+    /// Reserve of a group for its own instances and, if given, a newcomer.
     fn reserve_of(&self, group: GroupIdx, newcomer: Option<&Instance>) -> Option<GroupReserve> {
         let nodes = self.nodes_of(group);
         let losses = nodes.first().map(|n| self.node(*n).spec.joint_losses).filter(|losses| *losses > 1)?;
@@ -321,12 +321,12 @@ impl Cluster {
     }
 }
 
-/// What groups have, as far as somebody has asked since the last change.
+/// Reserves of the groups, computed on first use after a change.
 #[derive(Debug, Clone, Default)]
 pub struct GroupReserves(OnceLock<Vec<Option<GroupReserve>>>);
 
 impl GroupReserves {
-    /// Something has changed.
+    /// Drops the cached reserves after a change.
     pub(super) fn forget(&mut self) {
         self.0.take();
     }

@@ -1,7 +1,7 @@
-//! Positions of groups, nodes and instances. Names exist at the edges only;
-//! everything inside works with these.
+//! Positions of groups, nodes and instances. Names exist at the edges of the program only; everything inside works with
+//! these indices.
 
-/// Makes a type for positions in lists of one kind of object.
+/// Defines an index type for lists of one kind of object.
 #[macro_export]
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {

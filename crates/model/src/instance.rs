@@ -11,7 +11,7 @@ use super::tags::{ExclusionTags, TagId, TagSet};
 use super::units::Mib;
 use super::utilisation::Utilisation;
 
-/// Why balancing leaves an instance where it is.
+/// Reason that balancing does not move an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Immobile {
     /// Its disk template ties it to its node.
@@ -22,8 +22,7 @@ pub enum Immobile {
     NotSelected,
     /// Its two nodes are in different groups.
     Split,
-    /// A DRBD instance for which the source names no secondary, or the primary
-    /// node itself.
+    /// A DRBD instance for which the source names no secondary, or names the primary twice.
     NoSecondary,
 }
 
@@ -32,12 +31,12 @@ pub enum Immobile {
 pub struct Disk {
     /// Size.
     pub size: Mib,
-    /// Physical spindles it takes, where known.
+    /// Physical spindles that it takes, if known.
     pub spindles: Option<i64>,
 }
 
-/// The part of an instance that does not depend on its place. Copies of an instance share it, so that several drafts of a cluster
-/// with a million instances fit into memory.
+/// The part of an instance that does not depend on its placement. Copies of an instance share it, so that several
+/// drafts of a cluster with a million instances fit into memory.
 #[derive(Debug, Clone)]
 pub struct InstanceDetails {
     /// Full name.
@@ -48,7 +47,7 @@ pub struct InstanceDetails {
     pub mem: Mib,
     /// Total disk on each of its nodes.
     pub disk: Mib,
-    /// Its disks; the text format knows only one that stands for all.
+    /// Its disks. The text format has a single disk that stands for all.
     pub disks: Box<[Disk]>,
     /// Physical spindles of all its disks together; `None` if any is unknown.
     pub spindles: Option<i64>,
@@ -56,9 +55,9 @@ pub struct InstanceDetails {
     pub vcpus: i64,
     /// State.
     pub status: RunStatus,
-    /// Whether balancing may move it and its secondary reserves memory for it.
+    /// True if balancing may move it and its secondary reserves memory for it.
     pub auto_balance: bool,
-    /// How its disks are stored.
+    /// Storage of its disks.
     pub template: DiskTemplate,
     /// Weight on the spindles of nodes without exclusive storage.
     pub spindle_use: i64,
@@ -66,36 +65,36 @@ pub struct InstanceDetails {
     pub tags: Box<[String]>,
     /// The tags that keep instances of one service apart.
     pub exclusion_tags: ExclusionTags,
-    /// The locations in which it would rather be.
+    /// The locations that it prefers.
     pub desired_locations: TagSet,
-    /// The customer's affinity keys, where they count in the score and it runs.
+    /// The customer's affinity keys, if they count in the score and the instance runs.
     pub keys: CarriedKeys,
-    /// Tags that its nodes must offer: its storage pools where tags name any, and [`open`](Self::open).
+    /// Tags that its nodes must offer: its storage pools, if tags name any, and [`open`](Self::open).
     pub needs: TagSet,
-    /// The tag that the nodes offer where it may run, if it is kept out of some.
+    /// Tag offered by the nodes where it may run; set if it is kept out of some nodes.
     pub open: Option<TagId>,
-    /// UUIDs of the networks of its interfaces, where known.
+    /// UUIDs of the networks of its interfaces, if known.
     pub networks: Box<[String]>,
-    /// Planned, not yet created: counts in the planned view of nodes only.
+    /// Planned but not yet created: counts in the planned view of nodes only.
     pub forthcoming: bool,
     /// Its use of dynamic resources.
     pub util: Utilisation,
 }
 
-/// An instance and where it is. The rest is read as if it were here.
+/// An instance and its placement. It dereferences to the [`InstanceDetails`].
 #[derive(Debug, Clone)]
 pub struct Instance {
     /// Its own index.
     pub idx: InstanceIdx,
-    /// The part that does not depend on its place.
+    /// The part that does not depend on its placement.
     pub details: Arc<InstanceDetails>,
-    /// Why balancing may not move it, if so.
+    /// Reason that balancing may not move it, if there is one.
     pub immobile: Option<Immobile>,
     /// Primary node.
     pub primary: NodeIdx,
     /// Secondary node, if the source names one (any template).
     pub secondary: Option<NodeIdx>,
-    /// Location tags that primary and secondary have in common.
+    /// Number of location tags that primary and secondary have in common.
     pub location_score: i64,
 }
 
@@ -107,7 +106,7 @@ impl Deref for Instance {
     }
 }
 
-/// An instance that is nowhere yet: its index and its nodes mean nothing.
+/// Makes an instance without a placement: its index and its nodes are placeholders.
 impl From<InstanceDetails> for Instance {
     fn from(details: InstanceDetails) -> Instance {
         Instance {
@@ -122,7 +121,7 @@ impl From<InstanceDetails> for Instance {
 }
 
 impl InstanceDetails {
-    /// A running instance of no size, with no tags: the beginning of a new one.
+    /// A running instance with no size and no tags, to be filled in.
     pub fn blank(name: String, template: DiskTemplate) -> InstanceDetails {
         InstanceDetails {
             alias_len: name.len(),
@@ -150,12 +149,12 @@ impl InstanceDetails {
 }
 
 impl Instance {
-    /// The same as [`InstanceDetails::blank`], with no place.
+    /// [`InstanceDetails::blank`] as an instance without a placement.
     pub fn blank(name: String, template: DiskTemplate) -> Instance {
         InstanceDetails::blank(name, template).into()
     }
 
-    /// The part that does not depend on the place, to be changed for this copy alone.
+    /// Mutable access to the details, which are then no longer shared with other copies.
     pub fn details_mut(&mut self) -> &mut InstanceDetails {
         Arc::make_mut(&mut self.details)
     }
@@ -165,13 +164,12 @@ impl Instance {
         &self.name[..self.alias_len]
     }
 
-    /// Memory that it takes on its primary node: all or, when stopped or
-    /// forthcoming, nothing.
+    /// Memory that it takes on its primary node; 0 if it is stopped or forthcoming.
     pub fn mem_in_use(&self) -> Mib {
         if self.status.uses_memory() && !self.forthcoming { self.mem } else { Mib::ZERO }
     }
 
-    /// Memory that its secondary node keeps for it.
+    /// Memory that its secondary node reserves for it.
     pub fn mem_reserved(&self) -> Mib {
         if self.auto_balance && !self.status.is_offline() { self.mem } else { Mib::ZERO }
     }
@@ -186,12 +184,12 @@ impl Instance {
         if self.template.uses_local_storage() { self.disk } else { Mib::ZERO }
     }
 
-    /// The secondary node, for templates where that means something.
+    /// The secondary node, for templates that mirror their disks to one.
     pub fn mirror(&self) -> Option<NodeIdx> {
         self.secondary.filter(|_| self.template.has_secondary())
     }
 
-    /// Where it is.
+    /// Present placement.
     pub fn placement(&self) -> Placement {
         Placement { primary: self.primary, secondary: self.secondary }
     }
@@ -201,7 +199,7 @@ impl Instance {
         [Some(self.primary), self.mirror()].into_iter().flatten()
     }
 
-    /// Whether balancing may move it at all.
+    /// Tells if balancing may move it at all.
     pub fn is_movable(&self) -> bool {
         self.immobile.is_none()
     }

@@ -1,4 +1,4 @@
-//! Jobs by their numbers.
+//! Job numbers.
 
 use std::fmt;
 

@@ -1,36 +1,39 @@
-//! Tags that tell affinity keys (docs/affinity.md).
+//! Tags that set affinity keys (docs/affinity.md).
 //!
-//! Nodes: `htools:key:NAME:VALUE` and `htools:key:sticky:NAME:VALUE:WEIGHT`; the cluster, groups and instances:
-//! `htools:key:system:NAME:VALUE:WEIGHT` and `htools:key:customer:NAME:VALUE:WEIGHT`. Between name and value there may be
-//! `=`, too, and a name may begin with `#`: Ganeti allows neither in tags, but text files can have them. `@` at the beginning
-//! of a name stands for `#`. No name has `:` or `=` in it.
+//! * On nodes: `htools:key:NAME:VALUE` and `htools:key:sticky:NAME:VALUE:WEIGHT`.
+//! * On the cluster, groups and instances: `htools:key:system:NAME:VALUE:WEIGHT` and
+//!   `htools:key:customer:NAME:VALUE:WEIGHT`.
+//!
+//! Ganeti does not allow `#` and `=` in tags, but text files can have them: a name may begin with `#`, and `=` may
+//! stand between name and value. `@` at the beginning of a name stands for `#`. Names contain neither `:` nor `=`.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::known_tags::{Bearer, KEY, KEY_CUSTOMER, KEY_STICKY, KEY_SYSTEM};
 
-/// The largest value, weight or threshold, and below 0 the smallest: sums of more could be no numbers.
+/// Largest magnitude of a value, weight or threshold: sums of larger numbers could overflow.
 pub const LARGEST: f64 = 1e12;
 
-/// The special keys: how much of a node is used. Set for every machine unless the cluster sets them.
+/// The special keys, whose value is the used share of a node. Every machine has them unless the cluster sets them
+/// itself.
 pub const SPECIAL: [&str; 3] = ["#CPU", "#LOAD", "#RAM"];
 
-/// Why a key whose name begins with `#` is no special one.
+/// Reason that a key whose name begins with `#` is not a valid special key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SpecialKeyFault {
-    /// Nodes have no such value.
+    /// No special key has this name.
     #[error("is no special key: these are {}", SPECIAL.join(", "))]
     Unknown,
-    /// A special key can only ask for a node that is not used.
+    /// A special key can only ask for an unused node.
     #[error("is a special key whose value is not 0: its weight says how much an unused node counts")]
     Value,
 }
 
-/// Checks the name and value of an operator's key, as far as it is a special one.
+/// Checks the name and value of an operator's key, if the name is that of a special key.
 ///
 /// # Errors
-/// It begins as special keys do, and is none, or asks for what none can.
+/// If the name begins with `#` and is not a special key, or if the value is not one that special keys allow.
 pub fn check_special(name: &str, value: f64) -> Result<(), SpecialKeyFault> {
     if !name.starts_with('#') {
         Ok(())
@@ -43,33 +46,33 @@ pub fn check_special(name: &str, value: f64) -> Result<(), SpecialKeyFault> {
     }
 }
 
-/// What a key is for.
+/// Role of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyRole {
-    /// A node has it.
+    /// A property of a node.
     Node,
-    /// A node has it, and what is started there takes it along.
+    /// A property of a node that instances started there take along.
     Sticky,
-    /// The operator set it for instances.
+    /// Set by the operator for instances.
     System,
-    /// A customer set it for instances.
+    /// Set by a customer for instances.
     Customer,
 }
 
-/// The roles that a word of the tag names.
+/// The roles that have a word of their own in tags.
 const NAMED: [(KeyRole, &str); 3] =
     [(KeyRole::Sticky, KEY_STICKY), (KeyRole::System, KEY_SYSTEM), (KeyRole::Customer, KEY_CUSTOMER)];
 
-/// A key that a tag tells. As text, it is such a tag, in the form that Ganeti allows if it allows the name.
+/// A key set by a tag. Its text form is such a tag, in the form that Ganeti allows if the name permits it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyTag {
-    /// What it is for.
+    /// Role.
     pub role: KeyRole,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its value.
+    /// Value.
     pub value: f64,
-    /// Its weight; 0 for what has none.
+    /// Weight; 0 if the role has none.
     pub weight: f64,
 }
 
@@ -82,25 +85,25 @@ impl fmt::Display for KeyTag {
     }
 }
 
-/// Why a tag that begins as those of keys do tells none.
+/// Reason that a tag with the prefix of keys is not a valid key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyTagFault {
-    /// It has other parts than such tags have.
+    /// The parts are not those of a key.
     #[error("is not of the form of a key")]
     Form,
-    /// Keys of nodes are on nodes only, and others elsewhere only.
+    /// A key of a node is set elsewhere, or another key is set on a node.
     #[error("is no key there")]
     Misplaced,
-    /// Such a key cannot have such a name.
+    /// A key of this role cannot have this name.
     #[error("has a name that cannot begin with '{0}'")]
     Name(char),
-    /// It begins as special keys do, and is none.
+    /// The name begins with `#`, but this is not a valid special key.
     #[error(transparent)]
     Special(#[from] SpecialKeyFault),
-    /// The value or the weight is no number, or none of which sums are made.
+    /// The value or the weight is not a number, or too large for sums.
     #[error("has a {0} that is no number between -1e12 and 1e12")]
     Number(&'static str),
-    /// Another tag there says something else of the same key; neither counts.
+    /// Another tag of the same bearer sets the same key differently; neither counts.
     #[error("contradicts another key of this name")]
     Contradiction,
 }
@@ -108,18 +111,18 @@ pub enum KeyTagFault {
 /// The parts of a tag that has the form of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyTagParts<'a> {
-    /// What it is for.
+    /// Role.
     pub role: KeyRole,
-    /// What stands before the name.
+    /// Prefix of the name.
     pub start: &'a str,
-    /// The name, as it is written.
+    /// Name, as it is written.
     pub name: &'a str,
-    /// What stands behind it: value and weight, with a separator before each.
+    /// Rest of the tag: value and weight, each after its separator.
     pub figures: &'a str,
 }
 
 impl<'a> KeyTagParts<'a> {
-    /// Takes a tag to pieces.
+    /// Splits a tag into its parts; `None` if it has not the form of a key.
     pub fn of(tag: &'a str) -> Option<KeyTagParts<'a>> {
         let separators = [':', '='];
         let (role, start) = match tag.strip_prefix(KEY)?.split(separators).count() {
@@ -132,17 +135,17 @@ impl<'a> KeyTagParts<'a> {
         (!name.is_empty()).then_some(KeyTagParts { role, start, name, figures })
     }
 
-    /// The value and, where there is one, the weight.
+    /// The value and the weight, which is 0 if there is none.
     ///
     /// # Errors
-    /// One of them is no number that can be reckoned with.
+    /// If one of them is not a number in the range of ±[`LARGEST`].
     pub fn numbers(&self) -> Result<(f64, f64), KeyTagFault> {
         let text = &self.figures[1..];
         let (value, weight) =
             text.split_once(':').map_or((text, None), |(value, weight)| (value, Some(weight)));
         let number = |text: &str, what| {
             let number = text.parse().ok().filter(|number: &f64| number.abs() <= LARGEST);
-            // 0 has no sign
+            // Adding 0 turns -0 into 0.
             number.map(|number| number + 0.0).ok_or(KeyTagFault::Number(what))
         };
         Ok((number(value, "value")?, weight.map_or(Ok(0.0), |weight| number(weight, "weight"))?))
@@ -150,7 +153,7 @@ impl<'a> KeyTagParts<'a> {
 }
 
 impl KeyTag {
-    /// The key that a tag of this bearer tells; none if it does not begin as such tags do.
+    /// Reads a tag of the given bearer; `None` if it has not the prefix of keys.
     pub fn read(tag: &str, bearer: Bearer) -> Option<Result<KeyTag, KeyTagFault>> {
         tag.starts_with(KEY).then(|| {
             let parts = KeyTagParts::of(tag).ok_or(KeyTagFault::Form)?;
@@ -178,28 +181,28 @@ impl KeyTag {
         })
     }
 
-    /// Whether two tags of one bearer are about the same key.
+    /// Role under which tags conflict: a sticky key and a node's key of the same name are one key.
     fn side(&self) -> KeyRole {
         if self.role == KeyRole::Sticky { KeyRole::Node } else { self.role }
     }
 }
 
-/// The keys that the tags of one bearer tell.
+/// The keys that the tags of one bearer set.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct KeyTags {
     /// The keys, by side and name.
     pub keys: Vec<KeyTag>,
-    /// The tags that begin as those of keys do and tell none, in their order.
+    /// Tags with the prefix of keys that set none, in their order.
     pub faults: Vec<(String, KeyTagFault)>,
 }
 
 impl KeyTags {
-    /// Reads tags. They are a set: their order means nothing, and where two contradict each other, neither counts.
+    /// Reads the tags of one bearer. Their order does not matter; if two contradict each other, neither counts.
     pub fn of(tags: &[String], bearer: Bearer) -> KeyTags {
         KeyTags::settled(tags.iter().filter_map(|tag| Some((tag.clone(), KeyTag::read(tag, bearer)?))))
     }
 
-    /// What keys that were read come to, each with the words that tell it: where two contradict each other, neither counts.
+    /// Collects keys that were read, each with its source text. If two contradict each other, neither counts.
     pub fn settled(read: impl IntoIterator<Item = (String, Result<KeyTag, KeyTagFault>)>) -> KeyTags {
         let read: Vec<(String, Result<KeyTag, KeyTagFault>)> = read.into_iter().collect();
         let mut by_name: BTreeMap<(KeyRole, &str), Option<&KeyTag>> = BTreeMap::new();
@@ -223,7 +226,7 @@ impl KeyTags {
         }
     }
 
-    /// Why a tag tells no key, if so.
+    /// The fault of a tag, if it has one.
     pub fn fault(&self, tag: &str) -> Option<KeyTagFault> {
         self.faults.iter().find(|(other, _)| other == tag).map(|(_, fault)| *fault)
     }
@@ -247,7 +250,7 @@ mod tests {
             ("htools:key:ds=2", Bearer::Node, Node, "ds", 2.0, 0.0),
             ("htools:key:_ssd:1", Bearer::Node, Node, "_ssd", 1.0, 0.0),
             ("htools:key:sticky:pool:2:100", Bearer::Node, Sticky, "pool", 2.0, 100.0),
-            // a word is the name where the parts are two
+            // With two parts only, a role's word is the name of the key.
             ("htools:key:sticky:5", Bearer::Node, Node, "sticky", 5.0, 0.0),
             ("htools:key:system:#RAM=0:50", Bearer::Cluster, System, "#RAM", 0.0, 50.0),
             ("htools:key:system:@CPU:-0:-1e3", Bearer::Group, System, "#CPU", 0.0, -1000.0),
@@ -299,7 +302,7 @@ mod tests {
             assert_eq!(found.faults.len(), 2);
             assert_eq!(found.fault("htools:key:a:1"), Some(KeyTagFault::Contradiction));
         }
-        // sides have nothing to do with each other
+        // Operator's and customer's keys of the same name do not conflict.
         let sides = ["htools:key:system:a:1:5", "htools:key:customer:a:2:5"].map(str::to_owned);
         assert_eq!(KeyTags::of(&sides, Bearer::Group).keys.len(), 2);
     }

@@ -5,15 +5,15 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{value}' is not a {what} (one of {})", .allowed.join(", "))]
 pub struct UnknownName {
-    /// What kind of value was looked for, e.g. "disk template".
+    /// Kind of value that was expected, e.g. "disk template".
     pub what: &'static str,
     /// The text found.
     pub value: String,
-    /// The texts that would have been accepted.
+    /// The texts that are accepted.
     pub allowed: Vec<&'static str>,
 }
 
-/// Makes an enumeration whose values have one text form each.
+/// Defines an enumeration whose values have one text form each.
 #[macro_export]
 macro_rules! words {
     ($(#[$doc:meta])* $vis:vis $name:ident, $what:literal { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
@@ -53,7 +53,7 @@ macro_rules! words {
     };
 }
 words!(
-    /// How an instance's disks are stored.
+    /// Disk template: the storage of an instance's disks.
     pub DiskTemplate, "disk template" {
         /// No disks at all.
         Diskless = "diskless",
@@ -76,10 +76,10 @@ words!(
     }
 );
 
-/// Who keeps the copies of an instance's disks; decides which moves exist.
+/// Keeper of the copies of an instance's disks; decides which moves exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mirroring {
-    /// Nobody: the instance stays where it is.
+    /// No copies: the instance stays on its node.
     None,
     /// A secondary node (DRBD).
     Internal,
@@ -88,7 +88,7 @@ pub enum Mirroring {
 }
 
 impl DiskTemplate {
-    /// Who keeps the copies.
+    /// Keeper of the copies of the disks.
     pub fn mirroring(self) -> Mirroring {
         match self {
             DiskTemplate::Drbd => Mirroring::Internal,
@@ -97,8 +97,8 @@ impl DiskTemplate {
         }
     }
 
-    /// Whether disk and spindles count against the node. `file` deliberately
-    /// does not: nodes report their volume groups only.
+    /// Tells if disk and spindles count against the node. `file` does not, on purpose: nodes report their volume groups
+    /// only.
     pub fn uses_local_storage(self) -> bool {
         matches!(self, DiskTemplate::Plain | DiskTemplate::Drbd)
     }
@@ -108,12 +108,12 @@ impl DiskTemplate {
         self.mirroring() != Mirroring::None
     }
 
-    /// Whether the disks are outside the nodes. Without disks there is nothing to reach.
+    /// Tells if the disks are outside the nodes. False without disks.
     pub fn uses_external_storage(self) -> bool {
         self.mirroring() == Mirroring::External && self != DiskTemplate::Diskless
     }
 
-    /// Whether instances have a secondary node that counts.
+    /// Tells if instances have a secondary node.
     pub fn has_secondary(self) -> bool {
         self == DiskTemplate::Drbd
     }
@@ -144,7 +144,7 @@ words!(
 );
 
 impl RunStatus {
-    /// Running: it is migrated rather than failed over.
+    /// Running: moves are live migrations, not failovers.
     pub fn is_running(self) -> bool {
         matches!(self, RunStatus::Running | RunStatus::ErrorUp)
     }
@@ -154,7 +154,7 @@ impl RunStatus {
         self == RunStatus::AdminOffline
     }
 
-    /// Whether its memory is (or should be) in use on the primary node.
+    /// Tells if its memory is, or should be, in use on the primary node.
     pub fn uses_memory(self) -> bool {
         matches!(
             self,
@@ -168,7 +168,7 @@ impl RunStatus {
 }
 
 words!(
-    /// Whether new instances may be put into a node group, best first.
+    /// Allocation policy of a group for new instances, best first.
     pub AllocPolicy, "allocation policy" {
         /// Used first.
         Preferred = "preferred",
@@ -198,11 +198,11 @@ words!(
 );
 
 words!(
-    /// Which side of its instances a node is freed of.
+    /// The instances to evacuate from a node.
     pub EvacMode, "evacuation mode" {
-        /// Instances that run there move away.
+        /// Primary instances move away.
         PrimaryOnly = "primary-only",
-        /// Disk copies move away.
+        /// Copies of secondary instances move away.
         SecondaryOnly = "secondary-only",
         /// Both.
         All = "all",

@@ -1,33 +1,32 @@
-//! Every tag that means something to the tools: how it begins, what has it, what it does. The
-//! review of tags, anonymous files and the manual go by this table.
+//! Table of all tags that mean something to the tools: prefix, bearers and effect. The review of tags, anonymous files
+//! and the manual use it.
 
-/// How all tags begin that are meant for these tools.
+/// Prefix of all tags that are meant for these tools.
 pub const PREFIX: &str = "htools:";
-/// Instances are kept apart.
+/// Keeps instances apart.
 pub const EXCLUSION: &str = "htools:iextags:";
-/// Where instances should run.
+/// Preferred locations of instances.
 pub const DESIRED_LOCATION: &str = "htools:desiredlocation:";
-/// Where nodes are.
+/// Locations of nodes.
 pub const LOCATION: &str = "htools:nlocation:";
-/// What restricts migration.
+/// Restricts migration.
 pub const MIGRATION: &str = "htools:migration:";
-/// Exceptions to that.
+/// Allows exceptions from migration restrictions.
 pub const ALLOW_MIGRATION: &str = "htools:allowmigration:";
-/// A storage pool: of the cluster's groups and nodes, one that they reach; of an instance, the
-/// one that its disks are in.
+/// A storage pool: of the cluster, groups and nodes, one that is reached; of an instance, the pool of its disks.
 pub const POOL: &str = "htools:pool:";
-/// The tag of a cluster, or of a group, whose instances stay in their groups.
+/// Keeps the instances of the cluster, or of one group, in their groups.
 pub const DENY: &str = "htools:intergroup:deny";
 /// Nodes that may be brought online.
 pub const STANDBY: &str = "htools:standby:";
-/// The tag of nodes that were freed by the program.
+/// Nodes that the program has freed.
 pub const STANDBY_AUTO: &str = "htools:standby:auto";
 /// The size of a node, remembered while it is off.
 pub const STANDBY_SIZE: &str = "htools:standby-size:";
-/// When a node was powered up or down; seconds since 1970 follow.
+/// Time at which a node was powered up or down, in seconds since 1970.
 pub const SWITCHED: &str = "htools:switched:";
 
-/// Keys of nodes, by which instances are placed, and the beginning of all tags of keys (see [`super::key_tags`]).
+/// Prefix of all affinity keys (see [`super::key_tags`]), and by itself of the keys of nodes.
 pub const KEY: &str = "htools:key:";
 /// Keys of nodes that instances take along.
 pub const KEY_STICKY: &str = "htools:key:sticky:";
@@ -36,10 +35,10 @@ pub const KEY_SYSTEM: &str = "htools:key:system:";
 /// Keys that a customer set for instances.
 pub const KEY_CUSTOMER: &str = "htools:key:customer:";
 
-/// What may be repaired by itself, what is under way, and what came of it: tags of Ganeti's watcher and harep.
+/// Automatic repairs: permissions, those under way, and results. Set by Ganeti's watcher and harep.
 pub const AUTOREPAIR: &str = "ganeti:watcher:autorepair:";
 
-/// What has a tag.
+/// Object that carries a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bearer {
     /// The cluster.
@@ -52,18 +51,18 @@ pub enum Bearer {
     Instance,
 }
 
-/// A tag that means something.
+/// A tag that means something to the tools.
 #[derive(Debug, Clone, Copy)]
 pub struct KnownTag {
-    /// How it begins; all of it if no value follows.
+    /// Prefix, or the whole tag if no value follows.
     pub start: &'static str,
-    /// What follows.
+    /// Description of the value; empty if none follows.
     pub value: &'static str,
-    /// What may have it.
+    /// Objects that can carry it.
     pub bearers: &'static [Bearer],
-    /// What it does, for the manual.
+    /// Effect, for the manual.
     pub meaning: &'static str,
-    /// Which tools go by it, and the rule that they name when they refuse something because of it, for the manual.
+    /// Tools that use it, and the rule that they name when they refuse something because of it; for the manual.
     pub heeded: &'static str,
 }
 
@@ -77,7 +76,7 @@ const fn known(
     KnownTag { start, value, bearers, meaning, heeded }
 }
 
-/// All of them.
+/// All known tags.
 pub const KNOWN: [KnownTag; 15] = [
     known(
         EXCLUSION,
@@ -186,7 +185,7 @@ pub const KNOWN: [KnownTag; 15] = [
     ),
 ];
 
-/// Whether a tag means something there by itself.
+/// Tells if a tag has a meaning by itself on such a bearer.
 pub fn means_something(tag: &str, bearer: Bearer) -> bool {
     KNOWN.iter().filter(|known| known.bearers.contains(&bearer)).any(|known| match known.value {
         "" => tag == known.start,

@@ -1,9 +1,8 @@
-//! What a cluster is: nodes, instances, groups, policies, and the state that
-//! changes when an instance is placed.
+//! Model of a cluster: nodes, instances, groups, policies, and the state that changes when an instance is placed.
 //!
-//! * [`score`]: how good a placement is. [`Board`](score::Board) computes the score in the reference's order of
-//!   operations, to the last bit.
-//! * [`redundancy`]: what survives the loss of a node.
+//! * [`score`]: score of a placement. [`Board`](score::Board) computes it in the reference's order of operations, to
+//!   the last bit.
+//! * [`redundancy`]: survival of lost nodes.
 
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(unreachable_pub))]

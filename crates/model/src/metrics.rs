@@ -1,7 +1,7 @@
-//! The metrics by which a set of nodes is judged, and what Ganeti lets each count for: its twenty, and one that counts
-//! where that is asked for.
+//! The metrics of the score: Ganeti's twenty with their weights, and one for affinity keys that counts only if asked
+//! for.
 
-/// How the values of the nodes become one number.
+/// Aggregation of the nodes' values into one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aggregate {
     /// Population standard deviation (despite the names that end in `_cv`) of
@@ -18,7 +18,7 @@ pub enum Aggregate {
     Spread,
 }
 
-/// What is counted.
+/// Quantity that is counted or summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
     /// Instances in either role on nodes that fail N+1.
@@ -31,7 +31,7 @@ pub enum Count {
     TagConflicts,
     /// Location costs.
     LocationSum,
-    /// What affinity keys cost.
+    /// Costs of affinity keys.
     KeyCost,
 }
 
@@ -40,18 +40,18 @@ pub enum Count {
 pub struct Metric {
     /// The name in tables.
     pub name: &'static str,
-    /// Its weight in the score, where nothing else was chosen ([`Weights`](super::Weights)).
+    /// Default weight in the score (see [`Weights`](super::Weights)).
     pub weight: f64,
-    /// How it is computed.
+    /// Computation.
     pub kind: Aggregate,
-    /// What it measures, for the manual.
+    /// Meaning, for the manual.
     pub meaning: &'static str,
 }
 
 /// Number of metrics.
 pub const METRICS: usize = 21;
 
-/// The metric of affinity keys, which is no part of Ganeti's score.
+/// The metric of affinity keys, which is not part of Ganeti's score.
 pub const AFFINITY: &str = "affinity_keys";
 
 /// Number of per-node real values that enter deviations and sums.
@@ -91,8 +91,8 @@ const fn metric(name: &'static str, weight: f64, kind: Aggregate, meaning: &'sta
     Metric { name, weight, kind, meaning }
 }
 
-/// All metrics, in the order in which they are printed and summed up. Names and
-/// weights are Ganeti's, but for the last one.
+/// All metrics in the order in which they are printed and summed. Names and weights are Ganeti's, except for the last
+/// one.
 pub const TABLE: [Metric; METRICS] = [
     metric(
         "free_mem_cv",
@@ -217,7 +217,7 @@ pub const TABLE: [Metric; METRICS] = [
     ),
 ];
 
-/// The metrics whose weights can be chosen by name: Ganeti's.
+/// Ganeti's metrics: those whose weights can be chosen by name.
 pub fn named() -> impl Iterator<Item = &'static Metric> {
     TABLE.iter().filter(|metric| metric.name != AFFINITY)
 }

@@ -1,5 +1,5 @@
-//! Nodes: what is fixed after loading ([`NodeSpec`]) and what changes when
-//! instances are placed ([`Ledger`] for the numbers, [`NodeState`] for all).
+//! Nodes: [`NodeSpec`] is fixed after loading. [`NodeState`], with the numbers in its [`Ledger`], changes with the
+//! instances.
 
 use super::carried_keys::KeyIdx;
 use super::index::{GroupIdx, InstanceIdx, NodeIdx};
@@ -12,19 +12,19 @@ use super::tags::{Occurrences, TagId, TagSet};
 use super::units::{Mib, trunc_to_i64};
 use super::utilisation::Utilisation;
 
-/// Why a node is out of use.
+/// Reason that a node is out of use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Outage {
-    /// It is marked offline, or cannot run instances; or the source does not tell more.
+    /// Marked offline, or not able to run instances; also if the source does not say more.
     #[default]
     Marked,
-    /// It is drained and answers: what is on it can be reached.
+    /// Drained but answering: its instances can be reached.
     Drained,
-    /// It does not answer, and nobody has marked it: what is on it may still run.
+    /// Not answering, and not marked by anybody: its instances may still run.
     Silent,
 }
 
-/// What does not change after loading.
+/// The part of a node that is fixed after loading.
 #[derive(Debug, Clone)]
 pub struct NodeSpec {
     /// Its own index.
@@ -39,15 +39,15 @@ pub struct NodeSpec {
     pub mem_node: Mib,
     /// Free memory as the source reported it; never updated (see [`Node::mem_free`]).
     pub mem_free: Mib,
-    /// Memory that nobody accounts for (may be negative): total minus node,
-    /// instances and reported free memory, right after loading.
+    /// Memory that is unaccounted for right after loading: total minus node, instances and reported free memory. May be
+    /// negative.
     pub mem_unaccounted: Mib,
     /// Total disk in MiB.
     pub disk_total: f64,
-    /// Disk below which strict placement refuses (`--min-disk`).
+    /// Disk that strict placement keeps free (`--min-disk`).
     pub disk_low: Mib,
-    /// How many other nodes may be lost at once without strict placement having left too little memory
-    /// (`--keep-reserve`). One is N+1, which counts in any case.
+    /// Number of other nodes whose loss at once strict placement provides memory for (`--keep-reserve`). 1 means N+1,
+    /// which always counts.
     pub joint_losses: usize,
     /// Physical CPUs.
     pub cpu_total: f64,
@@ -55,25 +55,25 @@ pub struct NodeSpec {
     pub cpu_node: i64,
     /// Relative speed of its CPUs.
     pub cpu_speed: f64,
-    /// Most virtual CPUs per physical one (policy, or `--max-cpu`).
+    /// Maximum virtual CPUs per physical CPU (policy, or `--max-cpu`).
     pub vcpu_ratio: f64,
     /// Spindles.
     pub spindle_total: i64,
-    /// Most spindle weight: the policy's ratio times the spindles.
+    /// Maximum spindle weight: the policy's ratio times the spindles.
     pub spindle_limit: f64,
-    /// Whether disks are given out by whole spindles.
+    /// True if disks are allocated by whole spindles.
     pub exclusive_storage: bool,
     /// Offline, drained, not able to run instances, or marked so with `-O`.
     pub offline: bool,
-    /// Why, if so.
+    /// Reason that it is offline, if it is.
     pub outage: Outage,
-    /// Whether it is the master node.
+    /// True if it is the master node.
     pub master: bool,
     /// Its group.
     pub group: GroupIdx,
     /// All its tags.
     pub tags: Vec<String>,
-    /// Its hypervisor, where known.
+    /// Its hypervisor, if known.
     pub hypervisor: Option<Hypervisor>,
     /// Migration tags.
     pub migration_tags: TagSet,
@@ -81,8 +81,8 @@ pub struct NodeSpec {
     pub receivable_tags: TagSet,
     /// Location tags (power feeds, racks, ...).
     pub location_tags: TagSet,
-    /// Tags that it offers to instances that need them: its storage pools where tags name any, and one for each group of
-    /// instances that may run here but not everywhere.
+    /// Tags that it offers to instances: its storage pools, if tags name any, and one tag for each group of instances
+    /// that may run here but not everywhere.
     pub offers: TagSet,
     /// The pools of instances that name none and run here.
     pub derived_pools: DerivedPools,
@@ -94,35 +94,34 @@ impl NodeSpec {
         &self.name[..self.alias_len]
     }
 
-    /// Memory that instances can have: total minus the node's own and what is
-    /// missing. Memory that looks freer than the records say is no credit.
+    /// Memory available to instances: total minus the node's own and unaccounted memory. Negative unaccounted memory
+    /// does not add to it.
     pub fn mem_for_instances(&self) -> Mib {
         Mib(trunc_to_i64(self.mem_total)) - self.mem_node - self.mem_unaccounted.max(Mib::ZERO)
     }
 
-    /// What an instance adds to this node's location sum as a primary: its
-    /// location score and the desired locations that the node does not offer.
+    /// Cost that an instance adds to this node's location sum as a primary: its location score, and its preferred
+    /// locations that the node is not in.
     pub fn location_cost(&self, instance: &Instance, location_score: i64) -> i64 {
         location_score + instance.desired_locations.missing_in(&self.location_tags)
     }
 
-    /// Whether instances can migrate from here to `target`.
+    /// Tells if instances can migrate from here to `target`.
     pub fn can_migrate_to(&self, target: &NodeSpec) -> bool {
         self.migration_tags.is_subset(&target.receivable_tags)
     }
 }
 
-/// The numbers of a node that change with its instances. The "planned" values
-/// count forthcoming instances as well.
+/// The numbers of a node that change with its instances. "Planned" values also count forthcoming instances.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ledger {
     /// Memory in use by primaries (column imem).
     pub mem_instances: Mib,
     /// Largest amount reserved here for the failure of one other node (rmem).
     pub mem_reserved: Mib,
-    /// What is to be kept here against the loss of several other nodes at once.
+    /// Reserve for the loss of several other nodes at once.
     pub joint: JointReserve,
-    /// N+1 failure: what is unallocated does not exceed what is reserved.
+    /// N+1 failure: unallocated memory does not exceed the reserve.
     pub n1_fail: bool,
     /// Free memory if all planned instances existed and all ran.
     pub mem_free_planned: Mib,
@@ -142,15 +141,13 @@ pub struct Ledger {
     pub spindles_free: i64,
     /// The same, planned view.
     pub spindles_free_planned: i64,
-    /// Dynamic load: a history of additions and subtractions, whose last bits
-    /// depend on their order.
+    /// Dynamic load. It is kept by additions and subtractions, so its last bits depend on their order.
     pub load: Utilisation,
     /// Primaries beyond the first of each exclusion tag.
     pub tag_conflicts: i64,
     /// Location costs of all primaries.
     pub location_sum: i64,
-    /// What the affinity keys of all primaries cost: the negated sum of what they are worth, in
-    /// [`WORTH_PARTS`](super::WORTH_PARTS).
+    /// Cost of the affinity keys of all primaries: minus their worth, in [`WORTH_PARTS`](super::WORTH_PARTS).
     pub key_cost: i64,
     /// Number of existing primaries.
     pub primaries: i64,
@@ -159,7 +156,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Memory that no instance has (column umem).
+    /// Memory not allocated to any instance (column umem).
     pub fn mem_unallocated(&self, spec: &NodeSpec) -> Mib {
         spec.mem_for_instances() - self.mem_instances
     }
@@ -174,8 +171,7 @@ impl Ledger {
         self.n1_fail = self.mem_unallocated(spec) <= self.mem_reserved;
     }
 
-    /// Free disk (or, with exclusive storage, spindles) over the total; 1 where
-    /// the total is 0.
+    /// Free disk (with exclusive storage, free spindles) over the total; 1 if the total is 0.
     pub fn free_disk_ratio(&self, spec: &NodeSpec) -> f64 {
         disk_ratio(spec, self.disk_free, self.spindles_free)
     }
@@ -204,7 +200,7 @@ pub struct NodeState {
     pub primaries: Vec<InstanceIdx>,
     /// Existing secondary instances, oldest first.
     pub secondaries: Vec<InstanceIdx>,
-    /// Forthcoming instances that are to have it as primary or secondary node.
+    /// Forthcoming instances that have it as primary or secondary node.
     pub planned: Vec<InstanceIdx>,
     /// Memory reserved here by primary node.
     pub peers: PeerMap,
@@ -217,13 +213,13 @@ pub struct NodeState {
 /// A node.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// What is fixed.
+    /// The fixed part.
     pub spec: NodeSpec,
-    /// What changes.
+    /// The part that changes.
     pub state: NodeState,
 }
 
-/// How a node stands to its group's policy.
+/// State of a node against its group's policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PolicyHealth {
     /// Within all ratios.
@@ -235,8 +231,8 @@ pub enum PolicyHealth {
 }
 
 impl Node {
-    /// Free memory as the node would report it with the instances that it has now: what
-    /// nobody accounted for at first stays so, and a state that is saved after moves loads back.
+    /// Free memory that the node would report with its present instances. Memory unaccounted for at loading stays so,
+    /// and a state saved after moves loads back unchanged.
     pub fn mem_free(&self) -> Mib {
         let spec = &self.spec;
         Mib(trunc_to_i64(spec.mem_total))
@@ -245,7 +241,7 @@ impl Node {
             - spec.mem_unaccounted
     }
 
-    /// Whether the node breaks its policy; spindles are looked at first.
+    /// State against the policy; spindles are checked first.
     pub fn policy_health(&self) -> PolicyHealth {
         let ledger = &self.state.ledger;
         if ledger.spindles_used > self.spec.spindle_limit {

@@ -1,22 +1,21 @@
-//! The memory that a node keeps for the failure of others: of any one of them, and of several at once.
+//! Memory that a node reserves for the failure of any one other node, and of several at once.
 
 use super::instance::Instance;
 use super::node::{Ledger, Node, NodeSpec, NodeState};
 use super::units::Mib;
 
-/// What a node keeps against the loss of several others at once: nothing unless `--keep-reserve` asks for
-/// more than one.
+/// Reserve of a node for the loss of several other nodes at once; zero unless `--keep-reserve` asks for more than one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct JointReserve {
-    /// The sum of as many of its largest reserves.
+    /// Sum of the largest reserves by node, as many as nodes may be lost.
     pub sum: Mib,
-    /// The smallest of these; 0 if there are fewer.
+    /// The smallest of these reserves; 0 if there are fewer.
     pub least: Mib,
 }
 
 impl JointReserve {
-    /// Of amounts, largest first, if any `nodes` others may be lost at once. For one of them there is
-    /// N+1, and nothing is kept here.
+    /// Joint reserve of amounts (largest first) for the loss of any `nodes` other nodes. Zero for one node, which N+1
+    /// covers.
     pub fn of(amounts: impl Iterator<Item = Mib>, nodes: usize) -> JointReserve {
         if nodes <= 1 {
             return JointReserve::default();
@@ -29,36 +28,36 @@ impl JointReserve {
         if counted < nodes { JointReserve { least: Mib::ZERO, ..joint } } else { joint }
     }
 
-    /// With `need` more against the loss of a node for which `peer` is kept already. The smallest of the largest
-    /// is to be found anew before another one is added.
+    /// Joint reserve with `need` more for a node for which `peer` is reserved already. `least` is out of date
+    /// afterwards and must be recomputed before another addition.
     pub fn raised(self, peer: Mib, need: Mib) -> JointReserve {
         let grows = (peer + need - peer.max(self.least)).max(Mib::ZERO);
         JointReserve { sum: self.sum + grows, ..self }
     }
 }
 
-/// What a node keeps for the failure of others.
+/// Reserve of a node for the failure of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NodeReserve {
-    /// The most for one of them.
+    /// Largest reserve for one other node.
     pub largest: Mib,
-    /// For several at once.
+    /// Reserve for several at once.
     pub joint: JointReserve,
 }
 
 impl Ledger {
-    /// What the node keeps for the failure of others.
+    /// Present reserve of the node for the failure of others.
     pub fn reserve(&self) -> NodeReserve {
         NodeReserve { largest: self.mem_reserved, joint: self.joint }
     }
 
-    /// Memory that is missing for the loss of several other nodes at once: 0 or less if there is enough, of
-    /// which something has to be left over. Nothing if no more is asked for than N+1.
+    /// Memory missing for the loss of several other nodes at once: 0 or less if there is enough, which includes at
+    /// least 1 MiB to spare. `None` if only N+1 is required.
     pub fn joint_lack(&self, spec: &NodeSpec) -> Option<Mib> {
         (spec.joint_losses > 1).then(|| self.joint.sum + Mib(1) - self.mem_unallocated(spec))
     }
 
-    /// Whether more is missing for the loss of several other nodes at once than was `before`.
+    /// Tells if more memory is missing for the loss of several other nodes at once than `before`, and any at all.
     pub fn lacks_more_than(&self, before: &Ledger, spec: &NodeSpec) -> bool {
         let lacks = |lack: Mib| lack > Mib::ZERO && Some(lack) > before.joint_lack(spec);
         self.joint_lack(spec).is_some_and(lacks)
@@ -66,8 +65,8 @@ impl Ledger {
 }
 
 impl NodeState {
-    /// What this node reserves once `instance` is no longer one of its
-    /// secondaries, and what remains for the instance's primary node.
+    /// Reserve of this node once `instance` is no longer one of its secondaries, and the amount still reserved for the
+    /// instance's primary node.
     pub fn reserve_without(&self, spec: &NodeSpec, instance: &Instance) -> (NodeReserve, Mib) {
         let NodeState { ledger, peers, .. } = self;
         let held = peers.get(instance.primary);
@@ -86,7 +85,7 @@ impl NodeState {
 }
 
 impl Node {
-    /// Finds what is kept against the loss of several others anew after the reserves have changed.
+    /// Recomputes the joint reserve after the reserves by node have changed.
     pub(crate) fn update_joint(&mut self) {
         self.state.ledger.joint = self.state.peers.joint(self.spec.joint_losses);
     }

@@ -1,23 +1,23 @@
-//! Sets of nodes that are asked about their members in constant time, and take memory by their own size.
+//! Sets of nodes with fast membership tests. Their memory is proportional to their own size, not to the cluster's.
 
 use super::index::NodeIdx;
 
-/// Marks nodes outside the set in a table.
+/// Marks nodes outside the set in the table.
 const OUTSIDE: u32 = u32::MAX;
-/// A set has a table of all nodes of the cluster if these are at most so many times as many as its own.
+/// A set has a table if the cluster has at most this many times as many nodes as the set.
 const WORTH_A_TABLE: usize = 64;
 
-/// Some nodes of a cluster, ascending. Each cluster is split into many sets where it has many groups, so that
-/// one that is small beside the cluster must not take memory for all nodes.
+/// Some nodes of a cluster, ascending. A cluster with many groups is split into many sets, so a small set must not take
+/// memory for all nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NodeSet {
     nodes: Vec<NodeIdx>,
-    /// By node of the cluster, its position in the set; empty for small sets, in which it is searched.
+    /// For each node of the cluster, its position in the set. Empty for small sets, which use binary search.
     table: Vec<u32>,
 }
 
 impl NodeSet {
-    /// The set of `nodes` (ascending) of a cluster that has `all` nodes.
+    /// The set of `nodes` (ascending) of a cluster of `all` nodes.
     pub(crate) fn of(all: usize, nodes: &[NodeIdx]) -> NodeSet {
         debug_assert!(nodes.is_sorted(), "sets are ascending");
         let mut table = Vec::new();

@@ -54,7 +54,7 @@ impl Digits {
     }
 }
 
-/// The words for what has no digits.
+/// Text of a number that has no digits.
 fn word(x: f64) -> Option<&'static str> {
     match x {
         _ if x.is_nan() => Some("NaN"),
@@ -82,7 +82,7 @@ pub fn fixed(x: f64, decimals: usize) -> String {
 }
 
 fn fixed_digits(mut number: Digits, decimals: usize) -> String {
-    // zeros in front, so that at least one digit stands before the point
+    // Add zeros in front, so that at least one digit precedes the point.
     if number.point < 1 {
         let zeros = usize::try_from(1 - number.point).unwrap_or(0).min(decimals + 400);
         number.digits.splice(0..0, std::iter::repeat_n(0, zeros));
@@ -102,7 +102,7 @@ fn fixed_digits(mut number: Digits, decimals: usize) -> String {
     }
 }
 
-/// Whether a magnitude is written without an exponent.
+/// Tells if a magnitude is written without an exponent.
 fn is_plain(x: f64) -> bool {
     x == 0.0 || (0.1..1e7).contains(&x.abs())
 }

@@ -1,16 +1,16 @@
-//! The memory that a node keeps for the failure of each other node.
+//! Memory that a node reserves for the failure of each other node.
 
 use super::index::NodeIdx;
 use super::node_reserve::JointReserve;
 use super::units::Mib;
 
-/// Reserved memory by primary node, largest first. An entry that is set goes
-/// before others of the same amount (the order in which `peermap` shows them).
+/// Reserved memory by primary node, largest first. A newly set entry goes before others of the same amount, which is
+/// the order in which `peermap` shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PeerMap(Vec<(NodeIdx, Mib)>);
 
 impl PeerMap {
-    /// What is reserved for the failure of `node`; nothing if it has no entry.
+    /// Memory reserved for the failure of `node`; 0 if it has no entry.
     pub fn get(&self, node: NodeIdx) -> Mib {
         self.0.iter().find(|e| e.0 == node).map_or(Mib::ZERO, |e| e.1)
     }
@@ -28,12 +28,12 @@ impl PeerMap {
         others.max(kept).unwrap_or(Mib::ZERO)
     }
 
-    /// What has to be kept against the loss of any `nodes` others at once.
+    /// Reserve for the loss of any `nodes` other nodes at once.
     pub(crate) fn joint(&self, nodes: usize) -> JointReserve {
         JointReserve::of(self.0.iter().map(|e| e.1), nodes)
     }
 
-    /// The same if the entry of `node` were `amount`, which is no more than it is.
+    /// The same if the entry of `node` were `amount`, which must not exceed the present one.
     pub(crate) fn joint_with_reduced(&self, node: NodeIdx, amount: Mib, nodes: usize) -> JointReserve {
         let others = || self.0.iter().filter(|e| e.0 != node).map(|e| e.1);
         let larger = others().take_while(|held| *held > amount);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     proptest! {
-        /// Sums that are carried on are those of the lists.
+        /// The joint reserves updated step by step equal those computed from the lists.
         #[test]
         fn what_is_kept_against_several_losses_is_the_sum_of_the_largest(
             held in prop::collection::vec((0usize..6, 0i64..9), 0..8),

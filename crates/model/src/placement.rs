@@ -1,9 +1,8 @@
-//! What happens to a node when an instance comes or goes, and the rules that
-//! can forbid it.
+//! Effects of instances that come to a node or leave it, and the rules that can forbid a placement.
 //!
-//! The operations work on [`Ledger`] values, so that a search can try thousands
-//! of placements without touching lists; [`NodeState`] keeps the lists in step
-//! when a placement is final. Rules and their order: Ganeti's resource model.
+//! The operations work on [`Ledger`] values, so a search can try thousands of placements without touching lists.
+//! [`NodeState`] keeps the lists consistent once a placement is final. The rules and their order are those of Ganeti's
+//! resource model.
 
 use super::failure::FailKind;
 use super::instance::Instance;
@@ -24,13 +23,13 @@ pub enum Rule {
     Spindles,
     /// The policy's spindle ratio.
     SpindleRatio,
-    /// What is unallocated must exceed what is reserved, unless it did not before.
+    /// Unallocated memory must exceed the reserve, unless it already did not.
     Redundancy,
-    /// What is unallocated must exceed what is reserved for the loss of several nodes at once (`--keep-reserve`), or
-    /// nothing may be taken of it.
+    /// Unallocated memory must exceed the reserve for the loss of several nodes at once (`--keep-reserve`), or the
+    /// placement must not increase what is missing.
     JointReserve,
-    /// The group must have a place for its instances on shared storage when several nodes are lost at once
-    /// (`--keep-reserve`), or no less for them than before.
+    /// The group must have room for its instances on shared storage when several nodes are lost at once
+    /// (`--keep-reserve`), or at least as much as before.
     GroupReserve,
     /// The policy's vCPU ratio.
     CpuRatio,
@@ -56,7 +55,7 @@ pub enum Rule {
     MigrationTags,
     /// The node must reach the storage pools that hold the instance's disks.
     Pool,
-    /// The source keeps the instance out of the node: a constraint of Pacemaker forbids it there.
+    /// The source keeps the instance off the node, as a constraint of Pacemaker forbids it there.
     KeptOut,
 }
 
@@ -87,78 +86,77 @@ impl Rule {
     }
 }
 
-/// Which rules apply.
+/// The set of rules that apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
-    /// All of them.
+    /// All rules.
     Strict,
-    /// Only what is physically impossible; for nodes that must be emptied and
-    /// with `--ignore-soft-errors`.
+    /// Rules on physical limits only: for nodes that must be emptied, and with `--ignore-soft-errors`.
     Forced,
-    /// All but those on memory; for nodes that others are about to leave.
+    /// All rules except those on memory: for nodes that others are about to leave.
     Crowded,
 }
 
 impl Strictness {
-    /// Whether the rules beyond what is physically possible apply.
+    /// Tells if rules beyond physical limits apply.
     fn is_strict(self) -> bool {
         self != Strictness::Forced
     }
 
-    /// Whether memory has to be there.
+    /// Tells if memory rules apply.
     fn asks_for_memory(self) -> bool {
         self != Strictness::Crowded
     }
 }
 
-/// What the exclusion tags and affinity keys of a primary that comes to a node, or leaves it, meet there.
+/// Effect of the exclusion tags and affinity keys of a primary that comes to a node or leaves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TagArrival {
-    /// Conflicts that it adds, or takes along.
+    /// Number of tag conflicts that it adds or removes.
     pub conflicts: i64,
-    /// What its keys and those that are there cost together, in [`WORTH_PARTS`](super::WORTH_PARTS).
+    /// Cost of its keys beside those on the node, in [`WORTH_PARTS`](super::WORTH_PARTS).
     pub key_cost: i64,
-    /// Whether a primary with one of its tags is there already.
+    /// True if another primary on the node has one of its tags.
     pub clash: bool,
 }
 
 impl TagArrival {
-    /// What `instance` would meet on a node of which it is not a primary.
+    /// Effect of adding `instance` to a node where it is not a primary.
     pub fn of(state: &NodeState, instance: &Instance) -> TagArrival {
         let mut arrival = TagArrival::default();
-        // most instances have none, and this is asked very often
+        // Most instances have none, and this is called very often.
         if instance.exclusion_tags.is_empty() && instance.keys.is_empty() {
             return arrival;
         }
         for (own, there) in met(state, instance) {
             arrival.clash |= there > 0;
-            // the first of a tag conflicts with nobody
+            // The first primary with a tag conflicts with nobody.
             arrival.conflicts += if there > 0 { own } else { own - 1 };
         }
         arrival.key_cost = instance.keys.cost(&state.key_count);
         arrival
     }
 
-    /// What leaves a node together with its primary `instance`, and comes back with it.
+    /// Effect of the primary `instance` that is on the node: the conflicts and key cost that leave and return with it.
     pub fn of_primary(state: &NodeState, instance: &Instance) -> TagArrival {
         let conflicts = met(state, instance).map(|(own, there)| own.min(there - 1).max(0)).sum();
         TagArrival { conflicts, key_cost: instance.keys.cost_among(&state.key_count), clash: false }
     }
 }
 
-/// For each exclusion tag of an instance how often it has it, and how often the primaries
-/// of a node have it.
+/// For each exclusion tag of an instance, the number of times the instance has it, and the number of times the
+/// primaries of the node have it.
 fn met<'a>(state: &'a NodeState, instance: &'a Instance) -> impl Iterator<Item = (i64, i64)> + 'a {
     let own = instance.exclusion_tags.counts().iter();
     state.tag_count.look_up(own, |(tag, _)| *tag).map(|((_, own), there)| (own, there))
 }
 
-/// Whether disk matters when a secondary is added.
+/// Tells if a new secondary needs free disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskCheck {
     /// The disk must fit.
     Needed,
-    /// It is there already (failover away from an offline primary).
+    /// The disk is there already (failover away from an offline primary).
     Ignored,
 }
 
@@ -181,8 +179,8 @@ fn spindles_used(spec: &NodeSpec, used: f64, instance: &Instance, change: Direct
     }
 }
 
-/// Free spindles only mean something with exclusive storage; elsewhere any
-/// operation resets them. An unknown number of spindles can never be added.
+/// Free spindles after a change. They are meaningful with exclusive storage only; on other nodes any operation resets
+/// them. An unknown number of spindles can never be added.
 fn spindles_free(spec: &NodeSpec, free: i64, instance: &Instance, change: Direction) -> i64 {
     if !spec.exclusive_storage {
         return 0;
@@ -196,7 +194,7 @@ fn spindles_free(spec: &NodeSpec, free: i64, instance: &Instance, change: Direct
 }
 
 impl NodeSpec {
-    /// Whether so many virtual CPUs are more than the policy allows.
+    /// Tells if this number of virtual CPUs exceeds the policy's ratio.
     pub fn exceeds_cpu_ratio(&self, vcpus: i64) -> bool {
         self.vcpu_ratio >= 0.0 && self.vcpu_ratio < vcpus as f64 / self.cpu_total
     }
@@ -207,8 +205,8 @@ fn first_broken<const N: usize>(checks: [(bool, Rule); N]) -> Result<(), Rule> {
 }
 
 impl Ledger {
-    /// The node without its primary `instance`, which was there under the given
-    /// location score and takes along what its tags and keys met.
+    /// Returns the node without its primary `instance`. It must be given the location score and the [`TagArrival`] that
+    /// the instance has there.
     pub fn remove_primary(
         mut self,
         spec: &NodeSpec,
@@ -233,11 +231,10 @@ impl Ledger {
         self
     }
 
-    /// The node with `instance` as one more primary, or the first rule that
-    /// forbids it.
+    /// Returns the node with `instance` as one more primary.
     ///
     /// # Errors
-    /// In this order: what the node does not offer, what else is impossible, then (strict only) the
+    /// The first rule that forbids it, in this order: missing offers, then physical limits, then (unless forced) the
     /// ratios, redundancy, tags and the planned view.
     pub fn add_primary(
         self,
@@ -289,7 +286,7 @@ impl Ledger {
         Ok(new)
     }
 
-    /// The node without its secondary `instance`; `left` is what it then reserves.
+    /// Returns the node without its secondary `instance`; `left` is its reserve afterwards.
     pub fn remove_secondary(mut self, spec: &NodeSpec, instance: &Instance, left: NodeReserve) -> Ledger {
         self.change_planned_secondary(spec, instance, Direction::Remove);
         if !instance.forthcoming {
@@ -304,13 +301,11 @@ impl Ledger {
         self
     }
 
-    /// The node with `instance` as one more secondary, or the first rule that
-    /// forbids it; `peer` is what the node already reserves for the failure of
+    /// Returns the node with `instance` as one more secondary. `peer` is the node's present reserve for the failure of
     /// the instance's primary node.
     ///
     /// # Errors
-    /// As [`add_primary`](Self::add_primary); additionally, only DRBD instances
-    /// have a secondary.
+    /// As [`add_primary`](Self::add_primary); in addition, only DRBD instances have a secondary.
     pub fn add_secondary(
         self,
         spec: &NodeSpec,
@@ -407,8 +402,8 @@ impl Ledger {
         ])
     }
 
-    /// Enters a primary that the source already accounts for: reported free
-    /// disk and spindles include it, memory in use is summed up later.
+    /// Adds a primary that the source already accounts for: reported free disk and spindles include it, and memory in
+    /// use is summed later.
     pub fn attach_primary(&mut self, spec: &NodeSpec, instance: &Instance, tags: TagArrival) {
         self.tag_conflicts += tags.conflicts;
         self.key_cost += tags.key_cost;
@@ -429,7 +424,7 @@ impl Ledger {
         self.primaries += 1;
     }
 
-    /// Enters a secondary that the source already accounts for.
+    /// Adds a secondary that the source already accounts for.
     pub fn attach_secondary(&mut self, spec: &NodeSpec, instance: &Instance) {
         self.spindles_used_planned =
             spindles_used(spec, self.spindles_used_planned, instance, Direction::Add);

@@ -1,4 +1,4 @@
-//! Instance policies: what sizes a group accepts, and how far it over-commits.
+//! Instance policies: the sizes that a group accepts, and the ratios up to which it over-commits.
 
 use super::failure::FailKind;
 use super::instance::Instance;
@@ -40,14 +40,14 @@ pub struct InstancePolicy {
     pub std: InstanceSpec,
     /// Accepted disk templates, in the order of the source.
     pub disk_templates: Vec<DiskTemplate>,
-    /// Most virtual CPUs per physical CPU.
+    /// Maximum virtual CPUs per physical CPU.
     pub vcpu_ratio: f64,
-    /// Most spindle weight per spindle.
+    /// Maximum spindle weight per spindle.
     pub spindle_ratio: f64,
 }
 
 impl Default for InstancePolicy {
-    /// Ganeti's built-in policy, used where the source gives none.
+    /// Ganeti's built-in policy, used if the source gives none.
     fn default() -> Self {
         let min = InstanceSpec {
             memory: Mib(128),
@@ -75,42 +75,42 @@ impl Default for InstancePolicy {
     }
 }
 
-/// The part of a policy that an instance does not keep.
+/// Part of a policy that an instance breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PolicyBreach {
     /// Memory outside the first range.
     Memory {
-        /// What it has.
+        /// Memory of the instance.
         found: Mib,
-        /// What it may have.
+        /// Accepted range.
         range: (Mib, Mib),
     },
     /// The size of a disk outside the first range.
     DiskSize {
-        /// What it has.
+        /// Size of the disk.
         found: Mib,
-        /// What it may have.
+        /// Accepted range.
         range: (Mib, Mib),
     },
     /// Virtual CPUs outside the first range.
     Cpus {
-        /// What it has.
+        /// Virtual CPUs of the instance.
         found: i64,
-        /// What it may have.
+        /// Accepted range.
         range: (i64, i64),
     },
     /// Spindles (or, without exclusive storage, spindle weight) outside the first range.
     Spindles {
-        /// What it has; nothing if that is not known.
+        /// Spindles of the instance, if known.
         found: Option<i64>,
-        /// What it may have.
+        /// Accepted range.
         range: (i64, i64),
     },
     /// The number of disks outside the first range.
     DiskCount {
-        /// What it has.
+        /// Number of disks of the instance.
         found: i64,
-        /// What it may have.
+        /// Accepted range.
         range: (i64, i64),
     },
     /// A disk template that the policy does not list.
@@ -130,7 +130,7 @@ impl PolicyBreach {
     }
 }
 
-/// Which side of a range is looked at.
+/// Side of a range.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bound {
     Min,
@@ -138,8 +138,7 @@ enum Bound {
 }
 
 impl SpecRange {
-    /// Whether an instance is within the range; the lower bounds are looked at
-    /// first, all of them.
+    /// Checks that an instance is within the range: first all lower bounds, then the upper bounds.
     fn admits(&self, instance: &Instance, exclusive_storage: bool) -> Result<(), PolicyBreach> {
         self.admits_side(instance, exclusive_storage, Bound::Min)?;
         self.admits_side(instance, exclusive_storage, Bound::Max)
@@ -183,12 +182,11 @@ impl SpecRange {
 }
 
 impl InstancePolicy {
-    /// Whether the policy accepts an instance on a node with or without exclusive
-    /// storage. Numbers of network interfaces are not looked at.
+    /// Checks that the policy accepts an instance on a node with or without exclusive storage. The number of network
+    /// interfaces is not checked.
     ///
     /// # Errors
-    /// What the first range says if no range holds; else a template that is not
-    /// listed.
+    /// The breach of the first range if no range admits the instance, or else a template that is not listed.
     pub fn accepts(&self, instance: &Instance, exclusive_storage: bool) -> Result<(), PolicyBreach> {
         let mut first = None;
         let fits = self.ranges.iter().any(|range| {

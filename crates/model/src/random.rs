@@ -1,6 +1,5 @@
-//! Random numbers whose stream belongs to this project: the generator is
-//! PCG-64 (fixed by its definition), and everything drawn from it is derived
-//! here, so that a seed names the same cluster whatever libraries change.
+//! Random numbers that do not depend on the versions of other libraries. The generator is PCG-64, fixed by its
+//! definition, and all derived values are computed here, so a seed always gives the same cluster.
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
@@ -15,10 +14,10 @@ impl Random {
         Random(Pcg64::seed_from_u64(seed))
     }
 
-    /// The `number`th of many independent streams named by `seed`: case 2,000
-    /// of a long run can be made again without making the first 1,999.
+    /// Stream `number` of many independent streams for `seed`: case 2,000 of a long run can be repeated without running
+    /// the first 1,999.
     pub fn stream(seed: u64, number: u64) -> Self {
-        // an odd multiplier (the golden ratio) keeps neighbouring numbers apart
+        // An odd multiplier (from the golden ratio) keeps neighbouring numbers apart.
         Random::new(seed ^ number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
@@ -33,7 +32,7 @@ impl Random {
         low + self.below((high - low + 1) as usize) as i64
     }
 
-    /// A real from 0 up to, not including, 1.
+    /// A real number from 0 to 1, without 1.
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -46,13 +45,12 @@ impl Random {
     /// One of the items.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there are no items.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
 
-    /// The position of one of the weights, each with a probability in
-    /// proportion to it.
+    /// The position of one of the weights, drawn with a probability proportional to it.
     pub fn weighted(&mut self, weights: &[f64]) -> usize {
         let mut rest = self.unit() * weights.iter().sum::<f64>();
         for (position, weight) in weights.iter().enumerate() {

@@ -1,14 +1,13 @@
-//! Names and other people's texts, fit for one line of a message.
+//! Names and foreign texts, made fit for one line of a message.
 
 use std::borrow::Cow;
 
-/// Most characters of a source's name that a message shows.
+/// Maximum length of a source's name in a message, in characters.
 const SOURCE_SHOWN: usize = 100;
-/// Most characters of an object's name that a message shows.
+/// Maximum length of an object's name in a message, in characters.
 const NAME_SHOWN: usize = 60;
 
-/// A source's name for a message. The end of a long path says more than its
-/// beginning.
+/// A source's name for a message. A long path loses its beginning, because the end says more.
 pub fn shown_source(source: &str) -> String {
     let length = source.chars().count();
     if length <= SOURCE_SHOWN {
@@ -23,16 +22,15 @@ pub fn shown_name(name: &str) -> String {
     printable(name, NAME_SHOWN)
 }
 
-/// `text` fit for one line of a terminal: what could move the cursor, break
-/// the line or turn the writing direction is escaped, and what is longer than
-/// `most` characters is cut and ends in dots.
+/// `text` made fit for one line of a terminal. Characters that could move the cursor, break the line or change the
+/// writing direction are escaped. Text longer than `most` characters is cut and ends in dots.
 pub fn printable(text: &str, most: usize) -> String {
     let mut shown = String::new();
     let mut length = 0;
     for c in text.chars() {
         let width = if is_unprintable(c) { c.escape_unicode().len() } else { 1 };
         if length + width > most {
-            // make room for the dots
+            // Make room for the dots.
             while length + 3 > most && shown.pop().is_some() {
                 length -= 1;
             }
@@ -49,7 +47,7 @@ pub fn printable(text: &str, most: usize) -> String {
     shown
 }
 
-/// `text` as [`printable`] makes it, as long as it is; line breaks and tabs are left in it.
+/// `text` escaped as by [`printable`], but in full length and with its line breaks and tabs.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     let escaped = |c: char| is_unprintable(c) && !matches!(c, '\n' | '\t');
     if !text.contains(escaped) {
@@ -62,13 +60,13 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether a character moves the cursor, breaks the line or turns the writing direction.
+/// Tells if a character moves the cursor, breaks the line or changes the writing direction.
 fn is_unprintable(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// A text in XML, in elements and in double quotes.
+/// A text escaped for XML elements and attributes in double quotes.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

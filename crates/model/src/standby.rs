@@ -1,5 +1,5 @@
-//! Nodes that are off because nobody needs them: the tags that mark them, remember what they are
-//! like with power, and when they were switched.
+//! Standby nodes, which are off because they are not needed. Tags mark them, record their size, and record when they
+//! were switched on or off.
 
 use super::known_tags::{STANDBY, STANDBY_AUTO, STANDBY_SIZE, SWITCHED};
 use super::units::trunc_to_i64;
@@ -10,24 +10,24 @@ pub fn standby_tags(cluster: &Cluster, node: NodeIdx) -> impl Iterator<Item = &s
     cluster.node(node).spec.tags.iter().map(String::as_str).filter(|tag| tag.starts_with(STANDBY))
 }
 
-/// Whether a node has a standby tag.
+/// Tells if a node has a standby tag.
 pub fn is_standby(cluster: &Cluster, node: NodeIdx) -> bool {
     standby_tags(cluster, node).next().is_some()
 }
 
-/// The tag of a node that is switched now; `now` is in seconds since 1970.
+/// The tag that records that a node is switched at `now`, in seconds since 1970.
 pub fn switched_tag(now: u64) -> String {
     format!("{SWITCHED}{now}")
 }
 
-/// Such tags of a node.
+/// The tags of a node that record such times.
 pub fn switched_tags(cluster: &Cluster, node: NodeIdx) -> impl Iterator<Item = String> {
     let tags = cluster.node(node).spec.tags.iter();
     tags.filter(|tag| tag.starts_with(SWITCHED)).cloned()
 }
 
-/// The tags that a node gets when it is powered down: one that makes it a standby node,
-/// unless it is one already, and one that remembers its size.
+/// The tags to add when a node is powered down: one that makes it a standby node, unless it has one already, and one
+/// with its size.
 pub fn tags_added(cluster: &Cluster, node: NodeIdx) -> Vec<String> {
     let there = cluster.node(node);
     let has = |tag: &String| there.spec.tags.contains(tag);
@@ -36,14 +36,14 @@ pub fn tags_added(cluster: &Cluster, node: NodeIdx) -> Vec<String> {
     auto.into_iter().chain(size).collect()
 }
 
-/// The tags that a node loses when it is powered down: older ones about its size.
+/// The tags to remove when a node is powered down: older ones about its size.
 pub fn tags_outdated(cluster: &Cluster, node: NodeIdx) -> Vec<String> {
     let current = size_when_empty(cluster, node).tag();
     let tags = cluster.node(node).spec.tags.iter();
     tags.filter(|tag| tag.starts_with(STANDBY_SIZE) && **tag != current).cloned().collect()
 }
 
-/// The tags that a node loses when it is powered up: the one it got from the program.
+/// The tags to remove when a node is powered up: the standby tag that the program gave it.
 pub fn tags_removed(cluster: &Cluster, node: NodeIdx) -> Vec<String> {
     cluster.node(node).spec.tags.iter().filter(|tag| *tag == STANDBY_AUTO).cloned().collect()
 }
@@ -100,19 +100,19 @@ impl NodeSize {
         }
     }
 
-    /// The same without anything on it.
+    /// The size with all instances removed: all disk and spindles that are not the node's own count as free.
     pub fn emptied(self) -> NodeSize {
         NodeSize { free_disk: self.disk, free_spindles: self.spindles, ..self }
     }
 
-    /// The tag that remembers it: `htools:standby-size:` and the eight numbers, in the order of the
-    /// fields, with slashes between them (Ganeti allows no commas in tags).
+    /// The tag that records the size: `htools:standby-size:` and the eight numbers in the order of the fields,
+    /// separated by slashes, as Ganeti allows no commas in tags.
     pub fn tag(&self) -> String {
         let numbers = self.numbers().map(|n| n.to_string());
         format!("{STANDBY_SIZE}{}", numbers.join("/"))
     }
 
-    /// Reads such a tag; nothing if it is not one, or makes no sense.
+    /// Parses such a tag; `None` if it is not valid.
     pub fn from_tag(tag: &str) -> Option<NodeSize> {
         let numbers: Vec<i64> =
             tag.strip_prefix(STANDBY_SIZE)?.split('/').map(|n| n.parse().ok()).collect::<Option<_>>()?;
@@ -131,7 +131,7 @@ impl NodeSize {
         [memory, node_memory, disk, free_disk, cpus, node_cpus, spindles, free_spindles]
     }
 
-    /// Whether it is more than the zeros of a node that is off.
+    /// Tells if this is a real size, not the zeros that a node reports when it is off.
     pub fn is_known(&self) -> bool {
         self.memory > 0 && self.cpus > 0
     }

@@ -1,8 +1,8 @@
-//! The words of a change: what Ganeti does to an instance in one go ([`Leg`]), what is decided as
-//! one ([`Move`]), and whose move leads from where to where ([`Step`]).
+//! Vocabulary of changes: a [`Leg`] is a single operation of Ganeti, a [`Move`] is decided as a whole, and a [`Step`]
+//! adds the instance and its placements.
 //!
-//! What a move consists of is said once, by [`Move::legs`]. Opcodes, commands, documents, costs
-//! and the checker of plans are views of it.
+//! [`Move::legs`] is the only definition of the legs of a move. Opcodes, commands, documents, costs and the checker of
+//! plans are derived from it.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,28 +29,28 @@ impl<N> Placement<N> {
         [Some(self.primary), self.secondary].into_iter().flatten()
     }
 
-    /// The same with other words for the nodes.
+    /// Converts the nodes.
     ///
     /// # Errors
-    /// The first of `of`.
+    /// The first error of `map`.
     pub fn try_map<M, E>(self, mut map: impl FnMut(N) -> Result<M, E>) -> Result<Placement<M>, E> {
         Ok(Placement { primary: map(self.primary)?, secondary: self.secondary.map(map).transpose()? })
     }
 }
 
-/// What Ganeti does to an instance in one go.
+/// A single operation of Ganeti on an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Leg<N = NodeIdx> {
-    /// Its nodes swap roles: it migrates, or fails over.
+    /// Its nodes swap roles, by live migration or failover.
     Failover,
-    /// The instance goes to this node: its storage is external, or it is stopped while its disks are copied.
+    /// The instance goes to this node. Either its storage is external, or it is stopped while its disks are copied.
     FailoverTo(N),
     /// The disks are copied to this node, which becomes the secondary.
     ReplaceSecondary(N),
 }
 
 impl<N: Clone> Leg<N> {
-    /// Where it takes an instance.
+    /// Placement after this leg, from placement `at`.
     pub fn from(self, at: Placement<N>) -> Placement<N> {
         match self {
             Leg::Failover => Placement {
@@ -63,33 +63,32 @@ impl<N: Clone> Leg<N> {
     }
 }
 
-/// A move of one instance. P and S are its present primary and secondary. Written down, it is
-/// the `way` and the `target`.
+/// A move of one instance. P and S are its present primary and secondary. Serialised as `way` and `target`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "way", content = "target", rename_all = "snake_case")]
 pub enum Move<N = NodeIdx> {
     /// P and S swap roles.
     Failover,
-    /// An instance without a mirror goes to this node: one on external storage, or one whose disks are copied
+    /// An instance without a mirror goes to this node. Either its storage is external, or its disks are copied
     /// ([`Step::copies_while_stopped`]).
     FailoverTo(N),
     /// This node becomes the secondary.
     ReplaceSecondary(N),
-    /// This node becomes the secondary, then the primary; P the secondary.
+    /// This node becomes the secondary, then the primary; P becomes the secondary.
     ReplaceAndFailover(N),
     /// This node becomes the primary; S stays the secondary.
     ReplacePrimary(N),
-    /// S becomes the primary, this node the secondary.
+    /// S becomes the primary and this node the secondary.
     FailoverAndReplace(N),
-    /// The first node becomes the secondary, then the primary; the other one the secondary. One
-    /// of the two copies is always complete.
+    /// The first node becomes the secondary, then the primary. The second becomes the secondary. One of the two copies
+    /// is always complete.
     ReplaceBoth(N, N),
-    /// The same after a failover: P is offline.
+    /// The same result after a failover, because P is offline.
     FailoverAndReplaceBoth(N, N),
 }
 
 impl<N> Move<N> {
-    /// What Ganeti has to do, in order.
+    /// The legs of the move, in order.
     pub fn legs(self) -> impl Iterator<Item = Leg<N>> {
         use Leg::{Failover as Go, ReplaceSecondary as Copy};
         let legs = match self {
@@ -105,7 +104,7 @@ impl<N> Move<N> {
         legs.into_iter().flatten()
     }
 
-    /// The move that consists of these legs; nothing if none does.
+    /// The move that consists of these legs, if there is one.
     pub fn of_legs(legs: impl IntoIterator<Item = Leg<N>>) -> Option<Move<N>> {
         let mut legs = legs.into_iter().fuse();
         let four = [legs.next(), legs.next(), legs.next(), legs.next()];
@@ -126,7 +125,7 @@ impl<N> Move<N> {
         })
     }
 
-    /// The nodes that the instance did not have before: of two, the new primary one first.
+    /// The nodes that the instance did not have before; the new primary comes first.
     pub fn targets(self) -> impl Iterator<Item = N> {
         let targets = match self {
             Move::Failover => [None, None],
@@ -140,15 +139,15 @@ impl<N> Move<N> {
         targets.into_iter().flatten()
     }
 
-    /// The node that the instance did not have before, or the first of two.
+    /// The first of [`targets`](Self::targets).
     pub fn target(self) -> Option<N> {
         self.targets().next()
     }
 
-    /// The same with other words for the nodes.
+    /// Converts the nodes.
     ///
     /// # Errors
-    /// The first of `of`.
+    /// The first error of `map`.
     pub fn try_map<M, E>(self, mut map: impl FnMut(N) -> Result<M, E>) -> Result<Move<M>, E> {
         Ok(match self {
             Move::Failover => Move::Failover,
@@ -164,39 +163,38 @@ impl<N> Move<N> {
 }
 
 impl Move {
-    /// The most nodes that a move touches.
+    /// Maximum number of nodes that a move touches.
     pub const MOST_NODES: usize = 4;
 
-    /// Where the move takes an instance.
+    /// Placement of the instance after the move.
     pub fn placement(self, instance: &Instance) -> Placement {
         let from = instance.placement();
         self.legs().fold(from, |at, leg| leg.from(at))
     }
 }
 
-/// What is conceded so that a step is possible where no order makes room for it. Instances are given by index or
-/// by name.
+/// Concession that makes a step possible if no order of steps makes room for it. The instance is an index or a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Concession<I = InstanceIdx> {
-    /// Nothing.
+    /// No concession.
     #[default]
     None,
-    /// Its new primary node may have so much less memory than the rules want, until somebody has left it.
+    /// Its new primary node may have this much less memory than the rules require, until another instance leaves.
     Overcommit(Mib),
-    /// The same; an instance that leaves later is stopped until then, so that there is as much memory as it takes.
+    /// The same, but an instance that leaves the node later is stopped until then, so that its memory is free.
     Interruption {
-        /// What is lacking by the rules.
+        /// Memory missing by the rules.
         memory: Mib,
-        /// Who is stopped.
+        /// The instance that is stopped.
         stopped: I,
     },
-    /// The instance was stopped for others; it is started on its new node.
+    /// The instance was stopped for others, and is started on its new node.
     Restart,
 }
 
 impl<I> Concession<I> {
-    /// The memory that may be lacking.
+    /// Memory that may be missing.
     pub fn memory(&self) -> Mib {
         match self {
             Concession::Overcommit(memory) | Concession::Interruption { memory, .. } => *memory,
@@ -204,15 +202,15 @@ impl<I> Concession<I> {
         }
     }
 
-    /// Whether it is one.
+    /// Tells if nothing is conceded.
     pub fn is_none(&self) -> bool {
         matches!(self, Concession::None)
     }
 
-    /// The same with another word for the instance.
+    /// Converts the instance.
     ///
     /// # Errors
-    /// That of `of`.
+    /// The error of `map`.
     pub fn try_map<J, E>(self, map: impl FnOnce(I) -> Result<J, E>) -> Result<Concession<J>, E> {
         Ok(match self {
             Concession::None => Concession::None,
@@ -230,20 +228,20 @@ impl<I> Concession<I> {
 pub struct Step {
     /// The instance that moves.
     pub instance: InstanceIdx,
-    /// How it moves.
+    /// The move.
     pub mv: Move,
-    /// Where it was.
+    /// Placement before.
     pub from: Placement,
-    /// Where it is afterwards.
+    /// Placement after.
     pub to: Placement,
-    /// The score afterwards.
+    /// Score of the cluster afterwards.
     pub score: f64,
-    /// What is conceded for it.
+    /// Concession made for the step.
     pub concession: Concession,
 }
 
 impl Step {
-    /// The legs, each with where it begins and where it ends.
+    /// The legs, each with the placements before and after it.
     pub fn legs(&self) -> impl Iterator<Item = (Leg, Placement, Placement)> {
         self.mv.legs().scan(self.from, |at, leg| {
             let from = std::mem::replace(at, leg.from(*at));
@@ -251,37 +249,38 @@ impl Step {
         })
     }
 
-    /// Whether the instance runs when a leg begins that takes it from a place, so that it migrates; otherwise it fails
-    /// over. On its way to another group it leaves an offline node first, where nothing runs; then it runs if it should.
+    /// Tells if the instance is running when a leg from placement `from` begins, so that it is live-migrated. Otherwise
+    /// it fails over. An instance that moves to another group from an offline node leaves that node first. Nothing runs
+    /// there, so it is started if it should run.
     pub fn migrates(&self, cluster: &Cluster, from: Placement) -> bool {
         let instance = cluster.instance(self.instance);
         let is_rescued = |at| self.leaves_offline(cluster, at);
         let runs =
             if is_rescued(self.from) { instance.status.uses_memory() } else { instance.status.is_running() };
-        // disks that only its node has are copied while it is stopped
+        // Disks that only the old node has are copied while the instance is stopped.
         let stays_up =
             instance.template.mirroring() != Mirroring::None && self.concession != Concession::Restart;
         runs && !is_rescued(from) && !instance.forthcoming && stays_up
     }
 
-    /// Tells if the instance is stopped while its disks are copied to the new node: the old one alone has them.
+    /// Tells if the instance is stopped while its disks, which only the old node has, are copied to the new node.
     pub fn copies_while_stopped(&self, cluster: &Cluster) -> bool {
         let instance = cluster.instance(self.instance);
         instance.template.mirroring() == Mirroring::None && !instance.forthcoming
     }
 
-    /// Whether a leg takes the instance from an offline node, on its way to another group.
+    /// Tells if a leg from placement `from` leaves an offline node on the way to another group.
     pub fn leaves_offline(&self, cluster: &Cluster, from: Placement) -> bool {
         self.crosses(cluster) && cluster.node(from.primary).spec.offline
     }
 
-    /// The groups that the instance leaves and enters, by its primary node.
+    /// The groups of its primary nodes before and after.
     pub fn groups(&self, cluster: &Cluster) -> (GroupIdx, GroupIdx) {
         let group = |at: Placement| cluster.node(at.primary).spec.group;
         (group(self.from), group(self.to))
     }
 
-    /// Whether the instance moves from one group to another.
+    /// Tells if the instance moves to another group.
     pub fn crosses(&self, cluster: &Cluster) -> bool {
         let (source, target) = self.groups(cluster);
         source != target
@@ -294,8 +293,8 @@ impl Step {
         copies.map(|_| cluster.instance(self.instance).disk).sum()
     }
 
-    /// The nodes that the step touches: the instance's before and after. A secondary counts
-    /// before only where the disk template gives it a meaning.
+    /// The nodes that the step touches: those of the instance before and after. The old secondary counts only if the
+    /// disk template uses one.
     pub fn nodes(&self, cluster: &Cluster) -> impl Iterator<Item = NodeIdx> + use<> {
         let mirrored = cluster.instance(self.instance).template.has_secondary();
         let secondary = self.from.secondary.filter(|_| mirrored);
@@ -303,19 +302,19 @@ impl Step {
     }
 }
 
-/// An instance that is somewhere else while a group of nodes is down.
+/// An instance that is elsewhere while a group of nodes is down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MovedMeanwhile {
     /// The instance.
     pub instance: InstanceIdx,
-    /// Where it is otherwise.
+    /// Usual placement.
     pub from: Placement,
-    /// Where it is meanwhile.
+    /// Placement in the meantime.
     pub to: Placement,
 }
 
 impl MovedMeanwhile {
-    /// Whether primary and secondary only change their roles.
+    /// Tells if primary and secondary only swap roles.
     pub fn is_failover(&self) -> bool {
         Some(self.to.primary) == self.from.secondary && self.to.secondary == Some(self.from.primary)
     }

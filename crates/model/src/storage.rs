@@ -1,5 +1,5 @@
-//! Storage pools: where the disks of each instance are, which nodes and groups reach
-//! them, and so between which groups an instance can move.
+//! Storage pools: the pools of each instance's disks, the nodes and groups that reach them, and so the groups between
+//! which an instance can move.
 //!
 //! docs/groups.md explains the rules with examples.
 
@@ -19,12 +19,12 @@ use super::instance::Instance;
 use super::kinds::DiskTemplate;
 use super::node::NodeSpec;
 
-/// Whether storage is a part of the nodes.
+/// Location of storage: inside or outside the nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StorageType {
     /// Disks in the nodes.
     Internal,
-    /// Disks elsewhere, which several nodes reach.
+    /// External disks that several nodes reach.
     External,
 }
 
@@ -42,8 +42,8 @@ impl fmt::Display for StorageType {
 pub struct Pool {
     /// Its type.
     pub storage: StorageType,
-    /// Its name: `lvm` or `file` in nodes, outside what tags call it, else
-    /// by the template and the disk parameters of the group.
+    /// Its name. Internal pools are `lvm` or `file`. External pools have the name given by tags, or else one made from
+    /// the template and the disk parameters of the group.
     pub name: String,
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for Pool {
     }
 }
 
-/// The groups that reach one pool.
+/// The groups that reach a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
     /// The pool.
@@ -72,11 +72,11 @@ pub struct Partition {
     pub groups: Vec<GroupIdx>,
     /// Number of instances whose disks are in the pool.
     pub instances: usize,
-    /// Whether a tag names the pool.
+    /// True if a tag names the pool.
     pub named: bool,
 }
 
-/// A set of pools; ascending.
+/// A set of pools, ascending.
 type Pools = Vec<PoolIdx>;
 
 /// The storage of a cluster.
@@ -84,19 +84,19 @@ type Pools = Vec<PoolIdx>;
 pub struct StorageMap {
     /// The pools, by type and name.
     pub pools: Vec<Pool>,
-    /// By instance: the position of its pools among `sets`.
+    /// For each instance, the position of its pools in `sets`.
     instances: Vec<u32>,
-    /// The different sets of pools that instances have.
+    /// The distinct sets of pools of instances.
     sets: Vec<Pools>,
-    /// By instance: its disk template, if its pools follow from where it is.
+    /// For each instance, its disk template if its pools follow from its node and template.
     concluded: Vec<Option<DiskTemplate>>,
     nodes: Vec<Pools>,
-    /// By node: the pools outside that tags name.
+    /// For each node, the external pools that tags name.
     declared: Vec<Pools>,
     /// By node: its group.
     home: Vec<GroupIdx>,
     groups: Vec<Pools>,
-    /// By group: where disks of a template are if no tag says it, of the pools that there are.
+    /// For each group, the pool of each template if no tag names one; known pools only.
     usual: Vec<Vec<(DiskTemplate, PoolIdx)>>,
     named: BTreeSet<PoolIdx>,
 }
@@ -111,8 +111,7 @@ fn declared(cluster: &Cluster, node: &NodeSpec) -> BTreeSet<Pool> {
     named(&node.tags).chain(named(&cluster.group(node.group).tags)).map(Pool::external).collect()
 }
 
-/// The pools that hold an instance's disks. Where its node reaches several, and it does
-/// not say which of them it uses, it may use all.
+/// The pools of an instance's disks. If its node reaches several and its tags do not say which it uses, it may use all.
 fn pools_of(cluster: &Cluster, instance: &Instance) -> BTreeSet<Pool> {
     match instance.template {
         DiskTemplate::Diskless => return BTreeSet::new(),
@@ -133,14 +132,14 @@ fn pools_of(cluster: &Cluster, instance: &Instance) -> BTreeSet<Pool> {
     }
 }
 
-/// By instance the number of its set of pools, and these sets. Many instances have the same.
+/// The set of pools of each instance, as a position in the list of sets. Many instances share a set.
 fn sets_of_pools(cluster: &Cluster) -> (Vec<u32>, Vec<BTreeSet<Pool>>) {
     let mut numbers: BTreeMap<BTreeSet<Pool>, u32> = BTreeMap::new();
     let mut number = |instance: &Instance| {
         let next = numbers.len() as u32;
         *numbers.entry(pools_of(cluster, instance)).or_insert(next)
     };
-    // where no tag of its own says it, an instance is like others of its template on its node
+    // Instances of the same template on a node share a set, unless they have tags of their own.
     let mut usual: HashMap<(NodeIdx, DiskTemplate), u32> = HashMap::new();
     let number_of = |instance: &Instance| match named(&instance.tags).next() {
         Some(_) => number(instance),
@@ -152,18 +151,18 @@ fn sets_of_pools(cluster: &Cluster) -> (Vec<u32>, Vec<BTreeSet<Pool>>) {
     (instances, sets)
 }
 
-/// Where the disks of a template are in a group if no tag says it: what Ganeti exports.
+/// The pool of a template in a group if no tag names one: the pool that Ganeti exports.
 fn usual_pool(group: &Group, template: DiskTemplate) -> Pool {
     Pool::external(&group.disk_parameters.pool_name(template))
 }
 
-/// The disk template of an instance whose pools follow from where it is.
+/// The disk template of an instance whose pools follow from its node and template.
 fn concluded(instance: &Instance) -> Option<DiskTemplate> {
     let template = Some(instance.template).filter(|template| template.uses_external_storage());
     template.filter(|_| named(&instance.tags).next().is_none())
 }
 
-/// The pools in a group's nodes that its policy lets instances use.
+/// The internal pools that a group's policy lets instances use on a node.
 fn internal_pools(group: &Group, node: &NodeSpec) -> Vec<Pool> {
     let allowed = |template| group.policy.disk_templates.contains(&template);
     let lvm = (allowed(DiskTemplate::Drbd) || allowed(DiskTemplate::Plain)) && node.disk_total > 0.0;
@@ -172,8 +171,8 @@ fn internal_pools(group: &Group, node: &NodeSpec) -> Vec<Pool> {
     pools.into_iter().filter(|(there, _)| *there).map(|(_, name)| Pool::internal(name)).collect()
 }
 
-/// The pools that the nodes of a group reach outside, if no tags of theirs say it: one for
-/// each disk template, and those of the instances that are there.
+/// The external pools that a group's nodes without pool tags reach: one for each disk template, and those of the
+/// instances there.
 fn usual_pools(group: &Group, of_instances: &BTreeSet<Pool>) -> BTreeSet<Pool> {
     let templates = group.policy.disk_templates.iter().filter(|t| t.uses_external_storage());
     let outside = of_instances.iter().filter(|pool| pool.storage == StorageType::External).cloned();
@@ -181,11 +180,11 @@ fn usual_pools(group: &Group, of_instances: &BTreeSet<Pool>) -> BTreeSet<Pool> {
 }
 
 impl StorageMap {
-    /// Works out which pools there are, and who reaches them.
+    /// Finds the pools of a cluster, and the nodes and groups that reach them.
     pub fn of(cluster: &Cluster) -> StorageMap {
         let (instances, sets) = sets_of_pools(cluster);
         let mut groups = vec![BTreeSet::new(); cluster.groups.len()];
-        // of the instances on nodes of which no tag says what they reach
+        // Pools of the instances on nodes without pool tags.
         let mut seen = vec![BTreeSet::new(); cluster.groups.len()];
         let declared_at: Vec<BTreeSet<Pool>> =
             cluster.nodes.iter().map(|node| declared(cluster, &node.spec)).collect();
@@ -246,7 +245,7 @@ impl StorageMap {
         &self.pools[idx.get()]
     }
 
-    /// The pools that hold an instance's disks; none if it has no disks.
+    /// The pools of an instance's disks; empty if it has no disks.
     pub fn of_instance(&self, instance: InstanceIdx) -> &[PoolIdx] {
         &self.sets[self.instances[instance.get()] as usize]
     }
@@ -256,34 +255,33 @@ impl StorageMap {
         &self.nodes[node.get()]
     }
 
-    /// The pools that a group reaches: those of any of its nodes, and those of the
-    /// instances that are there.
+    /// The pools that a group reaches: those of any of its nodes, and those of the instances there.
     pub fn of_group(&self, group: GroupIdx) -> &[PoolIdx] {
         &self.groups[group.get()]
     }
 
-    /// Whether a node reaches all disks of an instance (for disks in the nodes: has the
-    /// same kind of storage). Where the pools of an instance follow from where it is, they
-    /// must do so there as well, or nobody would know them any more.
+    /// Tells if a node reaches all disks of an instance. For internal disks, the node must have the same kind of
+    /// storage. If the pools of an instance follow from its node, the same pools must follow on the new node; otherwise
+    /// they would be lost track of.
     pub fn reaches(&self, node: NodeIdx, instance: InstanceIdx) -> bool {
         let pools = self.of_instance(instance);
         let declared = &self.declared[node.get()];
         let among = |known: &[PoolIdx]| pools.iter().all(|pool| known.contains(pool));
         match self.concluded[instance.get()] {
             Some(_) if !declared.is_empty() => among(declared),
-            // without tags the group and the template stand for the pool
+            // Without tags, the group and the template determine the pool.
             Some(template) if pools.iter().any(|p| self.usual(node, template) != Some(*p)) => false,
             _ => among(self.of_node(node)),
         }
     }
 
-    /// Where the disks of a template are on a node if no tag says it.
+    /// The pool of a template on a node if no tag names one.
     fn usual(&self, node: NodeIdx, template: DiskTemplate) -> Option<PoolIdx> {
         let usual = &self.usual[self.home[node.get()].get()];
         usual.iter().find(|(other, _)| *other == template).map(|(_, pool)| *pool)
     }
 
-    /// A pool of an instance that a group does not reach.
+    /// A pool that the instance needs and the group does not reach, if there is one.
     pub fn missing(&self, group: GroupIdx, instance: InstanceIdx) -> Option<PoolIdx> {
         self.of_instance(instance).iter().copied().find(|pool| !self.of_group(group).contains(pool))
     }
@@ -311,25 +309,24 @@ impl StorageMap {
 }
 
 impl Cluster {
-    /// Whether no instance at all may change its group.
+    /// Tells if no instance may change its group.
     pub fn denies_moves_between_groups(&self) -> bool {
         self.tags.iter().any(|tag| tag == DENY)
     }
 
-    /// Tells if tags of the cluster or of the group deny that instances leave the group.
+    /// Tells if tags of the cluster or of the group forbid instances to leave the group.
     pub fn denies_leaving(&self, group: GroupIdx) -> bool {
         self.denies_moves_between_groups() || self.group(group).denies_moves_between_groups()
     }
 }
 
 impl Group {
-    /// Whether instances may neither come from other groups nor go there.
+    /// Tells if instances may not enter or leave this group.
     pub fn denies_moves_between_groups(&self) -> bool {
         self.tags.iter().any(|tag| tag == DENY)
     }
 
-    /// Whether the group is connected to all networks of an instance, as far as these are
-    /// known.
+    /// Tells if the group is connected to all known networks of an instance.
     pub fn connects(&self, instance: &Instance) -> bool {
         instance.networks.iter().all(|network| self.networks.contains(network))
     }

@@ -1,4 +1,4 @@
-//! Tags as numbers, sets of tags, and counts by tag.
+//! Tags as numbers, sets of tags, and counts of tags.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub struct TagTable {
 }
 
 impl TagTable {
-    /// The number of `tag`, given out on first use.
+    /// The number of `tag`, assigned on first use.
     pub fn intern(&mut self, tag: &str) -> TagId {
         if let Some(&id) = self.ids.get(tag) {
             return id;
@@ -32,7 +32,7 @@ impl TagTable {
     }
 }
 
-/// A set of tags, which copies share.
+/// A set of tags. Copies share it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct TagSet(Option<Arc<[TagId]>>);
 
@@ -46,7 +46,7 @@ impl FromIterator<TagId> for TagSet {
 }
 
 impl TagSet {
-    /// Whether there is no tag at all.
+    /// Tells if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -60,23 +60,23 @@ impl TagSet {
         self.listed().iter().copied()
     }
 
-    /// Whether `tag` is in the set.
+    /// Tells if `tag` is in the set.
     pub fn contains(&self, tag: TagId) -> bool {
         self.listed().binary_search(&tag).is_ok()
     }
 
-    /// How many tags it has.
+    /// Number of tags.
     pub fn len(&self) -> usize {
         self.listed().len()
     }
 
-    /// Whether every tag of this set is in `other`.
+    /// Tells if every tag of this set is in `other`.
     pub fn is_subset(&self, other: &TagSet) -> bool {
         let mut ahead = Ahead::of(other.listed());
         self.len() <= other.len() && self.iter().all(|tag| ahead.find(tag, |t| *t).is_some())
     }
 
-    /// How many tags both sets have.
+    /// Number of tags that are in both sets.
     pub fn common(&self, other: &TagSet) -> i64 {
         let (few, many) = if self.len() <= other.len() { (self, other) } else { (other, self) };
         let mut ahead = Ahead::of(many.listed());
@@ -89,7 +89,7 @@ impl TagSet {
         self.iter().filter(|tag| other.contains(*tag)).collect()
     }
 
-    /// How many tags of this set are not in `other`.
+    /// Number of tags of this set that are not in `other`.
     pub fn missing_in(&self, other: &TagSet) -> i64 {
         self.len() as i64 - self.common(other)
     }
@@ -101,9 +101,8 @@ impl TagSet {
     }
 }
 
-/// An ascending list in which keys are looked for in ascending order. What is near is
-/// found at once, what is far in logarithmic time, so that two lists are compared at the
-/// cost of the shorter one, or nearly so.
+/// An ascending list in which keys are looked up in ascending order. Near keys are found at once, far ones in
+/// logarithmic time. So comparing two lists costs little more than reading the shorter one.
 struct Ahead<'a, T>(&'a [T]);
 
 impl<'a, T> Ahead<'a, T> {
@@ -111,7 +110,7 @@ impl<'a, T> Ahead<'a, T> {
         Ahead(list)
     }
 
-    /// The entry of a key that is not smaller than those looked for before.
+    /// The entry of a key, which must not be smaller than earlier ones.
     fn find<K: Ord>(&mut self, key: K, key_of: impl Fn(&T) -> K) -> Option<&'a T> {
         let mut reach = 1;
         while self.0.get(reach - 1).is_some_and(|entry| key_of(entry) < key) {
@@ -125,7 +124,7 @@ impl<'a, T> Ahead<'a, T> {
     }
 }
 
-/// The exclusion tags of an instance: as a list, and counted. Copies share them.
+/// The exclusion tags of an instance, as a list and counted. Copies share them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ExclusionTags(Option<Arc<CountedTags>>);
 
@@ -149,13 +148,13 @@ impl FromIterator<TagId> for ExclusionTags {
 }
 
 impl ExclusionTags {
-    /// The different tags, each with how often the instance has it.
+    /// The distinct tags, each with the number of times that the instance has it.
     pub fn counts(&self) -> &Occurrences<TagId> {
         self.0.as_ref().map_or(&NO_TAGS, |counted| &counted.counts)
     }
 }
 
-/// The list, in source order, repetitions kept.
+/// The list in source order, with repetitions.
 impl std::ops::Deref for ExclusionTags {
     type Target = [TagId];
 
@@ -173,11 +172,11 @@ impl<'a> IntoIterator for &'a ExclusionTags {
     }
 }
 
-/// How often each key occurs; keys that do not occur are not stored.
+/// Number of occurrences of each key. Keys that do not occur are not stored.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Occurrences<K>(Vec<(K, i64)>);
 
-/// Up to so many keys are added one by one.
+/// Up to this many keys are added one by one.
 const FEW_KEYS: usize = 8;
 
 impl<K: Ord + Copy> FromIterator<K> for Occurrences<K> {
@@ -195,24 +194,24 @@ impl<K> Default for Occurrences<K> {
 }
 
 impl<K> Occurrences<K> {
-    /// Nothing occurs.
+    /// No occurrences.
     pub const fn new() -> Occurrences<K> {
         Occurrences(Vec::new())
     }
 
-    /// Whether nothing occurs.
+    /// Tells if there are no occurrences.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 impl<K: Ord + Copy> Occurrences<K> {
-    /// How often `key` occurs.
+    /// Number of occurrences of `key`.
     pub fn get(&self, key: K) -> i64 {
         self.0.binary_search_by_key(&key, |e| e.0).map_or(0, |at| self.0[at].1)
     }
 
-    /// Counts one more (or, with a negative `by`, fewer) of `key`.
+    /// Adds `by`, which may be negative, to the count of `key`.
     pub fn add(&mut self, key: K, by: i64) {
         match self.0.binary_search_by_key(&key, |e| e.0) {
             Ok(at) => {
@@ -229,8 +228,7 @@ impl<K: Ord + Copy> Occurrences<K> {
         }
     }
 
-    /// Counts every one of some keys, ascending and different, so many times more (or
-    /// fewer).
+    /// Adds to the counts of distinct ascending keys.
     pub(crate) fn add_each(&mut self, more: impl ExactSizeIterator<Item = (K, i64)>) {
         if more.len() <= FEW_KEYS {
             more.for_each(|(key, by)| self.add(key, by));
@@ -249,7 +247,7 @@ impl<K: Ord + Copy> Occurrences<K> {
         self.0 = sums;
     }
 
-    /// How often each of some keys, in ascending order, occurs here.
+    /// The counts of some keys, which must be ascending.
     pub fn look_up<'a, T: 'a>(
         &'a self,
         keys: impl Iterator<Item = T> + 'a,
@@ -267,7 +265,7 @@ impl<K: Ord + Copy> Occurrences<K> {
         self.0.iter().copied()
     }
 
-    /// The keys from one on, up to but without another, with their counts.
+    /// The keys from `from` up to, but not including, `to`, with their counts.
     pub(crate) fn between(&self, from: K, to: K) -> &[(K, i64)] {
         let from = self.0.partition_point(|e| e.0 < from);
         let count = self.0[from..].partition_point(|e| e.0 < to);
@@ -281,7 +279,7 @@ impl<K: Ord + Copy> Occurrences<K> {
 }
 
 impl Occurrences<TagId> {
-    /// Counts the tags of an instance so many times more (or fewer).
+    /// Adds `by` times the tags of an instance; `by` may be negative.
     pub fn add_tags(&mut self, tags: &ExclusionTags, by: i64) {
         self.add_each(tags.counts().iter().map(|(tag, count)| (tag, by * count)));
     }
@@ -319,7 +317,7 @@ mod tests {
         assert_eq!((counts.iter().count(), counts.surplus()), (0, 0));
     }
 
-    /// Ascending numbers below `bound`, each with a chance of one in `rarity`.
+    /// Ascending numbers below `bound`, each included with a chance of one in `rarity`.
     fn some(seed: &mut u64, bound: u32, rarity: u64) -> Vec<TagId> {
         let mut lot = || {
             *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

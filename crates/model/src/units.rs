@@ -8,9 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// An amount of memory or disk in MiB.
 ///
-/// Amounts may be negative (a node can be over-committed) and come from
-/// outside, so arithmetic wraps at 64 bits instead of panicking: absurd input
-/// gives absurd scores, never a crash.
+/// Amounts may be negative (a node can be over-committed) and come from outside, so arithmetic wraps at 64 bits instead
+/// of panicking. Absurd input gives absurd scores, never a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Mib(pub i64);
@@ -24,7 +23,7 @@ impl Mib {
         self.0 as f64
     }
 
-    /// Whole GiB, rounded towards minus infinity (how tables show free disk).
+    /// Whole GiB, rounded towards minus infinity, as tables show free disk.
     pub fn gib_floor(self) -> i64 {
         self.0.div_euclid(1024)
     }
@@ -75,14 +74,13 @@ impl fmt::Display for Mib {
     }
 }
 
-/// Cuts a real off towards zero, as the reference's platform does it: what does
-/// not fit (and not-a-number) becomes the smallest integer.
+/// Truncates a real number towards zero as the reference's platform does: numbers out of range, and not-a-number,
+/// become the smallest integer.
 pub fn trunc_to_i64(x: f64) -> i64 {
     if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x) { x as i64 } else { i64::MIN }
 }
 
-/// Rounds a real towards minus infinity, with the same treatment of what does
-/// not fit as [`trunc_to_i64`].
+/// Rounds a real number towards minus infinity. Numbers out of range are treated as in [`trunc_to_i64`].
 pub fn floor_to_i64(x: f64) -> i64 {
     let cut = trunc_to_i64(x);
     if x < cut as f64 { cut.wrapping_sub(1) } else { cut }

@@ -1,9 +1,9 @@
-//! How busy an instance is.
+//! Utilisation of instances: their load by resource.
 
 use std::ops::{Add, Sub};
 
-/// The load of an instance, or the sum over the instances of a node. The
-/// unit is the source's own; only the differences between nodes matter.
+/// The load of an instance, or the sum over the instances of a node. The unit is the source's own; only differences
+/// between nodes matter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Utilisation {
     /// Processor load.
@@ -17,7 +17,7 @@ pub struct Utilisation {
 }
 
 impl Utilisation {
-    /// Idle.
+    /// No load.
     pub const ZERO: Utilisation = Utilisation { cpu: 0.0, mem: 0.0, disk: 0.0, net: 0.0 };
 
     fn zip(self, other: Self, op: impl Fn(f64, f64) -> f64) -> Self {
@@ -31,8 +31,7 @@ impl Utilisation {
 }
 
 impl Default for Utilisation {
-    /// The load of an instance nothing is known about: 1 in every component,
-    /// so that instances are spread by number.
+    /// The load of an instance without measurements: 1 for every resource, so that instances are spread by number.
     fn default() -> Self {
         Utilisation { cpu: 1.0, mem: 1.0, disk: 1.0, net: 1.0 }
     }

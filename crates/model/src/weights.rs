@@ -1,20 +1,20 @@
-//! What each metric counts for in a score.
+//! Weights of the metrics in a score.
 
 use super::metrics::{AFFINITY, Aggregate, LANES, METRICS, Metric, TABLE, lane};
 
-/// What each metric counts for in a score: Ganeti's weights, but for those that were chosen.
+/// Weights of the metrics in a score: Ganeti's, except for those chosen by the user.
 ///
-/// A metric with weight 0 is no part of the score, whatever its value: not even if that is not a number.
+/// A metric with weight 0 does not enter the score, even if its value is not a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weights([f64; METRICS]);
 
-/// Why a weight cannot be chosen.
+/// Reason that a weight cannot be set.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum WeightError {
-    /// No metric has the name.
+    /// No metric has this name.
     #[error("there is no metric '{0}'")]
     UnknownMetric(String),
-    /// Too small or too large for scores to be compared, negative, or not a number.
+    /// Negative, not a number, or so small or large that scores could not be compared.
     #[error("a weight is 0 or a number from {:e} to {:e}", Weights::LEAST, Weights::MOST)]
     OutOfRange,
 }
@@ -26,40 +26,39 @@ impl Default for Weights {
 }
 
 impl Weights {
-    /// The smallest weight but 0.
+    /// The smallest weight other than 0.
     pub(crate) const LEAST: f64 = 1e-6;
-    /// The largest weight: far above it sums lose what all other metrics say, and the rounding of a deviation is more than
-    /// they are.
+    /// The largest weight. With much larger weights, the rounding error of a deviation would hide all other metrics.
     pub(crate) const MOST: f64 = 1e6;
 
-    /// Chooses the weight of the metric of this name; the others stay what they are.
+    /// Sets the weight of the named metric.
     ///
     /// # Errors
-    /// If there is no such metric, or no such weight.
+    /// If there is no such metric, or the weight is out of range.
     pub fn set(&mut self, name: &str, weight: f64) -> Result<(), WeightError> {
         let at = TABLE.iter().position(|metric| metric.name == name);
         let at = at.ok_or_else(|| WeightError::UnknownMetric(name.to_owned()))?;
         if weight != 0.0 && !(Weights::LEAST..=Weights::MOST).contains(&weight) {
             return Err(WeightError::OutOfRange);
         }
-        // never -0, so that equal weights have equal bits
+        // Never store -0, so that equal weights have equal bits.
         self.0[at] = weight.abs();
         Ok(())
     }
 
-    /// The weight of the metric in a place of the table.
+    /// The weight of the metric at a position of the table.
     pub fn of(&self, at: usize) -> f64 {
         self.0[at]
     }
 
-    /// What a value of the metric in a place of the table adds to a score.
+    /// Amount that a value of the metric at a position of the table adds to a score.
     #[inline(always)]
     pub fn part(&self, at: usize, value: f64) -> f64 {
         let weight = self.0[at];
         if weight == 0.0 { 0.0 } else { weight * value }
     }
 
-    /// By lane, the weight of its deviation.
+    /// The weight of each lane's deviation.
     pub fn deviations(&self) -> [f64; LANES] {
         let mut weights = [0.0; LANES];
         for (metric, weight) in self.by_metric() {
@@ -75,7 +74,7 @@ impl Weights {
         self.by_metric().find(|(metric, _)| metric.name == AFFINITY).map_or(0.0, |(_, weight)| weight)
     }
 
-    /// The weight of the sum of the reserved memory, as shares of each node's total.
+    /// The weight of the sum of reserved memory, as shares of each node's total.
     pub fn reserved_sum(&self) -> f64 {
         let of_sum = |(metric, weight): (&Metric, f64)| match metric.kind {
             Aggregate::Sum(_) => weight,
@@ -84,14 +83,14 @@ impl Weights {
         self.by_metric().map(of_sum).sum()
     }
 
-    /// Whether more reserved memory on one of so many nodes never lowers a score: a value that rises by e lowers the
+    /// Tells if reserving more memory on one of `nodes` nodes never lowers a score. A value that rises by e lowers the
     /// deviation by less than e / sqrt(nodes), and raises the sum by e.
     pub fn reserves_never_pay(&self, nodes: usize) -> bool {
         let deviation = self.deviations()[lane::RESERVED_MEM];
         deviation == 0.0 || (self.reserved_sum() / deviation).powi(2) * nodes as f64 >= 1.0
     }
 
-    /// The metrics whose weights are others than Ganeti's.
+    /// The metrics whose weights differ from Ganeti's.
     pub fn chosen(&self) -> impl Iterator<Item = (&'static Metric, f64)> + '_ {
         self.by_metric().filter(|(metric, weight)| metric.weight != *weight)
     }

@@ -1,9 +1,8 @@
-//! End of the work of a plan, and whether a cluster is like that.
+//! Comparison of a cluster with the state that the work of a plan should lead to.
 //!
-//! Jobs can end in success without having done what they were for. So what the work has done to
-//! instances and nodes is compared with the cluster afterwards. What it has not touched is not
-//! looked at: others may have changed it meanwhile. The steps of every journal say where they
-//! lead, so that old ones can be compared, too.
+//! Jobs can succeed without having done what they were for. So the effects of the work on instances and nodes are
+//! compared with the cluster afterwards. Objects that the work did not touch are ignored, since others may have changed
+//! them meanwhile. The steps in every journal name their results, so that old journals can be compared, too.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,25 +11,25 @@ use super::work::{Relocation, Task, Work, WorkStep};
 use htools_model::shown::shown_name;
 use htools_model::{Cluster, Instance, Placement};
 
-/// The flags of a node that work sets; what is not known, or not set, is not compared.
+/// Flags of a node that the work sets. Flags that are unknown or not set are not compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NodeFlags {
     /// True if it is out of use.
     pub offline: Option<bool>,
     /// True if it takes no more instances.
     pub drained: Option<bool>,
-    /// True if it has power, by what Ganeti knows.
+    /// True if it has power, according to Ganeti.
     pub powered: Option<bool>,
 }
 
-/// Effect of the work that the cluster does not show.
+/// An effect of the work that the cluster does not show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missed {
     /// The full name of the instance or the node.
     pub subject: String,
     /// True if it is a node.
     pub is_node: bool,
-    /// Its state and the state that it should have, in one line.
+    /// Its state, and the state that it should have, in one line.
     pub text: String,
 }
 
@@ -38,7 +37,7 @@ pub struct Missed {
 #[derive(Debug, Default)]
 struct NodeEnd {
     flags: NodeFlags,
-    /// By tag, whether the node has it.
+    /// For each tag, whether the node should have it.
     tags: BTreeMap<String, bool>,
 }
 
@@ -50,7 +49,7 @@ pub struct End<'w> {
 }
 
 impl<'w> End<'w> {
-    /// End that the steps of some work lead to, if all are done.
+    /// The state that the steps of some work lead to, if all are done.
     pub fn of(work: &'w Work) -> End<'w> {
         let mut end = End::default();
         for step in &work.steps {
@@ -73,7 +72,7 @@ impl<'w> End<'w> {
         asked.map(|(name, _)| *name)
     }
 
-    /// Differences on a cluster; `flags` are those of its nodes, by name.
+    /// Differences of a cluster from this state. `flags` are those of its nodes, by name.
     pub fn missed(&self, now: &Cluster, flags: &HashMap<String, NodeFlags>) -> Vec<Missed> {
         let mut by_name: HashMap<&str, Vec<&Instance>> = HashMap::new();
         for instance in now.instances.iter().filter(|i| self.instances.contains_key(i.name.as_str())) {
@@ -82,7 +81,7 @@ impl<'w> End<'w> {
         let instances = self.instances.iter().filter_map(|(name, wanted)| {
             let there: Vec<Placement<String>> =
                 by_name.get(name).into_iter().flatten().map(|instance| place(now, instance)).collect();
-            // another one of that name elsewhere is not this one
+            // If an instance of that name is as wanted, others of the same name are different ones.
             let found = there.first().filter(|_| !there.contains(wanted));
             let text = match found {
                 Some(found) => format!("is {}, and should be {}", shown(found), shown(wanted)),
@@ -109,12 +108,12 @@ impl<'w> End<'w> {
 impl NodeEnd {
     fn take(&mut self, task: &Task, step: &WorkStep) {
         let NodeEnd { flags, tags } = self;
-        // a power command of this program's own is nothing that Ganeti knows of
+        // Ganeti does not know about power commands of this program.
         let by_ganeti = step.opcodes.iter().any(|opcode| matches!(opcode, Opcode::OobCommand { .. }));
         match task {
             Task::Drain => flags.drained = Some(true),
             Task::Undrain => flags.drained = Some(false),
-            // for Ganeti a node that is offline is not drained
+            // For Ganeti, an offline node is not drained.
             Task::SetOffline => (flags.offline, flags.drained) = (Some(true), None),
             Task::SetOnline => flags.offline = Some(false),
             Task::PowerOff if by_ganeti => flags.powered = Some(false),

@@ -1,4 +1,4 @@
-//! Moves taken back: each finished step once more, the other way round, the last one first.
+//! Undoing moves: each finished step is reversed, the last one first.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use super::work::{Relocation, Task, WorkStep};
 use htools_model::shown::shown_name;
 use htools_model::{Cluster, Concession, InstanceIdx, Move, NodeIdx, Placement, Step};
 
-/// Why a step cannot be taken back.
+/// Reason that a step cannot be undone.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoWayBack {
-    /// It is about a node.
+    /// The step is about a node.
     #[error("step {number}, {title}: only moves of instances can be taken back")]
     Node {
         /// Number of the step, from 1.
@@ -27,19 +27,19 @@ pub enum NoWayBack {
         /// The name.
         name: String,
     },
-    /// Somebody has moved it since.
+    /// The instance has been moved since.
     #[error("step {number}: instance '{}' is on {is}, and the step took it to {was}", shown_name(.instance))]
     Elsewhere {
         /// Number of the step, from 1.
         number: usize,
         /// The instance.
         instance: String,
-        /// Its place now.
+        /// Its present placement.
         is: String,
-        /// Its place after the step.
+        /// Its placement after the step.
         was: String,
     },
-    /// It does not come back by one move.
+    /// No single move leads back.
     #[error("step {number}: no move brings instance '{}' back", shown_name(.instance))]
     NoMove {
         /// Number of the step, from 1.
@@ -49,7 +49,7 @@ pub enum NoWayBack {
     },
 }
 
-/// The move that leads from one placement to another one; nothing if there is none.
+/// The move that leads from one placement to another, if there is one.
 pub(super) fn leading(from: Placement, to: Placement) -> Option<Move> {
     Some(match (from.secondary, to.secondary) {
         (None, None) if from.primary != to.primary => Move::FailoverTo(to.primary),
@@ -73,11 +73,11 @@ pub(super) fn leading(from: Placement, to: Placement) -> Option<Move> {
     })
 }
 
-/// The moves that take back some steps that were done, given with their numbers from 1, in the order in which they
-/// were done.
+/// The moves that undo finished steps, which are given with their numbers (from 1) in the order in which they were
+/// done.
 ///
 /// # Errors
-/// The first (from the end) that cannot be taken back.
+/// The first step, from the end, that cannot be undone.
 pub fn taken_back(cluster: &Cluster, done: &[(usize, &WorkStep)]) -> Result<Vec<Step>, NoWayBack> {
     let nodes: HashMap<&str, NodeIdx> =
         cluster.nodes.iter().map(|node| (node.spec.name.as_str(), node.spec.idx)).collect();
@@ -88,7 +88,7 @@ pub fn taken_back(cluster: &Cluster, done: &[(usize, &WorkStep)]) -> Result<Vec<
     for &(number, step) in done.iter().rev() {
         let (Some(first), Some(last)) = (step.relocations().first(), step.relocations().last()) else {
             match step.task {
-                // nothing was done, or it is over
+                // These steps did nothing that lasts.
                 Task::ConfirmEmpty | Task::Await | Task::Stop | Task::Start | Task::Resync => continue,
                 _ => return Err(NoWayBack::Node { number, title: step.title() }),
             }
@@ -119,7 +119,7 @@ pub fn taken_back(cluster: &Cluster, done: &[(usize, &WorkStep)]) -> Result<Vec<
         let mv =
             leading(from, to).ok_or_else(|| NoWayBack::NoMove { number, instance: step.subject.clone() })?;
         places.insert(instance, to);
-        // others may name a secondary node that means nothing
+        // Other templates may name a secondary node, which has no meaning.
         let named = |place: Placement| Placement { secondary: place.secondary.or(its.secondary), ..place };
         steps.push(Step {
             instance,

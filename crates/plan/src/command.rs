@@ -1,4 +1,4 @@
-//! Plans as commands, for people and for scripts: a walk of their steps, from opcodes to command lines.
+//! Plans as commands, for people and for scripts. The opcodes of the steps are converted to command lines.
 
 use super::durations::{LegKind, way};
 use super::names::{Impossible, Name, NameOf};
@@ -8,11 +8,11 @@ use super::work::{Task, Work, WorkStep};
 use htools_model::known_tags::SWITCHED;
 use htools_model::{Cluster, Leg, Move, NodeIdx, Step};
 
-/// The commands of one move, in order, with those for what is stopped meanwhile. Names are full names: an alias may mean
-/// nothing, or something else, where the commands run.
+/// The commands of one move in order, with those for an instance that is stopped meanwhile. Names are full names,
+/// because an alias may be unknown, or mean something else, where the commands run.
 ///
 /// # Errors
-/// A name that Ganeti cannot have.
+/// If a name is not valid in Ganeti.
 pub fn commands(cluster: &Cluster, step: &Step) -> Result<Vec<Command>, Impossible> {
     let mut commands = Vec::new();
     for part in WorkStep::of_move(cluster, step) {
@@ -23,10 +23,10 @@ pub fn commands(cluster: &Cluster, step: &Step) -> Result<Vec<Command>, Impossib
     Ok(commands)
 }
 
-/// The lines of a step. Where Ganeti does not switch the power of nodes, the command `power` does.
+/// The lines of a step. If Ganeti does not switch the power of nodes, the command `power` does.
 ///
 /// # Errors
-/// A name that Ganeti cannot have.
+/// If a name is not valid in Ganeti.
 pub(crate) fn lines(step: &WorkStep, power: Option<&str>) -> Result<Vec<Line>, Impossible> {
     let mut lines = Vec::new();
     for opcode in &step.opcodes {
@@ -44,7 +44,7 @@ pub(crate) fn lines(step: &WorkStep, power: Option<&str>) -> Result<Vec<Line>, I
             if !is_switched {
                 lines.push(Line::Run(switched("off", &name)));
             }
-            // an instance may have come since the node was looked at
+            // An instance may have arrived since the node was checked.
             lines.insert(0, is_empty(&name));
         }
         Task::PowerOn if !is_switched => lines.push(Line::Run(switched("on", &name()?))),
@@ -62,25 +62,25 @@ pub(crate) fn lines(step: &WorkStep, power: Option<&str>) -> Result<Vec<Line>, I
     Ok(lines)
 }
 
-/// The command that tidies up after an opcode that may have failed half-way; none if Ganeti has none.
+/// The command that cleans up after an opcode that may have failed half-way, if Ganeti has one.
 ///
 /// # Errors
-/// A name that Ganeti cannot have.
+/// If a name is not valid in Ganeti.
 pub fn cleanup_command(opcode: &Opcode) -> Result<Option<Command>, Impossible> {
     opcode.cleanup().map_or(Ok(None), |tidying| command(&tidying, Some(LegKind::Migrates)))
 }
 
-/// Fails unless a node holds no instance.
+/// A line that fails unless a node holds no instances.
 fn is_empty(node: &Name) -> Line {
     let fields = ["gnt-node", "list", "--no-headers", "--separator=:", "-o", "pinst_cnt,sinst_cnt"];
     let command = Command::new(&fields).operand(node);
     Line::Expect { command, answer: "0:0", otherwise: format!("{} is not empty", node.as_str()) }
 }
 
-/// The command line of an opcode that moves its instance in this way; nothing if plans have no such opcode.
+/// The command line of an opcode that moves its instance in the given way; `None` for opcodes that plans do not have.
 ///
 /// # Errors
-/// A name that Ganeti cannot have.
+/// If a name is not valid in Ganeti.
 fn command(opcode: &Opcode, way: Option<LegKind>) -> Result<Option<Command>, Impossible> {
     let instance = |name: &String| Name::of(NameOf::Instance, name);
     let node = |name: &String| Name::of(NameOf::Node, name);
@@ -141,7 +141,7 @@ fn command(opcode: &Opcode, way: Option<LegKind>) -> Result<Option<Command>, Imp
         }
         Opcode::TagsSet { kind, tags, name } => tagged(("add-tags", *kind), name, tags)?,
         Opcode::TagsDel { kind, tags, name } => tagged(("remove-tags", *kind), name, tags)?,
-        // repairs, and questions
+        // These are opcodes of repairs and queries.
         Opcode::RecreateDisks { .. }
         | Opcode::Reinstall { .. }
         | Opcode::QueryData { .. }
@@ -149,7 +149,7 @@ fn command(opcode: &Opcode, way: Option<LegKind>) -> Result<Option<Command>, Imp
     }))
 }
 
-/// Gives something tags, or takes them.
+/// The command that adds tags to an object, or removes them.
 fn tagged((verb, kind): (&'static str, TagKind), name: &str, tags: &[String]) -> Result<Command, Impossible> {
     let (program, name) = match kind {
         TagKind::Node => ("gnt-node", Name::of(NameOf::Node, name)?),
@@ -158,7 +158,7 @@ fn tagged((verb, kind): (&'static str, TagKind), name: &str, tags: &[String]) ->
     let mut command = Command::new(&[program, verb]).operand(&name);
     for tag in Name::tags(tags)? {
         command = if verb == "add-tags" && tag.as_str().starts_with(SWITCHED) {
-            // the node is switched when the command is run, whenever that is
+            // The tag must have the time at which the command runs.
             command.evaluated(format!("\"{SWITCHED}$(date +%s)\""))
         } else {
             command.operand(&tag)
@@ -167,7 +167,7 @@ fn tagged((verb, kind): (&'static str, TagKind), name: &str, tags: &[String]) ->
     Ok(command)
 }
 
-/// Which of the parts of a list a jobset belongs to.
+/// Part of a command list, to which a jobset belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListPart {
     Drain,
@@ -200,10 +200,10 @@ impl ListPart {
     }
 }
 
-/// The lines of a whole plan: moves by jobset and job, what is done to nodes by its kind.
+/// The lines of a whole plan: moves by jobset and job, and node operations by kind.
 ///
 /// # Errors
-/// A name that Ganeti cannot have.
+/// If a name is not valid in Ganeti.
 pub fn plan_lines(work: &Work, power: Option<&str>) -> Result<Vec<Line>, Impossible> {
     let mut listed = Vec::new();
     let mut section = None;
@@ -231,25 +231,25 @@ pub fn plan_lines(work: &Work, power: Option<&str>) -> Result<Vec<Line>, Impossi
     Ok(listed)
 }
 
-/// Beginning of a script.
+/// Title of a script that balances.
 pub const BALANCE_TITLE: &str = "\
 # Carries out the moves that hbal planned, in order. Jobs of one jobset touch
 # different nodes; they may also be started side by side.
 ";
 
-/// The same for moves between groups.
+/// Title of a script that moves instances between groups.
 pub const REGROUP_TITLE: &str = "\
 # Carries out the moves between node groups that hgroup planned, in order. Jobs of one
 # jobset touch different nodes; they may also be started side by side.
 ";
 
-/// The same for nodes that are powered down or up.
+/// Title of a script that powers nodes down or up.
 pub const SQUEEZE_TITLE: &str = "\
 # Powers the nodes down, or up, that hsqueeze planned, and moves instances before
 # or after that.
 ";
 
-/// The move of a step in the same words, `m:NODE` where the instance is stopped while its disks are copied.
+/// The move of a step in this notation. `m:NODE` means that the instance is stopped while its disks are copied.
 pub fn step_notation(cluster: &Cluster, step: &Step) -> String {
     match step.mv {
         Move::FailoverTo(to) if step.copies_while_stopped(cluster) => {
@@ -259,8 +259,8 @@ pub fn step_notation(cluster: &Cluster, step: &Step) -> String {
     }
 }
 
-/// A move as step lines have it: `f` for a change of the primary to the
-/// secondary, `r:NODE` for a new secondary, `fa:NODE` for any other node.
+/// A move in the notation of step lines: `f` for a failover to the secondary, `r:NODE` for a new secondary, `fa:NODE`
+/// for a failover to any other node.
 pub fn notation(cluster: &Cluster, mv: Move) -> String {
     let alias = |n: NodeIdx| cluster.node(n).spec.alias();
     let letters = mv.legs().map(|leg| match leg {

@@ -1,4 +1,4 @@
-//! Times of steps: by how much they move, and how fast that goes.
+//! Durations of steps, from the data that they copy and the speeds.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use htools_model::{Leg, Mib};
 /// Kind of a leg of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LegKind {
-    /// Its memory is copied while it runs.
+    /// Live migration: its memory is copied while it runs.
     Migrates,
-    /// It is started elsewhere; its memory is nowhere.
+    /// Failover: it is started elsewhere, and its memory is lost.
     FailsOver,
     /// Its disks are copied.
     Syncs,
@@ -26,30 +26,30 @@ impl LegKind {
     }
 }
 
-/// Speeds. Bandwidths in MiB a second, times in seconds; all above 0, or 0 for times.
+/// Speeds: bandwidths in MiB/s (above 0) and times in seconds (0 or more).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
-    /// Memory of a live migration.
+    /// Bandwidth of live migration, in MiB/s.
     pub bandwidth: f64,
-    /// Disks being copied.
+    /// Bandwidth of disk copies, in MiB/s.
     pub sync_rate: f64,
-    /// Time of a migration, however small the instance is.
+    /// Fixed time of a migration.
     pub migration: f64,
-    /// A failover: the instance stops and starts.
+    /// Time of a failover, for stopping and starting the instance.
     pub failover: f64,
-    /// Time to replace a secondary, however small the disks are.
+    /// Fixed time to replace a secondary.
     pub replace: f64,
-    /// A change of a node's flags or tags.
+    /// Time to change a node's flags or tags.
     pub change: f64,
-    /// Switching the power of a node.
+    /// Time to switch the power of a node.
     pub power: f64,
-    /// A node that boots.
+    /// Boot time of a node.
     pub boot: f64,
-    /// Copies that become the same again: what was written while a node was away.
+    /// Time to resynchronise disks after a node was away.
     pub resync: f64,
 }
 
-/// A network of 1 Gbit/s, of which some is left; disks by what Ganeti lets DRBD take (60 MiB/s).
+/// A network of 1 Gbit/s with some other traffic, and Ganeti's limit for DRBD (60 MiB/s).
 impl Default for Rates {
     fn default() -> Rates {
         Rates {
@@ -66,17 +66,17 @@ impl Default for Rates {
     }
 }
 
-/// A step that was carried out, and how long that took.
+/// A step that was executed, and its duration.
 #[derive(Debug, Clone, Copy)]
 pub struct Measured<'w> {
     /// The step.
     pub step: &'w WorkStep,
-    /// From the moment its job ran to its end.
+    /// Time from the start of its job to the end.
     pub took: Duration,
 }
 
 impl Rates {
-    /// Time of a step, in seconds.
+    /// Estimated duration of a step, in seconds.
     pub fn seconds(&self, step: &WorkStep) -> f64 {
         match &step.task {
             Task::Move(_) | Task::Cross(_) => self.of_ways(step, &ways(step)),
@@ -92,7 +92,7 @@ impl Rates {
         }
     }
 
-    /// Time of each step of a plan, in seconds.
+    /// Estimated duration of each step of a plan, in seconds.
     pub fn of(&self, work: &Work) -> Vec<f64> {
         work.steps.iter().map(|step| self.seconds(step)).collect()
     }
@@ -110,8 +110,8 @@ impl Rates {
         ways.iter().map(seconds).sum()
     }
 
-    /// The same with the speeds that were seen: each the sum of what was copied by the time that was left for it, first of
-    /// steps that only migrate, then of those that copy disks. What nothing was seen of stays.
+    /// The same with measured bandwidths. Each is the sum of copied data over the time left for copying: first from
+    /// steps that only migrate, then from those that copy disks. Speeds without measurements stay.
     #[must_use]
     pub fn refined(mut self, seen: &[Measured<'_>]) -> Rates {
         let known: Vec<(&Measured<'_>, Vec<LegKind>)> =
@@ -156,7 +156,7 @@ pub fn ways(step: &WorkStep) -> Vec<LegKind> {
     step.opcodes.iter().filter_map(|opcode| way(step, opcode)).collect()
 }
 
-/// Way in which an opcode moves the instance of a step; none if it does not.
+/// Way in which an opcode moves the instance of a step, if it does.
 pub fn way(step: &WorkStep, opcode: &Opcode) -> Option<LegKind> {
     let runs = step.freight.as_ref().is_some_and(|freight| freight.memory.is_some());
     match opcode {
@@ -168,7 +168,7 @@ pub fn way(step: &WorkStep, opcode: &Opcode) -> Option<LegKind> {
     }
 }
 
-/// Source and target of the copies of a step: a pair of nodes for each leg.
+/// Source and target of each leg of a step that copies data.
 pub(super) fn copies(step: &WorkStep) -> Vec<(String, String)> {
     let copied = |relocation: &Relocation| {
         let legs = relocation.mv.clone().legs().scan(relocation.from.clone(), |at, leg| {
@@ -204,10 +204,10 @@ pub fn data(work: &Work) -> (Mib, Mib) {
     (each().map(|(memory, _)| memory).sum(), each().map(|(_, disk)| disk).sum())
 }
 
-/// The steps of a longest chain in which each waits for the one before, and how long it takes, in seconds.
+/// The steps of a longest chain in which each waits for the one before, and its duration in seconds.
 pub fn critical_path(work: &Work, seconds: &[f64]) -> (Vec<StepIdx>, f64) {
     let mut ends: Vec<(f64, Option<StepIdx>)> = seconds.iter().map(|time| (*time, None)).collect();
-    // edges are by the step that waits, so that those before it are known
+    // Edges are sorted by the step that waits, so its predecessors are done.
     for edge in &work.edges {
         let (before, after) = (edge.before.get(), edge.after.get());
         let end = ends[before].0 + seconds[after];

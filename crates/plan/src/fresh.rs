@@ -1,4 +1,4 @@
-//! Comparison of a plan with a cluster that was read again.
+//! Comparison of a plan with a cluster that was reloaded.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,9 +8,9 @@ use super::work::Work;
 use htools_model::shown::shown_name;
 use htools_model::{Cluster, GroupIdx, Instance, Node, NodeIdx};
 
-/// Changes in a group since a plan was made: nodes and instances that came, went
-/// or moved, and nodes that went offline or came back; a line each. Names tell what is
-/// the same. Sizes and loads are not compared, as the plan's checker knows what they must be.
+/// Changes in a group since a plan was made: nodes and instances that were added, removed or moved, and nodes that went
+/// offline or online; one line each. Objects are identified by name. Sizes and loads are not compared, as the plan's
+/// checker covers them.
 pub fn differences(before: &Cluster, group: GroupIdx, now: &Cluster) -> Vec<String> {
     let uuid = &before.group(group).uuid;
     let Some(group_now) = now.groups.iter().find(|group| group.uuid == *uuid) else {
@@ -36,8 +36,8 @@ pub fn differences(before: &Cluster, group: GroupIdx, now: &Cluster) -> Vec<Stri
     found
 }
 
-/// Fingerprint of some groups as far as a plan is about them, in a few characters: the names of their nodes and
-/// whether these are offline, and where their instances are.
+/// A short fingerprint of the facts about groups that a plan depends on: the names of their nodes, their offline flags,
+/// and the placements of their instances.
 pub fn fingerprint(cluster: &Cluster, groups: &[GroupIdx]) -> String {
     let mut lines = Vec::new();
     for group in groups {
@@ -58,8 +58,8 @@ pub fn half_digest(text: impl AsRef<[u8]>) -> String {
     Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The steps of some work that mean nothing on a cluster as it is now, a line each: instances or nodes are gone, or
-/// elsewhere than the first step that moves them has them.
+/// The steps of some work that no longer fit a cluster, one line each. Instances or nodes are gone, or instances are
+/// not where the first step that moves them has them.
 pub fn broken_steps(work: &Work, now: &Cluster) -> Vec<String> {
     let nodes: HashMap<&str, &Node> = now.nodes.iter().map(|node| (node.spec.name.as_str(), node)).collect();
     let instances: HashMap<&str, &Instance> = now.instances.iter().map(|i| (i.name.as_str(), i)).collect();
@@ -98,8 +98,8 @@ pub fn broken_steps(work: &Work, now: &Cluster) -> Vec<String> {
     broken
 }
 
-/// A name that two instances of a group have: jobs name instances, so that nobody can tell
-/// which of them a plan means.
+/// A name that two instances of a group share. Jobs identify instances by name, so the meaning of a plan would be
+/// unclear.
 pub fn repeated_name(cluster: &Cluster, group: GroupIdx) -> Option<&str> {
     let mut seen = HashSet::new();
     let names = cluster.instances_of(group).into_iter().map(|instance| &*cluster.instance(instance).name);

@@ -1,4 +1,4 @@
-//! Graph of the steps of a plan, by what waits for what. Jobsets are one way to walk it.
+//! Graph of the steps of a plan and their dependencies. Jobsets are one way to walk it.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -24,51 +24,51 @@ impl StepIdx {
         self.0
     }
 
-    /// The number that people know it by, from 1.
+    /// The number shown to users, from 1.
     pub fn number(self) -> usize {
         self.0.saturating_add(1)
     }
 
-    /// The same step of a plan that stands behind another one of so many steps.
+    /// The same step after a plan of `steps` steps was put before its own plan.
     #[must_use]
     pub(crate) fn behind(self, steps: usize) -> StepIdx {
         StepIdx(self.0 + steps)
     }
 }
 
-/// By its number.
+/// Shown as its number.
 impl fmt::Display for StepIdx {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.number().fmt(f)
     }
 }
 
-/// Steps of which none waits for another one, and that can run at the same time; in order.
+/// Steps that do not wait for each other and can run at the same time, in order.
 pub type Jobset = Vec<StepIdx>;
 
-/// Why a step waits for another one.
+/// Reason that a step waits for another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", content = "node", rename_all = "snake_case")]
 pub enum EdgeReason<N> {
     /// Both move the same instance.
     Instance,
-    /// The earlier step makes room on this node: memory, disk, spindles or processors.
+    /// The earlier step frees resources on this node: memory, disk, spindles or processors.
     Room(N),
-    /// The earlier step keeps what this node must have free for its mirrored instances (N+1).
+    /// The earlier step keeps the memory free that this node reserves for its mirrored instances (N+1).
     Mirror(N),
     /// An instance with the same exclusion tag leaves this node.
     Tag(N),
-    /// The power of nodes is switched one after the other.
+    /// The power of nodes is switched one by one.
     Power,
-    /// Something is done to a node before the next thing is: it is drained before it is emptied.
+    /// The order of operations on a node, such as draining it before it is evacuated.
     Order,
 }
 
 impl<N> EdgeReason<N> {
-    /// The same with other words for the nodes.
+    /// Converts the node.
     ///
     /// # Errors
-    /// The first of `of`.
+    /// The error of `map`.
     pub(crate) fn try_map<M, E>(self, map: impl FnOnce(N) -> Result<M, E>) -> Result<EdgeReason<M>, E> {
         Ok(match self {
             EdgeReason::Instance => EdgeReason::Instance,
@@ -82,45 +82,46 @@ impl<N> EdgeReason<N> {
 }
 
 words!(
-    /// Fate of the later step if the earlier one fails.
+    /// Consequence for the later step if the earlier one fails.
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub Strength, "strength of an edge" {
-        /// It is not done, nor anything that must follow it.
+        /// It is not done, and neither are the steps that must follow it.
         Must = "must",
-        /// It is done all the same: only the order counts.
+        /// It is done all the same: only the order matters.
         Should = "should",
-        /// It lacks room, and is not done; another order may find room elsewhere.
+        /// It lacks room and is not done; another plan may find room elsewhere.
         Space = "space",
     }
 );
 
-/// That a step waits for the end of another one, for a reason: an [`EdgeReason`], or one of another kind of cluster.
+/// A dependency: one step waits for the end of another. The reason is an [`EdgeReason`], or one of another kind of
+/// cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edge<W> {
     /// The step that comes first.
     pub before: StepIdx,
-    /// The one that waits for it.
+    /// The step that waits for it.
     pub after: StepIdx,
-    /// Meaning of a failure.
+    /// Consequence of a failure.
     pub strength: Strength,
-    /// Rule that would be broken otherwise.
+    /// Reason for the order.
     #[serde(flatten)]
     pub why: W,
 }
 
 impl<W> Edge<W> {
-    /// The same edge of a plan that stands behind another one of so many steps.
+    /// The same edge after a plan of `steps` steps was put before its own plan.
     #[must_use]
     pub fn behind(self, steps: usize) -> Edge<W> {
         Edge { before: self.before.behind(steps), after: self.after.behind(steps), ..self }
     }
 }
 
-/// Which steps come before which, directly or by others in between.
+/// The precedence relation between steps, direct or indirect.
 #[derive(Debug, Clone, Default)]
 pub struct Precedence {
-    /// By step, a bit for each earlier step.
+    /// For each step, a bit for each of its predecessors.
     before: Vec<StepSet>,
 }
 
@@ -150,7 +151,7 @@ impl StepSet {
 }
 
 impl Precedence {
-    /// Order that edges between so many steps give. Edges that should be there, and need not, count for nothing.
+    /// Precedence that edges between `steps` steps give. Edges of strength [`Should`](Strength::Should) are ignored.
     pub fn of<W>(steps: usize, edges: &[Edge<W>]) -> Precedence {
         let mut direct: Vec<Vec<StepIdx>> = vec![Vec::new(); steps];
         for edge in edges.iter().filter(|edge| edge.strength != Strength::Should) {
@@ -161,7 +162,7 @@ impl Precedence {
         precedence
     }
 
-    /// All that come before a step that waits for these.
+    /// All predecessors of a step that waits for these.
     pub(super) fn all_before(&self, direct: &[StepIdx]) -> StepSet {
         let mut all = StepSet::default();
         for step in direct {
@@ -181,23 +182,23 @@ impl Precedence {
         self.before[after.0].contains(before)
     }
 
-    /// Those of some steps, ascending, of which none comes before another one of them.
+    /// The given steps (ascending) that do not precede any other of them.
     pub fn last(&self, steps: &[StepIdx]) -> Vec<StepIdx> {
         let implied = |step: &StepIdx| steps.iter().any(|other| self.precedes(*step, *other));
         steps.iter().copied().filter(|step| !implied(step)).collect()
     }
 }
 
-/// The steps of a plan, in an order that respects what they wait for, and the edges between them.
+/// The steps of a plan, in an order that respects their dependencies, with the edges between them.
 #[derive(Debug, Clone)]
 pub(crate) struct Graph<N> {
-    /// By step, those that it waits for, in ascending order.
+    /// For each step, those that it waits for, in ascending order.
     before: Vec<Vec<StepIdx>>,
-    /// By node, the last step that touches it.
+    /// For each node, the last step that touches it.
     last: HashMap<N, StepIdx>,
     /// The steps since the last barrier.
     open: Vec<StepIdx>,
-    /// Those before it.
+    /// The steps before the last barrier.
     closed: Vec<StepIdx>,
 }
 
@@ -208,7 +209,7 @@ impl<N> Default for Graph<N> {
 }
 
 impl<N: Eq + Hash> Graph<N> {
-    /// The graph of steps of which each is given by the nodes that it touches.
+    /// The graph of steps that are given by the nodes that they touch.
     pub(crate) fn of_touched<T: IntoIterator<Item = N>>(steps: impl IntoIterator<Item = T>) -> Graph<N> {
         let mut graph = Graph::default();
         for nodes in steps {
@@ -217,8 +218,8 @@ impl<N: Eq + Hash> Graph<N> {
         graph
     }
 
-    /// Adds a step. It waits for the last ones before it that touch one of its nodes, and if it
-    /// waits for none since the last barrier, for those before that.
+    /// Adds a step. It waits for the last earlier steps that touch its nodes. If none of these is after the last
+    /// barrier, it waits for the steps before the barrier.
     pub(crate) fn push(&mut self, nodes: impl IntoIterator<Item = N>) -> StepIdx {
         let step = StepIdx(self.before.len());
         let mut before: Vec<StepIdx> = nodes
@@ -237,7 +238,7 @@ impl<N: Eq + Hash> Graph<N> {
         step
     }
 
-    /// Makes all steps that are added from now on wait for all that were added before.
+    /// Makes all steps that are added later wait for all earlier ones.
     pub(crate) fn barrier(&mut self) {
         if self.open.is_empty() {
             return;
@@ -257,13 +258,12 @@ impl<N: Eq + Hash> Graph<N> {
         &self.before[step.get()]
     }
 
-    /// Groups the steps, from the last one backwards: a step joins the jobset under construction
-    /// if nothing in it waits for the step, else it begins a new one, which runs before. Looking
-    /// back from the end keeps what the goal needs last together; grouping from the start would
-    /// give other jobsets.
+    /// Groups the steps into jobsets, from the last one backwards. A step joins the current jobset if nothing in it
+    /// waits for the step; otherwise it begins a new one, which runs before. Starting at the end keeps steps that the
+    /// goal needs last together; starting at the beginning would give other jobsets.
     pub(crate) fn jobsets(&self) -> Vec<Jobset> {
         let mut sets: Vec<Jobset> = Vec::new();
-        // by step, the number of the last set in which something waits for it
+        // For each step, the number of the last set in which something waits for it.
         let mut awaited = vec![0; self.len()];
         for step in (0..self.len()).rev().map(StepIdx) {
             if awaited[step.get()] == sets.len() {

@@ -4,14 +4,14 @@ use super::graph::Graph;
 pub use super::graph::Jobset;
 use htools_model::{Cluster, Step};
 
-/// The jobsets of moves: each waits for the last ones before it that touch one of its nodes.
+/// The jobsets of moves. Each move waits for the last earlier ones that touch one of its nodes.
 pub fn jobsets(cluster: &Cluster, steps: &[Step]) -> Vec<Jobset> {
     Graph::of_touched(steps.iter().map(|step| step.nodes(cluster))).jobsets()
 }
 
-/// The jobsets of plans that have no node in common, carried out side by side: the first ones
-/// together, the second ones, and so on. Each plan comes with the number of its steps; positions
-/// are those in all plans one behind the other.
+/// The jobsets of several plans without common nodes, executed side by side: the first jobsets together, then the
+/// second ones, and so on. Each plan comes with the number of its steps. Positions count the steps of all plans in
+/// sequence.
 pub fn side_by_side<'p>(plans: impl IntoIterator<Item = (usize, &'p [Jobset])>) -> Vec<Jobset> {
     let mut joined: Vec<Jobset> = Vec::new();
     let mut offset = 0;

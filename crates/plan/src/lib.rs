@@ -1,10 +1,14 @@
-//! The steps in order: what can run at the same time, and with which commands or opcodes;
-//! and a checker that replays them by the plain rules.
+//! Plans as ordered steps: which of them can run at the same time, and their commands or opcodes. A checker replays
+//! them by the plain rules.
 //!
-//! [`graph`] holds what waits for what and why, no more than [is needed](needs); [jobsets](jobset) are one walk of it and
-//! the [`stream`] another. [`work`] is a plan ready to be carried out, in names and opcodes. [`durations`] tells how long
-//! it takes, [`back`] how it is taken back, [`fresh`] what has changed since it was made. [`shell`] is the one writer of
-//! commands, and [`names`] says which names may be in them. The [`checker`] shares no code with the search.
+//! * [`graph`]: dependencies between steps with their reasons, and no more than [needed](needs). [Jobsets](jobset) are
+//!   one walk of the graph, and the [`stream`] is another.
+//! * [`work`]: a plan ready for execution, in names and opcodes.
+//! * [`durations`]: estimated durations.
+//! * [`back`]: undoing a plan.
+//! * [`fresh`]: changes of the cluster since the plan was made.
+//! * [`shell`]: the only writer of commands. [`names`] defines the names that they may contain.
+//! * [`checker`]: an independent check, which shares no code with the search.
 
 #![deny(missing_docs)]
 #![cfg_attr(not(test), warn(unreachable_pub))]

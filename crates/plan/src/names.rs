@@ -1,27 +1,26 @@
-//! The names that commands and jobs may hold: those that Ganeti itself can have.
+//! Names that commands and jobs may contain: those that are valid in Ganeti.
 //!
-//! A name comes from a file, or from a connection whose other end nobody has vouched for, and
-//! a command may be run by root. Ganeti accepts few characters, so that a name with any other
-//! is no mistake that a command could carry out: it is refused.
+//! A name may come from a file, or from an unauthenticated connection, and a command may be run by root. Ganeti accepts
+//! few characters, so a name with any other character cannot exist, and is refused.
 
 use std::fmt;
 
 use htools_model::shown::shown_name;
 use htools_model::{Cluster, NodeIdx};
 
-/// Most bytes of a host name.
+/// Maximum length of a host name, in bytes.
 const HOST: usize = 255;
-/// Most characters of a tag.
+/// Maximum length of a tag, in characters.
 const TAG: usize = 128;
 
-/// Kind of thing that a name is of.
+/// Kind of object that a name is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameOf {
     /// An instance.
     Instance,
     /// A node.
     Node,
-    /// A tag of something.
+    /// A tag of any object.
     Tag,
 }
 
@@ -35,22 +34,21 @@ impl fmt::Display for NameOf {
     }
 }
 
-/// A name that nothing in a Ganeti cluster can have. The text is one line, fit for a terminal.
+/// A name that is not valid in Ganeti. The text is one line, fit for a terminal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} '{}': Ganeti can have no such name, so there are no commands or jobs with it", shown_name(.name))]
 pub struct Impossible {
-    /// Kind of thing that it is said to be of.
+    /// Kind of object.
     pub kind: NameOf,
     /// The name as it was read.
     pub name: String,
 }
 
-/// A name or tag that Ganeti can have.
+/// A name or tag that is valid in Ganeti.
 ///
-/// Instances and nodes: up to 255 letters, digits, `.`, `-` and `_` of ASCII, with no part
-/// between two points empty; upper case is accepted, as Ganeti's programs fold it. A node's name
-/// does not begin with a dash besides, as no such host can be reached by ssh.
-/// Tags: up to 128 letters and digits of any script, and `_.+*/:@-`.
+/// Names of instances and nodes have up to 255 ASCII letters, digits, `.`, `-` and `_`, with no empty part between two
+/// points. Upper case is accepted, as Ganeti's programs convert it. A node's name must not begin with a dash, as ssh
+/// cannot reach such a host. Tags have up to 128 letters and digits of any script, and `_.+*/:@-`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name(String);
 
@@ -58,7 +56,7 @@ impl Name {
     /// Checks a name.
     ///
     /// # Errors
-    /// If Ganeti cannot have it.
+    /// If it is not valid in Ganeti.
     pub fn of(kind: NameOf, name: &str) -> Result<Name, Impossible> {
         let possible = match kind {
             NameOf::Instance => is_host(name),
@@ -71,15 +69,15 @@ impl Name {
     /// The name of a node.
     ///
     /// # Errors
-    /// If Ganeti cannot have it.
+    /// If it is not valid in Ganeti.
     pub fn node(cluster: &Cluster, node: NodeIdx) -> Result<Name, Impossible> {
         Name::of(NameOf::Node, &cluster.node(node).spec.name)
     }
 
-    /// Tags.
+    /// Checks tags.
     ///
     /// # Errors
-    /// The first that Ganeti cannot have.
+    /// The first that is not valid in Ganeti.
     pub(crate) fn tags(tags: &[String]) -> Result<Vec<Name>, Impossible> {
         tags.iter().map(|tag| Name::of(NameOf::Tag, tag)).collect()
     }

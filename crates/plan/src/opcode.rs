@@ -1,6 +1,6 @@
-//! The opcodes of the jobs that carry moves out, as Ganeti's master takes them.
+//! The opcodes of the jobs that execute moves, as Ganeti's master takes them.
 //!
-//! The order of the fields is the order in which they are written.
+//! Fields are written in the order in which they are declared.
 
 mod moves;
 
@@ -14,26 +14,26 @@ use super::names::{Impossible, Name, NameOf};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "OP_ID", deny_unknown_fields)]
 pub enum Opcode {
-    /// The instance changes to another node, running if it can.
+    /// Migrate the instance to another node, live if it runs.
     #[serde(rename = "OP_INSTANCE_MIGRATE")]
     Migrate {
         /// Full name.
         instance_name: String,
-        /// The node, where the storage leaves a choice.
+        /// The target, if the storage leaves a choice.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target_node: Option<String>,
-        /// True if its memory may shrink for it.
+        /// True if its memory may be reduced for it.
         allow_runtime_changes: bool,
         /// True if the policy may be broken.
         ignore_ipolicy: bool,
-        /// True if this only tidies up after an earlier attempt.
+        /// True if this only cleans up after an earlier attempt.
         cleanup: bool,
-        /// True if an instance that does not run fails over.
+        /// True if an instance that does not run is failed over.
         allow_failover: bool,
-        /// True if versions of the hypervisor may differ.
+        /// True if the hypervisor versions may differ.
         ignore_hvversions: bool,
     },
-    /// The instance is stopped and started on another node.
+    /// Stop the instance and start it on another node.
     #[serde(rename = "OP_INSTANCE_FAILOVER")]
     Failover {
         /// Full name.
@@ -42,51 +42,51 @@ pub enum Opcode {
         shutdown_timeout: u32,
         /// True if disks need not be consistent.
         ignore_consistency: bool,
-        /// The node, where the storage leaves a choice.
+        /// The target, if the storage leaves a choice.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         target_node: Option<String>,
         /// True if the policy may be broken.
         ignore_ipolicy: bool,
-        /// True if this only tidies up after an earlier attempt.
+        /// True if this only cleans up after an earlier attempt.
         cleanup: bool,
     },
-    /// The instance is stopped.
+    /// Stop the instance.
     #[serde(rename = "OP_INSTANCE_SHUTDOWN")]
     Shutdown {
         /// Full name.
         instance_name: String,
         /// Seconds to wait for it to stop.
         timeout: u32,
-        /// True if it counts as stopped if its node is offline.
+        /// True if it counts as stopped when its node is offline.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ignore_offline_nodes: Option<bool>,
     },
-    /// The instance is started.
+    /// Start the instance.
     #[serde(rename = "OP_INSTANCE_STARTUP")]
     Startup {
         /// Full name.
         instance_name: String,
-        /// True if it is done against advice.
+        /// True to override Ganeti's safety checks.
         force: bool,
     },
-    /// Copies of the disks are made anew: on a new secondary node, or where they are.
+    /// Rebuild copies of the disks: on a new secondary node, or in place.
     #[serde(rename = "OP_INSTANCE_REPLACE_DISKS")]
     ReplaceDisks {
         /// Full name.
         instance_name: String,
-        /// True if the old secondary is let go before the copy is complete.
+        /// True if the old secondary is released before the copy is complete.
         early_release: bool,
         /// True if the policy may be broken.
         ignore_ipolicy: bool,
-        /// Disks that are replaced.
+        /// Copies to replace.
         mode: ReplaceMode,
-        /// The disks; none for all of them.
+        /// The disks; empty for all of them.
         disks: Vec<i64>,
         /// The new secondary node.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remote_node: Option<String>,
     },
-    /// The instance is stopped, its disks are copied to another node, and it is started there.
+    /// Stop the instance, copy its disks to another node, and start it there.
     #[serde(rename = "OP_INSTANCE_MOVE")]
     MoveDisks {
         /// Full name.
@@ -95,95 +95,95 @@ pub enum Opcode {
         shutdown_timeout: u32,
         /// True if the policy may be broken.
         ignore_ipolicy: bool,
-        /// The node.
+        /// The target.
         target_node: String,
         /// True if disks need not be consistent.
         ignore_consistency: bool,
     },
-    /// The copies of the disks are connected with each other.
+    /// Connect the copies of the disks with each other.
     #[serde(rename = "OP_INSTANCE_ACTIVATE_DISKS")]
     ActivateDisks {
         /// Full name.
         instance_name: String,
-        /// True if the job ends only when both copies are the same.
+        /// True if the job waits until both copies are in sync.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         wait_for_sync: bool,
     },
-    /// Empty disks are made.
+    /// Create empty disks.
     #[serde(rename = "OP_INSTANCE_RECREATE_DISKS")]
     RecreateDisks {
         /// Full name.
         instance_name: String,
-        /// The disks; none for all of them.
+        /// The disks; empty for all of them.
         disks: Vec<i64>,
-        /// The nodes that they are made on, the primary node first.
+        /// The nodes for the disks, the primary node first.
         nodes: Vec<String>,
     },
-    /// The operating system is installed anew.
+    /// Reinstall the operating system.
     #[serde(rename = "OP_INSTANCE_REINSTALL")]
     Reinstall {
         /// Full name.
         instance_name: String,
-        /// True if the variant of the system need not be known.
+        /// True if the variant of the system may be unknown.
         force_variant: bool,
     },
-    /// Ganeti tells of the state of instances and their disks.
+    /// Query the state of instances and their disks.
     #[serde(rename = "OP_INSTANCE_QUERY_DATA")]
     QueryData {
         /// Full names.
         instances: Vec<String>,
-        /// True if their nodes need not be asked.
+        /// True to answer without asking their nodes.
         r#static: bool,
-        /// True if nobody may change them meanwhile.
+        /// True to lock them meanwhile.
         use_locking: bool,
     },
-    /// Time passes.
+    /// Wait.
     #[serde(rename = "OP_TEST_DELAY")]
     Delay {
-        /// Its length, in seconds.
+        /// Duration in seconds.
         duration: Number,
-        /// True if time passes on the master.
+        /// True to wait on the master.
         on_master: bool,
-        /// Other nodes where it does.
+        /// Other nodes to wait on.
         on_nodes: Vec<String>,
         /// Number of repetitions.
         repeat: u32,
-        /// True if others may end it.
+        /// True if others may end it early.
         interruptible: bool,
         /// True if nothing is locked.
         no_locks: bool,
     },
-    /// Flags of a node change.
+    /// Change flags of a node.
     #[serde(rename = "OP_NODE_SET_PARAMS")]
     NodeSetParams {
         /// Full name.
         node_name: String,
-        /// True if it is done against advice.
+        /// True to override Ganeti's safety checks.
         force: bool,
-        /// True if the node is offline from now on.
+        /// New offline flag, if it changes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         offline: Option<bool>,
-        /// True if the node is drained from now on.
+        /// New drained flag, if it changes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         drained: Option<bool>,
-        /// True if another node may become a master candidate for it.
+        /// True if another node may become master candidate in its place.
         auto_promote: bool,
     },
-    /// The power of nodes is switched by their helper programs.
+    /// Switch the power of nodes by their helper programs.
     #[serde(rename = "OP_OOB_COMMAND")]
     OobCommand {
         /// Full names.
         node_names: Vec<String>,
-        /// On or off.
+        /// Power command.
         command: PowerCommand,
-        /// Seconds that the helper may take.
+        /// Timeout of the helper, in seconds.
         timeout: u32,
-        /// True if what is known of the power does not matter.
+        /// True to ignore the recorded power state.
         ignore_status: bool,
-        /// Seconds between two nodes that are powered on.
+        /// Delay between two nodes that are powered on, in seconds.
         power_delay: u32,
     },
-    /// An object gets tags.
+    /// Add tags to an object.
     #[serde(rename = "OP_TAGS_SET")]
     TagsSet {
         /// Kind of the object.
@@ -193,7 +193,7 @@ pub enum Opcode {
         /// Full name.
         name: String,
     },
-    /// An object loses tags.
+    /// Remove tags from an object.
     #[serde(rename = "OP_TAGS_DEL")]
     TagsDel {
         /// Kind of the object.
@@ -205,19 +205,19 @@ pub enum Opcode {
     },
 }
 
-/// Change of the power of a node.
+/// Power command for a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PowerCommand {
-    /// Power comes.
+    /// Power on.
     PowerOn,
-    /// Power goes.
+    /// Power off.
     PowerOff,
-    /// Power goes and comes again.
+    /// Power off and on again.
     PowerCycle,
 }
 
-/// Kind of things that have tags.
+/// Kind of object that has tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TagKind {
@@ -228,12 +228,12 @@ pub enum TagKind {
 }
 
 impl Opcode {
-    /// The instance is stopped as it stops by itself.
+    /// Stops the instance by a regular shutdown.
     pub fn shutdown(instance: &str) -> Opcode {
         Opcode::Shutdown { instance_name: instance.to_owned(), timeout: 120, ignore_offline_nodes: None }
     }
 
-    /// The instance is started elsewhere: where its storage says, or on a node.
+    /// Fails the instance over: to the node given by its storage, or to `target_node`.
     pub fn failover(instance: &str, target_node: Option<String>) -> Opcode {
         Opcode::Failover {
             instance_name: instance.to_owned(),
@@ -245,7 +245,7 @@ impl Opcode {
         }
     }
 
-    /// The instance changes to another node, running if it can.
+    /// Migrates the instance to another node, live if it runs.
     pub fn migrate(instance: &str, target_node: Option<String>) -> Opcode {
         Opcode::Migrate {
             instance_name: instance.to_owned(),
@@ -258,9 +258,9 @@ impl Opcode {
         }
     }
 
-    /// Time passes before what follows in the same job, and takes its locks.
+    /// Waits before the following opcodes of the same job take their locks.
     pub fn delay(seconds: f64) -> Opcode {
-        // whole ones are written so
+        // Write whole seconds without decimals.
         let whole = (seconds.fract() == 0.0 && (0.0..1e15).contains(&seconds)).then_some(seconds as u64);
         let number = || Number::from_f64(seconds).unwrap_or_else(|| Number::from(0));
         Opcode::Delay {
@@ -269,35 +269,35 @@ impl Opcode {
             on_nodes: Vec::new(),
             repeat: 0,
             interruptible: false,
-            // the lock of the master node would keep others waiting, and repairs of other instances
+            // The lock of the master node would delay other jobs, including repairs of other instances.
             no_locks: true,
         }
     }
 
-    /// Ganeti tells of the state of instances and their disks.
+    /// Queries the state of instances and their disks.
     pub fn query_data(instances: &[String]) -> Opcode {
         Opcode::QueryData { instances: instances.to_vec(), r#static: false, use_locking: false }
     }
 
-    /// The instance is started.
+    /// Starts the instance.
     pub fn startup(instance: &str) -> Opcode {
         Opcode::Startup { instance_name: instance.to_owned(), force: false }
     }
 
-    /// Both copies of the disks of a running instance become the same again.
+    /// Resynchronises the disks of a running instance.
     pub(crate) fn resync(instance: &str) -> Opcode {
         Opcode::ActivateDisks { instance_name: instance.to_owned(), wait_for_sync: true }
     }
 
-    /// The node is offline, or not any more.
+    /// Sets the offline flag of the node.
     pub fn set_offline(node: &str, offline: bool) -> Opcode {
         let node_name = node.to_owned();
         let offline = Some(offline);
         Opcode::NodeSetParams { node_name, force: false, offline, drained: None, auto_promote: false }
     }
 
-    /// The node takes no more instances, or does again. A node that is drained is no
-    /// master candidate any more; another one may take its place.
+    /// Sets the drained flag of the node. A drained node is no longer a master candidate; another one may take its
+    /// place.
     pub fn set_drained(node: &str, drained: bool) -> Opcode {
         let node_name = node.to_owned();
         let auto_promote = drained;
@@ -305,17 +305,17 @@ impl Opcode {
         Opcode::NodeSetParams { node_name, force: false, offline: None, drained, auto_promote }
     }
 
-    /// A node gets tags.
+    /// Adds tags to a node.
     pub fn tag_node(node: &str, tags: Vec<String>) -> Opcode {
         Opcode::TagsSet { kind: TagKind::Node, tags, name: node.to_owned() }
     }
 
-    /// A node loses tags.
+    /// Removes tags from a node.
     pub fn untag_node(node: &str, tags: Vec<String>) -> Opcode {
         Opcode::TagsDel { kind: TagKind::Node, tags, name: node.to_owned() }
     }
 
-    /// The node's power, as Ganeti's own programs have it switched.
+    /// Switches the power of a node in the way of Ganeti's own programs.
     pub fn power(node: &str, command: PowerCommand) -> Opcode {
         let node_names = vec![node.to_owned()];
         Opcode::OobCommand { node_names, command, timeout: 60, ignore_status: false, power_delay: 2 }
@@ -323,7 +323,7 @@ impl Opcode {
 }
 
 impl Opcode {
-    /// The migration that tidies up after this one where it has failed half-way; none for other opcodes.
+    /// The migration that cleans up after this one, if it has failed half-way; `None` for other opcodes.
     pub(crate) fn cleanup(&self) -> Option<Opcode> {
         let mut tidying = self.clone();
         match &mut tidying {
@@ -333,10 +333,10 @@ impl Opcode {
         Some(tidying)
     }
 
-    /// Checks that Ganeti can have all names in it.
+    /// Checks that all names in it are valid in Ganeti.
     ///
     /// # Errors
-    /// The first that it cannot have.
+    /// The first that is not.
     pub fn check_names(&self) -> Result<(), Impossible> {
         let check =
             |kind: NameOf, names: &[String]| names.iter().try_for_each(|name| Name::of(kind, name).map(drop));
@@ -379,16 +379,16 @@ impl Opcode {
     }
 }
 
-/// Disks that are replaced.
+/// Copies to replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReplaceMode {
-    /// The secondary node's, by such on another node.
+    /// Those on the secondary, by copies on another node.
     #[serde(rename = "replace_new_secondary")]
     NewSecondary,
-    /// Those on the secondary node, which stay there.
+    /// Those on the secondary, in place.
     #[serde(rename = "replace_on_secondary")]
     OnSecondary,
-    /// Those on the primary node, which stay there.
+    /// Those on the primary, in place.
     #[serde(rename = "replace_on_primary")]
     OnPrimary,
 }

@@ -1,39 +1,39 @@
-//! Repairs as they are carried out: in opcodes, and in notes.
+//! Execution of repairs, as opcodes and notes.
 
 use super::opcode::{Opcode, ReplaceMode, job};
 use htools_model::autorepair::{DiskSide, RepairKind, RepairNote, RepairStep};
 use htools_model::{Cluster, Instance, Move, NodeIdx};
 
-/// Repair of an instance that is not well.
+/// A repair that an instance needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WantedRepair {
     /// Its kind.
     pub kind: RepairKind,
-    /// Opcodes that do it.
+    /// Opcodes of the repair.
     pub opcodes: Vec<Opcode>,
-    /// True if this is another attempt, after one that has failed.
+    /// True if this is another attempt after a failed one.
     pub again: bool,
 }
 
-/// Wish for an instance for which no repair is under way.
+/// Wish for an instance that has no repair under way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RepairWish<'a> {
-    /// Nothing.
+    /// Nothing to do.
     Nothing,
     /// A repair.
     Repair(&'a WantedRepair),
-    /// That a tag says something, unless one does.
+    /// Add a tag with a note, unless there is one.
     Note(RepairNote),
 }
 
 impl<'a> RepairWish<'a> {
-    /// A repair, or else a note, or nothing.
+    /// A repair if there is one, or else a note, or nothing.
     pub fn of(wanted: Option<&'a WantedRepair>, note: Option<RepairNote>) -> RepairWish<'a> {
         wanted.map(RepairWish::Repair).or(note.map(RepairWish::Note)).unwrap_or(RepairWish::Nothing)
     }
 }
 
-/// The job that mends an instance; `runs` says whether it should run. Names are full names.
+/// The job that repairs an instance; `runs` tells if it should run. Names are full names.
 pub fn repair_job(cluster: &Cluster, instance: &Instance, steps: &[RepairStep], runs: bool) -> Vec<Opcode> {
     steps.iter().flat_map(|step| opcodes(cluster, instance, step, runs)).collect()
 }
@@ -58,13 +58,13 @@ fn opcodes(cluster: &Cluster, instance: &Instance, step: &RepairStep, runs: bool
             let mut opcodes = job(cluster, instance, &[*mv]);
             for opcode in &mut opcodes {
                 if let Opcode::Migrate { allow_failover, .. } = opcode {
-                    // whoever permits migrations does not permit that those who run are stopped
+                    // A permission for migrations does not allow stopping a running instance.
                     *allow_failover = !runs;
                 }
             }
             return opcodes;
         }
-        // it cannot be migrated from where it was
+        // It cannot be migrated away from its node.
         RepairStep::Move(Move::Failover) => Opcode::failover(&instance_name, None),
         RepairStep::Move(Move::FailoverTo(to)) => Opcode::failover(&instance_name, Some(node(*to))),
         RepairStep::Move(mv) => return job(cluster, instance, &[*mv]),

@@ -1,6 +1,7 @@
-//! The work of a rolling reboot: group after group, instances leave, nodes are rebooted and waited for, disks become the
-//! same again, instances come back. The master node, on which the commands run, is left to people, after all others of
-//! its group.
+//! The work of a rolling reboot, group after group.
+//!
+//! For each group, instances leave, the nodes are rebooted, disks are resynchronised, and the instances come back. The
+//! master node, on which the commands run, must be rebooted by a person after all other nodes of its group.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,7 +16,7 @@ use htools_model::{
     Cluster, Concession, Instance, InstanceIdx, Move, MovedMeanwhile, NodeIdx, Placement, Step,
 };
 
-/// The reboots of groups of nodes, one group after the other.
+/// The reboots of groups of nodes, one group after another.
 #[derive(Debug, Clone, Default)]
 pub struct Reboots {
     /// All steps.
@@ -29,22 +30,22 @@ pub struct Reboots {
 struct DownTogether {
     /// Number of nodes.
     nodes: usize,
-    /// Its steps, by position.
+    /// Positions of its steps.
     steps: Range<usize>,
 }
 
-/// Beginning of a script.
+/// Title of a script.
 pub const SCRIPT_TITLE: &str = "\
 # Reboots the nodes that hroller planned for, group after group: moves instances
 # away, power-cycles the nodes, waits for them, and moves the instances back.
 ";
 
 impl Reboots {
-    /// The reboots of groups, each given by its nodes and by what is elsewhere while they are down; `offline` if all
-    /// instances are stopped meanwhile.
+    /// The reboots of groups. Each is given by its nodes, and by the instances that are elsewhere while they are down.
+    /// `offline` is set if all instances are stopped meanwhile.
     ///
     /// # Errors
-    /// A name that Ganeti cannot have.
+    /// If a name is not valid in Ganeti.
     pub fn of<'p>(
         cluster: &Cluster,
         parts: impl IntoIterator<Item = (&'p [NodeIdx], &'p [MovedMeanwhile])>,
@@ -60,10 +61,10 @@ impl Reboots {
         Ok(Reboots { work: work.finish()?, groups })
     }
 
-    /// The lines of each group, in order. What follows the reboot of the master is left to people, as comments.
+    /// The lines of each group, in order. The steps after the reboot of the master are comments for a person.
     ///
     /// # Errors
-    /// A name that Ganeti cannot have.
+    /// If a name is not valid in Ganeti.
     pub fn lines_by_group(&self) -> Result<Vec<Vec<Line>>, Impossible> {
         let lines = |group: &DownTogether| {
             let steps = &self.work.steps[group.steps.clone()];
@@ -85,10 +86,10 @@ impl Reboots {
         self.groups.iter().map(lines).collect()
     }
 
-    /// The lines of all groups, with the points where a script looks whether it should stop.
+    /// The lines of all groups, with the points where a script checks for a request to stop.
     ///
     /// # Errors
-    /// A name that Ganeti cannot have.
+    /// If a name is not valid in Ganeti.
     pub fn lines(&self) -> Result<Vec<Line>, Impossible> {
         let mut lines = Vec::new();
         for ((number, group), its) in (1..).zip(&self.groups).zip(self.lines_by_group()?) {
@@ -108,15 +109,15 @@ struct Maintained<'a> {
     trips: Vec<Trip<'a>>,
 }
 
-/// Way of an instance that has to do with the group.
+/// Temporary move of an instance that is affected by the group.
 struct Trip<'a> {
     instance: &'a Instance,
-    /// It cannot come back before the master node was rebooted.
+    /// True if it cannot come back before the master node was rebooted.
     awaits_master: bool,
-    /// It is stopped meanwhile.
+    /// True if it is stopped meanwhile.
     stops: bool,
     away: Option<Step>,
-    /// A copy of its disks stays on a node that is rebooted.
+    /// True if a copy of its disks stays on a node that is rebooted.
     is_split: bool,
 }
 
@@ -149,7 +150,7 @@ impl<'a> Maintained<'a> {
                 is_split: runs && mirrored && meanwhile.nodes().any(|node| down[node.get()]),
             })
         };
-        // a node that loses an instance never gets one in the same group, so the order is free
+        // A node that loses an instance gets none in the same group, so these moves need no order.
         let trips =
             cluster.instances.iter().filter(|instance| !instance.forthcoming).filter_map(trip).collect();
         Maintained { cluster, nodes, trips }
@@ -165,7 +166,7 @@ impl<'a> Maintained<'a> {
         let stopped: Vec<&Instance> =
             trips.iter().filter(|trip| trip.stops).map(|trip| trip.instance).collect();
         let away: Vec<Step> = trips.iter().filter_map(|trip| trip.away).collect();
-        // no group is down before the one before is back
+        // A group goes down only after the previous one is back.
         work.barrier();
         work.instances(cluster, &Task::Stop, &stopped, Opcode::shutdown);
         work.free_moves(cluster, &away);
@@ -177,14 +178,14 @@ impl<'a> Maintained<'a> {
         self.come_back(work, true);
     }
 
-    /// Brings back what was stopped or moved, and what must be the same again: before or after the master is rebooted.
+    /// Brings back stopped and moved instances and resynchronises disks, before or after the reboot of the master.
     fn come_back(&self, work: &mut Builder, after_master: bool) {
         let trips = || self.trips.iter().filter(|trip| trip.awaits_master == after_master);
         let instances = |wanted: fn(&Trip<'_>) -> bool| -> Vec<&Instance> {
             trips().filter(|trip| wanted(trip)).map(|trip| trip.instance).collect()
         };
         let back: Vec<Step> = trips().filter_map(|trip| trip.away.as_ref().and_then(returning)).collect();
-        // disks of what is stopped are not in use
+        // The disks of a stopped instance are not in use, so they are resynchronised after its start.
         work.instances(self.cluster, &Task::Resync, &instances(|t| t.is_split && !t.stops), Opcode::resync);
         work.free_moves(self.cluster, &back);
         work.instances(self.cluster, &Task::Start, &instances(|t| t.stops), Opcode::startup);
@@ -192,7 +193,7 @@ impl<'a> Maintained<'a> {
     }
 }
 
-/// Step by which an instance leaves; none if it stays.
+/// The step by which an instance leaves; `None` if it stays.
 fn leaves(instance: &Instance, moved: Option<&MovedMeanwhile>, live: bool) -> Option<Step> {
     let here = Placement { primary: instance.primary, secondary: instance.mirror() };
     let plain = |place: Placement| Placement {
@@ -212,7 +213,7 @@ fn leaves(instance: &Instance, moved: Option<&MovedMeanwhile>, live: bool) -> Op
     Some(Step { instance: instance.idx, mv, from, to, score: 0.0, concession: Concession::None })
 }
 
-/// The same step, the other way round.
+/// The reverse of a step.
 fn returning(step: &Step) -> Option<Step> {
     Some(Step { mv: leading(step.to, step.from)?, from: step.to, to: step.from, ..*step })
 }

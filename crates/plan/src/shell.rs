@@ -1,10 +1,8 @@
-//! The one writer of shell commands: lists for people, scripts, and the `commands` of
-//! documents. Assignments for a shell are quoted by it, too.
+//! The only writer of shell commands: lists for people, scripts, and the `commands` of documents. It also quotes
+//! assignments for shells.
 //!
-//! Whatever is written here may be run by root. A [`Command`] is put together from words of this
-//! program and from [`Name`]s, which hold nothing that means something to a shell or to an option
-//! parser unless it is written with care; and it is written with care all the same: every word
-//! that a shell could take for something else is quoted.
+//! All output may be run by root. A [`Command`] is composed of words of this program and of [`Name`]s, which contain
+//! nothing special to a shell or an option parser. Nevertheless, every word that a shell could interpret is quoted.
 
 use std::fmt;
 
@@ -23,9 +21,9 @@ pub struct Command {
 /// A part of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum CommandWord {
-    /// The shell passes it on as it is.
+    /// Passed on by the shell as it is.
     Literal(String),
-    /// The shell works it out when it runs the command.
+    /// Evaluated by the shell when it runs the command.
     Evaluated(String),
 }
 
@@ -57,7 +55,7 @@ impl Command {
         }
     }
 
-    /// A command of the administrator's, written for a shell.
+    /// A command of the administrator's, which is shell code.
     pub(crate) fn given(command: &str) -> Command {
         Command { options: vec![CommandWord::Evaluated(command.to_owned())], operands: Vec::new() }
     }
@@ -69,27 +67,27 @@ impl Command {
         self
     }
 
-    /// Adds an argument that is no option, even if it begins with a dash.
+    /// Adds an argument that is not an option, even if it begins with a dash.
     #[must_use]
     pub fn operand(mut self, name: &Name) -> Command {
         self.operands.push(CommandWord::literal(name.as_str()));
         self
     }
 
-    /// Adds arguments that are no options.
+    /// Adds arguments that are not options.
     #[must_use]
     pub(crate) fn operands(self, names: &[Name]) -> Command {
         names.iter().fold(self, Command::operand)
     }
 
-    /// Adds a word of this program's behind the names.
+    /// Adds a fixed word after the names.
     #[must_use]
     pub(crate) fn word(mut self, word: &'static str) -> Command {
         self.operands.push(CommandWord::literal(word));
         self
     }
 
-    /// Adds an expression of this program's that the shell works out when it runs the command.
+    /// Adds a fixed expression that the shell evaluates when it runs the command.
     #[must_use]
     pub(crate) fn evaluated(mut self, expression: String) -> Command {
         self.operands.push(CommandWord::Evaluated(expression));
@@ -97,10 +95,10 @@ impl Command {
     }
 }
 
-/// As a shell takes it.
+/// The command in shell syntax.
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Ganeti's programs and ssh take what follows two dashes as it is
+        // Ganeti's programs and ssh do not interpret words after two dashes as options.
         let dashes = self.operands.iter().any(CommandWord::is_dashed).then(|| "--".to_owned());
         let text = |words: &[CommandWord]| words.iter().map(CommandWord::to_string).collect::<Vec<_>>();
         let words = [text(&self.options), dashes.into_iter().collect(), text(&self.operands)];
@@ -108,13 +106,13 @@ impl fmt::Display for Command {
     }
 }
 
-/// A word as a shell takes it: between apostrophes unless it is harmless.
+/// A word in shell syntax, quoted by apostrophes unless it is harmless.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-:/+@=".contains(c);
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { in_apostrophes(word) }
 }
 
-/// A text as a shell takes it, whatever it holds.
+/// Any text in shell syntax, quoted by apostrophes.
 pub fn in_apostrophes(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
@@ -124,35 +122,35 @@ pub fn in_apostrophes(text: &str) -> String {
 pub enum Line {
     /// An empty line.
     Blank,
-    /// Says what begins; any name in it is to be given to [`Line::heading_of`].
+    /// Announces the next part; a name in it must come from [`Line::heading_of`].
     Heading(String),
-    /// Says which job begins.
+    /// Announces the next job.
     Job(String),
     /// Runs a command.
     Run(Command),
-    /// Runs a command again and again until it succeeds, every ten seconds.
+    /// Repeats a command every ten seconds until it succeeds.
     Until(Command),
-    /// Fails with a message unless a command answers so.
+    /// Fails with a message unless a command gives the expected answer.
     Expect {
         /// The question.
         command: Command,
-        /// The answer, which is harmless for a shell.
+        /// The expected answer, which is harmless in a shell.
         answer: &'static str,
         /// The message.
         otherwise: String,
     },
-    /// A remark for whoever reads it.
+    /// A comment for the reader.
     Comment(String),
-    /// The point where a script looks whether it should stop; for scripts only.
+    /// The point where a script checks for a request to stop; for scripts only.
     Check,
 }
 
 impl Line {
-    /// Says what begins, in words of this program and with a name, which may be any text.
+    /// A heading with fixed words and a name, which may be any text.
     pub fn heading_of(title: &'static str, name: &str) -> Line {
-        // what it says ends on a terminal
+        // The heading is shown on a terminal.
         let name = printable(name, usize::MAX);
-        // echo would take a backslash for the beginning of something else
+        // echo would interpret a backslash.
         Line::Heading(if name.contains('\\') {
             format!("printf '%s\\n' {}", quoted(&format!("{title} {name}")))
         } else {
@@ -160,12 +158,12 @@ impl Line {
         })
     }
 
-    /// Says what begins, in words of this program.
+    /// A heading of fixed words.
     pub fn heading(title: impl fmt::Display) -> Line {
         Line::Heading(format!("echo {title}"))
     }
 
-    /// Tells if something is done, for a program that walks through the lines.
+    /// Tells if the line does something, for a program that walks over the lines.
     pub fn is_command(&self) -> bool {
         matches!(self, Line::Run(_) | Line::Until(_) | Line::Expect { .. })
     }
@@ -179,7 +177,7 @@ impl Line {
     }
 }
 
-/// Without the indentation.
+/// The line without indentation.
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -192,15 +190,15 @@ impl fmt::Display for Line {
                 let message = quoted(otherwise);
                 write!(f, "test \"$({command})\" = {answer} || {{ echo {message} >&2; false; }}")
             }
-            // nothing may end the comment
+            // No character in the text may end the comment.
             Line::Comment(text) => write!(f, "# {}", text.replace(char::is_control, "?")),
             Line::Check => f.write_str("check"),
         }
     }
 }
 
-/// A shell script. It begins by saying what it is for, in lines of comment, and stops on demand
-/// between two of the things called `unit`. The stop file is the one that administrators know.
+/// A shell script. It begins with its title as comments, and can be stopped between two units, for which `unit` is the
+/// word. The stop file is the one that administrators know from Ganeti's tools.
 pub fn script(title: &str, unit: &str, lines: &[Line]) -> String {
     let mut text = format!(
         "\
@@ -245,7 +243,7 @@ mod tests {
         Name::of(NameOf::Instance, name).unwrap()
     }
 
-    /// Words of a shell that is given these lines.
+    /// The words that a shell reads from these lines.
     fn said(lines: &str) -> String {
         let output = Process::new("/bin/sh").args(["-c", lines]).output().unwrap();
         assert!(output.stderr.is_empty(), "{output:?}");
@@ -280,7 +278,7 @@ mod tests {
     }
 
     proptest! {
-        // each starts a shell
+        // Each case starts a shell.
         #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]

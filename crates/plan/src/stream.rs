@@ -1,4 +1,4 @@
-//! A plan as a stream: each step begins as soon as what it waits for has ended, within limits.
+//! A plan as a stream: each step begins as soon as the steps that it waits for have ended, within limits.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,11 +9,11 @@ use super::durations::{copies, syncs};
 use super::graph::{StepIdx, Strength};
 use super::work::{Work, WorkStep};
 
-/// Limits of what is under way at the same time; none where there is no limit.
+/// Limits of what may be under way at the same time; `None` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamLimits {
-    /// Steps in all.
+    /// Steps in total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel: Option<usize>,
     /// Steps that copy memory or disks from the same node.
@@ -30,10 +30,10 @@ pub struct StreamLimits {
     pub per_group: Option<usize>,
 }
 
-/// Something of which a limit allows only so many.
+/// A count of steps that a limit applies to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LimitKey {
-    /// Steps.
+    /// All steps.
     All,
     /// Steps that copy from a node.
     Out(String),
@@ -46,7 +46,7 @@ pub enum LimitKey {
 }
 
 impl LimitKey {
-    /// All that a step counts as.
+    /// The counts that a step belongs to.
     pub fn of(step: &WorkStep) -> BTreeSet<LimitKey> {
         let copies = copies(step).into_iter().flat_map(|(from, to)| [LimitKey::Out(from), LimitKey::In(to)]);
         let groups =
@@ -57,7 +57,7 @@ impl LimitKey {
 }
 
 impl StreamLimits {
-    /// Most that there may be.
+    /// The limit of a count.
     pub fn of(&self, counted: &LimitKey) -> Option<usize> {
         match counted {
             LimitKey::All => self.parallel,
@@ -72,7 +72,7 @@ impl StreamLimits {
 /// State of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It waits for so many others.
+    /// It waits for this many other steps.
     Waiting(usize),
     Running,
     Over,
@@ -80,45 +80,45 @@ enum Stage {
     Dropped,
 }
 
-/// Which step may begin next: a walk of a plan's graph.
+/// Dispatcher of steps: a walk of a plan's graph that finds the next step that may begin.
 #[derive(Debug, Clone)]
 pub struct Dispatch {
     limits: StreamLimits,
     stages: Vec<Stage>,
-    /// By step, those that wait for it.
+    /// For each step, the steps that wait for it.
     followers: Vec<Vec<(StepIdx, Strength)>>,
-    /// By step, what it counts as: positions in `counts`, and the limit.
+    /// For each step, its counts: positions in `counts`, and the limits.
     counted: Vec<Vec<(usize, usize)>>,
-    /// Numbers of steps under way.
+    /// Number of steps under way in each count.
     counts: Vec<usize>,
-    /// Those that wait for nothing, most urgent first: by what is left after them, then by their position.
+    /// Steps that wait for nothing, the most urgent first: by the duration of what follows them, then by position.
     free: BTreeSet<(std::cmp::Reverse<u64>, StepIdx)>,
     urgency: Vec<u64>,
-    /// If steps go by jobsets for all that: of each its set, and how many of each set have not ended.
+    /// In a walk by jobsets, the jobset of each step, and the number of unfinished steps of each jobset.
     sets: Option<(Vec<usize>, Vec<usize>)>,
 }
 
 impl Dispatch {
-    /// The beginning of a plan whose steps take so many seconds. The step with the longest way to the end behind it comes
-    /// first, then the one that comes first in the plan.
+    /// Starts a plan whose steps take `seconds`. The step with the longest remaining path to the end comes first, then
+    /// the first in the plan.
     pub(crate) fn new(work: &Work, seconds: &[f64], limits: StreamLimits) -> Dispatch {
         let mut left = seconds.to_vec();
         for edge in work.edges.iter().rev() {
             let (before, after) = (edge.before.get(), edge.after.get());
             left[before] = left[before].max(seconds[before] + left[after]);
         }
-        // milliseconds are enough to tell them apart
+        // Milliseconds are precise enough.
         let urgency = left.iter().map(|seconds| (seconds * 1000.0).clamp(0.0, 1e15) as u64).collect();
         Dispatch::by(work, urgency, limits)
     }
 
-    /// The same, where the step that comes first in the plan comes first.
+    /// The same, but the first step in the plan comes first.
     pub(crate) fn in_order(work: &Work, limits: StreamLimits) -> Dispatch {
         Dispatch::by(work, vec![0; work.steps.len()], limits)
     }
 
-    /// The same, where no step begins before all of the jobset before its own have ended: what limits on nodes hold back
-    /// is never in one jobset.
+    /// The same, but no step begins before the previous jobset has ended. Steps of one jobset never share a node, so
+    /// limits per node do not delay them.
     pub(crate) fn by_jobsets(work: &Work, limits: StreamLimits) -> Dispatch {
         let mut set = vec![0; work.steps.len()];
         for (number, steps) in work.jobsets.iter().enumerate() {
@@ -168,7 +168,7 @@ impl Dispatch {
         }
     }
 
-    /// The most urgent step that waits for nothing, that the limits allow, and of which `may` says so.
+    /// The most urgent step that waits for nothing, that the limits allow, and that `may` accepts.
     pub fn next(&self, may: impl Fn(StepIdx) -> bool) -> Option<StepIdx> {
         if self.limits.parallel == Some(0) {
             return None;
@@ -191,21 +191,21 @@ impl Dispatch {
         }
     }
 
-    /// A step is under way from now on.
+    /// Records that a step has begun.
     pub fn begin(&mut self, step: StepIdx) {
         self.free.remove(&(std::cmp::Reverse(self.urgency[step.get()]), step));
         self.stages[step.get()] = Stage::Running;
         self.counted[step.get()].iter().for_each(|(what, _)| self.counts[*what] += 1);
     }
 
-    /// A step has ended. If it was not done, what must follow it is dropped; gives what was.
+    /// Records that a step has ended. If it was not done, the steps that must follow it are dropped and returned.
     pub fn end(&mut self, step: StepIdx, done: bool) -> Vec<StepIdx> {
         if self.stages[step.get()] == Stage::Running {
             self.counted[step.get()].iter().for_each(|(what, _)| self.counts[*what] -= 1);
         }
         self.stages[step.get()] = Stage::Over;
         self.leave_set(step);
-        // of a run that this one goes on with
+        // The step was begun by a run that this one resumes.
         self.free.remove(&(std::cmp::Reverse(self.urgency[step.get()]), step));
         let mut dropped = Vec::new();
         let mut left = vec![(step, done)];
@@ -228,10 +228,10 @@ impl Dispatch {
     }
 }
 
-/// When the steps of a plan begin and end.
+/// Schedule of the steps of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanSchedule {
-    /// By step, the begin and the end, in seconds.
+    /// Beginning and end of each step, in seconds.
     pub spans: Vec<(f64, f64)>,
 }
 
@@ -241,7 +241,7 @@ impl PlanSchedule {
         self.spans.iter().map(|(_, end)| *end).fold(0.0, f64::max)
     }
 
-    /// Jobset by jobset: each begins when all steps of the one before have ended.
+    /// Jobset by jobset: each begins when all steps of the previous one have ended.
     pub fn by_jobsets(work: &Work, seconds: &[f64]) -> PlanSchedule {
         let mut spans = vec![(0.0, 0.0); seconds.len()];
         let mut begin = 0.0;
@@ -253,13 +253,14 @@ impl PlanSchedule {
         PlanSchedule { spans }
     }
 
-    /// As a stream.
+    /// The schedule as a stream.
     pub fn stream(work: &Work, seconds: &[f64], limits: StreamLimits) -> PlanSchedule {
         PlanSchedule::best(work, seconds, limits).1
     }
 
-    /// The beginning of a stream, and how it goes. Of three orders of urgency the one that ends first: the longest way to
-    /// the end first, the order of the plan, or jobset by jobset, so that limits on nodes make it no longer than those.
+    /// The dispatcher of a stream with its schedule: the shortest of three orders of urgency. These are the longest
+    /// remaining path first, the order of the plan, and jobset by jobset. So limits per node make the stream no longer
+    /// than the jobsets.
     pub fn best(work: &Work, seconds: &[f64], limits: StreamLimits) -> (Dispatch, PlanSchedule) {
         let run = |dispatch: Dispatch| {
             let schedule = PlanSchedule::dispatched(dispatch.clone(), seconds);
@@ -267,7 +268,7 @@ impl PlanSchedule {
         };
         let urgent = run(Dispatch::new(work, seconds, limits));
         if limits == StreamLimits::default() {
-            // nobody has to wait for a turn
+            // No limit delays any step.
             return urgent;
         }
         let others = [Dispatch::in_order(work, limits), Dispatch::by_jobsets(work, limits)].map(run);
@@ -294,13 +295,13 @@ impl PlanSchedule {
         }
     }
 
-    /// Events in order; steps that end at a moment do so before any begins.
+    /// Events in order; steps that end at a time do so before others begin.
     pub fn moments(&self) -> Vec<PlanMoment> {
         let steps = || self.spans.iter().enumerate();
         let mut moments: Vec<(f64, bool, PlanMoment)> = steps()
             .flat_map(|(at, (begin, end))| {
                 let step = StepIdx::new(at);
-                // who takes no time ends after it began
+                // A step with duration 0 ends after it began.
                 let late = end <= begin;
                 [(*begin, true, PlanMoment::Begins(step)), (*end, late, PlanMoment::Ends(step))]
             })

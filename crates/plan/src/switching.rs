@@ -1,9 +1,7 @@
-//! The work of powering nodes down or up: the steps, with the checks and the moves in
-//! their places.
+//! The work of powering nodes down or up: the steps, with the checks and the moves in their places.
 //!
-//! A node that goes is drained first, so that nothing new comes while its instances
-//! leave, and gets its tags before it goes out of use. A node that comes gets power,
-//! must answer, and is in use only then.
+//! A node that is powered down is drained first, so that no new instances arrive while its own leave. It gets its tags
+//! before it goes offline. A node that is powered up must answer before it is set online.
 
 use std::collections::HashMap;
 
@@ -16,7 +14,7 @@ use super::work::{Builder, Task, Work};
 use htools_model::standby::{switched_tag, switched_tags, tags_added, tags_outdated, tags_removed};
 use htools_model::{Cluster, GroupIdx, NodeIdx, Step};
 
-/// Program or cluster that switches the power.
+/// The switch of the power: a program or the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Switch {
     /// Ganeti, through its out-of-band helpers.
@@ -34,14 +32,14 @@ impl Switch {
     }
 }
 
-/// Nodes of one group that are switched, and the moves before or after that.
+/// Nodes of one group that are switched, with the moves before or after that.
 #[derive(Debug, Clone, Copy)]
 pub struct Switching<'p> {
     /// The group.
     pub group: GroupIdx,
     /// The cluster before.
     pub cluster: &'p Cluster,
-    /// True if the nodes get power or lose it.
+    /// Power on or off.
     pub power: PowerCommand,
     /// The nodes, in the order in which they are switched.
     pub nodes: &'p [NodeIdx],
@@ -49,11 +47,11 @@ pub struct Switching<'p> {
     pub steps: &'p [Step],
 }
 
-/// The steps that free the nodes of a plan and power them down; `now` is in seconds since
-/// 1970, for the tag that remembers it.
+/// The steps that free the nodes of a plan and power them down. `now` is in seconds since 1970, for the tag that
+/// records it.
 ///
 /// # Errors
-/// A name that Ganeti cannot have.
+/// If a name is not valid in Ganeti.
 pub fn power_down(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -82,17 +80,17 @@ fn down(
     let new = |node| tags_added(cluster, node).into_iter().chain([switched_tag(now)]).collect();
     change_tags(work, &Task::Tag, cluster, nodes, new);
     work.nodes(&Task::SetOffline, named(), |node| vec![Opcode::set_offline(node, true)]);
-    // one after the other, each with a look at what it holds right before
+    // Nodes are switched one by one, each after a check that it is empty.
     for node in named() {
         work.nodes(&Task::PowerOff, [node], |node| switch.opcodes(node, PowerCommand::PowerOff));
     }
 }
 
-/// The steps that power the nodes of a plan up and bring them into use. The moves are not
-/// among them: they are planned when it is known what the nodes are really like.
+/// The steps that power the nodes of a plan up and set them online. Moves are not included: they are planned once the
+/// real sizes of the nodes are known.
 ///
 /// # Errors
-/// A name that Ganeti cannot have.
+/// If a name is not valid in Ganeti.
 pub fn power_up(cluster: &Cluster, nodes: &[NodeIdx], switch: Switch, now: u64) -> Result<Work, Impossible> {
     let mut work = Builder::default();
     up(&mut work, cluster, nodes, switch, now);
@@ -101,7 +99,7 @@ pub fn power_up(cluster: &Cluster, nodes: &[NodeIdx], switch: Switch, now: u64) 
 
 fn up(work: &mut Builder, cluster: &Cluster, nodes: &[NodeIdx], switch: Switch, now: u64) {
     let named = || names(cluster, nodes);
-    // one after the other: not all machines should draw their first current at once
+    // One by one, so that not all machines draw their starting current at once.
     for node in named() {
         work.nodes(&Task::PowerOn, [node], |node| switch.opcodes(node, PowerCommand::PowerOn));
     }
@@ -111,11 +109,11 @@ fn up(work: &mut Builder, cluster: &Cluster, nodes: &[NodeIdx], switch: Switch, 
     change_tags(work, &Task::Tag, cluster, nodes, |_| vec![switched_tag(now)]);
 }
 
-/// All steps of the plans of a group, one plan after the other, with the moves to nodes that come up as they would be if
-/// the nodes are what they were.
+/// All steps of the plans of a group, one plan after another. The moves to nodes that are powered up assume that the
+/// nodes have their expected sizes.
 ///
 /// # Errors
-/// A name that Ganeti cannot have.
+/// If a name is not valid in Ganeti.
 pub fn whole(plans: &[Switching<'_>], switch: Switch, now: u64) -> Result<Work, Impossible> {
     let mut work = Builder::default();
     for plan in plans {
@@ -136,7 +134,7 @@ pub fn whole(plans: &[Switching<'_>], switch: Switch, now: u64) -> Result<Work, 
 /// The moves of a plan alone.
 ///
 /// # Errors
-/// A name that Ganeti cannot have.
+/// If a name is not valid in Ganeti.
 pub fn moves(cluster: &Cluster, steps: &[Step]) -> Result<Work, Impossible> {
     Work::of(cluster, steps, &jobsets(cluster, steps), CheckOptions::default())
 }
@@ -145,7 +143,7 @@ fn names(cluster: &Cluster, nodes: &[NodeIdx]) -> Vec<String> {
     nodes.iter().map(|node| cluster.node(*node).spec.name.clone()).collect()
 }
 
-/// One jobset that gives the nodes of a plan tags, or takes them: those that have any.
+/// One jobset that adds or removes the tags of the nodes that have any.
 fn change_tags(
     work: &mut Builder,
     task: &Task,

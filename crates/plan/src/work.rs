@@ -1,5 +1,5 @@
-//! A plan ready to be carried out: everything that its execution has to know, in
-//! names and opcodes, so that it can be written down and read again.
+//! A plan ready for execution: all the data that the execution needs, in names and opcodes, so that it can be saved and
+//! loaded.
 
 mod builder;
 mod names;
@@ -17,69 +17,69 @@ use super::names::{Impossible, Name, NameOf};
 use super::opcode::Opcode;
 use htools_model::{Cluster, Concession, Mib, Move, Placement, Step};
 
-/// Way of an instance from one place to another.
+/// A move of an instance from one placement to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relocation {
     /// The move.
     #[serde(flatten)]
     pub mv: Move<String>,
-    /// Its place before.
+    /// Placement before.
     pub from: Placement<String>,
-    /// Its place afterwards.
+    /// Placement after.
     pub to: Placement<String>,
-    /// The concession that is made for it.
+    /// Concession made for it.
     #[serde(default, skip_serializing_if = "Concession::is_none")]
     pub concession: Concession<String>,
 }
 
-/// Task of a step.
+/// Operation of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// An instance moves.
+    /// Move an instance.
     Move(Relocation),
-    /// An instance moves to another node group, by these moves in turn, as one job.
+    /// Move an instance to another node group, by these moves in turn, as one job.
     Cross(Vec<Relocation>),
-    /// A node takes no more instances.
+    /// Drain a node: it takes no more instances.
     Drain,
-    /// A node takes instances again.
+    /// Let a node take instances again.
     Undrain,
-    /// A node gets tags.
+    /// Add tags to a node.
     Tag,
-    /// A node loses tags.
+    /// Remove tags from a node.
     Untag,
-    /// A node goes out of use.
+    /// Set a node offline.
     SetOffline,
-    /// A node comes into use.
+    /// Set a node online.
     SetOnline,
-    /// A node's power goes off. Only if the cluster says that it holds no instance, just before.
+    /// Power a node off, after a final check that the cluster has no instances on it.
     PowerOff,
-    /// A node's power comes on.
+    /// Power a node on.
     PowerOn,
-    /// A node must answer the master before anything else happens to it.
+    /// Wait until a node answers the master, before anything else is done to it.
     Await,
-    /// The cluster must say that a node holds no instance.
+    /// Check that the cluster has no instances on a node.
     ConfirmEmpty,
-    /// A node's power goes off and comes on again.
+    /// Power a node off and on again.
     Reboot,
-    /// A person reboots the node that this program's commands run on: the master.
+    /// A person reboots the master node, on which the commands of this program run.
     RebootByHand,
-    /// Both copies of an instance's disks become the same again.
+    /// Resynchronise the disks of an instance.
     Resync,
-    /// An instance is stopped.
+    /// Stop an instance.
     Stop,
-    /// An instance is started.
+    /// Start an instance.
     Start,
 }
 
 impl Task {
-    /// Tells if it is done to an instance; otherwise to a node.
+    /// Tells if it is about an instance, not a node.
     pub(crate) fn is_of_instance(&self) -> bool {
         matches!(self, Task::Move(_) | Task::Cross(_) | Task::Stop | Task::Start | Task::Resync)
     }
 
-    /// In words, with the name of what it is done to.
+    /// In words, with the name of the object.
     pub fn named(&self, name: impl Display) -> String {
         match self {
             Task::RebootByHand => format!("reboot {name}, the master node, by hand"),
@@ -87,7 +87,7 @@ impl Task {
         }
     }
 
-    /// In words, before the name of what it is done to.
+    /// In words, to be followed by the name of the object.
     pub fn as_str(&self) -> &'static str {
         match self {
             Task::Move(_) | Task::Cross(_) => "move",
@@ -114,34 +114,35 @@ impl Task {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Freight {
-    /// Memory that a live migration copies, in MiB; none if the instance does not run.
+    /// Memory that a live migration copies, in MiB; `None` if the instance does not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<i64>,
     /// Disks that are copied when the secondary node is replaced, in MiB.
     pub disk: i64,
-    /// True if the instance runs, and is stopped while its disks are copied.
+    /// True if the instance runs and is stopped while its disks are copied.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stops: bool,
-    /// Names of the node groups that it touches.
+    /// Names of the node groups that are affected.
     pub groups: Vec<String>,
 }
 
-/// One step: what is done to what. Journals of older versions have `after` besides, of which jobsets tell enough.
+/// One step: an operation on an instance or a node. Journals of older versions also have `after`, which jobsets make
+/// redundant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkStep {
     /// Full name of the instance or node.
     pub subject: String,
     /// The task.
     pub task: Task,
-    /// Opcodes for Ganeti, in order; none if this program does the task itself.
+    /// Opcodes for Ganeti, in order; empty if this program does the step itself.
     pub opcodes: Vec<Opcode>,
-    /// Amounts that a move moves; older journals do not say.
+    /// Data that a move copies; older journals do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub freight: Option<Freight>,
 }
 
 impl WorkStep {
-    /// The step for a sentence.
+    /// The step as a part of a sentence.
     pub fn described(&self) -> String {
         match &self.task {
             Task::Move(_) | Task::Cross(_) => format!("instance '{}'", self.subject),
@@ -169,15 +170,15 @@ impl WorkStep {
         }
     }
 
-    /// The memory that its new primary node may lack until others have left it.
+    /// Memory that its new primary node may lack until others have left.
     pub fn lacking(&self) -> Mib {
         self.relocations().iter().map(|relocation| relocation.concession.memory()).sum()
     }
 
-    /// Checks that Ganeti can have all names in it.
+    /// Checks that all names in it are valid in Ganeti.
     ///
     /// # Errors
-    /// The first that it cannot have.
+    /// The first that is not.
     fn check_names(&self) -> Result<(), Impossible> {
         let kind = if self.task.is_of_instance() { NameOf::Instance } else { NameOf::Node };
         Name::of(kind, &self.subject)?;
@@ -185,21 +186,21 @@ impl WorkStep {
     }
 }
 
-/// The steps of a plan, in an order that respects what they depend on.
+/// The steps of a plan, in an order that respects their dependencies.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Work {
     /// The steps.
     pub steps: Vec<WorkStep>,
-    /// The jobsets. A set begins when the one before is done.
+    /// The jobsets. Each begins when the previous one is done.
     pub jobsets: Vec<Jobset>,
-    /// Edges for steps that do not go by jobsets: no more than some rule needs. By the step that waits,
-    /// then by the one that it waits for.
+    /// Dependencies for a walk without jobsets, as few as the rules need. Sorted by the waiting step, then by the one
+    /// that it waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edges: Vec<Edge<EdgeReason<String>>>,
 }
 
-/// Why a step of a plan means nothing on a cluster.
+/// Reason that a step of a plan cannot be applied to a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("step {step}: there is no {kind} '{name}'")]
 pub struct Unknown {
@@ -212,10 +213,10 @@ pub struct Unknown {
 }
 
 impl Work {
-    /// The steps of the given jobsets, in their order, for a cluster whose names they get.
+    /// The steps in the given jobsets, with the names that the cluster has for them.
     ///
     /// # Errors
-    /// A name that Ganeti cannot have.
+    /// If a name is not valid in Ganeti.
     pub fn of(
         cluster: &Cluster,
         steps: &[Step],
@@ -227,10 +228,10 @@ impl Work {
         builder.finish()
     }
 
-    /// These steps, one by one, in these jobsets: with the opcodes, sizes and edges that they have on a cluster.
+    /// These steps, one by one, in these jobsets: with their opcodes, sizes and edges on a cluster.
     ///
     /// # Errors
-    /// A name that Ganeti cannot have.
+    /// If a name is not valid in Ganeti.
     pub fn rebuilt(
         cluster: &Cluster,
         steps: &[Step],
@@ -242,8 +243,8 @@ impl Work {
         Ok(Work { jobsets, ..work })
     }
 
-    /// Work that touches different nodes, and can be done at the same time: the steps one
-    /// behind the other, the first jobsets together, the second ones, and so on.
+    /// Joins work on different nodes that can be done at the same time. Steps follow one another; the first jobsets are
+    /// joined, then the second ones, and so on.
     pub fn side_by_side(all: impl IntoIterator<Item = Work>) -> Work {
         let all: Vec<Work> = all.into_iter().collect();
         let jobsets = side_by_side(all.iter().map(|work| (work.steps.len(), &work.jobsets[..])));
@@ -255,10 +256,10 @@ impl Work {
         Work { steps, jobsets, edges }
     }
 
-    /// The moves among some steps on a cluster, for the checker.
+    /// The moves among some steps, for the checker.
     ///
     /// # Errors
-    /// The first that the cluster does not know.
+    /// The first that does not fit the cluster.
     pub fn steps_on(&self, cluster: &Cluster, wanted: &[StepIdx]) -> Result<Vec<Step>, Unknown> {
         let names = ClusterNames::of(cluster);
         let steps = wanted.iter().map(|at| (at.number(), self.step(*at)));
@@ -278,13 +279,13 @@ impl Work {
     /// The step at a position.
     ///
     /// # Panics
-    /// If it has no such step.
+    /// If there is no such step.
     pub fn step(&self, step: StepIdx) -> &WorkStep {
         &self.steps[step.get()]
     }
 
-    /// Fault of work that was read: positions that do not exist or come too late,
-    /// names that Ganeti cannot have.
+    /// Fault of work that was loaded: a position that does not exist or comes too late, or a name that is not valid in
+    /// Ganeti.
     pub fn fault(&self) -> Option<String> {
         let count = self.steps.len();
         let mut listed: Vec<StepIdx> = self.jobsets.iter().flatten().copied().collect();

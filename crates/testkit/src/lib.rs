@@ -10,8 +10,7 @@ use htools_plan::graph::StepIdx;
 use htools_plan::jobset::Jobset;
 pub use paper::Paper;
 
-/// The cluster that a text describes: rows of nodes, of instances and of cluster
-/// tags, in one group `g` with the default policy.
+/// Builds a cluster from rows of nodes, of instances and of cluster tags. It has one group `g` with the default policy.
 pub fn cluster(nodes: &[&str], instances: &[&str], tags: &[&str]) -> Cluster {
     let rows = |rows: &[&str]| rows.iter().map(|row| format!("{row}\n")).collect::<String>();
     let content = format!("g|u|preferred||\n\n{}\n{}\n{}\n", rows(nodes), rows(instances), rows(tags));
@@ -21,9 +20,11 @@ pub fn cluster(nodes: &[&str], instances: &[&str], tags: &[&str]) -> Cluster {
     cluster
 }
 
-/// A cluster of several groups: rows `name|tags|disk templates` (the name is the UUID as
-/// well; a name that begins with `-` is that of an unallocable group, with `~` of one of
-/// last resort), rows of nodes, of instances and of cluster tags.
+/// Builds a cluster of several groups, from rows `name|tags|disk templates`, rows of nodes, of instances and of cluster
+/// tags.
+///
+/// The name of a group is also its UUID. A group whose name begins with `-` is unallocable, and one with `~` is a last
+/// resort.
 pub fn groups(groups: &[&str], nodes: &[String], instances: &[String], tags: &[&str]) -> Cluster {
     let rows = |rows: &mut dyn Iterator<Item = String>| rows.map(|row| row + "\n").collect::<String>();
     let parts = |row: &str| -> [String; 3] {
@@ -56,8 +57,8 @@ pub fn groups(groups: &[&str], nodes: &[String], instances: &[String], tags: &[&
     cluster
 }
 
-/// A cluster of one group with instances on shared storage: nodes with memory (GiB) and CPUs, instances with
-/// a node (any number), memory (in units of 512 MiB) and CPUs; those that find no room are left out.
+/// Builds a cluster of one group with instances on shared storage. Nodes have memory (GiB) and CPUs. Instances have a
+/// node (any number), memory (in units of 512 MiB) and CPUs; those that find no room are left out.
 pub fn shared(nodes: &[(i64, i64)], instances: &[(usize, i64, i64)]) -> Cluster {
     let mut free: Vec<i64> = nodes.iter().map(|node| node.0 * 1024 - 1024).collect();
     let mut rows = Vec::new();
@@ -82,7 +83,7 @@ pub fn shared(nodes: &[(i64, i64)], instances: &[(usize, i64, i64)]) -> Cluster 
     cluster(&[&words(&nodes)], &[&words(&rows)], &[])
 }
 
-/// Jobsets by the positions of their steps.
+/// Jobsets given by the positions of their steps.
 pub fn sets(positions: &[&[usize]]) -> Vec<Jobset> {
     positions.iter().map(|set| set.iter().copied().map(StepIdx::new).collect()).collect()
 }

@@ -7,14 +7,14 @@ use std::rc::Rc;
 use super::journal::{self, Journal, JournalForm};
 use super::lines::Store;
 
-/// A journal that survives the program, on a disk of limited size.
+/// A simulated disk of limited size for a journal that survives the program.
 #[derive(Clone)]
 pub struct Paper {
-    /// All that was written.
+    /// All bytes written.
     pub bytes: Rc<RefCell<Vec<u8>>>,
     /// The bytes that fit on the disk.
     pub room: usize,
-    /// True if a line written in part can be cut off again.
+    /// True if a partly written line can be removed again.
     pub can_be_cut: bool,
 }
 
@@ -25,7 +25,7 @@ impl Default for Paper {
 }
 
 impl Paper {
-    /// The journal that a resumed run reads, on a disk with room.
+    /// The journal that a resumed run reads, with room left on the disk.
     pub fn go_on<F: JournalForm>(&self) -> (F, Journal) {
         let bytes = self.bytes.borrow().clone();
         let store = Box::new(Paper { bytes: Rc::clone(&self.bytes), ..Paper::default() });

@@ -1,5 +1,4 @@
-//! What a response says beyond the reference's, if that is wished for: members behind
-//! the three that Ganeti reads.
+//! Optional additions to a response: further members after the three that Ganeti reads.
 
 use serde::{Serialize, Serializer};
 
@@ -10,16 +9,16 @@ use crate::search::place::PlaceMetric;
 use crate::search::requests::room::RoomPlan;
 use crate::search::requests::{Answer, Failure, GroupChoice, GroupTrial, Reply, RoomFound};
 
-/// Which additions are wished for.
+/// Additions to include in a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WishedAdditions {
-    /// The best place of every group (`--all-solutions`).
+    /// The best place in every group (`--all-solutions`).
     pub solutions: bool,
-    /// What was in the way (`--json`).
+    /// The obstacles (`--json`).
     pub details: bool,
 }
 
-/// The additional members of a response; those that are not wished for are absent.
+/// The additional members of a response; those not asked for are absent.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Additions {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,8 +30,7 @@ pub(super) struct Additions {
     make_room: Option<Option<Moves>>,
 }
 
-/// How good a place is: a score, or the instances lost by size and the disk that stays
-/// free.
+/// Quality of a place: a score, or the instances lost by size and the disk left free.
 #[derive(Debug, Clone)]
 struct Goodness(PlaceMetric);
 

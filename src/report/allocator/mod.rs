@@ -1,4 +1,4 @@
-//! Answers to allocator requests, as Ganeti's master reads them: one line of JSON.
+//! Answers to allocator requests, in the form that Ganeti's master reads: one line of JSON.
 
 mod additions;
 mod plain;
@@ -16,7 +16,7 @@ use crate::plan::opcode::{Opcode, job};
 use crate::report::form::json::node_name;
 use crate::search::requests::{Answer, Failure, Reply};
 
-/// A response. The order of the fields is the order in which they are written.
+/// A response. The fields are written in this order.
 #[derive(Debug, Clone, Serialize)]
 pub struct Response {
     success: bool,
@@ -26,7 +26,7 @@ pub struct Response {
     additions: Additions,
 }
 
-/// The result, in the form that each kind of request has.
+/// The result, in a form that depends on the kind of request.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 enum ResultForm {
@@ -37,7 +37,7 @@ enum ResultForm {
 }
 
 impl Response {
-    /// The response that says what came of a request, and what is wished for beyond.
+    /// The response to a request, with the additions asked for.
     pub fn of(reply: &Reply, wish: WishedAdditions) -> Response {
         let additions = Additions::of(reply, wish);
         match &reply.answer {
@@ -54,7 +54,7 @@ impl Response {
         }
     }
 
-    /// The response to a request that was not looked at.
+    /// The response to a request that could not be processed.
     pub fn failed(problem: &str) -> Response {
         Response {
             success: false,
@@ -64,10 +64,10 @@ impl Response {
         }
     }
 
-    /// The response as it is printed: one line.
+    /// The response as one line.
     ///
     /// # Errors
-    /// None that is known.
+    /// None are known.
     pub fn line(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string(self)? + "\n")
     }

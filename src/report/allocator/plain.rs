@@ -1,4 +1,4 @@
-//! What was in the way of an instance, and how to make room for it, for people.
+//! Obstacles to the placement of an instance, and moves that make room for it, for people.
 
 use super::text::{metric_text, name, nodes};
 use crate::model::shown::printable;
@@ -9,10 +9,10 @@ use crate::search::requests::RoomFound;
 use crate::search::requests::why::InTheWay;
 use crate::search::why::{GroupWhy, Hurdle, Nearest};
 
-/// Most characters of a line.
+/// Maximum length of a line, in characters.
 const LINE: usize = 400;
 
-/// What was in the way of an instance, line by line.
+/// The obstacles to the placement of an instance, line by line.
 pub fn why_lines(cluster: &Cluster, why: &InTheWay) -> Vec<String> {
     let mut lines = vec![format!("In the way of {}:", why.instance)];
     lines.extend(why.groups.iter().flat_map(|group| group_lines(cluster, group)));
@@ -46,14 +46,14 @@ fn place_text(cluster: &Cluster, hurdle: &Hurdle) -> String {
     let nodes = nodes(cluster, hurdle.place);
     let at = name(cluster, hurdle.node);
     let problem = hurdle_text(hurdle, "offline");
-    // global N+1 has to do with any node
+    // Global N+1 may be broken by any node.
     match nodes == at || hurdle.bar == Bar::Expendability {
         true => format!("{nodes}: {problem}"),
         false => format!("{nodes}: {at}: {problem}"),
     }
 }
 
-/// How to make room, if that was looked for, line by line.
+/// The moves that make room, line by line, if they were looked for.
 pub fn plan_lines(cluster: &Cluster, room: &RoomFound) -> Vec<String> {
     let plan = match room {
         RoomFound::NotSought => return Vec::new(),
@@ -68,7 +68,7 @@ pub fn plan_lines(cluster: &Cluster, room: &RoomFound) -> Vec<String> {
     let commands: Result<Vec<_>, _> = plan.steps.iter().map(|step| commands(cluster, step)).collect();
     let mut lines = vec![printable(&title, LINE)];
     match commands {
-        // whole: what is cut is another command
+        // Commands are not shortened, since a shortened one would be another command.
         Ok(commands) => lines.extend(commands.iter().flatten().map(|command| format!("  {command}"))),
         Err(refused) => lines.push(format!("  {refused}")),
     }

@@ -1,4 +1,4 @@
-//! What responses say in words. Ganeti's logs and users know these texts.
+//! Texts of responses, which Ganeti's logs and users know.
 
 use crate::model::{Cluster, GroupIdx, NodeIdx, Placement};
 use crate::report::balance::components::score;
@@ -8,8 +8,7 @@ use crate::search::place::{PlaceMetric, PlaceSearch};
 use crate::search::requests::{Failure, GroupChoice, GroupTrial};
 use crate::search::why::GroupBar;
 
-/// How a group was selected: the group, unless the request named it, and what came of
-/// all that were tried.
+/// Selection of a group: the group, unless the request named it, and the results for all groups tried.
 pub fn selection_text(cluster: &Cluster, choice: &GroupChoice) -> String {
     let selected = choice.selected.filter(|_| !choice.named);
     let selected =
@@ -17,8 +16,7 @@ pub fn selection_text(cluster: &Cluster, choice: &GroupChoice) -> String {
     selected.into_iter().chain(group_texts(cluster, choice)).collect::<Vec<_>>().join(", ")
 }
 
-/// What came of each group. Those that lack a network come first, except on dedicated
-/// clusters.
+/// The result for each group. Groups that lack a network come first, except on dedicated clusters.
 fn group_texts(cluster: &Cluster, choice: &GroupChoice) -> Vec<String> {
     let lacks_network = |t: &&GroupTrial| matches!(t.result, Err(GroupBar::Networks(_))) && !choice.dedicated;
     let (unconnected, tried): (Vec<&GroupTrial>, Vec<&GroupTrial>) =
@@ -40,7 +38,7 @@ fn trial_text(cluster: &Cluster, trial: &GroupTrial, instance: &str) -> String {
     }
 }
 
-/// Why a group has no place to try.
+/// The reason that a group was not tried.
 fn barred(cluster: &Cluster, group: GroupIdx, instance: &str, bar: &GroupBar) -> String {
     match bar {
         GroupBar::Networks(_) => format!("The group {}", not_connected(cluster, group, instance)),
@@ -52,7 +50,7 @@ fn not_connected(cluster: &Cluster, group: GroupIdx, instance: &str) -> String {
     format!("{} is not connected to a network required by instance {instance}", cluster.group(group).name)
 }
 
-/// What came of looking for a place in one group.
+/// The result of the search for a place in one group.
 pub(super) fn search_text(cluster: &Cluster, search: &PlaceSearch) -> String {
     let PlaceSearch { best, successes, failures } = search;
     match best {
@@ -74,7 +72,7 @@ pub(super) fn nodes(cluster: &Cluster, place: Placement) -> String {
     place.secondary.map_or_else(|| primary.to_owned(), |s| format!("{primary}/{}", name(cluster, s)))
 }
 
-/// How good a place is.
+/// The quality of a place.
 pub(super) fn metric_text(metric: &PlaceMetric) -> String {
     match metric {
         PlaceMetric::Score(s) => score(*s),
@@ -91,7 +89,7 @@ pub(super) fn name(cluster: &Cluster, node: NodeIdx) -> &str {
     &cluster.node(node).spec.name
 }
 
-/// Why a request, or a part of one, failed.
+/// The reason that a request, or a part of one, failed.
 pub fn failure_text(cluster: &Cluster, failure: &Failure) -> String {
     match failure {
         Failure::UnknownGroup(key) => format!("Wrong number of elems found with name {key}"),

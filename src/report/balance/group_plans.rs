@@ -1,5 +1,4 @@
-//! The document of `hbal --json` with `--worst-group` or `--all-groups`: schema
-//! `htools.group-plans/1`.
+//! The document of `hbal --json` with `--worst-group` or `--all-groups`: schema `htools.group-plans/1`.
 
 use serde::Serialize;
 
@@ -9,14 +8,13 @@ use crate::report::cluster::json::{ClusterView, NodesView};
 use crate::report::form::json::{Generator, Score};
 use crate::search::Stopped;
 
-/// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.group-plans/1";
 
-/// Which groups were to be balanced.
+/// Groups to balance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ChosenGroups {
-    /// The worst that can be improved.
+    /// The worst group that can be improved.
     WorstGroup,
     AllGroups,
 }
@@ -26,13 +24,12 @@ pub(crate) enum ChosenGroups {
 pub(crate) struct GroupPlansDocument {
     pub schema: &'static str,
     pub generator: Generator,
-    /// Which groups were to be balanced.
     pub choice: ChosenGroups,
-    /// What ended the searches, if they did not end by themselves.
+    /// Reason that the searches ended early, if they did.
     pub stopped: Option<Stopped>,
     /// The cluster before the first step.
     pub cluster: ClusterView,
-    /// The groups: all in their order, or the worst first.
+    /// The groups: all in their order, or the worst one first.
     pub groups: Vec<GroupPlanView>,
     /// The steps of all groups, group after group.
     pub steps: Vec<PlanStep>,
@@ -42,23 +39,23 @@ pub(crate) struct GroupPlansDocument {
     pub nodes_after: NodesView,
 }
 
-/// What came of one group.
+/// Result for one group.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct GroupPlanView {
     pub group: BalancedGroup,
-    /// How its search ended; none if it had none.
+    /// End of its search; none if it had no search.
     pub ending: Option<EndingView>,
-    /// What ended its search, if it did not end by itself.
+    /// Reason that its search ended early, if it did.
     pub stopped: Option<Stopped>,
     /// The score before the first step.
     pub initial_score: Score,
-    /// The part of it that reserving memory makes unavoidable.
+    /// The part of it that is due to unavoidable memory reserves.
     pub unavoidable_score: f64,
     /// The score after the last step.
     pub final_score: Score,
     /// Numbers of its steps.
     pub steps: Vec<usize>,
-    /// What was found, where it was not step after step.
+    /// Result of the deep search, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deep: Option<DeepView>,
 }

@@ -1,28 +1,26 @@
-//! What `hbal` knows: the moves that it would make in a group, and what they gain.
+//! Metrics of `hbal`: the moves that it proposes in each group, and their gains.
 
 use super::deep::text::gap;
 use crate::model::{Cluster, GroupIdx, Step};
 use crate::report::form::metrics::{Family, GroupLabels, Sheet, copied};
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 
-/// What came of balancing a group.
+/// Result of balancing a group.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BalanceFigures<'f> {
     pub group: GroupIdx,
-    /// The score before the first step.
     pub before: f64,
     /// The part of it that cannot be avoided.
     pub unavoidable: f64,
-    /// The score after the last step.
     pub after: f64,
     pub steps: &'f [Step],
-    /// Whether the search came to its own end.
+    /// True if the search was not cut short.
     pub complete: bool,
-    /// Where the steps come from, if not from step after step.
+    /// The deep plan, if the steps are from one.
     pub deep: Option<&'f DeepPlan>,
 }
 
-/// Tells what came of balancing groups.
+/// Adds the results of balancing groups.
 pub(crate) fn tell<'f>(
     sheet: &mut Sheet,
     found: impl IntoIterator<Item = BalanceFigures<'f>>,

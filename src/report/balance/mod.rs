@@ -1,4 +1,4 @@
-//! What `hbal` found: plans, their scores, and why not more.
+//! Results of `hbal`: plans, their scores, and explanations.
 
 pub mod components;
 pub(crate) mod deep;

@@ -1,5 +1,4 @@
-//! What every number of moves would bring, as a picture: the best score for so many moved instances, the bound below
-//! which none is, and the plan that was chosen.
+//! Chart of the best score by number of moved instances, with the lower bound and the chosen plan.
 
 use std::fmt::Write;
 
@@ -9,12 +8,12 @@ use crate::search::balance::deep::{Deep, LinePoint};
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 360.0;
-/// Room for the numbers beside the axes.
+/// Width of the numbers left of the axis.
 const LEFT: f64 = 90.0;
 const BELOW: f64 = 50.0;
 const MARGIN: f64 = 20.0;
 
-/// Where scores and moves are in the picture.
+/// Scales of scores and moves in the chart.
 struct Axes {
     moves: f64,
     score: f64,
@@ -29,7 +28,7 @@ impl Axes {
         MARGIN + (HEIGHT - BELOW - MARGIN) * (1.0 - (score / self.score).clamp(0.0, 1.0))
     }
 
-    /// The points of a line, as SVG has them.
+    /// The points of a line, in SVG's notation.
     fn points(&self, line: impl Iterator<Item = (usize, f64)>) -> String {
         let finite = line.filter(|(_, score)| score.is_finite());
         let points = finite.map(|(moves, score)| format!("{:.1},{:.1}", self.x(moves), self.y(score)));
@@ -37,7 +36,7 @@ impl Axes {
     }
 }
 
-/// The picture.
+/// The chart as SVG.
 pub(crate) fn svg(found: &Deep, colours: &Palette) -> String {
     let highest =
         found.line.iter().map(|point| point.score).filter(|score| score.is_finite()).fold(0.0, f64::max);
@@ -46,7 +45,7 @@ pub(crate) fn svg(found: &Deep, colours: &Palette) -> String {
     let (bottom, right) = (axes.y(0.0), WIDTH - MARGIN);
     let (Palette { ground, axis, critical, other, .. }, ink) = (colours, colours.letters());
     let mut out = String::new();
-    // writing to a string cannot fail
+    // Writing to a string cannot fail.
     let _ = writeln!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \

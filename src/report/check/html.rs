@@ -17,7 +17,7 @@ use crate::report::form::tone::{Tone, of_change};
 use crate::report::why::words::hurdle_text;
 use crate::search::health::{GroupHealth, Loss};
 
-/// What is wrong, and what balancing would mend.
+/// Problems now, and problems that balancing would fix.
 pub(crate) fn check(found: &CheckResult, cluster: &Cluster) -> ReportPage {
     let nodes = cluster.all_nodes();
     let mut answers = vec![problems::answer("What is wrong", found.initial.counts)];
@@ -145,7 +145,7 @@ fn unmet_keys(found: &CheckResult) -> Option<Section> {
     Section::of("keys", "Affinity keys that are not met", grid.some())
 }
 
-/// What the loss of nodes would mean.
+/// Effects of the loss of nodes.
 pub(crate) fn loss(found: &Loss, cluster: &Cluster) -> ReportPage {
     let names: Vec<&str> = found.nodes.iter().map(|n| cluster.node(*n).spec.alias()).collect();
     let stranded = found.stranded.len();
@@ -172,7 +172,7 @@ pub(crate) fn loss(found: &Loss, cluster: &Cluster) -> ReportPage {
     }
 }
 
-/// What becomes of each instance: first those without a place.
+/// Outcome for each instance, those without a place first.
 fn fates(found: &Loss, cluster: &Cluster) -> Option<Section> {
     let row = |instance: InstanceIdx, tone: Tone, text: &str, details: Vec<String>| {
         let there = cluster.instance(instance);

@@ -14,10 +14,9 @@ use crate::search::health::loss::Stranded;
 use crate::search::health::survival::{GroupSurvival, JointFailure, SizeSurvival};
 use crate::search::health::{GroupHealth, Loss, ProblemCounts as Found, Survival};
 
-/// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.check/1";
 
-/// What `hcheck` found: about the cluster, about the loss of nodes, or of any nodes.
+/// Result of `hcheck`: about the cluster, about the loss of certain nodes, or about the loss of any nodes.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct CheckDocument {
     schema: &'static str,
@@ -25,7 +24,7 @@ pub(crate) struct CheckDocument {
     healthy: bool,
     check: Option<Checked>,
     loss: Option<Lost>,
-    /// With `--survive` only.
+    /// Only with `--survive`.
     #[serde(skip_serializing_if = "Option::is_none")]
     survival: Option<SurvivalView>,
 }
@@ -178,7 +177,7 @@ pub(crate) fn of_loss(loss: &Loss, cluster: &Cluster) -> CheckDocument {
 pub(crate) fn of_survival(survival: &Survival, cluster: &Cluster) -> CheckDocument {
     let size = |size: &SizeSurvival| SizeView {
         nodes: size.size,
-        // more than 64 bits hold
+        // More combinations than 64 bits can count.
         combinations: (size.combinations < u64::MAX).then_some(size.combinations),
         examined: size.examined,
         settled: size.is_settled(),
@@ -288,7 +287,7 @@ fn tag(idle: &IdleTag) -> Tag {
     };
     let reason = match idle.reason {
         Reason::Unknown => "unknown",
-        // on other things than those that can have such a key
+        // Such a key is not known on this kind of object.
         Reason::Key(KeyTagFault::Misplaced) => "unknown",
         Reason::Malformed | Reason::Key(_) => "malformed",
         Reason::Unused => "unused",

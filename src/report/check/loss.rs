@@ -1,4 +1,4 @@
-//! What the loss of nodes would mean (`--without-node`).
+//! Effects of the loss of nodes (`--without-node`).
 
 use super::PREFIX;
 use crate::model::shown::printable;
@@ -8,7 +8,7 @@ use crate::report::why::words::hurdle_text;
 use crate::search::health::Loss;
 use crate::search::health::loss::Stranded;
 
-/// Most characters of a line.
+/// Maximum length of a line, in characters.
 const LINE: usize = 400;
 
 fn names<'c>(cluster: &'c Cluster, instances: impl Iterator<Item = &'c InstanceIdx>) -> Vec<&'c str> {
@@ -50,7 +50,7 @@ fn stranded_lines(cluster: &Cluster, stranded: &Stranded) -> Vec<String> {
     std::iter::once(format!("{title}): {refused}")).chain(hurdles).collect()
 }
 
-/// How many nodes refuse an instance, before the nearest of them are named.
+/// Number of nodes that refuse an instance, as an introduction to the nearest of them.
 pub(crate) fn refusals(stranded: &Stranded, cluster: &Cluster) -> String {
     match (stranded.nearest.refused, stranded.nearest.kept.len()) {
         (0, _) if cluster.instance(stranded.instance).template.has_secondary() => {

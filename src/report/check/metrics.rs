@@ -1,11 +1,11 @@
-//! What `hcheck` knows: what is wrong, what balancing would leave, what the loss of nodes would mean.
+//! Metrics of `hcheck`: problems now, problems that balancing would leave, and effects of the loss of nodes.
 
 use super::{CheckResult, Snapshot};
 use crate::model::Cluster;
 use crate::report::form::metrics::{Family, GroupLabels, Sheet};
 use crate::search::health::{Loss, ProblemCounts};
 
-/// Tells what a check found.
+/// Adds the result of a check.
 pub(crate) fn tell(sheet: &mut Sheet, check: &CheckResult, cluster: &Cluster) {
     let groups = GroupLabels::of(cluster);
     sheet.flag(Family::CheckHealthy, &[], !check.initial.needs_rebalance());
@@ -27,7 +27,7 @@ pub(crate) fn tell(sheet: &mut Sheet, check: &CheckResult, cluster: &Cluster) {
 fn tell_problems(sheet: &mut Sheet, state: &Snapshot, groups: &GroupLabels, when: &str) {
     for group in &state.groups {
         let label = groups.get(group.group);
-        // as in the documents of hcheck --json
+        // These are as in the documents of hcheck --json.
         let ProblemCounts { n1_failing, conflicting, offline_primary, offline_secondary, at_risk } =
             group.counts();
         let counts = [
@@ -38,14 +38,14 @@ fn tell_problems(sheet: &mut Sheet, state: &Snapshot, groups: &GroupLabels, when
             ("not_expendable", at_risk),
         ];
         for (problem, count) in counts {
-            // not looked at with --no-capacity-checks
+            // The check is skipped with --no-capacity-checks.
             let Some(count) = count else { continue };
             sheet.count(Family::CheckProblems, &[label, problem, when], count);
         }
     }
 }
 
-/// Tells what the loss of nodes would mean.
+/// Adds the effects of the loss of nodes.
 pub(crate) fn tell_loss(sheet: &mut Sheet, loss: &Loss) {
     let Loss { nodes: _, placed, stranded, unmirrored } = loss;
     for (outcome, count) in

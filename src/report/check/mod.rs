@@ -1,5 +1,5 @@
-//! What `hcheck` says: the state of every group and of the cluster, before and after
-//! balancing; what is wrong, by name; what the loss of nodes would mean, of some or of any.
+//! Results of `hcheck`: the state of every group and of the cluster, before and after balancing; problems by name;
+//! effects of the loss of certain or of any nodes.
 
 pub(crate) mod html;
 pub(crate) mod json;
@@ -21,7 +21,7 @@ use crate::report::form::shell::Assignments;
 use crate::search::Stopped;
 use crate::search::health::{GroupHealth, ProblemCounts};
 
-/// What the keys of the lines for shells begin with.
+/// Prefix of the keys for shells.
 pub(crate) const PREFIX: &str = "HCHECK";
 
 /// A cluster at one time.
@@ -34,55 +34,54 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// The state that groups make.
     pub(crate) fn of(groups: Vec<GroupHealth>, capacity_checks: bool) -> Snapshot {
         let counts = ProblemCounts::none(capacity_checks) + groups.iter().map(GroupHealth::counts).sum();
         Snapshot { groups, counts }
     }
 
-    /// Whether anything is wrong.
+    /// Tells if there are any problems.
     pub(crate) fn needs_rebalance(&self) -> bool {
         self.counts.any()
     }
 }
 
-/// What a check found.
+/// Result of a check.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CheckResult {
     /// The cluster as it is.
     pub initial: Snapshot,
     /// The cluster after balancing, if that was simulated.
     pub rebalanced: Option<Snapshot>,
-    /// How many steps that took, by group as in the states.
+    /// Number of balancing steps of each group, in the order of the snapshots.
     pub steps: Vec<usize>,
-    /// What ended the balancing of a group early, if anything did.
+    /// Reason that the balancing of a group ended early, if it did.
     pub stopped: Option<Stopped>,
-    /// Whether there was no simulation because it was not wanted.
+    /// True if the simulation was turned off.
     pub without_simulation: bool,
-    /// Tags that do nothing.
+    /// Tags without effect.
     pub idle_tags: Vec<IdleTag>,
     /// Customers' affinity keys that are not met where the instance runs.
     pub unmet_keys: Vec<UnmetKey>,
 }
 
 impl CheckResult {
-    /// The last state that is known.
+    /// The latest known state.
     pub(crate) fn last(&self) -> &Snapshot {
         self.rebalanced.as_ref().unwrap_or(&self.initial)
     }
 
-    /// Whether the exit status reports problems: whatever is wrong now, even if balancing would mend it.
+    /// Tells if the exit status reports problems: any present ones, even if balancing would fix them.
     pub(crate) fn is_unhealthy(&self) -> bool {
         !self.without_simulation && self.initial.needs_rebalance()
     }
 
-    /// Whether balancing leaves problems; those of now if nothing was balanced.
+    /// Tells if problems remain after balancing, or exist now if nothing was balanced.
     pub(crate) fn leaves_problems(&self) -> bool {
         self.last().needs_rebalance()
     }
 }
 
-/// When a state is.
+/// Time of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     Initially,

@@ -1,5 +1,5 @@
-//! The health of a cluster for Nagios, Icinga and their kind (`--monitor`), in the form that the Monitoring
-//! Plugins' guidelines ask for: one line, a bar, performance data; then what to do about each problem.
+//! The health of a cluster for Nagios, Icinga and similar systems (`--monitor`), in the form of the Monitoring Plugins'
+//! guidelines: one line, a bar, and performance data. Remedies for each problem follow.
 
 use super::CheckResult;
 use crate::model::number::{counted, fixed};
@@ -9,17 +9,16 @@ use crate::plan::names::Name;
 use crate::plan::shell::Command;
 use crate::search::health::{GroupHealth, ProblemCounts, ProblemKind, Severities, Severity};
 
-/// Most characters of a line that is not for machines.
+/// Maximum length of a line for people, in characters.
 const LINE: usize = 400;
-/// Most names that a line shows.
+/// Maximum number of names in a line.
 const NAMES: usize = 8;
 
-/// All lines.
 pub(crate) fn lines(check: &CheckResult, cluster: &Cluster, severities: &Severities) -> Vec<String> {
     let counts = &check.initial.counts;
     let mut kinds: Vec<ProblemKind> =
         ProblemKind::ALL.iter().copied().filter(|kind| amount(counts, *kind) > 0).collect();
-    // the gravest first; otherwise in the order of the kinds
+    // The most severe first, otherwise in the order of the kinds.
     kinds.sort_by_key(|kind| std::cmp::Reverse(severities.of(*kind)));
     let problems: Vec<String> = kinds.iter().map(|kind| summary(*kind, amount(counts, *kind))).collect();
     let text = match problems.is_empty() {
@@ -47,7 +46,7 @@ pub(crate) fn lines(check: &CheckResult, cluster: &Cluster, severities: &Severit
     lines
 }
 
-/// The lines that say why nothing is known.
+/// The lines that report why the state is unknown.
 pub(crate) fn unknown(why: &str) -> Vec<String> {
     let mut rest = why.lines().map(|line| line.trim_start_matches("Error: ")).filter(|line| !line.is_empty());
     let first = rest.next().unwrap_or("no reason is known");
@@ -56,7 +55,7 @@ pub(crate) fn unknown(why: &str) -> Vec<String> {
     lines
 }
 
-/// Lines of a source that warned of something.
+/// Warnings of a source, one line each.
 pub(crate) fn remarks(text: &str) -> Vec<String> {
     text.lines().map(shown).collect()
 }
@@ -65,7 +64,7 @@ fn status_line(severity: &str, text: &str) -> String {
     shown(&format!("HTOOLS {} - {text}", severity.to_uppercase()))
 }
 
-/// A text that is one line and ends in no performance data, whatever names are in it.
+/// A text as one line without a bar, which would begin performance data, whatever names are in it.
 fn shown(text: &str) -> String {
     printable(text, LINE).replace('|', r"\u{7c}")
 }
@@ -110,11 +109,11 @@ fn first_of(names: &[&str]) -> String {
     }
 }
 
-/// What to do about problems of a kind: the commands to run on the master.
+/// Remedy for problems of a kind: the commands to run on the master.
 fn remedy(check: &CheckResult, cluster: &Cluster, kind: ProblemKind) -> Vec<String> {
     let mut lines = Vec::new();
     let several = if check.initial.groups.len() > 1 { " --all-groups" } else { "" };
-    // what is wrong only once a node is lost is not for --repair-only
+    // Problems that arise only when a node is lost are not mended by --repair-only.
     let only = if kind == ProblemKind::NotExpendable { "" } else { " --repair-only" };
     let mend = format!("hbal -L -X{only}{several}");
     let left = check.rebalanced.as_ref().map(|after| amount(&after.counts, kind));
@@ -144,7 +143,7 @@ fn remedy(check: &CheckResult, cluster: &Cluster, kind: ProblemKind) -> Vec<Stri
     lines
 }
 
-/// The performance data: counts with the range that is fine, what there is, and each group's score.
+/// The performance data: counts with their acceptable range, totals, and the score of each group.
 fn performance(check: &CheckResult, cluster: &Cluster, severities: &Severities) -> Vec<String> {
     let counts = &check.initial.counts;
     let mut data: Vec<String> = ProblemKind::ALL
@@ -172,14 +171,14 @@ fn performance(check: &CheckResult, cluster: &Cluster, severities: &Severities) 
     data.push(format!("memory_free={memory}B"));
     data.push(format!("disk_free={disk}B"));
     data.extend(check.initial.groups.iter().map(|group| {
-        // U: cannot be said
+        // U means unknown.
         let score = if group.score.is_finite() { fixed(group.score, 8) } else { "U".to_owned() };
         format!("{}={score};;;0", label(cluster, group.group))
     }));
     data
 }
 
-/// The label of a group's score, in apostrophes; in these, two of them stand for one, and no equals sign may be.
+/// The label of a group's score, in apostrophes. Apostrophes inside are doubled, and equals signs are not allowed.
 fn label(cluster: &Cluster, group: GroupIdx) -> String {
     let name = shown(&cluster.group(group).name).replace('=', r"\u{3d}").replace('\'', "''");
     format!("'score {name}'")
@@ -222,7 +221,7 @@ mod tests {
         assert!(data.contains(r"'score it''s\u{7c}\u{3d}\n1'="), "{data}");
         assert!(lines[1..].iter().all(|line| !line.contains(['|', '\n', '\u{1b}'])), "{lines:?}");
         assert!(lines.iter().any(|line| line.contains(r"x\u{7c}y=1\u{1b}[2J\nOK")), "{lines:?}");
-        // no command with a name that Ganeti cannot have
+        // There is no command with a name that is not valid in Ganeti.
         assert!(!lines.iter().any(|line| line.contains("reboot")), "{lines:?}");
     }
 

@@ -1,4 +1,4 @@
-//! What is wrong, and what stays wrong.
+//! Problems, and those that remain.
 
 use maud::html;
 
@@ -12,7 +12,7 @@ use crate::report::form::table::Align;
 use crate::report::form::tone::Tone;
 use crate::search::health::{GroupHealth, ProblemCounts};
 
-/// What is wrong at one moment, in an answer.
+/// The problems at one time, as an answer.
 pub(in crate::report) fn answer(question: &'static str, counts: ProblemCounts) -> PageAnswer {
     let ProblemCounts { n1_failing, conflicting, offline_primary, offline_secondary, at_risk } = counts;
     let kinds = [
@@ -31,20 +31,20 @@ pub(in crate::report) fn answer(question: &'static str, counts: ProblemCounts) -
     }
 }
 
-/// The problems of some groups: of the cluster that they were found in, or after a simulation of it.
+/// The problems of groups, in the cluster where they were found or after a simulation of it.
 pub(in crate::report) fn list(health: &[GroupHealth], cluster: &Cluster, when: When) -> Vec<Problem> {
     health.iter().flat_map(|group| of_group(group, cluster, when)).collect()
 }
 
-/// Problems that something leaves, which would fix all others.
+/// Problems that remain after a fix of all others.
 pub(in crate::report) struct LeftProblems {
-    /// Those of the state after it, by name.
+    /// Problems of the later state, by name.
     pub problems: Vec<Problem>,
-    /// What would fix the others: the subject of a sentence.
+    /// Subject of the sentence that names the fix.
     pub fixer: &'static str,
 }
 
-/// All problems by name: those that would be fixed, that stay, and that are new.
+/// All problems by name: those that would be fixed, those that remain, and new ones.
 pub(in crate::report) fn section(
     cluster: &Cluster,
     before: Vec<Problem>,
@@ -69,7 +69,7 @@ pub(in crate::report) fn section(
         Some(LeftProblems { problems: after, fixer }) => {
             let (stays, fixed): (Vec<&Problem>, Vec<&Problem>) = before.iter().partition(|p| is_in(p, after));
             let new = after.iter().filter(|problem| !is_in(problem, &before));
-            // they are there until it is done: not green
+            // The problems exist until the fix is made, so they are not green.
             let fixes = format!("{fixer} fixes it");
             new.for_each(|problem| push(problem, Tone::Bad, "there afterwards"));
             stays.into_iter().for_each(|problem| push(problem, Tone::Bad, "stays"));

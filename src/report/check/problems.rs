@@ -1,4 +1,4 @@
-//! What is wrong, by name (`--list-problems`).
+//! Problems by name (`--list-problems`).
 
 use super::{CheckResult, Snapshot, When};
 use crate::affinity::UnmetKey;
@@ -7,7 +7,7 @@ use crate::model::shown::printable;
 use crate::model::{Cluster, InstanceIdx, NodeIdx};
 use crate::search::health::GroupHealth;
 
-/// Most characters of a line.
+/// Maximum length of a line, in characters.
 const LINE: usize = 2000;
 
 /// All problems, line by line, with headings.
@@ -44,16 +44,16 @@ fn of_state(state: &Snapshot, cluster: &Cluster, when: When) -> Vec<String> {
     lines
 }
 
-/// Something that is wrong.
+/// A problem of a node or an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     /// Full name of the node or instance.
     pub subject: String,
-    /// What is wrong with it.
+    /// Description.
     pub text: String,
 }
 
-/// What is wrong in a group, by name. After a simulation instances are elsewhere than the cluster says.
+/// The problems of a group, by name. After a simulation, instances are not where the cluster has them.
 pub(crate) fn of_group(group: &GroupHealth, cluster: &Cluster, when: When) -> Vec<Problem> {
     let of_node = |n: NodeIdx, text: String| Problem { subject: cluster.node(n).spec.name.clone(), text };
     let instance = |i: &InstanceIdx| cluster.instance(*i).name.as_str();
@@ -85,18 +85,18 @@ pub(crate) fn of_group(group: &GroupHealth, cluster: &Cluster, when: When) -> Ve
     problems
 }
 
-/// A key that is not met, and why.
+/// An unmet key with the reason.
 pub(crate) fn unmet_text(of: &UnmetKey) -> String {
     let UnmetKey { machine, node, key } = of;
     format!("{machine} on {node}: {}={}, weight {}: {}", key.name, key.value, key.weight, unmet_reason(of))
 }
 
-/// Why a key is not met.
+/// The reason that a key is not met.
 pub(crate) fn unmet_reason(of: &UnmetKey) -> &'static str {
     if of.is_missing() { "nothing there meets it" } else { "something there meets it" }
 }
 
-/// A tag that does nothing, and why.
+/// A tag without effect, with the reason.
 pub(crate) fn tag_text(idle: &IdleTag) -> String {
     let owner = match &idle.owner {
         Owner::Cluster => "the cluster".to_owned(),

@@ -55,7 +55,7 @@ pub(super) fn of_cluster(counts: ProblemCounts, needs_rebalance: bool) -> Vec<St
     entries
 }
 
-/// How many of each problem there are.
+/// The number of problems of each kind.
 pub(crate) fn of_counts(counts: ProblemCounts) -> Vec<StatisticsEntry> {
     let count = |key, label, count| StatisticsEntry { key, label, value: Value::Count(count) };
     let mut entries = vec![

@@ -1,4 +1,4 @@
-//! Which nodes cannot be lost together (`--survive`).
+//! Sets of nodes that cannot be lost together (`--survive`).
 
 use super::PREFIX;
 use crate::model::number::counted;
@@ -9,7 +9,7 @@ use crate::report::form::table::{Align, Table};
 use crate::search::health::Survival;
 use crate::search::health::survival::{GroupSurvival, JointFailure, SizeSurvival};
 
-/// Most characters of a line.
+/// Maximum length of a line, in characters.
 const LINE: usize = 400;
 
 fn names(cluster: &Cluster, nodes: &[NodeIdx], between: &str) -> String {
@@ -84,7 +84,7 @@ fn combinations(size: &SizeSurvival) -> String {
     }
 }
 
-/// How many were; those that sums tell enough about are no gap.
+/// Number of combinations that were examined. Those settled by sums do not count as missing.
 fn examined(size: &SizeSurvival) -> String {
     match size.is_proved && size.examined < size.combinations {
         true => format!("{} (sums show the rest)", size.examined),

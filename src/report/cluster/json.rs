@@ -1,4 +1,4 @@
-//! The state of a cluster, as documents show it.
+//! The state of a cluster in documents.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -6,10 +6,10 @@ use serde::{Serialize, Serializer};
 use super::nodes::NodeMemory;
 use crate::model::{Cluster, Group, InstanceIdx, InstancePolicy, InstanceSpec, NodeIdx};
 
-/// A cluster, or the part of it that a tool worked on, at one moment.
+/// A cluster at one time, or the part of it that a tool worked on.
 ///
-/// A copy of the cluster, turned into JSON object by object while the document is written: a view of a million
-/// instances would take more memory than the cluster itself.
+/// This is a copy of the cluster, converted to JSON object by object while the document is written. A complete view of
+/// a million instances would take more memory than the cluster itself.
 #[derive(Debug, Clone)]
 pub(crate) struct ClusterView {
     cluster: Cluster,
@@ -17,7 +17,7 @@ pub(crate) struct ClusterView {
     instances: Vec<InstanceIdx>,
 }
 
-/// Nodes of a cluster at one moment: a copy of the cluster, as in [`ClusterView`].
+/// Nodes of a cluster at one time: a copy of the cluster, as in [`ClusterView`].
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NodesView(Option<(Cluster, Vec<NodeIdx>)>);
 
@@ -160,7 +160,7 @@ impl Serialize for NodesView {
     }
 }
 
-/// A list whose items are made one after the other, while it is written.
+/// A list whose items are made one after another while it is written.
 struct Each<F>(F);
 
 impl<T: Serialize, I: Iterator<Item = T>, F: Fn() -> I> Serialize for Each<F> {

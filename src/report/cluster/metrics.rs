@@ -1,4 +1,4 @@
-//! What `hinfo` knows: scores, what nodes and groups have and use, and what fails N+1.
+//! Metrics of `hinfo`: scores, capacity and use of nodes and groups, and N+1 failures.
 
 use super::info::text::{GroupInfo, Information};
 use super::nodes::NodeMemory;
@@ -9,11 +9,11 @@ use crate::search::groups::status::Capacity;
 use htools_model::words;
 
 words!(
-    /// What a node is used for.
+    /// Use of a node.
     NodeUse, "use of a node" {
         Online = "online",
         Drained = "drained",
-        /// It is off, and may be powered up.
+        /// Powered off, and may be powered up.
         Standby = "standby",
         Offline = "offline",
         Silent = "silent",
@@ -33,7 +33,7 @@ impl NodeUse {
     }
 }
 
-/// Tells what was found out about a cluster.
+/// Adds the figures of a cluster.
 pub(crate) fn tell(sheet: &mut Sheet, info: &Information, cluster: &Cluster) {
     let groups = GroupLabels::of(cluster);
     sheet.put(Family::ClusterScore, &[], info.components.score());
@@ -73,7 +73,7 @@ fn tell_group(sheet: &mut Sheet, info: &GroupInfo, cluster: &Cluster, group: &st
     sheet.put(Family::GroupCpusUsed, &[group], vcpus.used as f64);
 }
 
-/// `labels`: group and name.
+/// Adds the figures of a node. `labels` are its group and name.
 fn tell_node(sheet: &mut Sheet, cluster: &Cluster, idx: NodeIdx, labels: &[&str; 2]) {
     let node = cluster.node(idx);
     sheet.flag(Family::NodeOnline, labels, !node.spec.offline);

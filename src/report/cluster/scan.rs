@@ -1,4 +1,4 @@
-//! The lines of `hscan`: one a cluster.
+//! The table of `hscan`: one line for each cluster.
 
 use crate::model::number::fixed;
 use crate::model::{Cluster, Mib};
@@ -7,7 +7,7 @@ use crate::report::balance::components::score;
 use crate::report::form::table::Align;
 use crate::score::Board;
 
-/// The headings behind the first, with the widths of their columns.
+/// The headings after the first, with the widths of their columns.
 const HEADINGS: [(&str, usize); 9] = [
     ("Nodes", 5),
     ("Inst", 5),
@@ -43,7 +43,7 @@ pub(crate) fn row(name: &str, width: usize, cluster: &Cluster) -> String {
         disk_free.gib_floor().to_string(),
         score(Board::new(cluster, &nodes).components().score()),
     ];
-    // the score is as wide as it is
+    // The score is not padded.
     let widths = HEADINGS.iter().map(|(heading, width)| if *heading == "Score" { 0 } else { *width });
     let cells = cells.iter().zip(widths).map(|(cell, width)| Align::Right.pad(cell, width));
     joined(Align::Left.pad(name, width), cells)

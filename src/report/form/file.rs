@@ -1,9 +1,8 @@
-//! Writing files whole: readers see the old content or the new, never a part.
+//! Writes whole files: readers see the old content or the new, never a part.
 //!
-//! What has the name and is no file is written to where that cannot hang and destroys
-//! nothing: a device of characters (`/dev/null`, a terminal), and what the program was
-//! given open (`/dev/stdout`, `/dev/fd/63`). A pipe with a name may have no reader, or one
-//! that somebody else has put there, so it is refused, as sockets and disks are.
+//! Other targets than regular files are written only if that cannot hang and destroys nothing. They are character
+//! devices (`/dev/null`, a terminal) and open file descriptors of the program (`/dev/stdout`, `/dev/fd/63`). A named
+//! pipe may have no reader, or one of another user's, so it is refused, as are sockets and disks.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -19,22 +18,21 @@ use tempfile::NamedTempFile;
 pub(crate) struct WriteError {
     /// The file as named by the user.
     pub path: String,
-    /// What the system said.
+    /// Error of the system.
     pub source: io::Error,
 }
 
-/// Writes `content` to the file `path`: to a temporary file beside it, which
-/// then takes its name. To a device, or what the program was given open, it is written
-/// directly.
+/// Writes `content` to the file `path`: to a temporary file beside it, which then takes its name. Devices and open file
+/// descriptors are written directly.
 ///
 /// # Errors
-/// What the system says, with the name of the file; the old content, if any, is
-/// then still there. A pipe with a name, a socket, a disk or a directory is refused.
+/// The error of the system, with the name of the file; any old content is then still there. A named pipe, a socket, a
+/// disk or a directory is refused.
 pub(crate) fn write_whole(path: &Path, content: &str) -> Result<(), WriteError> {
     write_with(path, content, |mode| mode)
 }
 
-/// The same, to a file that nobody else can write to, whatever the umask says and the old one was like.
+/// The same for a file that nobody else can write to, whatever the umask and the mode of the old file.
 ///
 /// # Errors
 /// See [`write_whole`].
@@ -42,7 +40,7 @@ pub(crate) fn write_unshared(path: &Path, content: &str) -> Result<(), WriteErro
     write_with(path, content, |mode| mode & !0o022)
 }
 
-/// The same, to a file that everybody may read, whatever the umask says and the old one was like.
+/// The same for a file that everybody may read, whatever the umask and the mode of the old file.
 ///
 /// # Errors
 /// See [`write_whole`].
@@ -50,7 +48,7 @@ pub(crate) fn write_for_all(path: &Path, content: &str) -> Result<(), WriteError
     write_with(path, content, |_| 0o644)
 }
 
-/// The mode that a file gets, of the one that it would have.
+/// Maps the default mode of a file to the one that it gets.
 type ModeRule = fn(u32) -> u32;
 
 fn write_with(path: &Path, content: &str, mode: ModeRule) -> Result<(), WriteError> {
@@ -61,11 +59,11 @@ fn write_with(path: &Path, content: &str, mode: ModeRule) -> Result<(), WriteErr
     result.map_err(|source| WriteError { path: path.display().to_string(), source })
 }
 
-/// What a path leads to.
+/// Target of a path.
 enum WriteTarget {
-    /// No regular file, open.
+    /// An open file that is not a regular one.
     Special(File),
-    /// A file, or none yet.
+    /// A regular file, or none yet.
     File(PathBuf),
 }
 
@@ -73,7 +71,7 @@ impl WriteTarget {
     fn of(path: &Path) -> io::Result<WriteTarget> {
         match fs::metadata(path) {
             Ok(about) if !about.is_file() => open_special(path, &about).map(WriteTarget::Special),
-            // a link keeps being a link
+            // A link stays a link.
             Ok(_) => fs::canonicalize(path).map(WriteTarget::File),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Ok(WriteTarget::File(beyond_links(path)))
@@ -83,10 +81,10 @@ impl WriteTarget {
     }
 }
 
-/// The longest row of links that is followed, as by the system.
+/// Maximum number of links in a chain, the same as the system's.
 const LINKS: usize = 40;
 
-/// The file that a link leads to which leads nowhere yet; it is made there.
+/// The end of a chain of links to a file that does not exist yet; it is created there.
 fn beyond_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -96,8 +94,8 @@ fn beyond_links(path: &Path) -> PathBuf {
     path
 }
 
-/// Opens a file to be written to piece by piece: a new one, or one whose content is kept if
-/// `append` is set, and else is not.
+/// Opens a file for writing piece by piece. If it exists, its content is kept if `append` is set, and truncated
+/// otherwise.
 ///
 /// # Errors
 /// See [`write_whole`].
@@ -110,10 +108,10 @@ pub(crate) fn open_stream(path: &Path, append: bool) -> Result<File, WriteError>
     result.map_err(|source| WriteError { path: path.display().to_string(), source })
 }
 
-/// Whether [`write_whole`] can be expected to write this file: nothing is, and nothing is left behind.
+/// Checks that [`write_whole`] can be expected to succeed. Nothing is written or left behind.
 ///
 /// # Errors
-/// As of writing.
+/// As for writing.
 pub(crate) fn check_whole(path: &Path) -> Result<(), WriteError> {
     let result = WriteTarget::of(path).and_then(|target| match target {
         WriteTarget::Special(_) => Ok(()),
@@ -122,10 +120,10 @@ pub(crate) fn check_whole(path: &Path) -> Result<(), WriteError> {
     result.map_err(|source| WriteError { path: path.display().to_string(), source })
 }
 
-/// Whether [`open_stream`] can be expected to open this file, which keeps what it holds.
+/// Checks that [`open_stream`] can be expected to succeed. The content of the file is kept.
 ///
 /// # Errors
-/// As of opening.
+/// As for opening.
 pub(crate) fn check_stream(path: &Path) -> Result<(), WriteError> {
     match fs::metadata(path) {
         Ok(_) => open_stream(path, true).map(drop),
@@ -133,21 +131,21 @@ pub(crate) fn check_stream(path: &Path) -> Result<(), WriteError> {
     }
 }
 
-/// Opens what is no regular file, if it can be written to without waiting for anybody.
+/// Opens a special file, if it can be written without waiting for a reader.
 fn open_special(path: &Path, about: &Metadata) -> io::Result<File> {
     let kind = about.file_type();
     let usable = kind.is_char_device() || (kind.is_fifo() && is_open(about));
     if !usable {
         return Err(io::Error::other(format!("it is {}, not a regular file", named(about))));
     }
-    // in case it has become something else meanwhile
+    // The file may have been replaced in the meantime.
     let file =
         OpenOptions::new().write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
     fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
     Ok(file)
 }
 
-/// Whether this is something that the program has open.
+/// Tells if the program has this file open.
 fn is_open(about: &Metadata) -> bool {
     let same = |other: Metadata| (other.dev(), other.ino()) == (about.dev(), about.ino());
     let open = fs::read_dir("/dev/fd").into_iter().flatten().flatten();
@@ -179,7 +177,7 @@ fn replace(path: &Path, content: &str, mode: ModeRule) -> io::Result<()> {
     Ok(())
 }
 
-/// A file of another name that can take the name of `path`; it is gone when it is dropped.
+/// A temporary file that can take the name of `path`; it is removed when dropped.
 fn beside(path: &Path) -> io::Result<NamedTempFile<File>> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -187,9 +185,9 @@ fn beside(path: &Path) -> io::Result<NamedTempFile<File>> {
     };
     let mut create = OpenOptions::new();
     create.write(true).create_new(true);
-    // as any new file, or as the one that is replaced; the umask applies
+    // Use the mode of the replaced file, or that of a new one; the umask applies.
     create.mode(fs::metadata(path).map_or(0o666, |meta| meta.permissions().mode() & 0o777));
-    // opened and written here, because tempfile would put its own name into the messages
+    // The file is opened and written here, because tempfile would put its own name into the messages.
     tempfile::Builder::new().prefix(".htools-").make_in(directory, |path| create.open(path))
 }
 
@@ -237,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Whether it leads somewhere or not yet, over other links or not.
+    /// Links may lead to a file or not yet, directly or over other links.
     #[test]
     fn a_link_keeps_being_a_link() {
         let dir = tempfile::tempdir().unwrap();
@@ -313,7 +311,7 @@ mod tests {
         assert_eq!(text, "one two");
     }
 
-    /// With or without a reader: never a wait.
+    /// They are refused at once, with or without a reader.
     #[test]
     fn pipes_sockets_and_directories_are_refused() {
         let dir = tempfile::tempdir().unwrap();

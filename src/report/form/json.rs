@@ -1,5 +1,5 @@
-//! JSON documents (`--json`). Each says which schema it follows; the schemas are
-//! in `docs/schema/`. Sizes are in MiB; a number that is not finite is null.
+//! JSON documents (`--json`). Each names its schema; the schemas are in `docs/schema/`. Sizes are in MiB; a number that
+//! is not finite is null.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -9,12 +9,12 @@ use serde::Serialize;
 use crate::model::{Cluster, InstanceIdx, Leg, Move, NodeIdx, Placement};
 use crate::score::{Components, Metric};
 
-/// Text of a short document, as it is printed.
+/// The text of a short document.
 pub(crate) fn text(document: &impl Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(document)? + "\n")
 }
 
-/// Writes a document of any length, without holding its text in memory.
+/// Writes a document of any length without holding its text in memory.
 pub(crate) fn write(document: &impl Serialize, to: &mut dyn io::Write) -> io::Result<()> {
     let mut to = io::BufWriter::new(to);
     serde_json::to_writer_pretty(&mut to, document)?;
@@ -22,24 +22,21 @@ pub(crate) fn write(document: &impl Serialize, to: &mut dyn io::Write) -> io::Re
     to.flush()
 }
 
-/// Writes a document as JSON.
+/// Function that writes a document as JSON.
 type PrintJson = dyn Fn(&mut dyn io::Write) -> io::Result<()>;
 
-/// A document or picture that is complete, and is printed later.
+/// A complete document or picture to be printed later.
 pub(crate) enum Printout {
-    /// Its text.
     Text(String),
-    /// A JSON document that may be long: its text is made while it is printed.
+    /// A JSON document that may be long; its text is made while it is printed.
     Json(Box<PrintJson>),
 }
 
 impl Printout {
-    /// A document that becomes JSON when it is printed.
     pub(crate) fn of(document: impl Serialize + 'static) -> Printout {
         Printout::Json(Box::new(move |to| write(&document, to)))
     }
 
-    /// Prints it.
     pub(crate) fn print(&self, to: &mut dyn io::Write) -> io::Result<()> {
         match self {
             Printout::Text(text) => to.write_all(text.as_bytes()),
@@ -48,7 +45,7 @@ impl Printout {
     }
 }
 
-/// Commands as they are written.
+/// Commands as text.
 pub(in crate::report) fn texts<'t>(lines: impl IntoIterator<Item = &'t (impl ToString + 't)>) -> Vec<String> {
     lines.into_iter().map(ToString::to_string).collect()
 }
@@ -58,7 +55,7 @@ pub(in crate::report) fn texts<'t>(lines: impl IntoIterator<Item = &'t (impl ToS
 pub(crate) struct Generator {
     name: &'static str,
     version: &'static str,
-    /// By metric, the weights that are others than Ganeti's.
+    /// The weights that differ from Ganeti's, by metric.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     weights: BTreeMap<&'static str, f64>,
 }
@@ -68,7 +65,7 @@ impl Generator {
         Generator { name: "htools", version: env!("CARGO_PKG_VERSION"), weights: BTreeMap::new() }
     }
 
-    /// The same, where scores are those of a cluster.
+    /// The same for documents with scores of a cluster.
     pub(in crate::report) fn of(cluster: &Cluster) -> Generator {
         let weights = cluster.weights.chosen().map(|(metric, weight)| (metric.name, weight)).collect();
         Generator { weights, ..Generator::this() }
@@ -115,7 +112,7 @@ pub(in crate::report) fn kind(mv: Move) -> &'static str {
     }
 }
 
-/// The name of a leg in documents: that of the move which is nothing else.
+/// The name of a leg in documents: the name of the move that consists of this leg alone.
 pub(in crate::report) fn leg_kind(leg: Leg) -> &'static str {
     Move::of_legs([leg]).map_or("", kind)
 }
@@ -135,7 +132,6 @@ struct Component {
 }
 
 impl Score {
-    /// The score that metrics make.
     pub(crate) fn of(components: &Components) -> Score {
         let component =
             |(metric, value, weight): (&Metric, f64, f64)| Component { name: metric.name, value, weight };

@@ -1,4 +1,4 @@
-//! Documents in Markdown as text for a terminal: paragraphs, lists and tables broken at its width.
+//! Markdown documents as text for a terminal: paragraphs, lists and tables wrapped to its width.
 
 use std::mem;
 
@@ -6,11 +6,11 @@ use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Par
 
 use super::table::{Align, Table};
 
-/// A column of a table that would become narrower than this has its rows told one below the other instead.
+/// Minimum width of a column in characters. A table with a narrower one is shown as a list, row by row.
 const NARROWEST: usize = 12;
 
-/// The lines of a document. `mention` says what a reader of this text makes of a link's address; nothing if he can
-/// make nothing of it. Code is not broken, and may be wider.
+/// The lines of a document. `mention` converts a link's address to text, or to `None` if a reader cannot use it. Code
+/// is not wrapped, and may be wider.
 pub(crate) fn lines(document: &str, width: usize, mention: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let mut page = Page { width, mention, ..Page::default() };
     for event in Parser::new_ext(document, Options::ENABLE_TABLES) {
@@ -19,9 +19,9 @@ pub(crate) fn lines(document: &str, width: usize, mention: &dyn Fn(&str) -> Opti
     page.lines
 }
 
-/// What stands before the lines of a list's item or a quotation.
+/// Prefix of the lines of a list item or a quotation.
 struct Margin {
-    /// Before the first line, until that has been written.
+    /// Prefix of the first line, until that is written.
     mark: Option<String>,
     rest: String,
 }
@@ -33,18 +33,18 @@ struct Page<'m> {
     width: usize,
     mention: &'m dyn Fn(&str) -> Option<String>,
     lines: Vec<String>,
-    /// The text of the block that has begun.
+    /// Text of the current block.
     text: String,
     margins: Vec<Margin>,
     lists: Vec<Numbering>,
-    /// Whether the text is code, which stays as it is.
+    /// True if the text is code, which stays as it is.
     in_code: bool,
-    /// The addresses of the links that have begun.
+    /// Addresses of the open links.
     links: Vec<String>,
     table: Option<MarkdownTable>,
 }
 
-/// A table as it is read.
+/// A table that is being read.
 #[derive(Default)]
 struct MarkdownTable {
     align: Vec<Align>,
@@ -79,7 +79,7 @@ impl Page<'_> {
                 self.gap();
                 self.write(&"-".repeat(self.room()));
             }
-            // HTML, formulas and foot notes: the documents have none
+            // HTML, formulas and footnotes do not occur in the documents.
             _ => {}
         }
     }
@@ -180,13 +180,13 @@ impl Page<'_> {
         }
     }
 
-    /// Columns that the margins leave.
+    /// Width left by the margins.
     fn room(&self) -> usize {
         let margin: usize = self.margins.iter().map(|margin| margin.rest.chars().count()).sum();
         self.width.saturating_sub(margin).max(NARROWEST)
     }
 
-    /// An empty line between blocks, none before the first.
+    /// Adds an empty line between blocks, but none before the first.
     fn gap(&mut self) {
         let begins_an_item = self.margins.last().is_some_and(|margin| margin.mark.is_some());
         if !begins_an_item && self.lines.last().is_some_and(|line| !line.is_empty()) {
@@ -194,7 +194,7 @@ impl Page<'_> {
         }
     }
 
-    /// Writes the text that has come together, broken at the width.
+    /// Writes the collected text, wrapped to the width.
     fn flush(&mut self) {
         let text = mem::take(&mut self.text);
         if self.in_code || text.trim().is_empty() {
@@ -223,9 +223,9 @@ impl MarkdownTable {
         }
     }
 
-    /// How wide the columns become: as wide as their widest cell, or, if that is more than there is, those that
-    /// are wider than an equal share share what the others leave, and none less than its longest word. None if that
-    /// is too much, or one became too narrow to be read.
+    /// Widths of the columns. A column is as wide as its widest cell if all of them fit. Otherwise columns wider than
+    /// an equal share divide the rest, and none gets narrower than its longest word. `None` if they do not fit, or one
+    /// would be too narrow to read.
     fn widths(&self, room: usize) -> Option<Vec<usize>> {
         let length = |text: &str| text.chars().count();
         let most = |column: usize, width: &dyn Fn(&String) -> usize| {
@@ -237,7 +237,7 @@ impl MarkdownTable {
         let mut by_width: Vec<usize> = (0..columns).collect();
         by_width.sort_by_key(|column| natural[*column]);
         let mut widths = natural.clone();
-        // a blank before each
+        // There is a blank before each column.
         let mut left = room.checked_sub(columns)?;
         for (done, column) in by_width.into_iter().enumerate() {
             let share = left / (columns - done);

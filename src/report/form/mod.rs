@@ -1,4 +1,4 @@
-//! Forms that results are shown in, and what several subjects share in each.
+//! Output formats, with the parts that several subjects share.
 
 pub(crate) mod file;
 pub(crate) mod html;

@@ -1,4 +1,4 @@
-//! What drawings are painted with: by themselves on white, or in a page whose style names the colours.
+//! Colours of drawings: fixed ones on white, or the colours of the page's style.
 
 use crate::model::shown::escaped;
 
@@ -6,14 +6,14 @@ use crate::model::shown::escaped;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Palette {
     pub ground: &'static str,
-    /// What letters are painted with, if not black.
+    /// Colour of text, if it is not black.
     ink: Option<&'static str>,
     pub axis: &'static str,
     pub grid: &'static str,
-    /// What decides: the steps on a critical path, the bound of a score.
+    /// Colour of decisive parts: the steps on a critical path, the bound of a score.
     pub critical: &'static str,
     pub critical_soft: &'static str,
-    /// How the edge of a step on a critical path differs besides, as an attribute.
+    /// Further attribute for the edge of a step on a critical path.
     pub critical_edge: &'static str,
     pub other: &'static str,
     pub other_soft: &'static str,
@@ -43,12 +43,12 @@ impl Palette {
         other_soft: "var(--after-soft)",
     };
 
-    /// The attribute of letters, if they need one.
+    /// The attribute for the colour of text, if needed.
     pub(crate) fn letters(&self) -> String {
         self.ink.map(|ink| format!(" fill=\"{ink}\"")).unwrap_or_default()
     }
 
-    /// The beginning of a picture of this size, with a title for readers of screens and, at this place, for all.
+    /// The start of a picture of this size. Its title is for screen readers, and is also shown at this position.
     pub(crate) fn begin(&self, (width, height): (f64, f64), title: &str, (x, y): (f64, f64)) -> String {
         let (ground, ink, title) = (self.ground, self.letters(), escaped(title));
         format!(

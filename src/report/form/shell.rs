@@ -1,4 +1,4 @@
-//! Results as assignments that a shell can read (`--machine-readable`).
+//! Results as assignments for a shell (`--machine-readable`).
 
 use crate::plan::shell::in_apostrophes;
 
@@ -10,13 +10,13 @@ pub(crate) struct Assignments {
 }
 
 impl Assignments {
-    /// None yet; all keys will begin with `prefix` and an underscore.
+    /// An empty list; all keys begin with `prefix` and an underscore.
     pub(crate) fn new(prefix: &'static str) -> Assignments {
         Assignments { prefix, lines: Vec::new() }
     }
 
-    /// Adds one. Keys are in upper case. A value is put between apostrophes unless
-    /// it consists of letters, digits and points.
+    /// Adds an assignment. Keys are in upper case. A value is quoted by apostrophes unless it consists of letters,
+    /// digits and points.
     pub(crate) fn push(&mut self, key: &str, value: impl ToString) {
         let value = value.to_string();
         let bare = value.chars().all(|c| c.is_alphanumeric() || c == '.');

@@ -1,17 +1,17 @@
-//! Tables of text.
+//! Text tables.
 
-/// Where the blanks go that make the cells of a column equally wide.
+/// Side of the padding that makes the cells of a column equally wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
-    /// Behind the text, in the last column too.
+    /// After the text, even in the last column.
     Left,
     /// Before the text.
     Right,
 }
 
 impl Align {
-    /// The text with blanks, `width` characters wide or as wide as it is. Unlike the width of a format, which
-    /// panics beyond 16 bits, this takes names of any length.
+    /// The text padded to `width` characters, or as it is if it is longer. A format's width panics beyond 16 bits; this
+    /// works for names of any length.
     pub(crate) fn pad(self, text: &str, width: usize) -> String {
         let blanks = " ".repeat(width.saturating_sub(text.chars().count()));
         match self {
@@ -21,7 +21,7 @@ impl Align {
     }
 }
 
-/// A table: a header, then rows; all have as many cells as there are columns.
+/// A table: a header and rows, which all have as many cells as there are columns.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
     align: Vec<Align>,
@@ -40,8 +40,8 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// The lines, each beginning with `prefix` and a blank; cells are as wide as
-    /// the widest of their column and one blank apart.
+    /// The lines, each beginning with `prefix` and a blank. Cells are as wide as the widest of their column, and one
+    /// blank apart.
     pub(crate) fn lines(&self, prefix: &str) -> Vec<String> {
         let width = |text: &String| text.chars().count();
         let mut widths = vec![0; self.align.len()];

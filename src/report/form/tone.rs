@@ -1,21 +1,21 @@
-//! How a line is meant, for terminals that can show it by a colour.
+//! Tones of lines, which terminals can show as colours.
 
-/// What a line is. Never the only sign of it: who sees no colours misses nothing.
+/// Tone of a line. The text must say the same without colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// Nothing particular.
+    /// Neutral.
     Plain,
-    /// The heading of what follows.
+    /// A heading.
     Heading,
-    /// Better than before, or as it should be.
+    /// Improved, or in order.
     Good,
-    /// Worse than before, or wrong.
+    /// Deteriorated, or a problem.
     Bad,
 }
 
 impl Tone {
-    /// What begins and ends it on a terminal (ECMA-48, select graphic rendition): bold, green, red, of which the
-    /// terminal's owner chose the shades.
+    /// Escape sequences before and after the text on a terminal (ECMA-48, select graphic rendition): bold, green or
+    /// red. The user's terminal defines the shades.
     pub fn sequences(self) -> (&'static str, &'static str) {
         match self {
             Tone::Plain => ("", ""),
@@ -34,7 +34,7 @@ pub(crate) fn plain(lines: Vec<String>) -> impl Iterator<Item = TonedLine> {
     lines.into_iter().map(|line| (Tone::Plain, line))
 }
 
-/// The tone of a figure of which less is better.
+/// The tone of a change of a figure that should be small.
 pub(crate) fn of_change(before: f64, after: f64) -> Tone {
     match after.partial_cmp(&before) {
         Some(std::cmp::Ordering::Less) => Tone::Good,

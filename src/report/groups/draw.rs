@@ -1,5 +1,5 @@
-//! The partitions of a cluster as a drawing: groups on one side, pools on the other, a line
-//! where a group reaches a pool.
+//! Drawing of a cluster's partitions: groups on one side, storage pools on the other, and a line from each group to the
+//! pools that it reaches.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::model::{AllocPolicy, Cluster};
 use crate::search::groups::health::Health;
 use crate::search::groups::status::{GroupStatus, GroupsStatus};
 
-/// Colours of boxes: line and ground, by health.
+/// Colours of a box by health: border and background.
 fn colours(health: Health) -> (&'static str, &'static str) {
     match health {
         Health::Healthy => ("#2e7d32", "#e8f5e9"),
@@ -19,7 +19,7 @@ fn colours(health: Health) -> (&'static str, &'static str) {
     }
 }
 
-/// What a box says: a line each.
+/// Lines of text in a box.
 fn label(group: &GroupStatus, cluster: &Cluster) -> [String; 3] {
     let there = cluster.group(group.group);
     let policy = match there.alloc_policy {
@@ -37,7 +37,7 @@ fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
-/// The drawing for Graphviz.
+/// The drawing in Graphviz's language.
 pub(crate) fn dot(status: &GroupsStatus, cluster: &Cluster) -> String {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let mut out =
@@ -45,7 +45,7 @@ pub(crate) fn dot(status: &GroupsStatus, cluster: &Cluster) -> String {
     for (at, group) in status.groups.iter().enumerate() {
         let (line, ground) = colours(group.health());
         let label = label(group, cluster).map(|text| quoted(&text)).join("\\n");
-        // writing to a string cannot fail
+        // Writing to a string cannot fail.
         let _ = writeln!(
             out,
             "  g{at} [shape=box, style=\"rounded,filled\", color=\"{line}\", fillcolor=\"{ground}\", label=\"{label}\"];"
@@ -72,14 +72,14 @@ const MARGIN: usize = 16;
 const CHANNEL: usize = 220;
 const POOL_WIDTH: usize = 200;
 const POOL_HEIGHT: usize = 44;
-/// Characters that fit into a pool of this width, the most that are shown, and their width.
+/// Number of characters that fit into a pool of this width, the maximum shown, and the width of a character.
 const POOL_TEXT: usize = 28;
 const LONGEST: usize = 60;
 const LETTER: usize = 8;
 /// Colours of the lines of pools.
 const LINES: [&str; 6] = ["#1565c0", "#6a1b9a", "#00838f", "#ad1457", "#558b2f", "#5d4037"];
 
-/// The same as a picture.
+/// The drawing as SVG.
 pub(crate) fn svg(status: &GroupsStatus, cluster: &Cluster) -> String {
     let (groups, pools) = (status.groups.len(), status.partitions.len());
     let column = |count: usize, height: usize| count * height + count.saturating_sub(1) * GAP;
@@ -87,7 +87,7 @@ pub(crate) fn svg(status: &GroupsStatus, cluster: &Cluster) -> String {
     let inner = left.max(right);
     let names: Vec<String> =
         status.partitions.iter().map(|p| plain(&status.storage.pool(p.pool).to_string())).collect();
-    // volumes on one server differ at their ends
+    // Volumes on the same server differ at the end of their names.
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
     let letters = longest.clamp(POOL_TEXT, LONGEST);
     let pool_width = POOL_WIDTH + (letters - POOL_TEXT) * LETTER;
@@ -140,7 +140,7 @@ pub(crate) fn svg(status: &GroupsStatus, cluster: &Cluster) -> String {
     out
 }
 
-/// A text that fits its box, as XML has it.
+/// A text cut to fit its box, and escaped for XML.
 fn fitting(text: &str, most: usize) -> String {
     let mut short: String = text.chars().take(most).collect();
     if text.chars().count() > most {

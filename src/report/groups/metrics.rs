@@ -1,4 +1,4 @@
-//! What `hgroup` knows: the health of groups, and moves between them.
+//! Metrics of `hgroup`: the health of groups, and moves between them.
 
 use crate::model::{Cluster, Step};
 use crate::report::form::metrics::{Family, GroupLabels, Sheet, copied};
@@ -8,7 +8,7 @@ use crate::search::groups::health::Health;
 use crate::search::groups::redistribute::{Healing, Redistribution};
 use crate::search::groups::status::GroupsStatus;
 
-/// Tells how the groups are.
+/// Adds the state of the groups.
 pub(crate) fn tell_status(sheet: &mut Sheet, status: &GroupsStatus, cluster: &Cluster) {
     let groups = GroupLabels::of(cluster);
     for group in &status.groups {
@@ -20,7 +20,7 @@ pub(crate) fn tell_status(sheet: &mut Sheet, status: &GroupsStatus, cluster: &Cl
     }
 }
 
-/// What a command of `hgroup` found.
+/// Result of a command of `hgroup`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RegroupFound<'f> {
     Redistribution(&'f Redistribution),
@@ -28,7 +28,7 @@ pub(crate) enum RegroupFound<'f> {
     Balance(&'f Balance),
 }
 
-/// Tells of a plan, and of what it is a plan for.
+/// Adds a plan and the result that it belongs to.
 pub(crate) fn tell_plan(sheet: &mut Sheet, found: &RegroupFound<'_>, steps: &[Step], cluster: &Cluster) {
     let (command, stopped) = match found {
         RegroupFound::Redistribution(found) => {

@@ -1,4 +1,4 @@
-//! Node groups: how they are, and plans of moves between them.
+//! Node groups: their state, and plans of moves between them.
 
 pub(crate) mod draw;
 pub(crate) mod metrics;

@@ -1,4 +1,4 @@
-//! Where machines go by their affinity keys, for people and as `htools.affinity/1`.
+//! Placement of machines by their affinity keys, for people and as `htools.affinity/1`.
 
 use serde::Serialize;
 
@@ -11,21 +11,19 @@ use crate::report::form::json::Generator;
 use crate::report::form::table::{Align, Table};
 use crate::report::why::words::rule_name;
 
-/// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.affinity/1";
 
 /// The choices for the machines of a fleet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AffinityResult<'a> {
-    /// The fleet.
     pub fleet: &'a Fleet,
-    /// The machines that were placed, in that order.
+    /// The machines that were placed, in this order.
     pub choices: &'a [MachineChoice],
-    /// The machines that run elsewhere than they would be started today; none: that was not asked.
+    /// The machines that would be started on another node today; `None` if that was not asked.
     pub misplaced: Option<&'a [Misplaced]>,
 }
 
-/// Why a machine stays where its keys would not have it.
+/// The reason that a machine stays although its keys prefer another node.
 pub(crate) fn stuck_line(fleet: &Fleet, of: &StuckMachine) -> String {
     let name = shown_name(&fleet.machines[of.machine].name);
     let node = |at: usize| shown_name(&fleet.nodes[at].name);
@@ -39,12 +37,12 @@ pub(crate) fn stuck_line(fleet: &Fleet, of: &StuckMachine) -> String {
 }
 
 impl AffinityResult<'_> {
-    /// Whether every machine has a node, and, if that was asked, runs where it should.
+    /// Tells if every machine has a node and, if that was asked, runs where it should.
     pub(crate) fn is_good(&self) -> bool {
         self.choices.iter().all(|choice| choice.node.is_some()) && self.misplaced.is_none_or(<[_]>::is_empty)
     }
 
-    /// The lines about all machines; with `explain` those about their keys, too.
+    /// The lines about all machines, with those about their keys if `explain` is set.
     pub(crate) fn lines(&self, explain: bool) -> Vec<String> {
         let (nodes, machines) = (self.fleet.nodes.len(), self.fleet.machines.len());
         let running = self.fleet.machines.iter().filter(|machine| machine.node.is_some()).count();
@@ -76,7 +74,7 @@ impl AffinityResult<'_> {
         shown_name(&self.fleet.machines[choice.machine].name)
     }
 
-    /// What was chosen, and when.
+    /// The choice for a machine, and the threshold at which it was made.
     fn head(&self, choice: &MachineChoice) -> String {
         let name = self.machine(choice);
         let Some(node) = choice.node else {
@@ -101,7 +99,7 @@ impl AffinityResult<'_> {
         format!("{name}: {} ({how}){sticky}", self.node(node))
     }
 
-    /// What the keys of a machine come to, and which level gave each.
+    /// The keys that apply to a machine, and the level that set each.
     fn keys(&self, choice: &MachineChoice) -> Vec<String> {
         let machine = &self.fleet.machines[choice.machine];
         let line = |side: &str, key: &CompiledKey| {
@@ -251,7 +249,6 @@ impl AffinityResult<'_> {
     }
 }
 
-/// The lines about one machine.
 pub(crate) fn choice_lines(fleet: &Fleet, choice: &MachineChoice) -> Vec<String> {
     let of = AffinityResult { fleet, choices: &[], misplaced: None };
     std::iter::once(of.head(choice)).chain(of.table(choice)).collect()
@@ -343,7 +340,7 @@ fn terms(terms: &[KeyTerm]) -> String {
 }
 
 fn rounded(number: f64) -> f64 {
-    // without a sign where nothing is left
+    // Adding 0 drops the sign of a zero.
     (number * 1e9).round() / 1e9 + 0.0
 }
 

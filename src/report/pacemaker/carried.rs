@@ -1,11 +1,11 @@
-//! What is changed in a cluster, in words.
+//! Changes of a cluster, in words.
 
 use crate::model::number::counted;
 use crate::model::shown::shown_name;
 use crate::pacemaker::cib::change::{CibChange, LocationPin};
 use crate::pacemaker::pinning::Foresight;
 
-/// The constraints that bring a cluster to a placement.
+/// The location constraints that lead to a placement.
 pub(crate) fn pins(pins: &[LocationPin]) -> Vec<String> {
     if pins.is_empty() {
         return vec![String::new(), "Pacemaker does that by itself: no constraints are needed.".to_owned()];
@@ -26,7 +26,7 @@ pub(crate) fn change(change: &CibChange) -> String {
     letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
 }
 
-/// What a cluster goes on to do when it has done all that it would do first.
+/// Further changes that the cluster makes after the first transition.
 pub(crate) fn later(outlook: &Foresight) -> Vec<String> {
     let Some(end) = outlook.expected() else {
         return vec!["Warning: the cluster never comes to rest: it moves resources to and fro".to_owned()];

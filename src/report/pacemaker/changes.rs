@@ -1,4 +1,4 @@
-//! What becomes of each resource.
+//! Changes of resources.
 
 use super::transition::reason;
 use crate::pacemaker::working_set::RunCondition;
@@ -6,7 +6,7 @@ use crate::pacemaker::{ResourceChange, ResourceChanges, ResourceIdx, WorkingSet}
 use htools_model::words;
 
 words!(
-    /// What is done with a resource, in a word.
+    /// Action on a resource, in a word.
     pub ResourceAction, "action" {
         /// It stays as it is.
         None = "none",
@@ -16,15 +16,15 @@ words!(
         Stop = "stop",
         /// It is stopped and started elsewhere.
         Move = "move",
-        /// It is moved while it runs.
+        /// It is live-migrated.
         Migrate = "migrate",
-        /// It is stopped and started where it is.
+        /// It is stopped and started on the same node.
         Restart = "restart",
-        /// It stays as it is, and reads its parameters again.
+        /// It stays, and reads its parameters again.
         Reload = "reload",
-        /// It should be stopped, and cannot be.
+        /// It should be stopped but cannot be.
         Held = "held",
-        /// It has its place and its room there, and is not started.
+        /// It has a place and its capacity there, but is not started.
         Blocked = "blocked",
     }
 );
@@ -46,7 +46,7 @@ impl From<ResourceChange> for ResourceAction {
 }
 
 impl ResourceAction {
-    /// What is done with a primitive; nothing, if it is not managed.
+    /// The action on a primitive; none if it is not managed.
     pub(super) fn of(set: &WorkingSet, changes: &ResourceChanges, resource: ResourceIdx) -> ResourceAction {
         match set.is_managed(resource) {
             true => changes.get(resource).into(),
@@ -55,7 +55,7 @@ impl ResourceAction {
     }
 }
 
-/// Why something is done with a resource, as far as its place alone does not say it, in brackets.
+/// The reason for an action in brackets, if the placement does not explain it.
 pub(super) fn remarks(set: &WorkingSet, changes: &ResourceChanges, resource: ResourceIdx) -> String {
     let of = set.resource(resource);
     let action = ResourceAction::of(set, changes, resource);

@@ -1,4 +1,4 @@
-//! What an administrator types to have a cluster changed: for Pacemaker's own programs, or the shells around it.
+//! Commands for a change of a cluster, in the language of Pacemaker's own programs or of the shells pcs and crmsh.
 
 use crate::model::shown::shown_name;
 use crate::pacemaker::cib::change::{CibChange, LocationPin};
@@ -7,7 +7,7 @@ use crate::plan::shell::{in_apostrophes, quoted};
 use htools_model::words;
 
 words!(
-    /// Whose commands are written.
+    /// Program that the commands are for.
     pub CommandForm, "form of commands" {
         /// Pacemaker's `cibadmin`, with one document for all constraints.
         Cib = "cib",
@@ -15,21 +15,21 @@ words!(
         Pcs = "pcs",
         /// The shell crmsh.
         Crmsh = "crmsh",
-        /// Pacemaker's `crm_resource`, which names the constraints itself.
+        /// Pacemaker's `crm_resource`, which chooses the names of the constraints itself.
         CrmResource = "crm_resource",
     }
 );
 
-/// A name that no command is written with: it is none that a host of Ganeti could have, or begins with a dash.
+/// A name that is unsafe in commands: it would not be valid for a host in Ganeti, or begins with a dash.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{}': no commands are written with such a name", shown_name(.0))]
 pub(crate) struct UnfitName(String);
 
-/// The lines of a script: the change, the wait until it is done, and as comments how it is taken back. Of what a change has
-/// several of, each is made when the one before it is done, and taken back in the opposite order.
+/// The lines of a script: the change, a wait until it is done, and comments with the commands that undo it. The parts
+/// of a change are made one after another, and undone in the opposite order.
 ///
 /// # Errors
-/// A name that may mean something to a shell or an option parser.
+/// If a name may have a meaning to a shell or an option parser.
 pub(crate) fn lines(form: CommandForm, change: &CibChange) -> Result<Vec<String>, UnfitName> {
     if change.is_empty() {
         return Ok(vec!["# Nothing has to be done for that.".to_owned()]);
@@ -48,7 +48,7 @@ pub(crate) fn lines(form: CommandForm, change: &CibChange) -> Result<Vec<String>
     Ok(lines)
 }
 
-/// What takes a change back.
+/// The change that undoes a change.
 fn opposite(change: &CibChange) -> CibChange {
     match change.clone() {
         CibChange::Pin(pins) => CibChange::Unpin(pins),
@@ -59,10 +59,10 @@ fn opposite(change: &CibChange) -> CibChange {
     }
 }
 
-/// The lines that make a change, and no others.
+/// Only the lines that make a change.
 ///
 /// # Errors
-/// A name that may mean something to a shell or an option parser.
+/// If a name may have a meaning to a shell or an option parser.
 pub(crate) fn making(form: CommandForm, change: &CibChange) -> Result<Vec<String>, UnfitName> {
     check(change)?;
     Ok(made(form, change))

@@ -1,9 +1,9 @@
-//! The order in which crm_simulate shows kinds of capacity: that of the slots of a hash table of GLib's, in
-//! which they are kept there. Only what is printed hangs on it, no placement.
+//! The order in which crm_simulate shows kinds of capacity: that of the slots of GLib's hash table. It affects the
+//! output only, not the placement.
 
 use crate::pacemaker::AttributeIdx;
 
-/// By the power of two that is the number of slots, from 8: the prime by which hashes are divided.
+/// Divisors of the hashes by number of slots, which is a power of two from 8 on.
 const PRIMES: [u32; 12] = [7, 13, 31, 61, 127, 251, 509, 1021, 2039, 4093, 8191, 16381];
 
 /// Kinds of capacity by slot.
@@ -21,7 +21,7 @@ impl Default for Container<'_> {
 }
 
 impl<'a> Container<'a> {
-    /// Adds a kind, if it is not there.
+    /// Adds a kind, if it is missing.
     pub(super) fn insert(&mut self, name: &'a str, kind: AttributeIdx) {
         let slot = self.slot(name);
         if self.slots[slot].is_some() {
@@ -29,7 +29,7 @@ impl<'a> Container<'a> {
         }
         self.slots[slot] = Some((name, kind));
         self.count += 1;
-        // GLib keeps a sixteenth of the slots free
+        // GLib keeps a sixteenth of the slots free.
         if self.slots.len() <= self.count + self.count / 16 && self.prime + 1 < PRIMES.len() {
             self.grow();
         }
@@ -40,7 +40,7 @@ impl<'a> Container<'a> {
         self.slots.iter().flatten().map(|(_, kind)| *kind).collect()
     }
 
-    /// The slot in which a name is, or would be.
+    /// The slot of a name, or the one where it would be.
     fn slot(&self, name: &str) -> usize {
         let mut slot = (hash(name).wrapping_mul(11) % PRIMES[self.prime]) as usize;
         let mut step = 0;
@@ -62,7 +62,7 @@ impl<'a> Container<'a> {
     }
 }
 
-/// The sum of a text's bytes, each earlier one 31 times as much worth as the next.
+/// The sum of a text's bytes, in which each byte weighs 31 times as much as the next one.
 fn hash(name: &str) -> u32 {
     name.bytes().fold(0, |sum: u32, byte| sum.wrapping_mul(31).wrapping_add(u32::from(byte)))
 }

@@ -1,4 +1,4 @@
-//! The lines in which crm_simulate shows scores and capacities, for comparisons by diff.
+//! Scores and capacities in the format of crm_simulate, for comparisons with diff.
 
 use crate::pacemaker::capacity::Capacities;
 use crate::pacemaker::placing::{AllPlaced, Assignment, PlacingEvent};
@@ -8,11 +8,11 @@ use crate::pacemaker::{
 
 use super::container::Container;
 
-/// Tells the lines of `crm_simulate -S -s -U` about capacities and scores one after the other, as they are as many as
-/// hosts times resources: Original, every resource, Remaining.
+/// Passes the lines of `crm_simulate -S -s -U` about capacities and scores to `tell`, one at a time, because there are
+/// as many as hosts times resources. The order is: original capacity, every resource, remaining capacity.
 ///
 /// # Errors
-/// What `tell` says; nothing is told after that.
+/// The first error of `tell`, after which it is not called again.
 pub fn each_line<E>(
     set: &WorkingSet,
     placed: &AllPlaced,
@@ -38,7 +38,7 @@ pub fn each_line<E>(
 struct ScoreLines<'a, F> {
     set: &'a WorkingSet,
     hosts: Vec<HostIdx>,
-    /// By host, the order of its kinds of capacity.
+    /// For each host, the order of its kinds of capacity.
     kinds: Vec<Container<'a>>,
     tell: F,
 }
@@ -63,7 +63,7 @@ impl<E, F: FnMut(&str) -> Result<(), E>> ScoreLines<'_, F> {
     }
 
     fn primitive(&mut self, record: &Assignment) -> Result<(), E> {
-        // of what is no longer configured, no scores are shown
+        // Scores of resources that are no longer configured are not shown.
         if !self.set.resource(record.resource).orphaned {
             self.scores("pcmk__primitive_assign", record.resource, &record.scores)?;
         }
@@ -71,7 +71,7 @@ impl<E, F: FnMut(&str) -> Result<(), E>> ScoreLines<'_, F> {
     }
 
     fn scores(&mut self, function: &str, of: ResourceIdx, table: &ScoreTable) -> Result<(), E> {
-        // most of a line is as in the one before, and often the score is
+        // Most of the line repeats from host to host, and often the score does, too.
         let mut line = format!("{function}: {} allocation score on ", self.set.resource(of).id);
         let start = line.len();
         let mut last = (AllocationScore::ZERO, AllocationScore::ZERO.to_string());

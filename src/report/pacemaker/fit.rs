@@ -1,4 +1,4 @@
-//! How many more resources fit, for people and as `htools.fit/1`.
+//! Number of further resources that fit, for people and as `htools.fit/1`.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,16 @@ use crate::pacemaker::{Strategy, WorkingSet, by_shown_name};
 use crate::report::form::json::Generator;
 use crate::report::form::table::{Align, Table};
 
-/// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.fit/1";
 
-/// How many more fit into a cluster that is settled.
+/// Number of resources that still fit into a settled cluster.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FitResult<'a> {
-    /// The cluster.
+    /// The settled cluster.
     pub settled: &'a WorkingSet,
-    /// How it is placed.
+    /// Strategy of its placement.
     pub strategy: Strategy,
-    /// What was asked.
+    /// The question.
     pub question: &'a FitQuestion,
     /// The answer.
     pub more: &'a MoreFitting,
@@ -79,7 +78,6 @@ impl FitResult<'_> {
         lines
     }
 
-    /// The document.
     pub(crate) fn document(&self) -> FitDocument {
         let (set, more) = (self.settled, self.more);
         let node = |host: crate::pacemaker::HostIdx| FitNode {
@@ -105,7 +103,7 @@ impl FitResult<'_> {
     }
 }
 
-/// How many more fit, and where.
+/// Number and place of the resources that still fit.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct FitDocument {
     schema: &'static str,

@@ -17,9 +17,9 @@ use crate::pacemaker::{
 };
 use crate::report::form::json::Generator;
 
-/// The name of the schema of placements.
+/// Schema of placements.
 pub(crate) const SCHEMA: &str = "htools.placement/1";
-/// The name of the schema of normalized input.
+/// Schema of normalized input.
 pub(crate) const NORMALIZED: &str = "htools.normalized/1";
 
 /// A number, or the word for an infinity.
@@ -39,7 +39,7 @@ impl From<AllocationScore> for ScoreView {
     }
 }
 
-/// Where the resources go.
+/// Placement of the resources.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct PlacementDocument<'a> {
     schema: &'static str,
@@ -104,10 +104,10 @@ struct UnsupportedView {
     reason: String,
 }
 
-/// The document about a placed cluster, and what is done there.
+/// The document about a placed cluster and the transition to the placement.
 ///
 /// # Errors
-/// Those of placing the resources once more, to take their scores apart.
+/// Those of placing the resources again, to split their scores into parts.
 pub(crate) fn document_with_plan<'a>(
     set: &'a WorkingSet,
     strategy: Strategy,
@@ -118,10 +118,10 @@ pub(crate) fn document_with_plan<'a>(
     Ok(PlacementDocument { transition, ..document(set, strategy, placed, &plan.changes)? })
 }
 
-/// The document about a placed cluster, and what becomes of its resources.
+/// The document about a placed cluster and the changes of its resources.
 ///
 /// # Errors
-/// The same.
+/// As [`document_with_plan`].
 pub(crate) fn document<'a>(
     set: &WorkingSet,
     strategy: Strategy,
@@ -221,7 +221,7 @@ fn room_taken(set: &WorkingSet, reasons: &PlaceReasons) -> Vec<RoomTakenView> {
     reasons.taken.iter().map(view).collect()
 }
 
-/// What the input comes to: primitives, and what hangs on what.
+/// Normalized input: primitives and their dependencies.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct NormalizedDocument {
     schema: &'static str,
@@ -328,7 +328,7 @@ fn normalized_resource(set: &WorkingSet, resource: ResourceIdx) -> NormalizedRes
     }
 }
 
-/// The orders of constraints, and those between the members of groups.
+/// The order constraints, and the orders between the members of groups.
 fn orders(set: &WorkingSet) -> Vec<NormalizedOrder> {
     let id = |resource: ResourceIdx| set.resource(resource).id.clone();
     let of_groups = set.groups().flat_map(|group| {

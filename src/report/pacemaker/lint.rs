@@ -1,4 +1,4 @@
-//! What is very likely not meant in a CIB, for people and as `htools.lint/1`.
+//! Likely mistakes in a CIB, for people and as `htools.lint/1`.
 
 use serde::Serialize;
 
@@ -6,7 +6,6 @@ use crate::model::shown::shown_name;
 use crate::pacemaker::lint::LintFinding;
 use crate::report::form::json::Generator;
 
-/// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.lint/1";
 
 /// The lines about the findings.

@@ -1,4 +1,4 @@
-//! Showing where the resources of a Pacemaker cluster go, and why.
+//! Reports on Pacemaker clusters: the placement of resources, and explanations.
 
 pub(crate) mod affinity;
 pub(crate) mod carried;
@@ -18,7 +18,7 @@ pub mod transition;
 pub(crate) mod warnings;
 pub(crate) mod why;
 
-/// The most names that are listed one by one.
+/// Maximum number of names that are listed one by one.
 const NAMES: usize = 5;
 
 /// The first few of some names.

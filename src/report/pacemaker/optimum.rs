@@ -1,4 +1,4 @@
-//! What is known of the best placement that was found, for people and in JSON.
+//! Proven properties of the best placement that was found, for people and in JSON.
 
 use serde::Serialize;
 
@@ -8,7 +8,6 @@ use crate::pacemaker::optimal::{Optimum, PlacingStage, ThenGoal};
 
 use super::json::ScoreView;
 
-/// The lines about it.
 pub(super) fn lines(set: &WorkingSet, optimum: &Optimum) -> Vec<String> {
     let mut lines = vec![match optimum.proved {
         _ if optimum.is_proved() => format!("Proved: no placement {}", could(optimum, None)),
@@ -42,7 +41,7 @@ pub(super) fn lines(set: &WorkingSet, optimum: &Optimum) -> Vec<String> {
     lines
 }
 
-/// What a placement would have to be better in, up to a stage.
+/// Improvements that are proven impossible, up to a stage.
 fn could(optimum: &Optimum, up_to: Option<PlacingStage>) -> String {
     let last = match optimum.then {
         ThenGoal::Balanced => "uses nodes more evenly",
@@ -66,7 +65,7 @@ fn could(optimum: &Optimum, up_to: Option<PlacingStage>) -> String {
     }
 }
 
-/// What is not proved behind a stage.
+/// Improvements that remain possible after the last proven stage.
 fn may(optimum: &Optimum, proved: PlacingStage) -> &'static str {
     match (proved, optimum.then) {
         (PlacingStage::Placed, _) => "have a higher score, disturb less, or be better in what counts then",

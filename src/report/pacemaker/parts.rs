@@ -1,4 +1,4 @@
-//! Scores taken apart, for people and for programs.
+//! Scores split into their parts, for people and for programs.
 
 use std::collections::BTreeMap;
 
@@ -12,22 +12,22 @@ use crate::pacemaker::{
 
 use super::json::ScoreView;
 
-/// The widest line that is not broken.
+/// Maximum length of a line without wrapping, in characters.
 const WIDTH: usize = 78;
-/// A blank at which no line is broken.
+/// A blank at which lines are not wrapped.
 const FIRM: &str = "\u{a0}";
 
-/// The same text, which is broken at none of its blanks.
+/// The text with all blanks made non-breaking.
 pub(super) fn unbroken(text: &str) -> String {
     text.replace(' ', FIRM)
 }
 
-/// The same text with plain blanks again.
+/// The text with ordinary blanks again.
 pub(super) fn plain(text: &str) -> String {
     text.replace(FIRM, " ")
 }
 
-/// A text in lines that fit a terminal, with two blanks in front.
+/// A text wrapped for a terminal, each line indented by two blanks.
 pub(super) fn broken(text: &str) -> Vec<String> {
     let options = textwrap::Options::new(WIDTH)
         .initial_indent("  ")
@@ -38,7 +38,7 @@ pub(super) fn broken(text: &str) -> Vec<String> {
     textwrap::wrap(text, options).iter().map(|line| plain(line)).collect()
 }
 
-/// A score as the sum of its parts, between which lines can be broken.
+/// A score as the sum of its parts, which can be wrapped between the parts.
 pub(super) fn sum(set: &WorkingSet, resource: ResourceIdx, parts: &[ScorePart]) -> String {
     let words = PartWords { set, resource };
     let texts = words.joined(parts);
@@ -50,7 +50,7 @@ pub(super) fn sum(set: &WorkingSet, resource: ResourceIdx, parts: &[ScorePart]) 
     signed.collect::<Vec<_>>().join(" ")
 }
 
-/// The parts that forbid a host, but for one that is said already.
+/// The parts that forbid a host, except for one that was named already.
 pub(super) fn forbidding(
     set: &WorkingSet,
     resource: ResourceIdx,
@@ -76,7 +76,7 @@ struct PartWords<'a> {
 }
 
 impl PartWords<'_> {
-    /// The parts in words, what is worth to several to stay together in one.
+    /// The parts in words. The stickiness of several resources is combined into one part.
     fn joined(&self, parts: &[ScorePart]) -> Vec<PartText> {
         let is_stay = |part: &ScorePart| part.source == ScoreSource::Stickiness && !part.score.is_infinite();
         let staying: Vec<&ScorePart> = parts.iter().filter(|part| is_stay(part)).collect();
@@ -87,7 +87,7 @@ impl PartWords<'_> {
                 true => {
                     let sum = staying.iter().map(|part| i64::from(part.score.get())).sum();
                     let names: Vec<String> = staying.iter().map(|part| self.name(part.resource)).collect();
-                    // a long list is broken between names
+                    // A long list is wrapped between names.
                     (AllocationScore::of(sum), unbroken("stickiness of ") + &names.join(", "))
                 }
                 false => (part.score, unbroken(&self.label(part))),
@@ -101,7 +101,7 @@ impl PartWords<'_> {
         shown_name(&self.set.resource(resource).id)
     }
 
-    /// Where a part comes from, in words.
+    /// The source of a part, in words.
     fn label(&self, part: &ScorePart) -> String {
         let label = match part.source {
             ScoreSource::Host => "node score".to_owned(),
@@ -137,7 +137,7 @@ impl PartWords<'_> {
         }
     }
 
-    /// A colocation, or the group for which it stands.
+    /// A colocation, or the group that implies it.
     fn constraint(&self, colocation: &Colocation) -> String {
         let group = self.set.resource(colocation.dependent).group;
         let is_of_group = group.is_some_and(|group| self.set.resource(group).id == colocation.id);
@@ -145,7 +145,7 @@ impl PartWords<'_> {
     }
 }
 
-/// What was added to the scores of a resource for one reason.
+/// Amounts that were added to the scores of a resource for one reason.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct PartView {
     kind: &'static str,

@@ -1,4 +1,4 @@
-//! What the loss of nodes means, for people and as `htools.survival/1`.
+//! Effects of the loss of nodes, for people and as `htools.survival/1`.
 
 use serde::Serialize;
 
@@ -13,32 +13,31 @@ use crate::pacemaker::{AllocationScore, PlacingError, ResourceChanges, ResourceI
 use crate::report::form::json::Generator;
 use crate::report::form::table::{Align, Table};
 
-/// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.survival/1";
 
-/// The losses that were tried in a cluster that is settled, the worst first.
+/// The losses that were tried in a settled cluster, the worst first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SurvivalResult<'a> {
-    /// The cluster.
+    /// The settled cluster.
     pub settled: &'a WorkingSet,
-    /// How it is placed.
+    /// Strategy of its placement.
     pub strategy: Strategy,
-    /// How many hosts are lost at once.
+    /// Number of hosts that are lost at once.
     pub at_once: usize,
-    /// What each loss means.
+    /// Effects of each loss.
     pub losses: &'a [HostLoss],
-    /// From which priority on it counts that a resource stays down.
+    /// Lowest priority at which a stopped resource counts as a failure.
     pub least: AllocationScore,
 }
 
 impl SurvivalResult<'_> {
-    /// Whether no loss takes anything down that counts.
+    /// Tells if no loss stops a resource that counts.
     pub(crate) fn survives(&self) -> bool {
         let counts = |resource: &ResourceIdx| self.settled.resource(*resource).priority >= self.least;
         !self.losses.iter().any(|loss| loss.down.iter().any(counts))
     }
 
-    /// The lines about the worst losses, at most so many of them.
+    /// The lines about the worst losses, at most `top` of them.
     ///
     /// # Errors
     /// Those of placing.
@@ -79,7 +78,7 @@ impl SurvivalResult<'_> {
         Ok(lines)
     }
 
-    /// Why each resource stays down after a loss.
+    /// The reasons that resources stay down after a loss.
     fn reasons(&self, loss: &HostLoss) -> Result<Vec<String>, PlacingError> {
         let (left, placed) = aftermath(self.settled, self.strategy, &loss.hosts)?;
         let grounds = Grounds::of(&left, self.strategy, &placed)?;
@@ -109,7 +108,6 @@ impl SurvivalResult<'_> {
         }
     }
 
-    /// The document.
     pub(crate) fn document(&self) -> SurvivalDocument {
         let name = |resource: &ResourceIdx| self.settled.resource(*resource).id.clone();
         let down = |resource: &ResourceIdx| DownResource {

@@ -1,4 +1,4 @@
-//! Where resources go and what hosts have left, for people.
+//! Placement of resources and remaining capacity of hosts, for people.
 
 use super::changes::{ResourceAction, primitives, remarks};
 use super::{optimum, warnings, why};
@@ -10,10 +10,10 @@ use crate::pacemaker::{
 };
 use crate::report::form::table::{Align, Table};
 
-/// The lines about a whole cluster, and what is done there.
+/// The lines about a whole cluster and the transition to its placement.
 ///
 /// # Errors
-/// Those of placing the resources once more, to find out why some have no place.
+/// Those of placing the resources again, to find out why some have no place.
 pub(crate) fn lines(
     set: &WorkingSet,
     strategy: Strategy,
@@ -52,10 +52,10 @@ pub(crate) fn lines(
     Ok(lines)
 }
 
-/// What should run and has no place, and why: a line each.
+/// Resources that should run but have no place, with the reason: a line each.
 ///
 /// # Errors
-/// As of [`lines`].
+/// As [`lines`].
 pub(crate) fn unplaced(
     set: &WorkingSet,
     strategy: Strategy,
@@ -132,7 +132,7 @@ fn state(set: &WorkingSet, host: HostIdx) -> &'static str {
     }
 }
 
-/// The hosts that hold more than they have.
+/// The hosts whose capacity is exceeded.
 fn overcommitted(set: &WorkingSet, placed: &AllPlaced) -> Vec<String> {
     let is_over = |host: &HostIdx| {
         let had = &set.host(*host).capacity;

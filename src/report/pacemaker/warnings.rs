@@ -1,4 +1,4 @@
-//! What a person should know of a cluster beside where its resources go.
+//! Warnings about a cluster, besides the placement of its resources.
 
 use crate::model::shown::shown_name;
 use crate::pacemaker::transition::WaitCircle;
@@ -7,7 +7,7 @@ use crate::pacemaker::{AllPlaced, HostIdx, ResourceIdx, Transition, WorkingSet};
 use super::first_few;
 use super::transition::reason;
 
-/// The warnings about a placed cluster and what is done there.
+/// The warnings about a placed cluster and the transition to its placement.
 pub(super) fn lines(set: &WorkingSet, placed: &AllPlaced, plan: &Transition) -> Vec<String> {
     let circles = plan.circles.iter().map(|circle| {
         format!(
@@ -18,14 +18,14 @@ pub(super) fn lines(set: &WorkingSet, placed: &AllPlaced, plan: &Transition) -> 
     circles.chain(nothing_fences(set)).chain(lost(set, placed, plan)).chain(by_chance(set, placed)).collect()
 }
 
-/// Who waits for whom, and why.
+/// A circle of resources that wait for each other, with the reasons.
 pub(crate) fn in_a_circle(set: &WorkingSet, circle: &WaitCircle) -> String {
     let names = circle.resources.iter().map(|one| shown_name(&set.resource(*one).id));
     let reasons: Vec<String> = circle.reasons.iter().map(|why| reason(set, *why)).collect();
     format!("{} wait for each other in a circle ({})", first_few(names), reasons.join(", "))
 }
 
-/// The resources for which Pacemaker's own answer hangs on the order in which it keeps nodes in memory.
+/// The resources for which Pacemaker's own result depends on the order of nodes in its memory.
 fn by_chance(set: &WorkingSet, placed: &AllPlaced) -> Option<String> {
     let by_chance = placed.records.iter().filter(|record| record.order_dependent && record.host.is_some());
     let names: Vec<String> = by_chance.map(|record| shown_name(&set.resource(record.resource).id)).collect();
@@ -41,7 +41,7 @@ fn nothing_fences(set: &WorkingSet) -> Option<String> {
     set.frozen.then(|| text.to_owned())
 }
 
-/// The resources that stay down with lost nodes which nothing fences, node by node.
+/// The resources that stay down on lost nodes that are not fenced, node by node.
 fn lost(set: &WorkingSet, placed: &AllPlaced, plan: &Transition) -> Vec<String> {
     let down = plan.changes.down(set, placed);
     let line = |host: HostIdx| {

@@ -1,4 +1,4 @@
-//! Why a resource is where it is, in words.
+//! Explanation of the place of a resource.
 
 use super::changes::remarks;
 use super::parts::{broken, forbidding, plain, sum, unbroken};
@@ -11,8 +11,8 @@ use crate::pacemaker::{
     ScoreSource, WorkingSet, by_shown_name,
 };
 
-/// The lines about a resource, in the width of a terminal: what becomes of it, and what speaks for and against each node. Of a group
-/// or a clone, those about all of its primitives.
+/// The lines about a resource, wrapped for a terminal: its change, and the reasons for and against each node. For a
+/// group or a clone, the lines about all its primitives.
 pub(crate) fn lines(grounds: &Grounds<'_>, changes: &ResourceChanges, resource: ResourceIdx) -> Vec<String> {
     let statements = statements(grounds, changes, resource);
     statements
@@ -24,7 +24,7 @@ pub(crate) fn lines(grounds: &Grounds<'_>, changes: &ResourceChanges, resource: 
         .collect()
 }
 
-/// The same, each on a line, however long. It can be broken at blanks that are no [unbroken] ones.
+/// The same with one line for each statement, however long. It can be wrapped at blanks that are not [unbroken].
 pub(super) fn statements(
     grounds: &Grounds<'_>,
     changes: &ResourceChanges,
@@ -57,7 +57,7 @@ fn primitive(grounds: &Grounds<'_>, changes: &ResourceChanges, reasons: &PlaceRe
     lines
 }
 
-/// Why a resource is nowhere, in half a line: what most hosts lack.
+/// The reasons that a resource has no place, in short: the obstacle on each host.
 pub(super) fn short(set: &WorkingSet, reasons: &PlaceReasons) -> String {
     let words = PlaceWords { set };
     let texts = by_shown_name(set).into_iter().map(|host| {
@@ -89,7 +89,7 @@ impl PlaceWords<'_> {
         shown_name(&self.set.attributes[kind.get()])
     }
 
-    /// What becomes of a resource, and what decided for its place.
+    /// The change of a resource, and the reasons for its place.
     fn outcome(&self, changes: &ResourceChanges, reasons: &PlaceReasons) -> String {
         let (set, resource) = (self.set, reasons.resource);
         let of = set.resource(resource);
@@ -100,7 +100,7 @@ impl PlaceWords<'_> {
         };
         let why = remarks(set, changes, resource) + why;
         let advantage = self.advantage(reasons);
-        // it may have a place that it does not come to
+        // It may have a place but not be started there.
         let place = reasons.host.map(|host| format!("; its place is {}{advantage}", self.host(host)));
         let place = place.unwrap_or_default();
         let on = self.several(of.active_hosts());
@@ -138,7 +138,7 @@ impl PlaceWords<'_> {
         hosts.map(|host| self.host(host)).collect::<Vec<_>>().join(", ")
     }
 
-    /// What it is about a constraint that changes what becomes of a resource.
+    /// The constraint that causes the change of a resource.
     fn cause(&self, changes: &ResourceChanges, resource: ResourceIdx) -> Option<String> {
         let set = self.set;
         let cause = changes.causes[resource.get()].filter(|_| set.is_managed(resource))?;
@@ -176,7 +176,7 @@ impl PlaceWords<'_> {
         })
     }
 
-    /// What a host is for a resource, and what its score there is made of.
+    /// The role of a host for a resource, and the parts of its score there.
     fn on_host(&self, reasons: &PlaceReasons, host: HostIdx, parts: &[ScorePart]) -> String {
         let (set, resource) = (self.set, reasons.resource);
         let finding = &reasons.hosts[host.get()];
@@ -191,7 +191,7 @@ impl PlaceWords<'_> {
             return unbroken(&format!("{name}: {words}"));
         }
         if is_forbidden {
-            // what others cannot be on as the host runs nothing says no more than that
+            // If a host runs nothing, parts that come from dependent resources add no information.
             let is_echo =
                 |part: &ScorePart| matches!(part.source, ScoreSource::Of(_)) && !set.host(host).can_run();
             let is_said = |part: &ScorePart| {
@@ -202,13 +202,13 @@ impl PlaceWords<'_> {
             let also = if more.is_empty() { String::new() } else { format!("; -INFINITY: {more}") };
             return unbroken(&format!("{name}: {words}{also}"));
         }
-        // what is in the way for another reason has a score all the same
+        // A host excluded for another reason has a score nevertheless.
         let is_named = matches!(finding.hindrance, None | Some(HostHindrance::Unwanted(_)));
         let named = if is_named { String::new() } else { format!("; score {score}") };
         format!("{} {}", unbroken(&format!("{name}: {words}{named}")), sum(set, resource, parts))
     }
 
-    /// Whether the words about a host name the source of a part of its score.
+    /// Tells if the text about a host names the source of a part of its score.
     fn says(&self, hindrance: &HostHindrance, part: &ScorePart) -> bool {
         let id = |at: usize| &self.set.colocations[at].id;
         match (hindrance, part.source) {

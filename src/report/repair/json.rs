@@ -13,10 +13,9 @@ use crate::report::why::json::{LackView, PlacesView};
 use crate::report::why::words::node_text;
 use crate::search::repair::{Damage, LimitReached, RepairDecision};
 
-/// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.repair/1";
 
-/// What was found and done.
+/// Results of the checks and repairs.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct RepairDocument<'a> {
     schema: &'static str,
@@ -27,7 +26,7 @@ pub(crate) struct RepairDocument<'a> {
     instances: Vec<RepairedInstance<'a>>,
 }
 
-/// An instance that is not simply well.
+/// An instance that is not healthy.
 #[derive(Debug, Clone, Serialize)]
 struct RepairedInstance<'a> {
     name: &'a str,
@@ -55,7 +54,7 @@ struct DamageFound {
     text: String,
 }
 
-/// How new nodes were chosen.
+/// Choice of new nodes.
 #[derive(Debug, Clone, Serialize)]
 struct ChosenNodes {
     nodes: Vec<String>,
@@ -159,13 +158,13 @@ fn repaired<'a>(cluster: &'a Cluster, entry: &'a RepairEntry) -> RepairedInstanc
     }
 }
 
-/// Why nothing came of a repair that has ended, and the way out.
+/// The reason that a repair failed, and the cleanup command.
 fn visit_reason(entry: &RepairEntry) -> Option<String> {
     let parts: Vec<String> = visit_message(entry).into_iter().chain(cleanup_message(entry)).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Why nothing was begun, or nothing came of it.
+/// The reason that no repair was begun, or that it failed.
 fn reason(cluster: &Cluster, decision: &RepairDecision) -> Option<String> {
     match decision {
         RepairDecision::Later(_, LimitReached::All(most)) => Some(format!("--limit={most}")),

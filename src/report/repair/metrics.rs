@@ -1,4 +1,4 @@
-//! What `harep` knows: how many instances are in which state.
+//! Metrics of `harep`: the number of instances in each state.
 
 use super::text::{RepairEntry, RepairStatus};
 use crate::report::form::metrics::{Family, Sheet};
@@ -13,7 +13,7 @@ fn word(status: RepairStatus) -> &'static str {
     }
 }
 
-/// Tells how instances are.
+/// Adds the states of instances.
 pub(crate) fn tell(sheet: &mut Sheet, entries: &[RepairEntry]) {
     for status in RepairStatus::ALL {
         let count = entries.iter().filter(|entry| entry.status() == *status).count();

@@ -1,4 +1,4 @@
-//! What `harep` found and did.
+//! Results of `harep`.
 
 pub(crate) mod json;
 pub(crate) mod metrics;

@@ -1,4 +1,4 @@
-//! What harep found, did and left alone, instance by instance: in lines as scripts know them, and counted.
+//! Results of harep for each instance, in lines that scripts know, and counts.
 
 use std::iter;
 
@@ -16,38 +16,38 @@ use crate::report::why::words::node_text;
 use crate::search::repair::{Damage, LimitReached, NodeChoice, RepairCase, RepairDecision, RepairWay};
 use htools_model::words;
 
-/// Most characters of a tag: Ganeti takes no more than 128, files may hold any number.
+/// Maximum length of a tag in characters: Ganeti allows 128, but files may have any length.
 const LONGEST: usize = 1000;
 
 words!(
-    /// How an instance is after harep has looked.
+    /// State of an instance after the visit of harep.
     pub RepairStatus, "state of an instance" {
-        /// A repair has failed; somebody has to look.
+        /// A repair has failed; an administrator must look at it.
         Failure = "Failure",
-        /// Nothing is wrong, or nobody wants it mended.
+        /// Nothing is wrong, or it need not be repaired.
         Healthy = "Healthy",
-        /// Something is wrong, and nothing is under way.
+        /// Something is wrong, and no repair is under way.
         NeedsRepair = "Needs repair",
         /// A repair is under way.
         PendingRepair = "Pending repair",
     }
 );
 
-/// An instance, what was decided about it, and what was done.
+/// An instance, with the decision and the actions.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RepairEntry {
-    /// What was decided.
+    /// The decision.
     pub case: RepairCase,
-    /// What was done, or would be.
+    /// The actions, or those that would be taken.
     pub visit: Option<Visit>,
-    /// How it is mended, if it is.
+    /// The opcodes of the repair, if there is one.
     pub opcodes: Vec<Opcode>,
-    /// Why no more was done than what is told.
+    /// The reason that not everything could be done.
     pub problem: Option<String>,
 }
 
 impl RepairEntry {
-    /// How the instance is then.
+    /// The state of the instance afterwards.
     pub(crate) fn status(&self) -> RepairStatus {
         use RepairDecision as D;
         match self.visit.as_ref().map(|visit| &visit.attended) {
@@ -76,12 +76,12 @@ impl RepairEntry {
     }
 }
 
-/// How much is told.
+/// Level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RepairStyle {
-    /// 0: only what has changed; 1: as scripts know it; 2: reasons, too.
+    /// 0: changes only; 1: the lines that scripts know; 2: also the reasons.
     pub level: i32,
-    /// Whether nothing is changed: the jobs are shown.
+    /// True in a dry run, which shows the jobs.
     pub dry: bool,
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn date(seconds: i64) -> String {
 fn date_in(zone: TimeZone, seconds: i64) -> String {
     match Timestamp::from_second(seconds) {
         Ok(time) => ZonedDateTime::new(time, zone).strftime("%a %b %e %H:%M:%S %Z %Y").to_string(),
-        // beyond the calendar
+        // The time is beyond the calendar.
         Err(_) => format!("{seconds} s"),
     }
 }
@@ -136,13 +136,13 @@ pub(crate) fn lines(cluster: &Cluster, entry: &RepairEntry, style: RepairStyle) 
     lines
 }
 
-/// What the job said that failed.
+/// The message of the job that failed.
 pub(crate) fn visit_message(entry: &RepairEntry) -> Option<String> {
     let said = entry.visit.as_ref()?.message.as_ref()?;
     Some(format!("the job that failed: {said}"))
 }
 
-/// The way out where a live migration may be half done.
+/// The cleanup command, if a live migration may have stopped half-way.
 pub(crate) fn cleanup_message(entry: &RepairEntry) -> Option<String> {
     let command = entry.visit.as_ref()?.cleanup.as_ref()?;
     Some(format!("it may be half migrated; on the master node, run: {command}"))
@@ -152,7 +152,7 @@ fn moving(instance: &Instance, from: &str, to: &str) -> String {
     format!("Moving {} from \"{from}\" to \"{to}\"", shown_name(&instance.name))
 }
 
-/// The lines about tags that come and go.
+/// The lines about added and removed tags.
 fn tag_lines(instance: &Instance, visit: &Visit) -> Vec<String> {
     let name = shown_name(&instance.name);
     let mut lines = Vec::new();
@@ -175,7 +175,7 @@ fn decision_lines(cluster: &Cluster, entry: &RepairEntry, style: RepairStyle) ->
     let instance = cluster.instance(*instance);
     let name = shown_name(&instance.name);
     let damage_text = || damage.as_ref().map_or_else(String::new, |damage| damage_words(cluster, damage));
-    // what the original knows of, too
+    // The reference knows this damage as well.
     let is_known = damage.as_ref().is_some_and(|damage| is_classic(cluster, instance, damage));
     let not = |why: String| vec![format!("Not repairing {name} because {why}")];
     let only = |level: i32, lines: Vec<String>| if style.level >= level { lines } else { Vec::new() };
@@ -237,7 +237,7 @@ fn decision_lines(cluster: &Cluster, entry: &RepairEntry, style: RepairStyle) ->
             not(format!("a repair has failed ({}); remove its tag when it is mended", jobs_text(tag))),
         ),
         RepairDecision::Well | RepairDecision::UnderWay(_) | RepairDecision::InVain(_) => Vec::new(),
-        // told as an error
+        // It is reported as an error.
         RepairDecision::Unclear(_) => Vec::new(),
     }
 }
@@ -247,7 +247,7 @@ fn jobs_text(tag: &RepairTag) -> String {
     if jobs.is_empty() { "no job".to_owned() } else { format!("job {}", jobs.join(", ")) }
 }
 
-/// Whether harep of Ganeti looks for damage like this.
+/// Tells if Ganeti's harep handles this kind of damage.
 fn is_classic(cluster: &Cluster, instance: &Instance, damage: &Damage) -> bool {
     let known = matches!(instance.template, DiskTemplate::Drbd | DiskTemplate::Plain);
     let drained = cluster.node(instance.primary).spec.outage == Outage::Drained;
@@ -280,7 +280,7 @@ fn name(cluster: &Cluster, node: NodeIdx) -> String {
     shown_name(&cluster.node(node).spec.name).to_string()
 }
 
-/// What is wrong, in words.
+/// The damage, in words.
 pub(crate) fn damage_words(cluster: &Cluster, damage: &Damage) -> String {
     let disks = |disks: &[i64]| {
         let numbers: Vec<String> = disks.iter().map(i64::to_string).collect();
@@ -311,7 +311,7 @@ pub(crate) fn damage_words(cluster: &Cluster, damage: &Damage) -> String {
     }
 }
 
-/// How an instance is mended, and why there.
+/// The repair of an instance, and the choice of nodes.
 fn way_lines(cluster: &Cluster, way: &RepairWay) -> Vec<String> {
     let steps: Vec<String> = way.steps.iter().map(|step| step_words(cluster, step)).collect();
     let mut lines = vec![format!("  {}", steps.join(", then "))];
@@ -345,7 +345,7 @@ fn legs_words(cluster: &Cluster, mv: Move, go: &str) -> String {
     words.collect::<Vec<String>>().join(", then ")
 }
 
-/// Why these nodes.
+/// The reason for the choice of nodes.
 pub(crate) fn choice_words(cluster: &Cluster, choice: &NodeChoice) -> String {
     let nodes: Vec<String> = choice.nodes.iter().map(|node| name(cluster, *node)).collect();
     let best = match choice.possible {
@@ -359,7 +359,7 @@ pub(crate) fn choice_words(cluster: &Cluster, choice: &NodeChoice) -> String {
     format!("on {}: {best}{}", nodes.join(" and "), refused.unwrap_or_default())
 }
 
-/// How many instances are how, of the states that occur.
+/// Number of instances in each state that occurs.
 pub(crate) fn counts(entries: &[RepairEntry]) -> impl Iterator<Item = (RepairStatus, usize)> {
     let count = |status: &RepairStatus| entries.iter().filter(|entry| entry.status() == *status).count();
     RepairStatus::ALL.iter().map(move |status| (*status, count(status))).filter(|(_, count)| *count > 0)

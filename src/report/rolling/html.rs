@@ -1,4 +1,4 @@
-//! The page of `hroller`: which nodes go down together, one group after the other.
+//! The page of `hroller`: the nodes that are rebooted together, group after group.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub(crate) struct RollingReport<'a> {
     pub cluster: &'a Cluster,
     /// The groups that are shown, with their commands.
     pub groups: &'a [(&'a Part, Vec<Line>)],
-    /// How many there are in all.
+    /// Number of all groups.
     pub count: usize,
     pub table: &'a Timetable<'a>,
 }

@@ -9,7 +9,6 @@ use crate::report::form::json::{Generator, Nodes, texts};
 use crate::search::rolling::colour::Colouring;
 use crate::search::rolling::{Conflicts, Part};
 
-/// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.roll/1";
 
 #[derive(Debug, Clone, Serialize)]
@@ -23,7 +22,7 @@ pub(crate) struct RollingDocument {
     groups: Vec<RebootGroup>,
 }
 
-/// What a colouring came to.
+/// Result of a colouring.
 #[derive(Debug, Clone, Serialize)]
 struct ColouringView {
     algorithm: &'static str,
@@ -40,7 +39,7 @@ struct RebootGroup {
     commands: Vec<String>,
 }
 
-/// An instance that is elsewhere meanwhile.
+/// An instance that is elsewhere in the meantime.
 #[derive(Debug, Clone, Serialize)]
 struct MovedView {
     instance: String,
@@ -48,8 +47,7 @@ struct MovedView {
     to: Nodes,
 }
 
-/// The document of a plan; `count` is the number of all its groups, `groups` those
-/// that are shown, with their commands.
+/// The document of a plan. `count` is the number of all its groups; `groups` are those shown, with their commands.
 pub(crate) fn document(
     cluster: &Cluster,
     conflicts: &Conflicts,

@@ -1,4 +1,4 @@
-//! What `hroller` found.
+//! Results of `hroller`.
 
 pub(crate) mod html;
 pub(crate) mod json;

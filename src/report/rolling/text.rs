@@ -17,7 +17,7 @@ pub(crate) fn graph_line(graph: &ConflictGraph) -> String {
     format!("Node Graph: array ({},{}) [{}]", number(0), number(last), rows.join(","))
 }
 
-/// How many colours each algorithm needed, and for how many nodes each.
+/// Number of colours of each algorithm, and the number of nodes of each colour.
 pub(crate) fn statistics_line(colourings: &[Colouring]) -> String {
     let mut sorted: Vec<&Colouring> = colourings.iter().rev().collect();
     sorted.sort_by_key(|c| c.classes.len());
@@ -25,7 +25,7 @@ pub(crate) fn statistics_line(colourings: &[Colouring]) -> String {
     for (at, colouring) in sorted.iter().enumerate() {
         let colours = colouring.classes.len();
         if at > 0 {
-            // scripts know the word as it is
+            // Scripts know the word with this spelling.
             line.push_str(if sorted[at - 1].classes.len() == colours { " TIE " } else { " LOOSE " });
         }
         let sizes: Vec<String> = colouring.classes.iter().map(|class| class.len().to_string()).collect();
@@ -39,7 +39,7 @@ pub(crate) fn node_names<'a>(cluster: &'a Cluster, part: &Part) -> Vec<&'a str> 
     part.nodes.iter().map(|n| cluster.node(*n).spec.name.as_str()).collect()
 }
 
-/// Where instances are while the group is down, a line each.
+/// Places of instances while the group is down, a line each.
 pub(crate) fn moves(cluster: &Cluster, part: &Part) -> Vec<String> {
     let name = |n| cluster.node(n).spec.name.as_str();
     let line = |moved: &crate::model::MovedMeanwhile| {

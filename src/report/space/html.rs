@@ -1,4 +1,4 @@
-//! The page of `hspace`: how many more instances fit, and what is in the way.
+//! The page of `hspace`: the number of instances that still fit, and the obstacles.
 
 use maud::{Markup, html};
 
@@ -16,7 +16,7 @@ use crate::report::form::tone::Tone;
 use crate::report::why::words::failure_words;
 use crate::search::fill::{FillGround, Size};
 
-/// What came of an estimate.
+/// Result of an estimate.
 pub(crate) struct SpaceReport<'a> {
     pub cluster: &'a Cluster,
     pub start: &'a FillStart,
@@ -108,7 +108,7 @@ impl SpaceReport<'_> {
         ]
     }
 
-    /// What is in use, what new instances could have, and what nobody can.
+    /// Capacity in use, capacity for new instances, and capacity that cannot be used.
     fn capacity(&self) -> Option<Section> {
         let used = CapacityShare::used(&self.start.totals);
         let pool = CapacityShare::pool(&self.start.totals, &self.tiered.totals);
@@ -184,7 +184,7 @@ impl SpaceReport<'_> {
         Section::of("tiers", "What fits, in shrinking sizes", Some(body))
     }
 
-    /// Why places were refused to the last instances.
+    /// The reasons for refusals to the last instances.
     fn failures(&self) -> Option<Section> {
         let of = |run: &AllocationRun, size: &'static str| {
             let reasons = run.reasons().into_iter().filter(|(_, count)| *count > 0);

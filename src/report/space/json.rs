@@ -10,10 +10,9 @@ use crate::search::Stopped;
 use crate::search::fill::{FillGround, Size};
 use crate::search::place::Targets;
 
-/// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.space/1";
 
-/// How much more a cluster could hold.
+/// Estimate of the instances that a cluster can still hold.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct SpaceDocument {
     schema: &'static str,
@@ -38,7 +37,7 @@ struct SettingsView {
     independent_groups: bool,
 }
 
-/// What the search starts from.
+/// State from which the search starts.
 #[derive(Debug, Clone, Serialize)]
 struct Survey {
     bad_nodes: Vec<String>,
@@ -99,7 +98,7 @@ struct InstanceSize {
 struct AllocationView {
     sizes: Vec<InstanceSize>,
     allocated: usize,
-    /// What ended it, when it could have gone on.
+    /// Reason that it ended early, if it did.
     stopped: Option<Stopped>,
     tiers: Vec<SizeCount>,
     failure_reason: &'static str,
@@ -144,8 +143,7 @@ struct Portion {
     spindles: i64,
 }
 
-/// The document for what was found: the limit of `-l`, and the tiered and the
-/// standard allocation.
+/// The document for the result: the limit of `-l`, and the tiered and the standard allocation.
 pub(crate) fn document(
     start: &FillStart,
     cluster: &Cluster,

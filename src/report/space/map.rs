@@ -1,11 +1,10 @@
-//! Where the new instances of an allocation are.
+//! Places of the new instances of an allocation.
 
 use super::{AllocationKind, AllocationRun, FillStart};
 use crate::report::form::table::{Align, Table};
 
-/// A title, and a table without a header: name, primary node, secondary node (if
-/// any), memory and disk in MiB, virtual CPUs, and spindles if they are of
-/// interest. Names are full ones.
+/// A title, and a table without a header: full name, primary node, secondary node (if any), memory and disk in MiB,
+/// virtual CPUs, and spindles if they matter.
 pub(crate) fn allocation_map(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     let (left, right) = (("", Align::Left), ("", Align::Right));
     let mut table = Table::new([left, left, left, right, right, right, right]);
@@ -31,7 +30,7 @@ pub(crate) fn allocation_map(start: &FillStart, run: &AllocationRun) -> Vec<Stri
         AllocationKind::Standard => "Standard allocation map",
     };
     let mut lines = table.lines("");
-    // the header
+    // Replace the header by the title.
     lines[0] = title.to_owned();
     lines
 }

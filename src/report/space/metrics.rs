@@ -1,4 +1,4 @@
-//! What `hspace` knows: how much more fits.
+//! Metrics of `hspace`: the capacity for further instances.
 
 use super::{AllocationKind, AllocationRun};
 use crate::model::{Cluster, GroupIdx, Instance, Mib};
@@ -12,7 +12,7 @@ fn word(kind: AllocationKind) -> &'static str {
     }
 }
 
-/// Tells what came of filling a cluster in several ways.
+/// Adds the results of filling a cluster in several ways.
 pub(crate) fn tell(sheet: &mut Sheet, cluster: &Cluster, runs: &[&AllocationRun]) {
     let groups = GroupLabels::of(cluster);
     sheet.flag(Family::SpaceBlocked, &[], runs.iter().any(|run| run.hopeless));
@@ -25,7 +25,7 @@ pub(crate) fn tell(sheet: &mut Sheet, cluster: &Cluster, runs: &[&AllocationRun]
     }
 }
 
-/// Of the instances that would go to one group.
+/// Adds the instances that would go to one group.
 fn tell_group(sheet: &mut Sheet, run: &AllocationRun, group: GroupIdx, labels: &[&str; 2]) {
     let filled = &run.filled.cluster;
     let here = |instance: &&Instance| filled.node(instance.primary).spec.group == group;

@@ -1,7 +1,7 @@
-//! What `hspace` found: how much more a cluster could hold.
+//! Results of `hspace`: the number of instances that a cluster can still hold.
 //!
-//! A [`FillStart`] and two [`AllocationRun`]s are the result; people ([`text`]), shells
-//! ([`shell`]) and programs ([`json`]) get different views of it.
+//! The result is a [`FillStart`] and two [`AllocationRun`]s. People ([`text`]), shells ([`shell`]) and programs
+//! ([`json`]) get different views of it.
 
 pub(crate) mod html;
 pub(crate) mod json;
@@ -18,19 +18,18 @@ pub(crate) use statistics::{TotalAmounts, Totals};
 use crate::model::{Cluster, DiskTemplate, FailKind, Instance, InstanceDetails};
 use crate::search::fill::{FillSettings, Filled, Size};
 
-/// A cluster before it is filled, and how it is filled.
+/// A cluster before it is filled, and the settings for filling it.
 #[derive(Debug, Clone)]
 pub(crate) struct FillStart {
     pub settings: FillSettings,
-    /// The cluster in numbers.
+    /// Totals of the cluster.
     pub totals: Totals,
-    /// Whether a node gives its disks out by whole spindles, so that spindles are
-    /// of interest.
+    /// True if some node allocates disks by whole spindles, so that spindles matter.
     pub exclusive_storage: bool,
 }
 
 impl FillStart {
-    /// Looks at a cluster.
+    /// Collects the totals of a cluster.
     pub(crate) fn of(cluster: &Cluster, settings: FillSettings) -> FillStart {
         FillStart {
             settings,
@@ -39,22 +38,22 @@ impl FillStart {
         }
     }
 
-    /// How the disks of the new instances are stored.
+    /// Disk template of the new instances.
     pub(crate) fn template(&self) -> DiskTemplate {
         self.settings.template
     }
 }
 
-/// Which of the two allocations.
+/// Kind of allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AllocationKind {
-    /// With sizes that shrink.
+    /// Instances of shrinking sizes.
     Tiered,
-    /// With one fixed size.
+    /// Instances of one fixed size.
     Standard,
 }
 
-/// Instances of one size that were placed one after the other.
+/// Instances of one size that were placed one after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tier {
     pub size: Size,
@@ -64,18 +63,18 @@ pub(crate) struct Tier {
 #[derive(Debug, Clone)]
 pub(crate) struct AllocationRun {
     pub kind: AllocationKind,
-    /// The sizes that it began with: one, or (tiered) one or more.
+    /// The initial sizes: one, or one or more for the tiered allocation.
     pub sizes: Vec<Size>,
-    /// What came of it.
+    /// Result of the search.
     pub filled: Filled,
-    /// The filled cluster in numbers.
+    /// Totals of the filled cluster.
     pub totals: Totals,
-    /// Nothing was tried, because the cluster has to be mended first.
+    /// True if nothing was tried, because the cluster must be repaired first.
     pub hopeless: bool,
 }
 
 impl AllocationRun {
-    /// An allocation that is done.
+    /// A finished allocation.
     pub(crate) fn of(kind: AllocationKind, sizes: &[Size], filled: Filled, hopeless: bool) -> AllocationRun {
         AllocationRun { kind, sizes: sizes.to_vec(), totals: Totals::of(&filled.cluster), filled, hopeless }
     }
@@ -90,8 +89,7 @@ impl AllocationRun {
         self.filled.added.iter().map(|i| self.filled.cluster.instance(*i))
     }
 
-    /// The instances that were placed, by size, in order. A size comes again if
-    /// others were placed between.
+    /// The placed instances by size, in order. A size recurs if other sizes were placed in between.
     pub(crate) fn tiers(&self) -> Vec<Tier> {
         let mut tiers: Vec<Tier> = Vec::new();
         for size in self.placed().map(size_of) {
@@ -103,8 +101,8 @@ impl AllocationRun {
         tiers
     }
 
-    /// Why places were refused at the last attempt, and how often: the most frequent
-    /// kind first. All kinds, unless nothing was tried at all.
+    /// The kinds of refusal at the last attempt with their counts, the most frequent first. All kinds are listed,
+    /// unless nothing was tried.
     pub(crate) fn reasons(&self) -> Vec<(FailKind, u64)> {
         let mut reasons = self.filled.failures.by_frequency();
         if self.hopeless {
@@ -113,8 +111,7 @@ impl AllocationRun {
         reasons
     }
 
-    /// The most frequent kind of refusal; the first kind of all if nothing was
-    /// refused.
+    /// The most frequent kind of refusal; the first kind if nothing was refused.
     pub(crate) fn main_reason(&self) -> FailKind {
         self.reasons().first().map_or(FailKind::ALL[0], |reason| reason.0)
     }
@@ -126,7 +123,7 @@ pub(crate) fn size_of(instance: &Instance) -> Size {
     Size { memory: mem, disk, vcpus, spindles: spindles.unwrap_or_default() }
 }
 
-/// For whom the lines on standard output are.
+/// Audience of the lines on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Text,
@@ -134,7 +131,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// About the cluster before it is filled.
+    /// The lines about the cluster before it is filled.
     pub(crate) fn cluster(self, start: &FillStart) -> Vec<String> {
         match self {
             Form::Text => text::cluster(start),
@@ -142,7 +139,7 @@ impl Form {
         }
     }
 
-    /// About what an allocation fills in.
+    /// The lines about the request of an allocation.
     pub(crate) fn request(self, start: &FillStart, run: &AllocationRun) -> Vec<String> {
         match self {
             Form::Text => text::request(start, run),
@@ -150,7 +147,7 @@ impl Form {
         }
     }
 
-    /// About what came of an allocation.
+    /// The lines about the result of an allocation.
     pub(crate) fn result(self, start: &FillStart, run: &AllocationRun) -> Vec<String> {
         match self {
             Form::Text => text::result(start, run),

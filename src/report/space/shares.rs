@@ -1,17 +1,16 @@
-//! Where the capacity of a cluster goes: what is in use, what new instances could
-//! have, and the rest, which nobody can have.
+//! Division of a cluster's capacity: in use, available to new instances, and unusable.
 
 use super::Totals;
 use crate::model::Mib;
 use crate::model::units::trunc_to_i64;
 
-/// A share of the capacity. The three of them add up to all of it, cut off to whole
-/// MiB; whole numbers wrap at 64 bits.
+/// A share of the capacity. The three shares add up to the whole, truncated to whole MiB; whole numbers wrap at 64
+/// bits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CapacityShare {
-    /// Virtual CPUs, of those that are allowed.
+    /// Virtual CPUs out of those that are allowed.
     pub vcpus: i64,
-    /// The physical CPUs that these stand for.
+    /// The corresponding number of physical CPUs.
     pub cpus: f64,
     pub memory: Mib,
     pub disk: Mib,
@@ -19,7 +18,7 @@ pub(crate) struct CapacityShare {
 }
 
 impl CapacityShare {
-    /// What is in use.
+    /// The share in use.
     pub(crate) fn used(totals: &Totals) -> CapacityShare {
         CapacityShare {
             vcpus: totals.cpus.used as i64,
@@ -50,13 +49,12 @@ impl CapacityShare {
         }
     }
 
-    /// What new instances could have: what they make the difference of between two
-    /// states.
+    /// The share available to new instances: the difference in use between two states.
     pub(crate) fn pool(before: &Totals, after: &Totals) -> CapacityShare {
         CapacityShare::used(after).minus(CapacityShare::used(before))
     }
 
-    /// What is left over when no more instances fit.
+    /// The share that is left over when no more instances fit.
     pub(crate) fn unavailable(after: &Totals) -> CapacityShare {
         CapacityShare::capacity(after).minus(CapacityShare::used(after))
     }

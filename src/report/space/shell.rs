@@ -1,5 +1,4 @@
-//! The result for shells: `HTS_KEY=VALUE` lines, whose keys and order scripts
-//! know.
+//! The result for shells: `HTS_KEY=VALUE` lines, whose keys and order scripts know.
 
 use super::{AllocationKind, AllocationRun, CapacityShare, FillStart, Totals};
 use crate::model::number::{fixed, plain};
@@ -11,7 +10,7 @@ fn assignments() -> Assignments {
     Assignments::new("HTS")
 }
 
-/// What the cluster has: `CLUSTER_*`, and what is used of it: `INI_*`.
+/// The capacity of the cluster (`CLUSTER_*`) and its use (`INI_*`).
 pub(crate) fn cluster(start: &FillStart) -> Vec<String> {
     let totals = &start.totals;
     let mut lines = assignments();
@@ -25,7 +24,7 @@ pub(crate) fn cluster(start: &FillStart) -> Vec<String> {
     lines.lines()
 }
 
-/// Twenty keys about a cluster, the same for each of its states.
+/// Twenty keys about a state of the cluster, the same for each state.
 fn statistics(lines: &mut Assignments, state: &str, totals: &Totals) {
     let Totals { memory, disk, cpus, spindles, .. } = totals;
     let mut push = |key: &str, value: String| lines.push(&format!("{state}_{key}"), value);
@@ -70,8 +69,7 @@ pub(crate) fn request(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     lines.lines()
 }
 
-/// What came of an allocation: `TRL_*`, `TSPEC` and `KM_*`, or `FIN_*` and
-/// `ALLOC_*`.
+/// The result of an allocation: `TRL_*`, `TSPEC` and `KM_*`, or `FIN_*` and `ALLOC_*`.
 pub(crate) fn result(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     let mut lines = assignments();
     match run.kind {
@@ -118,7 +116,7 @@ fn standard(lines: &mut Assignments, start: &FillStart, run: &AllocationRun) {
     }
 }
 
-/// The sign that nothing is missing.
+/// The marker that the output is complete.
 pub(crate) fn end() -> Vec<String> {
     let mut lines = assignments();
     lines.push("OK", 1);

@@ -1,34 +1,32 @@
-//! What all nodes of a cluster hold together.
+//! Totals over all nodes of a cluster.
 
 use crate::model::units::{floor_to_i64, trunc_to_i64};
 use crate::model::{Cluster, Mib, Node};
 use crate::score::Board;
 
-/// Memory or disk of all nodes together, offline ones included. In MiB; 128 bits
-/// hold the sum of any 64-bit amounts.
+/// Memory or disk of all nodes together, offline ones included, in MiB. 128 bits hold the sum of any 64-bit amounts.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct TotalAmounts {
-    /// What there is.
+    /// Capacity.
     pub total: f64,
-    /// What instances use. Of disks: whatever is not free.
+    /// Use by instances; for disks, everything that is not free.
     pub used: i128,
-    /// What nobody uses.
+    /// Free amount.
     pub free: i128,
-    /// What new instances may have: memory beyond what each node reserves for the
-    /// failure of another one, disk beyond `--min-disk`.
+    /// Amount available to new instances: memory beyond each node's reserve for the failure of another node, or disk
+    /// beyond `--min-disk`.
     pub available: i128,
-    /// The most that is available on one node.
+    /// The largest amount available on one node.
     pub most_available: Mib,
 }
 
 impl TotalAmounts {
-    /// What is free and has to stay so.
+    /// Free amount that must stay free.
     pub(crate) fn reserved(&self) -> i128 {
         self.free - self.available
     }
 
-    /// The share in use: 0 to 1, more on over-committed nodes, not a number if there
-    /// is nothing.
+    /// Share in use, from 0 to 1. It is larger on over-committed nodes, and not a number if there is no capacity.
     pub(crate) fn efficiency(&self) -> f64 {
         self.used as f64 / self.total
     }
@@ -46,17 +44,17 @@ impl TotalAmounts {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Cpus {
     pub physical: f64,
-    /// Virtual ones that the policies (or `--max-cpu`) allow.
+    /// Virtual CPUs that the policies (or `--max-cpu`) allow.
     pub allowed: i128,
-    /// Virtual ones in use, the nodes' own included.
+    /// Virtual CPUs in use, the nodes' own included.
     pub used: i128,
-    /// The physical ones that these stand for: what is in use divided by the node's
-    /// ratio of virtual to physical ones.
+    /// The corresponding number of physical CPUs: those in use, divided by the node's ratio of virtual to physical
+    /// ones.
     pub used_physical: f64,
 }
 
 impl Cpus {
-    /// The share of what is allowed that is in use; infinite if nothing is allowed.
+    /// Share of the allowed virtual CPUs in use; infinite if none are allowed.
     pub(crate) fn efficiency(&self) -> f64 {
         self.used as f64 / self.allowed as f64
     }
@@ -65,27 +63,26 @@ impl Cpus {
 /// The spindles of all nodes together, offline ones included.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct SpindleTotals {
-    /// What there is.
+    /// Number of spindles.
     pub total: i128,
-    /// What is free. Without exclusive storage nobody counts them: 0 as soon as
-    /// anything happens on the node.
+    /// Free spindles. They are not tracked without exclusive storage: the number becomes 0 at the first change on the
+    /// node.
     pub free: i128,
 }
 
 impl SpindleTotals {
-    /// What is not free.
+    /// Spindles that are not free.
     pub(crate) fn used(&self) -> i128 {
         self.total - self.free
     }
 
-    /// The share that is not free; not a number if there are none.
+    /// Share that is not free; not a number if there are no spindles.
     pub(crate) fn efficiency(&self) -> f64 {
         self.used() as f64 / self.total as f64
     }
 }
 
-/// A cluster in numbers. All nodes count, offline ones included; forthcoming
-/// instances do not.
+/// Totals of a cluster. All nodes count, offline ones included; forthcoming instances do not.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Totals {
     /// The score of all nodes as one population; smaller is better.
@@ -95,7 +92,7 @@ pub(crate) struct Totals {
     /// Number of instances that exist.
     pub instances: usize,
     pub memory: TotalAmounts,
-    /// Memory that nodes use themselves or that nobody accounts for, in MiB.
+    /// Memory in MiB that nodes use themselves or that is unaccounted for.
     pub memory_overhead: i128,
     pub disk: TotalAmounts,
     pub cpus: Cpus,
@@ -103,7 +100,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Adds up a cluster.
+    /// Sums up a cluster.
     pub(crate) fn of(cluster: &Cluster) -> Totals {
         let score = Board::new(cluster, &cluster.all_nodes()).score();
         let mut totals = Totals { score, ..Totals::default() };
@@ -122,7 +119,7 @@ impl Totals {
 
         let disk = ledger.disk_free;
         let used = Mib(trunc_to_i64(spec.disk_total)) - disk;
-        // compared before it is subtracted, because an absurd --min-disk wraps
+        // Compare before subtracting, because an absurd --min-disk wraps.
         let available = if disk < spec.disk_low { Mib::ZERO } else { disk - spec.disk_low };
         self.disk.add(spec.disk_total, used, disk, available);
 

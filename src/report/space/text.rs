@@ -8,7 +8,7 @@ use crate::report::balance::components::score;
 use crate::report::form::table::Align;
 use crate::search::fill::Size;
 
-/// What the cluster has, and how many instances are there already.
+/// The resources of the cluster, and the number of instances that are already there.
 pub(crate) fn cluster(start: &FillStart) -> Vec<String> {
     let totals = &start.totals;
     let whole = |x| fixed(x, 0);
@@ -30,7 +30,7 @@ pub(crate) fn cluster(start: &FillStart) -> Vec<String> {
     ]
 }
 
-/// Spindles, where they are of interest.
+/// The spindles, if they matter.
 fn spindles(start: &FillStart, spindles: impl Display) -> String {
     if start.exclusive_storage { format!(", SPN {spindles}") } else { String::new() }
 }
@@ -53,8 +53,7 @@ pub(crate) fn request(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     ]
 }
 
-/// How many instances were placed, why no more, and what that makes of the
-/// cluster.
+/// The number of instances that were placed, the main reason that no more fit, and the resulting state.
 pub(crate) fn result(start: &FillStart, run: &AllocationRun) -> Vec<String> {
     let mut lines = match run.kind {
         AllocationKind::Tiered => tiers(start, run),

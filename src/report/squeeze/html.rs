@@ -1,4 +1,4 @@
-//! What `hsqueeze` adds to the page of a plan.
+//! Parts that `hsqueeze` adds to the page of a plan.
 
 use maud::html;
 
@@ -14,7 +14,6 @@ use crate::report::form::tone::Tone;
 use crate::report::why::words::{EXPOSED, hindrance_words, node_text};
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 
-/// What the page begins with.
 pub(crate) fn head(found: &Squeeze) -> PageHead {
     let switched = |decision: Decision, what: &str| {
         let plans = found.plans.iter().filter(|plan| plan.decision == decision);
@@ -36,7 +35,7 @@ pub(crate) fn head(found: &Squeeze) -> PageHead {
     }
 }
 
-/// The moves of a group: those that free nodes, and those that are for balance.
+/// The moves of a group: those that free nodes, and those that balance load.
 pub(crate) fn moves(plan: &GroupPlan, cluster: &Cluster) -> Vec<PlannedMove> {
     let mut switched = Draft::of(plan.start(cluster));
     plan.switch(&mut switched);
@@ -44,7 +43,7 @@ pub(crate) fn moves(plan: &GroupPlan, cluster: &Cluster) -> Vec<PlannedMove> {
     PlannedMove::all(&mut switched, &plan.steps, leaving)
 }
 
-/// Which nodes go off or on, and why the others stay as they are.
+/// The nodes that are switched off or on, and the reasons that others are not.
 pub(crate) fn section(found: &Squeeze, cluster: &Cluster) -> Option<Section> {
     let grid = Grid {
         id: "switch-table",
@@ -68,7 +67,7 @@ pub(crate) fn section(found: &Squeeze, cluster: &Cluster) -> Option<Section> {
     Section::of("power", "Nodes off and on", body)
 }
 
-/// What is missing of the minimal reserve, if anything is.
+/// The missing part of the minimal reserve, if there is one.
 fn lack(plan: &GroupPlan, cluster: &Cluster) -> Option<String> {
     let group = &cluster.group(plan.group).name;
     let what = match (&plan.missing, plan.exposed) {

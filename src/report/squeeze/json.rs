@@ -15,7 +15,6 @@ use crate::search::squeeze::standby::SizeSource;
 use crate::search::squeeze::{Decision, GroupPlan, Kept, Reserve, Squeeze, SqueezeOptions, Standby};
 use crate::search::why::Shortfall;
 
-/// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.squeeze/1";
 
 /// The plans of all groups.
@@ -31,7 +30,7 @@ pub(crate) struct SqueezeDocument {
     groups: Vec<SqueezedGroup>,
 }
 
-/// The room that every node must have.
+/// Free resources that every node must have.
 #[derive(Debug, Clone, Serialize)]
 struct ReserveSize {
     factor: f64,
@@ -88,15 +87,15 @@ struct KeptNode {
     missing: Option<i64>,
 }
 
-/// The commands that documents quote.
+/// Functions for the commands that documents quote.
 pub(crate) struct SqueezeCommands<'a, E> {
-    /// Those of a step.
+    /// Commands of a step.
     pub of_step: &'a dyn Fn(&Step) -> Result<Vec<String>, E>,
-    /// Those of a whole plan.
+    /// Commands of a whole plan.
     pub of_plan: &'a dyn Fn(&GroupPlan) -> Result<Vec<String>, E>,
 }
 
-/// The document of some plans, as they are before anything is done.
+/// The document of some plans, before anything is done.
 ///
 /// # Errors
 /// Those of `commands`.

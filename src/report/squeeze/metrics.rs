@@ -1,11 +1,11 @@
-//! What `hsqueeze` knows: nodes that are on or off, that could go, or are needed again.
+//! Metrics of `hsqueeze`: nodes that are on or off, that could be switched off, or that are needed again.
 
 use crate::model::standby::is_standby;
 use crate::model::{Cluster, NodeIdx};
 use crate::report::form::metrics::{Family, GroupLabels, Sheet};
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 
-/// Tells what is to be done about nodes.
+/// Adds the planned changes of nodes.
 pub(crate) fn tell(sheet: &mut Sheet, found: &Squeeze, cluster: &Cluster) {
     let groups = GroupLabels::of(cluster);
     for plans in found.by_group() {

@@ -1,4 +1,4 @@
-//! What `hsqueeze` found.
+//! Results of `hsqueeze`.
 
 pub(crate) mod html;
 pub(crate) mod json;

@@ -10,19 +10,19 @@ use crate::report::why::words::{EXPOSED, hindrance_words, node_text};
 use crate::search::squeeze::standby::SizeSource;
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze, Standby};
 
-/// Most characters of a line for people.
+/// Maximum length of a line for people, in characters.
 const LINE: usize = 400;
-/// Most nodes that a summary names.
+/// Maximum number of nodes named in a summary.
 const NAMES: usize = 10;
 
-/// How much is shown.
+/// Level of detail.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     pub candidates: bool,
     pub headers: bool,
 }
 
-/// Whether something is going to happen, or has.
+/// Tense of the summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tense {
     /// It is only planned.
@@ -35,7 +35,7 @@ fn names(cluster: &Cluster, nodes: impl IntoIterator<Item = NodeIdx>) -> Vec<&st
     nodes.into_iter().map(|n| cluster.node(n).spec.name.as_str()).collect()
 }
 
-/// What is printed: for one group as scripts know it, for several a section each.
+/// The output: for one group in the form that scripts know, for several groups with a section each.
 pub(crate) fn text(found: &Squeeze, cluster: &Cluster, style: Style) -> Vec<String> {
     let mut lines = Vec::new();
     for (at, plans) in found.by_group().enumerate() {
@@ -84,24 +84,24 @@ fn section(plan: &GroupPlan, cluster: &Cluster, style: Style) -> Vec<String> {
     lines
 }
 
-/// What happens in a group.
+/// Planned or completed changes in a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GroupResult {
-    /// The name of the group, where there are several.
+    /// The name of the group, if there are several.
     pub group: Option<String>,
     pub decision: Decision,
     /// The nodes that are switched.
     pub nodes: Vec<String>,
-    /// How many instances are moved how often.
+    /// Number of moves.
     pub moves: usize,
     /// Number of those moves that stop the instance while its disks are copied.
     pub copies: usize,
-    /// Whether the minimal reserve holds at the end.
+    /// True if the minimal reserve is met at the end.
     pub enough: bool,
 }
 
 impl GroupResult {
-    /// What a plan is going to do; nothing if it is nothing.
+    /// The planned changes in a group; `None` if there are none.
     pub(crate) fn planned(plan: &GroupPlan, cluster: &Cluster, several: bool) -> Option<GroupResult> {
         let nodes = names(cluster, plan.nodes.iter().copied()).into_iter().map(str::to_owned).collect();
         let group = several.then(|| cluster.group(plan.group).name.clone());
@@ -116,13 +116,13 @@ impl GroupResult {
         (!plan.is_idle()).then_some(result)
     }
 
-    /// Whether nothing happens.
+    /// Tells if nothing is changed.
     pub(crate) fn is_idle(&self) -> bool {
         self.nodes.is_empty() && self.moves == 0
     }
 }
 
-/// A plan in the words of what carries it out; nothing if nothing is to be done.
+/// A plan in the form that the execution needs; `None` if there is nothing to do.
 pub(crate) fn switching<'p>(plan: &'p GroupPlan, cluster: &'p Cluster) -> Option<Switching<'p>> {
     let power = match plan.decision {
         Decision::Condense => PowerCommand::PowerOff,
@@ -133,13 +133,13 @@ pub(crate) fn switching<'p>(plan: &'p GroupPlan, cluster: &'p Cluster) -> Option
     Some(Switching { group: plan.group, cluster, power, nodes: &plan.nodes, steps: &plan.steps })
 }
 
-/// What the plans are going to do.
+/// The planned changes in all groups.
 pub(crate) fn planned(found: &Squeeze, cluster: &Cluster) -> Vec<GroupResult> {
     let several = found.has_several_groups();
     found.plans.iter().filter_map(|plan| GroupResult::planned(plan, cluster, several)).collect()
 }
 
-/// Everything in one line, for a mail.
+/// All changes in one line, for a mail.
 pub(crate) fn summary(results: &[GroupResult], tense: Tense) -> String {
     let part = |result: &GroupResult| match &result.group {
         Some(group) => format!("group {group}: {}", in_words(result, tense)),
@@ -185,7 +185,7 @@ fn in_words(result: &GroupResult, tense: Tense) -> String {
     text
 }
 
-/// Why each node is kept, what is missing, and where sizes are from: one line each.
+/// The reason that each node stays, missing reserves, and the source of each size: one line each.
 pub(crate) fn reasons(found: &Squeeze, cluster: &Cluster) -> Vec<String> {
     let mut lines = Vec::new();
     for plan in &found.plans {
@@ -207,7 +207,7 @@ pub(crate) fn reasons(found: &Squeeze, cluster: &Cluster) -> Vec<String> {
     lines.iter().map(|line| printable(line, LINE)).collect()
 }
 
-/// Where the size of a standby node is from.
+/// The size of a standby node and its source.
 pub(crate) fn size_text(standby: &Standby, cluster: &Cluster) -> String {
     let source = match standby.source {
         SizeSource::Reported => return "its size is reported".to_owned(),
@@ -224,7 +224,7 @@ pub(crate) fn size_text(standby: &Standby, cluster: &Cluster) -> String {
     }
 }
 
-/// Where the size of a standby node is from, in one word.
+/// The source of a standby node's size, in one word.
 pub(crate) fn size_name(source: SizeSource) -> &'static str {
     match source {
         SizeSource::Reported => "reported",

@@ -1,4 +1,4 @@
-//! The time table for programs.
+//! The timetable as a document for programs.
 
 use serde::Serialize;
 
@@ -39,7 +39,7 @@ struct TimedStep<'w> {
     critical: bool,
 }
 
-/// How long the plan takes.
+/// Duration of the plan, in seconds.
 #[derive(Debug, Serialize)]
 struct PlanSeconds {
     by_jobsets: f64,
@@ -47,14 +47,14 @@ struct PlanSeconds {
     critical_path: f64,
 }
 
-/// What is copied, in MiB.
+/// Copied data, in MiB.
 #[derive(Debug, Serialize)]
 struct PlanData {
     memory: i64,
     disk: i64,
 }
 
-/// How fast things go, in MiB a second and in seconds.
+/// Parameters of the duration model, in MiB/s and in seconds.
 #[derive(Debug, Serialize)]
 struct DurationModel {
     bandwidth: f64,

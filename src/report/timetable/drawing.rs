@@ -1,4 +1,4 @@
-//! The graph for Graphviz, and the time table as a picture: a row a node, a bar a step.
+//! The graph for Graphviz, and the timetable as a chart with a row for each node and a bar for each step.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use crate::plan::graph::{StepIdx, Strength};
 use crate::plan::work::WorkStep;
 use crate::report::form::palette::Palette;
 
-/// The graph: steps on a critical path are bold, what need not be done before is dashed.
+/// The graph. Steps on a critical path are bold, and dependencies that may be violated are dashed.
 pub(crate) fn dot(table: &Timetable<'_>) -> String {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let mut out = String::from(
@@ -19,7 +19,7 @@ pub(crate) fn dot(table: &Timetable<'_>) -> String {
         let style = if table.is_critical(at) { ", style=bold" } else { "" };
         let label = quoted(&what(table.work.step(at)));
         let time = duration(table.seconds[at.get()]);
-        // writing to a string cannot fail
+        // Writing to a string cannot fail.
         let _ = writeln!(out, "  s{at} [label=\"{at}. {label}\\n{time}\"{style}];");
     }
     for edge in &table.work.edges {
@@ -45,9 +45,9 @@ const WIDTH: f64 = 900.0;
 const ROW: f64 = 18.0;
 const TOP: f64 = 46.0;
 const MARGIN: f64 = 16.0;
-/// Most characters of a node's name.
+/// Maximum length of a node's name, in characters.
 const NAME: usize = 22;
-/// The narrowest bar that has room for a step's number.
+/// Minimum width of a bar with room for a step's number.
 const LABELLED: f64 = 16.0;
 
 /// The nodes that a step touches.
@@ -66,14 +66,14 @@ fn nodes(step: &WorkStep) -> Vec<&str> {
     nodes
 }
 
-/// How many bars the time table has.
+/// Number of bars in the chart.
 pub(crate) fn bars(table: &Timetable<'_>) -> usize {
     table.work.steps.iter().map(|step| nodes(step).len()).sum()
 }
 
-/// The time table of the stream.
+/// The timetable of the stream as SVG.
 pub(crate) fn svg(table: &Timetable<'_>, colours: &Palette) -> String {
-    // each node has as many lines as it has steps at the same time
+    // Each node has as many lines as it has steps at the same time.
     let mut lanes: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     let mut bars: Vec<(StepIdx, &str, usize)> = Vec::new();
     let mut order: Vec<StepIdx> = table.work.all().collect();
@@ -112,7 +112,7 @@ pub(crate) fn svg(table: &Timetable<'_>, colours: &Palette) -> String {
     let grid = colours.grid;
     for quarter in 0..=4 {
         let at = total * f64::from(quarter) / 4.0;
-        // writing to a string cannot fail
+        // Writing to a string cannot fail.
         let _ = writeln!(
             out,
             "<path d=\"M {0:.1} {TOP} V {y:.1}\" stroke=\"{grid}\"/><text x=\"{0:.1}\" y=\"{1:.1}\" text-anchor=\"middle\">{2}</text>",

@@ -1,4 +1,4 @@
-//! When the steps of a plan are done: the time table as a drawing.
+//! Timetable of a plan's steps as a chart.
 
 use maud::{PreEscaped, html};
 
@@ -7,10 +7,10 @@ use crate::model::number::counted;
 use crate::report::form::html::Section;
 use crate::report::form::palette::Palette;
 
-/// Most bars of a drawing: with more of them nobody sees any, and the page would be slow.
+/// Maximum number of bars in a chart: with more, nothing could be seen, and the page would be slow.
 const DRAWN: usize = 1500;
 
-/// The time table, if there is anything to do.
+/// The timetable, if there is anything to do.
 pub(in crate::report) fn section(table: &Timetable<'_>) -> Option<Section> {
     let count = table.work.steps.len();
     if count == 0 {

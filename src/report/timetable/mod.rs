@@ -1,4 +1,4 @@
-//! A plan as a graph and a time table: what waits for what, and when, by the duration model.
+//! A plan as a graph with a timetable: the dependencies between steps, and their times by the duration model.
 
 mod document;
 mod drawing;
@@ -19,28 +19,28 @@ use crate::plan::work::{Relocation, Work, WorkStep};
 pub(crate) struct Timetable<'w> {
     /// The plan.
     pub work: &'w Work,
-    /// How fast things go.
+    /// Speeds of the duration model.
     pub rates: Rates,
-    /// How much may be under way at the same time.
+    /// Limits of what may be under way at the same time.
     pub limits: StreamLimits,
-    /// By step, how long it takes, in seconds.
+    /// Duration of each step, in seconds.
     pub seconds: Vec<f64>,
-    /// When steps begin and end jobset by jobset.
+    /// Schedule jobset by jobset.
     pub by_jobsets: PlanSchedule,
-    /// When they do as a stream.
+    /// Schedule as a stream.
     pub stream: PlanSchedule,
-    /// Whether the tool can carry the plan out as a stream: not on a Pacemaker cluster.
+    /// True if the tool can execute the plan as a stream, which it cannot on a Pacemaker cluster.
     pub is_streamable: bool,
-    /// A longest chain of steps that wait for each other.
+    /// A longest chain of steps that wait for each other: the critical path.
     pub critical: Vec<StepIdx>,
-    /// How long that takes, in seconds.
+    /// Duration of the critical path, in seconds.
     pub critical_seconds: f64,
-    /// Memory and disks that are copied.
+    /// Copied memory and disks.
     pub data: (Mib, Mib),
 }
 
 impl<'w> Timetable<'w> {
-    /// The time table of a plan.
+    /// The timetable of a plan.
     pub(crate) fn of(work: &'w Work, rates: Rates, limits: StreamLimits) -> Timetable<'w> {
         let seconds = rates.of(work);
         let (critical, critical_seconds) = critical_path(work, &seconds);
@@ -58,19 +58,19 @@ impl<'w> Timetable<'w> {
         }
     }
 
-    /// Whether a step is one of that chain.
+    /// Tells if a step is on the critical path.
     pub(super) fn is_critical(&self, step: StepIdx) -> bool {
         self.critical.contains(&step)
     }
 
-    /// What a step waits for.
+    /// The dependencies of a step.
     pub(super) fn before(&self, step: StepIdx) -> impl Iterator<Item = &Edge<EdgeReason<String>>> {
         let begin = self.work.edges.partition_point(|edge| edge.after < step);
         self.work.edges[begin..].iter().take_while(move |edge| edge.after == step)
     }
 }
 
-/// The time table as a person reads it.
+/// The timetable as text.
 pub(crate) fn text(table: &Timetable<'_>) -> Vec<String> {
     let work = table.work;
     let mut lines = vec![format!("Plan of {}:", counted(work.steps.len(), "step"))];
@@ -101,7 +101,7 @@ pub(crate) fn text(table: &Timetable<'_>) -> Vec<String> {
     lines
 }
 
-/// What a step does.
+/// The action of a step, in words.
 pub(crate) fn what(step: &WorkStep) -> String {
     let name = shown_name(&step.subject);
     match (step.relocations().first(), step.relocations().last()) {
@@ -128,7 +128,7 @@ fn place(at: &Placement<String>) -> String {
     format!("{}{}", shown_name(&at.primary), secondary.unwrap_or_default())
 }
 
-/// Why a step waits.
+/// The reason that a step waits, in words.
 pub(super) fn why(why: &EdgeReason<String>) -> String {
     match why {
         EdgeReason::Instance => "the same instance".to_owned(),
@@ -140,7 +140,7 @@ pub(super) fn why(why: &EdgeReason<String>) -> String {
     }
 }
 
-/// The limits that are set, behind what they limit.
+/// The limits that are set, in brackets; empty if there are none.
 pub(super) fn limits(limits: &StreamLimits) -> String {
     let StreamLimits { parallel, out_per_node, in_per_node, syncs, per_group } = limits;
     let named = [

@@ -1,4 +1,4 @@
-//! Why not, as documents say it: what is in the way, and what is missing.
+//! Reasons in documents: obstacles, and missing amounts.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub(crate) fn nodes(cluster: &Cluster, place: Placement) -> Vec<String> {
     [Some(place.primary), place.secondary].into_iter().flatten().map(|n| node_name(cluster, n)).collect()
 }
 
-/// What was missing, in numbers or names.
+/// Missing amounts, as numbers or names.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 enum AmountsView {
@@ -42,14 +42,14 @@ impl AmountsView {
     }
 }
 
-/// What is in the way at a node: `hcheck` with `shortfall`, `hbal --deep` with `role`.
+/// Obstacle at a node: `hcheck` with `shortfall`, `hbal --deep` with `role`.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct RefusedView {
     node: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'static str>,
     rule: &'static str,
-    /// Null where nothing is missing that could be counted.
+    /// Null if nothing countable is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     shortfall: Option<Option<AmountsView>>,
 }
@@ -74,12 +74,12 @@ impl RefusedView {
     }
 }
 
-/// What is in the way at a node, in words: `harep`, and `hsqueeze` with `amount`.
+/// Obstacle at a node in words: `harep`, and `hsqueeze` with `amount`.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct LackView {
     pub node: String,
     pub text: String,
-    /// Null where nothing is missing that could be counted.
+    /// Null if nothing countable is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount: Option<Option<i64>>,
 }
@@ -91,7 +91,7 @@ impl LackView {
     }
 }
 
-/// Places that refuse an instance: how many, and the nearest to being possible.
+/// Places that refuse an instance: their number, and those closest to being possible.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct PlacesView<T> {
     refused: usize,
@@ -109,7 +109,7 @@ impl<T> PlacesView<T> {
     }
 }
 
-/// The same of a move, which policies do not forbid: `hbal`.
+/// The same for a move, which policies do not forbid: `hbal`.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct RefusalView {
     node: String,
@@ -144,7 +144,7 @@ impl RefusalView {
     }
 }
 
-/// What was in the way of one instance: `hail`.
+/// Obstacles for one instance: `hail`.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Details {
     instance: String,
@@ -158,7 +158,7 @@ pub(crate) struct Details {
 struct GroupDetails {
     group: String,
     policy: &'static str,
-    /// Why no place was tried, if none was.
+    /// Reason that no place was tried, if so.
     untried: Option<&'static str>,
     /// UUIDs of networks that the group lacks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -216,7 +216,7 @@ impl PlaceView {
     }
 }
 
-/// Why an instance stays in its group: `hgroup`.
+/// Reason that an instance stays in its group: `hgroup`.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct BlockedRow {
     instance: String,

@@ -1,4 +1,4 @@
-//! Why something is not possible.
+//! Reasons that something is not possible.
 
 pub(super) mod json;
 pub(super) mod words;

@@ -1,5 +1,5 @@
-//! Why not, in words: the one place that knows them, for text and documents of all tools.
-//! What a tool words in its own way it says here, too, or hands in.
+//! Reasons in words, kept in one place for text and documents of all tools. Tools with words of their own have them
+//! here, too, or pass them in.
 
 use crate::model::{Bar, Cluster, FailKind, Immobile, InstanceIdx, NodeIdx, PolicyBreach, Rule, StorageMap};
 use crate::search::Stopped;
@@ -9,11 +9,11 @@ use crate::search::place::NoTargets;
 use crate::search::squeeze::{Harm, Hindrance};
 use crate::search::why::{GroupBar, GroupWhy, Hold, Hurdle, Shortfall};
 
-/// What is wrong with a group that has room, but must not use it.
+/// Text for a group that has room but must not use it.
 pub(in crate::report) const EXPOSED: &str =
     "wherever it were used, a node could not be emptied any more (global N+1)";
 
-/// A reason in one word and in a sentence, and what that is about.
+/// A reason in one word and as a sentence, with the objects that it is about.
 pub(in crate::report) struct Words {
     pub name: &'static str,
     pub text: String,
@@ -41,7 +41,7 @@ fn name(cluster: &Cluster, node: NodeIdx) -> &str {
     &cluster.node(node).spec.name
 }
 
-/// Why an instance does not move at all.
+/// The reason that an instance does not move at all.
 pub(in crate::report) fn hold_words(hold: Hold, cluster: &Cluster) -> Words {
     let (name, text) = match hold {
         Hold::Immobile(Immobile::Template) => ("disk-template", "its disk template ties it to its node"),
@@ -76,7 +76,7 @@ pub(in crate::report) fn hold_words(hold: Hold, cluster: &Cluster) -> Words {
     Words::new(name, text)
 }
 
-/// Why an instance stays in its group.
+/// The reason that an instance stays in its group.
 pub(in crate::report) fn stay_words(why: &Why, cluster: &Cluster) -> Words {
     match why {
         Why::Held(hold) => hold_words(*hold, cluster),
@@ -84,7 +84,7 @@ pub(in crate::report) fn stay_words(why: &Why, cluster: &Cluster) -> Words {
     }
 }
 
-/// Why not one place of a group was tried for a new instance.
+/// The reason that no place of a group was tried for a new instance.
 pub(in crate::report) fn untried_words(bar: &GroupBar, cluster: &Cluster) -> Words {
     match bar {
         GroupBar::Networks(networks) => {
@@ -94,7 +94,7 @@ pub(in crate::report) fn untried_words(bar: &GroupBar, cluster: &Cluster) -> Wor
     }
 }
 
-/// What keeps a group from taking an instance of another one.
+/// The reason that a group does not take an instance of another one.
 pub(in crate::report) fn group_words(why: &GroupWhy, cluster: &Cluster, storage: &StorageMap) -> Words {
     if let Some(bar) = &why.bar {
         return bar_words(bar, cluster, Some(storage));
@@ -139,7 +139,7 @@ fn targets_words(reason: NoTargets) -> Words {
         NoTargets::NoOnlineNodes => Words::new("no-online-nodes", "No online nodes"),
         NoTargets::NotEnoughOnlineNodes => Words::new("not-enough-online-nodes", "Not enough online nodes"),
         NoTargets::UnsupportedNumber => {
-            // the reference has two blanks there
+            // The reference has two blanks there.
             Words::new(
                 "unsupported-number-of-nodes",
                 "Unsupported number of nodes, only one or two  supported",
@@ -148,12 +148,12 @@ fn targets_words(reason: NoTargets) -> Words {
     }
 }
 
-/// Why not more is known of something than `known`.
+/// The reason that no more is known of something than `known`.
 pub(in crate::report) fn no_time(known: &str, stopped: Stopped) -> String {
     format!("{known}: {} ended the search", stopped.subject().to_lowercase())
 }
 
-/// Why a group is not even tried.
+/// The reason that a group is not tried at all.
 pub(in crate::report) fn unfit_text(why: Unfit) -> String {
     match why {
         Unfit::Empty => "it is empty".to_owned(),
@@ -165,7 +165,7 @@ pub(in crate::report) fn unfit_text(why: Unfit) -> String {
     }
 }
 
-/// What keeps an instance from a place, in one word.
+/// The obstacle to a place, in one word.
 pub(in crate::report) fn bar_name(bar: Bar) -> &'static str {
     match bar {
         Bar::Policy(PolicyBreach::Memory { .. }) => "policy-memory",
@@ -208,7 +208,7 @@ pub(in crate::report) fn rule_name(rule: Rule) -> &'static str {
     }
 }
 
-/// What is in the way at a node; `offline` is how the tool says that it is offline.
+/// The obstacle at a node; `offline` is the tool's text for an offline node.
 pub(in crate::report) fn hurdle_text(hurdle: &Hurdle, offline: &str) -> String {
     match (&hurdle.shortfall, hurdle.bar) {
         (Some(shortfall), _) => shortfall_text(shortfall),
@@ -224,7 +224,7 @@ pub(in crate::report) fn node_text(hurdle: &Hurdle, cluster: &Cluster) -> String
     format!("node {}: {}", name(cluster, hurdle.node), hurdle_text(hurdle, "offline"))
 }
 
-/// Why places are refused to new instances, by kind.
+/// The reason for refusals to new instances, by kind.
 pub(in crate::report) fn failure_words(kind: FailKind) -> &'static str {
     match kind {
         FailKind::Mem => "memory",
@@ -239,7 +239,7 @@ pub(in crate::report) fn failure_words(kind: FailKind) -> &'static str {
     }
 }
 
-/// What was missing.
+/// The missing amounts, in words.
 fn shortfall_text(shortfall: &Shortfall) -> String {
     match shortfall {
         Shortfall::Amount { resource, unit, needed, available } => {
@@ -259,7 +259,7 @@ fn shortfall_text(shortfall: &Shortfall) -> String {
     }
 }
 
-/// Why a node is not freed.
+/// The reason that a node is not freed.
 pub(in crate::report) fn hindrance_words(why: &Hindrance, cluster: &Cluster) -> Words {
     let of_instance = |name, i: InstanceIdx, before: &str, after: &str| {
         let there = cluster.instance(i);

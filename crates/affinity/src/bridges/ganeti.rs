@@ -1,4 +1,4 @@
-//! A Ganeti cluster as resources with capacities: what the strategies would do with it.
+//! A Ganeti cluster as resources with capacities, to try Pacemaker's strategies on it.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,30 @@ use htools_pacemaker::working_set::{
     Charge, ExclusionGroup, Host, HostState, LocationScore, Resource, Strategy, WorkingSet,
 };
 
-/// The kinds of capacity: MiB, MiB, virtual CPUs.
+/// Kinds of capacity: memory in MiB, disk in MiB, virtual CPUs.
 const KINDS: [MeasuredCapacity; 3] =
     [MeasuredCapacity::Memory, MeasuredCapacity::Disk, MeasuredCapacity::Vcpus];
 const MEMORY: usize = 0;
 const DISK: usize = 1;
 const VCPUS: usize = 2;
 
-/// The attribute of a host that names its node group.
+/// The host attribute that names the node group.
 const GROUP: &str = "group";
-/// What it is worth that two instances with an exclusion tag in common are not on one node. As for hbal, it is a wish: they
-/// run together rather than not at all.
+/// Score against two instances with a common exclusion tag on one node. As for hbal it is a preference: they run
+/// together rather than not at all.
 const APART: i64 = -1000;
 
-/// The nodes and instances of a Ganeti cluster, as the strategies of Pacemaker see them.
+/// The nodes and instances of a Ganeti cluster as Pacemaker's strategies see them.
 ///
-/// A node has the memory of [`NodeSpec::mem_for_instances`](htools_model::NodeSpec::mem_for_instances) without what it keeps for the failure of another
-/// node, its disk, and its CPUs times the ratio of its policy without its own; its tags are attributes. An instance goes to nodes of its group that reach its
-/// disks: one with DRBD to its two nodes, whose disks are taken on both if they are online, one with local disks to its own. It moves live, if it runs; what is
-/// stopped stays so; what is not balanced stays where it is. `stickiness` is what it is worth to stay, at least 0.
+/// * The memory of a node is [`NodeSpec::mem_for_instances`](htools_model::NodeSpec::mem_for_instances) less its
+///   reserve for the failure of another node.
+/// * Its virtual CPUs are its physical ones times the ratio of its policy, less its own.
+/// * Its tags are attributes.
+/// * An instance can go to the nodes of its group that reach its disks. With DRBD these are its two nodes; its disks
+///   count on both if they are online. With local disks it is the instance's own node.
+/// * A running instance is live-migrated, a stopped one stays stopped, and one that is not balanced stays on its node.
+///
+/// `stickiness` (at least 0) is the score for staying on the node.
 pub fn working_set(cluster: &Cluster, stickiness: AllocationScore) -> WorkingSet {
     let mut set = WorkingSet {
         strategy: Some(Strategy::Balanced),
@@ -98,13 +103,13 @@ fn host(cluster: &Cluster, node: &Node) -> Host {
     let memory = spec.mem_for_instances() - node.state.ledger.mem_reserved;
     #[allow(clippy::cast_possible_truncation)] // `as` ends at the largest number
     let whole = |amount: f64| amount.floor() as i64;
-    // the ratio counts what the node itself uses, too
+    // The ratio includes the CPUs that the node itself uses.
     let vcpus = whole(spec.cpu_total * spec.vcpu_ratio).saturating_sub(spec.cpu_node);
     Host {
         id: spec.name.clone(),
         name: spec.name.clone(),
         attributes: tags.chain([(GROUP.to_owned(), group)]).collect(),
-        // of a node that does not answer, little is known
+        // Little is known about a node that does not answer.
         capacity: amounts(
             [(MEMORY, memory.0), (DISK, whole(spec.disk_total)), (VCPUS, vcpus)]
                 .map(|(kind, amount)| (kind, if spec.offline { amount.max(0) } else { amount })),
@@ -114,7 +119,7 @@ fn host(cluster: &Cluster, node: &Node) -> Host {
     }
 }
 
-/// What an instance needs where it runs, besides copies of its disks.
+/// Capacity that an instance needs on the node where it runs, without copies of its disks.
 fn needed(instance: &Instance) -> Capacities {
     let disk = match instance.template.mirroring() {
         Mirroring::None => instance.local_disk().0,
@@ -123,7 +128,7 @@ fn needed(instance: &Instance) -> Capacities {
     amounts([(MEMORY, instance.mem.0), (DISK, disk), (VCPUS, instance.vcpus)])
 }
 
-/// The disks that are on two nodes, wherever the instance runs.
+/// Disks that are on two nodes, wherever the instance runs.
 fn copies(instance: &Instance) -> impl Iterator<Item = (NodeIdx, Capacities)> {
     let mirrored = instance.template.mirroring() == Mirroring::Internal;
     let disk = amounts([(DISK, instance.local_disk().0)]);

@@ -1,4 +1,4 @@
-//! Clusters of one kind in the words of the other.
+//! Conversions between Ganeti and Pacemaker clusters.
 
 pub mod ganeti;
 pub mod instances;

@@ -1,38 +1,38 @@
-//! Machines that come by chance.
+//! Random arrivals of machines.
 
 use super::timeline::{MOST_DAYS, MOST_RENTALS, Rental, Timeline, TimelineError};
 use crate::Fleet;
 use htools_model::random::Random;
 
-/// The stream of numbers that says when those go that are there at the beginning.
+/// The random stream for the departures of machines that are there at the beginning.
 const RESIDENTS: u64 = 1;
 
-/// Machines that come independently of each other, at the same rate all the time, and stay for a time that does not hang on how long
-/// they have been there.
+/// A Poisson process: machines arrive independently at a constant rate, and stay for an exponentially distributed time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PoissonArrivals {
-    /// How many come a day, on average.
+    /// Mean number of arrivals per day.
     pub per_day: f64,
-    /// How many days they stay, on average.
+    /// Mean lifetime in days.
     pub lifetime: f64,
-    /// How many days are looked at.
+    /// Number of days.
     pub days: u32,
-    /// What names the numbers that are drawn.
+    /// Random seed.
     pub seed: u64,
 }
 
 impl PoissonArrivals {
-    /// Draws who comes and goes. Each is like one of the machines of the fleet, all of which are as likely, whether they run or
-    /// not.
+    /// Draws arrivals and departures. Each machine is like one machine of the fleet; all of these are equally likely,
+    /// whether they run or not.
     ///
     /// # Errors
-    /// A number that is none, or too much; a fleet without machines.
+    /// If a number is invalid or too large, or the fleet has no machines.
     pub fn draw(&self, fleet: Fleet) -> Result<Timeline, TimelineError> {
         let rentals = self.rentals(&fleet)?;
         Timeline::new(fleet, rentals, self.days)
     }
 
-    /// The same where what runs in the fleet is there at the beginning, and goes as those do that come. The same come as to empty nodes.
+    /// The same, but the running machines of the fleet are there at the beginning, and leave like the others. The
+    /// arrivals are the same as for empty nodes.
     ///
     /// # Errors
     /// As [`PoissonArrivals::draw`].
@@ -74,16 +74,16 @@ impl PoissonArrivals {
         }
     }
 
-    /// When one goes that is there now.
+    /// Time at which a machine leaves that is there now; `None` for never.
     fn leaves(&self, now: f64, random: &mut Random) -> Option<f64> {
-        // no time at all is drawn nearly never, and is none
+        // A lifetime of 0, though very unlikely, is not allowed.
         let stays = (waited(random) * self.lifetime).max(f64::MIN_POSITIVE);
         let leaves = Some(now + stays).filter(|leaves| leaves.is_finite());
         leaves.map(|leaves| leaves.max(now.next_up()))
     }
 }
 
-/// How long one waits for what comes once in a unit of time, on average.
+/// Random waiting time with a mean of 1 (exponential distribution).
 fn waited(random: &mut Random) -> f64 {
     -(1.0 - random.unit()).ln()
 }

@@ -1,4 +1,4 @@
-//! How each strategy chooses a node for a machine that comes.
+//! Choice of a node for an arriving machine, by strategy.
 
 use std::collections::HashMap;
 
@@ -12,19 +12,19 @@ use htools_pacemaker::working_set::{Host, HostState, Strategy, WorkingSet};
 use htools_pacemaker::{AllocationScore, AttributeIdx, Capacities, HostIdx, ScoreTable};
 use htools_search::place::{Conditions, Fit, Newcomer, Targets, find};
 
-/// A strategy, and what it keeps in mind of the machines that run; it knows those that are there at the beginning.
+/// A strategy, with its state about the running machines. It knows those that are there at the beginning.
 pub(super) trait Chooser {
-    /// The node for one that comes, if there is one.
+    /// The node for an arriving machine, if there is one.
     fn choose(&mut self, rental: usize, tenants: &Tenants<'_>) -> Option<usize>;
 
-    /// One runs on a node from now on.
+    /// Records that a machine was started on a node.
     fn started(&mut self, rental: usize, node: usize);
 
-    /// It does so no more.
+    /// Records that a machine was stopped.
     fn stopped(&mut self, rental: usize, node: usize);
 }
 
-/// By keys.
+/// Choice by affinity keys.
 pub(super) struct ByKeys(Fleet);
 
 impl ByKeys {
@@ -36,7 +36,7 @@ impl ByKeys {
 impl Chooser for ByKeys {
     fn choose(&mut self, rental: usize, tenants: &Tenants<'_>) -> Option<usize> {
         let options = &tenants.timeline.fleet().options;
-        // machines that are alike do not draw the same numbers
+        // Equal machines must not get the same random numbers.
         self.0.options.tie_seed = options.tie_seed.map(|seed| seed.wrapping_add(rental as u64));
         let kind = tenants.timeline.rentals()[rental].machine;
         choose(&self.0, &tenants.occupancy, kind, None, ChoiceDetail::Scores).node
@@ -50,18 +50,18 @@ impl Chooser for ByKeys {
 const MEMORY: usize = 0;
 const VCPUS: usize = 1;
 
-/// The nodes of a timeline as hosts of Pacemaker's, on which nothing runs. Nodes of a timeline are by name, as hosts are.
+/// The nodes of a timeline as empty hosts for Pacemaker. Both are ordered by name.
 pub(super) fn hosts(timeline: &Timeline) -> WorkingSet {
     let fleet = timeline.fleet();
     let host = |at: usize| {
         let node = &fleet.nodes[at];
         #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
-        // `as` ends at the largest number
+        // The conversion saturates at the largest number.
         let vcpus = (node.cpus as f64 * node.cpu_ratio).floor() as i64;
         Host {
             id: node.name.clone(),
             name: node.name.clone(),
-            // the last MiB is not given away
+            // The last MiB of a node must stay free.
             capacity: amounts(nights::room(fleet, at).0 - 1, vcpus),
             state: HostState { online: node.running, ..HostState::default() },
             ..Host::default()
@@ -75,7 +75,7 @@ pub(super) fn hosts(timeline: &Timeline) -> WorkingSet {
     }
 }
 
-/// What a machine that comes needs.
+/// Capacity that an arriving machine needs.
 pub(super) fn needed(timeline: &Timeline, rental: usize) -> Capacities {
     let machine = timeline.machine(rental);
     amounts(machine.ram.0, i64::try_from(machine.vcpus).unwrap_or(i64::MAX))
@@ -88,7 +88,7 @@ fn amounts(memory: i64, vcpus: i64) -> Capacities {
     amounts
 }
 
-/// As Pacemaker does with one resource more, where all that run stay.
+/// Pacemaker's choice for one more resource, while all running ones stay.
 pub(super) struct ByPreference<'t> {
     timeline: &'t Timeline,
     preference: Preference,
@@ -104,7 +104,7 @@ impl<'t> ByPreference<'t> {
 
 impl Chooser for ByPreference<'_> {
     fn choose(&mut self, rental: usize, tenants: &Tenants<'_>) -> Option<usize> {
-        // where free capacity goes in circles, those that have no room count in the order of hosts, too
+        // If free capacities compare in a circle, hosts without room also affect the order.
         let mut table = ScoreTable::empty(tenants.counts.len());
         for node in 0..tenants.counts.len() {
             let score = if tenants.can_take(rental, node) {
@@ -129,7 +129,7 @@ impl Chooser for ByPreference<'_> {
     }
 }
 
-/// As hail does with an instance that needs one node.
+/// hail's choice for an instance that needs one node.
 pub(super) struct ByScore<'t> {
     timeline: &'t Timeline,
     draft: Draft,

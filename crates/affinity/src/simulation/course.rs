@@ -1,4 +1,4 @@
-//! The days of one strategy.
+//! Simulation of one strategy, day by day.
 
 use super::choosers::{ByKeys, ByPreference, ByScore, Chooser, hosts};
 use super::gauge::Gauge;
@@ -23,7 +23,7 @@ pub(super) fn run(
     course.result(contender)
 }
 
-/// Those that got no node.
+/// Machines that got no node.
 #[derive(Default)]
 struct RefusedRentals {
     count: usize,
@@ -31,7 +31,7 @@ struct RefusedRentals {
     with_room: usize,
 }
 
-/// The days until now.
+/// Days simulated so far.
 pub(super) struct SimulatedDays<'t> {
     pub(super) tenants: Tenants<'t>,
     chooser: Box<dyn Chooser + 't>,
@@ -42,7 +42,7 @@ pub(super) struct SimulatedDays<'t> {
 }
 
 impl<'t> SimulatedDays<'t> {
-    /// Nothing has happened yet.
+    /// The state before the first event.
     pub(super) fn begin(
         timeline: &'t Timeline,
         wishes: &'t [Vec<CompiledKey>],
@@ -69,7 +69,7 @@ impl<'t> SimulatedDays<'t> {
         }
     }
 
-    /// Time goes by, and then something happens.
+    /// Advances to `time`, and processes an event.
     pub(super) fn go_on(&mut self, time: f64, event: TimelineEvent) {
         self.gauge.wait_until(time);
         match event {

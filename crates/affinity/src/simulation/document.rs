@@ -1,4 +1,4 @@
-//! Machines that come and go as JSON documents (docs/schema/htools.arrivals-1.json).
+//! Arrivals and departures of machines as JSON documents (docs/schema/htools.arrivals-1.json).
 
 use serde::Deserialize;
 
@@ -8,7 +8,7 @@ use crate::{AffinityOptions, Fleet};
 use htools_ganeti::input::error::{LoadError, Result};
 use htools_model::shown::shown_source;
 
-/// How many days are looked at where nothing is said about it.
+/// Default number of days.
 pub const DAYS: u32 = 365;
 
 #[derive(Deserialize)]
@@ -37,23 +37,23 @@ struct RentalPart {
     keys: LevelsPart,
 }
 
-/// A document that was read.
+/// A parsed document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Arrivals {
-    /// The nodes, and what the machines are like.
+    /// The nodes, and the kinds of machines.
     pub fleet: Fleet,
-    /// When they come and go.
+    /// Arrivals and departures.
     pub rentals: Vec<Rental>,
-    /// How many days are to be looked at.
+    /// Number of days to simulate.
     pub days: u32,
-    /// What is odd, a line each.
+    /// Oddities, one line each.
     pub warnings: Vec<String>,
 }
 
-/// Reads who comes and goes. Errors name `source`.
+/// Reads a document. Errors name `source`.
 ///
 /// # Errors
-/// It is no such document, or contradicts itself.
+/// If it is not such a document, or contradicts itself.
 pub fn parse(text: &str, source: &str) -> Result<Arrivals> {
     let source = &shown_source(source);
     let document: ArrivalsDocument =
@@ -82,10 +82,10 @@ pub fn parse(text: &str, source: &str) -> Result<Arrivals> {
 }
 
 impl Arrivals {
-    /// What happens in so many days, with machines placed by keys as `options` say.
+    /// The events of `days` days, with machines placed by keys according to `options`.
     ///
     /// # Errors
-    /// Times that are none, or too much; `source` is named.
+    /// If times are invalid, or there are too many; the error names `source`.
     pub fn timeline(self, options: AffinityOptions, days: u32, source: &str) -> Result<Timeline> {
         let fleet = Fleet { options, ..self.fleet };
         let made = Timeline::new(fleet, self.rentals, days);

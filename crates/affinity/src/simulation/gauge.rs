@@ -1,29 +1,29 @@
-//! How evenly the nodes are used while time goes by.
+//! Gauge of the unevenness of node use over time.
 
 use super::tenants::Tenants;
 
-/// What is read of the nodes from event to event.
+/// Readings of the nodes from event to event.
 #[derive(Default)]
 pub(super) struct Gauge {
     now: f64,
     unevenness: f64,
-    /// The unevenness times the days for which it was so, of all days that are over, and of this one.
+    /// Unevenness times days: of all completed days, and of the present day.
     over_days: f64,
     over_day: f64,
     pub(super) worst: f64,
-    /// The share of all memory that is allocated.
+    /// Share of the whole memory that is allocated.
     pub(super) used: f64,
     pub(super) peak: f64,
 }
 
 impl Gauge {
-    /// Time goes by, and nothing changes.
+    /// Advances the time without a change of the nodes.
     pub(super) fn wait_until(&mut self, time: f64) {
         self.over_day += self.unevenness * (time - self.now);
         self.now = time;
     }
 
-    /// Looks at the nodes that run.
+    /// Reads the nodes that run.
     pub(super) fn read(&mut self, tenants: &Tenants<'_>) {
         let nodes = tenants.timeline.fleet().nodes.iter().zip(&tenants.used);
         let amounts = nodes
@@ -42,20 +42,20 @@ impl Gauge {
         self.peak = self.peak.max(self.used);
     }
 
-    /// A day is over: its unevenness.
+    /// Ends a day, and returns its mean unevenness.
     pub(super) fn end_day(&mut self) -> f64 {
         let day = std::mem::take(&mut self.over_day);
         self.over_days += day;
         day
     }
 
-    /// The unevenness of all days that are over, averaged.
+    /// Mean unevenness of all completed days.
     pub(super) fn average(&self, days: u32) -> f64 {
         self.over_days / f64::from(days)
     }
 }
 
-/// The standard deviation of all that there is, as scores of Ganeti clusters have it.
+/// Population standard deviation, as in the scores of Ganeti clusters.
 #[allow(clippy::cast_precision_loss)] // nodes are far fewer than 2^53
 fn deviation(shares: &[f64]) -> f64 {
     if shares.is_empty() {

@@ -1,9 +1,9 @@
-//! Machines that come and go, placed by several strategies side by side: what each of them refuses, how evenly it uses the nodes, and
-//! how much of what customers wish it keeps.
+//! Simulation of machines that come and go, with several strategies side by side. It compares the requests that each
+//! strategy refuses, the evenness of node use, and the share of customers' wishes that is met.
 //!
-//! All strategies are judged under the same hard rule, that of placement by [affinity keys](crate): a node runs, and both what may
-//! be promised of its memory and what is free of it are more than the machine needs. They only differ in which of the nodes that
-//! can take a machine they choose; by keys, none may be good enough.
+//! All strategies are subject to the same hard rule, that of placement by [affinity keys](crate). The node must run,
+//! and both its memory left to allocate and its free memory must exceed the machine's need. Strategies differ only in
+//! their choice among the possible nodes. With keys, none of these may be good enough.
 
 mod arrivals;
 mod choosers;
@@ -26,23 +26,23 @@ pub use timeline::{Rental, Timeline, TimelineError};
 pub use wishes::WishShare;
 
 words!(
-    /// A way to choose nodes that takes part in the comparison.
+    /// A strategy that takes part in the comparison.
     pub Contender, "strategy" {
-        /// By keys, in rounds.
+        /// Affinity keys, in rounds.
         Affinity = "affinity",
-        /// As Pacemaker does: the node with the most room.
+        /// Pacemaker: the node with the most room.
         Balanced = "balanced",
-        /// As Pacemaker does: the node with the fewest machines.
+        /// Pacemaker: the node with the fewest machines.
         Utilization = "utilization",
-        /// As Pacemaker does: the first node by name.
+        /// Pacemaker: the first node by name.
         Minimal = "minimal",
-        /// As hail does: the node with which the score of the cluster is best.
+        /// hail: the node that gives the best score of the cluster.
         Hail = "hail",
     }
 );
 
 impl Contender {
-    /// The strategy of Pacemaker's, if it is one.
+    /// Pacemaker's strategy, if it is one.
     fn strategy(self) -> Option<Strategy> {
         match self {
             Contender::Affinity | Contender::Hail => None,
@@ -53,61 +53,61 @@ impl Contender {
     }
 }
 
-/// What happens at night, when hbal looks at the nodes.
+/// Treatment of hbal's moves at night.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NightWork {
-    /// Its moves are counted, and machines stay where they are: each strategy is seen alone.
+    /// The moves are counted but not made, so each strategy is seen alone.
     #[default]
     Counted,
-    /// Its moves are made.
+    /// The moves are made.
     Made,
 }
 
-/// What came of one strategy.
+/// Result of one strategy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimulatedRun {
     /// The strategy.
     pub contender: Contender,
-    /// How many machines got no node.
+    /// Number of machines that got no node.
     pub refused: usize,
-    /// The memory of these.
+    /// Memory of these machines.
     pub refused_ram: Mib,
-    /// How many of them a node had room for.
+    /// Number of these machines for which some node had room.
     pub refused_with_room: usize,
-    /// The standard deviation of the nodes' shares of memory that is allocated, averaged over the time.
+    /// Standard deviation of the nodes' shares of allocated memory, averaged over time.
     pub unevenness: f64,
-    /// Its largest value.
+    /// Largest standard deviation at any time.
     pub worst_unevenness: f64,
-    /// Of what customers wish together: what was at stake and what was kept.
+    /// Customers' wishes to be together: amounts at stake and met.
     pub together: WishShare,
-    /// Of what customers wish apart.
+    /// Customers' wishes to be apart: amounts at stake and met.
     pub apart: WishShare,
-    /// How many moves hbal had to make, or would have, in all nights together.
+    /// Number of moves that hbal made, or would have made, in all nights together.
     pub moves: usize,
-    /// How many nodes had no machines at night, on average.
+    /// Mean number of nodes without machines at night.
     pub empty_nodes: f64,
-    /// The largest share of the memory of all nodes that was allocated.
+    /// Largest share of the memory of all nodes that was allocated.
     pub peak: f64,
-    /// Day by day.
+    /// Results by day.
     pub days: Vec<SimulatedDay>,
 }
 
-/// What came of one strategy on one day.
+/// Result of one strategy on one day.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SimulatedDay {
-    /// The unevenness, averaged over the day.
+    /// Unevenness, averaged over the day.
     pub unevenness: f64,
-    /// How many machines were refused until its end.
+    /// Number of machines refused by the end of the day.
     pub refused: usize,
-    /// The moves of hbal's in the night after it.
+    /// hbal's moves in the following night.
     pub moves: usize,
-    /// How many nodes had no machines then.
+    /// Number of nodes without machines at the end of the day.
     pub empty_nodes: usize,
-    /// The share of the memory of all nodes that was allocated then.
+    /// Allocated share of the memory of all nodes at the end of the day.
     pub used: f64,
 }
 
-/// Lets all strategies place the same machines.
+/// Runs all strategies on the same machines.
 pub fn simulate(timeline: &Timeline, nights: NightWork) -> Vec<SimulatedRun> {
     let wishes = timeline.wishes();
     Contender::ALL.par_iter().map(|contender| course::run(timeline, &wishes, *contender, nights)).collect()

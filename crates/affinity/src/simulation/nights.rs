@@ -1,4 +1,4 @@
-//! The nodes as a Ganeti cluster on shared storage: what hail sees, and what hbal would move at night.
+//! The nodes as a Ganeti cluster on shared storage, for hail, and for hbal's moves at night.
 
 use super::tenants::Tenants;
 use super::timeline::Timeline;
@@ -12,13 +12,14 @@ use htools_model::{
 use htools_search::BalanceOptions;
 use htools_search::balance::run;
 
-/// How the disks of machines are stored: outside of the nodes, so that there is no secondary node.
+/// Disk template of the machines: external storage, so there is no secondary node.
 pub(super) const TEMPLATE: DiskTemplate = DiskTemplate::Ext;
-/// The one node group.
+/// The only node group.
 const GROUP: &str = "fleet";
 
-/// The memory of a node of which a machine must leave something: what may be promised, or what is free if that is less, without the
-/// overhead. The rule of the fleet in the words of a cluster's, whose instances leave something of each node's memory.
+/// Memory of a node that a machine must not use up: the memory that may be allocated, or the free memory if that is
+/// less, without the overhead. This expresses the fleet's rule for a Ganeti cluster, where some of each node's memory
+/// must stay free.
 #[allow(clippy::cast_possible_truncation)] // `as` ends at the largest number
 pub(super) fn room(fleet: &Fleet, node: usize) -> Mib {
     let details = &fleet.nodes[node];
@@ -26,8 +27,8 @@ pub(super) fn room(fleet: &Fleet, node: usize) -> Mib {
     Mib(promised.min(details.ram_free.0)) - fleet.options.overhead
 }
 
-/// The cluster with these machines, by number, on these nodes, by position; so are its nodes, and its instances are in the order of the
-/// machines.
+/// The cluster with these machines on these nodes. Nodes have their positions in the fleet, and instances are in the
+/// order of the machines.
 pub(super) fn cluster(timeline: &Timeline, running: impl Iterator<Item = (usize, usize)>) -> Cluster {
     let fleet = timeline.fleet();
     let mut used = vec![Mib::ZERO; fleet.nodes.len()];
@@ -53,7 +54,7 @@ pub(super) fn cluster(timeline: &Timeline, running: impl Iterator<Item = (usize,
     };
     let instances: Vec<RawInstance> = running.map(instance).collect();
     let nodes = (0..fleet.nodes.len()).map(|at| raw_node(fleet, at, used[at])).collect();
-    // every size is accepted, and processors refuse nothing
+    // Every size is accepted, and processors refuse nothing.
     let policy = InstancePolicy { ranges: Vec::new(), vcpu_ratio: -1.0, ..InstancePolicy::default() };
     let group = RawGroup {
         name: GROUP.to_owned(),
@@ -72,7 +73,7 @@ pub(super) fn cluster(timeline: &Timeline, running: impl Iterator<Item = (usize,
 
 fn raw_node(fleet: &Fleet, at: usize, used: Mib) -> RawNode {
     let (details, room) = (&fleet.nodes[at], room(fleet, at));
-    // shares of nothing are no numbers
+    // A share of zero memory would not be a number.
     let memory = room.max(Mib(1));
     #[allow(clippy::cast_precision_loss)] // processors are far fewer than 2^53
     let cpu_total = details.cpus.max(1) as f64;
@@ -100,13 +101,13 @@ fn raw_node(fleet: &Fleet, at: usize, used: Mib) -> RawNode {
 
 /// A move of a machine.
 pub(super) struct NightMove {
-    /// The machine, by number.
+    /// Number of the machine.
     pub(super) rental: usize,
-    /// The node to which it goes, by position.
+    /// Position of its new node.
     pub(super) node: usize,
 }
 
-/// The moves of hbal with its usual options, in order.
+/// The moves of hbal with its default options, in order.
 pub(super) fn moves(tenants: &Tenants<'_>) -> Vec<NightMove> {
     if tenants.running.is_empty() {
         return Vec::new();

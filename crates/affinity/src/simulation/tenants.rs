@@ -1,4 +1,4 @@
-//! The machines that run on the nodes, under one strategy.
+//! The running machines under one strategy.
 
 use std::collections::BTreeMap;
 
@@ -7,29 +7,29 @@ use super::wishes::KeptWishes;
 use crate::{CompiledKey, Occupancy};
 use htools_model::Mib;
 
-/// What runs where.
+/// The running machines and their nodes.
 pub(super) struct Tenants<'t> {
     pub(super) timeline: &'t Timeline,
-    /// By machine of the fleet, what its customer wishes.
+    /// For each machine of the fleet, its customer's keys.
     wishes: &'t [Vec<CompiledKey>],
-    /// By machine of the fleet, the keys with which it is started.
+    /// For each machine of the fleet, the keys with which it is started.
     started_with: Vec<Vec<(String, f64)>>,
     pub(super) occupancy: Occupancy,
-    /// Those that run, by number, and their nodes.
+    /// Nodes of the running machines, by number of the machine.
     pub(super) running: BTreeMap<usize, usize>,
-    /// By node, how many run there.
+    /// Number of machines on each node.
     pub(super) counts: Vec<usize>,
-    /// By node, the memory of those.
+    /// Memory of the machines on each node.
     pub(super) used: Vec<Mib>,
     pub(super) kept: KeptWishes,
 }
 
 impl<'t> Tenants<'t> {
-    /// No machine runs.
+    /// The state without machines.
     pub(super) fn none(timeline: &'t Timeline, wishes: &'t [Vec<CompiledKey>]) -> Tenants<'t> {
         let fleet = timeline.fleet();
         let keys = |keys: &Vec<CompiledKey>| keys.iter().map(|key| (key.name.clone(), key.value)).collect();
-        // machines of the fleet run nowhere yet: only the nodes' own keys are there
+        // The fleet's machines do not run yet, so only the nodes' own keys are present.
         Tenants {
             timeline,
             wishes,
@@ -42,19 +42,19 @@ impl<'t> Tenants<'t> {
         }
     }
 
-    /// Whether a node can take one that comes.
+    /// Tells if a node can take an arriving machine.
     pub(super) fn can_take(&self, rental: usize, node: usize) -> bool {
         let machine = self.timeline.machine(rental);
         self.occupancy.refusal(self.timeline.fleet(), node, machine, None).is_none()
     }
 
-    /// Starts one on a node that can take it.
+    /// Starts a machine on a node that can take it.
     pub(super) fn start(&mut self, rental: usize, node: usize, now: f64) {
         debug_assert!(self.can_take(rental, node), "no node takes more than it has room for");
         self.settle(rental, node, now);
     }
 
-    /// Has one run on a node, whether that could take it or not.
+    /// Starts a machine on a node without checking that the node can take it.
     pub(super) fn settle(&mut self, rental: usize, node: usize, now: f64) {
         let kind = self.timeline.rentals()[rental].machine;
         let machine = self.timeline.machine(rental);
@@ -65,7 +65,7 @@ impl<'t> Tenants<'t> {
         self.kept.start(node, &self.wishes[kind], now);
     }
 
-    /// Stops one, if it runs, and tells where it ran.
+    /// Stops a machine if it runs, and returns its node.
     pub(super) fn stop(&mut self, rental: usize, now: f64) -> Option<usize> {
         let node = self.running.remove(&rental)?;
         let kind = self.timeline.rentals()[rental].machine;
@@ -77,7 +77,7 @@ impl<'t> Tenants<'t> {
         Some(node)
     }
 
-    /// The nodes that run and have no machines.
+    /// Number of running nodes without machines.
     pub(super) fn empty_nodes(&self) -> usize {
         let nodes = self.timeline.fleet().nodes.iter().zip(&self.counts);
         nodes.filter(|(node, count)| node.running && **count == 0).count()

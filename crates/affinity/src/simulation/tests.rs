@@ -1,4 +1,4 @@
-//! Small cases by hand, and what holds for all.
+//! Small cases checked by hand, and properties of all cases.
 
 use std::collections::BTreeMap;
 
@@ -50,20 +50,20 @@ fn machine(name: &str, ram: i64, wishes: &[(&str, f64, f64)]) -> Machine {
     }
 }
 
-/// A fleet in which a machine needs no more than its memory and one MiB that stays free.
+/// A fleet in which a machine needs only its memory, and 1 MiB that stays free.
 fn fleet(nodes: Vec<FleetNode>, machines: Vec<Machine>) -> Fleet {
     let options = AffinityOptions { overhead: Mib::ZERO, ..AffinityOptions::default() };
     Fleet { nodes, machines, options, ..Fleet::default() }
 }
 
-/// All machines of a fleet come one after the other on the first day, and stay.
+/// All machines of a fleet arrive one after another on the first day, and stay.
 fn one_by_one(fleet: Fleet, days: u32) -> Timeline {
     let count = fleet.machines.len();
     let rental = |machine: usize| Rental { machine, arrives: machine as f64 / count as f64, leaves: None };
     Timeline::new(fleet, (0..count).map(rental).collect(), days).unwrap()
 }
 
-/// The nodes, by name, to which the machines go.
+/// The nodes, by name, of the machines.
 fn places(timeline: &Timeline, contender: Contender) -> Vec<Option<usize>> {
     let (wishes, set) = (timeline.wishes(), hosts(timeline));
     let mut course = SimulatedDays::begin(timeline, &wishes, &set, contender, NightWork::Counted);
@@ -79,18 +79,18 @@ fn of(runs: &[SimulatedRun], contender: Contender) -> &SimulatedRun {
 fn three_machines_on_two_nodes() {
     let sizes = [60, 30, 5, 60];
     let machines = sizes.iter().enumerate().map(|(at, ram)| machine(&format!("m{at}"), *ram, &[]));
-    // nodes are looked at by name, not as they are told
+    // Nodes are ordered by name, not as in the document.
     let timeline = one_by_one(fleet(vec![node("b", 101, &[]), node("a", 101, &[])], machines.collect()), 1);
     let (a, b) = (Some(0), Some(1));
-    // the first that has room; after 60 + 30 + 5 on a, there is room for 60 on b only
+    // The first node with room: after 60 + 30 + 5 on a, there is room for 60 on b only.
     assert_eq!(places(&timeline, Contender::Minimal), [a, a, a, b]);
-    // 41 MiB free on a, 71 on b; then 66
+    // 41 MiB are free on a and 71 on b; then 66.
     assert_eq!(places(&timeline, Contender::Balanced), [a, b, b, b]);
-    // one machine on each, and a is the smaller name
+    // There is one machine on each, and a is the smaller name.
     assert_eq!(places(&timeline, Contender::Utilization), [a, b, a, b]);
-    // a is worth 25 * 0.406 + 22.5 + 25 = 57.7, b 75, then 65.1: rounds of which a is out
+    // a is worth 25 * 0.406 + 22.5 + 25 = 57.7, and b is worth 75, then 65.1; a does not pass in these rounds.
     assert_eq!(places(&timeline, Contender::Affinity), [a, b, b, b]);
-    // of equal nodes the last; then each goes to where less is
+    // Among equal nodes the last one is chosen; then each machine goes to the less used node.
     assert_eq!(places(&timeline, Contender::Hail), [b, a, a, a]);
 }
 
@@ -101,16 +101,16 @@ fn what_is_measured() {
         Rental { machine: 0, arrives: 0.0, leaves: Some(1.5) },
         Rental { machine: 2, arrives: 0.25, leaves: None },
         Rental { machine: 1, arrives: 1.0, leaves: None },
-        // leaves and comes at the same time: there is room
+        // One machine leaves when this one arrives, so there is room.
         Rental { machine: 2, arrives: 1.5, leaves: Some(1.75) },
         Rental { machine: 0, arrives: 2.0, leaves: None },
     ];
     let nodes = vec![node("a", 100, &[]), FleetNode { running: false, ..node("b", 1000, &[]) }];
     let timeline = Timeline::new(fleet(nodes, machines), rentals, 2).unwrap();
-    // the last one comes when all is over
+    // The last one arrives after the end.
     assert_eq!((timeline.rentals().len(), timeline.ram()), (4, Mib(275)));
     for run in simulate(&timeline, NightWork::Counted) {
-        // 100 MiB are not less than what a has
+        // 100 MiB are not less than the memory of a.
         assert_eq!((run.refused, run.refused_ram, run.refused_with_room), (2, Mib(200), 0), "{run:?}");
         assert_eq!((run.unevenness, run.moves, run.empty_nodes), (0.0, 0, 0.0));
         assert_eq!(run.peak, 0.75);
@@ -132,16 +132,17 @@ fn wishes_are_kept_or_not() {
     };
     let timeline = Timeline::new(fleet(nodes(), machines()), rentals(0.5), 2).unwrap();
     let runs = simulate(&timeline, NightWork::Counted);
-    // for one day and a half all three are on a: 30 is at stake and kept, 20 is at stake and lost
+    // For one and a half days all three are on a: a wish of 30 is at stake and met, and one of 20 is at stake and not
+    // met.
     let minimal = of(&runs, Contender::Minimal);
     assert_eq!(minimal.together, WishShare { at_stake: 45.0, kept: 45.0 });
     assert_eq!(minimal.apart, WishShare { at_stake: 30.0, kept: 0.0 });
     assert_eq!(minimal.empty_nodes, 1.0);
-    // the first two apart, the third with one of them, who did not want anybody
+    // The first two are apart, and the third is with one of them, which has no wish.
     let affinity = of(&runs, Contender::Affinity);
     assert_eq!(affinity.together.share(), Some(1.0));
     assert_eq!(affinity.apart, WishShare { at_stake: 30.0, kept: 15.0 });
-    // alone, nobody has a wish that could be met or not
+    // A machine alone has no wish that could be met or not.
     let alone =
         Timeline::new(fleet(nodes(), vec![machine("m", 10, &wish(5.0))]), rentals(0.0)[..1].to_vec(), 1);
     assert!(simulate(&alone.unwrap(), NightWork::Counted).iter().all(|run| run.together.share().is_none()));
@@ -181,14 +182,14 @@ fn times_and_rates_are_checked() {
     assert_eq!(drawn(1e300, 1.0, 1), Err(TimelineError::TooMany));
     assert_eq!(drawn(1.0, 1.0, 0), Err(TimelineError::Days));
     assert_eq!(drawn(1.0, 1e308, MOST_DAYS + 1), Err(TimelineError::Days));
-    // about one in three a day
+    // About one in three is drawn each day.
     assert!(drawn(1.0, 1e308, 1000).is_ok_and(|count| (800..1200).contains(&count)));
     let empty = Fleet { machines: Vec::new(), ..fleet() };
     let arrivals = PoissonArrivals { per_day: 1.0, lifetime: 1.0, days: 1, seed: 1 };
     assert_eq!(arrivals.draw(empty), Err(TimelineError::NoKinds));
 }
 
-/// A fleet of a few nodes of all kinds, and machines that wish this and that.
+/// A fleet of a few different nodes, and machines with various wishes.
 fn random_fleet(random: &mut Random) -> Fleet {
     let node = |at: usize, random: &mut Random| FleetNode {
         running: !random.chance(0.1),
@@ -221,7 +222,7 @@ fn random_timeline(random: &mut Random) -> Timeline {
     PoissonArrivals { per_day, lifetime, days: 6, seed }.draw(fleet).unwrap()
 }
 
-/// Where Pacemaker places one more resource beside those that run and stay.
+/// The node where Pacemaker places one more resource beside the running ones, which stay.
 fn placed(
     timeline: &Timeline,
     set: &WorkingSet,
@@ -238,7 +239,7 @@ fn placed(
     };
     set.resources = vec![resource(rental, None)];
     set.resources.extend(running.iter().map(|(rental, node)| resource(*rental, Some(HostIdx::new(*node)))));
-    // processors refuse nothing here
+    // Processors refuse nothing here.
     let vcpus = htools_pacemaker::AttributeIdx::new(1);
     for host in &mut set.hosts {
         host.capacity.set(vcpus, host.capacity.get(vcpus) + 1_000_000);
@@ -247,7 +248,7 @@ fn placed(
     place(&set, strategy).unwrap().host(ResourceIdx::new(0)).map(HostIdx::get)
 }
 
-/// Where hail places one more instance in a cluster that is made anew.
+/// The node that hail chooses for one more instance in a newly built cluster.
 fn found(timeline: &Timeline, running: &BTreeMap<usize, usize>, rental: usize) -> Option<usize> {
     let cluster = nights::cluster(timeline, running.iter().map(|(rental, node)| (*rental, *node)));
     let machine = timeline.machine(rental);
@@ -263,7 +264,7 @@ fn found(timeline: &Timeline, running: &BTreeMap<usize, usize>, rental: usize) -
     found.best.map(|(_, place)| place.placement.primary.get())
 }
 
-/// What is kept by definition: every machine that runs is asked.
+/// The wishes met, computed from the definition over all running machines.
 fn kept(
     timeline: &Timeline,
     wishes: &[Vec<CompiledKey>],
@@ -383,12 +384,12 @@ fn moves_that_are_made_even_things_out() {
         let run = of(&simulate(&timeline, nights), Contender::Minimal).clone();
         (run.days.iter().map(|day| day.moves).collect::<Vec<_>>(), run.empty_nodes)
     };
-    // all six are on a: three are to move, every night anew as long as nobody moves them
+    // All six are on a: three must move, again every night as long as the moves are not made.
     assert_eq!(moves(NightWork::Counted), (vec![3; 4], 1.0));
     assert_eq!(moves(NightWork::Made), (vec![3, 0, 0, 0], 0.0));
 }
 
-/// What runs at the beginning need not fit by the rule; who comes does.
+/// Machines that run at the beginning need not meet the rule, but arriving ones must.
 #[test]
 fn what_runs_is_there_at_the_beginning() {
     let on = |node: usize, machine: Machine| Machine { node: Some(node), ..machine };
@@ -406,7 +407,7 @@ fn what_runs_is_there_at_the_beginning() {
     let next = || leaves.next().flatten();
     let timeline = Timeline::inhabited(fleet, vec![rental(0.5), rental(1.0), rental(1.75)], 2, next).unwrap();
     assert_eq!((timeline.resident_count(), timeline.requests(), timeline.ram()), (3, 3, Mib(180)));
-    // a is the first by name; large goes from b, and what comes then has room there
+    // a is the first by name; large leaves b, and the next arrival then has room there.
     for contender in Contender::ALL {
         let found = places(&timeline, *contender);
         assert_eq!(found, [None, Some(1), Some(0), Some(0), None, Some(1)], "{contender}");

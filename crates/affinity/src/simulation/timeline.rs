@@ -1,62 +1,62 @@
-//! Which machines come, when, and when they go.
+//! Arrivals and departures of machines.
 
 use crate::{CompiledKey, Fleet, Machine};
 use htools_model::shown::shown_name;
 use htools_model::{Mib, TagSet};
 
-/// The most machines that come.
+/// Maximum number of arrivals.
 pub(crate) const MOST_RENTALS: usize = 1_000_000;
-/// The most days that are looked at.
+/// Maximum number of days.
 pub(crate) const MOST_DAYS: u32 = 36_525;
 
-/// A machine that comes, and may go. Times are in days from the beginning.
+/// The stay of a machine. Times are in days from the beginning.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rental {
-    /// What it is like: a machine of the fleet, by position.
+    /// Kind of the machine: position of a machine in the fleet.
     pub machine: usize,
-    /// When it comes, from 0.
+    /// Arrival, from 0.
     pub arrives: f64,
-    /// When it goes; none: it stays.
+    /// Departure; `None` if it stays.
     pub leaves: Option<f64>,
 }
 
-/// What is wrong with a timeline.
+/// Fault of a timeline.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TimelineError {
-    /// It comes at no time.
+    /// The arrival time is invalid.
     #[error("vm '{}': arrives: not a number of days, at least 0", shown_name(.0))]
     Arrives(String),
-    /// It goes before it has come.
+    /// The departure is before the arrival.
     #[error("vm '{}': leaves: not a number of days after it arrives", shown_name(.0))]
     Leaves(String),
-    /// It is like no machine of the fleet.
+    /// The fleet has no such machine.
     #[error("there is no machine {0} in the fleet")]
     Machine(usize),
-    /// There are too many.
+    /// There are too many arrivals.
     #[error("more than {MOST_RENTALS} machines would arrive")]
     TooMany,
-    /// The time is too short or too long.
+    /// The number of days is out of range.
     #[error("days: between 1 and {MOST_DAYS}")]
     Days,
-    /// Nobody comes at such a rate.
+    /// The rate of arrivals is invalid.
     #[error("arrivals a day: not a number above 0")]
     Rate,
-    /// Nobody stays so long.
+    /// The lifetime is invalid.
     #[error("lifetime: not a number of days above 0")]
     Lifetime,
-    /// Nothing is there of which arrivals could be drawn.
+    /// The fleet has no machines from which arrivals could be drawn.
     #[error("the fleet has no machines, of which arrivals are drawn")]
     NoKinds,
 }
 
-/// What happens at some time.
+/// An event of a timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum TimelineEvent {
-    /// One goes: its room is there for those that come at the same time.
+    /// A machine leaves. Its room is free for those that arrive at the same time.
     Leave(usize),
     /// A day ends.
     Night,
-    /// One comes.
+    /// A machine arrives.
     Arrive(usize),
 }
 
@@ -64,20 +64,20 @@ pub(super) enum TimelineEvent {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
     fleet: Fleet,
-    /// First those that are there at the beginning, then those that come.
+    /// The machines that are there at the beginning, then those that arrive.
     rentals: Vec<Rental>,
-    /// The nodes, by position, of those that are there at the beginning.
+    /// Positions of the nodes of the machines that are there at the beginning.
     homes: Vec<usize>,
     days: u32,
 }
 
 impl Timeline {
-    /// Machines that come to the nodes of a fleet, for so many days. What runs in the fleet makes place first; those that would come
-    /// later than the last day are left out. What keeps machines on some nodes, such as local disks, is not known, nor who may not be with whom: there is a choice for
-    /// all.
+    /// Machines that arrive at the nodes of a fleet over some days. The running machines of the fleet are removed
+    /// first; arrivals after the last day are left out. Constraints such as local disks or exclusions are ignored, so
+    /// that every machine has a choice of nodes.
     ///
     /// # Errors
-    /// A time that is none, or too much.
+    /// If a time is invalid, or a number is too large.
     pub(crate) fn new(fleet: Fleet, mut rentals: Vec<Rental>, days: u32) -> Result<Timeline, TimelineError> {
         if !(1..=MOST_DAYS).contains(&days) {
             return Err(TimelineError::Days);
@@ -100,7 +100,8 @@ impl Timeline {
         Ok(Timeline { fleet: emptied(fleet), rentals, homes: Vec::new(), days })
     }
 
-    /// The same where what runs in the fleet is there at the beginning; `leaves` tells when each of them goes.
+    /// The same, but the running machines of the fleet are there at the beginning; `leaves` returns the departure of
+    /// each.
     ///
     /// # Errors
     /// As [`Timeline::new`].
@@ -119,52 +120,52 @@ impl Timeline {
         Ok(Timeline { homes, ..Timeline::new(fleet, rentals, days)? })
     }
 
-    /// Those that are there at the beginning, by number, with the position of their node.
+    /// The machines that are there at the beginning, by number, with the position of their node.
     pub(super) fn residents(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.homes.iter().copied().enumerate()
     }
 
-    /// How many are there at the beginning.
+    /// Number of machines that are there at the beginning.
     pub fn resident_count(&self) -> usize {
         self.homes.len()
     }
 
-    /// How many come.
+    /// Number of arrivals.
     pub fn requests(&self) -> usize {
         self.rentals.len() - self.homes.len()
     }
 
-    /// The nodes, by name, and what machines are like.
+    /// The nodes, by name, and the kinds of machines.
     pub fn fleet(&self) -> &Fleet {
         &self.fleet
     }
 
-    /// Who is there at the beginning, and then who comes.
+    /// The machines that are there at the beginning, then those that arrive.
     pub fn rentals(&self) -> &[Rental] {
         &self.rentals
     }
 
-    /// How many days are looked at.
+    /// Number of days.
     pub fn days(&self) -> u32 {
         self.days
     }
 
-    /// The memory of all that come.
+    /// Memory of all arriving machines.
     pub fn ram(&self) -> Mib {
         (self.homes.len()..self.rentals.len()).map(|rental| self.machine(rental).ram).sum()
     }
 
-    /// What a machine is like.
+    /// The kind of a machine.
     pub(super) fn machine(&self, rental: usize) -> &Machine {
         &self.fleet.machines[self.rentals[rental].machine]
     }
 
-    /// By machine of the fleet, what its customer wishes.
+    /// For each machine of the fleet, its customer's keys.
     pub(super) fn wishes(&self) -> Vec<Vec<CompiledKey>> {
         self.fleet.machines.iter().map(|machine| self.fleet.compiled(machine).customer).collect()
     }
 
-    /// What happens, in order.
+    /// All events, in order.
     pub(super) fn events(&self) -> Vec<(f64, TimelineEvent)> {
         let end = f64::from(self.days);
         let mut events: Vec<(f64, TimelineEvent)> =
@@ -181,7 +182,7 @@ impl Timeline {
     }
 }
 
-/// A fleet in which nothing runs, its nodes by name.
+/// The fleet without running machines, its nodes ordered by name.
 fn emptied(mut fleet: Fleet) -> Fleet {
     for machine in &mut fleet.machines {
         if let Some(node) = machine.node.take().and_then(|node| fleet.nodes.get_mut(node)) {

@@ -1,25 +1,26 @@
-//! How much of what customers wish is kept while machines come and go.
+//! Share of customers' wishes that is met while machines come and go.
 //!
-//! A key of a customer's that weighs more than 0 wishes the nearest value of its name to be on the same node; one that weighs less wishes
-//! it elsewhere. At stake is the weight times the nearness of the nearest value that is anywhere: what is nowhere can be
-//! neither met nor kept away from. Its own copy of the key does not count for a machine.
+//! A customer's key with a positive weight is a wish to have the nearest value of its name on the same node. A negative
+//! weight is a wish to have it on another node. The amount at stake is the weight times the proximity of the nearest
+//! value on any node: a value that exists nowhere can be neither joined nor avoided. A machine's own key does not count
+//! for it.
 
 use std::collections::BTreeMap;
 
 use crate::{CompiledKey, Fleet};
 use htools_model::proximity;
 
-/// Weight times days: what was at stake of wishes, and what of it was kept.
+/// Weight times days: the amount of wishes at stake, and the part that was met.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct WishShare {
-    /// What was at stake.
+    /// Amount at stake.
     pub at_stake: f64,
-    /// What was kept.
+    /// Amount met.
     pub kept: f64,
 }
 
 impl WishShare {
-    /// The share that was kept, between 0 and 1; none if nothing was at stake.
+    /// The share that was met, from 0 to 1; `None` if nothing was at stake.
     pub fn share(&self) -> Option<f64> {
         (self.at_stake > 0.0).then(|| (self.kept / self.at_stake).clamp(0.0, 1.0))
     }
@@ -30,19 +31,19 @@ impl WishShare {
     }
 }
 
-/// What wishes came to until now.
+/// Wishes met so far, by name of the keys.
 pub(super) struct KeptWishes(BTreeMap<String, NamedKeys>);
 
 /// All keys of one name.
 #[derive(Default)]
 struct NamedKeys {
-    /// By value, then by node.
+    /// Sorted by value, then by node.
     groups: Vec<KeyGroup>,
-    /// Since when it has been as it is.
+    /// Time since which the state has been the same.
     since: f64,
-    /// What is kept now: together, and apart.
+    /// Wishes met at present: to be together, and to be apart.
     now: [WishShare; 2],
-    /// What was kept before.
+    /// Wishes met before that time.
     before: [WishShare; 2],
 }
 
@@ -56,14 +57,14 @@ struct Nearness {
 struct KeyGroup {
     value: f64,
     node: usize,
-    /// Whether the node itself has it.
+    /// True if the node itself has the key.
     of_node: bool,
-    /// The weights that machines give it, and how many give it each.
+    /// The weights that machines give to it, with the number of machines.
     weights: Vec<(f64, u32)>,
 }
 
 impl KeptWishes {
-    /// What the nodes themselves have that wishes are compared with.
+    /// The keys of the nodes themselves that wishes are compared with.
     pub(super) fn of(fleet: &Fleet) -> KeptWishes {
         let mut kept = KeptWishes(BTreeMap::new());
         for (at, node) in fleet.nodes.iter().enumerate().filter(|(_, node)| node.running) {
@@ -74,7 +75,7 @@ impl KeptWishes {
         kept
     }
 
-    /// A machine with such keys was started.
+    /// Records the start of a machine with these keys.
     pub(super) fn start(&mut self, node: usize, keys: &[CompiledKey], now: f64) {
         for key in keys {
             let named = self.0.entry(key.name.clone()).or_default();
@@ -88,7 +89,7 @@ impl KeptWishes {
         }
     }
 
-    /// It was stopped.
+    /// Records the stop of a machine with these keys.
     pub(super) fn stop(&mut self, node: usize, keys: &[CompiledKey], now: f64) {
         for key in keys {
             let Some(named) = self.0.get_mut(&key.name) else { continue };
@@ -105,7 +106,7 @@ impl KeptWishes {
         }
     }
 
-    /// What was kept until now, together and apart.
+    /// Wishes met until now: to be together, and to be apart.
     pub(super) fn until(&mut self, now: f64) -> [WishShare; 2] {
         let mut all = [WishShare::default(); 2];
         for named in self.0.values_mut() {
@@ -117,7 +118,7 @@ impl KeptWishes {
 }
 
 impl NamedKeys {
-    /// The group of a value on a node, which is there then.
+    /// The group of a value on a node, added if it is missing.
     fn group(&mut self, value: f64, node: usize) -> &mut KeyGroup {
         let place =
             self.groups.binary_search_by(|group| group.value.total_cmp(&value).then(group.node.cmp(&node)));
@@ -129,14 +130,14 @@ impl NamedKeys {
         &mut self.groups[at]
     }
 
-    /// Time went by in which nothing changed.
+    /// Accounts for the time since the last change.
     fn settle(&mut self, now: f64) {
         let times = now - self.since;
         self.before.iter_mut().zip(self.now).for_each(|(before, now)| before.add(now, times));
         self.since = now;
     }
 
-    /// Looks at what is kept now.
+    /// Recomputes the wishes that are met at present.
     fn look(&mut self) {
         let mut now = [WishShare::default(); 2];
         for at in 0..self.groups.len() {
@@ -159,7 +160,7 @@ impl NamedKeys {
         }
         let (below, above) = (&self.groups[..at], &self.groups[at + 1..]);
         let near = |other: &KeyGroup| proximity(other.value, group.value);
-        // values only get farther away on either side
+        // Values only get farther away in either direction.
         let nearest = |other: Option<&KeyGroup>| other.map_or(0.0, near);
         let anywhere = nearest(below.last()).max(nearest(above.first()));
         let on_node = |other: &&KeyGroup| other.node == group.node || near(other) == 0.0;

@@ -1,4 +1,4 @@
-//! Meaning of Ganeti's answers about jobs, whichever way they come.
+//! Parsing of Ganeti's answers about jobs, shared by LUXI and RAPI.
 
 use serde_json::Value;
 
@@ -9,24 +9,24 @@ use crate::input::json::WantedParts;
 use crate::remote::CallError;
 use htools_model::shown::printable;
 
-/// Most characters of what Ganeti says about a failure.
+/// Maximum length of Ganeti's message about a failure, in characters.
 const SHOWN: usize = 400;
 
-/// Fields of the cluster itself that are read.
+/// Fields of the cluster that are read.
 pub(super) const CLUSTER: WantedParts =
     WantedParts::Keys(&[("name", WantedParts::Whole), ("uuid", WantedParts::Whole)]);
-/// Fields of a job's opcodes that are read: those that tell whose it is.
+/// Fields of a job's opcodes that are read: those that identify the run.
 pub(super) const OPCODES: WantedParts = WantedParts::Items(&[WantedParts::Keys(&[
     ("comment", WantedParts::Whole),
     ("reason", WantedParts::Whole),
 ])]);
 
-/// An answer that is not what was asked for.
+/// Error for an answer in an unexpected form.
 pub(super) fn nonsense(what: &str, found: &Value) -> CallError {
     CallError::Nonsense(format!("{what}: unexpected answer {}", printable(&found.to_string(), 120)))
 }
 
-/// Which cluster it is, by what it says of itself.
+/// Name and UUID of the cluster.
 pub(super) fn cluster(info: &Value) -> Result<ClusterId, CallError> {
     let text = |key: &str| {
         let value = info.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -43,16 +43,16 @@ pub(super) fn job_id(value: &Value) -> Option<JobId> {
 
 /// A job's number in a list of jobs.
 pub(super) fn listed_id(value: &Value) -> Result<JobId, CallError> {
-    // to leave a job out because of its number could mean to submit it twice
+    // Leaving a job out because of its number could mean submitting it twice.
     job_id(value).ok_or_else(|| nonsense("number of a job", value))
 }
 
-/// The newest of the jobs with these numbers; the number before the first, if there is none.
+/// The newest of these jobs; 0 if there are none.
 pub(super) fn newest<'v>(mut ids: impl Iterator<Item = &'v Value>) -> Result<JobId, CallError> {
     ids.try_fold(JobId(0), |newest, id| Ok(newest.max(listed_id(id)?)))
 }
 
-/// A job's number in the answer to its submission, or why there is none.
+/// The number of a job in the answer to its submission, or the reason that it was refused.
 pub(super) fn submitted(answer: &Value) -> Result<Result<JobId, CallError>, CallError> {
     let wrong = || nonsense("submission of a job", answer);
     let pair = answer.as_array().filter(|pair| pair.len() == 2).ok_or_else(wrong)?;
@@ -63,11 +63,11 @@ pub(super) fn submitted(answer: &Value) -> Result<Result<JobId, CallError>, Call
     }
 }
 
-/// A job's state from its status, the results of its opcodes and their messages; all are
-/// null for a job that does not exist.
+/// State of a job from its status, the results of its opcodes and their messages. All are null for a job that does not
+/// exist.
 ///
-/// Ganeti calls a job that switches the power of a node a success even if the helper
-/// program failed; its result tells, and it counts as an error here.
+/// Ganeti counts a job that switches the power of a node as a success even if the helper program failed. Here the
+/// result of the opcode decides, and a failure counts as an error.
 pub(super) fn state(status: &Value, results: &Value, log: &Value) -> Result<JobState, CallError> {
     if status.is_null() {
         return Ok(JobState::default());
@@ -87,21 +87,21 @@ pub(super) fn state(status: &Value, results: &Value, log: &Value) -> Result<JobS
     let message = results.iter().find_map(failure);
     let is_error = status == JobStatus::Error;
     let is_passing = is_error && results.first().is_some_and(will_pass);
-    // those behind it have errors, too, and were never begun
+    // Opcodes after the first failure have errors, too, although they were never begun.
     let first = results.iter().position(|result| failure(result).is_some()).filter(|_| is_error);
     let failed_opcode = first.filter(|at| !is_harmless(&results[*at]));
     Ok(JobState { status: Some(status), message, failed_opcode, is_passing })
 }
 
-/// Classes of errors with which Ganeti ends an opcode before it has done anything.
+/// Classes of errors with which Ganeti ends an opcode before it has changed anything.
 const HARMLESS: [&str; 5] = ["OpPrereqError", "HooksAbort", "LockError", "TimeoutError", "JobQueueFull"];
 
-/// Tells if an opcode failed before it had done anything, by the class of its error.
+/// Tells if an opcode failed before it had changed anything, by the class of its error.
 fn is_harmless(result: &Value) -> bool {
     result.get(0).and_then(Value::as_str).is_some_and(|class| HARMLESS.contains(&class))
 }
 
-/// Tells if an error will pass by itself, by its class, or its code where the class tells too little.
+/// Tells if an error is temporary, by its class, or by its code if the class is too general.
 fn will_pass(result: &Value) -> bool {
     let Some([Value::String(class), Value::Array(args)]) = result.as_array().map(Vec::as_slice) else {
         return false;
@@ -114,8 +114,8 @@ fn will_pass(result: &Value) -> bool {
     }
 }
 
-/// Tells if this is the result of switching the power of nodes, and it failed for one: by
-/// node, pairs of a status and a value, the name first; zero is well.
+/// Tells if the result is that of switching the power of nodes, and failed for one of them. For each node there are
+/// pairs of a status and a value, the name first; status 0 means success.
 fn is_power_failure(result: &Value) -> bool {
     let cell = |cell: &Value| match cell.as_array().map(Vec::as_slice) {
         Some([status, _]) => status.as_u64(),
@@ -127,14 +127,14 @@ fn is_power_failure(result: &Value) -> bool {
     result.as_array().is_some_and(|nodes| nodes.iter().any(of_node))
 }
 
-/// The last of the messages of a job's opcodes: number, time, kind and text.
+/// The last message of a job's opcodes, each of which has number, time, kind and text.
 fn last_message(log: &Value) -> Option<String> {
     let entries = log.as_array()?.iter().filter_map(Value::as_array).flatten();
     let mut texts = entries.filter_map(|entry| entry.get(3)?.as_str());
     texts.next_back().map(|text| printable(text.trim().trim_start_matches("- WARNING: "), SHOWN))
 }
 
-/// The names in the lists of a node's primary and secondary instances.
+/// The names of a node's primary and secondary instances.
 pub(super) fn held(lists: [Option<&Value>; 2]) -> Option<Vec<String>> {
     let mut names = Vec::new();
     for list in lists {
@@ -145,7 +145,7 @@ pub(super) fn held(lists: [Option<&Value>; 2]) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Facts about an instance in an answer: tags, primary node, other nodes, and how an administrator wants it.
+/// State of an instance from tags, primary node, other nodes, and the state that the administrator wants.
 pub(super) fn instance_now(values: [Option<&Value>; 4]) -> Option<InstanceNow> {
     let texts = |value: &Value| -> Option<Vec<String>> {
         value.as_array()?.iter().map(|text| Some(text.as_str()?.to_owned())).collect()
@@ -155,7 +155,7 @@ pub(super) fn instance_now(values: [Option<&Value>; 4]) -> Option<InstanceNow> {
     Some(InstanceNow { tags: texts(tags?)?, nodes, should_run: wanted?.as_str()? == "up" })
 }
 
-/// Words of a failed opcode: its result is the name of an error and its arguments, or a text.
+/// Message of a failed opcode. Its result is the name of an error with its arguments, or a text.
 fn failure(result: &Value) -> Option<String> {
     match result {
         Value::Array(parts) => match parts.as_slice() {
@@ -176,7 +176,7 @@ fn reason(value: &Value) -> String {
     }
 }
 
-/// Change in the answer to a wait: the fields of the job and its new messages.
+/// The change in the answer to a wait: the fields of the job and its new messages.
 pub(super) fn change(fields: &Value, messages: &Value) -> Result<JobChange, CallError> {
     let wrong = || nonsense("wait for a job", fields);
     let status = fields.as_array().and_then(|fields| fields.first()).ok_or_else(wrong)?;
@@ -186,8 +186,8 @@ pub(super) fn change(fields: &Value, messages: &Value) -> Result<JobChange, Call
     Ok(JobChange { status: Some(status), serial: serials.max() })
 }
 
-/// The mark of a job of this run: in the comment of its first opcode, or, where RAPI leaves no
-/// room for comments, in one of its reasons.
+/// The mark of a job of this run. It is in the comment of its first opcode, or in one of its reasons if RAPI allows no
+/// comment.
 pub(super) fn mark(run: &RunInfo, opcodes: &Value) -> Option<JobMark> {
     let opcode = opcodes.as_array()?.first()?;
     let comment = opcode.get("comment").and_then(Value::as_str);
@@ -223,7 +223,7 @@ mod tests {
         let ids = [json!(3), json!(u64::MAX - 1), json!("18446744073709551613")];
         assert_eq!(newest(ids.iter()), Ok(JobId(u64::MAX - 1)));
         assert_eq!(newest([].iter()), Ok(JobId(0)));
-        // one more than there are, as Ganeti would write it
+        // One more than the largest number, as Ganeti would write it.
         let beyond: Value = serde_json::from_str("18446744073709551616").unwrap();
         for wrong in [beyond, json!("18446744073709551616"), json!(-1), json!(1.5), json!(null)] {
             let error = newest([json!(1), wrong.clone()].iter()).unwrap_err().to_string();
@@ -252,13 +252,13 @@ mod tests {
             state(&json!(status), &results, &json!(null)).unwrap().failed_opcode
         };
         let error = |class: &str, text: &str| json!([class, [text]]);
-        // as a real master ends what comes behind
+        // A real master ends the opcodes after a failed one like this.
         let behind = || error("OpExecError", "Preceding opcode failed");
         let broke = || error("OpExecError", "Could not migrate instance: Domain not found");
         assert_eq!(failed("error", json!([null, broke(), behind()])), Some(1));
         assert_eq!(failed("error", json!([broke(), behind()])), Some(0));
         assert_eq!(failed("error", json!([null, "it died"])), Some(1));
-        // nothing was done yet
+        // Nothing had been done yet.
         for class in HARMLESS {
             assert_eq!(failed("error", json!([null, error(class, "no"), behind()])), None, "{class}");
         }
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn power_that_was_not_switched() {
-        // as a real master tells it
+        // As a real master reports it.
         let result = |status: u64| json!([[[[0, "node4.vc.test"], [status, null]]]]);
         let text = " - WARNING: Out-of-band RPC failed on node 'node4.vc.test': no power\n";
         let log = json!([[[1, [1795311733, 358265], "message", text]]]);
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(state(&json!("success"), &result(2), &log), Ok(bad));
         let unexplained = state(&json!("success"), &result(2), &json!([[]])).unwrap();
         assert_eq!(unexplained.message.unwrap(), "the power helper of the node failed");
-        // results of other opcodes
+        // Results of other opcodes.
         for other in [json!([[["drained", "False"], ["offline", "True"]]]), json!([[]]), json!([null])] {
             assert_eq!(state(&json!("success"), &other, &log), Ok(good.clone()));
         }
@@ -291,7 +291,7 @@ mod tests {
         let list = json!(["a", "b"]);
         assert_eq!(held([Some(&list), Some(&json!(["c"]))]).unwrap(), ["a", "b", "c"]);
         assert_eq!(held([Some(&json!([])), Some(&json!([]))]), Some(vec![]));
-        // no list is not an empty list
+        // An answer without a list is not an empty list.
         for wrong in [json!(null), json!("a"), json!([1])] {
             assert_eq!(held([Some(&list), Some(&wrong)]), None);
             assert_eq!(held([None, Some(&list)]), None);

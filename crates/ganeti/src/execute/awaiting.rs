@@ -1,4 +1,4 @@
-//! Nodes that boot: whether they answer is asked now and then, and holds nobody else up.
+//! Nodes that boot. They are polled now and then, and do not hold up anything else.
 
 use std::time::Duration;
 
@@ -24,14 +24,14 @@ impl Runner<'_> {
         self.awaited.iter().filter_map(|node| node.trial)
     }
 
-    /// The time until the next node is tried; none if none is waiting for that.
+    /// Time until the next trial of a node; `None` if no node waits for one.
     pub(super) fn next_trial(&self) -> Option<Duration> {
         let now = self.around.now();
         let waiting = self.awaited.iter().filter(|node| node.trial.is_none());
         waiting.map(|node| node.next.duration_since(now).unwrap_or_default()).min()
     }
 
-    /// Tries the nodes whose time has come.
+    /// Starts trials of the nodes that are due.
     pub(super) fn try_nodes(&mut self) -> MayEnd<()> {
         for at in (0..self.awaited.len()).rev() {
             let node = &self.awaited[at];
@@ -47,7 +47,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Takes note of what Ganeti says about a trial; false if it is about something else.
+    /// Processes Ganeti's answer about a trial; false if the job is not a trial.
     pub(super) fn take_trial(&mut self, id: JobId, state: &JobState) -> MayEnd<bool> {
         let is_it = |node: &AwaitedNode| node.trial.is_some_and(|trial| trial.id == id);
         let Some(at) = self.awaited.iter().position(is_it) else { return Ok(false) };
@@ -69,7 +69,7 @@ impl Runner<'_> {
         Ok(true)
     }
 
-    /// A node does not answer: it is tried again, or given up.
+    /// Handles a node that does not answer: it is tried again or given up.
     fn not_yet(&mut self, at: usize, last: TrialError) -> MayEnd<()> {
         let (now, limit) = (self.around.now(), self.terms.boot);
         let node = &mut self.awaited[at];

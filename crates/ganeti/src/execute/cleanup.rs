@@ -1,5 +1,5 @@
-//! Live migrations that a job has begun and not brought to their end: the instance may be half migrated, and a command of
-//! Ganeti's tidies up.
+//! Live migrations that a job began and did not finish: the instance may be half migrated. A command of Ganeti's cleans
+//! up.
 
 use super::job::JobStatus;
 use super::state::JobPart;
@@ -9,13 +9,13 @@ use htools_plan::opcode::Opcode;
 use htools_plan::shell::Command;
 use htools_plan::work::WorkStep;
 
-/// Commands that tidy up after the live migrations of a step that may be half done, each once.
+/// Commands that clean up after the live migrations of a step that may have stopped half-way, each once.
 pub(super) fn commands(step: &WorkStep, parts: &[JobPart]) -> Vec<Command> {
     let mut commands: Vec<Command> = Vec::new();
     for opcode in broken_opcodes(step, parts) {
-        // journals of older versions do not say whether the instance ran; one that does not run fails over
+        // Journals of older versions do not say whether the instance ran. If it did not, it failed over.
         let may_be_live = step.freight.is_none() || way(step, opcode) == Some(LegKind::Migrates);
-        // the names in the steps of a run were checked before it began
+        // The names in the steps of a run were checked before it began.
         if let Ok(Some(command)) = cleanup_command(opcode)
             && may_be_live
             && !commands.contains(&command)
@@ -26,11 +26,11 @@ pub(super) fn commands(step: &WorkStep, parts: &[JobPart]) -> Vec<Command> {
     commands
 }
 
-/// Opcodes that were begun and failed, or perhaps.
+/// Opcodes that were begun and failed, or may have.
 fn broken_opcodes<'w>(step: &'w WorkStep, parts: &[JobPart]) -> Vec<&'w Opcode> {
     let mut broken = Vec::new();
     for (at, part) in parts.iter().enumerate() {
-        // a step is one job with all its opcodes, or a chain of jobs with one each
+        // A step is one job with all its opcodes, or a chain of jobs with one each.
         let opcodes = if parts.len() == 1 { step.opcodes.get(..) } else { step.opcodes.get(at..=at) };
         let opcodes = opcodes.unwrap_or_default();
         match part {
@@ -40,7 +40,7 @@ fn broken_opcodes<'w>(step: &'w WorkStep, parts: &[JobPart]) -> Vec<&'w Opcode> 
             JobPart::Gone { begun: true, .. } => broken.extend(opcodes),
             _ => {}
         }
-        // Ganeti ends the jobs behind one that has failed with an error, and begins none of them
+        // Ganeti ends the jobs after a failed one with an error, and begins none of them.
         if part.has_failed() && !matches!(part, JobPart::Gone { .. }) {
             break;
         }
@@ -101,7 +101,7 @@ mod tests {
         for failed in [0, 2] {
             assert_eq!(told_of(ended(JobStatus::Error, Some(failed))), [COMMAND]);
         }
-        // in a copy of disks, before anything was done, or nowhere that there is
+        // The failure was in a copy of disks, before anything was done, or at an opcode that does not exist.
         for failed in [Some(1), None, Some(3), Some(usize::MAX)] {
             assert_eq!(told_of(ended(JobStatus::Error, failed)), [""; 0]);
         }
@@ -114,7 +114,7 @@ mod tests {
     fn jobs_that_left_the_queue() {
         let step = step(vec![migrate(None), replace(), migrate(None)]);
         let gone = |begun| [JobPart::Gone { job: JobId(7), begun }];
-        // once, whichever of the two it was
+        // The command is shown once, whichever of the two opcodes failed.
         assert_eq!(told(&step, &gone(true)), [COMMAND]);
         assert_eq!(told(&step, &gone(false)), [""; 0]);
     }
@@ -124,10 +124,10 @@ mod tests {
         let step = step(vec![replace(), migrate(None)]);
         let (done, error) = (ended(JobStatus::Success, None), ended(JobStatus::Error, Some(0)));
         assert_eq!(told(&step, &[done, error.clone()]), [COMMAND]);
-        // it waited for the copy
+        // The failed job waited for the copy.
         assert_eq!(told(&step, &[error.clone(), error.clone()]), [""; 0]);
         assert_eq!(told(&step, &[JobPart::Refused("no".to_owned()), error.clone()]), [""; 0]);
-        // the copy may have ended well
+        // The copy may have succeeded.
         assert_eq!(told(&step, &[JobPart::Gone { job: JobId(6), begun: true }, error]), [COMMAND]);
     }
 
@@ -144,7 +144,7 @@ mod tests {
         let mut step = step(vec![migrate(None)]);
         step.freight = Some(Freight::default());
         assert_eq!(told(&step, &parts), [""; 0]);
-        // a journal of an older version does not say
+        // A journal of an older version does not say whether the instance ran.
         step.freight = None;
         assert_eq!(told(&step, &parts), [COMMAND]);
         step.opcodes = vec![Opcode::failover("i", None)];

@@ -1,4 +1,4 @@
-//! The part of a cluster that carrying out a plan needs.
+//! Interface to a cluster, as far as the execution of plans needs it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::remote::CallError;
 use htools_plan::arrival::NodeFlags;
 use htools_plan::opcode::Opcode;
 
-/// Which cluster it is.
+/// Identity of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterId {
@@ -20,7 +20,7 @@ pub struct ClusterId {
     pub uuid: String,
 }
 
-/// State of an instance, as the cluster has it now.
+/// Present state of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstanceNow {
     /// All its tags.
@@ -31,30 +31,28 @@ pub struct InstanceNow {
     pub should_run: bool,
 }
 
-/// A way to give jobs to Ganeti and to follow them. Every call may fail; the next one
-/// begins with a new connection then.
+/// Client that submits jobs to Ganeti and follows them. Every call may fail; the next call then opens a new connection.
 pub trait JobClient {
-    /// Which cluster this is.
+    /// Identity of the cluster.
     fn cluster(&mut self) -> Result<ClusterId, CallError>;
 
     /// Tells if a job can have several opcodes; otherwise a step becomes a chain of jobs.
     fn joins_opcodes(&self) -> bool;
 
-    /// Submits jobs in one call; a result for each of them, in order.
+    /// Submits jobs in one call. Returns a result for each of them, in order.
     ///
     /// # Errors
-    /// Why none of them was submitted, or why it is unknown.
+    /// If no job was submitted, or if that is unknown.
     fn submit(&mut self, run: &RunInfo, jobs: &[Job<'_>])
     -> Result<Vec<Result<JobId, CallError>>, CallError>;
 
-    /// The newest job that there is: those of a run that begins now come after it.
+    /// The newest job in the queue. A run that begins now has only later jobs.
     fn newest(&mut self) -> Result<JobId, CallError>;
 
     /// States of jobs, in order.
     fn states(&mut self, ids: &[JobId]) -> Result<Vec<JobState>, CallError>;
 
-    /// Waits until one of the jobs is no longer as it was, at most so long. What it
-    /// gives may be incomplete, and empty.
+    /// Waits at most `at_most` for one of the jobs to change. The answer may be incomplete, and empty.
     fn next_change(
         &mut self,
         jobs: &[Watched],
@@ -64,25 +62,25 @@ pub trait JobClient {
     /// The jobs of a run among those after `after`, archived ones included.
     fn jobs_of(&mut self, run: &RunInfo, after: JobId) -> Result<Vec<(JobId, JobMark)>, CallError>;
 
-    /// The instances that have this node as primary or secondary, by what the cluster
-    /// says now; an empty list only if it surely holds none.
+    /// The instances that have this node as primary or secondary at present. The list is empty only if the node
+    /// certainly holds none.
     fn instances_on(&mut self, node: &str) -> Result<Vec<String>, CallError>;
 
-    /// The flags of a node, by what the cluster says now.
+    /// Present flags of a node.
     fn node_flags(&mut self, node: &str) -> Result<NodeFlags, CallError>;
 
-    /// Facts about an instance that count before it is changed, as the cluster has them now.
+    /// Present state of an instance, to be checked before it is changed.
     fn instance_now(&mut self, instance: &str) -> Result<InstanceNow, CallError>;
 
-    /// Results of the opcodes of a job that ended well; none if Ganeti does not know the job (any more).
+    /// Results of the opcodes of a successful job; empty if Ganeti does not know the job, or no longer.
     fn results(&mut self, id: JobId) -> Result<Vec<Value>, CallError>;
 
-    /// An opcode of a job, by its position there; null if there is none.
+    /// The opcode at a position in a job; null if there is none.
     fn opcode(&mut self, id: JobId, position: usize) -> Result<Value, CallError>;
 
-    /// Takes a job back that has not begun. It may have begun all the same.
+    /// Cancels a job that has not begun. It may begin all the same.
     fn cancel(&mut self, id: JobId) -> Result<(), CallError>;
 
-    /// Submits a job that only finds out whether it could be done.
+    /// Submits a dry run of a job.
     fn try_out(&mut self, run: &RunInfo, opcode: &Opcode) -> Result<JobId, CallError>;
 }

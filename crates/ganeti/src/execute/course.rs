@@ -1,4 +1,4 @@
-//! The part of the state of a run that its journal does not tell: steps that may begin, nodes that are waited for.
+//! State of a run that its journal does not record: steps that may begin, and nodes that are booting.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -10,15 +10,15 @@ use htools_plan::graph::StepIdx;
 use htools_plan::stream::{Dispatch, PlanSchedule};
 use htools_plan::work::Work;
 
-/// The first pause before a job is submitted again; each is twice the one before.
+/// The first pause before a job is resubmitted; each pause is twice as long as the one before.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Terms of a run that are not a part of its plan.
+/// Parameters of a run that are not part of its plan.
 #[derive(Debug, Clone)]
 pub struct RunTerms {
-    /// By step, how long it takes, in seconds; nothing if nobody asked.
+    /// Estimated duration of each step in seconds; empty if not needed.
     pub seconds: Vec<f64>,
-    /// When the last step has to have ended.
+    /// Time by which the last step must have ended.
     pub deadline: Option<SystemTime>,
     /// Longest time for a node to answer after it was powered on.
     pub boot: Duration,
@@ -33,19 +33,19 @@ impl Default for RunTerms {
 /// State of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Streaming {
-    /// Steps that may begin; none if the walk is by jobsets.
+    /// Steps that may begin; `None` if the run goes jobset by jobset.
     pub(super) dispatch: Option<Dispatch>,
-    /// Those that were let begin, and have not ended.
+    /// Steps that were allowed to begin, and have not ended.
     pub(super) admitted: BTreeSet<StepIdx>,
-    /// Those whose end was taken note of.
+    /// Steps whose end was processed.
     pub(super) over: BTreeSet<StepIdx>,
-    /// Those that must follow one that was not done, with which.
+    /// Dropped steps, each with the step that was not done and that it would have to follow.
     pub(super) dropped: BTreeMap<StepIdx, StepIdx>,
-    /// Those that are to be submitted again: when, and how often they were.
+    /// Steps to be resubmitted: the time, and the number of attempts so far.
     pub(super) again: BTreeMap<StepIdx, (SystemTime, u32)>,
     /// True if a step was not begun because it would end too late.
     pub(super) is_late: bool,
-    /// True if it was said that new jobs have to wait.
+    /// True if the pause of new jobs was announced.
     pub(super) is_paused: bool,
 }
 
@@ -57,19 +57,19 @@ impl Streaming {
         Streaming { dispatch, ..Streaming::default() }
     }
 
-    /// Longest wait for jobs while something else may happen.
+    /// Maximum wait for jobs while something else may happen.
     pub(super) fn patience(&self, usual: Duration) -> Duration {
         let is_waiting = self.again.keys().any(|step| self.admitted.contains(step));
         if is_waiting || self.is_paused { FIRST_PAUSE } else { usual }
     }
 }
 
-/// A node that is waited for.
+/// A node that is booting.
 #[derive(Debug)]
 pub(super) struct AwaitedNode {
     pub(super) mark: JobMark,
     pub(super) began: SystemTime,
-    /// When it is tried again.
+    /// Time of the next trial.
     pub(super) next: SystemTime,
     /// The trial under way.
     pub(super) trial: Option<Watched>,

@@ -1,4 +1,4 @@
-//! The state of the disks of instances, as their nodes tell it: nobody else knows whether a copy is good.
+//! State of the disks of instances. Only their nodes know whether a copy is good.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,23 +13,24 @@ use htools_model::autorepair::{DiskFault, DiskSight};
 use htools_plan::graph::StepIdx;
 use htools_plan::opcode::Opcode;
 
-/// Most instances that one job asks about: it waits for whoever changes one of them.
+/// Maximum number of instances that one job asks about, as it waits for every other job that changes one of them.
 const MOST_IN_JOB: usize = 25;
-/// Ganeti's number for a copy that cannot be used.
+/// Ganeti's status of a copy that cannot be used.
 const FAULTY: u64 = 4;
-/// And of one that is being made.
+/// Ganeti's status of a copy that is resynchronising.
 const SYNCING: u64 = 2;
 
-/// State of disks, as far as it was found out.
+/// State of disks, as far as it could be found out.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DiskSurvey {
     /// Faults, by the full names of instances.
     pub faults: HashMap<String, DiskFault>,
-    /// Of which nothing was heard.
+    /// Full names of the instances whose state is unknown.
     pub unknown: Vec<String>,
 }
 
-/// Asks about the disks of instances, for at most so long; what does not answer by then is unknown, and is no longer asked.
+/// Asks for the state of the disks of instances. Instances that have not answered by the time limit count as unknown,
+/// and their jobs are cancelled.
 ///
 /// # Errors
 /// If Ganeti cannot be asked at all.
@@ -61,13 +62,13 @@ pub fn survey(
         }
         for (id, state) in client.next_change(&open, left)? {
             let job = asked.iter_mut().find(|(job, _)| job.id == id);
-            // one that has left the queue says nothing more
+            // A job that has left the queue will not answer.
             job.into_iter().for_each(|(job, _)| job.status = state.status.unwrap_or(JobStatus::Canceled));
         }
     }
     for (job, names) in asked {
         if !job.status.is_final() {
-            // it may have begun; its answer is of no use
+            // The job may have begun, but its answer is no longer needed.
             let _ = client.cancel(job.id);
         }
         let told = if job.status == JobStatus::Success { told(client, job.id)? } else { Value::Null };
@@ -91,15 +92,15 @@ fn sights(instance: &Value) -> Option<Vec<DiskSight>> {
     instance.get("disks")?.as_array()?.iter().map(sight).collect()
 }
 
-/// One disk: where both nodes say of it, and of the volumes below it: path, numbers, how far it is in per cent and
-/// seconds, whether it is degraded, and how the local copy is.
+/// One disk, as both nodes see it and the volumes below it: path, numbers, progress in per cent and seconds, a flag for
+/// degraded disks, and the status of the local copy.
 fn sight(disk: &Value) -> Option<DiskSight> {
     let [primary, secondary] = ["pstatus", "sstatus"].map(|side| disk.get(side));
     let (primary, secondary) = (primary?, secondary?);
     let state = |copy: &Value| copy.get(6).and_then(Value::as_u64);
     let below = disk.get("children")?.as_array()?;
     let lacks = |side: &str| below.iter().any(|volume| volume.get(side).is_some_and(Value::is_null));
-    // a node where the disk is not in use, or that does not answer, says nothing; then there is nothing to be done about it here
+    // A node where the disk is not in use, or that does not answer, reports nothing. Then nothing can be done here.
     if primary.is_null() {
         return Some(DiskSight::default());
     }
@@ -117,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// As a real master told of copies that were broken on purpose.
+    /// As a real master reported copies that were broken on purpose.
     #[test]
     fn what_nodes_say_of_disks() {
         let volume = json!(["/dev/xenvg/d", 253, 1, null, null, false, 1]);
@@ -130,20 +131,20 @@ mod tests {
         let syncing = json!(["/dev/drbd0", 147, 0, 17.5, 100, true, 1]);
         for (disk, fault) in [
             (disk(copy(false, 1), copy(false, 1), both()), None),
-            // being mended
+            // Being resynchronised.
             (disk(syncing, copy(true, 2), both()), None),
-            // down on the other node
+            // Down on the secondary node.
             (disk(copy(true, 1), json!(null), both()), Some(DiskFault::Apart)),
-            // detached there
+            // Detached on the secondary node.
             (disk(copy(false, 1), copy(true, 4), both()), Some(DiskFault::SecondaryLost(vec![0]))),
-            // its volumes are gone
+            // Its volumes are gone.
             (
                 disk(copy(true, 1), json!(null), [volume.clone(), json!(null)]),
                 Some(DiskFault::SecondaryLost(vec![0])),
             ),
             (disk(copy(true, 4), copy(false, 1), both()), Some(DiskFault::PrimaryLost(vec![0]))),
             (disk(copy(true, 4), copy(true, 4), both()), Some(DiskFault::BothLost)),
-            // not in use
+            // Not in use.
             (disk(json!(null), json!(null), both()), None),
         ] {
             let told = json!({"disks": [disk]});

@@ -1,4 +1,4 @@
-//! Events while a plan is carried out, for people and programs that look on.
+//! Events during the execution of a plan, for people and programs.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::job::{JobId, JobStatus};
 use super::report::Ending;
 use super::report::StepState;
 
-/// Something happened. Steps are counted from 1.
+/// An event. Steps are counted from 1.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -21,33 +21,33 @@ pub enum Event {
         /// Their jobs, in the same order; a step may have several.
         jobs: Vec<JobId>,
     },
-    /// A job is further than before.
+    /// A job has made progress.
     Status {
         /// The step.
         step: usize,
-        /// Its subject, in words: the name of an instance for a move.
+        /// Description of its subject, such as the name of the instance that moves.
         title: String,
         /// The job.
         job: JobId,
         /// Its state.
         status: JobStatus,
     },
-    /// A step came to its end.
+    /// A step has ended.
     StepEnded {
         /// The step.
         step: usize,
-        /// Its subject, in words: the name of an instance for a move.
+        /// Description of its subject, such as the name of the instance that moves.
         title: String,
-        /// How.
+        /// Result.
         state: StepState,
         /// The problem.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// Commands that tidy up after live migrations that may be half done.
+        /// Commands that clean up after live migrations that may have stopped half-way.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         cleanup: Vec<String>,
     },
-    /// The connection does not work; after a pause there will be another attempt.
+    /// The connection failed; after a pause it will be tried again.
     ConnectionLost {
         /// The problem.
         problem: String,
@@ -57,45 +57,45 @@ pub enum Event {
         #[serde(serialize_with = "seconds")]
         pause: Duration,
     },
-    /// It works again.
+    /// The connection works again.
     ConnectionBack,
-    /// It is unknown whether jobs of these steps were submitted; Ganeti is asked.
+    /// It is unknown whether jobs of these steps were submitted; Ganeti will be asked.
     Unclear {
         /// The steps.
         steps: Vec<usize>,
-        /// Why.
+        /// Reason.
         problem: String,
     },
-    /// A job failed for a reason that passes; after a pause it will be submitted again.
+    /// A job failed for a temporary reason; after a pause it will be resubmitted.
     Again {
         /// The step.
         step: usize,
-        /// Its subject, in words: the name of an instance for a move.
+        /// Description of its subject, such as the name of the instance that moves.
         title: String,
-        /// Words of the job.
+        /// Message of the job.
         problem: String,
         /// Length of the pause, in seconds.
         #[serde(serialize_with = "seconds")]
         pause: Duration,
     },
-    /// No new jobs are submitted for a while.
+    /// Submission of new jobs is suspended.
     Paused,
-    /// New jobs are submitted again.
+    /// Submission of new jobs is resumed.
     Continued,
-    /// No new jobs are submitted.
+    /// No more jobs are submitted.
     Stopping {
-        /// Why, in words.
+        /// Reason, in words.
         why: String,
     },
-    /// Nothing more will happen.
+    /// The run is over.
     Ended {
-        /// How.
+        /// Way in which it ended.
         ending: Ending,
         /// Steps that are done.
         done: usize,
         /// Steps that failed.
         failed: usize,
-        /// Steps under way, or perhaps.
+        /// Steps that are under way, or may be.
         running: usize,
         /// Steps that were not begun.
         not_started: usize,
@@ -109,9 +109,9 @@ fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok
 /// An event as a line of `--json-events`.
 #[derive(Debug, Serialize)]
 pub struct EventLine<'a> {
-    /// When, in milliseconds since 1970.
+    /// Time, in milliseconds since 1970.
     pub at: u64,
-    /// What.
+    /// The event.
     #[serde(flatten)]
     pub event: &'a Event,
 }

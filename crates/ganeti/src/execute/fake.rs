@@ -1,4 +1,4 @@
-//! A cluster for tests: a job queue with faults at chosen calls, and paper for journals.
+//! A cluster for tests: a job queue with faults at chosen calls, and an in-memory file for journals.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,7 +20,7 @@ use htools_plan::opcode::Opcode;
 use htools_plan::stream::{LimitKey, StreamLimits};
 use htools_plan::work::{Task, WorkStep};
 
-// the test kit needs this crate, so that its types are not those of the tests here
+// The test kit depends on this crate, so its types are not those of the tests here.
 #[path = "../../../testkit/src/paper.rs"]
 mod paper;
 pub(crate) use paper::Paper;
@@ -28,23 +28,23 @@ pub(crate) use paper::Paper;
 /// Fault of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallFault {
-    /// Nothing.
+    /// No fault.
     None,
-    /// The request does not get there.
+    /// The request is not sent.
     NotSent,
-    /// The request is carried out, but the answer does not come.
+    /// The request is carried out, but the answer is lost.
     LostAfter,
-    /// The request is not carried out, and no answer comes.
+    /// The request is not carried out, and there is no answer.
     LostBefore,
-    /// The request is carried out so many seconds later, and no answer comes.
+    /// The request is carried out this many seconds later, and there is no answer.
     Late(u64),
-    /// The answer makes no sense, whatever was done.
+    /// The answer is malformed, whatever was done.
     Nonsense,
-    /// The queue takes no jobs.
+    /// The queue is drained and takes no jobs.
     Drained,
-    /// This program is killed before the request is out.
+    /// The program is killed before the request is sent.
     KilledBefore,
-    /// This program is killed after the request was carried out.
+    /// The program is killed after the request was carried out.
     KilledAfter,
 }
 
@@ -56,7 +56,7 @@ pub(crate) enum Fate {
     /// Somebody cancels it.
     Canceled,
     Gone,
-    /// It fails for a reason that passes, the first time.
+    /// It fails the first time, for a temporary reason.
     Passing,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct FakeJob {
     pub depends: Option<JobId>,
     pub status: JobStatus,
     fate: Fate,
-    /// For how many more looks it runs.
+    /// Number of further looks for which it runs.
     looks: u64,
 }
 
@@ -79,21 +79,21 @@ pub(crate) struct FakeCluster {
     pub jobs: Vec<FakeJob>,
     /// Faults of the next calls, whatever they are.
     pub faults: VecDeque<CallFault>,
-    /// Fates of jobs, by their marks; well if nothing is said.
+    /// Fates of jobs by their marks; other jobs succeed.
     pub fates: Vec<(JobMark, Fate)>,
-    /// Jobs that will be entered later: when, and what.
+    /// Jobs that enter the queue later, with the time.
     late: Vec<(u64, FakeJob)>,
-    /// In seconds; the surroundings share it.
+    /// Time in seconds, shared with the [`FakeHost`].
     clock: Rc<Cell<u64>>,
     next: u64,
     /// Steps that must be done before the jobs of each step.
     pub needs: Vec<Vec<usize>>,
     /// Steps that must not be under way when the jobs of each step come.
     pub follows: Vec<Vec<usize>>,
-    /// Limits of what is under way at the same time, and what each step counts as.
+    /// Limits of what may be under way at the same time, and the counts that each step belongs to.
     pub limits: StreamLimits,
     pub counted: Vec<BTreeSet<LimitKey>>,
-    /// By step, for how many more looks its jobs run.
+    /// For each step, the number of looks for which its jobs run.
     pub lasts: Vec<u64>,
     /// The number of jobs of each step.
     pub parts: Vec<usize>,
@@ -101,13 +101,13 @@ pub(crate) struct FakeCluster {
     pub broken: Vec<String>,
     /// The instances on every node.
     pub held: Vec<String>,
-    /// When nodes begin to answer.
+    /// Time from which nodes answer, in seconds.
     pub answers_from: u64,
-    /// Jobs that were only tried out, and whether they ended well.
+    /// Dry runs, and whether they succeed.
     trials: Vec<(JobId, bool)>,
 }
 
-/// Sign that the program that runs the test was killed.
+/// Panic payload: the program under test was killed.
 pub(crate) struct Killed;
 
 impl FakeCluster {
@@ -148,7 +148,7 @@ impl FakeCluster {
         }
     }
 
-    /// The answer to a call that only asks.
+    /// The answer to a call that only reads.
     fn answer<T>(&mut self, answer: impl FnOnce(&mut Self) -> T) -> Result<T, CallError> {
         match self.fault() {
             CallFault::None | CallFault::Drained => Ok(answer(self)),
@@ -204,7 +204,7 @@ impl FakeCluster {
         self.broken.extend(exceeded);
     }
 
-    /// Tells if a step has begun, and has jobs that are not over, or are still to come.
+    /// Tells if a step has begun and has jobs that have not ended or are still to come.
     fn is_under_way(&self, step: usize) -> bool {
         let mut jobs = self.jobs.iter().filter(|job| job.mark.step.get() == step).peekable();
         let failed = |job: &FakeJob| {
@@ -213,7 +213,7 @@ impl FakeCluster {
         jobs.peek().is_some() && !self.is_done(step) && !jobs.any(failed)
     }
 
-    /// Everything in the queue gets a little further.
+    /// Advances every job in the queue.
     fn advance(&mut self) {
         let ended: Vec<(JobId, JobStatus)> = self.jobs.iter().map(|job| (job.id, job.status)).collect();
         let before = |id: JobId| ended.iter().find(|(other, _)| *other == id).map(|(_, status)| *status);
@@ -238,7 +238,7 @@ impl FakeCluster {
         }
     }
 
-    /// Enters the jobs whose time has come.
+    /// Enters the jobs that are due.
     fn catch_up(&mut self) {
         let late = std::mem::take(&mut self.late);
         let (due, later): (Vec<_>, Vec<_>) = late.into_iter().partition(|(at, _)| *at <= self.clock.get());
@@ -260,7 +260,7 @@ impl FakeCluster {
         let status = there.map(|job| job.status);
         let message = (status == Some(JobStatus::Error)).then(|| "it broke".to_owned());
         let is_passing = message.is_some() && job.is_some_and(|job| job.fate == Fate::Passing);
-        // Ganeti says so of jobs that waited for a failed one, too
+        // Ganeti also reports this for jobs that waited for a failed one.
         let failed_opcode = (message.is_some() && !is_passing).then_some(0);
         JobState { status, message, failed_opcode, is_passing }
     }
@@ -367,17 +367,17 @@ impl JobClient for FakeCluster {
     }
 }
 
-/// One with whom time passes by itself.
+/// A host whose clock advances by itself.
 #[derive(Default)]
 pub(crate) struct FakeHost {
     pub events: Vec<Event>,
-    /// After so many events, no new jobs should be submitted.
+    /// Number of events after which no new jobs should be submitted.
     pub stop_after: Option<usize>,
-    /// Between these moments, new jobs should wait.
+    /// Start and end of a period during which new jobs should wait.
     pub paused: Option<(u64, u64)>,
-    /// In seconds.
+    /// Time in seconds.
     pub clock: Rc<Cell<u64>>,
-    /// Steps that Ganeti had no job for.
+    /// Steps done without a job.
     pub performed: Vec<String>,
 }
 

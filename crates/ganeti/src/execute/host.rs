@@ -1,4 +1,4 @@
-//! Surroundings of a run besides the cluster: somebody who is told, and a clock.
+//! Environment of a run besides the cluster: an observer of its events, and a clock.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,9 +9,9 @@ use super::power::PowerError;
 use crate::remote::CallError;
 use htools_plan::work::WorkStep;
 
-/// Surroundings of a run besides the cluster.
+/// Environment of a run besides the cluster.
 pub trait RunHost {
-    /// Something happened.
+    /// Called at every event.
     fn event(&mut self, event: &Event);
     /// Tells if no new jobs should be submitted.
     fn wants_to_stop(&self) -> bool;
@@ -19,10 +19,10 @@ pub trait RunHost {
     fn is_paused(&self) -> bool {
         false
     }
-    /// Does what Ganeti has no job for. It may be done again after a crash.
+    /// Carries out a step for which Ganeti has no job. It may be repeated after a crash.
     ///
     /// # Errors
-    /// Why it could not be done.
+    /// The reason that it could not be done.
     fn perform(
         &mut self,
         client: &mut dyn JobClient,
@@ -35,47 +35,47 @@ pub trait RunHost {
     fn now(&self) -> SystemTime;
 }
 
-/// Why a step that Ganeti has no job for could not be done.
+/// Reason that a step without a Ganeti job could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeTaskError {
-    /// It takes somebody else.
+    /// This program cannot do it.
     #[error("this program cannot {0} by itself")]
     NotOurs(String),
-    /// The instances, in words.
+    /// The node holds these instances, given in words.
     #[error("the node holds {0}")]
     Holds(String),
-    /// The cluster does not say what the node holds.
+    /// The cluster does not report the instances on the node.
     #[error("it is unknown whether the node holds instances: {0}")]
     Unknown(CallError),
-    /// It did not start in time.
+    /// The node did not answer in time.
     #[error("the node does not answer within {seconds} s: {last}")]
     NoAnswer {
-        /// The time.
+        /// The time limit.
         seconds: u64,
         /// Problem of the last attempt.
         last: TrialError,
     },
-    /// The command for it did not work.
+    /// The power command failed.
     #[error(transparent)]
     Power(#[from] PowerError),
 }
 
-/// Why it is not known that a job could be done.
+/// Reason that a dry run did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
-    /// Ganeti cannot be asked.
+    /// Ganeti cannot be reached.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// The trial disappeared.
+    /// The job disappeared.
     #[error("job {0} is not in Ganeti's queue any more")]
     Gone(JobId),
-    /// It failed without a word.
+    /// The job failed without a message.
     #[error("job {0} failed")]
     Failed(JobId),
-    /// It failed, with Ganeti's words.
+    /// The job failed with a message.
     #[error("{0}")]
     Refused(String),
-    /// It is still at it.
+    /// The job does not end.
     #[error("job {0} does not end")]
     Endless(JobId),
 }

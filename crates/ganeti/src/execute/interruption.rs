@@ -1,5 +1,5 @@
-//! Instances that are stopped while others move: whatever ends a run, what was begun for them is brought to its end, and
-//! they are started.
+//! Instances that are stopped while others move. However a run ends, the moves that were begun for their sake are
+//! finished, and the instances are started again.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,14 @@ use super::runner::{MayEnd, Runner};
 use htools_plan::graph::{Edge, EdgeReason, StepIdx, Strength};
 use htools_plan::work::{Task, Work};
 
-/// An instance that is stopped by one step, and started by another one.
+/// An instance that one step stops and another step starts.
 struct Interruption {
     stop: StepIdx,
     start: StepIdx,
 }
 
 impl Interruption {
-    /// Those of some work.
+    /// The interruptions of some work.
     fn all(work: &Work) -> impl Iterator<Item = Interruption> {
         let stop_edge = |edge: &Edge<EdgeReason<String>>| {
             let (stop, start) = (work.step(edge.before), work.step(edge.after));
@@ -27,10 +27,10 @@ impl Interruption {
         work.edges.iter().filter_map(stop_edge)
     }
 
-    /// The start and all that comes before it.
+    /// The start and all steps that must come before it.
     fn meanwhile(&self, work: &Work) -> BTreeSet<StepIdx> {
         let mut found = BTreeSet::from([self.start]);
-        // they are in the order of the steps that wait
+        // Edges are sorted by the step that waits.
         for edge in work.edges.iter().rev() {
             if found.contains(&edge.after) {
                 found.insert(edge.before);
@@ -41,13 +41,13 @@ impl Interruption {
 }
 
 impl Runner<'_> {
-    /// Goes on, when nothing else begins any more, with what somebody is stopped for, and has those started that are still
-    /// stopped when there is nothing left of it that can be done. False if nobody is.
+    /// Used when nothing else may begin: continues with the steps for which an instance is stopped. Once none of them
+    /// can be done, starts the instances that are still stopped. Returns false if there are none.
     pub(super) fn start_again(&mut self) -> MayEnd<bool> {
         let mut marks: BTreeSet<JobMark> = BTreeSet::new();
         for interruption in Interruption::all(&self.header.work) {
             let Interruption { stop, start } = interruption;
-            // a shutdown that failed may have come far
+            // A shutdown that failed may nevertheless have stopped the instance.
             if !self.state.has_begun(stop) || self.state.has_begun(start) {
                 continue;
             }
@@ -75,14 +75,14 @@ impl Runner<'_> {
         Ok(true)
     }
 
-    /// Tells if all is done that a step must not come before.
+    /// Tells if all steps that must come before this one are done.
     fn is_ready(&self, step: StepIdx) -> bool {
         let waits = self.header.work.edges.iter().filter(|edge| edge.after == step);
         let mut hard = waits.filter(|edge| edge.strength != Strength::Should);
         hard.all(|edge| self.state.is_done(edge.before))
     }
 
-    /// Time for which an instance is stopped that a step stops, in seconds; none for other steps.
+    /// Time in seconds for which a step stops an instance; `None` if it stops none.
     pub(super) fn interrupts_for(&self, step: StepIdx) -> Option<f64> {
         let found = Interruption::all(&self.header.work).find(|interruption| interruption.stop == step)?;
         let seconds = |step: StepIdx| self.terms.seconds.get(step.get()).copied().unwrap_or(0.0);

@@ -1,4 +1,4 @@
-//! Jobs as Ganeti takes them, and what it says about them.
+//! Jobs as Ganeti takes them, and Ganeti's answers about them.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ words!(
 );
 
 impl JobStatus {
-    /// Tells if nothing will change any more.
+    /// Tells if the status can no longer change.
     pub fn is_final(self) -> bool {
         matches!(self, JobStatus::Canceled | JobStatus::Success | JobStatus::Error)
     }
@@ -39,28 +39,28 @@ impl JobStatus {
 /// Ganeti's answer about a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobState {
-    /// Its state; none if Ganeti does not know the job (any more).
+    /// Its status; `None` if Ganeti does not know the job, or no longer.
     pub status: Option<JobStatus>,
-    /// The words of its failed opcode.
+    /// Message of the opcode that failed.
     pub message: Option<String>,
-    /// Position of the opcode that failed while it was carried out; none if it failed before it had done anything.
+    /// Position of the opcode that failed; `None` if it failed before it had changed anything.
     pub failed_opcode: Option<usize>,
-    /// True if it failed before it had done anything, for a reason that passes: locks that somebody else holds, something
-    /// of which there is too little at this moment.
+    /// True if it failed before it had changed anything, for a temporary reason: locks held by other jobs, or a
+    /// shortage of resources.
     pub is_passing: bool,
 }
 
-/// Last state of a job that is waited for.
+/// A job that is watched, with its last known status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watched {
     /// Its number.
     pub id: JobId,
-    /// Its state then.
+    /// Its last known status.
     pub status: JobStatus,
 }
 
-/// Which part of which step of which run a job is: it stands in the comments of the
-/// job's opcodes, so that the job can be found again.
+/// Mark of a job: its run, step and part. It is in the comments of the job's opcodes, so that the job can be found
+/// again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct JobMark {
     /// The step.
@@ -69,19 +69,19 @@ pub struct JobMark {
     pub part: usize,
 }
 
-/// The part that all jobs of a run have in common.
+/// Data that all jobs of a run share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunInfo {
     /// The tool that made the plan.
     pub tool: String,
-    /// When the run began, in nanoseconds since 1970: its name, too.
+    /// Time at which the run began, in nanoseconds since 1970. It also identifies the run.
     pub began: u64,
     /// Beginning of the comments of the opcodes.
     pub comment: String,
-    /// Why: free text in Ganeti's trail of reasons.
+    /// Reason, as free text in Ganeti's trail of reasons.
     pub reason: String,
-    /// -10 (high), 0 or 10 (low).
+    /// Priority: -10 (high), 0 or 10 (low).
     pub priority: i8,
 }
 
@@ -91,7 +91,7 @@ impl RunInfo {
         format!("{}; run {}, step {}.{}", self.comment, self.began, mark.step, mark.part + 1)
     }
 
-    /// The comment of a job that is only tried out: it is no step of the run.
+    /// The comment of a dry run, which is not a step of the run.
     pub(crate) fn trial_comment(&self) -> String {
         format!("{}; run {}, trial", self.comment, self.began)
     }
@@ -103,7 +103,7 @@ impl RunInfo {
         let (step, part) = mark.split_once('.')?;
         let position = |number: &str| number.parse::<usize>().ok()?.checked_sub(1);
         let mark = JobMark { step: StepIdx::new(position(step)?), part: position(part)? };
-        // nothing but what we wrote
+        // Accept exactly what this program writes.
         (run == self.began.to_string() && comment == self.comment(mark)).then_some(mark)
     }
 }
@@ -113,14 +113,13 @@ impl RunInfo {
 pub struct Job<'a> {
     /// Its opcodes.
     pub opcodes: &'a [Opcode],
-    /// Which one it is.
+    /// Its mark.
     pub mark: JobMark,
-    /// The job that must have ended well before it begins.
+    /// The job that must succeed before it begins.
     pub depends: Option<JobId>,
 }
 
-/// An opcode with what Ganeti wants to know besides: the order of the fields is the
-/// order in which they are written.
+/// An opcode with Ganeti's common fields. They are written in the order of the fields here.
 #[derive(Debug, Serialize)]
 pub(crate) struct SubmittedOpcode<'a> {
     priority: i8,
@@ -147,7 +146,7 @@ impl<'a> SubmittedOpcode<'a> {
         job.opcodes.iter().map(opcode).collect()
     }
 
-    /// An opcode that is only tried out.
+    /// An opcode for a dry run.
     pub(crate) fn trial(run: &'a RunInfo, opcode: &'a Opcode) -> SubmittedOpcode<'a> {
         SubmittedOpcode {
             priority: run.priority,
@@ -160,7 +159,7 @@ impl<'a> SubmittedOpcode<'a> {
     }
 }
 
-/// A job that must have ended well before, as Ganeti wants it.
+/// A dependency on the success of another job, in Ganeti's format.
 pub(crate) fn dependency(id: JobId) -> [(JobId, [&'static str; 1]); 1] {
     [(id, ["success"])]
 }

@@ -1,4 +1,4 @@
-//! Files that grow by whole lines, so that a full disk leaves no half of one.
+//! Files that grow by whole lines: a full disk leaves no partial line.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -7,16 +7,16 @@ use std::path::Path;
 
 /// Storage for lines.
 pub trait Store {
-    /// Adds bytes at the end. After an error, a part of them may be there.
+    /// Appends bytes. After an error, some of them may have been written.
     fn add(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Removes all but the first `length` bytes.
+    /// Truncates the content to `length` bytes.
     fn cut(&mut self, length: u64) -> io::Result<()>;
 }
 
 impl Store for File {
     fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
-        // one call, so that a kill is unlikely to leave half a line
+        // A single call makes it unlikely that a kill leaves half a line.
         self.write_all(bytes)
     }
 
@@ -25,7 +25,7 @@ impl Store for File {
     }
 }
 
-/// A file whose bytes are safe from a crash once they are added.
+/// A file whose appended bytes survive a crash.
 pub(super) struct DurableFile(pub File);
 
 impl Store for DurableFile {
@@ -42,28 +42,28 @@ impl Store for DurableFile {
 /// A file that grows by whole lines.
 pub struct LineFile {
     store: Box<dyn Store>,
-    /// The bytes that are whole lines.
+    /// Number of bytes in whole lines.
     whole: u64,
-    /// True if a part of a line may follow the whole lines.
+    /// True if part of a line may follow the whole lines.
     has_rest: bool,
 }
 
 impl LineFile {
-    /// A file that holds nothing.
+    /// Starts with empty storage.
     pub fn new(store: Box<dyn Store>) -> LineFile {
         LineFile::go_on(store, 0, false)
     }
 
-    /// A file that is gone on with at its end.
+    /// Continues an existing file at its end.
     ///
     /// # Errors
-    /// If the system does not say how long it is.
+    /// If the length of the file cannot be determined.
     pub fn at_end(file: File) -> io::Result<LineFile> {
         let length = file.metadata()?.len();
         Ok(LineFile::go_on(Box::new(file), length, false))
     }
 
-    /// A file that holds `whole` bytes of whole lines, and perhaps a part of one behind them.
+    /// Continues storage that holds `whole` bytes of whole lines, perhaps followed by part of a line.
     pub(super) fn go_on(store: Box<dyn Store>, whole: u64, has_rest: bool) -> LineFile {
         LineFile { store, whole, has_rest }
     }
@@ -73,16 +73,17 @@ impl LineFile {
         self.has_rest
     }
 
-    /// Adds a line.
+    /// Appends a line.
     ///
     /// # Errors
-    /// If it cannot be written; the file is as before then, as far as that is possible.
+    /// If it cannot be written; the file is then as before, if that is possible.
     pub fn append(&mut self, line: &str) -> io::Result<()> {
         self.cut_rest()?;
         let text = format!("{line}\n");
         self.has_rest = true;
         if let Err(error) = self.store.add(text.as_bytes()) {
-            // what stays now goes before the next line, or is taken for a line that was cut off
+            // If the rest cannot be removed now, it is removed before the next line, or read as a line that was cut
+            // off.
             let _ = self.cut_rest();
             return Err(error);
         }
@@ -100,10 +101,10 @@ impl LineFile {
     }
 }
 
-/// Opens a new file for lines, which only its owner can read.
+/// Creates a file that only its owner can read.
 ///
 /// # Errors
-/// If the file exists or cannot be made.
+/// If the file exists or cannot be created.
 pub fn create_private(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)
 }

@@ -1,4 +1,4 @@
-//! Jobs over the master daemon's socket.
+//! Job client for the master daemon's socket.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,18 +18,18 @@ use crate::remote::luxi::{Connection, Timeouts};
 use htools_plan::arrival::NodeFlags;
 use htools_plan::opcode::Opcode;
 
-/// Time that the daemon waits for a change before it says that there is none, in seconds.
+/// Time in seconds for which the daemon waits for a change before it answers that there is none.
 const WAIT: u64 = 60;
 
 /// A field of a row, with its status.
 const FIELD: WantedParts = WantedParts::Items(&[WantedParts::Whole, WantedParts::Whole]);
-/// Fields of the rows of jobs that are read: their numbers, and whose they are.
+/// Fields of the rows of jobs that are read: their numbers, and the run that they belong to.
 const JOBS: WantedParts = WantedParts::Keys(&[(
     "data",
     WantedParts::Each(&WantedParts::Items(&[FIELD, WantedParts::Items(&[WantedParts::Whole, OPCODES])])),
 )]);
 
-/// The master daemon of the cluster, on its own machine.
+/// Client of the master daemon, on the master node itself.
 pub struct LuxiClient {
     socket: PathBuf,
     manner: Timeouts,
@@ -38,7 +38,7 @@ pub struct LuxiClient {
 }
 
 impl LuxiClient {
-    /// A client of the daemon at this socket. Nothing is sent yet.
+    /// A client of the daemon at this socket. It connects on first use.
     pub fn new(socket: PathBuf, manner: Timeouts) -> LuxiClient {
         LuxiClient { socket, manner, connection: None, watchers: Watchers::default() }
     }
@@ -47,7 +47,7 @@ impl LuxiClient {
         self.look(method, args, WantedParts::Whole)
     }
 
-    /// A call, of whose result the parts in `shape` are read.
+    /// Makes a call and reads the parts of its result that `shape` names.
     fn look(&mut self, method: &str, args: Value, shape: WantedParts) -> Result<Value, CallError> {
         let connection = match self.connection.take().filter(Connection::is_open) {
             Some(connection) => self.connection.insert(connection),
@@ -56,7 +56,7 @@ impl LuxiClient {
         connection.look(method, &args, shape)
     }
 
-    /// The row of what is named so, of this kind.
+    /// The row of the object of this kind and name.
     fn row<const N: usize>(&mut self, kind: &str, name: &str, fields: [&str; N]) -> Result<Value, CallError> {
         let args = json!([kind, fields.as_slice(), ["=", "name", name]]);
         let mut answer = self.call("Query", args)?;
@@ -124,7 +124,7 @@ impl JobClient for LuxiClient {
     }
 
     fn jobs_of(&mut self, run: &RunInfo, after: JobId) -> Result<Vec<(JobId, JobMark)>, CallError> {
-        // the last field brings the archived ones
+        // The last field makes Ganeti include archived jobs.
         let args = json!(["job", ["id", "ops", "archived"], [">", "id", after]]);
         let answer = self.look("Query", args, JOBS)?;
         let rows = answer.get("data").and_then(Value::as_array);
@@ -170,7 +170,7 @@ impl JobClient for LuxiClient {
 
     fn opcode(&mut self, id: JobId, position: usize) -> Result<Value, CallError> {
         let mut rows = self.rows("QueryJobs", json!([[id], ["ops"]]))?;
-        // a row has a field
+        // Each row has one field.
         Ok(rows
             .get_mut(0)
             .and_then(|row| row.get_mut(0)?.get_mut(position))
@@ -193,7 +193,7 @@ impl JobClient for LuxiClient {
     }
 }
 
-/// A cell of a row, if its status is zero: the value is what it says then.
+/// The value of a cell, if its status is 0 (valid).
 fn value(row: &Value, at: usize) -> Option<&Value> {
     row.get(at).filter(|cell| cell[0] == 0)?.get(1)
 }
@@ -203,14 +203,13 @@ fn wait(mut connection: Connection, job: Watched, serial: Option<u64>) -> Result
     let answer = connection.call_within("WaitForJobChange", &args, ANSWER)?;
     match answer.as_array().map(Vec::as_slice) {
         Some([fields, messages]) => change(fields, messages),
-        // "nochange"
+        // The answer is "nochange".
         _ if answer.is_string() => Ok(JobChange::default()),
         _ => Err(nonsense("WaitForJobChange", &answer)),
     }
 }
 
-/// The states of jobs that have changed; where one has ended otherwise than well, with the
-/// reason.
+/// The states of jobs that have changed, with the reason for those that did not succeed.
 pub(super) fn with_reasons(
     client: &mut dyn JobClient,
     changes: Vec<(JobId, JobStatus)>,

@@ -1,10 +1,8 @@
-//! Carrying a plan out: a walk over its steps that gives jobs to Ganeti, follows
-//! them to their end and keeps a journal, so that no step is done twice, whatever
-//! happens to the connection or to this program.
+//! Execution of plans. A run walks over the steps, submits jobs to Ganeti, follows them to their end and keeps a
+//! journal. So no step is done twice, whatever happens to the connection or to this program.
 //!
-//! [`Runner`] decides when which step begins, from the plan's own dependencies; it
-//! knows Ganeti only as a [`JobClient`], behind which are LUXI, RAPI or, in tests,
-//! a queue with faults.
+//! [`Runner`] decides when each step begins, from the dependencies in the plan. It knows Ganeti only as a
+//! [`JobClient`]: LUXI, RAPI or, in tests, a queue with faults.
 
 #![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 

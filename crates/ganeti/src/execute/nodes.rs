@@ -1,5 +1,5 @@
-//! Work on nodes besides Ganeti's jobs: finding out whether one is empty, whether
-//! one answers, and switching the power where Ganeti has no call for it.
+//! Work on nodes besides Ganeti's jobs: checks that a node is empty or answers, and power switching if Ganeti has no
+//! call for it.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -14,31 +14,30 @@ use htools_model::shown::printable;
 use htools_plan::opcode::Opcode;
 use htools_plan::work::{Task, WorkStep};
 
-/// Attempts to ask what a node holds.
+/// Maximum attempts to ask for the instances on a node.
 const QUESTIONS: u32 = 5;
-/// The time between two of them.
+/// Pause between two of these attempts.
 const PAUSE: Duration = Duration::from_secs(2);
-/// The time between two attempts to reach a node that starts.
+/// Pause between two attempts to reach a node that boots.
 pub(super) const RETRY: Duration = Duration::from_secs(10);
-/// Most changes of such an attempt.
+/// Maximum changes of the job of one such attempt.
 const MOST_CHANGES: usize = 20;
-/// Longest time for one such attempt.
+/// Maximum duration of one such attempt.
 const TRIAL: Duration = Duration::from_secs(180);
-/// Longest time for the command that switches the power: as long as Ganeti gives its own
-/// helper programs.
+/// Maximum duration of the command that switches the power, the same as Ganeti allows its helper programs.
 const SWITCHING: Duration = Duration::from_secs(60);
-/// Most instances that an error names.
+/// Maximum number of instances that an error names.
 const SHOWN: usize = 3;
 
-/// Longest time for nodes to start unless something else is said.
+/// Default maximum boot time of a node.
 pub(crate) const BOOT: Duration = Duration::from_secs(600);
 
-/// Handling of nodes.
+/// Settings for power switching and booting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handling {
-    /// The command that switches the power, instead of Ganeti.
+    /// Command that switches the power in place of Ganeti.
     pub power_command: Option<OsString>,
-    /// Longest time for a node to answer after it was powered on.
+    /// Maximum time for a node to answer after it was powered on.
     pub boot: Duration,
 }
 
@@ -48,10 +47,10 @@ impl Default for Handling {
     }
 }
 
-/// Does a step that Ganeti has no job for.
+/// Carries out a step for which Ganeti has no job.
 ///
 /// # Errors
-/// Why it could not be done.
+/// The reason that it could not be done.
 pub fn perform(
     around: &mut dyn RunHost,
     client: &mut dyn JobClient,
@@ -69,10 +68,10 @@ pub fn perform(
     }
 }
 
-/// Makes sure that a node holds no instance, by the cluster's word.
+/// Checks that a node holds no instances, by asking the cluster.
 ///
 /// # Errors
-/// The instances that it holds, or why they are not known.
+/// If the node holds instances, or the cluster does not answer.
 pub(crate) fn confirm_empty(
     around: &mut dyn RunHost,
     client: &mut dyn JobClient,
@@ -101,8 +100,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Waits until a node answers the master: until Ganeti would set it online, as a trial of
-/// that job tells.
+/// Waits until a node answers the master. A dry run of setting it online tests this.
 fn wait_for(
     around: &mut dyn RunHost,
     client: &mut dyn JobClient,
@@ -112,7 +110,7 @@ fn wait_for(
 ) -> Result<(), NodeTaskError> {
     let opcode = Opcode::set_offline(node, false);
     let began = around.now();
-    // the clock may be set meanwhile
+    // Attempts are counted, since the clock may be set in the meantime.
     let attempts = limit.as_secs() / RETRY.as_secs() + 1;
     let mut attempt = 1;
     loop {
@@ -126,7 +124,7 @@ fn wait_for(
     }
 }
 
-/// Tries out a job.
+/// Makes a dry run of a job.
 fn try_out(client: &mut dyn JobClient, run: &RunInfo, opcode: &Opcode) -> Result<(), TrialError> {
     let id = client.try_out(run, opcode)?;
     await_job(client, id, TRIAL, MOST_CHANGES)
@@ -176,7 +174,7 @@ mod tests {
         stage.cluster.held = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
         let why = stage.perform(Task::ConfirmEmpty, &handling).unwrap_err();
         assert_eq!(why, "the node holds instances a, b, c and 2 more");
-        // a connection that comes back, and one that does not
+        // One connection recovers, and another does not.
         stage.cluster.held.clear();
         stage.cluster.faults.extend([CallFault::LostBefore, CallFault::NotSent]);
         assert_eq!(stage.perform(Task::ConfirmEmpty, &handling), Ok(()));
@@ -198,7 +196,7 @@ mod tests {
         assert_eq!(why, "the node does not answer within 100 s: it broke");
         let took = stage.around.clock.get() - took;
         assert!((90..=100).contains(&took), "{took}");
-        // none of the trials is a step of the run
+        // None of the trials counts as a step of the run.
         assert!(stage.cluster.jobs.is_empty());
     }
 

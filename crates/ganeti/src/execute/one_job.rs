@@ -6,13 +6,13 @@ use super::client::JobClient;
 use super::host::TrialError;
 use super::job::{JobId, JobState, JobStatus, Watched};
 
-/// Most calls that may end before the job does, or before it changes: each of them is a change, or takes `at_most`.
+/// Maximum number of calls before the job ends. Each call returns at a change, or after `at_most`.
 pub(super) const MOST_CALLS: usize = 300;
 
-/// Waits until a job has ended well, in so many calls; for its next change at most so long in one of them.
+/// Waits until a job has succeeded, for at most `calls` calls of at most `at_most` each.
 ///
 /// # Errors
-/// That it has not, or that nobody can say so.
+/// If the job did not succeed, or its state cannot be determined.
 pub(super) fn await_job(
     client: &mut dyn JobClient,
     id: JobId,

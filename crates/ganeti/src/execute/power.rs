@@ -1,4 +1,4 @@
-//! The power of nodes, switched by a command of the administrator's.
+//! Power switching of nodes by a command of the administrator.
 
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
@@ -9,7 +9,7 @@ use super::program::{KEPT, ProgramProblem, SHOWN, give_up, heard, last_line, lis
 use crate::remote::rapi::VARIABLES;
 use htools_model::shown::printable;
 
-/// Why a command did not switch the power.
+/// Failure of a command that was to switch the power.
 #[derive(Debug, thiserror::Error)]
 #[error("{command}{problem}")]
 pub struct PowerError {
@@ -19,10 +19,10 @@ pub struct PowerError {
     pub problem: PowerProblem,
 }
 
-/// Problem of such a command, with the last thing that it said.
+/// Problem of such a command, with its last line of output.
 #[derive(Debug, thiserror::Error)]
 pub enum PowerProblem {
-    /// It was not run.
+    /// The node's name is unsafe, so the command was not run.
     #[error(": the name of the node would be taken for an option")]
     Name,
     /// A problem that any program can have.
@@ -30,11 +30,11 @@ pub enum PowerProblem {
     Program(#[from] ProgramProblem),
 }
 
-/// Runs `COMMAND on NODE` or `COMMAND off NODE`; the command is one of the shell. Success is
-/// exit status 0 within the time; later it is killed, with all that it started.
+/// Runs `COMMAND on NODE` or `COMMAND off NODE` in a shell. It succeeds if the exit status is 0 within the time limit;
+/// after that it is killed with all its children.
 ///
 /// # Errors
-/// The problem, with the last thing that the command said.
+/// The problem, with the last line that the command printed.
 pub(super) fn switch(command: &OsStr, word: &str, node: &str, limit: Duration) -> Result<(), PowerError> {
     run(command, word, node, limit).map_err(|problem| {
         let shown = format!("'{} {word} {node}'", command.to_string_lossy());
@@ -61,8 +61,8 @@ fn shell(command: &OsStr, word: &str, node: &str) -> Command {
     let mut script = command.to_owned();
     script.push(r#" "$@""#);
     let mut shell = Command::new("/bin/sh");
-    // its own group: a Ctrl-C is for this program, and it can be killed with its children;
-    // both streams go to one pipe
+    // In a process group of its own, the command gets no Ctrl-C and can be killed with its children. Both streams go to
+    // one pipe.
     shell
         .arg("-c")
         .arg(r#"exec 2>&1; eval "$0""#)
@@ -71,7 +71,7 @@ fn shell(command: &OsStr, word: &str, node: &str) -> Command {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .process_group(0);
-    // whoever switches the power need not be able to do all that RAPI can
+    // The command for power need not have the credentials for RAPI.
     for name in VARIABLES {
         shell.env_remove(name);
     }
@@ -97,7 +97,7 @@ mod tests {
         let script = format!(r#"f() {{ printf '%s;' "$@" > {path}; }}; f 'a b'"#);
         run(&script, LONG).unwrap();
         assert_eq!(std::fs::read_to_string(path).unwrap(), "a b;on;n1;");
-        // a name is no part of the script
+        // A name is not part of the script.
         switch(OsStr::new(&script), "off", "$(x)`y`;z", LONG).unwrap();
         assert_eq!(std::fs::read_to_string(path).unwrap(), "a b;off;$(x)`y`;z;");
         let why = switch(OsStr::new("echo"), "on", "-n", LONG).unwrap_err();

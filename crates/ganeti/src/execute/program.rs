@@ -1,4 +1,4 @@
-//! Other programs, run under a time limit, each in a process group that ends as a whole.
+//! Execution of other programs under a time limit. Each has a process group, which ends as a whole.
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -11,27 +11,26 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use htools_model::shown::printable;
 
-/// Time between two looks whether a program has ended.
+/// Interval at which the program is polled for its end.
 const LOOK: Duration = Duration::from_millis(20);
-/// Longest wait for its last words, once it has ended: its children may keep the
-/// streams open.
+/// Maximum wait for the last output of a program that has ended, as its children may keep the streams open.
 const WORDS: Duration = Duration::from_secs(1);
-/// Most characters of what it says that an error quotes.
+/// Maximum length of quoted output in an error, in characters.
 pub(super) const SHOWN: usize = 300;
-/// Most of its errors that is kept, in bytes.
+/// Maximum part of its standard error that is kept, in bytes.
 pub(super) const KEPT: u64 = 64 << 10;
 
-/// Why a program did not do what it was to do.
+/// Failure of a program.
 #[derive(Debug, thiserror::Error)]
 #[error("{program}{problem}")]
 pub struct ProgramError {
-    /// Its name, with the words that tell what for.
+    /// Its name and purpose.
     pub program: String,
     /// The problem.
     pub problem: ProgramProblem,
 }
 
-/// Problem of a program, with the last thing that it said.
+/// Problem of a program, with its last line of output.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramProblem {
     /// It could not be started.
@@ -40,54 +39,54 @@ pub enum ProgramProblem {
     /// Its end could not be waited for.
     #[error(": {0}")]
     Wait(io::Error),
-    /// It says that it failed.
+    /// It failed with this exit status.
     #[error(" failed: {0}{1}")]
     Failed(ExitStatus, String),
-    /// It took too long.
+    /// It took longer than this many seconds.
     #[error(" did not end within {0} s and was killed{1}")]
     Killed(u64, String),
-    /// It says more than is read, or no text.
+    /// Its output was too long, or not text.
     #[error(": {0}")]
     Nonsense(String),
 }
 
-/// Answer of a program that ended in time.
+/// Result of a program that ended in time.
 #[derive(Debug)]
 pub struct ProgramAnswer {
     /// Its exit status.
     pub status: ExitStatus,
     /// Its standard output.
     pub text: String,
-    /// The last line that it said on standard error, behind a colon; nothing if there is none.
+    /// The last line of its standard error, after a colon; empty if there is none.
     pub last_words: String,
 }
 
-/// A program with its words, what it is given to read, and its limits.
+/// A program with its arguments, input and limits.
 #[derive(Debug)]
 pub struct ProgramCall<'a> {
-    /// The program and its arguments; no shell looks at them.
+    /// The program and its arguments, passed without a shell.
     pub words: &'a [&'a str],
     /// Standard input.
     pub input: &'a str,
     /// The longest time.
     pub limit: Duration,
-    /// Most bytes of its standard output.
+    /// Maximum size of its standard output, in bytes.
     pub most: u64,
 }
 
 impl ProgramCall<'_> {
-    /// Runs it to its end, whatever that is.
+    /// Runs the program to its end, whatever its exit status.
     ///
     /// # Errors
-    /// It could not be run, did not end in time, or said too much.
+    /// If it could not be run, did not end in time, or printed too much.
     pub fn run(&self) -> Result<ProgramAnswer, ProgramError> {
         self.answer().map_err(|problem| self.error(problem))
     }
 
-    /// Runs it to its end; gives what it said.
+    /// Runs the program to its end and returns its standard output.
     ///
     /// # Errors
-    /// The same, and where its exit status is not 0.
+    /// As [`run`](Self::run); also if its exit status is not 0.
     pub fn good(&self) -> Result<String, ProgramError> {
         let ProgramAnswer { status, text, last_words } = self.run()?;
         if status.success() { Ok(text) } else { Err(self.error(ProgramProblem::Failed(status, last_words))) }
@@ -101,7 +100,7 @@ impl ProgramCall<'_> {
     fn answer(&self) -> Result<ProgramAnswer, ProgramProblem> {
         let mut command = Command::new(self.words.first().copied().unwrap_or_default());
         command.args(&self.words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // its own group: a Ctrl-C is for this program, and it can be killed with its children
+        // In a process group of its own, the program gets no Ctrl-C and can be killed with its children.
         let mut child = command.process_group(0).spawn().map_err(ProgramProblem::Start)?;
         let (text, words) = self.converse(&mut child).map_err(|error| give_up(&mut child, error))?;
         let status = wait(&mut child, self.limit).map_err(ProgramProblem::Wait)?;
@@ -119,18 +118,18 @@ impl ProgramCall<'_> {
     }
 }
 
-/// Words of a program on a stream; they come in one piece, at the end.
+/// Output of a program on a stream, delivered in one piece at the end.
 pub(super) type Speech = Receiver<Vec<u8>>;
 
 impl ProgramCall<'_> {
-    /// Tells a program its input, and listens to what it says on both streams.
+    /// Writes the input of a program, and starts reading both output streams.
     ///
     /// # Errors
-    /// A thread cannot begin.
+    /// If a thread cannot be started.
     fn converse(&self, child: &mut Child) -> io::Result<(Option<Speech>, Option<Speech>)> {
         if let Some(mut stream) = child.stdin.take() {
             let input = self.input.to_owned();
-            // who does not read it to the end says why
+            // A program that does not read all its input reports the reason itself.
             thread::Builder::new().spawn(move || stream.write_all(input.as_bytes()))?;
         }
         let text = child.stdout.take().map(|stream| listen(stream, self.most + 1)).transpose()?;
@@ -139,17 +138,17 @@ impl ProgramCall<'_> {
     }
 }
 
-/// Ends a program that nobody can listen to.
+/// Kills a program that cannot be read from.
 pub(super) fn give_up(child: &mut Child, error: io::Error) -> ProgramProblem {
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     let _ = child.wait();
     ProgramProblem::Start(error)
 }
 
-/// Reads what a program says on a thread, as it may say more than a pipe holds.
+/// Reads a stream on a thread, as the program may write more than a pipe holds.
 ///
 /// # Errors
-/// The thread cannot begin.
+/// If the thread cannot be started.
 pub(super) fn listen(mut stream: impl Read + Send + 'static, most: u64) -> io::Result<Speech> {
     let (sender, receiver) = channel();
     thread::Builder::new().spawn(move || {
@@ -161,12 +160,12 @@ pub(super) fn listen(mut stream: impl Read + Send + 'static, most: u64) -> io::R
     Ok(receiver)
 }
 
-/// Words of a program that has ended, on a stream.
+/// Output of a program that has ended, on one stream.
 pub(super) fn heard(stream: Option<Speech>) -> Vec<u8> {
     stream.and_then(|stream| stream.recv_timeout(WORDS).ok()).unwrap_or_default()
 }
 
-/// Waits for the end; nothing if it did not come in time, and the program was killed.
+/// Waits for the end of a program. If it does not end in time, kills it and returns `None`.
 pub(super) fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let end = Instant::now() + limit;
     loop {
@@ -174,7 +173,7 @@ pub(super) fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<Exit
             return Ok(Some(status));
         }
         if Instant::now() >= end {
-            // it may have ended this moment
+            // The program may have ended this moment.
             let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
             child.wait()?;
             return Ok(None);
@@ -183,7 +182,7 @@ pub(super) fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<Exit
     }
 }
 
-/// The last line of a text that is not empty, behind a colon.
+/// The last non-empty line of a text, after a colon.
 pub(super) fn last_line(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());

@@ -1,4 +1,4 @@
-//! Jobs over the remote API: each opcode is a request and a job of its own.
+//! Job client for the remote API (RAPI): each opcode is a request and a job of its own.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::remote::rapi::{Session, Verb};
 use htools_plan::arrival::NodeFlags;
 use htools_plan::opcode::{Opcode, TagKind};
 
-/// Longest time for Ganeti to enter a job into its queue, or to list its jobs.
+/// Maximum time for Ganeti to enter a job into its queue, or to list its jobs.
 const ENTER: Duration = Duration::from_secs(180);
-/// Most jobs that are looked at one by one, as they are archived and in no list.
+/// Maximum number of archived jobs that are looked up one by one, as no list has them.
 const ARCHIVED: usize = 10_000;
 
-/// Longest time for Ganeti to answer a question about one thing.
+/// Maximum time for Ganeti to answer a question about one object.
 const LOOK: Duration = Duration::from_secs(60);
 
 /// Fields of a job that are read.
@@ -41,7 +41,7 @@ const JOBS: WantedParts =
     WantedParts::Each(&WantedParts::Keys(&[("id", WantedParts::Whole), ("ops", OPCODES)]));
 /// Fields of a job with its results.
 const RESULTS: WantedParts = WantedParts::Keys(&[("opresult", WantedParts::Whole)]);
-/// The part of a job that says what it does.
+/// Field of a job with all its opcodes.
 const WHOLE_OPCODES: WantedParts = WantedParts::Keys(&[("ops", WantedParts::Whole)]);
 /// Fields of an instance that are read.
 const INSTANCE: WantedParts = WantedParts::Keys(&[
@@ -86,7 +86,7 @@ impl RapiClient {
         }
     }
 
-    /// Sends a request that becomes a job.
+    /// Sends a request that creates a job.
     fn enter(&self, request: &JobRequest) -> Result<JobId, CallError> {
         let JobRequest { verb, resource, query, body } = request;
         let query: Vec<(&str, &str)> = query.iter().map(|(key, value)| (*key, value.as_str())).collect();
@@ -95,7 +95,7 @@ impl RapiClient {
     }
 }
 
-/// A request that becomes a job.
+/// A request that creates a job.
 struct JobRequest {
     verb: Verb,
     resource: String,
@@ -109,10 +109,10 @@ impl JobRequest {
     }
 }
 
-/// The request that becomes a job with an opcode.
+/// The request that creates a job with an opcode.
 fn request(opcode: &Opcode) -> Result<JobRequest, CallError> {
     let mut body = serde_json::to_value(opcode).map_err(|error| CallError::NotSent(error.to_string()))?;
-    // what the resource says already
+    // These fields are part of the resource.
     if let Some(fields) = body.as_object_mut() {
         for key in ["OP_ID", "instance_name", "node_name"] {
             fields.shift_remove(key);
@@ -130,7 +130,7 @@ fn request(opcode: &Opcode) -> Result<JobRequest, CallError> {
             (Verb::Post, format!("instances/{instance_name}/recreate-disks"))
         }
         Opcode::Reinstall { instance_name, .. } => {
-            // it stops the instance itself, and would start it
+            // RAPI stops the instance by itself, and would also start it.
             let query = vec![("nostartup", "1".to_owned())];
             let resource = format!("instances/{instance_name}/reinstall");
             return Ok(JobRequest { verb: Verb::Post, resource, query, body: None });
@@ -163,7 +163,7 @@ fn request(opcode: &Opcode) -> Result<JobRequest, CallError> {
     Ok(JobRequest { verb, resource, query: Vec::new(), body: Some(body) })
 }
 
-/// Tags are named in the query; there is no body.
+/// Request for tags, which are in the query; there is no body.
 fn tags_request(verb: Verb, kind: TagKind, tags: &[String], name: &str) -> JobRequest {
     let kind = match kind {
         TagKind::Node => "nodes",
@@ -200,7 +200,7 @@ impl JobClient for RapiClient {
                 }
                 run.reason.clone()
             }
-            // without a body there is no room for a comment
+            // A request without a body has no room for a comment.
             None => run.comment(job.mark),
         };
         query.push(("reason", reason));
@@ -249,8 +249,8 @@ impl JobClient for RapiClient {
             listed.insert(id);
             found.extend(job.get("ops").and_then(|ops| mark(run, ops)).map(|mark| (id, mark)));
         }
-        // numbers are given in order: what is missing in the list is archived, up to the
-        // first that does not exist
+        // Numbers are assigned in order. A number missing in the list is that of an archived job, up to the first that
+        // does not exist.
         let newest = listed.last().copied();
         for id in (after.0..=u64::MAX).skip(1).take(ARCHIVED).map(JobId) {
             if listed.contains(&id) {
@@ -324,7 +324,7 @@ fn wait(session: &Session, job: Watched, serial: Option<u64>) -> Result<JobChang
         "fields": ["status"], "previous_job_info": [job.status], "previous_log_serial": serial,
     });
     match session.send(Verb::Get, &format!("jobs/{}/wait", job.id), &[], Some(&body), ANSWER) {
-        // nothing has changed
+        // Nothing has changed.
         Ok(Value::Null) | Err(CallError::Late(_)) => Ok(JobChange::default()),
         Ok(answer) => match (answer.get("job_info"), answer.get("log_entries")) {
             (Some(fields), Some(messages)) => change(fields, messages),

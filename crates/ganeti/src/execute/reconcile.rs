@@ -1,4 +1,4 @@
-//! Fate of a submission whose answer did not come: Ganeti's queue knows.
+//! Reconciliation with Ganeti's queue of submissions whose answers were lost.
 
 use std::time::Duration;
 
@@ -11,24 +11,22 @@ use super::runner::{MayEnd, Runner};
 use super::state::JobPart;
 use crate::remote::CallError;
 
-/// Longest time for a daemon to enter jobs into the queue that it was given before
-/// it, or the connection to it, went away.
+/// Maximum time for a daemon to enter jobs that it received before it, or the connection to it, went away.
 const SETTLE: Duration = Duration::from_secs(5);
-/// Number of looks for jobs while the daemon may still be about to enter them, and
-/// how long to wait in between: ten minutes in all.
+/// Number of looks for jobs while the daemon may still enter them, and the pause between looks: ten minutes in all.
 const LATE_LOOKS: u32 = 20;
 const LATE_PAUSE: Duration = Duration::from_secs(30);
 
 impl Runner<'_> {
-    /// Finds out about jobs that may have been submitted.
+    /// Finds out whether jobs were submitted whose submission failed with an error.
     pub(super) fn clarify(&mut self, marks: &[JobMark], error: CallError) -> MayEnd<()> {
         let steps = marks.iter().map(|mark| mark.step.number()).collect();
         self.around.event(&Event::Unclear { steps, problem: error.to_string() });
-        // a daemon that is still there may be slow; one that went away is not
+        // A daemon that is still running may be slow; one that went away enters no more jobs.
         let late = matches!(error, CallError::Late(_));
         let (looks, pause) = if late { (LATE_LOOKS, LATE_PAUSE) } else { (1, SETTLE) };
         for _ in 0..looks {
-            // only what was to be seen after a while is the truth
+            // Only after the pause is the content of the queue reliable.
             self.around.pause(pause);
             self.adopt()?;
             if self.submitting().is_empty() {
@@ -52,7 +50,7 @@ impl Runner<'_> {
         if self.submitting().is_empty() {
             return Ok(());
         }
-        // the program that submitted them may have ended a moment ago
+        // The program that submitted them may have ended a moment ago.
         self.around.pause(SETTLE);
         self.adopt()?;
         let jobs = self.submitting();
@@ -64,7 +62,7 @@ impl Runner<'_> {
         parts.map(|(mark, _)| mark).collect()
     }
 
-    /// Takes note of the jobs that are in the queue.
+    /// Records the jobs of this run that are in the queue.
     fn adopt(&mut self) -> MayEnd<()> {
         let (run, after) = (&self.header.run, self.header.after);
         let found = self.persist(|client: &mut dyn JobClient| client.jobs_of(run, after))?;
@@ -72,7 +70,7 @@ impl Runner<'_> {
             match self.state.part(mark) {
                 Some(JobPart::Submitting) if !self.state.knows(job) => self.enter(mark, job)?,
                 Some(part) if part.job() == Some(job) => {}
-                // it failed, and was or will be submitted again
+                // The job failed, and was or will be submitted again.
                 Some(_) if self.state.knows(job) => {}
                 _ => return Err(Ending::Contradiction(unexpected(job, mark))),
             }

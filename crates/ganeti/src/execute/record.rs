@@ -10,66 +10,66 @@ use super::job::{JobId, JobMark, JobStatus};
 pub enum Record {
     /// These jobs are about to be submitted.
     Submitting {
-        /// Which.
+        /// Their marks.
         jobs: Vec<JobMark>,
     },
     /// A job got a number.
     Submitted {
-        /// Which.
+        /// Its mark.
         mark: JobMark,
         /// Its number.
         job: JobId,
     },
-    /// These jobs surely did not reach Ganeti.
+    /// These jobs certainly did not reach Ganeti.
     Absent {
-        /// Which.
+        /// Their marks.
         jobs: Vec<JobMark>,
     },
     /// Ganeti refused these jobs.
     Refused {
-        /// Which.
+        /// Their marks.
         jobs: Vec<JobMark>,
         /// Ganeti's reason.
         why: String,
     },
-    /// A job came to its end.
+    /// A job has ended.
     Ended {
-        /// Which.
+        /// Its mark.
         mark: JobMark,
         /// Its number.
         job: JobId,
-        /// How.
+        /// Final status.
         status: JobStatus,
-        /// The words of its failed opcode.
+        /// Message of its failed opcode.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// Time that it ran, in milliseconds, if that was seen.
+        /// Run time in milliseconds, if known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         took: Option<u64>,
-        /// Position of the opcode that failed while it was carried out; none if it failed before.
+        /// Position of the opcode that failed; `None` if it failed before it had changed anything.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed_opcode: Option<usize>,
     },
-    /// A job failed for a reason that passes, and will be submitted again.
+    /// A job failed for a temporary reason, and will be submitted again.
     Again {
-        /// Which.
+        /// Its mark.
         mark: JobMark,
     },
-    /// This program has done its own part.
+    /// This program has done a step itself.
     Performed {
-        /// Which.
+        /// Mark of the step.
         mark: JobMark,
     },
-    /// This program could not do its own part.
+    /// This program could not do a step itself.
     Failed {
-        /// Which.
+        /// Mark of the step.
         mark: JobMark,
-        /// Why.
+        /// Reason.
         why: String,
     },
     /// A job is no longer in Ganeti's queue.
     Gone {
-        /// Which.
+        /// Its mark.
         mark: JobMark,
         /// Its number.
         job: JobId,
@@ -77,16 +77,16 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         begun: bool,
     },
-    /// The run was taken up again.
+    /// The run was resumed.
     Resumed {
-        /// Milliseconds since 1970.
+        /// Time in milliseconds since 1970.
         at: u64,
     },
-    /// The program ended in order.
+    /// The program ended regularly.
     Closed {
-        /// Milliseconds since 1970.
+        /// Time in milliseconds since 1970.
         at: u64,
-        /// How, in a word.
+        /// Ending of the run, in a word.
         ending: String,
     },
 }

@@ -18,11 +18,11 @@ pub enum Ending {
     Done,
     /// A step failed; the steps after it were not begun.
     Failed,
-    /// It was asked to stop, and did.
+    /// It was interrupted.
     Interrupted,
-    /// The steps that are left would not end in time.
+    /// The remaining steps would not end in time.
     OutOfTime,
-    /// Ganeti could not be reached any more, or its answers made no sense.
+    /// Ganeti could no longer be reached, or its answers were malformed.
     Lost(String),
     /// The journal could not be written.
     Unrecorded(String),
@@ -31,7 +31,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Why a run ended that was not done, in words.
+    /// Reason for an ending other than success, in words.
     pub fn told(&self) -> &str {
         match self {
             Ending::Lost(why) | Ending::Unrecorded(why) | Ending::Contradiction(why) => why,
@@ -66,11 +66,11 @@ words!(
         Running = "running",
         /// Some of its jobs are done, and the others were not submitted.
         Begun = "begun, not finished",
-        /// It is unknown whether its job was submitted, or what became of it.
+        /// It is unknown whether its job was submitted, or how it ended.
         Unknown = "unknown",
-        /// Nothing was done about it.
+        /// Not begun.
         NotStarted = "not started",
-        /// Nothing was done about it, as it must follow a step that was not done.
+        /// Not begun, as it must follow a step that was not done.
         Dropped = "dropped",
     }
 );
@@ -98,15 +98,15 @@ impl StepState {
 /// Report on one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepReport {
-    /// In a word.
+    /// Its state.
     pub state: StepState,
-    /// True if some of it was begun, or perhaps. A job that Ganeti did not take was not.
+    /// True if some of it was begun, or may have been. A job that Ganeti refused was not begun.
     pub began: bool,
     /// Its jobs in Ganeti's queue.
     pub jobs: Vec<JobId>,
     /// The problem.
     pub message: Option<String>,
-    /// Commands that tidy up after its live migrations, of which one may be half done.
+    /// Commands that clean up after its live migrations, one of which may have stopped half-way.
     pub cleanup: Vec<Command>,
 }
 
@@ -115,7 +115,7 @@ pub struct StepReport {
 pub struct Report {
     /// Its ending.
     pub ending: Ending,
-    /// By step.
+    /// Reports on the steps, by step.
     pub steps: Vec<StepReport>,
 }
 
@@ -126,7 +126,7 @@ impl Report {
         Report { ending, steps: state.steps().map(step).collect() }
     }
 
-    /// Commands that tidy up after all live migrations that may be half done.
+    /// Commands that clean up after all live migrations that may have stopped half-way.
     pub fn cleanup(&self) -> Vec<&Command> {
         self.steps.iter().flat_map(|step| &step.cleanup).collect()
     }
@@ -146,14 +146,14 @@ impl Report {
 }
 
 impl StepReport {
-    /// The same of a step that is not done because another one was not.
+    /// Report on a step that was dropped because `cause` was not done.
     #[must_use]
     pub(crate) fn dropped(self, cause: StepIdx) -> StepReport {
         let message = Some(format!("step {cause} was not done"));
         StepReport { state: StepState::Dropped, message, ..self }
     }
 
-    /// State of a step, by its jobs.
+    /// Report on a step, from its jobs.
     pub(crate) fn of(step: &WorkStep, parts: &[JobPart]) -> StepReport {
         StepReport {
             state: StepState::of(parts),

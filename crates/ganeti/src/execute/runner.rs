@@ -1,5 +1,4 @@
-//! The walk over a plan: jobset by jobset, never a step before those that it
-//! depends on, never a step twice.
+//! The walk over a plan: no step begins before those that it depends on, and none is done twice.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, UNIX_EPOCH};
@@ -17,45 +16,45 @@ use crate::remote::CallError;
 use htools_plan::graph::StepIdx;
 use htools_plan::work::Task;
 
-/// Attempts with a connection that does not work.
+/// Maximum attempts with a connection that does not work.
 pub(super) const ATTEMPTS: u32 = 12;
-/// Attempts to submit the same jobs, where Ganeti surely did not get them.
+/// Maximum attempts to submit the same jobs, if Ganeti certainly did not get them.
 const SUBMISSIONS: u32 = 5;
-/// Longest wait for a change before Ganeti is asked anyway.
+/// Maximum wait for a change before Ganeti is asked in any case.
 const CHANGE: Duration = Duration::from_secs(60);
 /// The shortest wait.
 const TICK: Duration = Duration::from_secs(1);
 
-/// A run under way.
+/// A run in progress.
 pub struct Runner<'a> {
     pub(super) client: &'a mut dyn JobClient,
     pub(super) around: &'a mut dyn RunHost,
     pub(super) header: &'a Header,
     journal: Journal,
     pub(super) state: State,
-    /// True if no new step is begun.
+    /// True if no new step may begin.
     pub(super) stopping: bool,
     pub(super) terms: RunTerms,
     pub(super) streaming: Streaming,
-    /// The nodes that are waited for.
+    /// Nodes that are booting.
     pub(super) awaited: Vec<AwaitedNode>,
-    /// When jobs were seen running first, in milliseconds since 1970.
+    /// Times at which jobs were first seen running, in milliseconds since 1970.
     running_since: HashMap<JobId, u64>,
-    /// Jobs of an earlier program at whose state this one has not looked yet.
+    /// Jobs of an earlier program that this one has not checked yet.
     pub(super) inherited: HashSet<JobId>,
-    /// Attempts to submit that came to nothing, since the last one that did not.
+    /// Failed attempts to submit since the last success.
     vain: u32,
-    /// Attempts to wait that failed, since the last one that did not.
+    /// Failed attempts to wait since the last success.
     deaf: u32,
-    /// Jobs that got their numbers, with their steps, and were not told of yet.
+    /// Jobs that have numbers but were not announced yet, with their steps.
     got: Vec<(StepIdx, JobId)>,
 }
 
-/// Result of something that may end the run.
+/// Result of an operation that may end the run.
 pub(super) type MayEnd<T> = Result<T, Ending>;
 
 impl<'a> Runner<'a> {
-    /// A run with a new journal, or with one that was read.
+    /// A run with a new journal, or one that was read.
     pub fn new(
         client: &'a mut dyn JobClient,
         around: &'a mut dyn RunHost,
@@ -83,21 +82,21 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The same with what is known besides the plan; before anything is done.
+    /// Sets the parameters of the run; to be called before it begins.
     #[must_use]
     pub fn with(self, terms: RunTerms) -> Runner<'a> {
         let streaming = Streaming::of(&self.header.work, self.header.stream.as_ref(), &terms);
         Runner { streaming, terms, ..self }
     }
 
-    /// Carries the plan out, as far as that is possible.
+    /// Executes the plan as far as possible.
     pub fn walk(&mut self) -> Report {
         let ending = self.finish(Runner::free_steps).map_or_else(|ending| ending, |()| self.ending());
         self.close(ending)
     }
 
-    /// Finishes the steps that have begun, and begins no other. Nothing if all is well
-    /// and the walk can go on; otherwise the report on the run, which is over.
+    /// Finishes the steps that have begun, and begins no other. Returns `None` if all is well and the run can go on, or
+    /// else the final report.
     pub fn settle(&mut self) -> Option<Report> {
         let begun = |runner: &mut Runner<'a>| {
             let steps = runner.state.steps();
@@ -114,7 +113,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The steps about which nothing was done.
+    /// The steps that were not begun.
     pub fn not_started(&self) -> Vec<StepIdx> {
         self.state.steps().filter(|step| !self.state.has_begun(*step)).collect()
     }
@@ -126,13 +125,13 @@ impl<'a> Runner<'a> {
         self.close(ending)
     }
 
-    /// Submits what `wanted` gives and follows it, until there is nothing left to do.
+    /// Submits the steps that `wanted` returns and follows them, until none are left.
     fn advance(&mut self, wanted: impl Fn(&mut Self) -> Vec<StepIdx>) -> MayEnd<()> {
         loop {
             self.look_for_reasons_to_stop();
             self.look_for_a_pause();
             let mut steps = wanted(self);
-            // what has begun is brought to its end
+            // Steps that have begun are finished in any case.
             let may_begin = self.may_begin();
             steps.retain(|step| may_begin || self.state.has_begun(*step));
             if self.submit_next(&steps)? {
@@ -144,7 +143,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The same where nothing comes after it: whoever was stopped is started.
+    /// The same as the last part of a run: it also starts the instances that were stopped.
     fn finish(&mut self, wanted: impl Fn(&mut Self) -> Vec<StepIdx>) -> MayEnd<()> {
         loop {
             self.advance(&wanted)?;
@@ -189,11 +188,11 @@ impl<'a> Runner<'a> {
             }
         }
         if !self.header.joins_opcodes {
-            // one call is one job
+            // In a chain, each call submits one job.
             next.truncate(1);
         }
         if next.is_empty() {
-            // one line a jobset, however many calls it took
+            // One event for each jobset, however many calls it took.
             self.announce();
             return Ok(false);
         }
@@ -201,8 +200,8 @@ impl<'a> Runner<'a> {
         Ok(true)
     }
 
-    /// The first job of a step that is not submitted yet, unless an earlier one failed
-    /// or hangs in the air. In a chain it may wait for the one before it in Ganeti's queue.
+    /// The first job of a step that is not submitted yet; `None` if an earlier job failed or its submission is unclear.
+    /// In a chain it may wait for the one before it in Ganeti's queue.
     pub(super) fn next_part(&self, step: StepIdx) -> Option<JobMark> {
         let parts = self.state.step(step);
         let part = parts.iter().position(|part| *part == JobPart::NotStarted)?;
@@ -214,8 +213,8 @@ impl<'a> Runner<'a> {
         &self.header.work.step(mark.step).task
     }
 
-    /// Tells if a node may lose its power: only if the cluster says at this moment that it
-    /// holds no instance. Otherwise the step has failed.
+    /// Tells if a node may be powered off: only if the cluster confirms now that it holds no instances. Otherwise the
+    /// step fails.
     fn may_power_off(&mut self, mark: JobMark) -> MayEnd<bool> {
         let node = &self.header.work.step(mark.step).subject;
         let Err(why) = nodes::confirm_empty(self.around, self.client, node) else { return Ok(true) };
@@ -225,7 +224,7 @@ impl<'a> Runner<'a> {
         Ok(false)
     }
 
-    /// Does what Ganeti has no job for.
+    /// Carries out a step for which Ganeti has no job.
     fn perform(&mut self, mark: JobMark) -> MayEnd<()> {
         self.record(Record::Submitting { jobs: vec![mark] })?;
         let step = self.header.work.step(mark.step);
@@ -263,7 +262,7 @@ impl<'a> Runner<'a> {
             return Job { opcodes, mark, depends: None };
         }
         let before = mark.part.checked_sub(1).map(|part| &self.state.step(mark.step)[part]);
-        // one that ended well may have left the queue, where nothing could wait for it
+        // A successful job may have left the queue, and then nothing could depend on it.
         let depends = before.filter(|part| !part.is_done()).and_then(JobPart::job);
         Job { opcodes: &opcodes[mark.part..=mark.part], mark, depends }
     }
@@ -279,13 +278,13 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Takes note of a job that is in the queue.
+    /// Records that a job is in the queue.
     pub(super) fn enter(&mut self, mark: JobMark, job: JobId) -> MayEnd<()> {
         self.got.push((mark.step, job));
         self.record(Record::Submitted { mark, job })
     }
 
-    /// Tells of jobs that got their numbers.
+    /// Announces jobs that have got their numbers.
     fn announce(&mut self) {
         let Some((first, _)) = self.got.first() else { return };
         let sets = &self.header.work.jobsets;
@@ -294,7 +293,7 @@ impl<'a> Runner<'a> {
         self.around.event(&Event::Submitted { jobset, steps, jobs });
     }
 
-    /// An attempt to submit came to nothing.
+    /// Counts a failed attempt to submit.
     pub(super) fn vainly(&mut self, error: CallError) -> MayEnd<()> {
         self.vain += 1;
         if self.vain >= SUBMISSIONS {
@@ -304,7 +303,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Waits until a job is further than before; false if none is under way.
+    /// Waits until a job makes progress; false if none is under way.
     fn follow(&mut self) -> MayEnd<bool> {
         let mut watched: Vec<Watched> = self.state.under_way().collect();
         self.try_nodes()?;
@@ -342,7 +341,7 @@ impl<'a> Runner<'a> {
         Ok(ids.into_iter().zip(states).collect())
     }
 
-    /// Takes note of what Ganeti says about a job.
+    /// Processes Ganeti's answer about a job.
     fn take(&mut self, id: JobId, state: JobState) -> MayEnd<()> {
         if self.take_trial(id, &state)? {
             return Ok(());
@@ -384,20 +383,20 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// The state of a job that seems to have ended well; where that does not mean that what it
-    /// was for was done, as its results say.
+    /// The state of a job that succeeded according to its status. For power switching, only the results of the opcodes
+    /// tell whether it did.
     fn verified(&mut self, mark: JobMark, id: JobId, state: JobState) -> MayEnd<JobState> {
         let is_doubtful = matches!(self.task(mark), Task::PowerOn | Task::PowerOff);
         if state.status != Some(JobStatus::Success) || !is_doubtful {
             return Ok(state);
         }
         let found = self.states(&[Watched { id, status: JobStatus::Success }])?;
-        // a job that has left the queue meanwhile has nothing more to say
+        // If the job has left the queue meanwhile, its state stays as it was.
         let known = found.into_iter().map(|(_, found)| found).find(|found| found.status.is_some());
         Ok(known.unwrap_or(state))
     }
 
-    /// Tells of a step that came to its end, if it did.
+    /// Announces the end of a step, if it has ended.
     pub(super) fn tell_of_end(&mut self, step: StepIdx) {
         let StepReport { state, message, cleanup, .. } = self.report_on(step);
         if matches!(state, StepState::Done | StepState::Failed | StepState::Unknown | StepState::Dropped) {
@@ -415,7 +414,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Asks until there is an answer, but not for ever.
+    /// Repeats a question until there is an answer, within limits.
     pub(super) fn persist<T>(
         &mut self,
         mut ask: impl FnMut(&mut dyn JobClient) -> Result<T, CallError>,
@@ -440,15 +439,15 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Something is wrong with the connection: says so, and pauses, longer each time.
+    /// Reports a problem with the connection and pauses, longer each time.
     fn lost(&mut self, error: &CallError, attempt: u32) {
         let pause = Duration::from_secs(1 << attempt.saturating_sub(1).min(4));
         self.around.event(&Event::ConnectionLost { problem: error.to_string(), attempt, pause });
         self.around.pause(pause);
     }
 
-    /// Changes the state as a record says, and writes the record. What cannot be so is
-    /// not written.
+    /// Applies a record to the state, then writes it to the journal. A record that contradicts the state is not
+    /// written.
     pub(super) fn record(&mut self, record: Record) -> MayEnd<()> {
         self.state.apply(&record).map_err(|error| Ending::Contradiction(error.to_string()))?;
         self.journal.write(&record).map_err(|error| Ending::Unrecorded(error.to_string()))
@@ -470,7 +469,7 @@ impl<'a> Runner<'a> {
     fn close(&mut self, ending: Ending) -> Report {
         self.announce();
         if !matches!(ending, Ending::Unrecorded(_)) {
-            // the run is over either way
+            // The run is over in any case.
             let _ = self.record(Record::Closed { at: self.millis(), ending: ending.word().to_owned() });
         }
         let report = Report { ending, steps: self.state.steps().map(|step| self.report_on(step)).collect() };

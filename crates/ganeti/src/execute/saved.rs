@@ -1,4 +1,4 @@
-//! Plans in files: made on one machine, looked at, carried out on another, or later.
+//! Plans in files: made on one machine, reviewed, and executed on another or later.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use htools_model::shown::shown_source;
 use htools_plan::fresh::half_digest;
 use htools_plan::work::Work;
 
-/// The form of saved plans that this version reads and writes.
+/// Schema of saved plans that this version reads and writes.
 pub const SCHEMA: &str = "htools.saved-plan-1";
-/// The largest file that is read: some hundred thousand steps.
+/// Maximum size of a file in bytes: some hundred thousand steps.
 const MOST: u64 = 256 << 20;
 
 /// A plan as it is saved.
@@ -26,36 +26,36 @@ pub struct SavedPlan {
     pub tool: String,
     /// Its version.
     pub version: String,
-    /// User and machine, as far as they are known.
+    /// User and machine, as far as known.
     pub made_by: String,
-    /// When, in milliseconds since 1970.
+    /// Time at which it was made, in milliseconds since 1970.
     pub made_at: u64,
-    /// The cluster, where that was asked.
+    /// The cluster, if it was asked for its identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<ClusterId>,
-    /// Fingerprint of the groups that it touches: see [`htools_plan::fresh::fingerprint`].
+    /// Fingerprint of the groups that it affects: see [`htools_plan::fresh::fingerprint`].
     pub fingerprint: String,
-    /// The options that it was made with, but for those that say where the cluster is and what becomes of the plan.
+    /// The options that it was made with, except for those about the source of the data and the use of the plan.
     pub options: Vec<String>,
-    /// Beginning of the comments of the opcodes, before the version.
+    /// Beginning of the opcodes' comments, before the version.
     pub purpose: String,
     /// UUID of the group that it is for; empty if there are several.
     pub group: String,
-    /// UUIDs of the groups that it touches.
+    /// UUIDs of the groups that it affects.
     pub groups: Vec<String>,
     /// True if it was made with `--ignore-soft-errors`.
     pub ignore_soft_errors: bool,
-    /// `--keep-reserve` of whoever made it, if that was given.
+    /// `--keep-reserve` with which it was made, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_reserve: Option<usize>,
-    /// The steps that are to be done.
+    /// The steps to do.
     pub work: Work,
-    /// Check sum over all the rest.
+    /// Check sum over everything else.
     pub sum: String,
 }
 
 impl SavedPlan {
-    /// The same with its check sum.
+    /// Sets the check sum.
     #[must_use]
     pub fn sealed(self) -> SavedPlan {
         let sum = self.expected_sum();
@@ -65,12 +65,12 @@ impl SavedPlan {
     /// Half of SHA-256 over the plan without its sum, in hexadecimal digits.
     fn expected_sum(&self) -> String {
         let bare = SavedPlan { sum: String::new(), ..self.clone() };
-        // a plan is numbers and texts, of which none is no JSON
+        // A plan has only numbers and texts, which can always be written as JSON.
         let text = serde_json::to_string(&bare).unwrap_or_default();
         half_digest(text)
     }
 
-    /// Fault of a plan that was read.
+    /// Fault of a plan that was read, if there is one.
     fn fault(&self) -> Option<String> {
         if self.sum != self.expected_sum() {
             return Some("the check sum is wrong: the plan was changed since it was saved".to_owned());
@@ -78,7 +78,7 @@ impl SavedPlan {
         self.work.fault()
     }
 
-    /// Reads the content of a file.
+    /// Parses the content of a file.
     ///
     /// # Errors
     /// Its fault, in one line.
@@ -97,7 +97,7 @@ impl SavedPlan {
         plan.fault().map_or(Ok(plan), Err)
     }
 
-    /// Reads a file, to look at the plan.
+    /// Reads a plan to show it.
     ///
     /// # Errors
     /// Faults of the file or its content.
@@ -105,10 +105,10 @@ impl SavedPlan {
         SavedPlan::read_of(path, Readers::Anyone)
     }
 
-    /// Reads a file, to do what it says.
+    /// Reads a plan to execute it.
     ///
     /// # Errors
-    /// As of [`read`](SavedPlan::read); others can write to the file, or own it.
+    /// As [`read`](SavedPlan::read); also if other users own the file or can write to it.
     pub fn read_ours(path: &Path) -> Result<SavedPlan, LoadError> {
         SavedPlan::read_of(path, Readers::AnyoneNoWriters)
     }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     proptest! {
-        /// A changed byte or a cut-off end is noticed, unless it means the same.
+        /// A changed byte or a cut-off end is noticed, unless the meaning is the same.
         #[test]
         fn damage_to_plans_is_noticed(at in any::<prop::sample::Index>(), byte: u8, cut: bool) {
             let whole = plan();

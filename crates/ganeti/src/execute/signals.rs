@@ -1,4 +1,4 @@
-//! Signals while a plan is carried out.
+//! Signals during the execution of a plan.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals as Incoming;
 
-/// Wish that a signal stands for.
+/// Request that a signal makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignalWish {
     /// No new jobs; wait for those under way (the first SIGINT).
@@ -26,8 +26,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Begins to listen, on a thread of its own. `heard` is called there with every
-    /// wish; after [`SignalWish::Leave`] the program ends with `status`.
+    /// Begins to listen, on a thread of its own. Calls `heard` on it for every request; after [`SignalWish::Leave`] the
+    /// program ends with `status`.
     ///
     /// # Errors
     /// If the system does not let the program handle signals.
@@ -62,20 +62,19 @@ impl Signals {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// Tells if new jobs should wait: SIGUSR1 says so, and the next one that they should not.
+    /// Tells if new jobs should wait: each SIGUSR1 toggles this.
     pub fn is_paused(&self) -> bool {
         self.paused.load(Ordering::SeqCst)
     }
 
-    /// Does something that must not be torn apart by the end of the program, like
-    /// writing a line.
+    /// Runs an action that the end of the program must not interrupt, such as writing a line.
     pub fn whole<R>(&self, action: impl FnOnce() -> R) -> R {
         let _busy = self.busy.lock();
         action()
     }
 }
 
-/// Waits until nothing is being written; not for long, as a reader may have fallen asleep.
+/// Waits until nothing is being written, but not for long, since the reader of a pipe may be stuck.
 fn wait_for(busy: &Mutex<()>) -> Option<std::sync::MutexGuard<'_, ()>> {
     for _ in 0..50 {
         match busy.try_lock() {

@@ -1,5 +1,4 @@
-//! State of a run. The journal's records are the only way in which it changes, so
-//! that reading a journal gives the state that the run was in.
+//! State of a run. It changes only by the journal's records, so reading a journal restores the state of the run.
 
 use std::collections::HashSet;
 
@@ -10,35 +9,35 @@ use htools_plan::graph::StepIdx;
 /// State of one job of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum JobPart {
-    /// Nothing was done about it.
+    /// Not begun.
     NotStarted,
-    /// It is about to be submitted, or was, without an answer.
+    /// About to be submitted, or submitted without an answer yet.
     Submitting,
-    /// It is in Ganeti's queue, under this number, and was this far when last seen.
+    /// In Ganeti's queue under this number, with its last known status.
     Submitted(JobId, JobStatus),
-    /// Ganeti refused it, and says why.
+    /// Refused by Ganeti, with the reason.
     Refused(String),
-    /// It came to its end.
+    /// Ended.
     Ended {
         /// Its number.
         job: JobId,
-        /// How.
+        /// Final status.
         status: JobStatus,
-        /// The words of its failed opcode.
+        /// Message of its failed opcode.
         message: Option<String>,
-        /// Position of the opcode that failed while it was carried out.
+        /// Position of the opcode that failed; `None` if it failed before it had changed anything.
         failed_opcode: Option<usize>,
     },
-    /// It was submitted and is not in Ganeti's queue any more.
+    /// Submitted, but no longer in Ganeti's queue.
     Gone {
         /// Its number.
         job: JobId,
         /// True unless it was last seen before it began.
         begun: bool,
     },
-    /// This program has done it itself.
+    /// Done by this program itself.
     Performed,
-    /// This program was to do it itself, and could not.
+    /// To be done by this program, but failed.
     Failed(String),
 }
 
@@ -57,12 +56,12 @@ impl JobPart {
         }
     }
 
-    /// Tells if it ended well.
+    /// Tells if it succeeded.
     pub(crate) fn is_done(&self) -> bool {
         matches!(self, JobPart::Ended { status: JobStatus::Success, .. } | JobPart::Performed)
     }
 
-    /// Tells if it ended otherwise.
+    /// Tells if it failed.
     pub(crate) fn has_failed(&self) -> bool {
         match self {
             JobPart::Refused(_) | JobPart::Gone { .. } | JobPart::Failed(_) => true,
@@ -72,29 +71,29 @@ impl JobPart {
     }
 }
 
-/// Why a record cannot follow on what is already known.
+/// Reason that a record contradicts the state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// A number stands for one job.
+    /// The number belongs to another job.
     #[error("job {0} is recorded twice")]
     Twice(JobId),
-    /// It can only have ended as something final.
+    /// The status is not a final one.
     #[error("job {job} cannot have ended as '{}'", .status.as_str())]
     NotFinal {
         /// Its number.
         job: JobId,
-        /// The ending that it cannot have.
+        /// The status.
         status: JobStatus,
     },
     /// The plan has no such job.
     #[error("there is no job {}.{}", .0.step, .0.part.saturating_add(1))]
     NoJob(JobMark),
-    /// Something else has to come first.
+    /// Another record must come first.
     #[error("job {}.{} cannot be {what} now", .mark.step, .mark.part + 1)]
     OutOfTurn {
         /// The job.
         mark: JobMark,
-        /// The state that it would get.
+        /// The new state.
         what: &'static str,
     },
 }
@@ -102,14 +101,14 @@ pub enum RecordError {
 /// States of all jobs of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    /// By step and part.
+    /// Jobs by step and part.
     steps: Vec<Vec<JobPart>>,
     /// The numbers in use.
     jobs: HashSet<JobId>,
 }
 
 impl State {
-    /// Nothing was done yet. `parts` holds the number of jobs of each step.
+    /// The state before anything is done. `parts` has the number of jobs of each step.
     pub fn new(parts: impl IntoIterator<Item = usize>) -> State {
         let steps = parts.into_iter().map(|count| vec![JobPart::NotStarted; count]).collect();
         State { steps, jobs: HashSet::new() }
@@ -155,12 +154,12 @@ impl State {
         self.parts().find(|(_, part)| part.job() == Some(id)).map(|(mark, _)| mark)
     }
 
-    /// Tells if a number is in use, or was.
+    /// Tells if a number is or was in use.
     pub(crate) fn knows(&self, id: JobId) -> bool {
         self.jobs.contains(&id)
     }
 
-    /// Tells if all jobs of a step ended well.
+    /// Tells if all jobs of a step succeeded.
     pub fn is_done(&self, step: StepIdx) -> bool {
         self.steps[step.get()].iter().all(JobPart::is_done)
     }
@@ -170,22 +169,22 @@ impl State {
         self.steps[step.get()].iter().any(JobPart::has_failed)
     }
 
-    /// Tells if something was done about a step.
+    /// Tells if a step has begun.
     pub fn has_begun(&self, step: StepIdx) -> bool {
         self.steps[step.get()].iter().any(|part| *part != JobPart::NotStarted)
     }
 
-    /// Notes how far a job is that is in the queue.
+    /// Sets the present status of a job in the queue.
     pub(crate) fn note(&mut self, mark: JobMark, now: JobStatus) {
         if let JobPart::Submitted(_, status) = &mut self.steps[mark.step.get()][mark.part] {
             *status = now;
         }
     }
 
-    /// Changes as a record says.
+    /// Applies a record.
     ///
     /// # Errors
-    /// Why the record cannot follow on what is already known.
+    /// If the record contradicts the state.
     pub(crate) fn apply(&mut self, record: &Record) -> Result<(), RecordError> {
         match record {
             Record::Submitting { jobs } => jobs.iter().try_for_each(|mark| {

@@ -1,4 +1,5 @@
-//! Steps as a stream: each begins as soon as what it waits for has ended, within limits and in time.
+//! Execution of steps as a stream: each begins as soon as the steps that it waits for have ended, within limits of
+//! number and time.
 
 use std::time::Duration;
 
@@ -11,18 +12,18 @@ use super::state::JobPart;
 use htools_plan::graph::StepIdx;
 use htools_plan::work::Task;
 
-/// Most times that a job is submitted again that failed for a reason that passes.
+/// Maximum number of times a job is resubmitted that failed for a temporary reason.
 const RETRIES: u32 = 6;
-/// Time between two looks whether new jobs may be submitted again.
+/// Interval for checking whether submission may be resumed.
 const PAUSED: Duration = Duration::from_secs(1);
 
 impl Runner<'_> {
-    /// Fate of the other steps after a failure in this run.
+    /// Treatment of the other steps after a failure in this run.
     pub(super) fn on_failure(&self) -> OnFailure {
         self.header.stream.as_ref().map_or(OnFailure::Stop, |pace| pace.on_failure)
     }
 
-    /// The steps that are under way, or may begin now.
+    /// The steps that are under way or may begin now.
     pub(super) fn free_steps(&mut self) -> Vec<StepIdx> {
         let Some(mut dispatch) = self.streaming.dispatch.take() else { return self.first_jobset() };
         for step in self.state.steps() {
@@ -33,7 +34,7 @@ impl Runner<'_> {
                     self.drop_step(dropped, step);
                 }
             } else if !done && !failed && self.state.has_begun(step) && self.streaming.admitted.insert(step) {
-                // of the run that this one goes on with
+                // The step was begun by the run that this one resumes.
                 dispatch.begin(step);
             }
         }
@@ -66,11 +67,11 @@ impl Runner<'_> {
         self.tell_of_end(step);
     }
 
-    /// Tells if a step that begins now will have ended in time.
+    /// Tells if a step that begins now will end in time.
     fn is_in_time(&self, step: StepIdx) -> bool {
         let Some(deadline) = self.terms.deadline else { return true };
         let own = || self.terms.seconds.get(step.get()).copied().unwrap_or(0.0);
-        // an interruption is as long as all that is done meanwhile
+        // An interruption lasts as long as all steps done during it.
         let stops = self.header.work.step(step).task == Task::Stop;
         let takes = stops.then(|| self.interrupts_for(step)).flatten().unwrap_or_else(own);
         let takes = Duration::try_from_secs_f64(takes).unwrap_or(Duration::MAX);
@@ -81,7 +82,7 @@ impl Runner<'_> {
         self.streaming.again.get(&step).is_none_or(|(at, _)| *at <= self.around.now())
     }
 
-    /// Tells if new steps have to wait at the wish of whoever looks on; says so when that changes.
+    /// Checks whether new steps should pause, and announces a change.
     pub(super) fn look_for_a_pause(&mut self) {
         let is_paused = self.around.is_paused() && !self.stopping;
         if is_paused != self.streaming.is_paused {
@@ -90,12 +91,12 @@ impl Runner<'_> {
         }
     }
 
-    /// Tells if a step that has not begun may do so as far as that is about the whole run.
+    /// Tells if the run as a whole allows new steps to begin.
     pub(super) fn may_begin(&self) -> bool {
         !self.stopping && !self.streaming.is_paused
     }
 
-    /// Waits where nothing is under way and something will be; false if nothing will.
+    /// Waits if nothing is under way but something will be; false if nothing will.
     pub(super) fn wait_idle(&mut self) -> bool {
         if self.stopping {
             return false;
@@ -115,10 +116,10 @@ impl Runner<'_> {
         true
     }
 
-    /// Has a job submitted again that failed for a reason that passes; false if it is to be a failure.
+    /// Arranges to resubmit a job that failed for a temporary reason; false if the failure is final.
     pub(super) fn submit_again(&mut self, mark: JobMark, state: &JobState) -> MayEnd<bool> {
         let (step, parts) = (mark.step, self.state.step(mark.step));
-        // what waits for it in the queue has failed with it
+        // Jobs that wait for it in the queue have failed with it.
         let is_last = parts[mark.part + 1..].iter().all(|part| *part == JobPart::NotStarted);
         let tries = self.streaming.again.get(&step).map_or(0, |(_, tries)| *tries);
         let wanted = state.is_passing && state.status == Some(JobStatus::Error);

@@ -1,4 +1,4 @@
-//! Runs on a cluster that does not exist, with faults at any point.
+//! Runs on a simulated cluster, with faults at any point.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,7 +34,7 @@ fn step(number: usize, opcodes: usize) -> WorkStep {
     }
 }
 
-/// A plan of jobsets of these sizes; the steps have one to three opcodes.
+/// A plan of jobsets of these sizes, whose steps have one to three opcodes.
 fn header(sets: &[usize], joins: bool) -> Header {
     let mut work = Work::default();
     let mut before: Jobset = Vec::new();
@@ -65,11 +65,11 @@ fn header(sets: &[usize], joins: bool) -> Header {
     }
 }
 
-/// A cluster for a plan: it knows what must not happen.
+/// A cluster for a plan; it records violations of the plan's order.
 fn cluster(header: &Header, clock: &Rc<Cell<u64>>) -> FakeCluster {
     let mut cluster = FakeCluster::new(header.joins_opcodes, clock);
     cluster.parts = header.parts().collect();
-    // every step of the set before, and with it all earlier ones
+    // Every step of the previous set, and thereby all earlier ones.
     cluster.needs = vec![Vec::new(); header.work.steps.len()];
     for edge in &header.work.edges {
         cluster.needs[edge.after.get()].push(edge.before.get());
@@ -81,8 +81,8 @@ fn state(header: &Header) -> state::State {
     state::State::new(header.parts())
 }
 
-/// Checks that a journal is true: a job that it calls absent or knows nothing about
-/// is not in the queue, others are known by their numbers.
+/// Checks that a journal is true: jobs that it calls absent or does not know are not in the queue, and all others have
+/// the recorded numbers.
 fn check_journal(paper: &Paper, cluster: &FakeCluster) {
     let read = journal::parse::<journal::Read>(&paper.bytes.borrow()).map_err(|e| format!("{e:?}")).unwrap();
     for job in &cluster.jobs {
@@ -100,7 +100,7 @@ fn check_journal(paper: &Paper, cluster: &FakeCluster) {
     assert_eq!(cluster.broken, Vec::<String>::new());
 }
 
-/// Carries out a whole plan; gives the report and the events.
+/// Executes a whole plan; returns the report and the journal.
 fn run(header: &Header, cluster: &mut FakeCluster, around: &mut FakeHost) -> (Report, Paper) {
     let paper = Paper::default();
     let journal = Journal::begin(Box::new(paper.clone()), header).unwrap();
@@ -108,7 +108,7 @@ fn run(header: &Header, cluster: &mut FakeCluster, around: &mut FakeHost) -> (Re
     (report, paper)
 }
 
-/// Without faults, with these fates.
+/// Executes a plan without faults, with these fates of jobs.
 fn run_with(sets: &[usize], joins: bool, fates: Vec<(JobMark, Fate)>) -> (Report, FakeCluster) {
     let header = header(sets, joins);
     let mut around = FakeHost::default();
@@ -134,11 +134,11 @@ fn chains_wait_for_each_other_in_the_queue() {
     let (_, cluster) = run_with(&[3], false, Vec::new());
     let depends: Vec<Option<JobId>> = cluster.jobs.iter().map(|job| job.depends).collect();
     let job = |id| Some(JobId(id));
-    // one step has one job, the next two, the last three
+    // The first step has one job, the next two, the last three.
     assert_eq!(depends, [None, None, job(102), None, job(104), job(105)]);
 }
 
-/// The command that tidies up after a step, as the report has it.
+/// The cleanup commands after a step, as the report has them.
 fn way_out(report: &Report, step: usize) -> Vec<String> {
     report.steps[step].cleanup.iter().map(ToString::to_string).collect()
 }
@@ -148,10 +148,10 @@ fn migrations_that_may_be_half_done_are_told_with_the_way_out() {
     let mark = |part| JobMark { step: StepIdx::new(2), part };
     let command = "gnt-instance migrate --cleanup -f i2";
     for joins in [true, false] {
-        // the step is one job with three migrations, or three jobs
+        // The step is one job with three migrations, or three jobs.
         for (fate, told) in [
             (Fate::Error, true),
-            // last seen when it ran
+            // It was last seen running.
             (Fate::Gone, true),
             (Fate::Canceled, false),
             (Fate::Success, false),
@@ -191,7 +191,7 @@ fn jobs_that_left_the_queue_after_a_program_was_killed_may_be_half_done() {
         Runner::new(&mut cluster, &mut around, &header, journal, state(&header)).walk()
     }));
     assert!(killed.unwrap_err().is::<Killed>());
-    // nobody has seen how far it was
+    // Its progress was not seen.
     (0..9).for_each(|_| drop(cluster.next_change(&[], std::time::Duration::ZERO)));
     let (read, journal): (journal::Read, _) = paper.go_on();
     let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, read.state);
@@ -245,8 +245,8 @@ fn the_last_jobset_is_not_interrupted() {
     assert_eq!(run(&header, &mut cluster, &mut around).0.ending, Ending::Done);
 }
 
-/// A disk that is full after any number of bytes: what the journal says is true, and the run comes to its end once there is
-/// room. The same where the half line stays, as after a crash.
+/// If the disk is full after any number of bytes, the journal stays true, and the run completes once there is room. The
+/// same holds if half a line stays, as after a crash.
 #[test]
 fn a_full_disk_at_any_byte() {
     let header = header(&[1, 1], true);
@@ -261,7 +261,7 @@ fn a_full_disk_at_any_byte() {
             continue;
         };
         let report = Runner::new(&mut cluster, &mut around, &header, journal, state(&header)).walk();
-        // only the last line, which tells of the end, may be missing without an error
+        // Only the last line, which records the end, may be missing without an error.
         assert!(matches!(report.ending, Ending::Unrecorded(_) | Ending::Done), "{report:?}");
         assert!(!can_be_cut || paper.bytes.borrow().ends_with(b"\n"));
         check_journal(&paper, &cluster);
@@ -296,7 +296,7 @@ fn a_job_that_nobody_recorded_is_a_contradiction() {
     let mut around = FakeHost::default();
     let mut cluster = cluster(&header, &around.clock);
     let (_, paper) = run(&header, &mut cluster, &mut around);
-    // as if the journal had been cut off after its first line
+    // As if the journal had been cut off after its first line.
     let bytes = paper.bytes.borrow().clone();
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     let read = journal::parse::<journal::Read>(&bytes[..end]).map_err(|e| e.1).unwrap();
@@ -328,7 +328,7 @@ fn any_fate() -> impl Strategy<Value = (JobMark, Fate)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever goes wrong: no job is submitted twice or too early, and the journal is true.
+    /// Whatever fails, no job is submitted twice or too early, and the journal is true.
     #[test]
     fn faults_do_no_harm(
         sets in prop::collection::vec(1usize..4, 1..5),
@@ -352,7 +352,7 @@ proptest! {
         }
     }
 
-    /// Killed at any point, any number of times, a run that is resumed comes to its end.
+    /// A run that is killed at any points, any number of times, completes once it is resumed.
     #[test]
     fn resumed_runs_complete(
         sets in prop::collection::vec(1usize..4, 1..5),

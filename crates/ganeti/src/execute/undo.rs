@@ -1,18 +1,18 @@
-//! Traces of a run that failed half-way, taken back where that is safe.
+//! Undoing a run that failed half-way, as far as that is safe.
 
 use super::report::{Report, StepState};
 use htools_plan::names::Impossible;
 use htools_plan::opcode::Opcode;
 use htools_plan::work::{Builder, Task, Work, WorkStep};
 
-/// The steps that take back what a run that was to power nodes down has done to those
-/// that still have their power: they come into use again, and lose the tags that they got.
-/// Instances stay where they are now; one that may have been left stopped by a copy of its disks is started.
+/// Steps that undo a run that was to power nodes down, for the nodes that still have their power. They are put back
+/// into use, and lose the tags that they got. Instances stay where they are now; one that may have been left stopped by
+/// a copy of its disks is started.
 ///
-/// A node whose power may be going off stays out of use.
+/// A node that may be powering off stays out of use.
 ///
 /// # Errors
-/// A name that Ganeti cannot have; there is none if the work was checked.
+/// If a name is not valid in Ganeti, which cannot happen if the work was checked.
 pub fn undo(work: &Work, report: &Report) -> Result<Work, Impossible> {
     let mut undoing = Builder::default();
     let kept: Vec<&str> = nodes(work).filter(|node| keeps_power(work, report, node)).collect();
@@ -50,18 +50,18 @@ fn find<'w>(work: &'w Work, node: &str, task: &Task) -> impl Iterator<Item = (us
     work.steps.iter().enumerate().filter(is_it)
 }
 
-/// Tells if nothing was done about the power of a node.
+/// Tells if the power of a node was not touched.
 fn keeps_power(work: &Work, report: &Report, node: &str) -> bool {
     find(work, node, &Task::PowerOff).all(|(at, _)| !report.steps[at].began)
 }
 
-/// Tells if a step was done to a node, or perhaps.
+/// Tells if a step for a node was done, or may have been.
 fn is_so(work: &Work, report: &Report, node: &str, task: &Task) -> bool {
     let is_so = |state| !matches!(state, StepState::NotStarted | StepState::Failed);
     find(work, node, task).any(|(at, _)| is_so(report.steps[at].state))
 }
 
-/// The tags that a node got.
+/// The tags that the work set on a node.
 fn tags(work: &Work, node: &str) -> Vec<String> {
     let opcodes = find(work, node, &Task::Tag).flat_map(|(_, step)| &step.opcodes);
     let tags = opcodes.filter_map(|opcode| match opcode {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use htools_plan::work::Freight;
 
-    /// Two nodes on their way down.
+    /// Work that powers two nodes down.
     fn work() -> Work {
         let mut work = Builder::default();
         let both = || ["a".to_owned(), "b".to_owned()];
@@ -92,7 +92,8 @@ mod tests {
         work.finish().unwrap()
     }
 
-    /// Titles of the steps that undo the first steps, if these were done and the next went like this.
+    /// Titles of the steps that undo the work after its first `done` steps succeeded and the next one ended in this
+    /// state.
     fn undone(done: usize, next: StepState, began: bool) -> Vec<String> {
         let work = work();
         let step = |at: usize| {
@@ -148,18 +149,18 @@ mod tests {
     #[test]
     fn by_how_far_it_came() {
         use StepState::{Failed, Unknown};
-        // draining the first was refused; draining the second failed, or perhaps not
+        // Draining the first node was refused; draining the second failed, or may have.
         assert_eq!(undone(0, Failed, true), [""; 0]);
         assert_eq!(undone(1, Failed, true), ["undrain a"]);
         assert_eq!(undone(1, Unknown, true), ["undrain a", "undrain b"]);
-        // a node is not empty
+        // A node was not empty.
         assert_eq!(undone(3, Failed, true), ["undrain a", "undrain b"]);
-        // tags
+        // Setting tags failed.
         assert_eq!(undone(5, Failed, true), ["undrain a", "undrain b", "untag a"]);
-        // out of use
+        // Setting a node offline failed.
         let both = ["set online a", "undrain b", "untag a", "untag b"];
         assert_eq!(undone(7, Failed, true), both);
-        // the power of a was to go, and something was on it; or it may be going
+        // Node a still held instances when it was to be powered off, or it may be powering off.
         let both = ["set online a", "set online b", "untag a", "untag b"];
         assert_eq!(undone(8, Failed, false), both);
         assert_eq!(undone(8, Failed, true), ["set online b", "untag b"]);

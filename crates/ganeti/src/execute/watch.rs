@@ -1,5 +1,5 @@
-//! Waiting for several jobs at once: one thread for each of them, up to a limit, asks
-//! Ganeti to tell when its job gets further.
+//! Waiting for several jobs at once. Each job has a thread, up to a limit, that asks Ganeti to report the job's next
+//! change.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -9,64 +9,63 @@ use std::time::{Duration, Instant};
 use super::job::{JobId, JobStatus, Watched};
 use crate::remote::CallError;
 
-/// Most jobs that are waited for at once; the others have their turn when one of these ends.
+/// Maximum number of jobs waited for at once; the others have their turn when one of these ends.
 const MOST: usize = 16;
 
-/// Longest time for Ganeti to say that nothing has changed.
+/// Maximum time for Ganeti to answer that nothing has changed.
 pub(super) const ANSWER: Duration = Duration::from_secs(120);
 
-/// A wait that took so long was one: the next may begin at once.
+/// An answer that took this long was a real wait, so the next may begin at once.
 const PATIENT: Duration = Duration::from_secs(1);
-/// So many answers that come at once are what a job's changes make of them.
+/// Number of immediate answers in a row that a job's changes explain.
 const FREE: u32 = 4;
-/// The pause after one more of them; after each of the next it is twice as long, up to a limit.
+/// The pause after one more immediate answer; it doubles after each further one, up to a limit.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// The longest pause where there was something new.
+/// The longest pause if there was something new.
 const NEWS_PAUSE: Duration = Duration::from_secs(2);
-/// The longest pause where there was nothing new.
+/// The longest pause if there was nothing new.
 const IDLE_PAUSE: Duration = Duration::from_secs(8);
 
 /// Answer about a job that was waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct JobChange {
-    /// Its state now; none if nothing has changed.
+    /// Its present state; `None` if nothing has changed.
     pub status: Option<JobStatus>,
     /// The number of its newest message.
     pub serial: Option<u64>,
 }
 
-/// A wait for one job, to be done on a thread of its own: it is told how far the job was,
-/// and the number of the newest message that is known.
+/// A wait for one job, to be run on a thread of its own. Its arguments are the job's last state and the number of the
+/// newest known message.
 pub(super) type Wait = Box<dyn FnOnce(Watched, Option<u64>) -> Result<JobChange, CallError> + Send>;
 
 /// Waits under way.
 pub(super) struct Watchers {
     sender: Sender<WaitEnd>,
     receiver: Receiver<WaitEnd>,
-    /// The jobs that a thread is waiting for.
+    /// The jobs for which a thread is waiting.
     busy: HashSet<JobId>,
-    /// The newest message of each job: Ganeti answers at once if there is one that it
-    /// has not told of.
+    /// The newest message of each job. Ganeti answers at once if there is a newer one.
     serials: HashMap<JobId, u64>,
-    /// Speed of the answers about each job.
+    /// Pace of the answers about each job.
     paces: HashMap<JobId, Pace>,
 }
 
-/// The end of a wait: for which job, how long it took, and what it gave.
+/// The end of a wait: the job, the time that it took, and the result.
 type WaitEnd = (JobId, Duration, Result<JobChange, CallError>);
 
-/// Speed of the answers about a job. Ganeti answers when something happens, or after half a
-/// minute; a daemon that answers at once every time must not be asked a thousand times a second.
+/// Pace of the answers about a job. Ganeti answers when something happens, or after half a minute. A daemon that
+/// answers at once every time must not be asked a thousand times a second.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pace {
-    /// Number of answers in a row that came at once.
+    /// Number of immediate answers in a row.
     quick: u32,
-    /// True if the last one told something new.
+    /// True if the last answer had something new.
     news: bool,
 }
 
 impl Pace {
-    /// The pace after an answer that took so long.
+    /// The pace after an answer that took this long.
     fn after(self, took: Duration, news: bool) -> Pace {
         Pace { quick: if took < PATIENT { self.quick.saturating_add(1) } else { 0 }, news }
     }
@@ -87,8 +86,8 @@ impl Default for Watchers {
 }
 
 impl Watchers {
-    /// Waits until one of the jobs is not as far as it was, at most so long; gives those
-    /// of which this is known. `wait` makes a wait.
+    /// Waits at most `at_most` until one of the jobs changes, and returns the jobs known to have changed. `wait` makes
+    /// the wait for a job.
     ///
     /// # Errors
     /// Problems of a connection.
@@ -108,7 +107,7 @@ impl Watchers {
             let mut changes = Vec::new();
             let more: Vec<_> = self.receiver.try_iter().collect();
             let came: Vec<_> = std::iter::once(first).chain(more).collect();
-            // all of these waits are over, whatever is wrong with one of them
+            // All of these waits are over, even if one of them failed.
             for (id, _, _) in &came {
                 self.busy.remove(id);
             }
@@ -140,7 +139,7 @@ impl Watchers {
                 thread::sleep(pause);
                 let start = Instant::now();
                 let result = wait(job, serial);
-                // nobody listens any more if the run is over
+                // If the run is over, nobody receives this.
                 let _ = sender.send((job.id, start.elapsed(), result));
             })
             .map_err(|error| CallError::NotSent(format!("no thread to wait for job {}: {error}", job.id)))?;
@@ -205,7 +204,7 @@ mod tests {
         assert_eq!(quick(true)[8..], [800, 1600, 2000, 2000, 2000, 2000]);
         let last = Pace { quick: u32::MAX, news: false };
         assert_eq!(last.after(Duration::ZERO, false).pause(), IDLE_PAUSE);
-        // a daemon that waits is asked again at once
+        // After a real wait the daemon is asked again at once.
         assert_eq!(last.after(PATIENT, false).pause(), Duration::ZERO);
     }
 
@@ -215,7 +214,7 @@ mod tests {
         let mut watchers = Watchers::default();
         let wait = || -> Wait {
             let asked = Arc::clone(&asked);
-            // with messages or without
+            // Works with or without messages.
             Box::new(move |job, serial| {
                 asked.fetch_add(1, Ordering::SeqCst);
                 let status = Some(job.status);
@@ -255,7 +254,7 @@ mod tests {
         assert_eq!(watchers.next(&jobs, Duration::ZERO, broken).unwrap(), []);
         assert_eq!(watchers.busy.len(), 2);
         thread::sleep(Duration::from_millis(500));
-        // both answers are there by now
+        // Both answers have arrived by now.
         assert!(watchers.next(&jobs, Duration::from_secs(60), broken).is_err());
         assert_eq!(watchers.busy.len(), 0);
     }

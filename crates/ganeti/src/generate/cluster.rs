@@ -1,5 +1,5 @@
-//! The generator. Time grows with nodes plus instances: 10,000 nodes and
-//! 100,000 instances take well under a second.
+//! The generator. Its time is linear in nodes plus instances: 10,000 nodes and 100,000 instances take well under a
+//! second.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use htools_model::{
     RunStatus,
 };
 
-/// Places tried for an instance before it is left out.
+/// Number of places tried for an instance before it is left out.
 const TRIES: usize = 200;
-/// Memory a primary keeps free, in MiB.
+/// Memory that a primary keeps free, in MiB.
 const KEPT_FREE: i64 = 2048;
-/// Virtual CPUs per physical one, as the default policy has it.
+/// Virtual CPUs per physical CPU, as in the default policy.
 const VCPU_RATIO: i64 = 4;
 
 /// A node while it is being filled.
@@ -30,7 +30,7 @@ struct NodeRoom {
     rack: usize,
     /// Memory reserved here for the instances of each primary node.
     peers: HashMap<usize, i64>,
-    /// The largest of them: what the loss of one node can ask for.
+    /// The largest of these reserves, needed if one node is lost.
     reserved: i64,
 }
 
@@ -86,7 +86,7 @@ fn empty_room(spec: &ClusterSpec, group: usize, random: &mut Random) -> NodeRoom
     }
 }
 
-/// Memory sizes of instances, around what fills the cluster to the wanted share.
+/// Memory sizes of instances, chosen to fill the cluster to the wanted share.
 struct MemorySizes {
     sizes: Vec<i64>,
     weights: Vec<f64>,
@@ -96,7 +96,7 @@ impl MemorySizes {
     fn new(spec: &ClusterSpec) -> Self {
         let mut mean = spec.fill * 65536.0 * spec.nodes as f64 / spec.instances.max(1) as f64;
         if matches!(spec.templates, TemplateMix::Drbd | TemplateMix::Mixed) {
-            // the other quarter goes to what secondaries keep in reserve
+            // The other quarter is for the reserves of secondaries.
             mean *= 0.75;
         }
         let mut sizes: Vec<i64> =
@@ -109,7 +109,7 @@ impl MemorySizes {
     }
 }
 
-/// Finds a place for one instance, or none after [`TRIES`] attempts.
+/// Finds a place for one instance; `None` after [`TRIES`] attempts.
 fn place(
     spec: &ClusterSpec,
     number: usize,
@@ -177,8 +177,7 @@ fn place(
     })
 }
 
-/// Whether the instance fits there and every node can still take over from
-/// any one of the others.
+/// Tells if the instance fits, and every node can still take over from any one other node.
 fn fits(
     rooms: &[NodeRoom],
     template: DiskTemplate,

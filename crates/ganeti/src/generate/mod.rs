@@ -1,6 +1,5 @@
-//! Made-up clusters, for trying things out, for benchmarks and for tests:
-//! random, feasible (every node can take over what it must, N+1) and
-//! unbalanced, so that there is something to do.
+//! Random clusters for trials, benchmarks and tests. They are feasible (N+1 holds: every node can take over from
+//! another one) and unbalanced, so that the tools have something to do.
 
 mod cluster;
 pub use htools_model::random;
@@ -10,7 +9,7 @@ pub use cluster::cluster;
 use htools_model::words;
 
 words!(
-    /// Which disk templates the instances have.
+    /// Disk templates of the instances.
     pub TemplateMix, "mix of templates" {
         /// All mirrored by DRBD: a primary and a secondary node each.
         Drbd = "drbd",
@@ -23,7 +22,7 @@ words!(
     }
 );
 
-/// What cluster to make. The same specification always gives the same cluster.
+/// Specification of a cluster. The same specification always gives the same cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterSpec {
     /// Number of nodes.
@@ -32,17 +31,17 @@ pub struct ClusterSpec {
     pub instances: usize,
     /// Their disk templates.
     pub templates: TemplateMix,
-    /// Number of node groups; nodes are dealt out in turn.
+    /// Number of node groups; nodes are assigned in turn.
     pub groups: usize,
-    /// Whether node sizes differ.
+    /// True if nodes differ in size.
     pub heterogeneous: bool,
-    /// The share of nodes that hold most of the instances.
+    /// Share of the nodes that hold most of the instances.
     pub skew: f64,
-    /// The mean share of memory in use.
+    /// Mean share of memory in use.
     pub fill: f64,
-    /// Whether there are exclusion tags and locations.
+    /// True if there are exclusion tags and locations.
     pub tags: bool,
-    /// Names the cluster among all of these properties.
+    /// Random seed.
     pub seed: u64,
 }
 
@@ -53,7 +52,7 @@ impl Default for ClusterSpec {
 }
 
 impl ClusterSpec {
-    /// A cluster of these sizes, everything else at its default.
+    /// A cluster of these sizes, with defaults for everything else.
     pub fn new(nodes: usize, instances: usize, templates: TemplateMix, seed: u64) -> Self {
         ClusterSpec {
             nodes,

@@ -1,14 +1,14 @@
-//! Texts that may be compressed.
+//! Input that may be compressed.
 
 use std::io::{self, Read};
 
 use super::local::Limited;
 
-/// Bytes unpacked, if they are gzip's or bzip2's, which their first ones say, else as they are. More than `most` of them, packed or not,
-/// are an error of reading.
+/// Unpacks gzip and bzip2, recognised by their first bytes; other input is passed on as it is. More than `most` bytes,
+/// packed or unpacked, are an error of reading.
 ///
 /// # Errors
-/// They cannot be read.
+/// If the input cannot be read.
 pub fn unpacked<'a>(from: impl Read + 'a, most: u64) -> io::Result<Box<dyn Read + 'a>> {
     let mut from = Limited::new(from, most);
     let mut first = Vec::new();

@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use super::error::{LoadError, Result};
 use htools_model::shown::shown_source;
 
-/// Checks that a source is UTF-8. A byte order mark is not removed: no format
-/// knows one, and the reference takes it as the first character.
+/// Checks that a source is UTF-8. A byte order mark is not removed: no format allows one, and the reference takes it as
+/// the first character.
 pub fn decode<'a>(bytes: &'a [u8], source: &str) -> Result<&'a str> {
     std::str::from_utf8(bytes).map_err(|error| {
         let (good, bad) = bytes.split_at(error.valid_up_to());
@@ -26,15 +26,14 @@ fn line_ends(bytes: &[u8]) -> usize {
     bytes.iter().filter(|b| **b == b'\n').count()
 }
 
-/// Bytes on their way, which are checked as [`decode`] does it: what is not UTF-8 is an error of
-/// reading, with a [`LoadError`] inside.
+/// A reader that checks bytes as [`decode`] does. Invalid UTF-8 is an error of reading, with a [`LoadError`] inside.
 pub(crate) struct Utf8<R> {
     from: R,
     source: String,
     line: usize,
-    /// The beginning of a character whose end has not come yet.
+    /// The beginning of a character that is not complete yet.
     begun: Vec<u8>,
-    /// The first bytes of all.
+    /// The first bytes of the source.
     first: Vec<u8>,
 }
 
@@ -44,7 +43,7 @@ impl<R: Read> Utf8<R> {
         Utf8 { from, source: source.to_owned(), line: 1, begun: Vec::new(), first: Vec::new() }
     }
 
-    /// Whether the text begins with a byte order mark.
+    /// Tells if the text begins with a byte order mark.
     pub(crate) fn has_mark(&self) -> bool {
         self.first == "\u{feff}".as_bytes()
     }
@@ -97,7 +96,7 @@ mod tests {
         assert_eq!(decode("é".as_bytes(), "x"), Ok("é"));
     }
 
-    /// Gives one byte at a time, or so many.
+    /// Returns at most this many bytes at a time.
     struct Pieces<'a>(&'a [u8], usize);
 
     impl Read for Pieces<'_> {

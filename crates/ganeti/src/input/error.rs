@@ -1,9 +1,9 @@
-//! Why a source could not be read.
+//! Errors of sources that cannot be read.
 
 use htools_model::shown::printable;
 
-/// A source could not be turned into a cluster. The text says where (file,
-/// line or object), which field, and what was found there.
+/// Error of a source that could not be turned into a cluster. Its text names the place (file, line or object), the
+/// field, and the value found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct LoadError {
@@ -23,12 +23,12 @@ impl LoadError {
 /// The result of loading.
 pub type Result<T> = std::result::Result<T, LoadError>;
 
-/// Most characters of each half of a message.
+/// Maximum length of each half of a message, in characters.
 const HALF_SHOWN: usize = 230;
 
 impl LoadError {
-    /// An error whose texts may hold anything that was read: it becomes one
-    /// line of limited length, without control characters.
+    /// An error whose texts may contain anything that was read: it is cut to one line of limited length, without
+    /// control characters.
     pub fn one_line(place: &str, problem: &str) -> Self {
         LoadError::new(printable(place, HALF_SHOWN), printable(problem, HALF_SHOWN))
     }

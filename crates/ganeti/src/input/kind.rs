@@ -1,5 +1,5 @@
-//! Kinds of files that the tools read, recognised by their beginning, so that a file given to the wrong option is
-//! named for what it is.
+//! Kinds of files that the tools read, recognised by their beginning. If a file is given to the wrong option, the error
+//! can name its kind.
 
 use super::error::LoadError;
 use htools_model::shown::shown_source;
@@ -21,11 +21,11 @@ pub enum FileKind {
     Journal,
 }
 
-/// Bytes of the beginning in which a JSON or XML document must show its kind.
+/// Number of bytes at the beginning in which a JSON or XML document must show its kind.
 const BEGINNING: usize = 4096;
 
 impl FileKind {
-    /// The kind of a document; none if its beginning is of no known kind.
+    /// The kind of a document; `None` if its beginning is not that of a known kind.
     pub(crate) fn of(text: &str) -> Option<FileKind> {
         let text = text.trim_start_matches('\u{feff}').trim_start();
         let end =
@@ -67,8 +67,8 @@ impl FileKind {
         }
     }
 
-    /// The error about a document that could not be read as one of this kind: if it is of another kind, its name
-    /// replaces `error`.
+    /// The error for a document that could not be read as this kind. If it is of another kind, its name replaces
+    /// `error`.
     pub fn unless_other(self, error: LoadError, text: &str, source: &str) -> LoadError {
         match FileKind::of(text) {
             Some(kind) if kind != self => {

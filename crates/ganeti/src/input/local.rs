@@ -1,4 +1,4 @@
-//! Files of this machine, no more of them than fits.
+//! Local files, read with size limits.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata, OpenOptions};
@@ -12,18 +12,18 @@ use rustix::process::geteuid;
 use super::error::{LoadError, Result};
 use htools_model::shown::shown_source;
 
-/// Most bytes of a file that is read whole.
+/// Maximum size in bytes of a file that is read as a whole.
 pub const SIZE: u64 = 512 << 20;
 
-/// Reads all there is, or fails if that is too much.
+/// Reads everything, within a limit.
 ///
 /// # Errors
-/// It cannot be read, or has more than `most` bytes.
+/// If it cannot be read, or has more than `most` bytes.
 pub fn read_limited(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut from = Limited::new(from, most);
     let mut bytes = Vec::new();
     loop {
-        // a quarter more each time, not twice as much
+        // Grow by a quarter each time, not by doubling.
         let room = CHUNK.max(bytes.len() / 4);
         bytes.try_reserve_exact(room).map_err(|_| io::ErrorKind::OutOfMemory)?;
         if from.by_ref().take(room as u64).read_to_end(&mut bytes)? == 0 {
@@ -33,26 +33,26 @@ pub fn read_limited(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Who may be able to read a file.
+/// Users who may have access to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readers {
-    /// Anyone.
+    /// Anyone can read it.
     Anyone,
-    /// Anyone, but nobody else may change it: see [`check_ours`].
+    /// Anyone can read it, but nobody else can change it: see [`check_ours`].
     AnyoneNoWriters,
-    /// Its owner alone.
+    /// Only its owner can read it.
     OwnerOnly,
 }
 
-/// Reads a small file about which nothing speaks against it. What is looked at is the file that is
-/// open, whatever has taken its name since.
+/// Reads a small regular file after checking it. The checks are made on the open file, so replacing it meanwhile has no
+/// effect.
 ///
 /// # Errors
-/// It cannot be read, is no regular file or too large, or others than `readers` may read it.
+/// If it cannot be read, is not a regular file, is too large, or is accessible to more users than `readers` allows.
 pub fn read_regular(path: &Path, most: u64, readers: Readers) -> Result<Vec<u8>> {
     let wrong = |problem: &str| LoadError::one_line(&shown_source(&path.to_string_lossy()), problem);
     let unreadable = |e: io::Error| wrong(&format!("cannot be read: {e}"));
-    // a pipe without a writer would wait for ever when it is opened
+    // Opening a pipe without a writer would wait for ever.
     if !fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(wrong("not a regular file"));
     }
@@ -75,11 +75,12 @@ pub fn read_regular(path: &Path, most: u64, readers: Readers) -> Result<Vec<u8>>
     if bytes.len() as u64 > most { Err(wrong(&format!("more than {most} bytes"))) } else { Ok(bytes) }
 }
 
-/// Refuses a file or directory that others may have put there or changed: it must belong to root or the user who runs this, and
-/// nobody else may be able to write to it. All that decides about actions is held to it: locks, journals, plans, configuration.
+/// Refuses a file or directory that other users may have created or changed. It must belong to root or to the user who
+/// runs this program, and nobody else may have write access. This applies to all files that decide about actions:
+/// locks, journals, plans, configuration.
 ///
 /// # Errors
-/// Why it is not trusted.
+/// The reason that it is not trusted.
 pub fn check_ours(about: &Metadata) -> io::Result<()> {
     if ![0, geteuid().as_raw()].contains(&about.uid()) {
         return Err(io::Error::other(format!("it belongs to another user ({})", about.uid())));
@@ -91,23 +92,23 @@ pub fn check_ours(about: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether systemd has put a file there for this service alone (`LoadCredential=`, in the directory that a variable names). An
-/// access list lets the service's user read it, which its mode shows as a right of the group.
+/// Tells if systemd has put a file there for this service alone (`LoadCredential=`, in the directory that a variable
+/// names). An access list lets the service's user read it, which its mode shows as a right of the group.
 fn is_credential(path: &Path, directory: Option<OsString>) -> bool {
     directory.is_some_and(|directory| path.parent() == Some(Path::new(&directory)))
 }
 
-/// Fewest bytes that are read at once.
+/// Minimum number of bytes read at once.
 const CHUNK: usize = 64 << 10;
 
-/// Bytes, of which more than so many are an error of reading.
+/// A reader for which more bytes than the limit are an error.
 pub(crate) struct Limited<R> {
     from: io::Take<R>,
     most: u64,
 }
 
 impl<R: Read> Limited<R> {
-    /// At most so many bytes.
+    /// Limits a reader to `most` bytes.
     pub(crate) fn new(from: R, most: u64) -> Limited<R> {
         Limited { from: from.take(most.saturating_add(1)), most }
     }

@@ -1,5 +1,5 @@
-//! What others wrote, read with care: no more of it than fits, its encoding checked, JSON with
-//! typed access, and errors that say where.
+//! Careful reading of foreign input: limited in size, with its encoding checked, typed access to JSON, and errors that
+//! name the place.
 
 #![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 

@@ -1,4 +1,4 @@
-//! The same cluster with other names.
+//! Anonymising: the same cluster with other names.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,20 +11,20 @@ use htools_model::known_tags::{
 };
 use htools_model::words;
 
-/// Replaces names, UUIDs and tags: the same ones by the same ones, as long as it is used. What they
-/// mean to the tools stays: see [`Anonymiser::replace`].
+/// Replaces names, UUIDs and tags. As long as it is used, equal originals get equal replacements. Tags keep their
+/// meaning to the tools: see [`Anonymiser::replace`].
 #[derive(Debug, Default)]
 pub struct Anonymiser {
     names: HashMap<(NameKind, String), String>,
-    /// How many numbers of each kind are used.
+    /// Number of replacements used so far, by kind.
     used: HashMap<NameKind, usize>,
-    /// Everything that must not be used as a replacement.
+    /// Originals, which must not be used as replacements.
     originals: HashSet<String>,
     tags: Tags,
 }
 
 words!(
-    /// What a name is a name of; the beginning of its replacement.
+    /// Kind of object that a name belongs to; it begins the replacement.
     NameKind, "kind of name" {
         Group = "group",
         Node = "node",
@@ -35,11 +35,11 @@ words!(
 );
 
 impl Anonymiser {
-    /// Replaces every name in a cluster. Sizes, states and places stay, and with them the score.
+    /// Replaces every name in a cluster. Sizes, states and placements stay, and so does the score.
     ///
-    /// A tag that the tools know keeps what makes it known (`htools:iextags:`, ...) and gets another
-    /// remainder. A tag that starts with another one, or is the same, does so after the replacement
-    /// and not otherwise, and colons stay colons: hence rules apply where they applied before.
+    /// A tag that the tools know keeps its prefix (`htools:iextags:`, ...), and the rest is replaced. A replaced tag
+    /// begins with another one, or equals it, exactly if the original did, and colons stay colons. So rules apply where
+    /// they did before.
     pub fn replace(&mut self, raw: &mut RawCluster) {
         self.note(raw);
         for group in &mut raw.groups {
@@ -47,7 +47,7 @@ impl Anonymiser {
             group.uuid = self.name(NameKind::Uuid, &group.uuid);
             self.names_of_networks(group.networks.iter_mut());
             self.tags.replace(&mut group.tags);
-            // names of pools and hosts, which no text file holds
+            // They name pools and hosts, and text files do not have them.
             group.disk_parameters = DiskParameters::default();
         }
         for node in &mut raw.nodes {
@@ -93,18 +93,18 @@ impl Anonymiser {
     }
 }
 
-/// Beginnings that the tools know, of which the remainder is a tag or the beginning of one.
+/// Prefixes that the tools know and that are followed by a tag or the beginning of one.
 const KNOWN: [&str; 6] = [EXCLUSION, DESIRED_LOCATION, LOCATION, MIGRATION, POOL, STANDBY];
-/// The beginning of tags about automatic repair.
+/// Prefix of tags for automatic repair.
 const REPAIR: &str = "ganeti:watcher:autorepair:";
 
-/// Replaced tags: a tree of characters. What follows the same beginning is replaced by the same, and
-/// what differs, differs, so that replacements begin with one another exactly where originals do.
+/// Replacements of tags, as a tree of characters. Equal characters after equal beginnings get equal replacements, and
+/// different ones get different ones. So one replacement begins with another exactly if the originals do.
 #[derive(Debug, Default)]
 struct Tags {
-    /// From a place in the tree and a character to its replacement and the next place.
+    /// Maps a node of the tree and a character to its replacement and the next node.
     steps: HashMap<(usize, char), (char, usize)>,
-    /// How many replacements are used at each place.
+    /// Number of replacements used at each node.
     used: HashMap<usize, u32>,
 }
 
@@ -130,7 +130,8 @@ impl Tags {
         format!("{known}{}", self.text(&tag[known.len()..]))
     }
 
-    /// Values and weights are figures like sizes; of names, what the special and the reserved ones begin with stays.
+    /// Values and weights stay, like sizes. Of the names, special ones stay, and reserved ones keep their first
+    /// character.
     fn key(&mut self, parts: KeyTagParts<'_>) -> String {
         let KeyTagParts { start, name, figures, .. } = parts;
         let kept = match name.chars().next() {
@@ -162,11 +163,11 @@ impl Tags {
         (replacement, next)
     }
 
-    /// A letter that is not used at this place, and is another one than `c`.
+    /// A letter that is not used at this node yet and differs from `c`.
     fn unused_letter(&mut self, place: usize, c: char) -> char {
-        // no h and no g: nothing shall look like htools: or ganeti:
+        // Without h and g, no replacement can look like htools: or ganeti:.
         const LETTERS: &[u8] = b"abcdefijklmnopqrstuvwxyz0123456789";
-        /// Where there are many more letters.
+        /// First code point of a range with many more letters.
         const MORE: u32 = 0x4e00;
         let used = self.used.entry(place).or_default();
         loop {
@@ -183,13 +184,13 @@ impl Tags {
     }
 }
 
-/// Whether it is a tag that holds figures only: an order, a size, a time.
+/// Tells if a tag holds only figures: an order, a size, a time.
 fn is_figure(tag: &str) -> bool {
     let figures = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '/');
     [STANDBY, STANDBY_SIZE, SWITCHED].iter().any(|start| tag.strip_prefix(start).is_some_and(figures))
 }
 
-/// Whether it is a tag about automatic repair, which names nothing.
+/// Tells if it is a tag for automatic repair, which has no names.
 fn is_repair(tag: &str) -> bool {
     tag.strip_prefix(REPAIR).is_some_and(|rest| {
         let until = rest.strip_prefix("suspend:").is_some_and(|time| time.parse::<i64>().is_ok());

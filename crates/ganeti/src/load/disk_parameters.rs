@@ -5,10 +5,11 @@ use crate::input::json::Object;
 use htools_model::shown::printable;
 use htools_model::{DiskParameters, GlusterVolume};
 
-/// Reads disk parameters. Whatever is missing or `null`, from a single parameter to all of them, has Ganeti's default: older versions do not tell them.
+/// Reads disk parameters. A parameter that is missing or `null`, or all of them, gets Ganeti's default, since older
+/// versions do not export them.
 ///
 /// # Errors
-/// Values of another type, and those that cannot mean anything.
+/// If a value has another type, or is not meaningful.
 pub(super) fn read_disk_parameters(all: &Object<'_, '_>) -> Result<DiskParameters> {
     let mut read = DiskParameters::default();
     if let Some(rbd) = all.optional_object("rbd")? {
@@ -26,10 +27,10 @@ pub(super) fn read_disk_parameters(all: &Object<'_, '_>) -> Result<DiskParameter
     Ok(read)
 }
 
-/// Something with a name, if it has one.
+/// Reads a name, if the object has it.
 fn name(object: &Object<'_, '_>, key: &str, into: &mut String) -> Result<()> {
     let Some(found) = object.optional_string(key)? else { return Ok(()) };
-    // a pool is known by its name: what is shown must be what is there
+    // A pool is identified by its name, so the name must be printable as it is.
     if found.is_empty() || printable(found, usize::MAX) != found {
         return Err(object.key_error(key, format!("\"{found}\" is no name")));
     }

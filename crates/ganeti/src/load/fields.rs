@@ -1,35 +1,35 @@
-//! What a source says of one thing, field by field. Fields are called as the master daemon calls
-//! them; other sources say how they spell them.
+//! Fields of one object of a source. They have the names that the master daemon uses; other sources map their own
+//! spelling to these.
 
 use crate::input::error::{LoadError, Result};
 use crate::input::json::{Json, JsonPath, Object, Wrong};
 
-/// What it means that a field is missing or wrong.
+/// Treatment of a field that is missing or invalid.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Presence {
     Required,
     /// It may be missing or null.
     Optional,
-    /// Whatever is wrong with it, it counts as missing.
+    /// If it is invalid, it counts as missing.
     Lenient,
-    /// It is not looked at.
+    /// It is not read.
     Ignored,
 }
 
-/// The fields of one thing.
+/// The fields of one object.
 pub(super) trait Fields<'j> {
-    /// The value of a field that has to be there.
+    /// The value of a field that must be present.
     fn value(&self, field: &str) -> Result<&'j Json>;
     fn presence(&self, field: &str) -> Presence;
-    /// Whether an optional field is not there.
+    /// Tells if an optional field is absent.
     fn is_absent(&self, field: &str) -> bool;
-    /// Whether the master has asked for the field and got nothing.
+    /// Tells if the master asked the node for the field and got no answer.
     fn is_silent(&self, field: &str) -> bool;
     fn error(&self, field: &str, problem: &str) -> LoadError;
     fn place(&self) -> &JsonPath<'_>;
-    /// The memory of an instance.
+    /// Memory of an instance.
     fn memory(&self) -> Result<i64>;
-    /// The secondary node of an instance: more than one has no meaning.
+    /// Secondary node of an instance; further ones are ignored.
     fn secondary(&self) -> Result<Option<&'j str>>;
     fn is_forthcoming(&self) -> Result<bool>;
 }
@@ -55,12 +55,12 @@ impl<'j> dyn Fields<'j> + '_ {
     }
 }
 
-/// How a document spells the fields of its objects.
+/// Spelling of the fields of objects in one kind of document.
 pub(super) struct Spelling {
-    /// Other names of fields and, before a slash, of the objects that hold them.
+    /// Other names of fields, with the objects that hold them before a slash.
     pub(super) names: &'static [(&'static str, &'static str)],
     pub(super) optional: &'static [&'static str],
-    /// Whether null is what a node said that did not answer.
+    /// True if null means that a node did not answer.
     pub(super) has_silence: bool,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct SpelledObject<'j, 'p> {
 }
 
 impl<'j> SpelledObject<'j, '_> {
-    /// Does something with the object that holds a field, and the field's key there.
+    /// Applies a function to the object that holds a field, and to the field's key there.
     fn at<T>(&self, field: &str, then: impl FnOnce(&Object<'j, '_>, &str) -> T) -> Result<T> {
         let spelled =
             |word| self.spelling.names.iter().find(|(usual, _)| *usual == word).map_or(word, |it| it.1);
@@ -89,7 +89,7 @@ impl<'j> Fields<'j> for SpelledObject<'j, '_> {
 
     fn presence(&self, field: &str) -> Presence {
         match field {
-            // documents have it, the reference ignores it there
+            // Documents have it, but the reference ignores it there.
             "ndp/cpu_speed" => Presence::Ignored,
             _ if self.spelling.optional.contains(&field) => Presence::Optional,
             _ => Presence::Required,
@@ -112,8 +112,8 @@ impl<'j> Fields<'j> for SpelledObject<'j, '_> {
         self.object.place()
     }
 
-    /// That of an instance that runs; else what it is to have, under its old name or, failing
-    /// that, its newer one.
+    /// The memory of an instance in use, if it runs; otherwise its configured memory, under the old or else the newer
+    /// name.
     fn memory(&self) -> Result<i64> {
         let parameters = self.object.object("beparams")?;
         if let Json::Int(_) | Json::Huge(_) | Json::Float(_) = self.object.required("oper_ram")? {
@@ -129,12 +129,12 @@ impl<'j> Fields<'j> for SpelledObject<'j, '_> {
 
     fn secondary(&self) -> Result<Option<&'j str>> {
         let first = self.object.list("snodes")?.first();
-        // others are not looked at
+        // Further ones are ignored.
         first.map(Json::string).transpose().map_err(|problem| self.object.key_error("snodes", &problem))
     }
 
     fn is_forthcoming(&self) -> Result<bool> {
-        // the reference takes any other value for false
+        // The reference treats any other value as false.
         Ok(self.object.get("forthcoming") == Some(&Json::Bool(true)))
     }
 }

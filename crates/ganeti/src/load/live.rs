@@ -1,4 +1,4 @@
-//! A live cluster, over LUXI or RAPI: one reader for both.
+//! Reader for live clusters, shared by LUXI and RAPI.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ words!(
 );
 
 impl ClusterPart {
-    /// What its items are.
+    /// Kind of its items.
     pub(super) fn kind(self) -> &'static str {
         match self {
             ClusterPart::Info => "info",
@@ -33,16 +33,16 @@ impl ClusterPart {
     }
 }
 
-/// A way to ask for the parts.
+/// A source that can be asked for the parts of a cluster.
 pub(super) trait LiveSource {
-    /// Reads a part's items, one by one, each with its name.
+    /// Reads the items of a part, one by one, each with its name.
     fn each<T: Weight>(
         &self,
         part: ClusterPart,
         read: impl FnMut(&str, &dyn Fields<'_>) -> Result<T>,
     ) -> Result<Vec<T>>;
 
-    /// Reads what is said of the cluster itself.
+    /// Reads the information about the cluster itself.
     fn info<T>(&self, read: impl FnOnce(&Object<'_, '_>) -> Result<T>) -> Result<T>;
 }
 
@@ -78,7 +78,7 @@ fn read_group(name: &str, group: &dyn Fields<'_>, detail: Detail) -> Result<RawG
         name: name.to_owned(),
         uuid: group.need("uuid", Json::string)?.to_owned(),
         alloc_policy: group.need("alloc_policy", named)?,
-        // LUXI is not asked for them, RAPI does not say which they are
+        // LUXI is not asked for networks, and RAPI does not identify them.
         networks: Vec::new(),
         policy: read_policy(&group.object("ipolicy")?)?,
         disk_parameters: match detail {
@@ -90,13 +90,13 @@ fn read_group(name: &str, group: &dyn Fields<'_>, detail: Detail) -> Result<RawG
     })
 }
 
-/// The figures that every node says of itself.
+/// Figures that every node reports itself.
 const OWN: [&str; 5] = ["mtotal", "mnode", "mfree", "ctotal", "cnos"];
 
-/// The group of a node that names none.
+/// Group of a node that names none.
 const NO_GROUP: &str = "00000000-0000-0000-0000-000000000000";
 
-/// Reads a node; tells if it does not answer.
+/// Reads a node, and adds a warning if it does not answer.
 pub(super) fn read_node(
     name: &str,
     node: &dyn Fields<'_>,
@@ -111,8 +111,7 @@ pub(super) fn read_node(
     let group = *groups
         .get(uuid)
         .ok_or_else(|| node.error("group.uuid", &format!("no group has the UUID '{}'", shown_name(uuid))))?;
-    // Ganeti does not ask nodes that are offline or cannot run instances: their numbers are
-    // missing, and zero even where they are not
+    // Ganeti does not query nodes that are offline or cannot run instances. Their numbers are missing, or zero.
     let asked = !offline && vm_capable;
     let silent = asked && OWN.iter().all(|field| node.is_silent(field));
     if silent {
@@ -120,7 +119,7 @@ pub(super) fn read_node(
         warnings.push(format!("node '{name}' does not answer and is treated as offline"));
     }
     let live = asked && !silent;
-    // of storage there is nothing to say where none of the kind is enabled
+    // Storage figures are missing if no storage of the kind is enabled.
     let int = |field: &str| if live { Ok(node.get(field, Json::int)?.unwrap_or(0)) } else { Ok(0) };
     let float = |field: &str| if live { Ok(node.get(field, Json::float)?.unwrap_or(0.0)) } else { Ok(0.0) };
     Ok(RawNode {
@@ -128,7 +127,7 @@ pub(super) fn read_node(
         spindle_total: if exclusive_storage {
             int("sptotal")?
         } else {
-            // a parameter, known of every node
+            // This is a parameter, so it is known for every node.
             node.need("ndp/spindle_count", Json::int)?
         },
         spindle_free: int("spfree")?,
@@ -179,7 +178,7 @@ fn read_instance(
         auto_balance: instance.need("be/auto_balance", Json::bool)?,
         template: instance.need("disk_template", named)?,
         spindle_use: instance.need("be/spindle_use", Json::int)?,
-        // as in the reference, the longer list is cut
+        // The longer list is cut, as in the reference.
         disks: sizes
             .into_iter()
             .zip(spindles)
@@ -190,7 +189,7 @@ fn read_instance(
     })
 }
 
-/// What counts of the cluster itself.
+/// The information about the cluster that is used.
 struct ClusterInfo {
     master: NodeIdx,
     tags: Vec<String>,

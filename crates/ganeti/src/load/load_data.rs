@@ -1,9 +1,9 @@
-//! Applying what monitoring daemons report to a merged cluster.
+//! Applies the reports of monitoring daemons to a merged cluster.
 
 use super::monitoring::{Collector, CollectorReport, MonitoringData};
 use htools_model::{Cluster, Node};
 
-/// Why reports cannot be used; nothing has been changed then.
+/// Reason that reports cannot be used; nothing has been changed then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MissingLoad {
     /// Some node has no usable report.
@@ -14,9 +14,8 @@ pub enum MissingLoad {
     Instances(Vec<String>),
 }
 
-/// Replaces the processor load of nodes and instances by what `collector`
-/// reports. All nodes (offline ones too) must have reported, and with per-instance
-/// reports every instance must occur.
+/// Replaces the processor load of nodes and instances by the reports of `collector`. All nodes must have reported,
+/// offline ones included. With reports by instance, every instance must occur.
 ///
 /// # Errors
 /// See [`MissingLoad`].
@@ -31,8 +30,8 @@ pub fn apply(cluster: &mut Cluster, data: &MonitoringData, collector: Collector)
     Ok(())
 }
 
-/// The nodes' loads, shared out among their primaries (forthcoming ones too) by
-/// virtual CPUs; the node's own CPUs count in the total.
+/// Distributes the load of each node among its primaries (forthcoming ones too) by virtual CPUs. The node's own CPUs
+/// count in the total.
 fn share_out(cluster: &mut Cluster, reports: &[CollectorReport]) {
     let total = |at: usize| if let CollectorReport::Node(total) = reports[at] { total } else { 0.0 };
     for (at, node) in cluster.nodes.iter_mut().enumerate() {
@@ -46,8 +45,7 @@ fn share_out(cluster: &mut Cluster, reports: &[CollectorReport]) {
     }
 }
 
-/// Instances' loads as reported by the first node that knows them; a node's load
-/// is the sum over its primaries.
+/// Takes the load of each instance from the first node that reports it. A node's load is the sum over its primaries.
 fn sum_up(cluster: &mut Cluster, reports: &[CollectorReport]) -> Result<(), MissingLoad> {
     let maps = || {
         reports.iter().filter_map(|r| if let CollectorReport::Instances(map) = r { Some(map) } else { None })

@@ -1,18 +1,18 @@
-//! Finding objects by the names that people type.
+//! Finds objects by names that users type.
 
 use htools_model::shown::shown_name;
 
-/// How alike two words must be, of 1 for equal words, for one to be a slip of the other. The measure is the one
-/// that clap uses for its own suggestions, whose limit of 0.7 makes `groups` of `bogus`.
+/// Minimum similarity, from 0 to 1, at which one word may be a misspelling of another. The measure is that of clap's
+/// suggestions, whose limit of 0.7 would suggest `groups` for `bogus`.
 const ALIKE: f64 = 0.8;
 
-/// Most names that a message lists.
+/// Maximum number of names that a message lists.
 const LISTED: usize = 4;
 
-/// A typed name that means no object, or more than one.
+/// A typed name that matches no object, or more than one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// No object has this name or this beginning of a name.
+    /// No object has this name, or a name that begins with it.
     #[error("there is no {kind} '{typed}'{hint}")]
     Unknown {
         /// Kind of object, such as `node`.
@@ -34,10 +34,10 @@ pub enum NameError {
     },
 }
 
-/// Finds the object that `key` means: the first of this name, else the only one whose name begins with the key and a dot.
+/// Finds the object for `key`: the first with this name, or else the only one whose name begins with the key and a dot.
 ///
 /// # Errors
-/// The key means no object or several; the error suggests names.
+/// If the key matches no object or several; the error suggests names.
 pub fn find_named<'a>(
     kind: &'static str,
     key: &str,
@@ -53,7 +53,7 @@ pub fn find_named<'a>(
     })
 }
 
-/// The names that `typed` may stand for, to follow a complaint about it; empty if there are none.
+/// Names that `typed` may stand for, as the end of a message; empty if there are none.
 pub fn hint<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
     let longer: Vec<&str> =
         names.clone().filter(|name| !typed.is_empty() && name.starts_with(typed)).collect();
@@ -64,12 +64,12 @@ pub fn hint<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Clone) -> St
     }
 }
 
-/// The word that `typed` is most like, if it is like any of them; the first of several.
+/// The word most similar to `typed`, if one is similar enough; the first of several.
 pub fn nearest<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     nearest_by(|word| likeness(typed, word), words)
 }
 
-/// How alike two words are: 1 for equal ones, 0 for those that share nothing.
+/// Similarity of two words: 1 if they are equal, 0 if they share nothing.
 fn likeness(typed: &str, word: &str) -> f64 {
     strsim::jaro(typed, word)
 }
@@ -87,7 +87,7 @@ fn nearest_by<'a>(
     alike.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, word)| word)
 }
 
-/// The question whether another word was meant, to follow a complaint; empty if none is near.
+/// The question whether a similar word was meant, as the end of a message; empty if there is none.
 pub fn did_you_mean<'a>(typed: &str, words: impl IntoIterator<Item = &'a str>) -> String {
     asked(nearest(typed, words))
 }
@@ -96,7 +96,7 @@ fn asked(word: Option<&str>) -> String {
     word.map(|word| format!(", did you mean '{}'?", shown_name(word))).unwrap_or_default()
 }
 
-/// The first names of a list, and how many others there are.
+/// The first names of a list, and the number of the others.
 fn listed(names: &[&str]) -> String {
     let (first, others) = names.split_at(names.len().min(LISTED));
     let first = first.iter().map(|name| shown_name(name).to_string()).collect::<Vec<_>>().join(", ");
@@ -106,14 +106,13 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// Whether `name` continues `key` at a dot.
+/// Tells if `name` continues `key` at a dot.
 fn is_longer(name: &str, key: &str) -> bool {
     name.strip_prefix(key).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// Finds the object that `key` means: one with exactly this name (the first, if
-/// several share it), else the only one whose name begins with the key followed
-/// by a dot (`web` for `web.example.com`).
+/// Finds the object for `key`: one with exactly this name (the first of several), or else the only one whose name
+/// begins with the key and a dot (`web` for `web.example.com`).
 pub(crate) fn find_partial<'a>(key: &str, mut names: impl Iterator<Item = &'a str> + Clone) -> Option<usize> {
     if let Some(at) = names.clone().position(|name| name == key) {
         return Some(at);

@@ -1,8 +1,11 @@
-//! From raw data to a cluster: the one pipeline behind all backends.
+//! Pipeline from raw data to a cluster, shared by all sources.
 //!
-//! Order matters and is Ganeti's: utilisation and tags first, then every
-//! instance is attached to its nodes, then reserves are summed up, then what
-//! can only be known with everything in place (unaccounted memory, N+1).
+//! The order is Ganeti's, and it matters:
+//!
+//! 1. utilisation and tags;
+//! 2. every instance is attached to its nodes;
+//! 3. reserves are summed;
+//! 4. values that need everything else: unaccounted memory, N+1.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,28 +23,28 @@ use htools_model::{
     Occurrences, Outage, TagArrival, TagSet, TagTable, Utilisation, Weights,
 };
 
-/// What the command line adds to the data of a source.
+/// Options of the command line that affect the merge.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MergeOptions {
     /// `--exclusion-tags`.
     pub exclusion_tags: Vec<String>,
-    /// `--select-instances`; empty: all.
+    /// `--select-instances`; empty means all.
     pub select_instances: Vec<String>,
     /// `--exclude-instances`.
     pub exclude_instances: Vec<String>,
-    /// Lines of the `-U` file: full instance name and use.
+    /// Lines of the `-U` file: full name of an instance, and its utilisation.
     pub utilisation: Vec<(String, Utilisation)>,
-    /// `--ignore-dynu`: no dynamic use at all.
+    /// `--ignore-dynu`: ignore utilisation.
     pub ignore_dynu: bool,
     /// `--weights`.
     pub weights: Weights,
 }
 
-/// Turns raw data into a cluster in which every instance is on its nodes.
-/// [`finish`] has to follow, after load data of monitoring daemons was applied.
+/// Turns raw data into a cluster in which every instance is on its nodes. [`finish`] must follow, after load data from
+/// monitoring daemons has been applied.
 ///
 /// # Errors
-/// Names in `--select-instances` or `--exclude-instances` that mean no instance.
+/// If a name in `--select-instances` or `--exclude-instances` matches no instance.
 pub fn merge(raw: RawCluster, options: &MergeOptions) -> Result<Cluster> {
     let rules = TagRules::new(&raw.tags, &options.exclusion_tags);
     let names = || raw.instances.iter().map(|i| i.name.as_str());
@@ -86,8 +89,7 @@ pub fn merge(raw: RawCluster, options: &MergeOptions) -> Result<Cluster> {
     Ok(cluster)
 }
 
-/// Which instances the command line selects, by full name: all that share a
-/// name are meant by it.
+/// Instances selected on the command line, by full name. A name stands for all instances that have it.
 struct Selection {
     selected: Option<HashSet<String>>,
     excluded: HashSet<String>,
@@ -130,8 +132,8 @@ impl Selection {
     }
 }
 
-/// The use of each instance: the last line of the file with exactly its name,
-/// unless several instances share the name.
+/// Utilisation of each instance: the last line of the file with exactly its name, unless several instances share the
+/// name.
 fn utilisation_by_instance(instances: &[RawInstance], options: &MergeOptions) -> Vec<Utilisation> {
     if options.ignore_dynu {
         return vec![Utilisation::ZERO; instances.len()];
@@ -274,8 +276,8 @@ fn instance(
     Instance { idx, primary: raw.primary, secondary: raw.secondary, ..Instance::from(details) }
 }
 
-/// The new instance that a request describes, with what the cluster's tags say about
-/// its own. It is nowhere yet: its nodes mean nothing.
+/// The new instance of a request, with the cluster's tag rules applied to its tags. It has no placement yet: its nodes
+/// are placeholders.
 pub fn new_instance(draft: &mut Draft, description: Description) -> Instance {
     let raw = description.placed_on(NodeIdx::new(0), None);
     let tags = draft.tags.clone();
@@ -290,7 +292,7 @@ pub fn new_instance(draft: &mut Draft, description: Description) -> Instance {
     new
 }
 
-/// The spindles of all disks together; nothing if any is unknown.
+/// Total spindles of all disks; `None` if any is unknown.
 fn spindle_total(disks: &[Disk]) -> Option<i64> {
     disks.iter().try_fold(0i64, |sum, disk| Some(sum.wrapping_add(disk.spindles?)))
 }
@@ -312,7 +314,7 @@ fn mark_immobile(cluster: &mut Cluster, selection: &Selection) {
     }
 }
 
-/// Enters every instance on its nodes, in order, primary before secondary.
+/// Attaches every instance to its nodes, in order, primary before secondary.
 fn attach_instances(cluster: &mut Cluster) {
     let Cluster { nodes, instances, .. } = cluster;
     for instance in instances.iter() {
@@ -347,20 +349,19 @@ fn attach_instances(cluster: &mut Cluster) {
 pub struct Inconsistency {
     /// Full name of the node.
     pub node: String,
-    /// Memory that nobody accounts for.
+    /// Memory that is unaccounted for.
     pub mem: Mib,
-    /// Disk that nobody accounts for.
+    /// Disk that is unaccounted for.
     pub disk: Mib,
 }
 
-/// Memory that may be missing before a node is reported.
+/// Unaccounted memory up to which a node is not reported.
 const TOLERATED_MEM: Mib = Mib(512);
-/// Disk that may be missing before a node is reported.
+/// Unaccounted disk up to which a node is not reported.
 const TOLERATED_DISK: Mib = Mib(1024);
 
-/// Completes a merged cluster: the static memory of KVM nodes, memory in use
-/// and unaccounted, and the N+1 flags. Returns the nodes whose figures do not
-/// add up, in the order in which they are reported (last node first).
+/// Completes a merged cluster: static memory of KVM nodes, memory in use and unaccounted, and N+1 flags. Returns the
+/// nodes whose figures do not add up, in the order in which they are reported (last node first).
 pub fn finish(cluster: &mut Cluster, static_kvm_node_memory: Mib) -> Vec<Inconsistency> {
     let mut missing = Vec::new();
     let Cluster { nodes, instances, .. } = cluster;
@@ -391,28 +392,28 @@ pub fn finish(cluster: &mut Cluster, static_kvm_node_memory: Mib) -> Vec<Inconsi
 pub struct NodeOptions {
     /// Nodes to treat as offline, by name or unique beginning.
     pub offline: Vec<String>,
-    /// Most virtual CPUs per physical one, instead of the policies' ratios.
+    /// Maximum virtual CPUs per physical CPU, replacing the policies' ratios.
     pub max_cpu: Option<f64>,
     /// Share of each node's disk that strict placement keeps free.
     pub min_disk: f64,
-    /// For the loss of how many nodes at once strict placement keeps memory, where that is more than one.
+    /// Number of nodes whose loss at once strict placement keeps memory for, if more than one.
     pub keep_reserve: Option<usize>,
 }
 
-/// The names in [`NodeOptions::offline`] that mean no node, last one first.
+/// The names in [`NodeOptions::offline`] that match no node, last one first.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("wrong node name(s) set as offline: {}{hint}", .names.join(","))]
 pub struct UnknownNodes {
     /// Names as typed.
     pub names: Vec<String>,
-    /// Similar names, for the first of them in the order typed.
+    /// Similar names for the first unknown name, in the order typed.
     hint: String,
 }
 
 /// Applies the node settings of the command line.
 ///
 /// # Errors
-/// Names that mean no node.
+/// If a name matches no node.
 pub fn apply_node_options(
     cluster: &mut Cluster,
     options: &NodeOptions,

@@ -1,4 +1,4 @@
-//! Where a cluster comes from: one parser a source, one pipeline for all.
+//! Loading of clusters: a parser for each source, and one pipeline for all.
 
 #![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 
@@ -30,7 +30,7 @@ pub use raw::{Detail, RawCluster};
 
 use htools_model::shown::shown_name;
 
-/// Which node of an instance is missing, in the words that scripts look for.
+/// Message for an unknown node of an instance, in the words that scripts look for.
 fn unknown_node(node: &str, instance: &str) -> String {
     format!("Unknown node '{}' for instance {}", shown_name(node), shown_name(instance))
 }

@@ -1,4 +1,4 @@
-//! Asking the monitoring daemons of the nodes over the network.
+//! Queries the monitoring daemons of the nodes over the network.
 
 use std::io::Read;
 use std::net::Ipv6Addr;
@@ -13,23 +13,23 @@ use reqwest::redirect::Policy;
 use super::monitoring::{Collector, CollectorReport, MonitoringData, read_answer};
 use crate::remote::cutoff::Cutoff;
 
-/// Most daemons that are asked at the same time.
+/// Maximum number of daemons that are asked at the same time.
 const AT_ONCE: usize = 32;
-/// Most bytes that all reports together take in memory.
+/// Maximum memory of all reports together, in bytes.
 const KEPT: usize = 256 << 20;
 /// The port of the daemons.
 const PORT: u16 = 1815;
 
-/// How long a daemon may take, and all of them together, and how much one may say.
+/// Limits on time and size for one daemon, and for all together.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
-    /// Until there is a connection.
+    /// Time limit for the connection.
     pub connect: Duration,
-    /// Until the whole answer is there.
+    /// Time limit for the whole answer.
     pub answer: Duration,
-    /// Until all answers are there: who has not been asked by then is not asked any more.
+    /// Time limit for all answers; daemons not asked by then are skipped.
     pub all: Duration,
-    /// Most bytes of an answer.
+    /// Maximum size of an answer, in bytes.
     pub size: u64,
 }
 
@@ -44,17 +44,17 @@ impl Default for Patience {
     }
 }
 
-/// What the daemons said.
+/// Answers of the daemons.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Heard {
-    /// The reports that make sense.
+    /// The valid reports.
     pub data: MonitoringData,
     /// Positions of the nodes that could not be asked, in order.
     pub unreachable: Vec<usize>,
 }
 
-/// Asks the daemons of all these nodes for a collector's report, many at a time; what
-/// comes out does not depend on who is first.
+/// Asks the daemons of all these nodes for a collector's report, many at a time. The result does not depend on the
+/// order of the answers.
 pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
     let end = Cutoff::after(patience.all);
     let client = Client::builder()
@@ -72,7 +72,7 @@ pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(node) = nodes.get(at) else { break };
                     let told = get(client, node, collector, patience, end).map(|bytes| {
-                        // read at once: what is kept is less than what was said
+                        // Parse at once, since a report takes less memory than the answer.
                         keep(read_answer(collector, &bytes), &kept)
                     });
                     answers.lock().unwrap_or_else(PoisonError::into_inner)[at] = told;
@@ -80,14 +80,14 @@ pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
             };
             for _ in 0..nodes.len().min(AT_ONCE) {
                 if thread::Builder::new().spawn_scoped(scope, ask_on).is_err() {
-                    // with those that could begin, and this one
+                    // This thread asks, too, besides those that could be started.
                     ask_on();
                     break;
                 }
             }
         });
     }
-    // its end would wait for look-ups of names that are of no use any more
+    // Dropping the client would wait for name look-ups that are no longer needed.
     std::mem::forget(client);
     let mut heard = Heard::default();
     let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -101,15 +101,15 @@ pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
     heard
 }
 
-/// What an answer says.
+/// Content of an answer.
 #[derive(Debug, Clone)]
 enum Told {
     Report(CollectorReport),
-    /// Something, but no report.
+    /// An answer without a valid report.
     Nothing,
 }
 
-/// The report, as long as all that are kept are not too much.
+/// Keeps the report, unless all kept reports together would be too large.
 fn keep(report: Option<CollectorReport>, left: &AtomicUsize) -> Told {
     let take = |report: &CollectorReport| {
         let size = report.size();
@@ -118,7 +118,7 @@ fn keep(report: Option<CollectorReport>, left: &AtomicUsize) -> Told {
     report.filter(take).map_or(Told::Nothing, Told::Report)
 }
 
-/// The body of a daemon's answer; a redirect's, too, as the reference takes it.
+/// The body of a daemon's answer, even of a redirect, as in the reference.
 fn get(
     client: &Client,
     node: &str,
@@ -127,7 +127,7 @@ fn get(
     end: Cutoff,
 ) -> Option<Vec<u8>> {
     let url = format!("http://{}:{PORT}/1/report/default/{}", host(node)?, collector.as_str());
-    // a limit of the request is one of the whole answer; the client's would be one of each read
+    // A limit of the request covers the whole answer; the client's would cover each read.
     let response = client.get(url).timeout(end.or_after(patience.answer).left()?).send().ok()?;
     if response.status().as_u16() >= 400 {
         return None;
@@ -137,8 +137,8 @@ fn get(
     (bytes.len() as u64 <= patience.size).then_some(bytes)
 }
 
-/// A node's name as the host of a URL, if it can be one: a name with a slash or an `@` in
-/// it would send the request elsewhere.
+/// A node's name as the host of a URL, if it is a valid one. A name with a slash or an `@` would send the request
+/// elsewhere.
 fn host(node: &str) -> Option<String> {
     if node.parse::<Ipv6Addr>().is_ok() {
         return Some(format!("[{node}]"));

@@ -1,5 +1,4 @@
-//! What the monitoring daemons of the nodes report (`--mond-data`, and the
-//! daemons' answers): how busy the processors are.
+//! Reports of the nodes' monitoring daemons on processor load (`--mond-data`, and answers from the daemons).
 
 use std::collections::HashMap;
 
@@ -9,30 +8,29 @@ use crate::input::json::{
 };
 use htools_model::words;
 
-/// What a daemon's answer may take in memory while it is read, in bytes: many are read at once.
+/// Maximum memory for a daemon's answer while it is parsed, in bytes, since many are parsed at once.
 const ANSWER: usize = 8 << 20;
 
 words!(
-    /// A collector of the monitoring daemon, of those that say something about
-    /// load.
+    /// A collector of the monitoring daemon that reports load.
     pub Collector, "collector" {
         /// The load of a node.
         CpuAvgLoad = "cpu-avg-load",
-        /// The load of each instance on a node, where Xen can tell.
+        /// The load of each instance on a node, reported on Xen.
         XenCpuAvgLoad = "xen-cpu-avg-load",
     }
 );
 
-/// What one collector says about one node.
+/// Report of one collector about one node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CollectorReport {
-    /// Load of the whole node, in processors kept busy.
+    /// Load of the whole node, as the number of busy processors.
     Node(f64),
-    /// The same for each instance, by full name.
+    /// Load of each instance, by full name.
     Instances(HashMap<String, f64>),
 }
 
-/// What the nodes report.
+/// Reports of all nodes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MonitoringData {
     nodes: HashMap<String, Reports>,
@@ -45,8 +43,7 @@ struct Reports {
 }
 
 impl MonitoringData {
-    /// What `collector` says about a node. None if there is no such report or
-    /// its data have not the form that the collector's have.
+    /// Report of `collector` about a node. `None` if there is none, or its data have another form.
     pub fn report(&self, node: &str, collector: Collector) -> Option<&CollectorReport> {
         let reports = self.nodes.get(node)?;
         match collector {
@@ -55,7 +52,7 @@ impl MonitoringData {
         }
     }
 
-    /// Takes the report of a collector on a node.
+    /// Adds the report of a collector on a node.
     pub(crate) fn add(&mut self, node: &str, collector: Collector, found: CollectorReport) {
         let reports = self.nodes.entry(node.to_owned()).or_default();
         match collector {
@@ -66,7 +63,7 @@ impl MonitoringData {
 }
 
 impl CollectorReport {
-    /// About how many bytes of memory it takes.
+    /// Approximate memory in bytes.
     pub(super) fn size(&self) -> usize {
         match self {
             CollectorReport::Node(_) => size_of::<CollectorReport>(),
@@ -78,8 +75,8 @@ impl CollectorReport {
     }
 }
 
-/// What a node's daemon answered when it was asked for a collector's report. What makes no
-/// sense is as good as nothing. As in the reference, the name in the report does not matter.
+/// Parses a daemon's answer to the query for a collector's report; `None` if it is not valid. As in the reference, the
+/// name in the report does not matter.
 pub(super) fn read_answer(collector: Collector, answer: &[u8]) -> Option<CollectorReport> {
     let text = std::str::from_utf8(answer).ok()?;
     let document = json::parse_in(text, "", WantedParts::Whole, &Budget::new(ANSWER)).ok()?;
@@ -90,15 +87,12 @@ pub(super) fn read_answer(collector: Collector, answer: &[u8]) -> Option<Collect
     }
 }
 
-/// Reads a file of reports: a list of objects, each a `node` and its
-/// `reports`. `source` names it in messages.
+/// Reads a file of reports: a list of objects, each with a `node` and its `reports`. `source` names it in messages.
 ///
-/// Of several reports of a collector the first counts, of several entries for
-/// a node the last.
+/// Of several reports of a collector the first counts; of several entries for a node the last.
 ///
 /// # Errors
-/// Every report must be well-formed, used or not; only its `data` may be
-/// anything.
+/// If a report is not well-formed, whether it is used or not. Only its `data` may be anything.
 pub fn parse(text: &str, source: &str) -> Result<MonitoringData> {
     let place = JsonPath::source(source);
     let budget = Budget::new(Budget::FILE);
@@ -106,7 +100,7 @@ pub fn parse(text: &str, source: &str) -> Result<MonitoringData> {
     let each = |at: At<'_>, entry: &Json| match at {
         At::Item(at) => made.add(|| {
             let node = Object::new(entry, place.item(at))?.string("node")?;
-            // from here on errors name the node rather than the position
+            // From here on, errors name the node instead of the position.
             let entry = Object::new(entry, place.named("node", node))?;
             Ok(NodeReports { node: node.to_owned(), reports: read_reports(&entry)? })
         }),
@@ -120,7 +114,7 @@ pub fn parse(text: &str, source: &str) -> Result<MonitoringData> {
     Ok(MonitoringData { nodes })
 }
 
-/// What is read of an entry.
+/// Parts of an entry that are read.
 const ENTRY: WantedParts =
     WantedParts::Checked(&[("node", WantedParts::Whole), ("reports", WantedParts::Whole)]);
 
@@ -131,7 +125,7 @@ struct NodeReports {
 
 impl Weight for NodeReports {
     fn weight(&self) -> usize {
-        // its place in a table, too
+        // This includes its place in a table.
         let reports = self.reports.cpu.iter().chain(&self.reports.xen).map(CollectorReport::size);
         size_of::<NodeReports>() * 2 + self.node.len() + 16 + reports.sum::<usize>()
     }

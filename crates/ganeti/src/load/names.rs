@@ -1,8 +1,8 @@
-//! Finding the object that a name in a request means.
+//! Finds objects by the names in a request.
 
 use std::ops::Range;
 
-/// Why a name does not say which object is meant.
+/// Reason that a name does not identify an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LookupError {
     /// No object has this name.
@@ -27,15 +27,14 @@ impl<'a> Names<'a> {
         Names { sorted }
     }
 
-    /// The position of the only object whose name is `name`, or `name` with
-    /// the cluster's [`common_domain`] behind it.
+    /// The position of the only object with the name `name`, or `name` followed by the cluster's [`common_domain`].
     pub(crate) fn find(&self, name: &str, domain: &str) -> Result<usize, LookupError> {
         let completed = format!("{name}{domain}");
         only(&self.sorted[self.equal(name)], &self.sorted[self.equal(&completed)])
     }
 
-    /// The position of the only object whose name, here or in `others`, is
-    /// `name`. Both lists are about the same objects.
+    /// The position of the only object whose name, here or in `others`, is `name`. Both lists describe the same
+    /// objects.
     pub(crate) fn find_in_either(&self, others: &Names, name: &str) -> Result<usize, LookupError> {
         only(&self.sorted[self.equal(name)], &others.sorted[others.equal(name)])
     }
@@ -59,8 +58,8 @@ fn only(a: &[(&str, usize)], b: &[(&str, usize)]) -> Result<usize, LookupError> 
     }
 }
 
-/// The longest ending that starts with a dot and is shared by all names;
-/// empty if there is none. Names may be given without it.
+/// The longest ending that begins with a dot and is shared by all names; empty if there is none. Names may be given
+/// without it.
 pub(crate) fn common_domain<'a>(names: impl IntoIterator<Item = &'a str>) -> &'a str {
     let shared = names.into_iter().reduce(|shared, name| {
         let pairs = shared.bytes().rev().zip(name.bytes().rev());
@@ -70,10 +69,10 @@ pub(crate) fn common_domain<'a>(names: impl IntoIterator<Item = &'a str>) -> &'a
     shared.map_or("", |s| from_dot(s, 0))
 }
 
-/// What starts at the first dot from byte `start` on.
+/// The rest of `name` from the first dot at or after byte `start`.
 fn from_dot(name: &str, start: usize) -> &str {
     let dot = name.as_bytes()[start..].iter().position(|b| *b == b'.');
-    // a dot is never inside a character, so this cannot fail
+    // A dot is never inside a character, so this cannot fail.
     dot.and_then(|n| name.get(start + n..)).unwrap_or_default()
 }
 

@@ -1,19 +1,18 @@
-//! Numbers as Ganeti's tools write and accept them, in files and on the
-//! command line: optional parentheses, a minus sign that may stand apart,
-//! hexadecimal and octal; no plus sign, no bare decimal point.
+//! Numbers as Ganeti's tools write and accept them, in files and on the command line. Allowed are parentheses, a space
+//! after the minus sign, hexadecimal and octal digits. A plus sign and a bare decimal point are not allowed.
 
-/// Why a text is not a number of the wanted type.
+/// Reason that a text is not a number of the wanted type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
-    /// Nothing usable at the start.
+    /// The text does not begin with a number.
     #[error("cannot parse string '{0}'")]
     Unreadable(String),
-    /// A number, then something else.
+    /// The text continues after the number.
     #[error("leftover characters when parsing '{text}': '{rest}'")]
     Leftover {
         /// The whole text.
         text: String,
-        /// What stands behind the number.
+        /// The text after the number.
         rest: String,
     },
     /// A whole number that does not fit into 64 bits.
@@ -21,10 +20,10 @@ pub enum NumberError {
     TooLarge(String),
 }
 
-/// Longest text shown in an error; the rest is replaced by dots.
+/// Maximum length of a text in an error, in characters; the rest is replaced by dots.
 const SHOWN: usize = 80;
 
-/// The text for an error message: cut to a length that fits on a line.
+/// The text for an error message, cut to a length that fits on a line.
 pub fn shown(text: &str) -> String {
     if text.chars().count() <= SHOWN {
         return text.to_owned();
@@ -39,7 +38,7 @@ pub fn parse_int(text: &str) -> Result<i64, NumberError> {
     Ok(value)
 }
 
-/// Reads a whole number at the start of `text` and returns it with what follows.
+/// Reads a whole number at the start of `text`, and returns it with the rest.
 pub(crate) fn read_int_prefix(text: &str) -> Result<(i64, &str), NumberError> {
     let (token, rest) = read_signed(text, 0).ok_or_else(|| NumberError::Unreadable(shown(text)))?;
     let value = match token {
@@ -54,8 +53,7 @@ pub(crate) fn read_int_prefix(text: &str) -> Result<(i64, &str), NumberError> {
     Ok((value, rest))
 }
 
-/// Reads a real number. Also accepts `NaN` and `Infinity`; what is too large
-/// becomes infinite.
+/// Reads a real number. Also accepts `NaN` and `Infinity`; numbers that are too large become infinite.
 pub fn parse_float(text: &str) -> Result<f64, NumberError> {
     let (token, rest) = read_signed(text, 0).ok_or_else(|| NumberError::Unreadable(shown(text)))?;
     expect_end(text, rest)?;
@@ -96,8 +94,7 @@ enum Lexeme<'a> {
     Word(&'a str),
 }
 
-/// Parentheses deeper than this are refused: nobody writes them, and each
-/// level costs stack.
+/// Maximum depth of parentheses. Nobody writes more, and each level uses stack.
 const DEEPEST: usize = 64;
 
 fn read_signed(text: &str, depth: usize) -> Option<(Signed<'_>, &str)> {
@@ -110,7 +107,7 @@ fn read_signed(text: &str, depth: usize) -> Option<(Signed<'_>, &str)> {
         return Some((value, rest.trim_start_matches(is_space).strip_prefix(')')?));
     }
     let (negative, text) = match text.strip_prefix('-') {
-        // "--5" and "-.5" are other symbols than a minus sign
+        // "--5" and "-.5" begin with other symbols than a minus sign.
         Some(rest) if !rest.starts_with(is_symbol) => (true, rest.trim_start_matches(is_space)),
         Some(_) => return None,
         None => (false, text),
@@ -119,8 +116,8 @@ fn read_signed(text: &str, depth: usize) -> Option<(Signed<'_>, &str)> {
     Some((Signed { negative, lexeme }, rest))
 }
 
-/// Space as the reference knows it: not the separators of lines and
-/// paragraphs, which Unicode counts as white space.
+/// Space as the reference defines it: without the separators of lines and paragraphs, which Unicode counts as white
+/// space.
 fn is_space(c: char) -> bool {
     c.is_whitespace() && !matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
 }

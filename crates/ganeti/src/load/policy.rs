@@ -7,7 +7,7 @@ use htools_model::{InstancePolicy, InstanceSpec, Mib, SpecRange};
 /// Reads an instance policy.
 ///
 /// # Errors
-/// Every key is needed, on all levels, and no other is allowed.
+/// If a key is missing or unknown, on any level.
 pub(super) fn read_policy(policy: &Object<'_, '_>) -> Result<InstancePolicy> {
     policy.only(&["disk-templates", "minmax", "spindle-ratio", "std", "vcpu-ratio"])?;
     Ok(InstancePolicy {

@@ -1,6 +1,5 @@
-//! What every backend delivers: the cluster as the source states it, with
-//! references resolved to indices and nothing derived. [`merge`](super::merge)
-//! turns it into a [`Cluster`](htools_model::Cluster).
+//! Raw data of a cluster, as every source delivers it: references are resolved to indices, and nothing is derived.
+//! [`merge`](super::merge) turns it into a [`Cluster`](htools_model::Cluster).
 
 use crate::input::json::{Weight, text_size};
 use htools_model::{
@@ -8,13 +7,13 @@ use htools_model::{
     NodeIdx, Outage, RunStatus,
 };
 
-/// How much is read of a live cluster.
+/// Amount of data to read from a live cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
-    /// What all tools need, and no more: Ganeti's own programs ask exactly this.
+    /// The data that all tools need: Ganeti's own programs ask for exactly this.
     #[default]
     Usual,
-    /// Also what Ganeti exports of storage outside the nodes.
+    /// Also the disk parameters of external storage.
     Storage,
 }
 
@@ -33,29 +32,29 @@ pub struct RawCluster {
     pub policy: InstancePolicy,
     /// The number shown for the first node: 0, or 1 for simulated clusters.
     pub first_node_number: u32,
-    /// What the user should know about how it was read, one line each.
+    /// Warnings for the user about the reading, one line each.
     pub warnings: Vec<String>,
-    /// Values that cannot be true, one line each: the place, the field and the value. Only the first ones are kept.
+    /// Implausible values, one line each: the place, the field and the value. Only the first ones are kept.
     pub doubts: Vec<String>,
-    /// Nodes to which an instance on shared storage must not go, for reasons that only the source knows. No source of
-    /// Ganeti's has any.
+    /// Nodes to which an instance on shared storage must not go, for reasons that only the source knows. Ganeti's
+    /// sources have none.
     pub kept_out: Vec<(InstanceIdx, NodeIdx)>,
 }
 
 /// A node group as read from a source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawGroup {
-    /// Name for people.
+    /// Name.
     pub name: String,
-    /// The key by which nodes refer to it.
+    /// UUID by which nodes refer to it.
     pub uuid: String,
-    /// Whether new instances may go there.
+    /// Allocation policy for new instances.
     pub alloc_policy: AllocPolicy,
     /// UUIDs of the networks connected to it.
     pub networks: Vec<String>,
     /// Its instance policy.
     pub policy: InstancePolicy,
-    /// Where disks on external storage are, where the source says it and is asked for it.
+    /// Location of disks on external storage, if the source reports it and is asked for it.
     pub disk_parameters: DiskParameters,
     /// Its tags.
     pub tags: Vec<String>,
@@ -66,13 +65,13 @@ pub struct RawGroup {
 pub struct RawNode {
     /// Full name.
     pub name: String,
-    /// Total memory in MiB; a real, as sources state it.
+    /// Total memory in MiB; a real number, as in the sources.
     pub mem_total: f64,
     /// Memory used by the node itself.
     pub mem_node: Mib,
     /// Free memory as reported.
     pub mem_free: Mib,
-    /// Total disk in MiB; a real, as sources state it.
+    /// Total disk in MiB; a real number, as in the sources.
     pub disk_total: f64,
     /// Free disk as reported.
     pub disk_free: Mib,
@@ -86,19 +85,19 @@ pub struct RawNode {
     pub spindle_total: i64,
     /// Free physical spindles (exclusive storage).
     pub spindle_free: i64,
-    /// Whether disks are given out by whole spindles.
+    /// True if disks are allocated by whole spindles.
     pub exclusive_storage: bool,
     /// Offline, drained, or not able to run instances.
     pub offline: bool,
-    /// Why, if so, as far as the source tells.
+    /// Reason that it is offline, as far as the source says.
     pub outage: Outage,
-    /// Whether it is the master node.
+    /// True if it is the master node.
     pub master: bool,
     /// Its group.
     pub group: GroupIdx,
     /// Its tags.
     pub tags: Vec<String>,
-    /// Its hypervisor, where the source says it.
+    /// Its hypervisor, if the source names it.
     pub hypervisor: Option<Hypervisor>,
 }
 
@@ -111,25 +110,25 @@ pub struct RawInstance {
     pub mem: Mib,
     /// Total disk on each of its nodes.
     pub disk: Mib,
-    /// Its disks; the text format knows only one that stands for all.
+    /// Its disks. The text format has a single disk that stands for all.
     pub disks: Vec<Disk>,
     /// Virtual CPUs.
     pub vcpus: i64,
     /// State.
     pub status: RunStatus,
-    /// Whether balancing may move it and the secondary reserves memory for it.
+    /// True if balancing may move it and its secondary reserves memory for it.
     pub auto_balance: bool,
     /// Primary node.
     pub primary: NodeIdx,
     /// Secondary node, if the source names one.
     pub secondary: Option<NodeIdx>,
-    /// How its disks are stored.
+    /// Storage of its disks.
     pub template: DiskTemplate,
     /// Weight on the nodes' spindles.
     pub spindle_use: i64,
     /// Its tags.
     pub tags: Vec<String>,
-    /// UUIDs of the networks of its interfaces, where known.
+    /// UUIDs of the networks of its interfaces, if known.
     pub networks: Vec<Option<String>>,
     /// Planned, not yet created.
     pub forthcoming: bool,

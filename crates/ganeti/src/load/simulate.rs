@@ -1,5 +1,4 @@
-//! Clusters made up from a description (`--simulate`): groups of equal, empty
-//! nodes.
+//! Simulated clusters from a description (`--simulate`): groups of equal, empty nodes.
 
 use std::iter;
 
@@ -9,11 +8,10 @@ use super::units::{SizeError, parse_size};
 use crate::input::error::{LoadError, Result};
 use htools_model::{AllocPolicy, DiskParameters, GroupIdx, InstancePolicy, Mib, Outage, UnknownName};
 
-/// Most nodes in all groups together: a slip of the hand must not take all
-/// the memory of the machine.
+/// Maximum number of nodes in all groups together. A typing error must not use up the memory of the machine.
 pub(crate) const MOST_NODES: i64 = 1_000_000;
 
-/// One description, read.
+/// A parsed description.
 struct SimulatedGroup {
     alloc_policy: AllocPolicy,
     nodes: i64,
@@ -24,7 +22,7 @@ struct SimulatedGroup {
     exclusive_storage: bool,
 }
 
-/// What is wrong with a description.
+/// Fault of a description.
 #[derive(Debug, thiserror::Error)]
 enum SimulateError {
     #[error(
@@ -42,14 +40,14 @@ enum SimulateError {
     TooManyNodes,
 }
 
-/// Makes the cluster that the descriptions ask for, each one node group:
+/// Makes a cluster with one node group for each description:
 /// `ALLOC_POLICY,NODES,DISK,MEMORY,CPUS[,SPINDLES[,EXCLUSIVE_STORAGE]]`.
 ///
-/// The last description is the first group, as in the reference. Groups and
-/// nodes count from 1 and the first node of the first group is the master.
+/// The last description is the first group, as in the reference. Groups and nodes count from 1, and the first node of
+/// the first group is the master.
 ///
 /// # Errors
-/// A malformed description, or more than a million nodes.
+/// If a description is malformed, or there are more than a million nodes.
 pub fn parse_specs(specs: &[String]) -> Result<RawCluster> {
     let mut cluster = RawCluster { first_node_number: 1, ..RawCluster::default() };
     let mut total: i64 = 0;
@@ -133,7 +131,7 @@ fn parse_policy(text: &str) -> std::result::Result<AllocPolicy, UnknownName> {
     }
 }
 
-/// Reads `True` or `False`, in parentheses if you like, as numbers may be.
+/// Reads `True` or `False`, in optional parentheses, as for numbers.
 fn parse_truth(text: &str) -> std::result::Result<bool, NumberError> {
     let unreadable = || NumberError::Unreadable(shown(text));
     let mut inner = text.trim_start();

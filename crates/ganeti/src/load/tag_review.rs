@@ -1,5 +1,5 @@
-//! Tags that begin with `htools:` and do nothing: misspelt ones, and rules that no tag
-//! of a node or an instance meets.
+//! Tags that begin with `htools:` and have no effect: misspelt ones, and rules that match no tag of a node or an
+//! instance.
 
 use std::collections::HashSet;
 
@@ -11,18 +11,18 @@ use htools_model::known_tags::{
     means_something,
 };
 
-/// A tag that does nothing.
+/// A tag without effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleTag {
     /// Object that has the tag.
     pub owner: Owner,
     /// The tag.
     pub tag: String,
-    /// Why it does nothing.
+    /// Reason that it has no effect.
     pub reason: Reason,
 }
 
-/// What has a tag.
+/// Object that has a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
     /// The cluster.
@@ -35,21 +35,20 @@ pub enum Owner {
     Instance(String),
 }
 
-/// Why a tag does nothing.
+/// Reason that a tag has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// No tool knows it there.
+    /// No tool knows it on this kind of object.
     Unknown,
-    /// It lacks a value, or its value is not of the form that it should have.
+    /// Its value is missing or malformed.
     Malformed,
-    /// A rule of the cluster that no tag of a node or an instance meets.
+    /// A rule of the cluster that matches no tag of a node or an instance.
     Unused,
-    /// It begins as an affinity key does, and is none.
+    /// It begins as an affinity key does, but is not a valid one.
     Key(KeyTagFault),
 }
 
-/// The tags that do nothing: the cluster's, those of groups, nodes and instances, each
-/// in their order.
+/// The tags without effect: those of the cluster, then of groups, nodes and instances, each in their order.
 pub fn idle_tags(cluster: &Cluster) -> Vec<IdleTag> {
     let mut idle: Vec<IdleTag> = Vec::new();
     let keys = KeyTags::of(&cluster.tags, Bearer::Cluster);
@@ -92,7 +91,7 @@ fn ours(tags: &[String]) -> impl Iterator<Item = &String> {
     tags.iter().filter(|tag| tag.starts_with(PREFIX))
 }
 
-/// The rules of a cluster, and the tags that may meet them.
+/// The rules of a cluster, and the tags that they may match.
 struct RuleReview<'c> {
     rules: TagRules,
     /// All tags of instances, ascending.
@@ -115,7 +114,7 @@ impl<'c> RuleReview<'c> {
         }
     }
 
-    /// Why a tag of the cluster does nothing, if so.
+    /// The reason that a tag of the cluster has no effect, if there is one.
     fn fault(&self, tag: &str) -> Option<Reason> {
         let (value, used) = if let Some(value) = tag.strip_prefix(EXCLUSION) {
             (value, begins_any(&self.of_instances, value))
@@ -128,7 +127,7 @@ impl<'c> RuleReview<'c> {
         } else if tag.starts_with(ALLOW_MIGRATION) {
             let rule = TagRules::new(&[tag.to_owned()], &[]);
             let Some((from, to)) = rule.permission() else { return Some(Reason::Malformed) };
-            // both have to be migration tags of nodes
+            // Both must be migration tags of nodes.
             let known = |wanted: &str| {
                 self.of_nodes.binary_search(&wanted).is_ok() && self.rules.migration.begin(wanted)
             };

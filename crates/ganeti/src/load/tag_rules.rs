@@ -1,32 +1,31 @@
-//! The meaning that cluster tags give to the tags of nodes and instances.
+//! Rules in cluster tags that give a meaning to the tags of nodes and instances.
 
 use std::collections::{BTreeSet, HashMap};
 
 use htools_model::known_tags::{ALLOW_MIGRATION, DESIRED_LOCATION, EXCLUSION, LOCATION, MIGRATION};
 use htools_model::{ExclusionTags, TagId, TagSet, TagTable};
 
-/// What the `htools:` tags of a cluster (and `--exclusion-tags`) say.
+/// Rules from the `htools:` tags of a cluster and from `--exclusion-tags`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TagRules {
-    /// Beginnings of the instance tags that keep instances apart.
+    /// Prefixes of the instance tags that keep instances apart.
     pub exclusion: TagPrefixes,
-    /// Beginnings of the instance tags that name desired locations.
+    /// Prefixes of the instance tags that name desired locations.
     pub desired_location: TagPrefixes,
-    /// Beginnings of the node tags that are locations.
+    /// Prefixes of the node tags that are locations.
     pub location: TagPrefixes,
-    /// Beginnings of the node tags that restrict migration.
+    /// Prefixes of the node tags that restrict migration.
     pub migration: TagPrefixes,
-    /// Extra permissions: from nodes tagged with the first to nodes tagged with
-    /// the second.
+    /// Additional permissions to migrate from nodes with the first tag to nodes with the second.
     allowed_migrations: Vec<(String, String)>,
-    /// Positions among these by the second tag.
+    /// For each second tag, its positions in `allowed_migrations`.
     allowed_by_target: HashMap<String, Vec<usize>>,
 }
 
-/// Beginnings of tags. Asking about a tag takes about as long whether there are few or many.
+/// Prefixes of tags. A look-up takes logarithmic time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TagPrefixes {
-    /// Ascending; none begins with another one.
+    /// Ascending; no prefix begins with another one.
     prefixes: Vec<String>,
 }
 
@@ -34,7 +33,7 @@ impl FromIterator<String> for TagPrefixes {
     fn from_iter<I: IntoIterator<Item = String>>(all: I) -> TagPrefixes {
         let mut prefixes: Vec<String> = all.into_iter().collect();
         prefixes.sort_unstable();
-        // what begins with another one follows it, or others that do
+        // Prefixes that begin with another one directly follow it, or follow others that do.
         prefixes.dedup_by(|next, kept| next.starts_with(kept.as_str()));
         TagPrefixes { prefixes }
     }
@@ -43,7 +42,7 @@ impl FromIterator<String> for TagPrefixes {
 impl TagPrefixes {
     /// Tells if a tag begins with one of the prefixes.
     pub(crate) fn begin(&self, tag: &str) -> bool {
-        // if one of them does, no other one lies between it and the tag
+        // If a prefix matches, no other one lies between it and the tag.
         let behind = self.prefixes.partition_point(|prefix| prefix.as_str() <= tag);
         behind > 0 && tag.starts_with(self.prefixes[behind - 1].as_str())
     }
@@ -79,7 +78,7 @@ impl TagRules {
         }
     }
 
-    /// The one permission of a rule that has one.
+    /// The only permission of rules that have one.
     pub(crate) fn permission(&self) -> Option<&(String, String)> {
         self.allowed_migrations.first()
     }
@@ -99,11 +98,11 @@ impl TagRules {
         matching(tags, &self.location).map(|tag| table.intern(tag)).collect()
     }
 
-    /// The migration tags among a node's tags, and those that it can receive:
-    /// its own and the ones allowed to come to one of them.
+    /// The migration tags among a node's tags, and the tags of nodes that it can receive instances from: its own, and
+    /// those allowed by an additional permission.
     pub(crate) fn migrations(&self, tags: &[String], table: &mut TagTable) -> (TagSet, TagSet) {
         let own: Vec<&str> = matching(tags, &self.migration).collect();
-        // in the order of the permissions
+        // Keep the order of the permissions.
         let allowed: BTreeSet<usize> =
             own.iter().filter_map(|tag| self.allowed_by_target.get(*tag)).flatten().copied().collect();
         let received: Vec<TagId> = own

@@ -3,13 +3,13 @@
 use super::number::{NumberError, read_int_prefix, shown};
 use htools_model::Mib;
 
-/// Why a text is not a size.
+/// Reason that a text is not a size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
-    /// There is no whole number at the start.
+    /// It does not begin with a whole number.
     #[error("Can't parse string '{0}'")]
     Unreadable(String),
-    /// What follows the number is no unit.
+    /// The text after the number is not a unit.
     #[error("Unknown unit '{0}'")]
     UnknownUnit(String),
     /// The size does not fit into 64 bits.
@@ -17,12 +17,11 @@ pub enum SizeError {
     TooLarge(String),
 }
 
-/// Reads a size: a whole number, any number of blanks, and a unit. The result
-/// is cut off towards zero, so `1M` (a million bytes) is no MiB at all.
+/// Reads a size: a whole number, optional blanks, and a unit. The result is truncated to whole MiB, so `1M` (a million
+/// bytes) is 0 MiB.
 ///
-/// `m`, `g`, `t` and their long forms `mib`, `gib`, `tib` are powers of 1024;
-/// `M`, `G`, `T` and `mb`, `gb`, `tb` are powers of 1000. The case of a long
-/// form does not matter. Without a unit the number is in MiB.
+/// `m`, `g`, `t` and their long forms `mib`, `gib`, `tib` are powers of 1024; `M`, `G`, `T` and `mb`, `gb`, `tb` are
+/// powers of 1000. The case of a long form does not matter. Without a unit the number is in MiB.
 pub fn parse_size(text: &str) -> Result<Mib, SizeError> {
     let (number, rest) = read_int_prefix(text).map_err(|error| match error {
         NumberError::TooLarge(_) => SizeError::TooLarge(shown(text)),

@@ -1,4 +1,4 @@
-//! The utilisation file (`-U`): how busy each instance is.
+//! The utilisation file (`-U`) with the load of each instance.
 
 use super::number::parse_float;
 use crate::input::encoding::decode;
@@ -7,11 +7,10 @@ use crate::input::json::Budget;
 use htools_model::Utilisation;
 use htools_model::shown::{shown_name, shown_source};
 
-/// Reads a utilisation file: on each line an instance's full name and its
-/// processor, memory, disk and network load, separated by single blanks.
+/// Reads a utilisation file. Each line has an instance's full name and its processor, memory, disk and network load,
+/// separated by single blanks.
 ///
-/// Names are not looked up here. A later line about the same instance is
-/// meant to replace an earlier one.
+/// Names are not looked up here. The caller lets a later line about an instance replace an earlier one.
 pub fn parse(bytes: &[u8], source: &str) -> Result<Vec<(String, Utilisation)>> {
     let text = decode(bytes, source)?;
     let budget = Budget::new(Budget::FILE);

@@ -1,37 +1,35 @@
-//! What can go wrong between a daemon and a program that asks it or gives it jobs.
+//! Errors of calls to a daemon.
 
-/// Why a call to a daemon gave no result, and what that says about whether the
-/// daemon has done what it was asked for: a job must never be submitted twice.
-/// Texts are one line, and without passwords.
+/// Failure of a call to a daemon. The variant tells whether the daemon may have carried out the request, as a job must
+/// never be submitted twice. Texts are one line, without passwords.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// The daemon has not got the request: there is no connection, or it broke before
-    /// the whole request was out.
+    /// The daemon did not get the request: there was no connection, or it broke before the whole request was sent.
     #[error("{0}")]
     NotSent(String),
-    /// The request is out, and the connection ended without an answer: the daemon went
-    /// away. It may have done what it was asked for, but will not begin with it now.
+    /// The request was sent, and the connection ended without an answer, because the daemon went away. It may have
+    /// carried out the request, but will not begin with it now.
     #[error("{0}")]
     Lost(String),
-    /// The request is out, and no whole answer came in time: the daemon may have done it,
-    /// and may still do it.
+    /// The request was sent, and no complete answer came in time. The daemon may have carried it out, or may still do
+    /// so.
     #[error("{0}")]
     Late(String),
-    /// The daemon says why it does not do it.
+    /// The daemon refused the request, for this reason.
     #[error("{0}")]
     Refused(String),
-    /// The answer makes no sense: the daemon may have done it.
+    /// The answer is malformed: the daemon may have carried out the request.
     #[error("{0}")]
     Nonsense(String),
 }
 
 impl CallError {
-    /// Whether the connection is to blame, so that another attempt may succeed.
+    /// Tells if the connection is to blame, so that another attempt may succeed.
     pub fn is_passing(&self) -> bool {
         matches!(self, CallError::NotSent(_) | CallError::Lost(_) | CallError::Late(_))
     }
 
-    /// The same failure in other words.
+    /// The same failure with another text.
     pub(crate) fn map(self, words: impl FnOnce(String) -> String) -> CallError {
         match self {
             CallError::NotSent(text) => CallError::NotSent(words(text)),
@@ -42,7 +40,7 @@ impl CallError {
         }
     }
 
-    /// Whether the daemon has surely not done what it was asked for.
+    /// Tells if the daemon certainly did not carry out the request.
     pub(crate) fn is_undone(&self) -> bool {
         matches!(self, CallError::NotSent(_) | CallError::Refused(_))
     }

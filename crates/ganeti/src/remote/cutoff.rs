@@ -1,21 +1,20 @@
-//! One limit of time for all that belongs together: every read of the network has one.
+//! A common time limit for reads that belong together; every network read has one.
 
 use std::time::{Duration, Instant};
 
-/// When something has to be over, whatever happens in between: a byte that arrives in time
-/// gives no more time to those behind it.
+/// Time by which something must be over. A byte that arrives in time does not extend it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cutoff(Option<Instant>);
 
 impl Cutoff {
     pub(crate) const NEVER: Cutoff = Cutoff(None);
 
-    /// The end of a time that begins now. A time that is too long for the clock is none.
+    /// A limit that begins now. A time too long for the clock means no limit.
     pub(crate) fn after(time: Duration) -> Cutoff {
         Cutoff(Instant::now().checked_add(time))
     }
 
-    /// The end of a time that begins now, or this one if it is sooner.
+    /// The earlier of this limit and one that begins now.
     pub(crate) fn or_after(self, time: Duration) -> Cutoff {
         match (self, Cutoff::after(time)) {
             (Cutoff(Some(one)), Cutoff(Some(other))) => Cutoff(Some(one.min(other))),
@@ -23,7 +22,7 @@ impl Cutoff {
         }
     }
 
-    /// How much time is left; nothing once it is over.
+    /// Time left; `None` once it is over.
     pub(crate) fn left(self) -> Option<Duration> {
         match self.0 {
             None => Some(Duration::MAX),

@@ -1,5 +1,5 @@
-//! Talking to Ganeti: where its daemons are, who asks, whom to believe, one request and its
-//! errors. What the answers mean is said where they are used.
+//! Communication with Ganeti: addresses of its daemons, credentials, trusted certificates, single requests and their
+//! errors. The modules that use the answers define their meaning.
 
 #![warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 

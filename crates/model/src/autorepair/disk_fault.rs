@@ -1,9 +1,9 @@
-//! What is wrong with the disks of an instance whose nodes are both in use.
+//! Disk faults of an instance whose nodes are both in use.
 
-/// What is wrong with copies of the disks of a DRBD instance. Disks are counted from 0.
+/// Fault of the copies of a DRBD instance's disks. Disks are counted from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DiskFault {
-    /// The two copies do not speak to each other, and both are there.
+    /// Both copies are there, but they are not connected.
     Apart,
     /// The secondary node has lost its copies of these disks.
     SecondaryLost(Vec<i64>),
@@ -13,19 +13,19 @@ pub enum DiskFault {
     BothLost,
 }
 
-/// How much of one disk there is, by what Ganeti says of it.
+/// State of the two copies of one disk, as Ganeti reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DiskSight {
-    /// Whether the instance's node cannot use its own copy.
+    /// The primary node cannot use its own copy.
     pub primary_lost: bool,
-    /// Whether the other node cannot use its copy.
+    /// The secondary node cannot use its copy.
     pub secondary_lost: bool,
-    /// Whether changes do not get to the other node, and nothing is being done about it.
+    /// Changes do not reach the other node, and no resynchronisation is under way.
     pub degraded: bool,
 }
 
 impl DiskFault {
-    /// What is wrong with the disks of an instance, if something is.
+    /// Returns the fault of an instance's disks, if there is one.
     pub fn of(disks: &[DiskSight]) -> Option<DiskFault> {
         let those = |lost: fn(&DiskSight) -> bool| -> Vec<i64> {
             (0..).zip(disks).filter(|(_, disk)| lost(disk)).map(|(at, _)| at).collect()

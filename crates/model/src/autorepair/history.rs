@@ -1,11 +1,11 @@
-//! What the tags of an instance say about its repairs.
+//! The repairs of an instance, read from its tags.
 
 use super::{RepairResult, RepairTag};
 
-/// How an instance is, as far as repairs go.
+/// Repair state of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RepairState {
-    /// Nothing is under way, and nothing has failed; perhaps the last that is known.
+    /// No repair is under way, and none has failed. Holds the tag of the last repair, if one is known.
     Healthy(Option<RepairTag>),
     /// A repair is under way, or was when harep last looked.
     Pending(RepairTag),
@@ -13,29 +13,29 @@ pub enum RepairState {
     Failure(RepairTag),
 }
 
-/// Two repairs of which the older one has not ended.
+/// Two repairs, of which the older one has not ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("found tag \"{newer}\", but the older tag \"{older}\" says that a repair is under way")]
 pub struct Contradiction {
-    /// Of the one that is under way.
+    /// Tag of the repair that is under way.
     pub older: RepairTag,
-    /// Of the other one.
+    /// Tag of the other repair.
     pub newer: RepairTag,
 }
 
-/// What the tags of an instance say.
+/// Repair history of an instance, read from its tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepairHistory {
-    /// How it is.
+    /// Present state.
     pub state: RepairState,
-    /// Tags that tell nothing any more: of earlier repairs, and those of the last one that another one has replaced.
+    /// Obsolete tags: those of earlier repairs, and those of the last repair that another tag has replaced.
     pub outdated: Vec<RepairTag>,
 }
 
 /// The tags of one repair.
 struct TaggedRepair {
     earliest: i64,
-    /// The one that counts.
+    /// The tag that counts.
     said: RepairTag,
     /// The others.
     older: Vec<RepairTag>,
@@ -44,7 +44,7 @@ struct TaggedRepair {
 impl TaggedRepair {
     fn take(&mut self, tag: RepairTag) {
         self.earliest = self.earliest.min(tag.time);
-        // of two that are written at the same time the one that names its jobs tells more
+        // Of two tags written in the same second, the one that lists jobs says more.
         let weight = |tag: &RepairTag| (tag.attempt(), tag.result, tag.time, tag.jobs.len());
         let counts = weight(&self.said) < weight(&tag);
         self.older.push(if counts { std::mem::replace(&mut self.said, tag) } else { tag });
@@ -52,14 +52,16 @@ impl TaggedRepair {
 }
 
 impl RepairHistory {
-    /// Whether a tag still says that a repair is under way of which another one says that it is over: as one does that was
-    /// written late.
+    /// Tells if an obsolete tag still says "under way". This happens if it was written late, after the tag of the
+    /// result.
     pub fn is_behind(&self) -> bool {
         self.outdated.iter().any(|tag| tag.result.is_none())
     }
 
-    /// Reads the tags of an instance. Of each repair the last attempt counts, and of its tags the one that says most of its result, then the last one; repairs
-    /// follow each other by their earliest tags. After one that has failed nothing counts.
+    /// Reads the tags of an instance.
+    ///
+    /// Of each repair the last attempt counts. Of its tags, the one with the most final result counts, then the latest.
+    /// Repairs are ordered by their earliest tags. After a failed repair nothing else counts.
     ///
     /// # Errors
     /// If a repair was begun before another one had ended.

@@ -1,7 +1,7 @@
-//! Automatic repairs as tags tell of them: who permits which, what is under way, and what came of those before.
+//! Automatic repairs as instance tags record them: permissions, repairs under way, and results.
 //!
-//! Ganeti's watcher and harep share these tags. Permissions and suspensions stand on the cluster, a group or an instance; what
-//! is under way or over, on the instance. Where they stand is the only memory that a repair has.
+//! Ganeti's watcher and harep share these tags. Permissions and suspensions are set on the cluster, a group or an
+//! instance. Repairs, under way or ended, are recorded on the instance. The tags are the only memory that a repair has.
 
 mod disk_fault;
 mod history;
@@ -22,23 +22,23 @@ use super::known_tags::AUTOREPAIR;
 use crate::words;
 
 words!(
-    /// What a repair does. A permission for one is a permission for those before it.
+    /// Kind of repair, the mildest first. Permitting one permits those before it.
     pub RepairKind, "type of repair" {
-        /// A copy of the disks is made anew.
+        /// Rebuild a lost copy of the disks.
         FixStorage = "fix-storage",
-        /// The instance moves while it runs.
+        /// Live-migrate the instance.
         Migrate = "migrate",
-        /// The instance is started on its other node.
+        /// Start the instance on its secondary node.
         Failover = "failover",
-        /// Disks are made anew, and the operating system is installed: what was on them is lost.
+        /// Recreate the disks and reinstall the operating system: the data is lost.
         Reinstall = "reinstall",
     }
 );
 
 words!(
-    /// What came of a repair; of several tags of one repair the last in this order counts.
+    /// Result of a repair. If a repair has several result tags, the last in this order counts.
     pub RepairResult, "result of a repair" {
-        /// It was not begun, as nobody permits it.
+        /// Not begun, because it is not permitted.
         NoPermission = "enoperm",
         /// All jobs have succeeded.
         Success = "success",
@@ -47,22 +47,22 @@ words!(
     }
 );
 
-/// A tag of an instance that tells of a repair.
+/// A tag of an instance that records a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepairTag {
-    /// What is done.
+    /// Kind of repair.
     pub kind: RepairKind,
-    /// What all tags of the repair have in common.
+    /// ID shared by all tags of this attempt.
     pub id: String,
-    /// When the tag was written, in seconds since 1970.
+    /// Time at which the tag was written, in seconds since 1970.
     pub time: i64,
-    /// What came of it; nothing while it is under way.
+    /// Result; `None` while the repair is under way.
     pub result: Option<RepairResult>,
-    /// The jobs that carry it out.
+    /// Jobs that carry it out.
     pub jobs: Vec<JobId>,
 }
 
-/// As it stands on the instance.
+/// The text of the tag, as it is set on the instance.
 impl fmt::Display for RepairTag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let RepairTag { kind, id, time, result, jobs } = self;
@@ -76,12 +76,12 @@ impl fmt::Display for RepairTag {
 }
 
 impl RepairTag {
-    /// What all attempts to repair the same thing have in common.
+    /// The part of the ID that all attempts to repair the same fault share.
     pub(crate) fn case(&self) -> &str {
         self.counted().0
     }
 
-    /// Which attempt it is, from 1 on.
+    /// Number of the attempt, from 1 on.
     pub fn attempt(&self) -> u32 {
         self.counted().1
     }
@@ -92,13 +92,13 @@ impl RepairTag {
         format!("{case}.{}", attempt.saturating_add(1))
     }
 
-    /// A case, and after a full stop which attempt it is; the first one is not counted.
+    /// The ID without the number of the attempt, and that number. The first attempt has none in its ID.
     fn counted(&self) -> (&str, u32) {
         let counted = self.id.rsplit_once('.').and_then(|(case, count)| Some((case, count.parse().ok()?)));
         counted.filter(|(_, attempt)| *attempt > 1).unwrap_or((&self.id, 1))
     }
 
-    /// What a tag tells; nothing if it is about something else, or makes no sense.
+    /// Parses a tag; `None` if it is not a valid repair tag.
     pub(crate) fn parse(tag: &str) -> Option<RepairTag> {
         let fields: Vec<&str> = tag.strip_prefix(AUTOREPAIR)?.split(':').collect();
         let (kind, id, time, result, jobs) = match fields[..] {
@@ -117,7 +117,7 @@ impl RepairTag {
             result,
             jobs: jobs.into_iter().map(job).collect::<Option<_>>()?,
         };
-        // a tag is removed by its text: what nobody writes that way is none of these
+        // A tag is removed by its exact text, so only text in the canonical form is accepted.
         (told.to_string() == tag).then_some(told)
     }
 }

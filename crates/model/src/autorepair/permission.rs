@@ -1,23 +1,24 @@
-//! Who permits which repairs, and who has suspended them.
+//! Permissions for repairs, and suspensions.
 
 use super::RepairKind;
 use crate::known_tags::AUTOREPAIR;
 use crate::{Cluster, InstanceIdx};
 
-/// What may be done about an instance.
+/// Repairs that are permitted on an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepairPermission {
-    /// No tag says anything.
+    /// None: no tag permits or suspends any.
     NotEnabled,
-    /// Nothing, until this moment in seconds since 1970; without one, for ever.
+    /// None until this time in seconds since 1970, or for ever if there is no time.
     Suspended(Option<i64>),
-    /// Repairs up to this one.
+    /// Repairs up to this kind.
     UpTo(RepairKind),
 }
 
-/// What the tags of one object say at a moment, in seconds since 1970: a suspension without end counts before one that ends
-/// later than others, that before permissions, of which the least counts. What is over, or makes no sense, counts for
-/// nothing.
+/// Permission that the tags of one object give at `now` (seconds since 1970).
+///
+/// A suspension without end comes first, then the suspension that ends last, then the least of the permissions.
+/// Suspensions that are over and tags that make no sense are ignored.
 fn permission_by(tags: &[String], now: i64) -> RepairPermission {
     let words = || tags.iter().filter_map(|tag| tag.strip_prefix(AUTOREPAIR));
     if words().any(|word| word == "suspend" || word == "suspend:") {
@@ -31,14 +32,14 @@ fn permission_by(tags: &[String], now: i64) -> RepairPermission {
     least.map_or(RepairPermission::NotEnabled, RepairPermission::UpTo)
 }
 
-/// Seconds since 1970, in digits; what is beyond all numbers is the last moment of all.
+/// Parses seconds since 1970. A number that is too large counts as the last moment that can be expressed.
 fn moment(digits: &str) -> Option<i64> {
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| digits.parse().unwrap_or(i64::MAX))
 }
 
-/// What may be done about an instance: what its own tags say, or else those of the group of its primary node, or else those of the
-/// cluster.
+/// Permission for repairs of an instance: from its own tags, or else from those of its primary node's group, or else
+/// from those of the cluster.
 pub fn permission(cluster: &Cluster, instance: InstanceIdx, now: i64) -> RepairPermission {
     let instance = cluster.instance(instance);
     let group = cluster.group(cluster.node(instance.primary).spec.group);

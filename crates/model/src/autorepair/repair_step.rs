@@ -1,4 +1,4 @@
-//! What repairs are made of, and what is noted without one.
+//! Steps of a repair, and notes for instances that are not repaired.
 
 use super::RepairKind;
 use crate::{Move, Placement};
@@ -6,40 +6,40 @@ use crate::{Move, Placement};
 /// One of the nodes of a DRBD instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskSide {
-    /// Where it runs.
+    /// The node where the instance runs.
     Primary,
-    /// Where the other copy is.
+    /// The node with the other copy.
     Secondary,
 }
 
-/// A part of a repair.
+/// One step of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RepairStep {
-    /// The copies of the disks are connected with each other.
+    /// Connect the copies of the disks with each other.
     Activate,
-    /// Copies of these disks are made anew where they are lost.
+    /// Rebuild these disks on the side where they are lost.
     Renew(DiskSide, Vec<i64>),
-    /// The instance moves as it runs.
+    /// Live-migrate the instance.
     Migrate(Move),
-    /// The instance is started elsewhere, or its disks are copied to another node.
+    /// Start the instance on another node, or copy its disks to one.
     Move(Move),
-    /// The instance is stopped, if it should run.
+    /// Stop the instance if it should run.
     Stop,
-    /// Empty disks are made on these nodes.
+    /// Create empty disks on these nodes.
     Recreate(Placement),
-    /// The operating system is installed.
+    /// Install the operating system.
     Reinstall,
-    /// The instance is started, if it should run.
+    /// Start the instance if it should run.
     Start,
 }
 
-/// What a tag is to say of an instance for which nothing is begun.
+/// Note to tag an instance with when no repair is begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepairNote {
-    /// That it needs more than what is permitted.
+    /// The repair needs more than is permitted.
     NoPermission(RepairKind),
-    /// That the last repair, which ended well, has mended nothing.
+    /// The last repair succeeded but did not mend the fault.
     InVain,
-    /// After one that has failed, that nothing is tried any more until somebody has looked.
+    /// A repair has failed: no more are tried until an administrator has looked at it.
     Suspend,
 }

@@ -6,7 +6,7 @@ fn tag(text: &str) -> String {
     format!("{AUTOREPAIR}{text}")
 }
 
-/// What tags without their beginning say, in words.
+/// Describes the history that the tags give; the tags come without their common prefix.
 fn state(tags: &[&str]) -> String {
     let tags: Vec<String> = tags.iter().map(|text| tag(text)).collect();
     let short = |tag: &RepairTag| tag.to_string().replace(AUTOREPAIR, "");
@@ -25,7 +25,7 @@ fn state(tags: &[&str]) -> String {
     }
 }
 
-/// As the original reads them.
+/// Tags are read as the reference reads them.
 #[test]
 fn states_by_tags() {
     let [success, failure] = ["result:failover:u1:100:success:1", "result:failover:u1:100:failure:1"];
@@ -58,7 +58,7 @@ fn states_by_tags() {
             &["pending:failover:u1:100:1", "result:failover:u2:200:success:2"],
             "pending:failover:u1:100:1 before result:failover:u2:200:success:2",
         ),
-        // what makes no sense
+        // Malformed tags.
         (
             &[
                 "pending:nothing:u1:100:1",
@@ -104,10 +104,10 @@ proptest! {
         }
     }
 
-    /// The order in which Ganeti lists tags means nothing.
+    /// The order in which Ganeti lists tags does not matter.
     #[test]
     fn the_order_of_tags_means_nothing(tags in prop::collection::vec(any_tag(), 0..7).prop_shuffle()) {
-        // which of two tags of a repair says more must be clear
+        // Make sure that no two tags of a repair carry the same weight.
         let mut written: Vec<String> = Vec::new();
         let mut seen = std::collections::BTreeSet::new();
         for tag in &tags {
@@ -126,7 +126,7 @@ proptest! {
         prop_assert_eq!(read(&written), read(&sorted));
     }
 
-    /// No repair begins while another one may be under way, or after one that has failed.
+    /// No repair begins while another one may be under way, or after one has failed.
     #[test]
     fn a_failure_or_what_is_under_way_is_never_overlooked(tags in prop::collection::vec(any_tag(), 0..7)) {
         let written: Vec<String> = tags.iter().map(RepairTag::to_string).collect();

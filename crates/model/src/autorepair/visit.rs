@@ -1,11 +1,11 @@
-//! What came of looking after an instance.
+//! Result of attending to one instance.
 
 use super::RepairTag;
 
-/// What was done about an instance, or found out.
+/// Action taken on an instance, or the state it was found in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attended {
-    /// Nothing was to be done.
+    /// Nothing had to be done.
     Nothing,
     /// A repair was begun; its tag.
     Begun(RepairTag),
@@ -13,20 +13,20 @@ pub enum Attended {
     UnderWay(RepairTag),
     /// A repair has ended; the tag that says so.
     Ended(RepairTag),
-    /// A repair was announced, and nothing was done about it: its tag is gone.
+    /// A repair was announced but never begun: its tag was removed.
     NeverBegun(RepairTag),
-    /// The tag says that the repair that is needed is not permitted.
+    /// The repair that is needed is not permitted, as the tag says.
     NotPermitted(RepairTag),
-    /// The tag says that the last repair was in vain: it counts as a failure.
+    /// The last repair was in vain and counts as a failure, as the tag says.
     InVain(RepairTag),
-    /// Nothing is tried any more, as the tag says.
+    /// Repairs are suspended, as the tag says.
     Suspended(String),
-    /// A repair has failed before.
+    /// An earlier repair has failed.
     Failed(RepairTag),
 }
 
 impl Attended {
-    /// The tag that the instance has got.
+    /// The tag that was added to the instance.
     pub fn added(&self) -> Option<String> {
         match self {
             Attended::Begun(tag)
@@ -39,15 +39,15 @@ impl Attended {
     }
 }
 
-/// What came of looking after an instance.
+/// Result of attending to one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visit {
-    /// What was done.
+    /// Action taken, or state found.
     pub attended: Attended,
-    /// Tags that are gone, as they told nothing any more.
+    /// Obsolete tags that were removed.
     pub removed: Vec<RepairTag>,
-    /// Words of the job that failed.
+    /// Error message of the job that failed.
     pub message: Option<String>,
-    /// Command that tidies up after a live migration that may be half done.
+    /// Command that cleans up after a live migration that may have stopped half-way.
     pub cleanup: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! DRBD redundancy: every node must have memory unallocated for what fails over
-//! to it when one other node is lost.
+//! DRBD redundancy: every node must have enough unallocated memory for the instances that fail over to it when one
+//! other node is lost.
 
 use std::collections::HashSet;
 
@@ -30,14 +30,14 @@ impl Failures {
         Failures { nodes, instances: instances.len() }
     }
 
-    /// Whether every node is safe.
+    /// Tells if no node fails.
     pub fn none(&self) -> bool {
         self.nodes.is_empty()
     }
 }
 
-/// The part of the score that no placement avoids: that of the reserves of memory, and what affinity keys, where they
-/// count, cost at least, which is less than 0.
+/// The part of the score that no placement avoids: that of the memory reserves, and the lower bound of the cost of
+/// affinity keys, if they count. The latter is at most 0.
 pub fn unavoidable_score(cluster: &Cluster, nodes: &[NodeIdx]) -> f64 {
     let reserve = unavoidable_reserve(cluster, nodes);
     match cluster.weights.affinity() {
@@ -46,15 +46,14 @@ pub fn unavoidable_score(cluster: &Cluster, nodes: &[NodeIdx]) -> f64 {
     }
 }
 
-/// The part of the score that the unavoidable reservation of memory makes: all
-/// that is reserved today, spread evenly over all nodes but the largest, against
-/// spread over all. 0 where that cannot be said.
+/// The part of the score that is due to unavoidable memory reserves: the present reserves spread evenly over all nodes
+/// but the largest, against spread over all. 0 if that cannot be computed.
 fn unavoidable_reserve(cluster: &Cluster, nodes: &[NodeIdx]) -> f64 {
     let specs = || nodes.iter().map(|n| &cluster.node(*n).spec);
     let total = specs().fold(0.0, |sum, spec| sum + spec.mem_total);
     let largest = specs().map(|spec| spec.mem_total).fold(f64::NEG_INFINITY, f64::max);
     let others = total - largest;
-    // written so that not-a-number counts as "cannot be said"
+    // The negation makes not-a-number take this branch, too.
     if nodes.len() < 2 || !(others > 0.0) {
         return 0.0;
     }

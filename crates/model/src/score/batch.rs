@@ -1,12 +1,10 @@
 //! Exact scores of many changed states at once.
 //!
-//! The order in which a lane is summed up is prescribed, so one state keeps a
-//! processor waiting for one addition after the other. Many states can be summed
-//! up side by side, though, in the registers' lanes; and of each state only those
-//! lanes of the score that differ from the present one, and only one of several
-//! lanes whose values are equal bit for bit. Where there are more, they follow the
-//! sums of the present state (`Trail`); those of the squares have to have the same
-//! mean for that.
+//! The order of additions within a lane is prescribed, so a single state makes the processor wait for one addition
+//! after another. Many states, though, can be summed side by side in vector registers. For each state, only lanes that
+//! differ from the present state are summed, and only one of several lanes with bit-identical values. If there are many
+//! states, they follow the partial sums of the present state (`Trail`). For sums of squares this requires the same
+//! mean.
 
 use std::sync::OnceLock;
 
@@ -23,26 +21,26 @@ use crate::Move;
 pub struct ChangedState<'a> {
     /// The nodes that differ.
     pub touched: &'a [Touched<'a>],
-    /// By how much the spread's surplus differs.
+    /// Change of the spread's surplus.
     pub spread_change: i64,
 }
 
-/// Fewer states than this are worked out one by one.
+/// With fewer states than this, each is computed by itself.
 const FEWEST: usize = 5;
 
-/// States that are summed up side by side.
+/// Number of states that are summed side by side.
 const ABREAST: usize = 32;
 
-/// For fewer states than this a trail is not worth its making.
+/// With fewer states than this, building a trail does not pay.
 const FEWEST_ON_TRAIL: usize = 3 * ABREAST;
 
-/// The same for the squares, where a trail is made for every mean.
+/// The same for the squares, which need a trail for every mean.
 const FEWEST_OF_MEAN: usize = 4;
 
 /// Sum and deviation of one lane in one state.
 type LaneMoments = (f64, f64);
 
-/// One lane of one state: what differs, by row, and where the result goes.
+/// One lane of one state to sum: the rows that differ.
 pub(super) struct LaneJob {
     state: usize,
     /// In ascending order of rows.
@@ -50,14 +48,14 @@ pub(super) struct LaneJob {
 }
 
 impl LaneJob {
-    /// The sum of the lane, whose column and trail are given.
+    /// Sum of the lane; `column` has its values and `trail` its partial sums.
     pub(super) fn sum(&self, trail: &Trail, column: &[f64]) -> f64 {
         trail.sum_with(|row| column[row], &self.replaced)
     }
 }
 
-/// A changed state without the places of its nodes: all that its score depends on, but for the
-/// rows in which the changed nodes stand. States of one pattern differ by rounding only.
+/// A changed state without the rows of its nodes: everything its score depends on, except the rows of the changed
+/// nodes. States of one pattern differ by rounding only.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Pattern {
     /// The nodes with values that change, ascending.
@@ -66,7 +64,7 @@ pub struct Pattern {
     spread_change: i64,
 }
 
-/// The bits of a node's values now and afterwards; 0 in lanes that do not change.
+/// The bits of a node's values before and after; 0 in lanes that do not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 struct Replacement {
     now: [u64; LANES],
@@ -85,7 +83,7 @@ impl Replacement {
         replacement
     }
 
-    /// A node's values afterwards.
+    /// The node's values after the change.
     fn replace(&self, values: &Lanes) -> Lanes {
         let mut after = *values;
         for lane in 0..LANES {
@@ -97,30 +95,29 @@ impl Replacement {
     }
 }
 
-/// Which of the nodes that a state touches stands where in its pattern.
+/// For each node that a state touches, its position in the pattern.
 pub type PatternPlaces = [u8; Move::MOST_NODES];
 
-/// Where the changed nodes of a pattern stand: the rows of those that have one, in the order
-/// in which the pattern has them.
+/// Rows of the changed nodes of a pattern, in the order of the pattern. Offline nodes have no row.
 #[derive(Debug, Clone, Copy)]
 pub struct Spot {
-    /// Which pattern.
+    /// Index of the pattern.
     pub pattern: u32,
-    /// The rows; what is left over is [`Spot::NO_ROW`].
+    /// The rows; unused entries are [`Spot::NO_ROW`].
     pub rows: [u32; Move::MOST_NODES],
 }
 
 impl Spot {
-    /// Where no node stands.
+    /// Marks an unused entry.
     pub const NO_ROW: u32 = u32::MAX;
 }
 
-/// A board with what many changed states have in common.
+/// A board with the intermediate results that many changed states share.
 pub struct Scorer<'b> {
     board: &'b Board,
-    /// Sums and deviations of all lanes as they are, if they were needed.
+    /// Sums and deviations of all lanes of the present state, once needed.
     moments: OnceLock<(Lanes, Lanes)>,
-    /// The sums of each lane, as far as they were needed.
+    /// Partial sums of each lane, once needed.
     trails: [OnceLock<Trail>; LANES],
 }
 
@@ -130,8 +127,7 @@ impl<'b> Scorer<'b> {
         Scorer { board, moments: OnceLock::new(), trails: Default::default() }
     }
 
-    /// The scores of many states: the same as [`Board::score_with`] gives for each of
-    /// them, bit for bit.
+    /// The scores of many states, bit for bit the same as [`Board::score_with`] for each of them.
     pub fn scores(&self, states: &[ChangedState<'_>]) -> Vec<f64> {
         let board = self.board;
         if states.len() < FEWEST || board.rows().is_empty() {
@@ -149,11 +145,11 @@ impl<'b> Scorer<'b> {
         })
     }
 
-    /// The scores of states with these values. `rest` says what they count.
+    /// The scores of states with these values; `rest` gives the counts and the change of the surplus of each.
     fn scores_of(&self, replaced: &[ReplacedRows], rest: impl Fn(usize) -> (Counted, i64)) -> Vec<f64> {
         let board = self.board;
         let (sums, deviations) = self.moments.get_or_init(|| board.moments());
-        // the result of each lane of each state; the present one where nothing changes
+        // The result for each lane of each state starts as the present one, which stays where nothing changes.
         let mut moments: Vec<[LaneMoments; LANES]> =
             vec![std::array::from_fn(|k| (sums[k], deviations[k])); replaced.len()];
         for lane in 0..LANES {
@@ -168,7 +164,7 @@ impl<'b> Scorer<'b> {
         (0..replaced.len()).map(score).collect()
     }
 
-    /// What patterns in many places replace.
+    /// Rows that patterns in many places replace.
     pub fn replaced_at(&self, patterns: &[Pattern], spots: &[Spot]) -> Vec<ReplacedRows> {
         let replaced = |spot: &Spot| {
             let pattern = &patterns[spot.pattern as usize];
@@ -192,18 +188,18 @@ impl<'b> Scorer<'b> {
         self.board.column(lane)
     }
 
-    /// The sums of a lane.
+    /// The partial sums of a lane.
     pub(super) fn trail(&self, lane: usize) -> &Trail {
         self.trails[lane].get_or_init(|| Trail::of(self.column(lane).iter().copied()))
     }
 
-    /// What has to be done for a lane of some states.
+    /// Jobs of one lane for some states.
     pub(super) fn jobs(&self, replaced: &[ReplacedRows], lane: usize) -> Vec<LaneJob> {
         let jobs = replaced.iter().enumerate();
         jobs.filter_map(|(state, replaced)| self.board.job(state, replaced, lane)).collect()
     }
 
-    /// Sums up one lane for all jobs.
+    /// Sums one lane for all jobs.
     fn work_out(&self, lane: usize, jobs: &[LaneJob], mut enter: impl FnMut(usize, LaneMoments)) {
         let column = self.column(lane);
         let mut work_out_abreast = |jobs: &mut dyn Iterator<Item = &LaneJob>| {
@@ -231,7 +227,7 @@ impl<'b> Scorer<'b> {
     }
 }
 
-/// The deviations of a column for jobs that have the same sum.
+/// Deviations of a column for jobs that have the same sum.
 fn deviations<'j>(
     column: &[f64],
     sum: f64,
@@ -250,26 +246,24 @@ fn deviations<'j>(
 }
 
 impl Board {
-    /// The lane whose results are those of this one in a state: an earlier one if
-    /// all values are equal.
+    /// The lane that has the same results in a state: an earlier lane if all values are equal, or else the lane itself.
     fn same_as(&self, replaced: &[(usize, Lanes)], lane: usize) -> usize {
         let twin = self.twin(lane);
         let equal = replaced.iter().all(|(_, values)| values[twin].to_bits() == values[lane].to_bits());
         if equal { twin } else { lane }
     }
 
-    /// What has to be done for a lane of a state: nothing if the lane does not
-    /// change or is the same as another.
+    /// Job for one lane of a state; `None` if the lane does not change or equals an earlier one.
     fn job(&self, state: usize, replaced: &[(usize, Lanes)], lane: usize) -> Option<LaneJob> {
         let column = self.column(lane);
         let differs = |(row, values): &&(usize, Lanes)| values[lane].to_bits() != column[*row].to_bits();
         let changes = replaced.iter().filter(differs).map(|(row, values)| (*row, values[lane]));
         let job = LaneJob { state, replaced: changes.collect() };
-        // the other lane is asked last, since most lanes do not change
+        // The twin is checked last, since most lanes do not change.
         (!job.replaced.is_empty() && self.same_as(replaced, lane) == lane).then_some(job)
     }
 
-    /// A state without the places of its nodes, and which of these stands where in it.
+    /// A state without the rows of its nodes, and the position of each node in it.
     pub fn pattern(&self, state: &ChangedState<'_>) -> (Pattern, PatternPlaces) {
         let mut found: SmallVec<[(Replacement, u8); 4]> = SmallVec::new();
         for (at, t) in state.touched.iter().enumerate() {
@@ -291,7 +285,7 @@ impl Board {
     }
 }
 
-/// Sums one lane up for up to [`ABREAST`] states.
+/// Sums one lane for up to [`ABREAST`] states.
 fn abreast(column: &[f64], jobs: &[&LaneJob]) -> [LaneMoments; ABREAST] {
     let mut changes: Vec<(usize, usize, f64)> = Vec::with_capacity(3 * jobs.len());
     for (at, job) in jobs.iter().enumerate() {
@@ -301,8 +295,7 @@ fn abreast(column: &[f64], jobs: &[&LaneJob]) -> [LaneMoments; ABREAST] {
     two_passes(column, &changes)
 }
 
-/// Sum and deviation of a column, in [`ABREAST`] versions: `changes` says, by row,
-/// in which version a row has another value.
+/// Sum and deviation of a column in [`ABREAST`] versions. `changes` lists by row the version and its other value.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn two_passes(column: &[f64], changes: &[(usize, usize, f64)]) -> [LaneMoments; ABREAST] {
     let n = column.len() as f64;

@@ -1,9 +1,8 @@
 //! The score of a set of nodes, computed in exactly the reference's order.
 //!
-//! Ties between moves are decided by the last bit of the score, so sums run
-//! over the online nodes in ascending order, in two passes, without
-//! reassociation; lanes are independent of each other, which is what lets the
-//! compiler use vector registers without changing a bit.
+//! Ties between moves are decided by the last bit of the score. So sums run over the online nodes in ascending order,
+//! in two passes, without reassociation. Lanes are independent of each other, so the compiler can use vector registers
+//! without changing a bit.
 
 use multiversion::multiversion;
 use smallvec::SmallVec;
@@ -16,14 +15,15 @@ use crate::{Cluster, Instance, Ledger, NodeIdx, NodeSet, NodeSpec, Weights};
 /// The values of all metrics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Components {
-    /// One value a metric, in table order. Empty for an empty set of nodes.
+    /// One value for each metric, in table order. Empty for an empty set of nodes.
     pub values: Vec<f64>,
-    /// What they count for.
+    /// Weights of the metrics.
     pub weights: Weights,
 }
 
 impl Components {
-    /// The metrics with their values and weights, in table order; what is no part of Ganeti's score only where it counts.
+    /// The metrics with their values and weights, in table order. A metric that is not part of Ganeti's score is
+    /// included only if its weight is not 0.
     pub fn parts(&self) -> impl Iterator<Item = (&'static Metric, f64, f64)> + '_ {
         let part =
             |(at, (metric, value)): (usize, (&'static Metric, &f64))| (metric, *value, self.weights.of(at));
@@ -65,9 +65,9 @@ pub struct Board {
     row_of: Vec<u32>,
     /// The values of the online nodes of the set, in order.
     rows: Vec<Lanes>,
-    /// The same by lane.
+    /// The same values by lane.
     columns: Vec<Vec<f64>>,
-    /// For each lane the first one whose values are the same, bit for bit.
+    /// For each lane, the first lane with bit-identical values.
     twins: [usize; LANES],
     counted: Counted,
     spread: Spread,
@@ -108,8 +108,7 @@ impl Board {
         &self.columns[lane]
     }
 
-    /// A lane whose values are the same, bit for bit: the lane itself or an earlier
-    /// one.
+    /// The first lane with bit-identical values: an earlier lane, or the lane itself.
     pub(super) fn twin(&self, lane: usize) -> usize {
         self.twins[lane]
     }
@@ -125,7 +124,7 @@ impl Board {
         two_passes(&self.rows, &[])
     }
 
-    /// What the metrics count for.
+    /// Weights of the metrics.
     pub fn weights(&self) -> &Weights {
         &self.weights
     }
@@ -146,7 +145,7 @@ impl Board {
         (row != OFFLINE).then_some(row as usize)
     }
 
-    /// Whether a node is in the set.
+    /// Tells if a node is in the set.
     pub fn contains(&self, node: NodeIdx) -> bool {
         self.nodes.position(node).is_some()
     }
@@ -156,7 +155,7 @@ impl Board {
         self.counted
     }
 
-    /// Services and locations.
+    /// Spread of services over locations.
     pub fn spread(&self) -> &Spread {
         &self.spread
     }
@@ -172,14 +171,12 @@ impl Board {
         self.components().score()
     }
 
-    /// The score with some nodes in other states, and the spread's surplus changed by
-    /// `spread_change`.
+    /// The score with some nodes in other states and the spread's surplus changed by `spread_change`.
     pub fn score_with(&self, touched: &[Touched<'_>], spread_change: i64) -> f64 {
         weighted(&self.weights, &self.values(touched, spread_change))
     }
 
-    /// The counts with some nodes in other states. Nodes outside the set do not
-    /// count.
+    /// The counts with some nodes in other states. Nodes outside the set are ignored.
     pub(crate) fn counted_with(&self, touched: &[Touched<'_>]) -> Counted {
         touched
             .iter()
@@ -201,7 +198,7 @@ impl Board {
         rows
     }
 
-    /// The values of all metrics, given the counts, and the sum and the deviation of each lane.
+    /// The values of all metrics, from the counts and the sum and deviation of each lane.
     pub(super) fn values_of(
         &self,
         counted: Counted,
@@ -216,8 +213,8 @@ impl Board {
         })
     }
 
-    /// Takes over the new states of touched nodes, and the way of `instance` from
-    /// one primary node (nowhere, if it is new) to another.
+    /// Takes over the new states of touched nodes, and the move of `instance` from one primary node (none, if it is
+    /// new) to another.
     pub fn commit(
         &mut self,
         touched: &[Touched<'_>],
@@ -244,11 +241,10 @@ impl Board {
     }
 }
 
-/// Values of some rows in place of those that are there, ascending.
+/// New values for some rows, ascending by row.
 pub(crate) type ReplacedRows = SmallVec<[(usize, Lanes); 4]>;
 
-/// All rows in order, with `replaced` (ascending) in place of the rows that they name: as
-/// stretches of rows.
+/// All rows in order as slices, with `replaced` (ascending) in place of the rows that it names.
 fn stretches<'a>(rows: &'a [Lanes], replaced: &'a [(usize, Lanes)]) -> SmallVec<[&'a [Lanes]; 9]> {
     let mut stretches = SmallVec::new();
     let mut from = 0;
@@ -261,8 +257,7 @@ fn stretches<'a>(rows: &'a [Lanes], replaced: &'a [(usize, Lanes)]) -> SmallVec<
     stretches
 }
 
-/// Sum and variance of each lane. Wider registers change no bit: each
-/// lane is added up on its own, in order.
+/// Sum and variance of each lane. Wider registers change no bit: each lane is summed by itself, in order.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn two_passes(rows: &[Lanes], replaced: &[(usize, Lanes)]) -> (Lanes, Lanes) {
     let mut sums = [0.0; PADDED_LANES];

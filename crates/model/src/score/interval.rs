@@ -1,12 +1,9 @@
-//! Running statistics: bounds on the score of a changed state, at a cost that
-//! does not depend on the number of nodes.
+//! Bounds on the score of a changed state, at a cost that does not depend on the number of nodes.
 //!
-//! For each lane the sums of the centred values `y = x - c` and of their squares
-//! are kept. A state in which a few nodes have other values then has the variance
-//! `(M + dM - (A + dA)^2 / n) / n`. This differs from the reference's two-pass
-//! result by rounding only, and the rounding is bounded, so a candidate gets an
-//! interval that is sure to contain its exact score; whoever needs the exact
-//! score of the few that matter asks the [`Board`].
+//! For each lane, the sums of the centred values `y = x - c` and of their squares are kept. When a few nodes get other
+//! values, the variance becomes `(M + dM - (A + dA)^2 / n) / n`. This differs from the reference's two-pass result only
+//! by rounding, and the rounding is bounded. So each candidate gets an interval that is sure to contain its exact
+//! score. For the few candidates that matter, the [`Board`] computes the exact score.
 
 use multiversion::multiversion;
 use smallvec::SmallVec;
@@ -15,25 +12,24 @@ use super::board::{Board, Touched};
 use super::metrics::{Aggregate, Counted, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lane, lanes};
 use crate::Weights;
 
-/// Half the distance from 1 to the next double: the relative error of one
-/// operation.
+/// Half the distance from 1 to the next double: the relative error of one operation.
 pub const U: f64 = f64::EPSILON / 2.0;
 
-/// Relative error allowed for a variance computed from changed sums, for the handful of operations on
-/// M and A, and on the squares of the values that changed; generous.
+/// Relative error allowed for a variance computed from changed sums. It generously covers the few operations on M and A
+/// and on the squares of changed values.
 const VARIANCE_ERROR: f64 = 128.0 * U;
 
-/// MoveBounds on a score. If anything in between is not a number, so are the bounds;
-/// comparisons with them must be written so that this means "unknown".
+/// Bounds on a score. If any intermediate result is not a number, neither are the bounds; comparisons must be written
+/// so that this means "unknown".
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// The score is not smaller.
+    /// Lower bound.
     pub lo: f64,
-    /// The score is not larger.
+    /// Upper bound.
     pub hi: f64,
 }
 
-/// PairUpdate of the online nodes of a board.
+/// Running statistics of the online nodes of a board.
 #[derive(Debug, Clone)]
 pub struct Running {
     /// Number of online nodes.
@@ -107,14 +103,14 @@ impl Running {
         }
     }
 
-    /// Follows a node whose values were `old` and are `new`. The centres stay.
+    /// Updates the statistics for a node whose values change from `old` to `new`. The centres stay.
     pub fn replace(&mut self, old: &Lanes, new: &Lanes) {
         for k in 0..LANES {
             let (y, z) = (old[k] - self.centre[k], new[k] - self.centre[k]);
             self.squares[k] += z * z - y * y;
             self.sums[k] += z - y;
             self.mean_abs[k] += (new[k].abs() - old[k].abs()) / self.n;
-            // five operations, of which none is on more than this
+            // Five operations, none on a number larger than this.
             self.drift[k] += 8.0 * U * (self.squares[k].abs() + y * y + z * z);
         }
         let (old, new) = (old[lane::RESERVED_MEM], new[lane::RESERVED_MEM]);
@@ -122,8 +118,7 @@ impl Running {
         self.reserved_drift += 4.0 * U * (self.reserved_total.abs() + old.abs() + new.abs());
     }
 
-    /// What replacements may have left in a lane's sum of squares as rounding
-    /// errors.
+    /// Bound on the rounding errors that replacements left in a lane's sum of squares.
     pub fn drift(&self, lane: usize) -> f64 {
         self.drift[lane]
     }
@@ -168,21 +163,19 @@ impl Running {
         self.reserved_total
     }
 
-    /// The most by which the reference's two-pass deviation of a lane can differ
-    /// from the true one, where values up to `extra` joined the lane.
+    /// Upper bound of the difference between the reference's two-pass deviation of a lane and the true one, if values
+    /// up to `extra` joined the lane.
     pub fn reference_error(&self, lane: usize, sd: f64, extra: f64) -> f64 {
         2.0 * U * ((self.n / 2.0 + 8.0) * sd + (self.n + 8.0) * (self.mean_abs[lane] + extra))
     }
 
-    /// Error bound of a variance computed from changed sums, where the squares
-    /// of the values that changed sum up to `changed`.
+    /// Error bound of a variance computed from changed sums, if the squares of the changed values add up to `changed`.
     pub(crate) fn variance_error(&self, lane: usize, changed: f64, variance: f64) -> f64 {
         VARIANCE_ERROR * ((self.squares[lane] + changed) / self.n + variance.abs())
             + self.drift[lane] / self.n
     }
 
-    /// MoveBounds on the score with some nodes in other states and the spread's
-    /// surplus at `spread`.
+    /// Bounds on the score with some nodes in other states and the spread's surplus at `spread`.
     pub fn interval(&self, board: &Board, touched: &[Touched<'_>], spread: i64) -> Interval {
         let change = |t: &Touched<'_>| {
             let row = board.row(t.spec.idx)?;
@@ -192,8 +185,7 @@ impl Running {
         self.bounds(&changes, CountedPart::of(board.weights(), &board.counted_with(touched), spread))
     }
 
-    /// MoveBounds on the score with a node's values changed, where the counts make
-    /// `counted` of it.
+    /// Bounds on the score with one node's values changed and the counted part at `counted`.
     pub fn interval_between(&self, old: &Lanes, new: &Lanes, counted: CountedPart) -> Interval {
         self.bounds(&[ReplacedValues { old: *old, new: *new }], counted)
     }
@@ -208,7 +200,7 @@ impl Running {
         }
         let reserved_error = 2.0 * U * (self.n + 8.0) * reserved_size + self.reserved_drift;
         let weight = self.reserved_weight;
-        // keys count for less than nothing: what is added up may be much more than the sum
+        // Keys have negative costs, so the terms may be much larger than their sum.
         let rounding = 64.0 * U * (hi + counted.size + weight * (reserved_size + reserved_error));
         lo += counted.score + weight * (reserved - reserved_error);
         hi += counted.score + weight * (reserved + reserved_error);
@@ -223,7 +215,7 @@ struct ReplacedValues {
     new: Lanes,
 }
 
-/// MoveBounds on the sum of all weighted deviations, with some nodes in other states.
+/// Bounds on the sum of all weighted deviations with some nodes in other states.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn deviations(running: &Running, changes: &[ReplacedValues]) -> (f64, f64) {
     let Running { n, centre, weight, mean_abs, drift, .. } = running;
@@ -244,7 +236,7 @@ fn deviations(running: &Running, changes: &[ReplacedValues]) -> (f64, f64) {
     let (mut low, mut high) = ([0.0; PADDED_LANES], [0.0; PADDED_LANES]);
     for k in 0..PADDED_LANES {
         let variance = (squares[k] - sums[k] * sums[k] * inv_n) * inv_n;
-        // see variance_error and reference_error
+        // See `variance_error` and `reference_error`.
         let slack = (VARIANCE_ERROR * (running.squares[k] + changed[k]) + drift[k]) * inv_n
             + VARIANCE_ERROR * variance.abs();
         let sd = clamp(variance + slack).sqrt();
@@ -255,7 +247,7 @@ fn deviations(running: &Running, changes: &[ReplacedValues]) -> (f64, f64) {
     (low.iter().sum(), high.iter().sum())
 }
 
-/// Where the table has counts, in its order.
+/// Positions of the counts in the table, in its order.
 const COUNTS: [usize; 7] = {
     let (mut counts, mut found, mut at) = ([0; 7], 0, 0);
     while at < METRICS {
@@ -279,7 +271,7 @@ pub struct CountedPart {
 }
 
 impl CountedPart {
-    /// The part that some counts and the spread's surplus make.
+    /// The part of the score that these counts and the spread's surplus make.
     pub fn of(weights: &Weights, counted: &Counted, spread: i64) -> CountedPart {
         let none = CountedPart { score: 0.0, size: 0.0 };
         let add = |sum: CountedPart, part: f64| CountedPart {
@@ -309,7 +301,7 @@ fn counted_parts<'a>(
     })
 }
 
-/// The number, or 0 if it is negative; not-a-number stays what it is.
+/// The number, or 0 if it is negative; not-a-number stays.
 pub fn clamp(x: f64) -> f64 {
     if x < 0.0 { 0.0 } else { x }
 }

@@ -1,4 +1,4 @@
-//! The figures of a node behind the metrics, and what is counted.
+//! Figures of a node that enter the metrics: real values and counts.
 
 use crate::{Ledger, Node, NodeSpec, WORTH_PARTS};
 
@@ -10,9 +10,8 @@ pub const PADDED_LANES: usize = 16;
 /// The real values of one node, padded with zeros.
 pub type Lanes = [f64; PADDED_LANES];
 
-/// The values with which a node in the state `ledger` enters deviations and
-/// sums. Every quotient is formed anew, never updated, so that equal states
-/// have equal bits.
+/// Values with which a node in the state `ledger` enters deviations and sums. Every quotient is computed from scratch,
+/// never updated, so equal states have equal bits.
 pub fn lanes(spec: &NodeSpec, ledger: &Ledger) -> Lanes {
     let mut v = [0.0; PADDED_LANES];
     v[lane::FREE_MEM] = ledger.mem_unallocated(spec).as_f64() / spec.mem_total;
@@ -31,7 +30,7 @@ pub fn lanes(spec: &NodeSpec, ledger: &Ledger) -> Lanes {
     v
 }
 
-/// The counts to which nodes contribute.
+/// The counts over a set of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Counted {
     /// Instances on online nodes that fail N+1.
@@ -40,7 +39,7 @@ pub struct Counted {
     pub tag_conflicts: i64,
     /// Location costs on online nodes.
     pub location_sum: i64,
-    /// What affinity keys cost on online nodes, in [`WORTH_PARTS`].
+    /// Costs of affinity keys on online nodes, in [`WORTH_PARTS`].
     pub key_cost: i64,
     /// Instances on offline nodes.
     pub offline_instances: i64,
@@ -49,7 +48,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// What one node in the state `ledger` contributes.
+    /// Contribution of one node in the state `ledger`.
     pub fn of(spec: &NodeSpec, ledger: &Ledger) -> Counted {
         let instances = ledger.primaries + ledger.secondaries;
         if spec.offline {
@@ -68,12 +67,12 @@ impl Counted {
         }
     }
 
-    /// What one node contributes now.
+    /// Contribution of one node in its present state.
     pub fn of_node(node: &Node) -> Counted {
         Counted::of(&node.spec, &node.state.ledger)
     }
 
-    /// The value of a count, as it enters the score.
+    /// The value of a count as it enters the score.
     pub fn value(&self, kind: Aggregate) -> f64 {
         match kind {
             Aggregate::OnlineCount(Count::KeyCost) => self.key_cost as f64 / WORTH_PARTS,

@@ -1,4 +1,4 @@
-//! How good a placement is: metrics, their exact sum, running statistics.
+//! Score of a placement: metrics, their exact sum, running statistics.
 
 pub mod batch;
 pub(crate) mod board;

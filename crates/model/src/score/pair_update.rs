@@ -1,17 +1,15 @@
-//! Scores of states after two changes, one after the other, by the formulas with
-//! which Ganeti follows the placing of a DRBD instance: sums and variances are
-//! carried on, not formed anew.
+//! Scores after two changes, one after another, by the formulas with which Ganeti follows the placement of a DRBD
+//! instance. Sums and variances are updated instead of recomputed.
 //!
-//! For a value x that becomes y among n values with sum S, with a = y - x and
-//! q = y^2 - x^2: S' = S + a, var' = var + ((n q - 2 S a) - a^2) / n^2, and what is
-//! not positive then counts as 0, not-a-number included.
+//! Let a value x become y among n values with sum S, and let a = y - x and q = y^2 - x^2. Then S' = S + a and var' =
+//! var + ((n q - 2 S a) - a^2) / n^2. A variance that is not positive counts as 0, not-a-number included.
 
 use super::board::{Board, weighted};
 use super::interval::CountedPart;
 use super::metrics::{Aggregate, Counted, LANES, Lanes, METRICS, PADDED_LANES, TABLE, lane, lanes};
 use crate::{Ledger, NodeSpec, Weights};
 
-/// What a score is made from, ready to be carried on.
+/// Statistics that make up a score, ready to be updated.
 #[derive(Debug, Clone, Copy)]
 pub struct PairUpdate {
     /// Number of online nodes.
@@ -20,11 +18,11 @@ pub struct PairUpdate {
     variances: Lanes,
     counted: Counted,
     surplus: i64,
-    /// Whether any node is in the set.
+    /// True if the set has no nodes.
     empty: bool,
 }
 
-/// The change of one node, in the figures that statistics need.
+/// The change of one node, as differences that the statistics need.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeChange {
     online: bool,
@@ -36,12 +34,12 @@ pub struct NodeChange {
 }
 
 impl NodeChange {
-    /// A node that becomes `after`.
+    /// The change of a node's state from `before` to `after`.
     pub fn of(spec: &NodeSpec, before: &Ledger, after: &Ledger) -> NodeChange {
         NodeChange::between(spec, (before, &lanes(spec, before)), (after, &lanes(spec, after)))
     }
 
-    /// The same, for a node whose values are known before and afterwards.
+    /// The same for a node whose values before and after are known.
     pub fn between(
         spec: &NodeSpec,
         (before, x): (&Ledger, &Lanes),
@@ -56,24 +54,24 @@ impl NodeChange {
         NodeChange { online: !spec.offline, by, squares, counted }
     }
 
-    /// How the counts change.
+    /// Change of the counts.
     pub fn counted(&self) -> Counted {
         self.counted
     }
 
-    /// By how much a lane's value changes.
+    /// Change of a lane's value.
     pub fn by(&self, lane: usize) -> f64 {
         self.by[lane]
     }
 
-    /// By how much the square of a lane's value changes.
+    /// Change of the square of a lane's value.
     pub fn squares(&self, lane: usize) -> f64 {
         self.squares[lane]
     }
 }
 
 impl PairUpdate {
-    /// The statistics of a set of nodes as it is.
+    /// Statistics of the present state of a set of nodes.
     pub fn of(board: &Board) -> PairUpdate {
         let (sums, variances) = board.moments_squared();
         PairUpdate {
@@ -126,7 +124,7 @@ impl PairUpdate {
         CountedPart { score: score + reserved, size: size + reserved.abs() }
     }
 
-    /// Counts locations that two nodes of an instance have in common.
+    /// Adds the location tags that the two nodes of an instance have in common.
     pub fn add_location_sum(&mut self, locations: i64) {
         self.counted.location_sum += locations;
     }

@@ -1,21 +1,20 @@
-//! How far lower bounds on scores carry: from the state for which they were worked out to
-//! one that differs a little.
+//! Reuse of lower bounds on scores: a bound on the difference between the state for which they were computed and
+//! another state that differs a little.
 //!
-//! A lane with the sums A and M of its n centred values and of their squares has the
-//! variance V = (M + m - (A + a)^2 / n) / n once a change adds a and m to them. In a state
-//! with A + d and M + e the same change leads to V + N, where
-//! N = (e - d (d + 2 A + 2 a) / n) / n is linear in a. So if a range of a and of V
-//! is known for many changes, so is the least by which their deviations rise, all at once.
+//! Let a lane have the sums A of its n centred values and M of their squares. A change that adds a and m to them gives
+//! the variance V = (M + m - (A + a)^2 / n) / n. In a state with A + d and M + e, the same change gives V + N. Here N =
+//! (e - d (d + 2 A + 2 a) / n) / n is linear in a. So if a range of a and of V is known for many changes, one
+//! calculation bounds the rise of all their deviations from below.
 
 use super::interval::{Running, U};
 use super::metrics::{LANES, Lanes};
 
-/// What many changes of one node each have in common, lane by lane.
+/// Ranges that cover many changes of one node each, lane by lane.
 #[derive(Debug, Clone)]
 pub struct Span {
-    /// By how much a value changes.
+    /// Change of a value.
     by: [RiseRange; LANES],
-    /// The variance afterwards.
+    /// Variance after the change.
     variance: [RiseRange; LANES],
 }
 
@@ -35,10 +34,10 @@ impl RiseRange {
 }
 
 impl Span {
-    /// Of no change at all.
+    /// Covers no change at all.
     pub const NONE: Span = Span { by: [RiseRange::NONE; LANES], variance: [RiseRange::NONE; LANES] };
 
-    /// Takes in a change of a node whose values are `old` and become `new`.
+    /// Extends the span by a change of a node's values from `old` to `new`.
     pub fn add(&mut self, running: &Running, old: &Lanes, new: &Lanes) {
         let n = running.n();
         for k in 0..LANES {
@@ -52,8 +51,8 @@ impl Span {
     }
 }
 
-/// The least by which scores after the changes of a span rise from one state to another,
-/// apart from what is counted; both have the same centres. Not a number if nothing is known.
+/// Lower bound of the rise of scores, apart from the counts, between two states with the same centres; it holds after
+/// every change of the span. Not a number if nothing is known.
 pub fn rise(from: &Running, to: &Running, span: &Span) -> f64 {
     let n = from.n();
     let reserved = to.reserved_total() - from.reserved_total();
@@ -73,17 +72,17 @@ pub fn rise(from: &Running, to: &Running, span: &Span) -> f64 {
         let deviation = |variance: f64| variance.max(0.0).sqrt();
         rise += weight
             * if least >= 0.0 {
-                // least where the variance is largest
+                // The rise is least where the variance is largest.
                 least / (deviation(variance.most) + deviation(variance.most + least)).max(f64::MIN_POSITIVE)
             } else {
-                // most is lost where it is smallest; it was at least what it loses
+                // The fall is largest where the variance is smallest. The variance is at least as large as its fall.
                 least / (deviation(variance.least.max(-least)) + deviation(variance.least + least))
             };
     }
     rise
 }
 
-/// Whether two running statistics have the same centres.
+/// Tells if two running statistics have the same centres.
 pub fn comparable(a: &Running, b: &Running) -> bool {
     a.n() == b.n() && (0..LANES).all(|k| a.centre(k).to_bits() == b.centre(k).to_bits())
 }

@@ -1,25 +1,24 @@
-//! Instances of one service in one location, counted over the whole node set.
+//! Spread of services: instances of one service in one location, counted over the whole set of nodes.
 
 use std::collections::HashMap;
 
 use crate::{Cluster, Instance, NodeIdx, NodeSpec, Occurrences, TagId, TagSet};
 
-/// How often each (location tag, exclusion tag) pair occurs on the online nodes
-/// of a set: once for each exclusion tag of each existing primary, in each of
-/// its node's locations.
+/// Number of occurrences of each (location tag, exclusion tag) pair on the online nodes of a set. Each exclusion tag of
+/// each existing primary counts once in each location of its node.
 #[derive(Debug, Clone, Default)]
 pub struct Spread {
-    /// By exclusion tag, how often it occurs in each location.
+    /// For each exclusion tag, its occurrences by location.
     services: HashMap<TagId, Occurrences<TagId>>,
     surplus: i64,
 }
 
-/// What the arrival of a primary adds to the surplus, by location of the new node.
+/// Amount that the arrival of a primary adds to the surplus, by location of the new node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpreadArrivals {
-    /// In a location of which nothing else is said.
+    /// In all locations not listed in `there`.
     pub elsewhere: i64,
-    /// In the others, ascending.
+    /// In the listed locations, ascending.
     pub there: Vec<(TagId, i64)>,
 }
 
@@ -28,13 +27,13 @@ fn surplus(count: i64) -> i64 {
     (count - 1).max(0)
 }
 
-/// By how much the surplus grows where there are `count`, and then `by` more.
+/// Growth of the surplus when `by` instances join `count`.
 fn growth(count: i64, by: i64) -> i64 {
     surplus(count + by) - surplus(count)
 }
 
 impl Spread {
-    /// Counts the online ones of `nodes`.
+    /// Counts the primaries on the online nodes among `nodes`.
     pub(crate) fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> Spread {
         let mut spread = Spread::default();
         for node in nodes.iter().map(|n| cluster.node(*n)).filter(|n| !n.spec.offline) {
@@ -51,7 +50,7 @@ impl Spread {
         spread
     }
 
-    /// Counts an exclusion tag in all locations of a node so many times more.
+    /// Adds `by` to the count of an exclusion tag in all locations of a node.
     fn add(&mut self, tag: TagId, node: &NodeSpec, by: i64) {
         let counts = self.services.entry(tag).or_default();
         counts.add_each(node.location_tags.iter().map(|location| (location, by)));
@@ -65,16 +64,15 @@ impl Spread {
         self.surplus
     }
 
-    /// By how much the surplus changes if primary `instance` goes from one node
-    /// to another, just goes away (`to` is nothing) or just comes (`from` is
-    /// nothing). Offline nodes do not count.
+    /// Change of the surplus if primary `instance` goes from one node to another, leaves (`to` is `None`) or arrives
+    /// (`from` is `None`). Offline nodes are ignored.
     pub fn change(&self, instance: &Instance, from: Option<&NodeSpec>, to: Option<&NodeSpec>) -> i64 {
         if instance.forthcoming || instance.exclusion_tags.is_empty() {
             return 0;
         }
         let nowhere = TagSet::default();
         let [from, to] = [from, to].map(|node| locations(node).unwrap_or(&nowhere));
-        // what is in both stays as it is
+        // Locations that both nodes share keep their counts.
         let sum = |tag, own, [at, other]: [&TagSet; 2]| -> i64 {
             self.counts(tag, at.without(other)).map(|(_, count)| growth(count, own)).sum()
         };
@@ -82,9 +80,8 @@ impl Spread {
         tags.map(|(tag, own)| sum(tag, -own, [from, to]) + sum(tag, own, [to, from])).sum()
     }
 
-    /// By how much the surplus changes if primary `instance` goes from one node to any
-    /// other: what its departure adds, and what the locations of the new node add. The sum
-    /// is [`change`](Self::change).
+    /// Change of the surplus if primary `instance` goes from one node to any other: the part of its departure, and the
+    /// part of the new node's locations. Their sum is [`change`](Self::change).
     pub fn departure(&self, instance: &Instance, from: Option<&NodeSpec>) -> (i64, SpreadArrivals) {
         let mut leaving = 0;
         let mut arrivals = SpreadArrivals { elsewhere: 0, there: Vec::new() };
@@ -99,7 +96,7 @@ impl Spread {
                 there.add_each(counts.iter().map(|(location, count)| (location, growth(count, own) - alone)));
             }
             let Some(from) = locations(from) else { continue };
-            // who goes to a location of the old node does not leave it
+            // In a location that the old and the new node share, the instance does not leave.
             let stays: Vec<(TagId, i64)> = self
                 .counts(tag, from.iter())
                 .map(|(location, count)| (location, growth(count, -own), growth(count, own) - alone))
@@ -114,7 +111,7 @@ impl Spread {
         (leaving, arrivals)
     }
 
-    /// How often an exclusion tag occurs in each of some locations, in ascending order.
+    /// Occurrences of an exclusion tag in each of `locations`, which must be ascending.
     fn counts<'a>(
         &'a self,
         tag: TagId,
@@ -124,8 +121,7 @@ impl Spread {
         self.services.get(&tag).unwrap_or(&NONE).look_up(locations, |location| *location)
     }
 
-    /// Records that primary `instance` went from one node (nowhere, if it is new)
-    /// to another.
+    /// Records that primary `instance` moved from one node (none, if it is new) to another.
     pub fn relocate(&mut self, instance: &Instance, from: Option<&NodeSpec>, to: &NodeSpec) {
         self.surplus += self.change(instance, from, Some(to));
         if instance.forthcoming {
@@ -141,7 +137,7 @@ impl Spread {
     }
 }
 
-/// The locations of a node, if it has any that count.
+/// The locations of a node if it counts, that is if it is online.
 fn locations(node: Option<&NodeSpec>) -> Option<&TagSet> {
     node.filter(|n| !n.offline && !n.location_tags.is_empty()).map(|n| &n.location_tags)
 }

@@ -1,14 +1,11 @@
-//! The partial sums of a row of numbers, and the sum with a few of the numbers
-//! replaced, rounded as if everything were added up one by one.
+//! Partial sums of a row of numbers. They give the sum with a few numbers replaced, rounded as if all were added one by
+//! one.
 //!
-//! While two sums lie between the same two powers of two, adding the same number
-//! advances both by the same amount: the multiple of their last bit that is
-//! nearest to it. So a sum in which a number was replaced keeps its distance from
-//! the sum in which none was, and follows it by one addition, however many rows
-//! lie ahead. It has to stop where one of them crosses a power of two, and where a number lies
-//! exactly between two multiples, so that the last bit of the sum decides. In a
-//! row of 10,000 numbers these are some ten or twenty places, most of them near the
-//! beginning.
+//! While two sums lie between the same two powers of two, adding a number advances both by the same amount: the nearest
+//! multiple of their last bit. So a sum with a replaced number keeps its distance from the original sum, and many rows
+//! can be skipped with one addition. The jump must stop where one of the sums crosses a power of two. It must also stop
+//! where a number lies exactly between two multiples, because then the last bit of the sum decides. A row of 10,000
+//! numbers has some ten or twenty such places, most of them near the beginning.
 
 use super::exact_sums::{constant_step, exponent, next_power};
 
@@ -16,12 +13,12 @@ use super::exact_sums::{constant_step, exponent, next_power};
 pub(super) struct Trail {
     /// Before each row, and at the end.
     sums: Vec<f64>,
-    /// The rows that other sums cannot pass by a jump, ascending.
+    /// Rows that other sums cannot jump over, ascending.
     stops: Vec<usize>,
 }
 
 impl Trail {
-    /// Adds up a row of numbers, from 0.
+    /// Sums a row of numbers, from 0.
     pub(super) fn of(values: impl ExactSizeIterator<Item = f64>) -> Trail {
         let mut sums = Vec::with_capacity(values.len() + 1);
         let mut stops = Vec::new();
@@ -41,18 +38,17 @@ impl Trail {
         self.sums[self.sums.len() - 1]
     }
 
-    /// The sum before a row; at the end, of all.
+    /// The sum before a row; the total at the end.
     pub(super) fn before(&self, row: usize) -> f64 {
         self.sums[row]
     }
 
-    /// The rows that other sums cannot pass by a jump, ascending.
+    /// Rows that other sums cannot jump over, ascending.
     pub(super) fn stops(&self) -> &[usize] {
         &self.stops
     }
 
-    /// The sum with some rows (ascending) replaced. `value` is what the trail was made
-    /// of.
+    /// The sum with some rows (ascending) replaced. `value` must give the numbers that the trail was made of.
     pub(super) fn sum_with(&self, value: impl Fn(usize) -> f64, replaced: &[(usize, f64)]) -> f64 {
         let Some(&(mut at, _)) = replaced.first() else { return self.sum() };
         let mut sum = self.sums[at];
@@ -86,16 +82,15 @@ impl Trail {
         sum
     }
 
-    /// Whether a sum lies between the same two powers of two as the trail.
+    /// Tells if a sum lies between the same two powers of two as the trail.
     fn is_beside(&self, sum: f64, row: usize) -> bool {
         sum > 0.0 && sum.is_finite() && self.sums[row] > 0.0 && exponent(sum) == exponent(self.sums[row])
     }
 
-    /// Goes on from a row to `stop`, or to the last row before it that can be reached
-    /// below the next power of two.
+    /// Advances from a row to `stop`, or to the last row before it that can be reached below the next power of two.
     fn jump(&self, sum: f64, from: usize, stop: usize) -> (f64, usize) {
         let top = next_power(sum);
-        // no rounding: all are multiples of the same last bit
+        // Nothing is rounded here: all values are multiples of the same last bit.
         let at = |row: usize| sum + (self.sums[row] - self.sums[from]);
         if at(stop) < top {
             return (at(stop), stop);
@@ -106,8 +101,7 @@ impl Trail {
     }
 }
 
-/// Whether the addition of `x` to `sum` advances all sums between the same two powers of two
-/// alike.
+/// Tells if adding `x` advances all sums between the same two powers of two as `sum` equally.
 fn is_passable(sum: f64, x: f64) -> bool {
     sum > 0.0 && sum.is_finite() && x >= 0.0 && exponent(sum) != 0 && constant_step(sum, x).is_some()
 }
@@ -117,7 +111,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Numbers as rows of the score have them, and odd ones.
+    /// Numbers like those in rows of the score, and unusual ones.
     fn value() -> impl Strategy<Value = f64> {
         prop_oneof![
             4 => (0u32..40, 1u32..40).prop_map(|(a, b)| (f64::from(a) / f64::from(b)).powi(2)),
@@ -125,7 +119,7 @@ mod tests {
             2 => (0i32..400).prop_map(|k| f64::from(k) / 16.0),
             1 => Just(0.0),
             1 => (-40i32..40).prop_map(|e| 2f64.powi(e)),
-            // few significant bits: sums lie exactly between two doubles
+            // Few significant bits make sums lie exactly between two doubles.
             1 => (1u64..8, -60i32..-45).prop_map(|(k, e)| k as f64 * 2f64.powi(e)),
         ]
     }

@@ -1,13 +1,11 @@
-//! Stretches of rows in which it makes no difference where a change stands.
+//! Zones of rows within which the position of a change does not affect the score.
 //!
-//! Moves of equal instances between equal nodes have scores that only rounding can
-//! tell apart: the sums are the same but for the rows in which the changed values
-//! stand. As long as a sum stays between two powers of two, with some distance from both, every
-//! addition advances it by an amount of its own, whatever came before; so within such a stretch
-//! the order of the additions does not matter, and all places of a change are one.
+//! Moves of equal instances between equal nodes have scores that differ by rounding only: the sums are the same, except
+//! for the rows of the changed values. While a sum stays well between two powers of two, every addition advances it by
+//! an amount that does not depend on the sum. So within such a zone the order of additions does not matter, and all
+//! positions of a change give the same sum.
 //!
-//! Whoever looks for the best of very many such moves needs one of each combination of
-//! stretches: the first in order.
+//! A search for the best of very many such moves needs only one move for each combination of zones: the first in order.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +15,7 @@ use super::exact_sums::next_power;
 use super::metrics::LANES;
 use super::trail::Trail;
 
-/// More sums of squares than this are not looked at: with very many means, places are
-/// hardly ever equal.
+/// Limit on the number of sums of squares. With very many different means, positions are hardly ever equal.
 const MOST_TRAILS: usize = 64;
 
 /// The zone of each row.
@@ -31,14 +28,14 @@ impl Zones {
     }
 }
 
-/// Where zones begin, so far as it is known.
+/// The rows at which zones are known to begin.
 pub struct Cuts {
     begins: Vec<bool>,
 }
 
-/// What changes may do to one lane.
+/// Range of changes to one lane.
 struct LaneChanges {
-    /// By how much they change the sum, at most.
+    /// Largest change of the sum.
     most: f64,
     /// The new values.
     values: Vec<f64>,
@@ -55,7 +52,7 @@ impl Cuts {
         Zones(self.begins.iter().map(number).collect())
     }
 
-    /// Cuts around every row in which a sum is not sure to be advanced alike.
+    /// Cuts around every row in which a sum may not be advanced by the same amount.
     fn cut(&mut self, trail: &Trail, changes: &LaneChanges) {
         let rows = self.begins.len();
         let mut stops = trail.stops().iter().peekable();
@@ -84,16 +81,15 @@ impl Cuts {
     }
 }
 
-/// Whether a number lies exactly between two multiples of the last bit that sums below
-/// the power of two `top` have.
+/// Tells if a number lies exactly between two multiples of the last bit of sums below the power of two `top`.
 fn is_half_way(y: f64, top: f64) -> bool {
     let last_bit = f64::EPSILON * (top / 2.0);
     (y / last_bit).fract() == 0.5
 }
 
 impl Scorer<'_> {
-    /// Cuts so that in each zone a pattern's places have the same sums; nothing if a lane
-    /// has negative values. `examples` has each pattern in one place.
+    /// Cuts such that all positions of a pattern within a zone have the same sums; `None` if a lane has negative
+    /// values. `examples` has each pattern in one position.
     pub fn cuts_by_sum(&self, examples: &[ReplacedRows]) -> Option<Cuts> {
         let mut cuts = Cuts { begins: vec![false; self.rows()] };
         *cuts.begins.first_mut()? = true;
@@ -112,9 +108,8 @@ impl Scorer<'_> {
         Some(cuts)
     }
 
-    /// Cuts so that in each zone a pattern's places have the same deviations, too. `replaced`
-    /// is such that every place has the same sums as one of them. Nothing if there are too many
-    /// means.
+    /// Refines the cuts such that all positions of a pattern within a zone have the same deviations as well. Every
+    /// position must have the same sums as one in `replaced`. Returns `None` if there are too many means.
     pub fn cut_by_squares(
         &self,
         cuts: &mut Cuts,
@@ -149,7 +144,7 @@ impl Scorer<'_> {
     }
 }
 
-/// What jobs do to a sum of `f` of the values of a column.
+/// Range of the changes that `jobs` make to the sum of `f` over the values of a column.
 fn changes(jobs: &[LaneJob], column: &[f64], f: impl Fn(f64) -> f64) -> LaneChanges {
     let mut changes = LaneChanges { most: 0.0, values: Vec::new() };
     for job in jobs {
@@ -177,12 +172,12 @@ mod tests {
             4 => (0u32..40, 1u32..40).prop_map(|(a, b)| (f64::from(a) / f64::from(b)).powi(2)),
             2 => (0i32..400).prop_map(|k| f64::from(k) / 16.0),
             1 => Just(0.0),
-            // few significant bits: sums lie exactly between two doubles
+            // Few significant bits make sums lie exactly between two doubles.
             1 => (1u64..8, -60i32..-45).prop_map(|(k, e)| k as f64 * 2f64.powi(e)),
         ]
     }
 
-    /// The zones of a column for changes from the first two of its numbers to others.
+    /// The zones of a column when its first two numbers change to other values.
     fn zones(column: &[f64], few: &[f64], new: (f64, f64)) -> Zones {
         let mut cuts = Cuts { begins: vec![false; column.len()] };
         let most = (new.0 - few[0]).abs() + (new.1 - few[1]).abs();

@@ -1,14 +1,14 @@
-//! What Ganeti exports of the storage outside the nodes of a group.
+//! Disk parameters that Ganeti exports for the external storage of a group.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::kinds::DiskTemplate;
 
-/// What a host is made of; anything else is encoded, so that its end is known.
+/// Characters that are kept in a host name. All others are encoded, so that the end of the name is unambiguous.
 const HOST: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 
-/// The disk parameters of a node group that say where disks outside the nodes are. The
-/// default is Ganeti's, and stands for a source that says nothing about them.
+/// The disk parameters of a node group that locate its external storage. The default has Ganeti's values, and is used
+/// if a source does not give any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskParameters {
     /// The Ceph pool of rbd disks.
@@ -41,9 +41,8 @@ impl Default for GlusterVolume {
 }
 
 impl DiskParameters {
-    /// The name of the pool of a disk template where no tag says anything: the template's,
-    /// and if Ganeti's defaults were changed, what they were changed to: `rbd:POOL`,
-    /// `gluster:HOST:PORT/VOLUME`. An IPv6 address stands in brackets.
+    /// Name of the pool of a disk template that no tag names. With Ganeti's default parameters it is the template's
+    /// name, or else `rbd:POOL` or `gluster:HOST:PORT/VOLUME`. IPv6 addresses are in brackets.
     pub(crate) fn pool_name(&self, template: DiskTemplate) -> String {
         let usual = DiskParameters::default();
         match template {
@@ -84,7 +83,7 @@ mod tests {
         assert_eq!(gluster("store.example.com", 24007, "vms"), "gluster:store.example.com:24007/vms");
         assert_eq!(gluster("127.0.0.1", 24007, "gv1"), "gluster:127.0.0.1:24007/gv1");
         assert_eq!(gluster("fd00::1", 24008, "gv0"), "gluster:[fd00::1]:24008/gv0");
-        // all of these would be gluster:a:1/b:2/c
+        // Without encoding, all of these would be gluster:a:1/b:2/c.
         assert_eq!(gluster("a", 1, "b:2/c"), "gluster:a:1/b:2/c");
         assert_eq!(gluster("a:1/b", 2, "c"), "gluster:[a:1%2Fb]:2/c");
         assert_eq!(gluster("[a]", 1, "c"), "gluster:%5Ba%5D:1/c");

@@ -1,12 +1,13 @@
-//! Needs of instances as rules of placement: nodes that reach their storage pools, and that they are not kept out of.
+//! Placement rules for storage pools and forbidden nodes, as needs of instances and offers of nodes.
 //!
-//! Needs and offers are sets of tags, so that one comparison decides ([`NodeSpec::reaches`]). An instance that names its pools
-//! needs these. The pools of any other instance follow from its disk template and its node; it can only go where the same
-//! pools follow, or nobody could tell any more where its disks are. The tags of such pools carry the template. An instance
-//! that a source keeps out of some nodes needs a tag that all others offer.
+//! Needs and offers are sets of tags, so one comparison decides ([`NodeSpec::reaches`]). An instance whose tags name
+//! pools needs these pools. For any other instance, the pools follow from its disk template and its node. It can only
+//! go to nodes where the same pools follow, since otherwise nobody could tell where its disks are. The tags of such
+//! pools contain the template. An instance that a source keeps out of some nodes needs a tag that all other nodes
+//! offer.
 //!
-//! All sets stay empty in clusters where no tag names a pool and no instance is kept out, and for disks in the nodes: disk
-//! rules decide there.
+//! All sets are empty if no tag names a pool and no instance is kept out of a node. They are also empty for internal
+//! disks, where the rules on disk space decide.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -28,7 +29,7 @@ pub struct GroupOffers {
     pub differ: bool,
 }
 
-/// The pools of instances that name none and run on a certain node, by disk template.
+/// The pools, by disk template, of instances on one node that name none.
 pub type DerivedPools = Vec<(DiskTemplate, TagSet)>;
 
 /// The tag of a pool that instances name.
@@ -42,7 +43,7 @@ fn derived_tag(template: DiskTemplate, pool: &Pool) -> String {
 }
 
 impl TagTable {
-    /// The name of a pool by one of its tags.
+    /// The name of a pool, from one of its tags.
     pub fn pool_name(&self, tag: TagId) -> &str {
         self.name(tag).split_once(POOL).map_or("", |(_, name)| name)
     }
@@ -54,14 +55,14 @@ impl NodeSpec {
         instance.needs.is_empty() || instance.needs.is_subset(&self.offers)
     }
 
-    /// The rule by which an instance must not be on the node that does not offer what it needs.
+    /// The rule that keeps an instance out of the node, if the node does not offer all that it needs.
     pub(crate) fn barrier(&self, instance: &Instance) -> Option<Rule> {
         let is_kept_out = instance.open.is_some_and(|open| !self.offers.contains(open));
         let rule = if is_kept_out { Rule::KeptOut } else { Rule::Pool };
         (!self.reaches(instance)).then_some(rule)
     }
 
-    /// Returns the needs of an instance that is created on the node.
+    /// The needs of an instance that is created on the node.
     pub fn needs_of(&self, instance: &Instance) -> TagSet {
         let derived = || self.derived_pools.iter().find(|(template, _)| *template == instance.template);
         if instance.needs.is_empty() {
@@ -73,7 +74,7 @@ impl NodeSpec {
 }
 
 impl Instance {
-    /// Takes over the pools that follow from a node, where a new instance is created.
+    /// Fixes the pools of a new instance to those that follow from its node.
     pub fn settle_pools(&mut self, spec: &NodeSpec) {
         let needs = spec.needs_of(self);
         if needs != self.needs {
@@ -83,14 +84,14 @@ impl Instance {
 }
 
 impl GroupOffers {
-    /// Tells if some nodes of the group, or all, do not offer all of these.
+    /// Tells if some node of the group lacks one of these needs.
     pub(crate) fn lack(&self, needs: &TagSet) -> bool {
         !needs.is_subset(&self.common)
     }
 }
 
 impl Cluster {
-    /// Tells if tags name storage pools, so that [`enter_pools`](Self::enter_pools) has entered them.
+    /// Tells if [`enter_pools`](Self::enter_pools) has entered storage pools named by tags.
     pub fn has_pools(&self) -> bool {
         self.nodes.iter().any(|node| !node.spec.derived_pools.is_empty())
     }
@@ -102,7 +103,7 @@ impl Cluster {
             || self.instances.iter().any(|instance| any(&instance.tags))
     }
 
-    /// Enters the pools that instances need and nodes offer, if tags name any.
+    /// Enters the needs of instances and the offers of nodes, if tags name any pool.
     pub fn enter_pools(&mut self) {
         if !self.tags_name_pools() {
             return;
@@ -112,7 +113,7 @@ impl Cluster {
         for node in &mut self.nodes {
             (node.spec.offers, node.spec.derived_pools) = map.offers(node.spec.idx, table);
         }
-        // most instances share their set with many others
+        // Most instances share their set with many others.
         let mut needs: HashMap<(u32, Option<DiskTemplate>), TagSet> = HashMap::new();
         for instance in self.instances.iter_mut().filter(|i| i.template.uses_external_storage()) {
             let at = instance.idx.get();
@@ -123,7 +124,7 @@ impl Cluster {
         self.sum_up_offers();
     }
 
-    /// Keeps instances on shared storage, or without disks, out of nodes.
+    /// Keeps instances, which must be on shared storage or without disks, out of nodes.
     pub fn keep_out(&mut self, kept_out: &[(InstanceIdx, NodeIdx)]) {
         let mut nodes: BTreeMap<InstanceIdx, BTreeSet<NodeIdx>> = BTreeMap::new();
         kept_out.iter().for_each(|(instance, node)| nodes.entry(*instance).or_default().extend([node]));
@@ -156,17 +157,17 @@ impl Cluster {
     }
 }
 
-/// The pools that a new instance with such tags needs.
+/// The pools that a new instance with these tags needs.
 pub fn named_pools(template: DiskTemplate, tags: &[String], table: &mut TagTable) -> TagSet {
     let pools = named(tags).filter(|_| template.uses_external_storage());
     pools.map(|name| table.intern(&named_tag(&Pool::external(name)))).collect()
 }
 
 impl StorageMap {
-    /// The pools that a node offers, and those of instances that name none and run there.
+    /// The pools that a node offers, and the pools of instances there that name none.
     fn offers(&self, node: NodeIdx, table: &mut TagTable) -> (TagSet, DerivedPools) {
         let offered = self.of_node(node);
-        // a tag never means the disks in a node, whatever its name
+        // A tag never means internal disks, whatever its name.
         let external =
             offered.iter().map(|pool| self.pool(*pool)).filter(|p| p.storage == StorageType::External);
         let named = external.map(|pool| table.intern(&named_tag(pool)));

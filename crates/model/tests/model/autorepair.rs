@@ -25,16 +25,16 @@ fn permissions_by_tags() {
     for (group, instance, cluster, permitted) in [
         (&[][..], &[][..], &[][..], NotEnabled),
         (&[], &[], &["failover"], UpTo(Failover)),
-        // the nearest counts
+        // The tag nearest to the instance counts.
         (&["suspend"], &[], &["failover"], Suspended(None)),
         (&["suspend"], &["failover"], &[], UpTo(Failover)),
         (&["fix-storage"], &[], &["reinstall"], UpTo(FixStorage)),
         (&[], &["reinstall", "fix-storage"], &[], UpTo(FixStorage)),
-        // a suspension before permissions, the last one before others
+        // A suspension goes before permissions, and the one that ends last before others.
         (&[], &["suspend:", "failover"], &[], Suspended(None)),
         (&[], &["suspend:1001", "suspend:2000", "failover"], &[], Suspended(Some(2000))),
         (&[], &["suspend:2000", "suspend"], &[], Suspended(None)),
-        // over, or nonsense
+        // Suspensions that are over, and malformed tags, are ignored.
         (&[], &["suspend:1000", "failover"], &[], UpTo(Failover)),
         (&[], &["suspend:abc", "suspend:+9999"], &["failover"], UpTo(Failover)),
         (&[], &["suspend:99999999999999999999"], &["failover"], Suspended(Some(i64::MAX))),

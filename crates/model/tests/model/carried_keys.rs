@@ -7,7 +7,7 @@ fn key(name: &str, value: f64, weight: f64) -> CarriedKey {
     AffinityKey { name: name.to_owned(), value, weight }.into()
 }
 
-/// Three instances on two nodes, of which the second has a key.
+/// Three instances on two nodes, the second of which has a key.
 fn carrying(keys: [Vec<CarriedKey>; 3]) -> Cluster {
     let mut cluster = cluster(
         &["a|9000|0|9000|9000|9000|9|N|u|1", "b|9000|0|9000|9000|9000|9|N|u|1"],
@@ -26,7 +26,7 @@ fn costs(cluster: &Cluster) -> [i64; 2] {
 
 #[test]
 fn pairs_of_keys_count_both_ways() {
-    // what i likes about j, and j dislikes about i, a quarter away from each other
+    // The keys of i and j are a quarter apart; i attracts j, and j repels i.
     let cluster = carrying([
         vec![key("shop", 1.0, 8.0)],
         vec![key("shop", 1.25, -2.0), key("other", 1.0, 50.0)],
@@ -64,7 +64,7 @@ fn copies_are_compared_with_nodes_only() {
     let carried: Vec<_> = (0..).map(InstanceIdx::new).zip(carried).collect();
     let nodes = [(NodeIdx::new(0), vec![own(1.25)]), (NodeIdx::new(1), vec![own(2.0)])];
     cluster.carry_keys(&carried, &nodes).unwrap();
-    // a customer's key of the same name is worth nothing to a copy, nor are two copies to each other
+    // A customer's key of the same name has no worth beside a copy; nor have two copies beside each other.
     assert_eq!(costs(&cluster), [-12_000_000, 0]);
     let [i, j, k] = [0, 1, 2].map(|at| &cluster.instances[at].keys);
     assert_eq!((i.cost_beside(j), i.cost_beside(k), j.home(), k.home()), (0, -52_000_000, 6_000_000, 0));

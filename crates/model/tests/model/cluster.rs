@@ -3,7 +3,7 @@
 use htools_model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, NodeIdx, Placement};
 use htools_testkit::groups;
 
-/// The instances of a group, by a look at each.
+/// The instances of a group, found by checking every instance.
 fn looked_up(cluster: &Cluster, group: GroupIdx) -> Vec<InstanceIdx> {
     let is_there = |i: &&Instance| cluster.node(i.primary).spec.group == group;
     cluster.instances.iter().filter(is_there).map(|i| i.idx).collect()

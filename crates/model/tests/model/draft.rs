@@ -3,13 +3,13 @@
 use htools_model::{Draft, InstanceIdx, NodeIdx, Placement};
 use htools_testkit::shared;
 
-/// A node's state is kept once from mark to mark, however often it changes, and is there again afterwards.
+/// A node's state is saved once between two marks, however often it changes, and is restored afterwards.
 #[test]
 fn states_are_kept_once_from_mark_to_mark() {
     let mut draft = Draft::from(shared(&[(9, 4), (9, 4)], &[(0, 2, 1), (0, 1, 1)]));
     let before = format!("{:?}", *draft);
     let begin = draft.mark();
-    // the list of changes is private, but shown for debugging
+    // The list of changes is private, but its debug output shows it.
     let states = |draft: &Draft| format!("{draft:?}").matches("State(NodeIdx(").count();
     let go = |draft: &mut Draft, node: usize| {
         let to = Placement { primary: NodeIdx::new(node), secondary: None };

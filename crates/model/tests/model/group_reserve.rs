@@ -18,13 +18,13 @@ fn four(free: i64) -> Draft {
 fn what_is_left_must_exceed_what_is_sent_away() {
     let group = GroupIdx::new(0);
     let margin = |draft: &Draft| draft.group_reserve(group).map(GroupReserve::margin);
-    // a and b are lost: 2000 MiB have to go where 2 * (2001 - 1000) are
+    // If a and b are lost, 2000 MiB must move, and the others have 2 * (2001 - 1000) MiB.
     assert_eq!(margin(&four(2001)), Some(2));
     let draft = four(2000);
     assert_eq!(margin(&draft), Some(0));
     let [a, c] = [0, 2].map(NodeIdx::new);
     let change = draft.reserve_change(draft.instance(InstanceIdx::new(0)), a, c);
-    // c takes it beyond the largest, and would be lost then as a was before
+    // The instance uses memory of c beyond the largest, and the loss of c then costs as much as that of a did before.
     assert_eq!(change, Some(ReserveChange { before: 0, after: 0 }));
     assert!(change.unwrap().is_allowed());
 }
@@ -46,7 +46,7 @@ fn pooled(reaching: &[&str]) -> Option<i128> {
 #[test]
 fn only_nodes_that_reach_the_disks_count() {
     assert_eq!(pooled(&["a", "b", "c", "d"]), Some(2));
-    // the loss of a and c sends 1000 MiB to b, which has 1001 beyond the largest
+    // The loss of a and c sends 1000 MiB to b, which has 1001 MiB beyond the largest.
     assert_eq!(pooled(&["a", "b", "c"]), Some(3 * 1001 - 2 * 2001));
     assert_eq!(pooled(&["a", "b"]), Some(-2000));
 }

@@ -4,7 +4,7 @@ use htools_model::Cluster;
 use htools_model::redundancy::n_plus_one::{Failures, unavoidable_score};
 use htools_testkit::cluster;
 
-/// `a` backs 3000 MiB of `b` with `free` MiB; `role` is `a`'s.
+/// `a` has `free` MiB and is the secondary for 3000 MiB of `b`; `role` is `a`'s.
 fn pair(free: i64, role: &str) -> Cluster {
     let used = 4000 - free;
     cluster(
@@ -26,7 +26,7 @@ fn more_must_be_unallocated_than_is_reserved() {
         (failures.nodes.len(), failures.instances)
     };
     assert_eq!(failures(3001, "N"), (0, 0));
-    // equal is not enough; all instances of the node are counted, whatever their role and state
+    // Equal is not enough. All instances of the node are counted, whatever their role and state.
     assert_eq!(failures(3000, "N"), (1, 3));
     assert_eq!(failures(3000, "Y"), (0, 0), "offline nodes are no failures");
 }

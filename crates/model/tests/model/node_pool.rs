@@ -1,11 +1,11 @@
-//! Verdicts of sums about redundancy, where nodes of a group reach different storage pools.
+//! Redundancy verdicts by sums if nodes of a group reach different storage pools.
 
 use htools_model::redundancy::global::{Departures, NodePool, Scope, is_redundant};
 use htools_model::{Class, Cluster};
 use htools_testkit::cluster;
 use proptest::prelude::*;
 
-/// Nodes of three pools with instances on them; the size of a node decides how tight it is.
+/// Nodes of three pools with instances on them; a node's size decides how tight it is.
 fn pooled(nodes: &[(u8, i64)], instances: &[(usize, i64)]) -> Cluster {
     let mut free: Vec<i64> = nodes.iter().map(|node| node.1 * 1024).collect();
     let mut rows = Vec::new();
@@ -44,7 +44,7 @@ proptest! {
             if let Some(holds) = pool.holds() {
                 prop_assert_eq!(holds, is_redundant(&whole, &all, &scope));
             }
-            // without the last instance, which then arrives
+            // The state without the last instance, which then arrives.
             let fewer = pooled(&nodes, &instances[..instances.len() - 1]);
             if fewer.instances.len() == whole.instances.len() {
                 continue;

@@ -1,4 +1,4 @@
-//! Verdicts on the emptying of nodes, with and without a look ahead.
+//! Verdicts on emptying nodes, with and without looking ahead.
 
 use htools_model::NodeIdx;
 use htools_model::redundancy::global::{Departures, casualties, evacuates};

@@ -15,10 +15,11 @@ fn conflicts_are_counted_by_tag() {
     let [a, b] = [0, 1].map(|n| &cluster.nodes[n].state);
     let [i, j, k] = [0, 1, 2].map(|i| &cluster.instances[i]);
     assert_eq!((a.ledger.tag_conflicts, b.ledger.tag_conflicts), (4, 2));
-    // what an instance meets where it is not: s:1 and s:2 are there, the second s:4 meets the first
+    // Effect on nodes where the instance is not: s:1 and s:2 are there already, and the second s:4 conflicts with the
+    // first.
     assert_eq!(TagArrival::of(a, k), TagArrival { conflicts: 4, clash: true, key_cost: 0 });
     assert_eq!(TagArrival::of(b, j), TagArrival { conflicts: 2, clash: true, key_cost: 0 });
-    // what leaves with one, and with the others after it
+    // Conflicts that leave together with one instance, and with each of the others.
     assert_eq!([i, j].map(|one| TagArrival::of_primary(a, one).conflicts), [3, 2]);
     assert_eq!(TagArrival::of_primary(b, k).conflicts, 2);
 }

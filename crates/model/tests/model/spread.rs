@@ -32,7 +32,7 @@ fn one_of_a_service_in_each_location_is_enough() {
     assert_eq!(Board::new(&cluster, &all).spread().surplus(), 0, "offline nodes do not count");
 }
 
-/// The surplus, pair by pair.
+/// The surplus, computed pair by pair.
 fn plain_surplus(cluster: &Cluster) -> i64 {
     let mut pairs: HashMap<(TagId, TagId), i64> = HashMap::new();
     for node in cluster.nodes.iter().filter(|n| !n.spec.offline) {
@@ -49,7 +49,7 @@ fn plain_surplus(cluster: &Cluster) -> i64 {
 
 #[test]
 fn every_way_to_count_gives_the_same() {
-    // repeated tags, common and different locations, none at all, an offline node
+    // Covers repeated tags, shared and different locations, no location, and an offline node.
     let tags = ["l:1,l:2", "l:2,l:3", "l:1,l:2,l:3,l:4", "", "l:3", "l:1,l:4"];
     let role = |at: usize| if at == 4 { 'Y' } else { 'N' };
     let node = |at: usize| format!("n{at}|9000|0|9000|9000|9000|9|{}|u|1|{}", role(at), tags[at]);

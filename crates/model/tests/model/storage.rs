@@ -46,7 +46,7 @@ fn templates_make_pools_where_there_are_no_tags() {
     let wanted =
         [vec!["internal/lvm"], vec!["internal/lvm"], vec!["internal/file"], vec!["external/rbd"], vec![]];
     assert_eq!((0..5).map(of).collect::<Vec<_>>(), wanted);
-    // the policy does not list file, but an instance uses it
+    // The policy does not list file, but an instance uses it.
     assert_eq!(reached(&map, 0), ["internal/lvm", "internal/file", "external/rbd"].sorted());
     assert_eq!(reached(&map, 1), ["internal/lvm", "external/ext", "external/rbd"].sorted());
     let common = map.common(GroupIdx::new(0), GroupIdx::new(1)).unwrap();
@@ -70,7 +70,7 @@ fn partitions_are_the_groups_of_a_pool() {
         .collect();
     let wanted = [("external/x", "a,b", 1), ("external/y", "b,c", 2)];
     assert_eq!(shown, wanted.map(|(pool, groups, n)| (pool.to_owned(), groups.to_owned(), n)));
-    // i may use both pools, and no other group has both; j says that it uses y
+    // i may use both pools, and no other group has both; j is tagged with y.
     let (i, j) = (InstanceIdx::new(0), InstanceIdx::new(1));
     let (a, c) = (GroupIdx::new(0), GroupIdx::new(2));
     assert!(map.missing(a, i).is_some() && map.missing(c, i).is_some());
@@ -88,7 +88,7 @@ fn a_group_with_tags_does_not_reach_what_others_share_without() {
         (vec!["external/x".into()], vec!["external/rbd".into()])
     );
     assert_eq!(map.common(GroupIdx::new(0), GroupIdx::new(1)), None);
-    // unless a tag says so
+    // A tag overrides it.
     let cluster = groups(&["a|htools:pool:x,htools:pool:rbd|rbd", "b||rbd"], &nodes, &instances, &[]);
     let map = StorageMap::of(&cluster);
     assert!(map.missing(GroupIdx::new(0), InstanceIdx::new(0)).is_none());
@@ -97,13 +97,13 @@ fn a_group_with_tags_does_not_reach_what_others_share_without() {
 #[test]
 fn what_is_concluded_must_be_concluded_again() {
     let nodes = [node("n1", "a", ""), node("n2", "b", ""), node("n3", "c", "")];
-    // j shows that b reaches x
+    // The instance j shows that b reaches x.
     let instances = [instance("i", "n1", "rbd", ""), instance("j", "n2", "rbd", "htools:pool:x")];
     let rows = ["a|htools:pool:x|rbd", "b||rbd", "c|htools:pool:y,htools:pool:x|rbd"];
     let cluster = groups(&rows, &nodes, &instances, &[]);
     let map = StorageMap::of(&cluster);
     let reached = |at: usize| [0, 1, 2].map(|n| map.reaches(NodeIdx::new(n), InstanceIdx::new(at)));
-    // on n2 it would be taken to be in external/rbd
+    // On n2 it would be taken to be in external/rbd.
     assert_eq!((reached(0), reached(1)), ([true, false, true], [true, true, true]));
 }
 
@@ -124,7 +124,7 @@ fn nodes_without_disks_have_no_internal_storage() {
     let cluster = groups(&["a||drbd,rbd", "b||drbd,rbd"], &nodes, &[], &[]);
     let map = StorageMap::of(&cluster);
     assert_eq!(reached(&map, 0), ["external/rbd"]);
-    // and count as perfectly balanced
+    // They count as perfectly balanced.
     let node = cluster.node(NodeIdx::new(0));
     assert_eq!(node.state.ledger.free_disk_ratio(&node.spec), 1.0);
 }
@@ -178,7 +178,7 @@ fn different_exported_pools_are_different_pools() {
         instance("i", "a1", "rbd", ""),
         instance("j", "b1", "rbd", ""),
         instance("k", "a1", "ext", ""),
-        // says itself where its disks are
+        // Its own tag names its pool.
         instance("l", "b1", "rbd", "htools:pool:rbd:ssd"),
     ];
     let cluster = exporting(&rows, &["ssd", "rbd", "ssd", "hdd"], &instances);
@@ -189,10 +189,10 @@ fn different_exported_pools_are_different_pools() {
         [["external/rbd:ssd"], ["external/rbd"], ["external/ext"], ["external/rbd:ssd"]]
     );
     assert_eq!(reached(&map, 0), ["external/ext", "external/rbd:ssd"]);
-    // l is there
+    // l is there.
     assert_eq!(reached(&map, 1), ["external/ext", "external/rbd", "external/rbd:ssd"]);
     assert_eq!(reached(&map, 3), ["external/ext", "external/rbd:hdd"]);
-    // b reaches the pool of i, but there i would be taken to be in external/rbd
+    // b reaches the pool of i, but i would be taken to be in external/rbd there.
     assert_eq!(reaching(&cluster, &map, 0), ["a1", "c1"]);
     assert_eq!(reaching(&cluster, &map, 1), ["b1"]);
     assert_eq!(reaching(&cluster, &map, 2), ["a1", "b1", "c1", "d1"]);
@@ -208,10 +208,10 @@ fn tags_win_over_what_is_exported() {
     let map = StorageMap::of(&cluster);
     let reached = [0, 1, 2, 3].map(|group| reached(&map, group));
     assert_eq!(reached, [["external/x"], ["external/rbd:ssd"], ["external/rbd:ssd"], ["external/rbd"]]);
-    // the same pool by another way
+    // The same pool, named in another way.
     assert_eq!(reaching(&cluster, &map, 1), ["b1", "c1"]);
     assert_eq!(reaching(&cluster, &map, 2), ["b1", "c1"]);
-    // Ganeti's default has the name of the template
+    // Ganeti's default pool has the name of the template.
     assert_eq!(reaching(&cluster, &map, 3), ["d1"]);
     let plain = exporting(&rows, &["ssd", "rbd", "hdd", "ssd"], &instances);
     assert_eq!(reaching(&plain, &StorageMap::of(&plain), 3), ["b1", "d1"]);
@@ -228,7 +228,7 @@ fn a_template_that_no_policy_lists_has_its_exported_pool() {
     assert_eq!((reaching(&cluster, &map, 0), reaching(&cluster, &map, 1).len()), (vec!["a1".into()], 2));
 }
 
-/// The pools that Ganeti exports are no reason to show what nobody uses.
+/// Pools that Ganeti exports but no instance uses are not shown.
 #[test]
 fn exported_pools_are_not_named() {
     let cluster = exporting(&["a||rbd", "b||rbd"], &["ssd", "rbd"], &[instance("i", "a1", "rbd", "")]);
@@ -251,13 +251,13 @@ impl<const N: usize> Sorted for [&str; N] {
     }
 }
 
-/// Many instances have few sets of pools, which are kept once.
+/// Many instances share a few sets of pools, each stored once.
 #[test]
 fn instances_share_their_sets_of_pools() {
     let instances = ["p", "q", "r"].map(|name| instance(name, "n", "plain", ""));
     let cluster = groups(&["a||plain"], &[node("n", "a", "")], &instances, &[]);
     let map = StorageMap::of(&cluster);
-    // the sets are private, but shown for debugging
+    // The sets are private, but their debug output shows them.
     assert!(format!("{map:?}").contains("instances: [0, 0, 0], sets: [[PoolIdx(0)]]"), "{map:?}");
     let set = |at: usize| map.of_instance(InstanceIdx::new(at));
     assert!(std::ptr::eq(set(0), set(1)) && std::ptr::eq(set(0), set(2)));

@@ -1,8 +1,7 @@
 //! Moves between groups, replayed leg by leg.
 //!
-//! On its way a DRBD instance has one node in each of two groups. On the nodes that it
-//! leaves only what is impossible is forbidden meanwhile; on the new ones every rule holds
-//! from the first moment.
+//! In the middle of such a move, a DRBD instance has one node in each of two groups. On the nodes that it leaves only
+//! physical limits apply in the meantime; on the new nodes every rule applies from the first moment.
 
 use super::group::GroupMemory;
 use super::rules::{SecondaryTerms, arrive_primary, arrive_secondary, migrates};
@@ -13,7 +12,7 @@ use htools_model::{AllocPolicy, Cluster, GroupIdx, InstanceIdx, Leg, NodeIdx, Pl
 /// Replays moves between groups that start from `cluster`.
 ///
 /// # Errors
-/// The first move that must not be carried out, and why.
+/// The first move that must not be executed, and the reason.
 pub fn check_crossings(cluster: &Cluster, steps: &[Step]) -> Result<Replay, Violation> {
     let storage = StorageMap::of(cluster);
     let mut checker = CrossingChecker { state: ReplayedCluster::new(cluster), storage };
@@ -71,7 +70,7 @@ impl CrossingChecker<'_> {
         self.healthy(target)
     }
 
-    /// Tells if the instance may go from one group to the other at all.
+    /// Checks that the instance may move from one group to the other at all.
     fn admission(&self, step: &Step, source: GroupIdx, target: GroupIdx) -> Result<(), Fault> {
         let cluster = self.state.cluster;
         let instance = cluster.instance(step.instance);
@@ -99,7 +98,7 @@ impl CrossingChecker<'_> {
         self.healthy(target)
     }
 
-    /// Carries one leg out.
+    /// Executes one leg.
     fn leg(
         &mut self,
         i: InstanceIdx,
@@ -129,7 +128,7 @@ impl CrossingChecker<'_> {
                 migrates(state, p, s)?;
                 state.leave_all(i);
                 arrive_primary(state, i, s, transit)?;
-                // the disks are there, and the node has had the instance
+                // The disks are there, and the node had the instance before.
                 state.enter_secondary(i, p, s);
             }
             (Leg::ReplaceSecondary(t), Some(s)) => {
@@ -140,7 +139,7 @@ impl CrossingChecker<'_> {
                     return Err(Fault::NotNew(self.name(t)));
                 }
                 state.leave_all(i);
-                // it never left
+                // The instance never left.
                 state.enter_primary(i, p);
                 let terms = SecondaryTerms { primary: p, forced: false, disk_is_there: false };
                 arrive_secondary(state, i, t, terms)?;
@@ -150,7 +149,7 @@ impl CrossingChecker<'_> {
         Ok(())
     }
 
-    /// A group that takes instances has no node that fails N+1, and nothing on offline nodes.
+    /// Checks that a group that takes instances has no node that fails N+1 and no instances on offline nodes.
     fn healthy(&self, group: GroupIdx) -> Result<(), Fault> {
         let cluster = self.state.cluster;
         let wrong = |node: NodeIdx| {

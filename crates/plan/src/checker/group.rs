@@ -1,12 +1,12 @@
-//! Memory that a group has for its instances on shared storage when several nodes are lost at once.
+//! Memory of a group for its instances on shared storage when several nodes are lost at once.
 
 use super::state::ReplayedCluster;
 use super::{Fault, Unmet};
 use htools_model::{Class, GroupIdx, Instance, Mirroring, NodeIdx, Rule, TagSet};
 
-/// Memory of a group: what its nodes have beyond its largest instance on shared storage, and what the worst loss of nodes takes
-/// of it and sends elsewhere. The former must be more.
-/// The set of pools that misses most decides.
+/// Memory of a group: `there` is the nodes' memory beyond the largest instance on shared storage, and `needed` is what
+/// the worst loss of nodes removes from it and moves elsewhere. `there` must be larger. The set of pools that lacks
+/// most decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GroupMemory {
     there: i128,
@@ -14,14 +14,15 @@ pub(super) struct GroupMemory {
 }
 
 impl GroupMemory {
-    /// Adds it up; nothing where `--keep-reserve` asks for no more than N+1, or nobody in the group is on shared storage.
+    /// Sums it up; `None` if `--keep-reserve` asks for no more than N+1, or the group has no instances on shared
+    /// storage.
     pub(super) fn of(state: &ReplayedCluster<'_>, group: GroupIdx) -> Option<GroupMemory> {
         let nodes = state.cluster.nodes_of(group);
         let losses = nodes.iter().map(|n| state.spec(*n).joint_losses).max().filter(|losses| *losses > 1)?;
         let online: Vec<NodeIdx> = nodes.iter().copied().filter(|n| !state.spec(*n).offline).collect();
         let shared = online.iter().flat_map(|n| state.primaries(*n));
         let shared = shared.filter(|i| Class::of(i.template) == Class::Relocate);
-        // all instances that can go anywhere in the group are one kind
+        // All instances that can go anywhere in the group are one kind.
         let everywhere = |i: &Instance| nodes.iter().all(|n| i.needs.is_subset(&state.spec(*n).offers));
         let mut kinds: Vec<(Option<&TagSet>, i128)> = Vec::new();
         for instance in shared {
@@ -35,7 +36,7 @@ impl GroupMemory {
         kinds.into_iter().map(of_kind).max_by_key(|kind| kind.needed - kind.there)
     }
 
-    /// Memory for the instances that need some pools; nothing for those that can go anywhere in the group.
+    /// Memory for the instances that need certain pools; `None` means those that can go anywhere in the group.
     fn of_kind(
         state: &ReplayedCluster<'_>,
         online: &[NodeIdx],
@@ -66,7 +67,8 @@ impl GroupMemory {
         GroupMemory { there: online.iter().map(|n| beyond(*n)).sum(), needed }
     }
 
-    /// There must be enough, or no more be missing than before. A group in which nobody was on shared storage missed nothing.
+    /// Checks that there is enough memory, or that no more is missing than before. A group without instances on shared
+    /// storage missed none.
     pub(super) fn follows(self, before: Option<GroupMemory>, name: &str) -> Result<(), Fault> {
         let missing = |memory: GroupMemory| memory.needed - memory.there;
         if self.there > self.needed || before.is_some_and(|before| missing(self) <= missing(before)) {
@@ -77,7 +79,7 @@ impl GroupMemory {
     }
 }
 
-/// Memory that an instance has while it runs.
+/// Memory of an instance while it runs.
 fn in_use(instance: &Instance) -> i128 {
     if instance.status.uses_memory() { i128::from(instance.mem.0) } else { 0 }
 }

@@ -1,9 +1,8 @@
 //! An independent check of plans.
 //!
-//! A plan is replayed from the cluster at its start. The checker knows only who
-//! is where: it adds the figures of the nodes concerned up anew after every
-//! arrival and holds them against Ganeti's rules. It has nothing in common with
-//! the search that made the plan, so that a mistake there does not hide here.
+//! A plan is replayed from the cluster at its start. The checker stores only the places of instances. After every
+//! arrival it sums up the figures of the nodes concerned from scratch and compares them with Ganeti's rules. It shares
+//! nothing with the search that made the plan, so an error there cannot hide here.
 
 mod crossing;
 mod group;
@@ -25,21 +24,21 @@ use htools_model::{
     Cluster, Immobile, InstanceIdx, Leg, Mib, Mirroring, Move, NodeIdx, Placement, PolicyBreach, Rule, Step,
 };
 
-/// Facts about how a plan was made that the checker has to know.
+/// Options of the plan that the checker must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CheckOptions {
-    /// `--ignore-soft-errors`: only the impossible is forbidden.
+    /// `--ignore-soft-errors`: apply physical limits only.
     pub ignore_soft_errors: bool,
 }
 
-/// End of a plan.
+/// State after a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
     placements: Vec<Placement>,
 }
 
 impl Replay {
-    /// Place of an instance at the end.
+    /// Placement of an instance at the end.
     pub fn placement(&self, instance: InstanceIdx) -> Placement {
         self.placements[instance.get()]
     }
@@ -51,7 +50,7 @@ impl Replay {
     }
 }
 
-/// A step that must not be carried out.
+/// A step that must not be executed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("step {step}, instance '{instance}': {fault}")]
 pub struct Violation {
@@ -72,29 +71,29 @@ pub enum Fault {
     /// There is no node of this number.
     #[error("there is no node number {0}")]
     NoNode(usize),
-    /// Template or settings keep the instance where it is.
+    /// Its template or settings pin the instance to its nodes.
     #[error("it may not be moved")]
     Immovable,
-    /// It is under way already.
+    /// The instance is moving already.
     #[error("another step moves it at the same time")]
     Moving,
-    /// The plan is wrong about where the instance is.
+    /// The plan has another placement for the instance.
     #[error("the plan sees it on {claimed}, but it is on {found}")]
     Elsewhere {
-        /// Its place by the plan.
+        /// Its placement in the plan.
         claimed: String,
-        /// Its place on the cluster.
+        /// Its placement on the cluster.
         found: String,
     },
     /// The template does not allow this kind of move.
     #[error("its disk template does not allow this kind of move")]
     WrongKind,
-    /// The move leads somewhere else than the plan says.
+    /// The move leads to another placement than the plan says.
     #[error("the plan says that it goes to {claimed}, but the move leads to {found}")]
     OtherDestination {
-        /// Its new place by the plan.
+        /// Its new placement in the plan.
         claimed: String,
-        /// The place that the move leads to.
+        /// The placement that the move leads to.
         found: String,
     },
     /// The new node has the instance already.
@@ -112,10 +111,10 @@ pub enum Fault {
     /// Tags forbid moves between groups.
     #[error("moves from or to group '{0}' are denied")]
     Denied(String),
-    /// Nothing is placed in the group.
+    /// The allocation policy forbids placements in the group.
     #[error("group '{0}' is unallocable")]
     Unallocable(String),
-    /// It stays in its group, or ends in two.
+    /// The instance stays in its group, or ends up in two groups.
     #[error("it does not go from one group to one other")]
     Groups,
     /// A node that a leg needs is offline.
@@ -130,7 +129,7 @@ pub enum Fault {
     /// The policy of the group does not accept the instance.
     #[error("the policy of group '{0}' does not accept it: {1:?}")]
     Policy(String, PolicyBreach),
-    /// The group was not healthy before, or is not afterwards.
+    /// The group was not healthy before, or would not be afterwards.
     #[error("group '{0}' is not healthy")]
     Health(String),
 }
@@ -143,9 +142,9 @@ pub struct Unmet {
     pub node: String,
     /// The rule.
     pub rule: Rule,
-    /// The limit that the rule sets.
+    /// The limit of the rule.
     pub needed: f64,
-    /// The amount that would be there.
+    /// The amount that there would be.
     pub there: f64,
 }
 
@@ -178,7 +177,7 @@ fn subject(rule: Rule) -> &'static str {
 /// Replays a plan for the set `nodes` that starts from `cluster`.
 ///
 /// # Errors
-/// The first step that must not be carried out, and why.
+/// The first step that must not be executed, and the reason.
 pub fn check(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -218,7 +217,8 @@ impl Checker<'_> {
                 return Err(Fault::NoNode(node.get()));
             }
         }
-        // a template ties instances to their nodes for balancing; stopped, they go where their disks are copied
+        // Balancing does not move instances whose template ties them to their nodes. While stopped, they can move with
+        // their disks.
         let is_tied = instance.immobile == Some(Immobile::Template) && !instance.forthcoming;
         if !(instance.is_movable() || is_tied) || !instance.auto_balance {
             return Err(Fault::Immovable);
@@ -267,7 +267,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A failover or migration of an externally mirrored instance, or a copy of one that is stopped.
+    /// A failover or migration of an instance on external storage, or a copy of a stopped one.
     fn single(
         &mut self,
         i: InstanceIdx,
@@ -308,7 +308,7 @@ impl Checker<'_> {
             Move::ReplaceSecondary(t) => {
                 state.leave_all(i);
                 arrive_secondary(state, i, t, terms(p, forced_by_s))?;
-                // it never left; only what is impossible could be wrong there
+                // It never left, so only physical limits could be violated.
                 arrive_primary(state, i, p, true)?;
                 (p, t)
             }
@@ -323,7 +323,7 @@ impl Checker<'_> {
                 migrates(state, p, s)?;
                 migrates(state, s, t)?;
                 state.leave_all(i);
-                // S has to run it while the disks are copied
+                // S must run it while the disks are copied.
                 arrive_primary(state, i, s, forced_by_p)?;
                 state.leave_primary(i);
                 arrive_primary(state, i, t, forced_by_p)?;
@@ -342,7 +342,7 @@ impl Checker<'_> {
                 let mut from = p;
                 if mv != Move::ReplaceBoth(t, u) {
                     migrates(state, p, s)?;
-                    // only on its way
+                    // This is only an intermediate placement.
                     arrive_primary(state, i, s, true)?;
                     state.leave_primary(i);
                     from = s;
@@ -360,8 +360,7 @@ impl Checker<'_> {
         self.state.spec(node).offline
     }
 
-    /// A node that is to run the instance, or to get its disks, must be online
-    /// and belong to the plan.
+    /// Checks that a node that will run the instance, or get its disks, is online and belongs to the plan.
     fn usable(&self, node: NodeIdx) -> Result<(), Fault> {
         if !self.nodes.contains(&node) {
             return Err(Fault::Outside(self.name(node)));
@@ -374,7 +373,7 @@ impl Checker<'_> {
     }
 }
 
-/// Jobsets that must not be submitted. Steps and jobsets are numbered from 1.
+/// Fault of jobsets, which must not be submitted. Steps and jobsets are numbered from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobsetFault {
     /// A jobset names a step that the plan does not have.
@@ -395,7 +394,7 @@ pub enum JobsetFault {
         /// The step that is due.
         expected: usize,
     },
-    /// Steps are in no jobset.
+    /// Some steps are in no jobset; the number of the first.
     #[error("step {0} is in no jobset")]
     Missing(usize),
     /// Two steps of one jobset use the same node.
@@ -410,8 +409,8 @@ pub enum JobsetFault {
     },
 }
 
-/// Checks that the jobsets contain every step exactly once and in order, and that
-/// within a jobset no node is used by two steps, be it as an old or a new one.
+/// Checks that the jobsets contain every step exactly once and in order. Within a jobset no two steps may use the same
+/// node, be it an old or a new one.
 ///
 /// # Errors
 /// The first deviation.

@@ -1,7 +1,7 @@
-//! Steps that overlap: one begins, others are under way, and what they move is in two places.
+//! Overlapping steps: one begins while others are under way, and their instances are in two places.
 //!
-//! From its begin to its end a step holds what it will have and what it had: a migration has its
-//! memory on both nodes, and what is copied is on the old node until the copy is complete.
+//! From its beginning to its end a step holds both its old and its new resources. A live migration has its memory on
+//! both nodes, and a disk stays on the old node until the copy is complete.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use htools_model::{Cluster, Leg, NodeIdx, Placement, Step};
 /// Event of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanMoment {
-    /// It begins.
+    /// The step begins.
     Begins(StepIdx),
-    /// It ends.
+    /// The step ends.
     Ends(StepIdx),
 }
 
-/// Replays a plan for the set `nodes` that starts from `cluster`, in an order in which steps overlap. Each has to begin
-/// and to end once.
+/// Replays a plan for the set `nodes` that starts from `cluster`, in an order in which steps overlap. Each step must
+/// begin and end once.
 ///
 /// # Errors
-/// The first step that must not begin then, and why.
+/// The first step that must not begin at its time, and the reason.
 pub fn check_moments(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -41,10 +41,10 @@ pub fn check_moments(
     Ok(replay.checker.state.replay())
 }
 
-/// Tells if a step may begin when some are done and others are under way, however they came to that.
+/// Checks that a step may begin when some steps are done and others are under way, in whatever order these began.
 ///
 /// # Errors
-/// Why it must not.
+/// The reason that it must not.
 pub fn check_beginning(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -67,13 +67,13 @@ pub fn check_beginning(
     replay.begin(next)
 }
 
-/// Roles that a step under way has besides those that it will have: by node, before and after its end.
+/// Role on a node that a step under way holds besides its future ones, before and after its end.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     node: NodeIdx,
-    /// It runs there, or did.
+    /// The instance runs there, or ran there.
     as_primary: bool,
-    /// True if the instance will be secondary there then.
+    /// True if the instance will be secondary there afterwards.
     becomes_secondary: bool,
 }
 
@@ -81,7 +81,7 @@ struct Overlapping<'a> {
     cluster: &'a Cluster,
     steps: &'a [Step],
     checker: Checker<'a>,
-    /// By step under way.
+    /// The roles held by each step under way.
     held: BTreeMap<StepIdx, Vec<Held>>,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Overlapping<'a> {
         Ok(())
     }
 
-    /// Leaves a step that was just replayed as it is under way.
+    /// Puts a step that was just replayed as done into its state while under way.
     fn hold(&mut self, at: StepIdx) {
         let step = &self.steps[at.get()];
         let mirrored = self.cluster.instance(step.instance).template.has_secondary();

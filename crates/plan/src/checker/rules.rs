@@ -1,10 +1,10 @@
-//! The rules that a node's figures must keep after an arrival.
+//! The rules that a node's figures must meet after an arrival.
 
 use super::state::{NodeFigures, ReplayedCluster, reserve};
 use super::{Fault, Unmet};
 use htools_model::{Instance, InstanceIdx, Mib, NodeIdx, NodeSpec, Rule};
 
-/// A condition under which a rule is broken, with the figures that say so.
+/// A comparison that a rule requires, with its figures.
 struct Check {
     broken: bool,
     rule: Rule,
@@ -29,7 +29,7 @@ fn at_most(rule: Rule, there: f64, limit: f64) -> Check {
 
 fn cpu_ratio(rule: Rule, vcpus: i64, spec: &NodeSpec) -> Check {
     let ratio = vcpus as f64 / spec.cpu_total;
-    // a negative limit means none
+    // A negative limit means no limit.
     let broken = spec.vcpu_ratio >= 0.0 && ratio > spec.vcpu_ratio;
     Check { broken, rule, needed: spec.vcpu_ratio, there: ratio }
 }
@@ -43,7 +43,7 @@ fn verdict(spec: &NodeSpec, checks: Vec<Check>) -> Result<(), Fault> {
     }
 }
 
-/// Instances must be able to migrate from one node to the other.
+/// Checks that instances can migrate from one node to the other.
 pub(super) fn migrates(state: &ReplayedCluster<'_>, from: NodeIdx, to: NodeIdx) -> Result<(), Fault> {
     let (from, to) = (state.spec(from), state.spec(to));
     let needed = from.migration_tags.iter().count() as f64;
@@ -51,7 +51,7 @@ pub(super) fn migrates(state: &ReplayedCluster<'_>, from: NodeIdx, to: NodeIdx) 
     verdict(to, vec![Check { broken: there < needed, rule: Rule::MigrationTags, needed, there }])
 }
 
-/// The node must offer everything that the instance needs.
+/// Checks that the node offers everything that the instance needs.
 fn reached(instance: &Instance, spec: &NodeSpec) -> Check {
     let needed = instance.needs.iter().count() as f64;
     let there = instance.needs.iter().filter(|need| spec.offers.contains(*need)).count() as f64;
@@ -60,7 +60,7 @@ fn reached(instance: &Instance, spec: &NodeSpec) -> Check {
     Check { broken: there < needed, rule, needed, there }
 }
 
-/// Brings the instance to `node` as a primary, which must be allowed.
+/// Adds the instance to `node` as a primary, if the rules allow it.
 pub(super) fn arrive_primary(
     state: &mut ReplayedCluster<'_>,
     idx: InstanceIdx,
@@ -107,18 +107,18 @@ pub(super) fn arrive_primary(
     verdict(spec, checks)
 }
 
-/// Way in which a secondary comes to its node.
+/// Circumstances of a new secondary.
 #[derive(Clone, Copy)]
 pub(super) struct SecondaryTerms {
-    /// The primary node that it backs.
+    /// The primary node of the instance.
     pub primary: NodeIdx,
-    /// Only what is impossible is forbidden.
+    /// Apply physical limits only.
     pub forced: bool,
     /// Its disk is there already.
     pub disk_is_there: bool,
 }
 
-/// Makes `node` the secondary of the instance, which must be allowed.
+/// Makes `node` the secondary of the instance, if the rules allow it.
 pub(super) fn arrive_secondary(
     state: &mut ReplayedCluster<'_>,
     idx: InstanceIdx,
@@ -156,7 +156,7 @@ pub(super) fn arrive_secondary(
     verdict(spec, checks)
 }
 
-/// More must be unallocated than is kept for the loss of several nodes, or no less of it be missing than before.
+/// Unallocated memory must exceed the reserve for the loss of several nodes, or no more must be missing than before.
 fn kept_reserve(before: &NodeFigures, after: &NodeFigures, spare: Mib) -> Option<Check> {
     let (had, kept) = before.kept.zip(after.kept)?;
     let there = after.mem_unallocated + spare;

@@ -1,4 +1,4 @@
-//! The score that each step claims, computed again from the definition.
+//! The scores that steps claim, recomputed from the definition.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,19 @@ use super::state::{NodeFigures, ReplayedCluster};
 use htools_model::metrics::AFFINITY;
 use htools_model::{CarriedKeys, Cluster, NodeIdx, Step, TagId, WORTH_PARTS, Weights};
 
-/// A step claims a score that the cluster does not have after it.
+/// A step claims a score that differs from that of the cluster after it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("step {step} claims score {claimed}, but it leads to {found}")]
 pub struct WrongScore {
     /// Number of the step, from 1.
     pub step: usize,
-    /// The score it claims.
+    /// The claimed score.
     pub claimed: f64,
-    /// The score computed.
+    /// The computed score.
     pub found: f64,
 }
 
-/// Deviation that rounding may cause, relative to the score (or to 1, if that is
-/// more).
+/// Tolerance for rounding, relative to the score, or to 1 if that is larger.
 const TOLERANCE: f64 = 1e-9;
 
 /// Checks the scores of a plan for the set `nodes` that starts from `cluster`.
@@ -123,7 +122,7 @@ fn score(weights: &Weights, state: &ReplayedCluster<'_>, nodes: &[NodeIdx]) -> f
     values.map(part).iter().sum()
 }
 
-/// Cost of the affinity keys of each two primaries of a node, and of those of each beside the node's own.
+/// Cost of the affinity keys of each pair of primaries on a node, and of each primary's keys beside the node's own.
 fn key_costs(state: &ReplayedCluster<'_>, online: &[NodeIdx]) -> i64 {
     let cost = |node: NodeIdx| {
         let here: Vec<&CarriedKeys> =
@@ -138,8 +137,7 @@ fn key_costs(state: &ReplayedCluster<'_>, online: &[NodeIdx]) -> i64 {
     online.iter().map(|n| cost(*n)).sum()
 }
 
-/// Locations shared by both nodes of an instance, and desired ones that its
-/// primary does not offer.
+/// Locations shared by both nodes of an instance, and preferred ones that its primary is not in.
 fn location_costs(state: &ReplayedCluster<'_>, online: &[NodeIdx]) -> i64 {
     let cost = |node: NodeIdx| {
         let here = &state.spec(node).location_tags;

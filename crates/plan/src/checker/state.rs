@@ -1,5 +1,4 @@
-//! Places of instances, and what they mean for a node: no figure is carried along that
-//! can be added up again.
+//! Places of instances, and the resulting figures of nodes. Figures that can be recomputed are not stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +16,7 @@ struct Residents {
     secondaries: BTreeSet<InstanceIdx>,
 }
 
-/// Place of one instance. In the middle of a move a role may be vacant.
+/// Placement of one instance. In the middle of a move a role may be vacant.
 #[derive(Debug, Clone, Copy)]
 struct Whereabouts {
     primary: Option<NodeIdx>,
@@ -26,10 +25,10 @@ struct Whereabouts {
     reserved_against: NodeIdx,
 }
 
-/// Figures of a node that cannot be added up from its instances.
+/// Figures of a node that cannot be computed from its instances.
 #[derive(Debug, Clone, Copy)]
 struct History {
-    /// The N+1 flag from before the plan; it holds until something changes here.
+    /// The N+1 flag from before the plan, which holds until something changes on the node.
     flagged: Option<bool>,
     spindles_free: i64,
     spindles_free_planned: i64,
@@ -40,7 +39,7 @@ struct History {
 pub(crate) struct NodeFigures {
     pub mem_unallocated: Mib,
     pub mem_reserved: Mib,
-    /// Memory that is kept for the loss of several nodes at once, where more than N+1 is asked for.
+    /// Reserve for the loss of several nodes at once, if more than N+1 is required.
     pub kept: Option<Mib>,
     pub mem_free_planned: Mib,
     pub disk_free: Mib,
@@ -54,17 +53,17 @@ pub(crate) struct NodeFigures {
     pub n1_fail: bool,
 }
 
-/// The cluster in the course of a plan.
+/// The cluster during a plan.
 pub(crate) struct ReplayedCluster<'a> {
     pub cluster: &'a Cluster,
     places: Vec<Whereabouts>,
-    /// By node, at the start and now.
+    /// For each node, its instances at the start and now.
     before: Vec<Residents>,
     now: Vec<Residents>,
     history: Vec<History>,
-    /// The primary nodes that memory is kept against for copies that are about to go.
+    /// For copies that are about to go, the primary node against whose loss they reserve memory.
     lingering: BTreeMap<(NodeIdx, InstanceIdx), NodeIdx>,
-    /// The memory that may be lacking where the step under way arrives.
+    /// Memory that may be missing where the step under way arrives.
     pub conceded: Mib,
 }
 
@@ -115,27 +114,27 @@ impl<'a> ReplayedCluster<'a> {
         &self.cluster.node(node).spec
     }
 
-    /// Places of all instances now.
+    /// Placements of all instances now.
     pub(crate) fn replay(&self) -> Replay {
         Replay { placements: self.cluster.instances.iter().map(|i| self.placement(i.idx)).collect() }
     }
 
-    /// A place in words.
+    /// A placement in words.
     pub(crate) fn show(&self, at: Placement) -> String {
         let name = |node: NodeIdx| &self.spec(node).name;
         let secondary = at.secondary.map(|s| format!(":{}", name(s))).unwrap_or_default();
         format!("'{}{secondary}'", name(at.primary))
     }
 
-    /// Place of an instance; outside of moves every instance has a primary.
+    /// Placement of an instance; outside of moves every instance has a primary.
     pub(crate) fn placement(&self, instance: InstanceIdx) -> Placement {
         let place = self.places[instance.get()];
         let primary = place.primary.unwrap_or_else(|| self.instance(instance).primary);
         Placement { primary, secondary: place.secondary }
     }
 
-    /// Takes the instance off its nodes. Only mirrored instances give up the
-    /// secondary role: for others it has no meaning and never changes.
+    /// Removes the instance from its nodes. Only mirrored instances give up the secondary role, because it has no
+    /// meaning for others and never changes.
     pub(crate) fn leave_all(&mut self, instance: InstanceIdx) {
         self.leave_primary(instance);
         if !self.instance(instance).template.has_secondary() {
@@ -169,7 +168,7 @@ impl<'a> ReplayedCluster<'a> {
         self.note_change(instance, node, true);
     }
 
-    /// Goes where a step leads, without asking for any rule.
+    /// Moves an instance to the result of a step without checking any rule.
     pub(crate) fn jump(&mut self, instance: InstanceIdx, to: Placement) {
         self.leave_all(instance);
         self.enter_primary(instance, to.primary);
@@ -179,8 +178,8 @@ impl<'a> ReplayedCluster<'a> {
         }
     }
 
-    /// Has an instance that was replayed as gone stay on a node: it runs there, or has a copy there, of what runs on
-    /// `backed`.
+    /// Keeps an instance that was replayed as gone on a node. It runs there, or has a copy there that reserves memory
+    /// for the loss of `backed`.
     pub(crate) fn linger(&mut self, instance: InstanceIdx, node: NodeIdx, as_primary: bool, backed: NodeIdx) {
         if as_primary {
             self.now[node.get()].primaries.insert(instance)
@@ -188,13 +187,13 @@ impl<'a> ReplayedCluster<'a> {
             self.lingering.insert((node, instance), backed);
             self.now[node.get()].secondaries.insert(instance)
         };
-        // what nobody knows was added to nothing when it left
+        // Unknown spindles were not subtracted when it left.
         if self.instance(instance).spindles.is_some() || !self.spec(node).exclusive_storage {
             self.note_change(instance, node, true);
         }
     }
 
-    /// Takes an instance that has stayed off a node.
+    /// Removes an instance that was kept on a node.
     pub(crate) fn vanish(&mut self, instance: InstanceIdx, node: NodeIdx, as_primary: bool) {
         if as_primary {
             self.now[node.get()].primaries.remove(&instance)
@@ -205,13 +204,13 @@ impl<'a> ReplayedCluster<'a> {
         self.note_change(instance, node, false);
     }
 
-    /// Has the copy of an instance, which was replayed as there, not be there yet.
+    /// Removes the copy of an instance that was replayed as there but has not arrived yet.
     pub(crate) fn defer_secondary(&mut self, instance: InstanceIdx, node: NodeIdx) {
         self.now[node.get()].secondaries.remove(&instance);
         self.note_change(instance, node, false);
     }
 
-    /// Has the copy come.
+    /// Adds the copy once it has arrived.
     pub(crate) fn come_as_secondary(&mut self, instance: InstanceIdx, node: NodeIdx) {
         self.now[node.get()].secondaries.insert(instance);
         self.note_change(instance, node, true);
@@ -223,7 +222,7 @@ impl<'a> ReplayedCluster<'a> {
         let count = |free: i64| match (spec.exclusive_storage, arrives, instance.spindles) {
             (false, ..) => 0,
             (true, true, Some(spindles)) => free.wrapping_sub(spindles),
-            // nobody knows how many it takes: as if there were not enough
+            // Its number of spindles is unknown, so there count as too few.
             (true, true, None) => -1,
             (true, false, spindles) => free.wrapping_add(spindles.unwrap_or(0)),
         };
@@ -267,7 +266,7 @@ impl<'a> ReplayedCluster<'a> {
         counts
     }
 
-    /// The number of an instance's location tags that both its nodes have.
+    /// Number of an instance's location tags that both of its nodes have.
     pub(crate) fn location_score(&self, instance: &Instance) -> i64 {
         let place = self.placement(instance.idx);
         match place.secondary.filter(|_| instance.template.has_secondary()) {
@@ -280,7 +279,7 @@ impl<'a> ReplayedCluster<'a> {
         }
     }
 
-    /// The load of a node: that of the start, less who left, plus who came.
+    /// The load of a node: that at the start, less those that left, plus those that arrived.
     pub(crate) fn load(&self, node: NodeIdx) -> Utilisation {
         let (before, now) = (&self.before[node.get()], &self.now[node.get()]);
         let mut load = self.cluster.node(node).state.ledger.load;
@@ -302,7 +301,7 @@ impl<'a> ReplayedCluster<'a> {
         load
     }
 
-    /// Adds a node's figures up.
+    /// Sums up a node's figures.
     pub(crate) fn figures(&self, node: NodeIdx) -> NodeFigures {
         let spec = self.spec(node);
         let start = &self.cluster.node(node).state.ledger;
@@ -361,7 +360,7 @@ impl<'a> ReplayedCluster<'a> {
     }
 }
 
-/// The memory that a secondary node keeps free for an instance.
+/// The memory that a secondary node reserves for an instance.
 pub(super) fn reserve(instance: &Instance) -> Mib {
     if instance.auto_balance && !instance.status.is_offline() { instance.mem } else { Mib::ZERO }
 }

@@ -1,9 +1,9 @@
-//! The reserve of a group for the loss of several nodes at once, in all orders that are possible.
+//! Reserve of a group for the loss of several nodes at once, over all possible orders of steps.
 //!
 //! An arrival never raises the reserve, and a departure never lowers it. So the reserve is enough in every order if it
-//! is enough once every step so far has arrived and none has left. Where it is not, and the departures of some earlier
-//! steps do not make it so, a step follows all before it, as in the plan, in which the rule holds. Steps between nodes
-//! with room to spare change nothing about the reserve; they need no order among each other.
+//! is enough once every step so far has arrived and none has left. Otherwise, departures of some earlier steps may make
+//! it enough. If they do not, the step follows all earlier ones, as in the plan, where the rule holds. Steps between
+//! nodes with room to spare do not change the reserve, and need no order among each other.
 
 use crate::graph::StepIdx;
 use htools_model::{Class, Cluster, GroupIdx, GroupReserve, InstanceIdx, NodeIdx, Step};
@@ -13,17 +13,17 @@ pub(super) struct TouchedGroup {
     /// The reserve once every step since the settled one has arrived and none has left.
     least: GroupReserve,
     steps: Vec<EarlierStep>,
-    /// The last step that follows all before it.
+    /// The last step that follows all earlier ones.
     settled: Option<StepIdx>,
-    /// An instance on shared storage has come from another group: the reserve is for the largest of the group, and is
-    /// not followed any further.
+    /// True once an instance on shared storage has come from another group. Then the largest instance may have changed,
+    /// and the reserve is no longer followed.
     is_open: bool,
 }
 
-/// A step that may be before the next one.
+/// A step that may precede the next one.
 struct EarlierStep {
     step: StepIdx,
-    /// Primaries that it takes away, by node.
+    /// Primaries that leave, with their nodes.
     departures: Vec<(InstanceIdx, NodeIdx)>,
     effect: ReserveEffect,
 }
@@ -31,22 +31,22 @@ struct EarlierStep {
 /// Effect of a step on the reserve of a group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReserveEffect {
-    /// It changes nothing.
+    /// It does not change the reserve.
     Even,
-    /// It changes the reserve, and is not held to it: its instance leaves the group or an offline node, or comes back.
+    /// It changes the reserve but is not bound by it: its instance leaves the group or an offline node, or returns.
     Free,
-    /// It changes the reserve, and must leave enough.
+    /// It changes the reserve, and must leave enough of it.
     Bound,
 }
 
 impl TouchedGroup {
-    /// A group before the first step; nothing if it keeps no more than N+1.
+    /// A group before the first step; `None` if only N+1 is required.
     pub(super) fn of(cluster: &Cluster, group: GroupIdx) -> Option<TouchedGroup> {
         let least = cluster.group_reserve(group)?.clone();
         Some(TouchedGroup { least, steps: Vec::new(), settled: None, is_open: false })
     }
 
-    /// Adds the next step of the plan. Returns the steps that it has to follow.
+    /// Adds the next step of the plan. Returns the steps that it must follow.
     pub(super) fn push(
         &mut self,
         cluster: &Cluster,
@@ -78,7 +78,7 @@ impl TouchedGroup {
         waits.into_iter().chain(settled).collect()
     }
 
-    /// Lets a step arrive. Returns it, and whether its instance comes to a node of the group.
+    /// Adds the arrival of a step. Returns the step, and true if its instance comes to a node of the group.
     fn arrive(
         &mut self,
         cluster: &Cluster,
@@ -113,7 +113,7 @@ impl TouchedGroup {
         self.steps.iter().filter(|one| is_meant(one.effect)).map(|one| one.step).collect()
     }
 
-    /// Steps after whose end the reserve is enough, none too many; nothing if it is not even after all.
+    /// A minimal set of steps after whose end the reserve is enough; `None` if even all of them do not suffice.
     fn helpers(&self, cluster: &Cluster) -> Option<Vec<StepIdx>> {
         let mut reserve = self.least.clone();
         let mut helpers = Vec::new();
@@ -139,7 +139,7 @@ impl TouchedGroup {
     }
 }
 
-/// Takes departures from a reserve (`sign` -1), or takes them back (1).
+/// Removes departures from a reserve (`sign` -1), or adds them again (1).
 fn leave(reserve: &mut GroupReserve, cluster: &Cluster, departures: &[(InstanceIdx, NodeIdx)], sign: i64) {
     for (instance, node) in departures {
         reserve.change(cluster.instance(*instance), *node, sign);

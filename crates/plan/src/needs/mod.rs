@@ -1,13 +1,13 @@
-//! Needs of the steps of a plan of each other: the edges without which some rule would be broken in some order.
+//! Needs between the steps of a plan: the edges without which some order of steps would break a rule.
 //!
-//! A step comes in where all orders of those before it are legal, and waits for as few of them as
-//! keep it so. What a node holds at worst is a closure of greatest weight: all that may have begun is there,
-//! and what leaves is there until its step has ended, so that a migration has its memory on both nodes. As the
-//! steps before it are in no new order by that, each edge that was needed when its step came in is needed in
-//! the end, and none is implied by others.
+//! Each step is added when all orders of the earlier steps are legal, and waits for as few of them as keep it so. The
+//! worst use of a node is a closure of maximum weight: every step that may have begun is there, and leaving instances
+//! stay until their step has ended, so a migration has its memory on both nodes. Adding a step allows no new orders of
+//! the earlier ones. So each edge that was needed when its step was added is needed in the end, and none is implied by
+//! others.
 //!
-//! On a node that fails N+1, whether the rule holds for who comes depends on what was there before:
-//! such steps follow all before them on this node. The reserve of a group (`--keep-reserve`) is kept in the same way.
+//! On a node that fails N+1, the rule for an arrival depends on what was there before, so such steps follow all earlier
+//! ones on this node. The reserve of a group (`--keep-reserve`) is handled in the same way.
 
 mod group;
 mod node;
@@ -23,7 +23,7 @@ use super::checker::{CheckOptions, ReplayedCluster};
 use super::graph::{Edge, EdgeReason, Precedence, StepIdx, Strength};
 use htools_model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, Step};
 
-/// The edges between the steps of a plan that is legal in its own order, by the step that waits, then by
+/// The edges between the steps of a plan that is legal in its own order. They are sorted by the waiting step, then by
 /// the one that it waits for.
 pub fn edges(cluster: &Cluster, steps: &[Step], options: CheckOptions) -> Vec<Edge<EdgeReason<NodeIdx>>> {
     let state = ReplayedCluster::new(cluster);
@@ -46,7 +46,7 @@ pub fn edges(cluster: &Cluster, steps: &[Step], options: CheckOptions) -> Vec<Ed
 struct Needs<'c> {
     state: &'c ReplayedCluster<'c>,
     nodes: HashMap<NodeIdx, TouchedNode<'c>>,
-    /// Groups that keep more than N+1; nothing for the others.
+    /// Groups for which more than N+1 is required; `None` for the others.
     groups: HashMap<GroupIdx, Option<TouchedGroup>>,
     /// The last step of each instance.
     moved: HashMap<InstanceIdx, StepIdx>,
@@ -87,16 +87,16 @@ impl Needs<'_> {
         direct.dedup();
         let direct = self.precedence.last(&direct);
         for before in &direct {
-            // the first reason is the strongest
+            // The first reason is the strongest.
             let (_, strength, why) = *waits.iter().find(|(b, ..)| b == before).expect("it is one of them");
             self.edges.push(Edge { before: *before, after: at, strength, why });
         }
         self.precedence.push(&direct);
     }
 
-    /// The steps that the next one has to wait for besides some, so that all demands are met: none too many.
+    /// A minimal set of steps, besides `fixed`, that the next step must wait for so that all demands are met.
     fn needed(&self, demands: &[NodeNeed], fixed: &[StepIdx]) -> Vec<(StepIdx, EdgeReason<NodeIdx>)> {
-        // the first demand that is not met after these
+        // The first demand that is not met after these steps.
         let unmet = |among: &[StepIdx]| -> Option<&NodeNeed> {
             let before = self.precedence.all_before(&[fixed, among].concat());
             demands.iter().find(|demand| !self.nodes[&demand.node].is_met(demand, &before, &self.precedence))
@@ -106,7 +106,7 @@ impl Needs<'_> {
             demands.iter().flat_map(|demand| self.nodes[&demand.node].helpers(demand)).collect();
         helpers.sort_unstable();
         helpers.dedup();
-        // who is early in the plan ends early
+        // Steps that are early in the plan end early.
         let enough = (1..=helpers.len()).collect::<Vec<usize>>();
         let enough = enough.partition_point(|count| unmet(&helpers[..*count]).is_some());
         helpers.truncate(enough + 1);
@@ -126,7 +126,7 @@ impl Needs<'_> {
     }
 }
 
-/// The groups between which, or in which, a step moves a primary, each with the node that stands for it in an edge.
+/// The groups between or within which a step moves a primary, each with the node that stands for it in an edge.
 fn touched_groups(cluster: &Cluster, step: &Step) -> impl Iterator<Item = (GroupIdx, NodeIdx)> {
     let group = |node: NodeIdx| cluster.node(node).spec.group;
     let moves = step.legs().any(|(_, from, to)| from.primary != to.primary);

@@ -1,4 +1,4 @@
-//! One node in all orders that are possible: what is taken of it at worst, and what may be.
+//! One node over all possible orders of steps: the worst use of its resources, and the limits.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use htools_model::{Cluster, Mib, NodeIdx, NodeSpec, TagId};
 pub(super) struct NodeNeed {
     pub(super) node: NodeIdx,
     limited: Scarce,
-    /// Whose arrival it is, by its position among those that touch the node.
+    /// The step that arrives, by its position among those that touch the node.
     arrival: usize,
-    /// Most that may be taken then beyond the start.
+    /// Maximum use at that time, relative to the start.
     limit: i64,
 }
 
 impl NodeNeed {
-    /// Lack if the need is not met.
+    /// Reason for waiting if the need is not met.
     pub(super) fn reason(&self) -> EdgeReason<NodeIdx> {
         match self.limited {
             Scarce::MemoryAgainst(_) => EdgeReason::Mirror(self.node),
@@ -31,26 +31,26 @@ impl NodeNeed {
     }
 }
 
-/// A node, and the steps so far that touch it.
+/// A node, with the steps so far that touch it.
 pub(super) struct TouchedNode<'c> {
     cluster: &'c Cluster,
     spec: &'c NodeSpec,
     start: NodeFigures,
-    /// The memory kept against the loss of each node that something is kept against in the course of the plan.
+    /// For each other node, the memory reserved against its loss, if it is not 0 throughout the plan.
     reserves: BTreeMap<NodeIdx, i64>,
     tags: BTreeMap<TagId, i64>,
     touches: Vec<NodeTouch>,
-    /// Amounts that would be taken if nothing were ever given back.
+    /// Use if nothing were ever given back.
     begun: TouchAmounts,
-    /// Amounts that are taken at this point of the plan.
+    /// Use at this point of the plan.
     now: TouchAmounts,
-    /// The most memory that must be free for one that comes.
+    /// The largest memory that must be free for an arrival.
     most_needed: i64,
     /// True if it fails N+1 at this point of the plan.
     failing: bool,
-    /// True if nobody knows how many of its spindles are taken.
+    /// True if the number of its used spindles is unknown.
     is_unknown: bool,
-    /// The last step that had to follow all before it.
+    /// The last step that had to follow all earlier ones.
     pub(super) settled: Option<StepIdx>,
 }
 
@@ -78,10 +78,14 @@ impl<'c> TouchedNode<'c> {
         self.touches.iter().map(|touch| touch.step)
     }
 
-    /// Adds the next step of the plan. Whether it has to follow all before it, as what holds for it depends on them: the
-    /// node fails N+1 before or after it, so that the rule does not hold for all that come; in some order too little would
-    /// be left for the loss of several nodes; or something came that takes an
-    /// unknown number of spindles, which counts as more than there are left.
+    /// Adds the next step of the plan. Returns true if it must follow all earlier ones, because the rules for it depend
+    /// on them.
+    ///
+    /// That is so in three cases:
+    ///
+    /// * The node fails N+1 before or after the step, since the rule does not hold for all arrivals then.
+    /// * Some order could leave too little for the loss of several nodes.
+    /// * An instance with an unknown number of spindles arrived, which counts as more than are left.
     pub(super) fn push(&mut self, touch: NodeTouch) -> bool {
         for peer in touch.begin.peers().chain(touch.end.peers()) {
             self.reserves.entry(peer).or_insert(0);
@@ -112,7 +116,7 @@ impl<'c> TouchedNode<'c> {
         let begun =
             |(peer, kept): (&NodeIdx, &i64)| kept.saturating_add(self.begun.of(Scarce::MemoryAgainst(*peer)));
         let taken = self.begun.of(Scarce::Memory);
-        // of what is kept against a node the memory that is taken is part
+        // The reserve against a node includes memory that is counted as used.
         let mut kept: Vec<i64> =
             self.reserves.iter().map(begun).map(|kept| kept.saturating_sub(taken)).collect();
         kept.sort_unstable();
@@ -120,7 +124,7 @@ impl<'c> TouchedNode<'c> {
         self.start.mem_unallocated.0 <= kept.fold(taken, i64::saturating_add)
     }
 
-    /// Needs of the last step and of those whom it may trouble, which perhaps are not met in some order.
+    /// Needs of the last step, and of earlier ones that it affects, that may not be met in some order.
     pub(super) fn demands(&self, node: NodeIdx) -> Vec<NodeNeed> {
         let Some((last, earlier)) = self.touches.split_last() else { return Vec::new() };
         let arrival = earlier.len();
@@ -140,7 +144,7 @@ impl<'c> TouchedNode<'c> {
         demands
     }
 
-    /// Scarce things that a touch takes.
+    /// Scarce resources that a touch uses.
     fn scarce(&self, touch: &NodeTouch) -> Vec<Scarce> {
         let takes = |limited: &Scarce| touch.begin.of(*limited) > 0 || touch.end.of(*limited) > 0;
         let against = self.reserves.keys().map(|peer| Scarce::MemoryAgainst(*peer));
@@ -149,8 +153,8 @@ impl<'c> TouchedNode<'c> {
         all.filter(takes).filter(short).collect()
     }
 
-    /// The most of what the node has that is taken at the moment of a demand, in any order of the steps in which
-    /// `before` come before the last one; nothing if its moment is over by then.
+    /// The worst use of a resource at the time of a demand, over all orders in which `before` precede the last step;
+    /// `None` if that time is over by then.
     fn worst(&self, demand: &NodeNeed, before: &StepSet, precedence: &Precedence) -> Option<i64> {
         let last = self.touches.len() - 1;
         let event = &self.touches[demand.arrival];
@@ -166,14 +170,14 @@ impl<'c> TouchedNode<'c> {
         for (at, touch) in self.touches.iter().enumerate() {
             let (begin, end) = amounts(touch);
             if at == demand.arrival || at == last {
-                // under way or done, whichever is worse
+                // Take the worse of being under way and being done.
                 let at_end = at == demand.arrival && touch.coming.is_some_and(|coming| coming.at_end);
                 let end = if at_end { end } else { end.max(0) };
                 taken = begin.saturating_add(end).saturating_add(taken);
             } else if is_done(touch.step) {
                 taken = begin.saturating_add(end).saturating_add(taken);
             } else if demand.arrival == last || !precedence.precedes(event.step, touch.step) {
-                // what is given back is so at the end only
+                // Resources are given back at the end only.
                 let more = begin.max(0).saturating_add(end.max(0));
                 let given = begin.min(0).saturating_add(end.min(0)).saturating_neg();
                 free.push((touch.step, more, given));
@@ -190,12 +194,12 @@ impl<'c> TouchedNode<'c> {
         Some(choice.best().saturating_add(taken))
     }
 
-    /// Tells if a demand is met in every order in which `before` come before the last step.
+    /// Tells if a demand is met in every order in which `before` precede the last step.
     pub(super) fn is_met(&self, demand: &NodeNeed, before: &StepSet, precedence: &Precedence) -> bool {
         self.worst(demand, before, precedence).is_none_or(|worst| worst <= demand.limit)
     }
 
-    /// The steps that help a demand if they come before the last one.
+    /// The steps that help a demand if they precede the last one.
     pub(super) fn helpers(&self, demand: &NodeNeed) -> impl Iterator<Item = StepIdx> {
         let helps = move |(at, touch): &(usize, &NodeTouch)| {
             touch.end.of(demand.limited) < 0 || touch.begin.of(demand.limited) < 0 || *at == demand.arrival
@@ -204,7 +208,7 @@ impl<'c> TouchedNode<'c> {
         earlier.iter().enumerate().filter(helps).map(|(_, touch)| touch.step)
     }
 
-    /// The least that any rule leaves.
+    /// The strictest limit of any rule.
     fn strictest(&self, limited: Scarce) -> i64 {
         let (spec, start) = (self.spec, &self.start);
         let low = spec.disk_low.0.max(1);
@@ -226,7 +230,7 @@ impl<'c> TouchedNode<'c> {
         }
     }
 
-    /// Most that may be taken beyond the start when a touch has come, by the rules that it is subject to.
+    /// Maximum use, relative to the start, after a touch has arrived, by the rules that apply to it.
     fn limits(&self, touch: &NodeTouch) -> Vec<(Scarce, i64)> {
         let Some(coming) = touch.coming else { return Vec::new() };
         let (instance, start) = (self.cluster.instance(touch.instance), &self.start);
@@ -269,19 +273,19 @@ impl<'c> TouchedNode<'c> {
     }
 }
 
-/// The most that can be taken of some memory or disk, so that more is left than is kept.
+/// Maximum use of some memory or disk such that more than the reserve is left.
 fn less(free: Mib, kept: i64) -> i64 {
     free.0.saturating_sub(kept).saturating_sub(1)
 }
 
-/// Weight that spindles can bear besides.
+/// Spindle weight that may be added.
 fn room_for(used: f64, limit: f64) -> i64 {
-    // far beyond what can be taken where there is no limit
+    // Without a limit, this is far beyond any use.
     let most = trunc_to_i64((limit - used).floor().clamp(-1e15, 1e15));
     if used + most as f64 > limit { most - 1 } else { most }
 }
 
-/// Number of virtual processors that there may be besides.
+/// Number of virtual CPUs that may be added.
 fn cpu_room(vcpus: i64, spec: &NodeSpec) -> i64 {
     const UNLIMITED: i64 = 1 << 50;
     if spec.vcpu_ratio < 0.0 {
@@ -290,6 +294,6 @@ fn cpu_room(vcpus: i64, spec: &NodeSpec) -> i64 {
     let fits = |more: i64| (vcpus.saturating_add(more)) as f64 / spec.cpu_total <= spec.vcpu_ratio;
     let most = (spec.vcpu_ratio * spec.cpu_total).floor().clamp(-1e15, 1e15);
     let most = trunc_to_i64(most).saturating_sub(vcpus);
-    // what is rounded may be one off
+    // Rounding may make the result wrong by one.
     (most - 1..=most + 1).rev().find(|more| fits(*more)).unwrap_or(most - 1)
 }

@@ -1,30 +1,30 @@
-//! The most that a choice can be worth where what it brings has conditions that cost.
+//! Maximum surplus of a choice of profits whose conditions have costs.
 
-/// Profits, and the costs that have to be paid for them.
+/// Profits, and the costs of their conditions.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
-    /// Cost of each that may be a condition.
+    /// Cost of each condition.
     costs: Vec<i64>,
-    /// Profits: how much, and their conditions by their positions.
+    /// Profits: the amount of each, and the positions of its conditions.
     profits: Vec<(i64, Vec<usize>)>,
 }
 
 impl Choice {
-    /// Adds something that may be a condition.
+    /// Adds a condition.
     pub(super) fn cost(&mut self, amount: i64) -> usize {
         self.costs.push(amount);
         self.costs.len() - 1
     }
 
-    /// Adds something that brings `amount` once all these conditions are met.
+    /// Adds a profit of `amount` that requires all these conditions.
     pub(super) fn profit(&mut self, amount: i64, conditions: Vec<usize>) {
         self.profits.push((amount, conditions));
     }
 
-    /// The most that any choice of profits, less the costs of all their conditions, is worth: 0 or more.
+    /// The maximum over all choices of profits, less the costs of their conditions: 0 or more.
     ///
-    /// A cost is paid once, whoever needs it; so this is a closure of greatest weight, and what is lost is a
-    /// greatest flow from profits to their conditions (Picard, Management Science 22, 1976).
+    /// A cost is paid once, however many profits need it. So this is a closure of maximum weight, and the loss is a
+    /// maximum flow from profits to their conditions (Picard, Management Science 22, 1976).
     pub(super) fn best(&self) -> i64 {
         let mut flow = Flow {
             left: self.costs.clone(),
@@ -33,23 +33,23 @@ impl Choice {
             seen: vec![false; self.costs.len()],
         };
         let mut lost = |(at, (amount, _)): (usize, &(i64, Vec<usize>))| flow.pay_all(at, *amount);
-        // profit by profit, as all together may be more than fits
+        // Sum profit by profit, because the total may overflow.
         let kept = |(at, profit): (usize, &(i64, Vec<usize>))| profit.0 - lost((at, profit));
         self.profits.iter().enumerate().map(kept).fold(0, i64::saturating_add)
     }
 }
 
 struct Flow<'c> {
-    /// Part of each cost that nobody pays yet.
+    /// Unpaid part of each cost.
     left: Vec<i64>,
-    /// Payers of each cost, with their parts.
+    /// Payers of each cost, with their shares.
     paid: Vec<Vec<(usize, i64)>>,
     conditions: Vec<&'c [usize]>,
     seen: Vec<bool>,
 }
 
 impl Flow<'_> {
-    /// Largest part of `amount` that a profit can pay for its conditions.
+    /// The largest part of `amount` that a profit can pay for its conditions.
     fn pay_all(&mut self, profit: usize, amount: i64) -> i64 {
         let mut paid = 0;
         while paid < amount {
@@ -62,7 +62,7 @@ impl Flow<'_> {
         paid
     }
 
-    /// Pays some of `amount`, perhaps by having somebody else pay for something else.
+    /// Pays some of `amount`, perhaps by making another profit pay for another condition.
     fn pay(&mut self, profit: usize, amount: i64) -> i64 {
         for &cost in self.conditions[profit] {
             if std::mem::replace(&mut self.seen[cost], true) {

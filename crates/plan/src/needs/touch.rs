@@ -1,25 +1,25 @@
-//! Amounts that a step takes from a node when it begins, and gives back when it ends.
+//! Resources that a step takes from a node when it begins, and gives back when it ends.
 
 use std::collections::BTreeSet;
 
 use crate::graph::StepIdx;
 use htools_model::{Cluster, Instance, InstanceIdx, Leg, Move, NodeIdx, Placement, Step, TagId};
 
-/// Something that a node has only so much of, as the rules count it.
+/// A limited resource of a node, as the rules count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Scarce {
-    /// Memory of instances that run.
+    /// Memory of running instances.
     Memory,
-    /// The same and what is kept for mirrored instances whose primary is this node.
+    /// The same plus the memory reserved for mirrored instances whose primary is this node.
     MemoryAgainst(NodeIdx),
-    /// Memory of all instances, forthcoming ones among them.
+    /// Memory of all instances, including forthcoming ones.
     PlannedMemory,
     Disk,
     PlannedDisk,
     /// Spindles of nodes with exclusive storage.
     Spindles,
     PlannedSpindles,
-    /// Weights on the spindles of other nodes.
+    /// Spindle weight on other nodes.
     SpindleUse,
     PlannedSpindleUse,
     Vcpus,
@@ -28,16 +28,16 @@ pub(super) enum Scarce {
     Tag(TagId),
 }
 
-/// Changes of what is taken.
+/// Changes of the use of resources.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TouchAmounts {
     each: Vec<(Scarce, i64)>,
-    /// Memory that is kept, by the primary node that it is kept against.
+    /// Reserved memory, by the primary node against whose loss it is reserved.
     reserves: Vec<(NodeIdx, i64)>,
 }
 
 impl TouchAmounts {
-    /// Amount that is taken of one of these.
+    /// Change of one of these resources.
     pub(super) fn of(&self, limited: Scarce) -> i64 {
         let find = |wanted| sum(self.each.iter().filter(|(l, _)| *l == wanted).map(|(_, a)| *a));
         match limited {
@@ -49,7 +49,7 @@ impl TouchAmounts {
         }
     }
 
-    /// Things whose amounts change, but for memory against some node.
+    /// Resources that change, except for memory reserved against a node.
     pub(super) fn limited(&self) -> impl Iterator<Item = Scarce> {
         self.each.iter().map(|(limited, _)| *limited)
     }
@@ -59,7 +59,7 @@ impl TouchAmounts {
         self.each.is_empty() && self.reserves.is_empty()
     }
 
-    /// The nodes against which memory is kept or given up.
+    /// The nodes against whose loss memory is reserved or given up.
     pub(super) fn peers(&self) -> impl Iterator<Item = NodeIdx> {
         self.reserves.iter().map(|(node, _)| *node)
     }
@@ -70,7 +70,7 @@ impl TouchAmounts {
         other.reserves.iter().for_each(|(peer, amount)| add_to(&mut self.reserves, *peer, *amount));
     }
 
-    /// Adds what others take, and not what they give back.
+    /// Adds the amounts that the other changes take, but not those that they give back.
     pub(super) fn absorb_taken(&mut self, other: &TouchAmounts) {
         other.each.iter().for_each(|(limited, amount)| add_to(&mut self.each, *limited, (*amount).max(0)));
         other.reserves.iter().for_each(|(peer, amount)| add_to(&mut self.reserves, *peer, (*amount).max(0)));
@@ -100,7 +100,7 @@ impl TouchAmounts {
     }
 
     fn disks(&mut self, instance: &Instance, sign: i64) {
-        // these count wherever the disks are
+        // These count wherever the disks are.
         let spindles = instance.spindles.unwrap_or(0).saturating_mul(sign);
         self.add(Scarce::PlannedSpindles, spindles);
         self.add(Scarce::Spindles, if instance.forthcoming { 0 } else { spindles });
@@ -116,7 +116,7 @@ impl TouchAmounts {
     }
 }
 
-/// Absurd amounts come from outside; together they are as much as there can be.
+/// Sums amounts. As these come from outside, an overflow gives the maximum.
 fn sum(amounts: impl Iterator<Item = i64>) -> i64 {
     amounts.fold(0, i64::saturating_add)
 }
@@ -128,26 +128,26 @@ fn add_to<K: PartialEq>(sums: &mut Vec<(K, i64)>, key: K, amount: i64) {
     }
 }
 
-/// Way in which an instance comes to a node.
+/// Role of an instance on its new node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// To run there.
+    /// It will run there.
     Primary,
-    /// To have a copy there.
+    /// It will have a copy there.
     Secondary,
 }
 
-/// That an instance comes to a node, in whatever role it did not have there.
+/// Arrival of an instance on a node in a role that it did not have there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Coming {
     pub(super) role: Role,
-    /// Only what is impossible is forbidden.
+    /// Apply physical limits only.
     pub(super) forced: bool,
-    /// Only once the step ends: who ran there stays as a copy.
+    /// True if it arrives only when the step ends: the former primary stays as a copy.
     pub(super) at_end: bool,
-    /// True if nobody asks for the disk that it has there already.
+    /// True if the disk is there already and is not checked.
     pub(super) has_disk: bool,
-    /// The memory that may be lacking for it, in MiB.
+    /// Memory that may be missing for it, in MiB.
     pub(super) conceded: i64,
 }
 
@@ -157,20 +157,21 @@ pub(super) struct NodeTouch {
     pub(super) step: StepIdx,
     pub(super) instance: InstanceIdx,
     pub(super) coming: Option<Coming>,
-    /// From its begin on.
+    /// Change when it begins.
     pub(super) begin: TouchAmounts,
-    /// From its end on.
+    /// Change when it ends.
     pub(super) end: TouchAmounts,
 }
 
 impl NodeTouch {
-    /// Tells if it neither takes nor gives anything.
+    /// Tells if it neither takes nor gives back anything.
     pub(super) fn is_free(&self) -> bool {
         self.begin.is_empty() && self.end.is_empty()
     }
 }
 
-/// Which arrivals are forced, of a move out of a node that is offline, or on its way between groups.
+/// Conditions under which arrivals are forced: a move from an offline node, or an intermediate placement between
+/// groups.
 pub(super) struct ArrivalTerms {
     pub(super) ignore_soft_errors: bool,
 }
@@ -204,7 +205,7 @@ pub(super) fn touches(
         };
         let (was, is) = (role(step.from), role(step.to));
         let (mut begin, mut end) = (TouchAmounts::default(), TouchAmounts::default());
-        // it runs there from the begin on, if only meanwhile
+        // It runs there from the beginning, even if only in between.
         let runs = was != Some(Role::Primary) && visited(node);
         if runs {
             begin.primary(instance, 1);
@@ -223,7 +224,7 @@ pub(super) fn touches(
             (Some(Role::Secondary), Some(Role::Secondary)) if !runs && old == new => {}
             (was, is) => {
                 if was == Some(Role::Secondary) {
-                    // what was kept for it is what it runs in
+                    // The memory reserved for it is the memory that it now runs in.
                     let released = if runs { &mut begin } else { &mut end };
                     released.reserve(instance, old, -1);
                 }
@@ -254,7 +255,7 @@ fn coming(
     let by_secondary = soft || leaves || mirror.is_some_and(offline);
     let copies_first = matches!(step.mv.legs().next(), Some(Leg::ReplaceSecondary(_)));
     let forced = match step.mv {
-        // only on its way
+        // This is only an intermediate placement.
         Move::FailoverAndReplaceBoth(..) if is.is_none() => true,
         Move::ReplaceBoth(..) | Move::FailoverAndReplaceBoth(..) => soft || leaves,
         _ if copies_first && runs => soft || leaves,
@@ -266,7 +267,7 @@ fn coming(
         Some(Coming { role, forced, at_end, has_disk: false, conceded })
     };
     match (was, is) {
-        // it never left; only what is impossible could be wrong there
+        // It never left, so only physical limits could be violated.
         (Some(Role::Primary), Some(Role::Primary)) if !crosses => coming(Role::Primary, true, false),
         _ if runs => coming(Role::Primary, forced, false),
         (None, Some(Role::Secondary)) => coming(Role::Secondary, forced, false),

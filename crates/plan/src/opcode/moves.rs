@@ -1,17 +1,17 @@
-//! The jobs of moves.
+//! Jobs of moves.
 
 use super::{Opcode, ReplaceMode};
 use htools_model::{Cluster, Instance, Leg, Mirroring, Move, NodeIdx, Step};
 
-/// The job that carries out `moves` of an instance, one after the other. Names are
-/// full names.
+/// The job that executes `moves` of an instance, one after another. Names are full names.
 pub fn job(cluster: &Cluster, instance: &Instance, moves: &[Move]) -> Vec<Opcode> {
     let legs = moves.iter().flat_map(|mv| mv.legs());
-    // there is nothing yet that could migrate
+    // A forthcoming instance cannot be migrated.
     legs.map(|leg| opcode(cluster, instance, leg, instance.forthcoming)).collect()
 }
 
-/// The job that carries out a step, an opcode a leg. Ganeti itself fails over what does not run when it is to migrate.
+/// The job that executes a step, with an opcode for each leg. Ganeti turns a migration of a stopped instance into a
+/// failover.
 pub fn step_job(cluster: &Cluster, step: &Step) -> Vec<Opcode> {
     let instance = cluster.instance(step.instance);
     let stopped = |from| instance.forthcoming || step.leaves_offline(cluster, from);
@@ -22,7 +22,7 @@ fn opcode(cluster: &Cluster, instance: &Instance, leg: Leg, stopped: bool) -> Op
     let node = |n: NodeIdx| cluster.node(n).spec.name.clone();
     let target_node = match leg {
         Leg::ReplaceSecondary(to) => return replace(instance, node(to)),
-        // its disks are on the node that it leaves
+        // Its disks are on the node that it leaves.
         Leg::FailoverTo(to) if instance.template.mirroring() == Mirroring::None => {
             return move_disks(instance, node(to));
         }

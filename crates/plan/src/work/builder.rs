@@ -1,4 +1,4 @@
-//! Plans as work: in names and opcodes, each step with those that it waits for.
+//! Builder of work: steps in names and opcodes, with their dependencies.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -12,27 +12,26 @@ use crate::needs;
 use crate::opcode::{Opcode, step_job};
 use htools_model::{Cluster, Concession, Instance, InstanceIdx, Move, NodeIdx, Placement, Step};
 
-/// Work that is put together, stage by stage. By jobsets, a step waits for the last ones before it that touch
-/// one of its nodes, and for the stage before; by edges, for what is done to its nodes before, and for what it
-/// needs.
+/// Work that is built stage by stage. For jobsets, a step waits for the last earlier steps that touch its nodes, and
+/// for the previous stage. In the edges, it waits for earlier operations on its nodes, and for steps that it needs.
 #[derive(Debug, Default)]
 pub struct Builder {
     steps: Vec<WorkStep>,
     graph: Graph<String>,
     edges: Vec<Edge<EdgeReason<String>>>,
     precedence: Precedence,
-    /// By node, the last thing that was done to it and the moves since then.
+    /// For each node, the last operation on it and the moves since then.
     open: HashMap<String, Vec<StepIdx>>,
-    /// By instance, the last step that [`touch`](Self::touch) has added.
+    /// For each instance, the last step that [`touch`](Self::touch) has added.
     latest: HashMap<String, StepIdx>,
-    /// The last node whose power was switched.
+    /// The last step that switched the power of a node.
     power: Option<StepIdx>,
-    /// The last steps before the last barrier, and the first one behind it.
+    /// The last steps before the last barrier, and the first step after it.
     gate: (Vec<StepIdx>, usize),
 }
 
 impl Builder {
-    /// One stage: moves, those of the given jobsets.
+    /// One stage: the moves in the given jobsets.
     pub(crate) fn moves(
         &mut self,
         cluster: &Cluster,
@@ -50,7 +49,7 @@ impl Builder {
             Edge { before, after, strength, why }
         });
         let mut next = edges.next();
-        // interruptions come between the moves
+        // Interruptions add steps between the moves.
         let mut placed: Vec<StepIdx> = Vec::with_capacity(steps.len());
         let mut stopped: HashMap<InstanceIdx, StepIdx> = HashMap::new();
         for (number, step) in steps.iter().enumerate() {
@@ -94,8 +93,8 @@ impl Builder {
         }
     }
 
-    /// Stops an instance that runs on a node, when all has ended that the step waits for that needs its room: it is
-    /// not stopped for longer than it takes.
+    /// Stops a running instance on a node as late as possible: after all other steps that the step waits for. So the
+    /// instance is not stopped for longer than needed.
     fn interrupt(
         &mut self,
         cluster: &Cluster,
@@ -110,7 +109,7 @@ impl Builder {
         at
     }
 
-    /// Starts an instance that was stopped, after its move, or what became of that.
+    /// Starts an instance that was stopped, after its move or what became of the move.
     fn go_on(
         &mut self,
         cluster: &Cluster,
@@ -130,7 +129,7 @@ impl Builder {
         self.steps.len()
     }
 
-    /// Makes all steps that are added from now on wait for all that were added before, also by edges.
+    /// Makes all later steps wait for all earlier ones, in the edges as well.
     pub(crate) fn barrier(&mut self) {
         let all: Vec<StepIdx> = (self.gate.1..self.steps.len()).map(StepIdx::new).collect();
         if !all.is_empty() {
@@ -138,7 +137,7 @@ impl Builder {
         }
     }
 
-    /// One stage: moves, each of another instance, that can be made in any order.
+    /// One stage: moves, each of a different instance, in any order.
     pub(crate) fn free_moves(&mut self, cluster: &Cluster, steps: &[Step]) {
         self.graph.barrier();
         for step in steps {
@@ -147,8 +146,8 @@ impl Builder {
         }
     }
 
-    /// One stage: something that is done to instances where they are, by an opcode, on their primary nodes or, if it
-    /// concerns their disks, on all of their nodes.
+    /// One stage: an operation on instances where they are, by one opcode. It affects their primary nodes or, if it
+    /// concerns disks, all their nodes.
     pub(crate) fn instances(
         &mut self,
         cluster: &Cluster,
@@ -167,7 +166,7 @@ impl Builder {
         }
     }
 
-    /// One stage: instances are started, wherever they are.
+    /// One stage: starts of instances, wherever they are.
     pub fn starts<'i>(&mut self, instances: impl IntoIterator<Item = &'i str>) {
         self.graph.barrier();
         for name in instances {
@@ -175,7 +174,7 @@ impl Builder {
         }
     }
 
-    /// Adds a step about an instance, which waits for the last thing that was done to it or to its nodes.
+    /// Adds a step on an instance, which waits for the last operation on the instance or its nodes.
     fn touch(&mut self, step: WorkStep, mut nodes: Vec<String>) {
         let at = StepIdx::new(self.steps.len());
         nodes.sort_unstable();
@@ -191,7 +190,7 @@ impl Builder {
         nodes.into_iter().for_each(|node| self.open.entry(node).or_default().push(at));
     }
 
-    /// One stage: something that is done to nodes, by these opcodes.
+    /// One stage: an operation on nodes, by these opcodes.
     pub fn nodes(
         &mut self,
         task: &Task,
@@ -219,7 +218,7 @@ impl Builder {
         }
     }
 
-    /// Adds a step with what it waits for, of which the first is the strongest; what follows from the rest is left out.
+    /// Adds a step with its dependencies, the strongest first. Dependencies that the others imply are left out.
     fn push(&mut self, step: WorkStep, nodes: &[String], mut waits: Vec<Edge<EdgeReason<String>>>) {
         self.graph.push(nodes.iter().cloned());
         let at = StepIdx::new(self.steps.len());
@@ -237,28 +236,28 @@ impl Builder {
         self.edges.extend(waits.into_iter().filter(|edge| !hard(&edge) || direct.contains(&edge.before)));
     }
 
-    /// The work.
+    /// Returns the work.
     ///
     /// # Errors
-    /// A name that Ganeti cannot have: no jobs are made with it, and no command is given it.
+    /// If a name is not valid in Ganeti: no job or command may contain it.
     pub fn finish(self) -> Result<Work, Impossible> {
         self.steps.iter().try_for_each(WorkStep::check_names)?;
         Ok(Work { jobsets: self.graph.jobsets(), steps: self.steps, edges: self.edges })
     }
 }
 
-/// That something is done to a node before something else is.
+/// A dependency between operations on a node.
 fn order(before: StepIdx, after: StepIdx) -> Edge<EdgeReason<String>> {
     Edge { before, after, strength: Strength::Must, why: EdgeReason::Order }
 }
 
-/// That a step needs the room that another one makes.
+/// A dependency on room that another step makes.
 fn room(before: StepIdx, after: StepIdx, node: String) -> Edge<EdgeReason<String>> {
     Edge { before, after, strength: Strength::Space, why: EdgeReason::Room(node) }
 }
 
 impl WorkStep {
-    /// The move of an instance.
+    /// The step that moves an instance.
     pub fn moving(cluster: &Cluster, step: &Step) -> WorkStep {
         let instance = cluster.instance(step.instance);
         let leg =
@@ -275,7 +274,7 @@ impl WorkStep {
         }
     }
 
-    /// Steps that one move of a plan comes to by itself: the move, and the stop and start that it needs.
+    /// The steps of one move of a plan: the move itself, with the stop and start that it needs.
     pub(crate) fn of_move(cluster: &Cluster, step: &Step) -> Vec<WorkStep> {
         let name = |instance: InstanceIdx| cluster.instance(instance).name.as_str();
         let mut steps = Vec::new();
@@ -291,7 +290,7 @@ impl WorkStep {
     }
 }
 
-/// Something that is done to an instance where it is.
+/// A step on an instance where it is.
 fn instance_step(instance: &str, task: Task, opcode: Opcode) -> WorkStep {
     WorkStep { subject: instance.to_owned(), task, opcodes: vec![opcode], freight: None }
 }

@@ -1,4 +1,4 @@
-//! Work as plans again, for a cluster that knows its names.
+//! Conversion of work to plans for a cluster that has its names.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ impl<'c> ClusterNames<'c> {
         })
     }
 
-    /// A move between groups, of which every leg is written down.
+    /// A move between groups, with every leg listed.
     pub(super) fn crossing(
         &self,
         instance: &str,

@@ -1,4 +1,4 @@
-//! The end of a plan, compared with the cluster.
+//! Comparison of clusters with the end of a plan.
 
 use std::collections::HashMap;
 
@@ -59,7 +59,7 @@ fn missed(work: &Work, now: &Cluster) -> Vec<Missed> {
     End::of(work).missed(now, &HashMap::new())
 }
 
-/// After so many steps of a plan, what is missed is what the rest of it still moves somewhere.
+/// After some steps of a plan, the differences are exactly the moves that remain.
 #[test]
 fn what_is_missed_is_what_was_not_moved() {
     let start = crowded();
@@ -99,7 +99,7 @@ fn only_what_the_plan_moved_counts() {
     assert_eq!(texts, [format!("instance '{name}' is gone, and should be {place}")]);
 }
 
-/// Of a move between groups the end of the last leg counts.
+/// For a move between groups, the end of the last leg counts.
 #[test]
 fn legs_lead_to_their_last_end() {
     let place = |primary: &str, secondary: &str| Placement {
@@ -122,7 +122,7 @@ fn legs_lead_to_their_last_end() {
     let work = Work { steps: vec![step(legs)], jobsets: vec![vec![StepIdx::new(0)]], edges: Vec::new() };
     let text = &missed(&work, &crowded())[0].text;
     assert_eq!(text, "instance 'i1' is on n2 and n1, and should be on n2 and n3");
-    // a step that leads nowhere says nothing about the end
+    // A step without relocations has no end to compare.
     assert_eq!(
         missed(
             &Work { steps: vec![step(Vec::new())], jobsets: vec![vec![StepIdx::new(0)]], edges: Vec::new() },
@@ -151,7 +151,7 @@ fn flags_and_tags_of_nodes() {
         let missed = end.missed(now, &[("n1".to_owned(), flags)].into());
         missed.into_iter().map(|missed| missed.text).collect()
     };
-    // an offline node is not drained, and what Ganeti does not know is not compared
+    // An offline node is not drained, and flags that Ganeti does not know are not compared.
     assert_eq!(with(&now, Some(true), Some(false), Some(false)), [""; 0]);
     assert_eq!(with(&now, Some(true), None, None), [""; 0]);
     now.nodes[0].spec.tags = vec!["old".to_owned()];
@@ -161,7 +161,7 @@ fn flags_and_tags_of_nodes() {
     );
     now.nodes.remove(0);
     assert_eq!(with(&now, None, None, None), ["node 'n1' is gone"]);
-    // and back
+    // The reverse.
     let mut builder = Builder::default();
     builder.nodes(&Task::SetOnline, node(), |node| vec![Opcode::set_offline(node, false)]);
     builder.nodes(&Task::Undrain, node(), |node| vec![Opcode::set_drained(node, false)]);

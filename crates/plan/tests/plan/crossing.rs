@@ -10,7 +10,7 @@ fn node(name: &str, free: i64) -> String {
     format!("{name}|9000|0|{free}|90000|80000|9|N|{}|1||N|0|0", &name[..1])
 }
 
-/// A DRBD instance on `a1` and `a2`, an rbd one on `a1`, and groups with rows as given.
+/// A DRBD instance on `a1` and `a2`, an rbd one on `a1`, and groups with the given rows.
 fn two_groups(rows: &[&str]) -> Cluster {
     let nodes = [node("a1", 7000), node("a2", 9000), node("b1", 9000), node("b2", 9000), node("b3", 9000)];
     let instances = ["d|1000|1000|1|running|Y|a1|a2|drbd||1", "e|1000|1000|1|running|Y|a1||rbd||1"];
@@ -27,7 +27,7 @@ fn instance<'c>(cluster: &'c Cluster, name: &str) -> &'c Instance {
     cluster.instances.iter().find(|i| i.name == name).unwrap()
 }
 
-/// The way of an instance to some nodes.
+/// The step of an instance to the given nodes.
 fn step(cluster: &Cluster, name: &str, to: &[&str]) -> Step {
     let nodes: Vec<NodeIdx> = to.iter().map(|n| idx(cluster, n)).collect();
     let to = Placement { primary: nodes[0], secondary: nodes.get(1).copied() };
@@ -44,7 +44,7 @@ fn what_is_right_is_accepted() {
     let plan = [step(&cluster, "d", &["b1", "b2"]), step(&cluster, "e", &["b3"])];
     let replay = verdict(&cluster, &plan).unwrap();
     assert_eq!(replay.placement(plan[0].instance), plan[0].to);
-    // both leave a1: one after the other
+    // Both leave a1, one after another.
     assert_eq!(jobsets(&cluster, &plan), sets(&[&[0], &[1]]));
     assert!(matches!(check_jobsets(&plan, &sets(&[&[0, 1]])), Err(JobsetFault::SharedNode { step: 2, .. })));
     assert_eq!(check_jobsets(&plan, &sets(&[&[0]])), Err(JobsetFault::Missing(2)));
@@ -76,14 +76,14 @@ fn one_copy_at_a_time_from_one_end_to_the_other() {
         verdict(&cluster, &[changed]).unwrap_err()
     };
     let [primary, secondary] = ["b1", "b2"].map(|name| idx(&cluster, name));
-    // one new node alone, in either role
+    // Only one new node, in either role.
     let half = with(&|p| p.mv = Move::ReplaceAndFailover(primary));
     assert!(matches!(half, Fault::OtherDestination { .. }), "{half:?}");
     let half = with(&|p| p.mv = Move::FailoverAndReplace(secondary));
     assert!(matches!(half, Fault::OtherDestination { .. }), "{half:?}");
     assert_eq!(with(&|p| p.mv = Move::FailoverTo(primary)), Fault::WrongKind);
     assert_eq!(with(&|p| p.mv = Move::ReplaceBoth(primary, primary)), Fault::NotNew("b1".into()));
-    // one node here, one there
+    // One node in each group.
     assert_eq!(with(&|p| p.to.secondary = Some(p.from.primary)), Fault::Groups);
     assert_eq!(with(&|p| p.to = p.from), Fault::Groups);
     let elsewhere = with(&|p| p.from.primary = p.to.primary);
@@ -95,11 +95,11 @@ fn groups_stay_healthy() {
     let mut cluster = two_groups(&ROWS);
     let last = idx(&cluster, "b3").get();
     cluster.nodes[last].spec.offline = true;
-    // an empty node may be offline, but nothing goes there
+    // An offline node without instances is allowed, but no instance may go there.
     assert!(verdict(&cluster, &[step(&cluster, "d", &["b1", "b2"])]).is_ok());
     let fault = verdict(&cluster, &[step(&cluster, "e", &["b3"])]).unwrap_err();
     assert_eq!(fault, Fault::LegOffline(1));
-    // b2 has 500 MiB unallocated
+    // b2 has 500 MiB unallocated.
     let mut cluster = two_groups(&ROWS);
     let at = idx(&cluster, "b2").get();
     cluster.nodes[at].spec.mem_total = 500.0;
@@ -119,7 +119,7 @@ fn what_may_not_move_does_not() {
     assert_eq!(verdict(&cluster, &[missing]).unwrap_err(), Fault::NoNode(99));
 }
 
-/// The failover from an offline node, too.
+/// This includes the failover from an offline node.
 #[test]
 fn migration_tags_are_kept_in_every_leg() {
     let with_tag = |receives: bool| {
@@ -147,7 +147,7 @@ fn exported_pools_are_kept() {
     assert_eq!(verdict(&cluster, &plan).unwrap_err(), Fault::Storage("b1".into()));
     cluster.groups[0].disk_parameters.rbd_pool = "ssd".into();
     assert!(verdict(&cluster, &plan).is_ok());
-    // DRBD has nothing to do with it
+    // The pool does not matter for DRBD.
     cluster.groups[0].disk_parameters.rbd_pool = "hdd".into();
     assert!(verdict(&cluster, &[step(&cluster, "d", &["b1", "b2"])]).is_ok());
 }

@@ -1,4 +1,4 @@
-//! Times of steps, and speeds that are learnt.
+//! Durations of steps, and measured speeds.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use htools_plan::durations::{Measured, Rates, data_of};
 use htools_plan::work::{Relocation, WorkStep};
 use htools_testkit::cluster;
 
-/// A move of an instance with so much memory, if it runs, and disks of 6000 MiB.
+/// A move of an instance with this memory, if it runs, and with disks of 6000 MiB.
 fn step(mv: Move<&str>, memory: Option<i64>) -> WorkStep {
     let nodes = ["a", "b", "c"].map(|name| format!("{name}|9000|0|5000|90000|50000|9|N|u|1"));
     let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
@@ -32,7 +32,7 @@ fn times_follow_the_legs() {
     assert_eq!(seconds(Move::ReplacePrimary("c"), Some(1000)), 155.0);
     let both = step(Move::ReplacePrimary("c"), Some(1000));
     assert_eq!(data_of(&both), (Mib(2000), Mib(6000)));
-    // the unit test of the copies begins with this relocation
+    // The unit test of the copies begins with this relocation.
     let place = |primary: &str, secondary: &str| Placement {
         primary: primary.to_owned(),
         secondary: Some(secondary.to_owned()),
@@ -50,11 +50,11 @@ fn times_follow_the_legs() {
 fn speeds_are_learnt() {
     let (go, copy) = (step(Move::Failover, Some(1000)), step(Move::ReplaceAndFailover("c"), Some(1000)));
     let seen = |step, seconds| Measured { step, took: Duration::from_secs(seconds) };
-    // 50 MiB a second, then 15 s, 6000 MiB in 200 s, and what a migration takes now
+    // 50 MiB/s; then 15 s, 6000 MiB in 200 s, and the present time of a migration.
     let rates = Rates::default().refined(&[seen(&go, 30), seen(&copy, 15 + 200 + 30)]);
     assert_eq!((rates.bandwidth, rates.sync_rate), (50.0, 30.0));
     assert_eq!((rates.seconds(&go), rates.seconds(&copy)), (30.0, 245.0));
-    // what makes no sense, or was not seen, changes nothing
+    // Implausible or missing measurements change nothing.
     assert_eq!(Rates::default().refined(&[seen(&go, 1)]), Rates::default());
     assert_eq!(Rates::default().refined(&[]), Rates::default());
     let stopped = step(Move::Failover, None);

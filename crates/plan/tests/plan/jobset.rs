@@ -23,7 +23,7 @@ fn steps_join_those_behind_them() {
     let steps: Vec<Step> = std::iter::from_fn(|| balancer.next_step()).collect();
     let to = |n| Move::FailoverTo(NodeIdx::new(n));
     assert_eq!(steps.iter().map(|s| s.mv).collect::<Vec<_>>(), [to(1), to(2), to(3)]);
-    // the second step shares no node with the first, and yet waits for it: it belongs to the third
+    // The second step shares no node with the first but runs after it, in one jobset with the third.
     assert_eq!(jobsets(&cluster, &steps), sets(&[&[0], &[1, 2]]));
 }
 

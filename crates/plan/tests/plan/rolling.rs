@@ -13,7 +13,7 @@ const NODES: [&str; 3] = [
     "n3.x|9000|0|8000|90000|50000|9|M|u|1",
 ];
 
-/// The commands of the group that one node is in.
+/// The commands of the group with the given node.
 fn commands(instances: &[&str], node: usize, options: RollingOptions) -> Vec<String> {
     let cluster = cluster(&NODES, instances, &[]);
     let conflicts = Conflicts::among(&cluster, &cluster.all_nodes(), &options).unwrap();

@@ -12,7 +12,7 @@ fn titles(work: &Work) -> Vec<Vec<String>> {
     work.jobsets.iter().map(|set| set.iter().map(title).collect()).collect()
 }
 
-/// Five nodes of which two are needed, the last one with older tags.
+/// Five nodes, two of which are needed; the last one has older tags.
 fn idle() -> Cluster {
     let old = "htools:switched:5,htools:standby-size:1/0/0/0/1/0/0/0,x";
     let mut nodes: Vec<String> = (0..5).map(|n| format!("n{n}|9000|0|8000|90000|90000|9|N|u|1")).collect();
@@ -50,7 +50,7 @@ fn down() {
     let text = serde_json::to_string(&work).unwrap();
     assert!(text.contains(r#""tags":["htools:standby-size:1/0/0/0/1/0/0/0","htools:switched:5"]"#), "{text}");
     assert!(text.contains(r#""tags":["htools:standby:auto","htools:standby-size:9000/0/90000/90000/9/1/1/0","htools:switched:17"]"#), "{text}");
-    // that one node loses its power after the other is an edge like any other
+    // The order in which nodes lose power is an edge like any other.
     let title = |step| work.step(step).title();
     let why = work.edges.iter().map(|edge| (title(edge.before), title(edge.after), edge.strength, &edge.why));
     let why: Vec<_> = why.filter(|(_, title, ..)| title.starts_with("power off")).collect();
@@ -58,7 +58,7 @@ fn down() {
     let offline = |node| (format!("set offline {node}"), power(node), Strength::Must, &EdgeReason::Order);
     let one_by_one = (power("n3"), power("n4"), Strength::Should, &EdgeReason::Power);
     assert_eq!(why, [offline("n3"), offline("n4"), one_by_one]);
-    // every move from a node comes after its drain, and its check after the last move
+    // Every move from a node comes after its drain, and the check after the last move.
     for at in work.all() {
         let begins = matches!(work.step(at).task, Task::Drain);
         assert!(begins || work.edges.iter().any(|edge| edge.after == at), "{at}");
@@ -83,7 +83,7 @@ fn up() {
     let sets = titles(&work);
     assert_eq!(sets[..2], [["power on n4"], ["power on n3"]]);
     assert_eq!(sets[2..4], [["wait for n4", "wait for n3"], ["set online n4", "set online n3"]]);
-    // no other standby tag is lost
+    // Other standby tags stay.
     assert_eq!(sets[4], ["untag n3"]);
     assert_eq!(sets[5..], [["tag n4", "tag n3"]]);
     let text = serde_json::to_string(&work.steps[6]).unwrap();

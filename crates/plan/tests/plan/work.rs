@@ -9,7 +9,7 @@ use htools_plan::work::{Builder, Task, Work};
 use htools_search::{BalanceOptions, Balancer};
 use htools_testkit::cluster;
 
-/// Three nodes, all instances on the first two; and the plan that balances them.
+/// Three nodes with all instances on the first two, and the plan that balances them.
 fn planned() -> (Cluster, Vec<Step>) {
     let nodes = ["n1|9000|0|3000|90000|30000|9|N|u|1", "n2|9000|0|3000|90000|30000|9|N|u|1"];
     let nodes: Vec<&str> = nodes.into_iter().chain(["n3|9000|0|9000|90000|90000|9|N|u|1"]).collect();
@@ -41,7 +41,7 @@ fn plans_come_back_from_names() {
     assert_eq!(read.steps_on(&start, &read.all().collect::<Vec<_>>()).unwrap(), without_scores);
 }
 
-/// The edges of a plan, as far as any are needed.
+/// Older journals have no edges, and steps with `after`.
 #[test]
 fn journals_of_older_versions_are_read() {
     let (start, steps) = planned();
@@ -115,7 +115,7 @@ fn names_that_ganeti_cannot_have() {
     let mut read = work.clone();
     read.steps[0].subject = "$(x)".to_owned();
     assert_eq!(read.fault().as_deref(), Some(fault));
-    // by any way into a job
+    // Every way for a name into a job is tried.
     for field in ["instance_name", "target_node", "remote_node"] {
         let text = serde_json::to_string(&work).unwrap();
         let changed = text.replace(&format!("\"{field}\":\""), &format!("\"{field}\":\"/"));

@@ -1,4 +1,4 @@
-//! How good a deep plan is.
+//! Quality of a deep plan.
 
 use maud::{PreEscaped, html};
 
@@ -9,7 +9,7 @@ use crate::report::form::html::Section;
 use crate::report::form::palette::Palette;
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 
-/// What is proven of a plan, and what fewer or more moves would bring.
+/// Proven bounds of a plan, and the gains of plans with other numbers of moves.
 pub(crate) fn section(plan: &DeepPlan, cluster: &Cluster) -> Option<Section> {
     let lines = deep::conclusion(plan, cluster);
     let body = html! {

@@ -1,4 +1,4 @@
-//! What a deep search found, as a part of the documents of `hbal --json`.
+//! Result of a deep search, as a part of the documents of `hbal --json`.
 
 use serde::Serialize;
 
@@ -10,37 +10,36 @@ use crate::report::why::words::hold_words;
 use crate::search::balance::deep::LinePoint;
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 
-/// What a deep search found.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct DeepView {
-    /// No placement has a smaller score.
+    /// Lower bound of the score of any placement.
     bound: Option<f64>,
-    /// How far the score after the last step is above that, in percent.
+    /// Gap between the score after the last step and the bound, in percent of the score.
     gap: Option<f64>,
     optimal: Option<bool>,
-    /// The best placement for every number of moved instances that has a better one than fewer.
+    /// The best placement for each number of moved instances, if it beats those for smaller numbers.
     line: Vec<LineView>,
     /// Instances that are moved once more, to make room on the way.
     detours: Vec<String>,
-    /// Instances that stay where they are, as no order of moves is possible with them.
+    /// Instances that stay on their nodes, because no order of moves is possible with them.
     given_up: Vec<String>,
-    /// Whether all that was to be ended is.
+    /// True if nothing is left to mend.
     complete: bool,
-    /// Instances that cannot be helped.
+    /// Instances whose problems remain.
     stuck: Vec<StuckView>,
-    /// Nodes that cannot be helped.
+    /// Nodes whose problems remain.
     ailing: Vec<AilingView>,
 }
 
-/// What so many moves bring.
+/// Gain from a number of moves.
 #[derive(Debug, Clone, Serialize)]
 struct LineView {
     moves: usize,
-    /// Disk that is copied and memory that is migrated, in MiB.
+    /// Disk that is copied plus memory that is migrated, in MiB.
     data: i64,
     score: f64,
     bound: f64,
-    /// The share of what can be gained, from 0 to 1.
+    /// Share of the possible gain, from 0 to 1.
     share: f64,
     chosen: bool,
 }
@@ -50,7 +49,7 @@ struct StuckView {
     instance: String,
     node: String,
     complaint: &'static str,
-    /// Why it does not move at all, in one word.
+    /// Reason that it does not move at all, in one word.
     held: Option<&'static str>,
     text: String,
     refused_by: Vec<RefusedView>,
@@ -65,7 +64,6 @@ struct AilingView {
 }
 
 impl DeepView {
-    /// What was found, for a cluster in which the names are.
     pub(crate) fn of(plan: &DeepPlan, cluster: &Cluster) -> DeepView {
         let mut view = DeepView {
             bound: None,

@@ -1,4 +1,4 @@
-//! What `hbal --deep` found.
+//! Results of `hbal --deep`.
 
 pub(crate) mod html;
 pub(crate) mod json;

@@ -1,5 +1,5 @@
-//! What a deep search found, in words: how good the plan is, what other numbers of moves would bring, and what could
-//! not be mended.
+//! Result of a deep search in words: the quality of the plan, the gains of other numbers of moves, and the problems
+//! that remain.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use crate::search::balance::deep::remains::{AilingNode, Complaint, Unmended};
 use crate::search::balance::deep::repair::Mending;
 use crate::search::balance::deep::{Deep, LinePoint};
 
-/// Most instances that are named in one line.
+/// Maximum number of instances named in one line.
 const NAMED: usize = 10;
 
-/// What is said below the plan.
+/// The lines below the plan.
 pub(crate) fn conclusion(plan: &DeepPlan, cluster: &Cluster) -> Vec<String> {
     let mut lines = match &plan.found {
         DeepFound::Best(found) => gain(found, plan),
@@ -34,7 +34,7 @@ pub(crate) fn conclusion(plan: &DeepPlan, cluster: &Cluster) -> Vec<String> {
     lines
 }
 
-/// What had to be conceded for steps, a line each.
+/// Concessions made for steps, one line each.
 pub(crate) fn conceded(cluster: &Cluster, steps: &[Step]) -> impl Iterator<Item = String> {
     let line = |(number, step): (usize, &Step)| {
         let node = cluster.node(step.to.primary).spec.alias();
@@ -64,7 +64,7 @@ fn names(cluster: &Cluster, instances: &[InstanceIdx]) -> String {
     text
 }
 
-/// How far a score is above a bound, in percent of the score.
+/// The gap between a score and a lower bound, in percent of the score.
 pub(crate) fn gap(score: f64, bound: f64) -> f64 {
     if score > bound && score.is_finite() && bound.is_finite() {
         100.0 * (score - bound) / score
@@ -105,10 +105,10 @@ fn point_text(found: &Deep, point: &LinePoint) -> String {
     format!("{moves}: {} % of what can be gained", fixed((100.0 * found.share(point)).floor(), 0))
 }
 
-/// Most rows of the table: between the first and the last, those whose gains are spread evenly.
+/// Maximum number of rows of the table. The rows between the first and the last have evenly spread gains.
 const ROWS: usize = 25;
 
-/// The line of the best placements, fewest moves first.
+/// The table of the best placements by number of moves, fewest first.
 pub(crate) fn pareto(found: &Deep) -> Vec<String> {
     let columns =
         ["Moves", "Data (GiB)", "Score", "No score below", "Gain"].map(|title| (title, Align::Right));
@@ -134,7 +134,7 @@ pub(crate) fn pareto(found: &Deep) -> Vec<String> {
     table.trimmed_lines(" ")
 }
 
-/// The points that are worth a row, by their places in the line.
+/// The points shown as rows, by position in the line.
 fn shown_points(found: &Deep) -> Vec<usize> {
     let count = found.line.len();
     if count <= ROWS {
@@ -155,7 +155,7 @@ fn mended(mending: &Mending, cluster: &Cluster) -> Vec<String> {
     stuck.chain(mending.ailing.iter().map(|of| ailing_text(of, cluster))).collect()
 }
 
-/// What is still wrong with an instance, and why.
+/// The remaining problem of an instance, and its reason.
 fn stuck_text(of: &Unmended, cluster: &Cluster) -> String {
     let (instance, node) = (cluster.instance(of.instance), cluster.node(of.node));
     let wrong = match of.complaint {
@@ -169,7 +169,7 @@ fn stuck_text(of: &Unmended, cluster: &Cluster) -> String {
     format!("Instance {name} stays on {}, {wrong}: {}", node.spec.alias(), stuck_because(of, cluster))
 }
 
-/// Why an instance is still where it should not be.
+/// The reason that the problem of an instance remains.
 pub(crate) fn stuck_because(of: &Unmended, cluster: &Cluster) -> String {
     if let Some(hold) = of.hold {
         return hold_words(hold, cluster).text;
@@ -189,7 +189,7 @@ pub(crate) fn stuck_because(of: &Unmended, cluster: &Cluster) -> String {
     format!("refused by {}", reasons.collect::<Vec<_>>().join(", "))
 }
 
-/// What is still wrong with a node.
+/// The remaining problem of a node.
 fn ailing_text(of: &AilingNode, cluster: &Cluster) -> String {
     let wrong = match of.complaint {
         Complaint::Redundancy => "still fails N+1",

@@ -10,7 +10,7 @@ use crate::report::why::json::RefusalView;
 use crate::report::why::words::hold_words;
 use crate::search::balance::explain::{Explanation, InstanceOutlook, MoveVerdict};
 
-/// Why one instance moves or does not.
+/// Explanation of one instance's moves.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Explained {
     instance: String,
@@ -18,7 +18,7 @@ pub(crate) struct Explained {
     at: Nodes,
     score: f64,
     outlook: &'static str,
-    /// The better step, if another instance comes first.
+    /// The better step that becomes possible after a step of another instance.
     next_step: Option<NextStep>,
     holds: Vec<&'static str>,
     best: Option<usize>,
@@ -41,12 +41,11 @@ struct MoveView {
     kind: &'static str,
     notation: String,
     to: Nodes,
-    /// The score afterwards, of possible moves.
+    /// The score afterwards, for possible moves.
     score: Option<f64>,
     refusal: Option<RefusalView>,
 }
 
-/// The explanation of one instance.
 pub(crate) fn explained(e: &Explanation, cluster: &Cluster) -> Explained {
     let instance = cluster.instance(e.instance);
     let view = |m: &MoveVerdict| MoveView {

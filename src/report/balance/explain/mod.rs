@@ -1,4 +1,4 @@
-//! Why `hbal` moves an instance, or does not.
+//! Explanations why `hbal` moves an instance or not.
 
 pub(crate) mod json;
 pub(crate) mod text;

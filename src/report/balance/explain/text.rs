@@ -20,8 +20,7 @@ pub(crate) fn outlook_name(outlook: &InstanceOutlook) -> &'static str {
     }
 }
 
-/// The explanation of one instance: what it is, its moves as a table, and what
-/// becomes of it.
+/// The explanation of one instance: its state, its moves as a table, and the conclusion.
 pub(crate) fn explanation(
     e: &Explanation,
     cluster: &Cluster,

@@ -1,4 +1,4 @@
-//! The page of a plan: what was wrong, what changes, what that costs, what stays wrong.
+//! The page of a plan: problems before, changes, costs, and problems that remain.
 
 use super::scores;
 use super::steps::{PlannedMove, StepRows};
@@ -17,27 +17,27 @@ use crate::search::Stopped;
 pub(crate) struct PlanReport<'a> {
     pub before: (&'a Cluster, &'a Moment),
     pub after: (&'a Cluster, &'a Moment),
-    /// The nodes that are looked at.
+    /// The nodes that the report covers.
     pub nodes: &'a [NodeIdx],
     pub moves: &'a [PlannedMove],
-    /// All that is done, and when; nothing if names keep it from being done.
+    /// Timetable of all steps; `None` if invalid names prevent their execution.
     pub table: Option<&'a Timetable<'a>>,
-    /// What ended the search early, if anything did.
+    /// Reason that the search ended early, if it did.
     pub stopped: Option<Stopped>,
 }
 
-/// What a page begins with.
+/// Head of a page.
 pub(crate) struct PageHead {
-    /// What the page is about, in a few words.
+    /// Subject of the page, in a few words.
     pub title: String,
-    /// What came of it, in a sentence.
+    /// Result, in a sentence.
     pub outcome: String,
-    /// What changes, in a few words, if it is more than that instances move.
+    /// Changes besides moves of instances, in a few words.
     pub change: Option<String>,
 }
 
 impl PlanReport<'_> {
-    /// The page, with what else a tool has to say of its plan: at once, and at the end.
+    /// The page, with further sections of a tool after the answers and at the end.
     pub(crate) fn page(&self, head: PageHead, more: Vec<Section>, last: Option<Section>) -> ReportPage {
         let changes = self.changes();
         let before = problems::list(&self.before.1.health, self.before.0, When::Initially);
@@ -118,7 +118,7 @@ impl PlanReport<'_> {
         PageAnswer { question, tone, text, details }
     }
 
-    /// The scores before and after, if all nodes have one together.
+    /// The scores before and after, if there is one score for all nodes together.
     fn whole_scores(&self) -> Option<(f64, f64)> {
         match (&self.before.1.scores, &self.after.1.scores) {
             (Scores::Whole(before), Scores::Whole(after)) => Some((before.score(), after.score())),

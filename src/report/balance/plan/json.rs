@@ -12,16 +12,15 @@ use crate::report::cluster::json::{ClusterView, NodesView};
 use crate::report::form::json::{Generator, Nodes, Score, kind, texts};
 use crate::search::Stopped;
 
-/// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.plan/1";
 
-/// How a run ended.
+/// Ending of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum EndingView {
     /// The cluster has no instances.
     Empty,
-    /// There was nothing to gain from the start.
+    /// Nothing could be gained from the start.
     Balanced,
     /// No step improves the score.
     NoSolution,
@@ -35,9 +34,8 @@ pub(crate) enum EndingView {
 pub(crate) struct PlanDocument {
     pub schema: &'static str,
     pub generator: Generator,
-    /// How the run ended.
     pub ending: EndingView,
-    /// What ended the search, if it did not end by itself.
+    /// Reason that the search ended early, if it did.
     pub stopped: Option<Stopped>,
     /// The group that was balanced; none in an empty cluster.
     pub group: Option<BalancedGroup>,
@@ -45,7 +43,7 @@ pub(crate) struct PlanDocument {
     pub cluster: ClusterView,
     /// The score before the first step.
     pub initial_score: Option<Score>,
-    /// The part of it that reserving memory makes unavoidable.
+    /// The part of it that is due to unavoidable memory reserves.
     pub unavoidable_score: Option<f64>,
     /// The score after the last step.
     pub final_score: Option<Score>,
@@ -55,9 +53,9 @@ pub(crate) struct PlanDocument {
     pub jobsets: Vec<Vec<usize>>,
     /// The group's nodes after the last step; none without steps.
     pub nodes_after: NodesView,
-    /// Why instances that were asked about move or do not.
+    /// Explanations of the instances asked about.
     pub explanations: Vec<Explained>,
-    /// What was found, where it was not step after step.
+    /// Result of the deep search, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deep: Option<DeepView>,
 }
@@ -95,7 +93,7 @@ pub(crate) struct BalancedGroup {
     pub instances: usize,
     /// Nodes that fail N+1 at the start.
     pub bad_nodes: Vec<String>,
-    /// Instances that depend on them.
+    /// Instances on these nodes.
     pub bad_instances: usize,
     /// Nodes that break their policy at the start.
     pub policy_violating_nodes: Vec<String>,
@@ -111,16 +109,16 @@ pub(crate) struct PlanStep {
     from: Nodes,
     to: Nodes,
     score: f64,
-    /// The memory that is lacking on the new primary node until others have left it, in MiB.
+    /// Memory missing on the new primary node until other instances have left it, in MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     lacking: Option<i64>,
-    /// Who is stopped meanwhile.
+    /// The instance that is stopped in the meantime.
     #[serde(skip_serializing_if = "Option::is_none")]
     stopped: Option<String>,
     commands: Vec<String>,
 }
 
-/// The steps of a plan, each with the commands that `commands` says it takes.
+/// The steps of a plan, each with its commands from `commands`.
 ///
 /// # Errors
 /// Those of `commands`.
@@ -152,15 +150,14 @@ pub(crate) fn steps<E>(
     (1..).zip(steps).map(row).collect()
 }
 
-/// The commands of a step on a cluster of Ganeti's.
+/// The commands of a step on a Ganeti cluster.
 ///
 /// # Errors
-/// A name that Ganeti cannot have.
+/// If a name is not valid in Ganeti.
 pub(crate) fn ganeti_commands(cluster: &Cluster, step: &Step) -> Result<Vec<String>, Impossible> {
     Ok(texts(&commands(cluster, step)?))
 }
 
-/// The jobsets of a plan, by the numbers of their steps.
 pub(crate) fn jobsets(jobsets: &[Jobset]) -> Vec<Vec<usize>> {
     jobsets.iter().map(|set| set.iter().map(|step| step.get() + 1).collect()).collect()
 }

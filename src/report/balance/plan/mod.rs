@@ -1,4 +1,4 @@
-//! A plan of moves, also of tools other than `hbal`.
+//! Plans of moves, shared by `hbal` and other tools.
 
 pub(crate) mod html;
 pub(crate) mod json;

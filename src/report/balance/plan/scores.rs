@@ -31,7 +31,7 @@ fn figure(score: f64) -> String {
     fixed(score, 4)
 }
 
-/// How a score changed, in a word and a sign.
+/// The change of a score, with a word or a percentage.
 pub(in crate::report) fn change(before: f64, after: f64) -> String {
     let tone = of_change(before, after);
     match tone {
@@ -42,7 +42,7 @@ pub(in crate::report) fn change(before: f64, after: f64) -> String {
     }
 }
 
-/// A row of a figure of which less is better; the bar is beside the largest.
+/// A row of a figure that should be small; its bar is relative to the largest figure.
 fn row(name: Markup, now: f64, then: Option<f64>, largest: f64) -> GridRow {
     let beside = |value: f64| if largest > 0.0 { value / largest } else { 0.0 };
     let pair = SharePair { before: beside(now), after: then.map(beside) };
@@ -65,7 +65,7 @@ fn columns(first: &'static str, has_after: bool) -> Vec<GridColumn> {
     columns.into_iter().chain(figures.iter().copied()).collect()
 }
 
-/// The parts that are not zero, weighted; the whole is the first row.
+/// The weighted parts that are not zero, with the whole in the first row.
 fn parts(id: &'static str, now: &Components, then: Option<&Components>) -> Markup {
     let weighted = |parts: &Components, at: usize| {
         parts.values.get(at).map_or(0.0, |value| value * parts.weights.of(at))

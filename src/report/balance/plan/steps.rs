@@ -1,4 +1,4 @@
-//! The steps of a plan: what each does, gains and copies, and why it is there.
+//! The steps of a plan: the effect, gain, copied data and purpose of each.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -18,10 +18,10 @@ use crate::report::timetable::{Timetable, duration, why};
 use crate::score::metrics::METRICS;
 use crate::search::balance::effect::{StepEffect, effects};
 
-/// Most steps that a step is said to wait for.
+/// Maximum number of steps listed as those that a step waits for.
 const WAITS: usize = 3;
 
-/// What a step is for, by the metric that it lowers most.
+/// Purpose of a step, by the metric that it lowers most.
 const PURPOSES: [&str; METRICS] = [
     "evens out memory",
     "evens out disk space",
@@ -46,19 +46,19 @@ const PURPOSES: [&str; METRICS] = [
     "meets affinity keys",
 ];
 
-/// A move, and what is known of it.
+/// A move with its known effects.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedMove {
     pub step: Step,
-    /// By how much the figure falls that the plan lowers, if that is known.
+    /// Decrease of the figure that the plan minimises, if known.
     pub gain: Option<f64>,
-    /// What it is for.
+    /// Purpose.
     pub purpose: String,
 }
 
 impl PlannedMove {
-    /// All moves of a plan within groups, on a cluster as it is before the first one: those that leave one of some nodes
-    /// are made for that, and the others for what they bring.
+    /// All moves of a plan within groups, from the cluster before the first one. The purpose of a move that leaves one
+    /// of the nodes `leaving` is to do so; other moves have the purpose of their gain.
     pub(crate) fn all(cluster: &mut Draft, steps: &[Step], leaving: &[NodeIdx]) -> Vec<PlannedMove> {
         let effects = effects(cluster, steps);
         let known = |(step, effect): (&Step, Option<StepEffect>)| {
@@ -77,15 +77,14 @@ impl PlannedMove {
 
 /// The steps of a plan.
 pub(crate) struct StepRows<'a> {
-    /// The cluster before.
     pub cluster: &'a Cluster,
     pub moves: &'a [PlannedMove],
-    /// All that is done, and when; nothing if names keep it from being done.
+    /// Timetable of all steps; `None` if invalid names prevent their execution.
     pub table: Option<&'a Timetable<'a>>,
 }
 
 impl StepRows<'_> {
-    /// All of them as a section.
+    /// The section with all steps.
     pub(crate) fn section(&self) -> Option<Section> {
         let gains = [("Gain", Align::Right), ("Score after", Align::Right)];
         let columns = [
@@ -109,14 +108,14 @@ impl StepRows<'_> {
         Section::of("plan", "The plan", grid.some())
     }
 
-    /// Whether it is known what moves bring.
+    /// Tells if the gains of moves are known.
     fn has_gains(&self) -> bool {
         self.moves.iter().any(|planned| planned.gain.is_some())
     }
 
-    /// All that is done, with what is known of moves.
+    /// Rows of all steps, with the known effects of moves.
     fn of_work(&self, table: &Timetable<'_>) -> Vec<GridRow> {
-        // an instance may move more than once, always in the same order
+        // An instance may move more than once, always in the same order.
         let mut moves: HashMap<&str, VecDeque<&PlannedMove>> = HashMap::new();
         for planned in self.moves {
             let name = self.cluster.instance(planned.step.instance).name.as_str();
@@ -173,7 +172,7 @@ impl StepRows<'_> {
         })
     }
 
-    /// A move of which nobody knows how long it takes.
+    /// Row of a move whose duration is not known.
     fn of_move(&self, number: usize, planned: &PlannedMove) -> GridRow {
         let PlannedMove { step, purpose, .. } = planned;
         let node = |node| self.cluster.node(node).spec.alias().to_owned();
@@ -216,7 +215,7 @@ impl StepRows<'_> {
     }
 }
 
-/// What is shown of a step.
+/// Content of a step's row.
 struct PlanRow<'a> {
     number: usize,
     subject: &'a str,
@@ -224,13 +223,13 @@ struct PlanRow<'a> {
     to: Option<String>,
     done: String,
     planned: Option<&'a PlannedMove>,
-    /// What is copied.
+    /// Disk that is copied.
     disk: Mib,
     seconds: Option<f64>,
     reasons: Vec<String>,
 }
 
-/// What a move consists of, in words.
+/// The parts of a move, in words.
 fn legs_text<N>(legs: impl Iterator<Item = (Leg<N>, LegKind)>, node: impl Fn(N) -> String) -> String {
     let words = legs.map(|(leg, kind)| {
         let verb = match kind {
@@ -247,7 +246,7 @@ fn legs_text<N>(legs: impl Iterator<Item = (Leg<N>, LegKind)>, node: impl Fn(N) 
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Several texts, the first of them more important than the others.
+/// Several texts, the first of which is the most important.
 fn lines(texts: &[String]) -> Markup {
     html! {
         @for (at, text) in texts.iter().enumerate() {

@@ -7,10 +7,9 @@ use crate::model::Cluster;
 use crate::report::cluster::json::ClusterView;
 use crate::report::form::json::{Generator, Score, instance_names, node_names};
 
-/// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.info/1";
 
-/// What `hinfo` found.
+/// Result of `hinfo`.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct InfoDocument {
     schema: &'static str,
@@ -33,7 +32,6 @@ struct InfoGroup {
     score: f64,
 }
 
-/// The document for a cluster and what was found out about it.
 pub(crate) fn document(info: &Information, cluster: &Cluster) -> InfoDocument {
     let group = |g: &crate::report::cluster::info::text::GroupInfo| InfoGroup {
         name: cluster.group(g.group).name.clone(),

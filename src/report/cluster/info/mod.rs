@@ -1,4 +1,4 @@
-//! A cluster in numbers (`hinfo`).
+//! Summary of a cluster (`hinfo`).
 
 pub(crate) mod json;
 pub(crate) mod text;

@@ -1,4 +1,4 @@
-//! What `hinfo` says about a cluster.
+//! Output of `hinfo`.
 
 use crate::model::number::counted;
 use crate::model::{Cluster, GroupIdx, InstanceIdx};
@@ -7,7 +7,7 @@ use crate::report::balance::components::{components, score};
 use crate::report::form::table::{Align, Table};
 use crate::score::{Board, Components};
 
-/// A node group, by itself.
+/// Figures of a node group.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupInfo {
     pub group: GroupIdx,
@@ -15,13 +15,13 @@ pub(crate) struct GroupInfo {
     pub nodes: usize,
     /// Number of instances whose primary is in it.
     pub instances: usize,
-    /// What fails N+1.
+    /// N+1 failures.
     pub failures: Failures,
     /// The metrics of its nodes.
     pub components: Components,
 }
 
-/// A cluster at a glance.
+/// Summary of a cluster.
 #[derive(Debug, Clone)]
 pub(crate) struct Information {
     /// Groups that have nodes.
@@ -33,7 +33,7 @@ pub(crate) struct Information {
 }
 
 impl Information {
-    /// Looks at a cluster.
+    /// Collects the figures of a cluster.
     pub(crate) fn of(cluster: &Cluster) -> Information {
         let health = |group| {
             let nodes = cluster.nodes_of(group);
@@ -52,7 +52,7 @@ impl Information {
         }
     }
 
-    /// Whether every group is safe.
+    /// Tells if no group has N+1 failures.
     pub(crate) fn is_n1_happy(&self) -> bool {
         self.groups.iter().all(|g| g.failures.none())
     }

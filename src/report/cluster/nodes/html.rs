@@ -1,4 +1,4 @@
-//! Nodes as bars, before and after: the worst first.
+//! Nodes with bars, before and after, the worst first.
 
 use maud::html;
 
@@ -11,7 +11,7 @@ use crate::report::form::html::grid::{Grid, GridCell, GridColumn, GridRow};
 use crate::report::form::html::{Section, alias};
 use crate::report::form::table::Align;
 
-/// Nodes of a cluster, and the same nodes afterwards, if anything changes.
+/// Nodes of a cluster, and the same nodes afterwards, if they change.
 pub(in crate::report) struct NodeRows<'a> {
     pub before: &'a Cluster,
     pub after: Option<&'a Cluster>,
@@ -66,7 +66,7 @@ const COLUMNS: [GridColumn; 8] = [
 ];
 
 impl NodeRows<'_> {
-    /// All of them as a section.
+    /// The section with all nodes.
     pub(in crate::report) fn section(&self) -> Option<Section> {
         let mut nodes: Vec<(&Node, NodeShares, Option<NodeShares>)> = self
             .nodes
@@ -143,7 +143,7 @@ impl NodeRows<'_> {
     }
 }
 
-/// What is to be said of a node besides figures.
+/// The state of a node, as badges.
 fn state(node: &Node, now: &NodeShares, then: Option<&NodeShares>) -> GridCell {
     let then = then.unwrap_or(now);
     let badges = [

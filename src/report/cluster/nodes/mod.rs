@@ -1,4 +1,4 @@
-//! Nodes, one in a row.
+//! Nodes, one per row.
 
 pub(in crate::report) mod html;
 pub mod text;

@@ -88,8 +88,7 @@ static FIELDS: [Field; 30] = [
     right("spindle_count", "NodeSpindles", "spindles", |_, n| n.spec.spindle_total.to_string()),
 ];
 
-/// Fields shown as plain doubles; apart from the others to keep both lists
-/// readable.
+/// Fields shown as plain doubles; kept apart so that both lists stay readable.
 static SPINDLE_FIELDS: [Field; 2] = [
     right("hi_spindles", "MaxSpindles", "most spindle weight that the policy allows", |_, n| {
         plain(n.spec.spindle_limit)
@@ -99,14 +98,14 @@ static SPINDLE_FIELDS: [Field; 2] = [
     }),
 ];
 
-/// What can be asked for: the word, the heading of the column, and what it shows with its unit.
-/// Manual pages and completion scripts are made from this.
+/// All fields: the key, the heading of the column, and the meaning with its unit. Manual pages and completion scripts
+/// use this.
 pub fn fields() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     FIELDS.iter().chain(&SPINDLE_FIELDS).map(|field| (field.key, field.header, field.meaning))
 }
 
-/// The fields that a text names, all of which must exist: nothing means the usual ones, a leading `+` these
-/// and more, anything else just those named.
+/// The fields named in a text, which must all exist. An empty text means the default fields, a leading `+` these and
+/// more, anything else only those named.
 fn named(text: &str) -> impl Iterator<Item = &str> {
     let (usual, named) = match text.strip_prefix('+') {
         Some(more) => (&DEFAULT_FIELDS[..], more),
@@ -117,7 +116,7 @@ fn named(text: &str) -> impl Iterator<Item = &str> {
     usual.iter().copied().chain(named)
 }
 
-/// The first word of a list of fields that is none.
+/// The first unknown word in a list of fields.
 pub fn unknown_field(text: &str) -> Option<&str> {
     named(text).find(|key| fields().all(|(field, ..)| field != *key))
 }
@@ -130,12 +129,12 @@ fn ratio(x: f64) -> String {
     format!("{:>6}", fixed(x, 4))
 }
 
-/// Loads, here and in the instance list.
+/// A load value, here and in the instance list.
 pub(in crate::report) fn load(x: f64) -> String {
     format!("{:>5}", fixed(x, 3))
 }
 
-/// `-` offline, `*` N+1 failure, else a blank.
+/// `-` for offline, `*` for N+1 failure, otherwise a blank.
 pub fn status(node: &Node) -> &'static str {
     match (node.spec.offline, node.state.ledger.n1_fail) {
         (true, _) => "-",
@@ -167,7 +166,7 @@ fn peer_map(cluster: &Cluster, node: &Node) -> String {
     format!("[{}]", peers.join(","))
 }
 
-/// The list of `nodes` with the fields asked for, as [`unknown_field`] takes them.
+/// The list of `nodes` with the given fields, as [`unknown_field`] accepts them.
 pub fn node_list(cluster: &Cluster, nodes: &[NodeIdx], fields: &str) -> Vec<String> {
     let field = |key| FIELDS.iter().chain(&SPINDLE_FIELDS).find(|field| field.key == key);
     let columns: Vec<&Field> = named(fields).filter_map(field).collect();

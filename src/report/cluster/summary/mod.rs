@@ -1,4 +1,4 @@
-//! What a plan costs and brings, in a few lines.
+//! Costs and gains of a plan, in a few lines.
 
 mod moment;
 
@@ -16,10 +16,10 @@ use crate::report::form::table::{Align, Table};
 use crate::report::form::tone::{Tone, TonedLine, of_change, plain};
 use crate::report::timetable::{Timetable, duration};
 
-/// The part of the gain of which it is told after how many steps it is there.
+/// Share of the gain for which the summary gives the number of steps.
 const MOST_OF_IT: f64 = 0.8;
 
-/// What moving instances costs.
+/// Cost of moving instances.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
     /// Instances that move.
@@ -37,7 +37,7 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// What a plan costs.
+    /// Cost of a plan.
     pub(crate) fn of<'s>(cluster: &Cluster, steps: impl IntoIterator<Item = &'s Step>) -> Cost {
         let mut cost = Cost::default();
         let mut moved = HashSet::new();
@@ -78,16 +78,16 @@ fn word(count: usize, one: &'static str, more: &'static str) -> &'static str {
     if count == 1 { one } else { more }
 }
 
-/// How long a plan takes by the model of durations, in seconds.
+/// Duration of a plan by the model of durations, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PlanTime {
     by_jobsets: f64,
-    /// Nothing where the plan cannot be carried out so.
+    /// `None` if the plan cannot run as a stream.
     as_stream: Option<f64>,
 }
 
 impl PlanTime {
-    /// What a time table comes to.
+    /// Durations from a timetable.
     pub(crate) fn of(table: &Timetable<'_>) -> PlanTime {
         PlanTime {
             by_jobsets: table.by_jobsets.total(),
@@ -95,7 +95,6 @@ impl PlanTime {
         }
     }
 
-    /// In words.
     pub(crate) fn text(self) -> String {
         let by_jobsets = duration(self.by_jobsets);
         match self.as_stream.map(duration).filter(|as_stream| *as_stream != by_jobsets) {
@@ -105,8 +104,8 @@ impl PlanTime {
     }
 }
 
-/// A plan in a few lines: what it costs, how fast it gains, and how things are before and afterwards. `course`
-/// has the scores from before the first step to after the last one, if all are of the same nodes.
+/// A plan in a few lines: its cost, its speed of gain, and the state before and after. `course` has the scores from
+/// before the first step to after the last one, if all scores are of the same nodes.
 pub(crate) fn summary(
     cost: Cost,
     time: Option<PlanTime>,
@@ -138,7 +137,7 @@ fn extremes_table(before: &Moment, after: &Moment) -> Vec<String> {
     table.trimmed_lines(" ")
 }
 
-/// What is wrong before, and what the plan does not mend.
+/// Problems before, and problems that the plan leaves.
 fn problem_table(before: &Moment, after: &Moment) -> Vec<TonedLine> {
     let (before, after) = (before.problems(), after.problems());
     if !before.any() && !after.any() {
@@ -155,7 +154,7 @@ fn problem_table(before: &Moment, after: &Moment) -> Vec<TonedLine> {
     tones.into_iter().zip(table.lines(" ")).collect()
 }
 
-/// How many steps bring most of what all of them bring; nothing if that is nothing.
+/// Number of steps that bring most of the whole gain; `None` if there is no gain.
 pub(in crate::report) fn steps_for_most(course: &[f64]) -> Option<usize> {
     let (first, last) = (course.first()?, course.last()?);
     let wanted = (first - last) * MOST_OF_IT;
@@ -165,7 +164,7 @@ pub(in crate::report) fn steps_for_most(course: &[f64]) -> Option<usize> {
     course.iter().position(|score| first - score >= wanted)
 }
 
-/// The scores that there are, before or afterwards.
+/// The available scores, before and after.
 fn score_table(before: &Moment, after: &Moment) -> Vec<TonedLine> {
     let (before, after) = (before.named_scores(), after.named_scores());
     if before.is_empty() {

@@ -1,4 +1,4 @@
-//! How things are at one moment: what nodes hold, what is wrong, and scores.
+//! State of a cluster at one time: use of nodes, problems, and scores.
 
 use crate::model::number::fixed;
 use crate::model::shown::shown_name;
@@ -7,12 +7,12 @@ use crate::report::cluster::nodes::NodeMemory;
 use crate::score::{Board, Components};
 use crate::search::health::{GroupHealth, ProblemCounts};
 
-/// Mebibytes in gibibytes, with one digit behind the point.
+/// Mebibytes as gibibytes with one decimal.
 pub(in crate::report) fn gib(mib: f64) -> String {
     fixed(mib / 1024.0, 1)
 }
 
-/// The least, the mean and the most of some figures; all zero without any.
+/// Minimum, mean and maximum of some figures; all 0 if there are none.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(in crate::report) struct FigureSpread {
     least: f64,
@@ -38,7 +38,7 @@ impl FigureSpread {
     }
 }
 
-/// What nodes hold: a name, what of a node it is, and how it is shown.
+/// Measure of a node: its name, the figure, and its format.
 pub(in crate::report) type Measure = (&'static str, fn(&Node) -> f64, fn(f64) -> String);
 
 pub(in crate::report) const MEASURES: [Measure; 4] = [
@@ -48,11 +48,11 @@ pub(in crate::report) const MEASURES: [Measure; 4] = [
     ("primary instances", |n| n.state.primaries.len() as f64, |x| fixed(x, 1)),
 ];
 
-/// How full a node is.
+/// Memory use of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct MemoryUse {
     name: String,
-    /// The share of its memory that is in use, from 0 to 1.
+    /// Share of its memory in use, from 0 to 1.
     memory: f64,
 }
 
@@ -68,32 +68,31 @@ impl MemoryUse {
     }
 }
 
-/// Scores of one moment.
+/// Scores at one time.
 #[derive(Debug, Clone)]
 pub(crate) enum Scores {
-    /// Nobody wants to know them.
+    /// No scores are needed.
     None,
-    /// Of all nodes that are looked at together.
+    /// One score of all nodes in question together.
     Whole(Components),
-    /// Of each node group by itself, by its name.
+    /// A score of each node group, with its name.
     Groups(Vec<(String, Components)>),
 }
 
-/// How things are at one moment: what online nodes hold, what is wrong, and scores.
+/// State of a cluster at one time: use of online nodes, problems, and scores.
 #[derive(Debug, Clone)]
 pub(crate) struct Moment {
     pub(in crate::report) nodes: usize,
     pub(in crate::report) spreads: [FigureSpread; MEASURES.len()],
-    /// The nodes with most and with least of their memory in use; none without nodes.
+    /// The nodes with the largest and the smallest share of memory in use; `None` without nodes.
     pub(in crate::report) extremes: Option<[MemoryUse; 2]>,
-    /// What is wrong, group by group.
+    /// Problems by group.
     pub health: Vec<GroupHealth>,
-    /// The scores.
     pub scores: Scores,
 }
 
 impl Moment {
-    /// How nodes are; without scores.
+    /// State of nodes, without scores.
     pub(crate) fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> Moment {
         let online: Vec<&Node> = nodes.iter().map(|n| cluster.node(*n)).filter(|n| !n.spec.offline).collect();
         let spreads = MEASURES.map(|(_, figure, _)| {
@@ -112,12 +111,12 @@ impl Moment {
         }
     }
 
-    /// The same with a score in its parts.
+    /// The same with a score and its parts.
     pub(crate) fn with_parts(self, parts: &Components) -> Moment {
         Moment { scores: Scores::Whole(parts.clone()), ..self }
     }
 
-    /// How a whole cluster is, with the score of each node group.
+    /// State of a whole cluster, with the score of each node group.
     pub(crate) fn of_groups(cluster: &Cluster) -> Moment {
         let members = cluster.groups.iter().zip(cluster.members());
         let members = members.filter(|(_, members)| !members.nodes.is_empty());
@@ -126,12 +125,12 @@ impl Moment {
         Moment { scores: Scores::Groups(scores.collect()), ..Moment::of(cluster, &cluster.all_nodes()) }
     }
 
-    /// How much is wrong.
+    /// Number of problems.
     pub(crate) fn problems(&self) -> ProblemCounts {
         self.health.iter().map(GroupHealth::counts).sum()
     }
 
-    /// The scores with their names: the parts, weighted, and the whole; or those of groups.
+    /// The scores with their names: the weighted parts and the whole, or those of groups.
     pub(in crate::report) fn named_scores(&self) -> Vec<(String, f64)> {
         match &self.scores {
             Scores::None => Vec::new(),
@@ -150,7 +149,7 @@ impl Moment {
     }
 }
 
-/// The fullest and the emptiest of some nodes; of equals the first.
+/// The fullest and the emptiest of some nodes; the first among equals.
 fn extremes(nodes: &[&Node]) -> Option<[MemoryUse; 2]> {
     let mut uses = nodes.iter().map(|node| MemoryUse::of(node));
     let first = uses.next()?;

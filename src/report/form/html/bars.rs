@@ -1,15 +1,15 @@
-//! Bars: how much of something is taken, before and after.
+//! Bars that show shares before and after.
 
 use maud::{Markup, PreEscaped, html};
 
-/// A share of something, before and, if that is known, after; 1 is all of it.
+/// A share before and, if known, after; 1 is the whole.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::report) struct SharePair {
     pub before: f64,
     pub after: Option<f64>,
 }
 
-/// The patterns that bars are filled with, once in a page.
+/// The fill patterns of bars, defined once per page.
 pub(in crate::report) fn patterns() -> Markup {
     html! {
         svg class="patterns" width="0" height="0" aria-hidden="true" focusable="false" {
@@ -23,8 +23,8 @@ pub(in crate::report) fn patterns() -> Markup {
     }
 }
 
-/// Two thin bars over each other, the upper one before and the lower one after, or one thick bar. What is kept free
-/// beyond what is taken is drawn behind it.
+/// Two thin bars, the upper one before and the lower one after, or one thick bar. The share kept free follows the share
+/// taken.
 pub(in crate::report) fn bar(taken: SharePair, kept: Option<SharePair>) -> Markup {
     let reserve = |of: fn(SharePair) -> f64| kept.map_or(0.0, of);
     let before = |y, height, class| row((taken.before, reserve(|kept| kept.before)), (y, height), class);
@@ -38,7 +38,8 @@ pub(in crate::report) fn bar(taken: SharePair, kept: Option<SharePair>) -> Marku
     drawn("bar", &bars)
 }
 
-/// A bar that is drawn by rectangles, of which there are too many for templates: elements without end, and numbers only.
+/// A bar made of rectangles. Pages have too many bars for templates, so this writes empty elements that contain numbers
+/// only.
 pub(in crate::report) fn drawn(class: &str, rectangles: &str) -> Markup {
     let track = "<rect class=\"t\" width=\"100%\" height=\"14\"/>";
     PreEscaped(format!("<svg class=\"{class}\" aria-hidden=\"true\">{track}{rectangles}</svg>"))
@@ -56,15 +57,15 @@ pub(in crate::report) fn rectangle(class: &str, (from, to): (f64, f64), (y, heig
     format!("<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"/>")
 }
 
-/// What of a share there is room for in a bar.
+/// A share limited to the range of a bar.
 fn clipped(share: f64) -> f64 {
     if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// What is there in place of a figure that nobody knows.
+/// Placeholder for an unknown figure.
 pub(in crate::report) const NOTHING: &str = "–";
 
-/// A share for people: whole per cent.
+/// A share for people, in whole percent.
 pub(in crate::report) fn percent_text(share: f64) -> String {
     if share.is_finite() { format!("{:.0}", share * 100.0) } else { NOTHING.to_owned() }
 }

@@ -1,23 +1,23 @@
-//! Tables that can be sorted and searched, and are shown in part if they are long.
+//! Tables that can be sorted and searched. Long ones show only their first rows at first.
 
 use maud::{Markup, PreEscaped, html};
 
 use super::bars::{NOTHING, SharePair, bar, change_text, percent_text};
 use crate::report::form::table::Align;
 
-/// Most rows that are shown at first; the style says so, too.
+/// Number of rows shown at first; the style sheet has the same number.
 pub(in crate::report) const PART: usize = 40;
-/// Most rows of a table: what is important comes first, and a page has to open at once.
+/// Maximum number of rows of a table. The important rows come first, and a page must open at once.
 const MOST: usize = 5000;
 
-/// A column: its heading, and where its cells stand.
+/// A column: its heading, and the alignment of its cells.
 pub(in crate::report) type GridColumn = (&'static str, Align);
 
-/// How a cell is shown.
+/// Display of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CellKind {
     Plain,
-    /// A name that stands out.
+    /// A prominent name.
     Name,
     /// On one line.
     Line,
@@ -25,10 +25,9 @@ enum CellKind {
     Bar,
 }
 
-/// A cell.
 pub(in crate::report) struct GridCell {
     shown: Markup,
-    /// What it is sorted by, if not by its text, or the number that this is.
+    /// Key for sorting, if it is not the text or the number in it.
     value: Option<f64>,
     kind: CellKind,
 }
@@ -42,19 +41,19 @@ impl GridCell {
         GridCell::of(html! { (text.as_ref()) })
     }
 
-    /// A name that stands out.
+    /// A prominent name.
     pub(in crate::report) fn name(text: impl AsRef<str>) -> GridCell {
         GridCell { kind: CellKind::Name, ..GridCell::text(text) }
     }
 
-    /// A text that is never broken.
+    /// A text without line breaks.
     pub(in crate::report) fn line(text: impl AsRef<str>) -> GridCell {
         GridCell { kind: CellKind::Line, ..GridCell::text(text) }
     }
 
     /// A text that is sorted by a number.
     pub(in crate::report) fn number(text: impl AsRef<str>, value: f64) -> GridCell {
-        // most texts are that number
+        // Usually the text is that number.
         let is_number = text.as_ref().parse::<f64>().is_ok();
         GridCell { value: Some(value).filter(|_| !is_number), ..GridCell::text(text) }
     }
@@ -63,7 +62,7 @@ impl GridCell {
         GridCell::text(count.to_string())
     }
 
-    /// A bar with per cents, sorted by what was before.
+    /// A bar with percentages, sorted by the share before.
     pub(in crate::report) fn share(taken: SharePair, kept: Option<SharePair>) -> GridCell {
         let after = taken.after.map(percent_text);
         let text = match change_text(&percent_text(taken.before), after.as_deref()) {
@@ -84,7 +83,7 @@ impl GridCell {
         GridCell { shown, value: Some(value), kind: CellKind::Bar }
     }
 
-    /// What it is sorted by, in a few digits.
+    /// The sort key in a few digits.
     fn key(&self) -> Option<String> {
         self.value
             .map(|value| if value.abs() < 1000.0 { format!("{value:.4}") } else { format!("{value:.0}") })
@@ -101,27 +100,26 @@ impl GridCell {
     }
 }
 
-/// A row.
 pub(in crate::report) struct GridRow {
     pub cells: Vec<GridCell>,
-    /// Whether it is shown where only what changes is wanted.
+    /// True if it is shown when only changes are wanted.
     pub changes: bool,
 }
 
-/// A table; in its first column are the names of the rows.
+/// A table; its first column has the names of the rows.
 pub(in crate::report) struct Grid {
-    /// The word for it, unique in the page.
+    /// Identifier, unique in the page.
     pub id: &'static str,
-    /// What it shows, for those who only hear it.
+    /// Caption for screen readers.
     pub caption: &'static str,
     pub columns: Vec<GridColumn>,
     pub rows: Vec<GridRow>,
-    /// What can be searched for, if anything.
+    /// Word for the rows if they can be searched.
     pub noun: Option<&'static str>,
 }
 
 impl Grid {
-    /// Nothing if there are no rows.
+    /// The table; `None` if there are no rows.
     pub(in crate::report) fn some(self) -> Option<Markup> {
         (!self.rows.is_empty()).then(|| self.markup())
     }
@@ -131,7 +129,7 @@ impl Grid {
         let count = rows.len();
         let (is_long, mixed) =
             (count > PART, rows.iter().any(|r| r.changes) && rows.iter().any(|r| !r.changes));
-        // an element without end, which maud would leave open
+        // The element must be closed, which maud does not do.
         let search = format!("<input type=\"search\" data-find=\"{id}\" autocomplete=\"off\"/>");
         html! {
             @if let Some(noun) = noun.filter(|_| count > 5) {

@@ -1,7 +1,7 @@
-//! What tools found, as one page for a browser (`--report`): nothing in it comes from elsewhere, and no text in it is
-//! taken for markup. The content security policy lets it run its own script and style and fetch nothing.
+//! Results as a single page for a browser (`--report`). It loads nothing from elsewhere, and no text in it is
+//! interpreted as markup. The content security policy allows only its own script and style.
 //!
-//! The markup is well-formed to an XML parser, too, so every element that has no end in HTML is written as XML has it.
+//! The markup is also well-formed XML, so void elements are closed as in XML.
 
 pub(in crate::report) mod bars;
 pub(in crate::report) mod grid;
@@ -21,22 +21,22 @@ use crate::model::{Cluster, NodeIdx};
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// A page: first the answers, then what they rest on.
+/// A page: first the answers, then the details.
 pub(crate) struct ReportPage {
-    /// What the page is about, in a few words.
+    /// Subject of the page, in a few words.
     pub(in crate::report) title: String,
-    /// The same in a sentence.
+    /// The same as a sentence.
     pub(in crate::report) subject: String,
     pub(in crate::report) answers: Vec<PageAnswer>,
     pub(in crate::report) sections: Vec<Section>,
 }
 
-/// An answer that is seen at once.
+/// An answer at the top of the page.
 pub(in crate::report) struct PageAnswer {
     pub(in crate::report) question: &'static str,
-    /// Good or bad; never told by the colour alone.
+    /// Good or bad; never shown by colour alone.
     pub(in crate::report) tone: Tone,
-    /// In a few words.
+    /// Answer in a few words.
     pub(in crate::report) text: String,
     pub(in crate::report) details: Vec<String>,
 }
@@ -44,14 +44,14 @@ pub(in crate::report) struct PageAnswer {
 /// A part of the page with a heading.
 #[derive(Clone)]
 pub(crate) struct Section {
-    /// The word for it in links.
+    /// Identifier for links.
     pub(in crate::report) id: &'static str,
     pub(in crate::report) title: &'static str,
     pub(in crate::report) body: Markup,
 }
 
 impl Section {
-    /// A section; nothing if there is nothing in it.
+    /// A section; `None` if it is empty.
     pub(in crate::report) fn of(
         id: &'static str,
         title: &'static str,
@@ -61,7 +61,7 @@ impl Section {
     }
 }
 
-/// What is there before names: a sign for each tone, as colours are not seen by everybody.
+/// Sign before a name for each tone, because not everybody can see colours.
 pub(in crate::report) fn sign(tone: Tone) -> &'static str {
     match tone {
         Tone::Good => "✓ ",
@@ -78,25 +78,26 @@ pub(in crate::report) fn class(tone: Tone) -> Option<&'static str> {
     }
 }
 
-/// A name without the domain that all names of the cluster end in.
+/// A name without the common domain of the cluster.
 pub(in crate::report) fn alias<'n>(cluster: &Cluster, name: &'n str) -> &'n str {
     name.strip_suffix(&cluster.common_suffix).filter(|alias| !alias.is_empty()).unwrap_or(name)
 }
 
-/// How large the part of a cluster is that is looked at, in a sentence.
+/// Size of the part of a cluster in question, in a sentence.
 pub(in crate::report) fn size(cluster: &Cluster, nodes: &[NodeIdx]) -> String {
     let instances: usize = nodes.iter().map(|n| cluster.node(*n).state.primaries.len()).sum();
     let nodes = counted(nodes.len(), "node");
     format!("{nodes} with {}.", counted(instances, "instance"))
 }
 
-/// By which a browser knows what it may run.
+/// Hash by which the content security policy allows an inline script or style.
 fn digest(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }
 
 impl ReportPage {
-    /// The file; `command` is what made it. What a terminal would obey, and XML has no place for, is escaped.
+    /// The file; `command` is the command that made it. Control characters, and characters that XML does not allow, are
+    /// escaped.
     pub(crate) fn text(&self, command: &str) -> String {
         let policy = format!(
             "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'",
@@ -149,7 +150,7 @@ impl ReportPage {
 }
 
 impl PageAnswer {
-    /// Where there is nothing to tell, neither good nor bad.
+    /// A neutral answer if there is nothing to report.
     pub(in crate::report) fn nothing(question: &'static str) -> PageAnswer {
         PageAnswer { question, tone: Tone::Plain, text: "nothing".to_owned(), details: Vec::new() }
     }

@@ -47,7 +47,7 @@ fn names_and_commands_are_text_wherever_they_are() {
     assert_eq!((named("title"), named("h1"), named("td"), named("th"), named("code")), (1, 1, 1, 1, 1));
 }
 
-/// What the policy lets run is what is there, to the last byte.
+/// The policy allows exactly the script and style in the page, to the last byte.
 #[test]
 fn the_policy_names_the_style_and_the_script() {
     let text = page().text("htools");
@@ -66,7 +66,7 @@ fn the_policy_names_the_style_and_the_script() {
     assert_eq!(inline.count(), 0);
 }
 
-/// A plan: what is wrong and the plan fixes, what each step brings, and what they cost together.
+/// A plan's page shows the problems that it fixes, the gain of each step, and the total cost.
 #[test]
 fn a_plan_tells_what_changes() {
     let before = cluster(

@@ -1,6 +1,6 @@
-//! The table of all metrics: what they are called, what they count, and who tells of them.
+//! Table of all metrics: their names, meanings and sources.
 
-/// What the values of a family do.
+/// Behaviour of a family's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FamilyKind {
     /// They go up and down.
@@ -19,24 +19,25 @@ impl FamilyKind {
     }
 }
 
-/// What is fixed about a family.
+/// Definition of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FamilyRow {
     /// Its full name.
     pub name: &'static str,
-    /// What its values do.
+    /// Behaviour of its values.
     pub kind: FamilyKind,
     /// The names of its labels.
     pub labels: &'static [&'static str],
-    /// The tool that tells of it. Each has families of its own, so that the files of several can lie side by side.
+    /// The tool that provides it. Each tool has families of its own, so that the files of several can be in one
+    /// directory.
     pub source: &'static str,
-    /// One sentence.
+    /// Description, one sentence.
     pub help: &'static str,
 }
 
 macro_rules! families {
     ($($family:ident $kind:ident $name:literal [$($label:literal),*] $source:literal $help:literal;)+) => {
-        /// Metrics of one name.
+        /// A family: the metrics of one name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Family { $(#[doc = $help] $family),+ }
 
@@ -44,7 +45,7 @@ macro_rules! families {
             /// All families, in the order in which they are written.
             pub const ALL: &'static [Family] = &[$(Family::$family),+];
 
-            /// What is fixed about it.
+            /// Its definition.
             pub fn row(self) -> &'static FamilyRow {
                 &ROWS[self as usize]
             }

@@ -1,9 +1,10 @@
-//! Results as metrics of Prometheus: for the textfile collector of its node exporter (`--metrics`), and for `htools exporter`.
+//! Results as Prometheus metrics: for the textfile collector of its node exporter (`--metrics`), and for `htools
+//! exporter`.
 //!
-//! Each tool has families of its own ([`Family`]), so that the files of several tools can lie in one directory: the collector
-//! refuses a series that it meets twice. For the same reason objects that share a name are told apart
-//! ([`distinct_names`]), and every series says which cluster it is of. Nodes have series, instances have none: there
-//! are too many, and they come and go.
+//! Each tool has families of its own ([`Family`]), so that the files of several tools can be in one directory: the
+//! collector refuses a series that it finds twice. For the same reason objects with the same name get different labels
+//! ([`distinct_names`]), and every series has the name of its cluster as a label. Nodes have series, but instances have
+//! none: there are too many, and they come and go.
 
 mod families;
 mod text;
@@ -25,13 +26,13 @@ pub struct Sheet {
 #[derive(Debug, Clone, PartialEq)]
 struct Sample {
     family: Family,
-    /// One for each label of the family.
+    /// Values of the family's labels.
     labels: Vec<String>,
     value: f64,
 }
 
 impl Sheet {
-    /// Nothing yet; `cluster` is what the label of that name says.
+    /// An empty sheet; `cluster` is the value of the label of that name.
     pub fn of(cluster: impl Into<String>) -> Sheet {
         Sheet { cluster: cluster.into(), samples: Vec::new() }
     }
@@ -48,26 +49,26 @@ impl Sheet {
         self.samples.push(Sample { family, labels, value });
     }
 
-    /// The same of a number of things.
+    /// Adds a count of things; otherwise the same.
     pub(in crate::report) fn count(&mut self, family: Family, labels: &[&str], count: usize) {
         self.put(family, labels, count as f64);
     }
 
-    /// The same of something that is so (1) or is not (0).
+    /// Adds 1 if something is so, or 0; otherwise the same.
     pub(in crate::report) fn flag(&mut self, family: Family, labels: &[&str], is_so: bool) {
         self.put(family, labels, f64::from(u8::from(is_so)));
     }
 
-    /// The same of an amount in MiB, in bytes.
+    /// Adds an amount, given in MiB, in bytes; otherwise the same.
     pub(in crate::report) fn bytes(&mut self, family: Family, labels: &[&str], mib: f64) {
         self.put(family, labels, mib * MIB);
     }
 }
 
-/// Bytes of a MiB.
+/// Bytes per MiB.
 const MIB: f64 = (1 << 20) as f64;
 
-/// Names that are all different: what has the name of one before it has a number behind it.
+/// Makes names distinct: a name that occurred before gets a number after it.
 pub fn distinct_names<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
     let mut taken = HashSet::new();
     let distinct = |name: &str| {

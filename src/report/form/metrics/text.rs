@@ -1,14 +1,14 @@
-//! The text exposition format of Prometheus, version 0.0.4: what scrapers and the textfile collector read.
+//! The text exposition format of Prometheus, version 0.0.4, which scrapers and the textfile collector read.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::{Family, FamilyRow, Sample, Sheet};
 
-/// All values of some sheets: family after family, each with its help and type once.
+/// All values of some sheets, family by family, each with its help and type once.
 pub fn exposition(sheets: &[&Sheet]) -> String {
     let mut samples: Vec<&Sample> = sheets.iter().flat_map(|sheet| &sheet.samples).collect();
-    // the order within a family stays
+    // The sort is stable: the order within a family stays.
     samples.sort_by_key(|sample| sample.family);
     let mut text = String::new();
     for family in samples.chunk_by(|one, other| one.family == other.family) {
@@ -18,7 +18,7 @@ pub fn exposition(sheets: &[&Sheet]) -> String {
     text
 }
 
-// writing to a string cannot fail
+// Writing to a string cannot fail.
 
 fn begin(text: &mut String, family: Family) {
     let FamilyRow { name, kind, help, .. } = family.row();
@@ -38,7 +38,7 @@ fn line(text: &mut String, Sample { family, labels, value }: &Sample) {
     let _ = writeln!(text, " {}", number(*value));
 }
 
-/// The value of a label between its quotes.
+/// The value of a label, escaped for its quotes.
 fn escaped_label(value: &str) -> Cow<'_, str> {
     match value.contains(['\\', '"', '\n']) {
         false => Cow::Borrowed(value),
@@ -50,13 +50,13 @@ fn escaped_help(help: &str) -> String {
     help.replace('\\', r"\\").replace('\n', r"\n")
 }
 
-/// A value as Go's `ParseFloat` reads it back, to the last bit.
+/// A value that Go's `ParseFloat` reads back to the last bit.
 fn number(value: f64) -> String {
     match value {
         _ if value.is_nan() => "NaN".to_owned(),
         f64::INFINITY => "+Inf".to_owned(),
         f64::NEG_INFINITY => "-Inf".to_owned(),
-        // there is no minus zero that anybody counts
+        // Minus zero is written as zero.
         0.0 => "0".to_owned(),
         _ if (1e-5..1e16).contains(&value.abs()) => value.to_string(),
         _ => format!("{value:e}"),

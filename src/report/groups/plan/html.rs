@@ -1,4 +1,4 @@
-//! What `hgroup` adds to the page of a plan, and its page without a plan.
+//! Sections that `hgroup` adds to the page of a plan, and its page without a plan.
 
 use maud::html;
 
@@ -24,7 +24,7 @@ use crate::search::groups::load::KINDS;
 use crate::search::groups::redistribute::{Healing, Redistribution};
 use crate::search::groups::status::GroupsStatus;
 
-/// The groups before and after a plan; with the pools of storage, if those were read.
+/// The groups before and after a plan, with the storage pools, if these are known.
 pub(crate) fn groups(before: &Cluster, after: &Cluster, changes: bool, knows_pools: bool) -> Option<Section> {
     let then = changes.then(|| GroupsStatus::of(after));
     groups::section(before, &GroupsStatus::of(before), then.as_ref(), knows_pools)
@@ -64,7 +64,7 @@ pub(crate) fn balancing_moves(found: &Balance) -> Vec<PlannedMove> {
     moves.collect()
 }
 
-/// What can be done for each group that is not healthy.
+/// The repair of each group that is not healthy.
 pub(crate) fn repairs(found: &Redistribution, cluster: &Cluster) -> Option<Section> {
     let storage = StorageMap::of(cluster);
     let rows = found.repairs.iter().map(|repair| {
@@ -107,7 +107,7 @@ pub(crate) fn repairs(found: &Redistribution, cluster: &Cluster) -> Option<Secti
     Section::of("repairs", "Groups that are not healthy", grid.some())
 }
 
-/// Which groups can be emptied.
+/// The groups that can be emptied.
 pub(crate) fn candidates(found: &Compression, cluster: &Cluster) -> Option<Section> {
     let rows = found.candidates.iter().map(|candidate| {
         let [moves, copied, verdict] = candidate_verdict(candidate, cluster);
@@ -166,7 +166,7 @@ pub(crate) fn loads(found: &Balance, cluster: &Cluster) -> Option<Section> {
     Section::of("loads", "Loads of groups", Some(body))
 }
 
-/// The page of groups as they are.
+/// The page about the present state of groups.
 pub(crate) fn status(status: &GroupsStatus, cluster: &Cluster) -> ReportPage {
     let nodes = cluster.all_nodes();
     let moment = Moment::of(cluster, &nodes);

@@ -1,5 +1,4 @@
-//! The document of `hgroup redistribute`, `compress` and `balance` with `--json`: schema
-//! `htools.regroup/1`.
+//! The document of `hgroup redistribute`, `compress` and `balance` with `--json`: schema `htools.regroup/1`.
 
 use serde::Serialize;
 
@@ -20,7 +19,6 @@ use crate::search::groups::load::{LoadSource, Loads};
 use crate::search::groups::redistribute::Redistribution;
 use crate::search::groups::{Blocked, compress, redistribute};
 
-/// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.regroup/1";
 
 /// A plan of moves between groups.
@@ -103,7 +101,7 @@ struct LoadRow {
     after: SharesView,
 }
 
-/// Loads over what the group has; 1 is as much as in the whole cluster.
+/// Load of a group relative to its capacity; 1 is the mean of the whole cluster.
 #[derive(Debug, Clone, Serialize)]
 struct SharesView {
     cpu: Option<f64>,
@@ -112,7 +110,7 @@ struct SharesView {
     network: Option<f64>,
 }
 
-/// What all documents have.
+/// Parts that all documents share.
 struct Frame<'c> {
     cluster: &'c Cluster,
     steps: &'c [Step],
@@ -159,10 +157,10 @@ fn move_row(cluster: &Cluster, step: &Step, at: usize) -> Result<MoveRow, Imposs
     })
 }
 
-/// The document of a plan that heals groups.
+/// The document of a plan that repairs groups.
 ///
 /// # Errors
-/// A name that Ganeti cannot have: there would be commands with it.
+/// If a name is not valid in Ganeti, since the document has commands with it.
 pub(crate) fn redistribution(
     cluster: &Cluster,
     storage: &StorageMap,
@@ -198,10 +196,10 @@ pub(crate) fn redistribution(
     Ok(RegroupDocument { stopped: plan.stopped, repairs, ..document })
 }
 
-/// The document of groups that can be emptied.
+/// The document about groups that can be emptied.
 ///
 /// # Errors
-/// A name that Ganeti cannot have: there would be commands with it.
+/// If a name is not valid in Ganeti, since the document has commands with it.
 pub(crate) fn compression(
     cluster: &Cluster,
     storage: &StorageMap,
@@ -241,10 +239,10 @@ pub(crate) fn compression(
     Ok(RegroupDocument { stopped: found.stopped, capacity, candidates, emptied, ..document })
 }
 
-/// The document of a plan that evens out load.
+/// The document of a plan that balances load between groups.
 ///
 /// # Errors
-/// A name that Ganeti cannot have: there would be commands with it.
+/// If a name is not valid in Ganeti, since the document has commands with it.
 pub(crate) fn balance(
     cluster: &Cluster,
     plan: &Balance,

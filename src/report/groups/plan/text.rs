@@ -16,11 +16,10 @@ use crate::search::groups::status::Capacity;
 use crate::search::groups::{Blocked, Why, compress, redistribute};
 use crate::search::why::GroupWhy;
 
-/// Most instances without a place that are named for a group, unless all are wanted.
+/// Maximum number of instances without a place that are named for a group, unless all are wanted.
 const NAMED: usize = 5;
 
-/// The moves, as a table: number, instance, where from, where to, what is copied, and the
-/// score.
+/// The moves as a table: number, instance, nodes before and after, copied data, and score.
 fn moves<'p>(cluster: &Cluster, steps: impl IntoIterator<Item = &'p Step>, first: usize) -> Vec<String> {
     let alias = |n: NodeIdx| cluster.node(n).spec.alias();
     let nodes = |p: Placement| match p.secondary {
@@ -50,7 +49,7 @@ fn copied(amount: Mib) -> String {
     if amount == Mib::ZERO { "-".to_owned() } else { format!("{} GiB", fixed(amount.as_f64() / 1024.0, 1)) }
 }
 
-/// The plan that heals groups.
+/// The plan that repairs groups.
 pub(crate) fn redistribution(
     plan: &Redistribution,
     cluster: &Cluster,
@@ -149,12 +148,12 @@ fn blocked_lines(instances: &[Blocked], cluster: &Cluster, storage: &StorageMap,
     lines.iter().map(|line| format!("    {}", printable(line, LINE))).collect()
 }
 
-/// Instances that stay, and why: a line, and one for each group.
+/// Instances that cannot move, with the reasons: a line for each, and one for each group.
 pub(crate) fn stuck_lines(instances: &[Blocked], cluster: &Cluster, storage: &StorageMap) -> Vec<String> {
     instances.iter().flat_map(|one| blocked(one, cluster, storage)).collect()
 }
 
-/// Which groups can be emptied, and the plan for one of them.
+/// The groups that can be emptied, and the plan for one of them.
 pub(crate) fn compression(
     found: &Compression,
     chosen: Option<&GroupCandidate>,
@@ -191,7 +190,7 @@ pub(crate) fn compression(
     lines
 }
 
-/// The finding in one line.
+/// The result in one line.
 pub(crate) fn compression_summary(
     found: &Compression,
     chosen: Option<&GroupCandidate>,
@@ -224,7 +223,7 @@ fn candidate_row(candidate: &GroupCandidate, cluster: &Cluster) -> Vec<String> {
     [amounts(name, &candidate.capacity, candidate.instances), verdict].concat()
 }
 
-/// How many moves empty a group, what they copy, and whether they do.
+/// Number of moves that empty a group, the data that they copy, and the verdict.
 pub(crate) fn candidate_verdict(candidate: &GroupCandidate, cluster: &Cluster) -> [String; 3] {
     let (count, amount, verdict) = match &candidate.outcome {
         compress::Compressed::Unfit(why) => ("-".to_owned(), "-".to_owned(), unfit_text(*why)),
@@ -247,7 +246,7 @@ pub(crate) fn candidate_verdict(candidate: &GroupCandidate, cluster: &Cluster) -
     [count, amount, verdict]
 }
 
-/// What some nodes have together, and what of it is free.
+/// Total and free capacity of some nodes.
 fn amounts(name: &str, capacity: &Capacity, instances: usize) -> Vec<String> {
     let Capacity { memory, disk, vcpus, .. } = capacity;
     let disk = [disk.total, disk.free].map(|amount| Mib(amount).gib_floor());
@@ -256,7 +255,7 @@ fn amounts(name: &str, capacity: &Capacity, instances: usize) -> Vec<String> {
     [name.to_owned()].into_iter().chain(numbers).chain(sizes.map(|n| n.to_string())).collect()
 }
 
-/// An instance that stays, and why: a line, and one for each group.
+/// An instance that cannot move, with the reasons: a line for it, and one for each group.
 fn blocked(blocked: &Blocked, cluster: &Cluster, storage: &StorageMap) -> Vec<String> {
     let i = cluster.instance(blocked.instance);
     let what = format!(
@@ -275,7 +274,7 @@ fn blocked(blocked: &Blocked, cluster: &Cluster, storage: &StorageMap) -> Vec<St
     std::iter::once(why).chain(groups.iter().map(line)).collect()
 }
 
-/// The plan that evens out load.
+/// The plan that balances load between groups.
 pub(crate) fn balance(plan: &Balance, cluster: &Cluster) -> Vec<String> {
     let mut lines = loads("Loads before", &plan.before, cluster);
     lines.push(format!("Imbalance: {}", score(plan.before.score())));

@@ -13,8 +13,8 @@ use crate::report::groups::group_names;
 use crate::search::groups::health::Health;
 use crate::search::groups::status::{Amounts, Capacity, GroupStatus, GroupsStatus};
 
-/// The groups before and, if anything changes, after, and the pools of storage, if they are known; nothing of a single
-/// group.
+/// The groups before and, if anything changes, after, with the storage pools, if these are known. `None` if there is
+/// only one group.
 pub(in crate::report) fn section(
     cluster: &Cluster,
     before: &GroupsStatus,
@@ -92,7 +92,7 @@ fn state(now: &GroupStatus, then: Option<&GroupStatus>) -> GridCell {
     })
 }
 
-/// Which groups reach which pool of storage.
+/// The groups that reach each storage pool.
 fn partitions(cluster: &Cluster, status: &GroupsStatus) -> Option<maud::Markup> {
     let row = |partition: &crate::model::Partition| GridRow {
         cells: vec![

@@ -6,10 +6,9 @@ use crate::model::{Cluster, GroupIdx, InstanceIdx, NodeIdx, PoolIdx};
 use crate::report::form::json::Generator;
 use crate::search::groups::status::{Amounts, Capacity, GroupStatus, GroupsStatus};
 
-/// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.group-status/1";
 
-/// How the groups of a cluster are.
+/// State of the groups of a cluster.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct StatusDocument {
     schema: &'static str,
@@ -24,7 +23,7 @@ pub(crate) struct StatusDocument {
     partitions: Vec<PartitionView>,
 }
 
-/// What some nodes have, together.
+/// Capacity of some nodes together.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct SizesView {
     nodes: usize,

@@ -9,10 +9,10 @@ use crate::report::groups::group_names;
 use crate::search::groups::health::{Condition, Health};
 use crate::search::groups::status::{Amounts, Capacity, GroupStatus, GroupsStatus};
 
-/// Most characters of a line for people.
+/// Maximum length of a line for people, in characters.
 pub(in crate::report) const LINE: usize = 400;
 
-/// What is wrong in a group, in words; nothing if it is healthy.
+/// The problems of a group, in words; empty if it is healthy.
 pub(crate) fn condition_text(condition: &Condition) -> String {
     let stranded = counted(condition.stranded.len(), "instance");
     let failing = condition.n1_failing.len();
@@ -29,7 +29,6 @@ pub(crate) fn condition_text(condition: &Condition) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// All that is printed.
 pub(crate) fn text(status: &GroupsStatus, cluster: &Cluster, level: i32) -> Vec<String> {
     let mut lines = vec![format!(
         "Loaded {}, {}, {}",
@@ -58,7 +57,7 @@ pub(crate) fn text(status: &GroupsStatus, cluster: &Cluster, level: i32) -> Vec<
     lines
 }
 
-/// The moves between groups that tags deny.
+/// The moves between groups that tags forbid.
 pub(in crate::report) fn denials(cluster: &Cluster) -> Vec<String> {
     let of_all = cluster.denies_moves_between_groups();
     let of_all = of_all.then(|| "Moves between groups are denied (tag of the cluster).".to_owned());
@@ -118,7 +117,7 @@ fn partition_table(status: &GroupsStatus, cluster: &Cluster) -> Vec<String> {
     table.trimmed_lines(" ")
 }
 
-/// What `-v` adds about a group.
+/// Details of a group for `-v`.
 fn details(group: &GroupStatus, status: &GroupsStatus, cluster: &Cluster) -> Vec<String> {
     let there = cluster.group(group.group);
     let pools: Vec<String> = group.pools.iter().map(|p| status.storage.pool(*p).to_string()).collect();

@@ -1,17 +1,17 @@
-//! What the numbers of a simulation come to, in two sentences.
+//! Conclusion from the figures of a simulation, in two sentences.
 
 use super::percent;
 use crate::affinity::simulation::{SimulatedRun, WishShare};
 use crate::model::number::{counted, fixed};
 
-/// Which strategies are best by some number, which are worst, and these numbers; smaller is better.
+/// The best and the worst strategies by some figure, with the figures; smaller is better.
 struct RunExtremes<'a> {
     best: Vec<&'a SimulatedRun>,
     worst: Vec<&'a SimulatedRun>,
 }
 
 impl<'a> RunExtremes<'a> {
-    /// `None` if all have the same number, or there are none.
+    /// Returns `None` if all have the same figure, or there are no runs.
     fn of(runs: &'a [SimulatedRun], number: impl Fn(&SimulatedRun) -> i64) -> Option<RunExtremes<'a>> {
         let least = runs.iter().map(&number).min()?;
         let most = runs.iter().map(&number).max()?;
@@ -20,7 +20,7 @@ impl<'a> RunExtremes<'a> {
     }
 }
 
-/// What is refused, and what else tells the strategies apart.
+/// A sentence on refusals, and one on another difference between the strategies.
 pub(super) fn sentences(runs: &[SimulatedRun], requests: usize, nodes: usize) -> Vec<String> {
     let second = wishes(runs).or_else(|| evenness(runs, nodes));
     refusals(runs, requests).into_iter().chain(second).collect()
@@ -45,23 +45,23 @@ fn refusals(runs: &[SimulatedRun], requests: usize) -> Option<String> {
     Some(format!("{best} {fewest}; {worst} the most, {most} ({}).", share(most)))
 }
 
-/// In tenths of a percent, as it is shown.
+/// A share in tenths of a percent, as it is shown.
 #[allow(clippy::cast_possible_truncation)] // shares are at most 1
 fn tenths(share: f64) -> i64 {
     (share * 1000.0).round() as i64
 }
 
-/// Of all that customers wish, together and apart.
+/// Share of all customers' wishes that is met: to be together, and to be apart.
 fn kept(run: &SimulatedRun) -> Option<f64> {
     let WishShare { at_stake, kept } = run.together;
     WishShare { at_stake: at_stake + run.apart.at_stake, kept: kept + run.apart.kept }.share()
 }
 
 fn wishes(runs: &[SimulatedRun]) -> Option<String> {
-    // who let nobody in kept no wishes
+    // A strategy that accepted no machine met no wishes.
     let share = |run: &SimulatedRun| kept(run).map_or(-1, tenths);
     let RunExtremes { best, worst } = RunExtremes::of(runs, |run| -share(run))?;
-    // of those that keep as much, the one that refuses least
+    // Among the strategies that meet as many, the one that refuses least.
     let keeper = best.iter().min_by_key(|run| run.refused)?;
     let least = runs.iter().min_by_key(|run| run.refused)?;
     let price = match keeper.refused - least.refused {

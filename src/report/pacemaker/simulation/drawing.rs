@@ -1,4 +1,4 @@
-//! The days of all strategies as a picture: how unevenly nodes are used, what is refused, and how many nodes are empty at night.
+//! Chart of the days of all strategies: unevenness of node use, refusals, and the number of nodes empty at night.
 
 use std::fmt::Write;
 
@@ -11,14 +11,14 @@ use crate::report::form::palette::Palette;
 const LEFT: f64 = 70.0;
 const WIDTH: f64 = 840.0;
 const RIGHT: f64 = 24.0;
-/// The first panel begins here, below the title and the names of the strategies.
+/// Top of the first panel, below the title and the names of the strategies.
 const TOP: f64 = 84.0;
 const PANEL: f64 = 150.0;
-/// From panel to panel.
+/// Distance from panel to panel.
 const PITCH: f64 = 206.0;
-/// The most points of a line: more days are averaged.
+/// Maximum number of points of a line; with more days, days are averaged.
 const POINTS: usize = 120;
-/// By strategy, colours that are told apart by most eyes, and dashes for those that see none.
+/// Colours and dashes by strategy. Most people can tell the colours apart; the dashes are for everybody else.
 const LINES: [(&str, &str); 5] = [
     ("#d55e00", "none"),
     ("#0072b2", "none"),
@@ -27,13 +27,13 @@ const LINES: [(&str, &str); 5] = [
     ("#e69f00", "8 3 2 3"),
 ];
 
-/// What is drawn in a panel.
+/// A panel of the chart.
 struct Panel {
     title: &'static str,
     number: fn(&SimulatedDay) -> f64,
-    /// How a number is written beside the axis.
+    /// Format of the numbers at the axis.
     label: fn(f64) -> String,
-    /// Whether days are averaged where there are many; otherwise the last one counts.
+    /// True if many days are averaged; otherwise the last one of them counts.
     averaged: bool,
 }
 
@@ -58,13 +58,13 @@ const PANELS: [Panel; 3] = [
     },
 ];
 
-/// A number of things, which may lie between two whole numbers.
+/// An amount of things, which may be a fraction.
 fn amount(number: f64) -> String {
     fixed(number, usize::from(number.fract() != 0.0))
 }
 
 impl Panel {
-    /// The points of a strategy's line: the day with which each ends, and the number.
+    /// The points of a strategy's line: the last day of each, and the number.
     fn points(&self, run: &SimulatedRun, together: usize) -> Vec<(usize, f64)> {
         let point = |(at, days): (usize, &[SimulatedDay])| {
             let last = days.last().map_or(0.0, self.number);
@@ -76,13 +76,13 @@ impl Panel {
 }
 
 impl SimulationResult<'_> {
-    /// The picture.
+    /// The chart as SVG.
     pub(crate) fn svg(&self, colours: &Palette) -> String {
         let (width, height) = (LEFT + WIDTH + RIGHT, TOP + PITCH * PANELS.len() as f64);
         let mut out = colours.begin((width, height), &self.title(), (LEFT, 24.0));
         for (at, (run, (colour, dashes))) in self.runs.iter().zip(LINES).enumerate() {
             let x = LEFT + 130.0 * at as f64;
-            // writing to a string cannot fail
+            // Writing to a string cannot fail.
             let _ = writeln!(
                 out,
                 "<path d=\"M {x} 44 h 28\" stroke=\"{colour}\" stroke-width=\"2\" stroke-dasharray=\"{dashes}\"/>\

@@ -1,4 +1,4 @@
-//! What strategies come to with machines that come and go: for people, as `htools.simulation/1`, and as a picture.
+//! Comparison of strategies as machines come and go: for people, as `htools.simulation/1`, and as a chart.
 
 mod conclusion;
 mod drawing;
@@ -11,17 +11,16 @@ use crate::model::number::{counted, fixed};
 use crate::report::form::json::Generator;
 use crate::report::form::table::{Align, Table};
 
-/// The name of the schema.
 pub(crate) const SCHEMA: &str = "htools.simulation/1";
 
-/// What came of the strategies.
+/// Results of the strategies.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SimulationResult<'a> {
-    /// Who came and went.
+    /// Arrivals and departures.
     pub timeline: &'a Timeline,
-    /// Whether hbal's moves were made.
+    /// Treatment of hbal's moves at night.
     pub nights: NightWork,
-    /// By strategy.
+    /// Results by strategy.
     pub runs: &'a [SimulatedRun],
 }
 
@@ -34,7 +33,7 @@ impl SimulationResult<'_> {
         self.timeline.days() as usize
     }
 
-    /// Who came, and what is done at night.
+    /// The machines, and the work at night.
     fn title(&self) -> String {
         let nights = match self.nights {
             NightWork::Counted => "counted only",
@@ -88,12 +87,11 @@ impl SimulationResult<'_> {
         ]
     }
 
-    /// What the numbers come to, in sentences.
+    /// The conclusion, in sentences.
     pub(crate) fn conclusion(&self) -> Vec<String> {
         conclusion::sentences(self.runs, self.requests(), self.timeline.fleet().nodes.len())
     }
 
-    /// The document.
     pub(crate) fn document(&self) -> SimulationDocument {
         SimulationDocument {
             schema: SCHEMA,
@@ -110,7 +108,7 @@ impl SimulationResult<'_> {
     }
 }
 
-/// That more was refused than for lack of room.
+/// Remark that requests were refused although there was room.
 fn refused_with_room(run: &SimulatedRun) -> Option<String> {
     (run.refused_with_room > 0).then(|| {
         format!(
@@ -128,7 +126,7 @@ fn percent(share: f64) -> String {
     format!("{}%", fixed(share * 100.0, 1))
 }
 
-/// What came of the strategies.
+/// Results of the strategies.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct SimulationDocument {
     schema: &'static str,

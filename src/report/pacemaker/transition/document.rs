@@ -1,4 +1,4 @@
-//! The graph for programs.
+//! The transition graph as a document for programs.
 
 use serde::Serialize;
 
@@ -12,15 +12,15 @@ use crate::report::pacemaker::changes::ResourceAction;
 /// A transition. Steps are counted from 0.
 #[derive(Debug, Clone, Serialize)]
 pub struct TransitionDocument<'a> {
-    /// By resource, what becomes of it; only where something does.
+    /// Changes of resources; unchanged ones are left out.
     changes: Vec<ChangeDocument<'a>>,
     steps: Vec<ActionDocument<'a>>,
     edges: Vec<WaitDocument<'a>>,
-    /// What migrations do not wait for, as they would wait for themselves.
+    /// Waits that are dropped, as the migration would wait for itself.
     dropped: Vec<WaitDocument<'a>>,
-    /// Where hosts can hold more than they have meanwhile.
+    /// Hosts whose capacity may be exceeded in the meantime.
     overfull: Vec<ExcessDocument<'a>>,
-    /// Steps that are never carried out, as they wait for each other.
+    /// Steps that are never executed, as they wait for each other.
     stuck: Vec<StepIdx>,
 }
 

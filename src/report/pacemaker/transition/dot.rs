@@ -1,4 +1,4 @@
-//! The graph for Graphviz, as crm_simulate -D writes it.
+//! The transition graph for Graphviz, in the format of crm_simulate -D.
 
 use std::fmt::Write;
 
@@ -9,13 +9,13 @@ use crate::pacemaker::transition::{
 use crate::pacemaker::{HostIdx, WorkingSet};
 use crate::plan::graph::StepIdx;
 
-/// The graph: what is done is bold, the labels of mere marks are orange; what is not done is dashed and red, and so
-/// is what a migration does not wait for.
+/// The graph. Executed actions are bold, and labels of pseudo actions are orange. Actions that are not executed, and
+/// waits that a migration drops, are dashed and red.
 pub fn dot(set: &WorkingSet, transition: &Transition) -> String {
     let quoted = |text: String| text.replace('\\', "\\\\").replace('"', "\\\"");
     let name = |step: StepIdx| quoted(label(set, transition.step(step)));
     let mut out = String::from("digraph \"g\" {\n");
-    // writing to a string cannot fail
+    // Writing to a string cannot fail.
     for step in transition.all() {
         let font = if transition.step(step).pseudo { "orange" } else { "black" };
         let _ = writeln!(out, "\"{}\" [ style=bold color=\"green\" fontcolor=\"{font}\"]", name(step));
@@ -26,7 +26,7 @@ pub fn dot(set: &WorkingSet, transition: &Transition) -> String {
     };
     let ResourceChanges { by_resource, causes, .. } = &transition.changes;
     let changed = by_resource.iter().zip(causes).zip(&set.resources);
-    // what only waits in a circle is among the steps
+    // Changes that only wait in a circle are among the steps.
     for ((change, _), of) in changed.filter(|((_, cause), _)| **cause != Some(WaitReason::Circle)) {
         match change {
             ResourceChange::Blocked(host) => not_done(&of.id, "start", *host),

@@ -14,7 +14,7 @@ use crate::model::shown::shown_name;
 use crate::pacemaker::transition::{ActionTask, TransitionAction, WaitReason};
 use crate::pacemaker::{HostIdx, WorkingSet};
 
-/// The name of an action among Pacemaker's: `vm1_start_0`, `load_stopped_node1`.
+/// The name of an action in Pacemaker: `vm1_start_0`, `load_stopped_node1`.
 fn key(set: &WorkingSet, action: &TransitionAction) -> String {
     let host = action.host.map_or("", |host| set.host(host).name.as_str());
     match (action.task, action.resource) {
@@ -32,7 +32,7 @@ fn shown_host(set: &WorkingSet, host: HostIdx) -> String {
     shown_name(&set.host(host).name)
 }
 
-/// Why something waits or changes, in words.
+/// The reason for a wait or a change, in words.
 pub(super) fn reason(set: &WorkingSet, why: WaitReason) -> String {
     let resource = |resource| shown_name(&set.resource(resource).id);
     match why {

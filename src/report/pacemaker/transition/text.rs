@@ -1,4 +1,4 @@
-//! The graph as a person reads it: what is done, in which order, and what waits for what.
+//! The transition graph for people: the actions in order, and the actions that each waits for.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::pacemaker::working_set::FenceAction;
 use crate::pacemaker::{ResourceIdx, WorkingSet};
 use crate::plan::graph::{Precedence, StepIdx, Strength};
 
-/// The lines: the actions in an order in which they can be carried out, each with the last ones that it waits for;
-/// then what others made of resources, and what is wrong. Mere marks are left out.
+/// The lines: the actions in an order in which they can be executed, each with the last actions that it waits for.
+/// Changes caused by other resources and problems follow. Pseudo actions are left out.
 pub fn lines(set: &WorkingSet, transition: &Transition) -> Vec<String> {
     let mut page = TransitionPage {
         set,
@@ -59,14 +59,14 @@ impl TransitionPage<'_> {
         }
     }
 
-    /// The last actions that an action waits for, seen through the marks between them.
+    /// The last actions that an action waits for, directly or through pseudo actions.
     fn waits(&self, step: StepIdx) -> Vec<(StepIdx, Strength, WaitReason)> {
         let mut found: BTreeMap<StepIdx, (Strength, WaitReason)> = BTreeMap::new();
         let mut seen = vec![false; self.transition.steps.len()];
         let mut left: Vec<(StepIdx, Strength, WaitReason)> =
             self.transition.before(step).map(|edge| (edge.before, edge.strength, edge.why)).collect();
         let is_mark = |(step, ..): &(StepIdx, Strength, WaitReason)| self.transition.step(*step).pseudo;
-        // what is waited for directly says why; it is looked at first
+        // A direct wait names the reason, so it is handled first.
         left.sort_by_key(|wait| !is_mark(wait));
         while let Some((before, strength, why)) = left.pop() {
             if std::mem::replace(&mut seen[before.get()], true) {
@@ -106,7 +106,7 @@ impl TransitionPage<'_> {
         }
     }
 
-    /// What others made of resources.
+    /// Changes of resources that other resources cause.
     fn causes(&mut self) {
         for resource in self.set.resource_indices() {
             if let (Some(why), Some(what)) =
@@ -118,7 +118,7 @@ impl TransitionPage<'_> {
         }
     }
 
-    /// What became of a resource because of another one.
+    /// Change of a resource that another resource causes.
     fn fate(&self, resource: ResourceIdx) -> Option<String> {
         let host = |host| shown_host(self.set, host);
         match self.transition.changes.get(resource) {

@@ -1,4 +1,4 @@
-//! The graph as XML, as crm_simulate -G writes it, without digests and timeouts.
+//! The transition graph as XML, in the format of crm_simulate -G, without digests and timeouts.
 
 use std::fmt::Write;
 
@@ -8,11 +8,11 @@ use crate::pacemaker::WorkingSet;
 use crate::pacemaker::transition::{ActionTask, Transition, TransitionAction};
 use crate::plan::graph::StepIdx;
 
-/// The graph: a synapse an action, with what has to be complete before. Actions have ids from 1. What can never be
-/// carried out is in it, as in Pacemaker's.
+/// The graph: a synapse for each action, with the actions that must be complete before it. Actions have ids from 1. As
+/// in Pacemaker's graph, actions that can never be executed are included.
 pub fn xml(set: &WorkingSet, transition: &Transition) -> String {
     let mut out = String::from("<transition_graph transition_id=\"0\">\n");
-    // writing to a string cannot fail
+    // Writing to a string cannot fail.
     for step in transition.all() {
         let action = transition.step(step);
         let priority = action.resource.map_or(0, |resource| set.resource(resource).priority.get());
@@ -75,7 +75,7 @@ fn head(set: &WorkingSet, action: &TransitionAction, step: StepIdx) -> (&'static
     (element, attributes)
 }
 
-/// What is in the element of an action that is sent to a resource.
+/// Content of the element of an action that is sent to a resource.
 fn inner(set: &WorkingSet, action: &TransitionAction) -> Option<String> {
     let resource = set.resource(action.resource.filter(|_| !action.pseudo)?);
     let id = escaped(&resource.id);

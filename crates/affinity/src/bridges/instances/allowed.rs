@@ -1,4 +1,4 @@
-//! Where each unit may go.
+//! Hosts that each unit may use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,16 +10,16 @@ use htools_pacemaker::index::{AttributeIdx, HostIdx, ResourceIdx};
 use htools_pacemaker::score::{AllocationScore, ScoreTable};
 use htools_pacemaker::working_set::WorkingSet;
 
-/// Where each unit may go, and from whom it keeps away.
+/// Hosts that each unit may use, and the units that it must avoid.
 pub(super) struct AllowedHosts {
-    /// By unit that may move, the hosts to which it must not.
+    /// For each unit that may move, the forbidden hosts.
     kept_out: BTreeMap<usize, Vec<HostIdx>>,
-    /// By unit, what it has in common with each that it must not meet.
+    /// For each unit, tags that it shares with each unit that it must avoid.
     apart: Vec<Vec<String>>,
 }
 
 impl AllowedHosts {
-    /// Finds it out, and holds what may go nowhere else.
+    /// Finds the allowed hosts, and holds units that have no other host.
     pub(super) fn of(set: &WorkingSet, measures: &Measures, units: &mut [MovableUnit]) -> AllowedHosts {
         let unit_of = unit_of(set, units);
         let scores = wishes(set);
@@ -45,7 +45,8 @@ impl AllowedHosts {
             };
             let others = set.host_indices().filter(|host| *host != unit.host);
             let (allowed, mut kept): (Vec<HostIdx>, Vec<HostIdx>) = others.partition(|host| may(*host));
-            // what must not be where it is does not come back, nor what there is too much of
+            // A unit that must not be on its host does not return there; the same holds if the host lacks capacity for
+            // it.
             let crowds = |kind: AttributeIdx| amounts.get(kind) > 0 && wide.is_crowded(kind, unit.host);
             let stays_away = !is_wanted(unit.host) || measures.unmeasured(set).any(crowds);
             kept.extend(stays_away.then_some(unit.host));
@@ -58,21 +59,21 @@ impl AllowedHosts {
         AllowedHosts { kept_out, apart }
     }
 
-    /// Every unit with each host to which it must not go.
+    /// Every unit with each of its forbidden hosts.
     pub(super) fn kept_out(&self) -> impl Iterator<Item = (usize, HostIdx)> + '_ {
         self.kept_out.iter().flat_map(|(at, hosts)| hosts.iter().map(|host| (*at, *host)))
     }
 
-    /// What a unit has in common with each that it must not meet.
+    /// The tags that a unit shares with each unit that it must avoid.
     pub(super) fn apart(&self, unit: usize) -> Vec<String> {
         self.apart[unit].clone()
     }
 }
 
-/// How the tags begin that keep units apart.
+/// Prefix of the tags that keep units apart.
 pub(super) const APART: &str = "apart:";
 
-/// By resource, what it is worth on each host besides that it is there now.
+/// For each resource, its scores on the hosts without stickiness.
 fn wishes(set: &WorkingSet) -> Vec<ScoreTable> {
     let mut set = set.clone();
     set.resources.iter_mut().for_each(|resource| resource.stickiness = AllocationScore::ZERO);
@@ -80,14 +81,14 @@ fn wishes(set: &WorkingSet) -> Vec<ScoreTable> {
     set.resources.into_iter().map(|resource| resource.scores).collect()
 }
 
-/// Hosts on which a unit has to be, or not, because of a clone.
+/// Hosts on which a unit must be (`wanted`) or must not be, because of a colocation with a clone.
 #[derive(Clone)]
 struct CloneBound {
     hosts: BTreeSet<HostIdx>,
     wanted: bool,
 }
 
-/// By unit, its bounds by clones.
+/// For each unit, its bounds by clones.
 fn by_clones(set: &WorkingSet, unit_of: &[Option<usize>], units: &[MovableUnit]) -> Vec<Vec<CloneBound>> {
     let mut bounds = vec![Vec::new(); units.len()];
     for colocation in set.colocations.iter().filter(|colocation| by_node(colocation)) {
@@ -98,7 +99,7 @@ fn by_clones(set: &WorkingSet, unit_of: &[Option<usize>], units: &[MovableUnit])
             let hosts = active(set, other);
             let here = hosts.contains(&units[at].host);
             let (must, wanted) = (colocation.score.is_infinite(), colocation.score > AllocationScore::ZERO);
-            // a wish that does not hold now binds nobody
+            // A preference that is not met now does not bind.
             if colocation.score != AllocationScore::ZERO && (must || here == wanted) {
                 bounds[at].push(CloneBound { hosts, wanted });
             }
@@ -111,7 +112,7 @@ fn active(set: &WorkingSet, resource: ResourceIdx) -> BTreeSet<HostIdx> {
     set.primitives(&resource).iter().filter_map(|member| set.resource(*member).active).collect()
 }
 
-/// By unit, a tag for each that it must not meet, or would rather not.
+/// For each unit, a tag for each other unit that it must or should avoid.
 fn apart(set: &WorkingSet, unit_of: &[Option<usize>], units: usize) -> Vec<Vec<String>> {
     let negative = set.colocations.iter().filter(|c| c.score < AllocationScore::ZERO && by_node(c));
     let pair = negative.filter_map(|c| Some((unit_of[c.dependent.get()]?, unit_of[c.primary.get()]?)));
@@ -128,13 +129,13 @@ fn apart(set: &WorkingSet, unit_of: &[Option<usize>], units: usize) -> Vec<Vec<S
     tags
 }
 
-/// What hosts have for all units together.
+/// Capacities of the hosts against the needs of all units together.
 struct WideHosts {
-    /// By host.
+    /// Capacity of each host.
     room: Vec<Capacities>,
-    /// By host, what units take there now.
+    /// Present use by units on each host.
     taken: Vec<Capacities>,
-    /// What all units need, more than nothing.
+    /// Total of the positive needs of all units.
     all: Capacities,
 }
 
@@ -154,12 +155,12 @@ impl WideHosts {
         WideHosts { room, taken, all }
     }
 
-    /// Whether a host has enough of a kind for all units: it cannot matter who comes.
+    /// Tells if a host has enough of a kind for all units together, so that it does not matter which units come.
     fn holds_all(&self, kind: AttributeIdx, host: HostIdx) -> bool {
         self.room[host.get()].get(kind) >= self.all.get(kind)
     }
 
-    /// Whether there is more of a kind on a host now than it has.
+    /// Tells if a host uses more of a kind now than it has.
     fn is_crowded(&self, kind: AttributeIdx, host: HostIdx) -> bool {
         self.room[host.get()].get(kind) < self.taken[host.get()].get(kind)
     }

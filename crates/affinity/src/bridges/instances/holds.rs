@@ -1,11 +1,11 @@
-//! What keeps a resource where it is, whatever the nodes have.
+//! Reasons that hold a resource on its host, whatever the capacities.
 
 use super::{HoldReason, MovableResources, MovableUnit};
 use htools_pacemaker::index::{HostIdx, ResourceIdx};
 use htools_pacemaker::score::AllocationScore;
 use htools_pacemaker::working_set::{Colocation, OrderStrength, WorkingSet};
 
-/// The unit that a resource belongs to, if it is in one; `resource` can be a member, its group, or neither.
+/// For each resource, the unit to which it belongs, as a member or as its group.
 pub(super) fn unit_of(set: &WorkingSet, units: &[MovableUnit]) -> Vec<Option<usize>> {
     let mut unit_of = vec![None; set.resources.len()];
     for (at, unit) in units.iter().enumerate() {
@@ -15,7 +15,7 @@ pub(super) fn unit_of(set: &WorkingSet, units: &[MovableUnit]) -> Vec<Option<usi
     unit_of
 }
 
-/// Finds out which units stay where they are.
+/// Holds the units that must stay on their hosts.
 pub(super) fn hold(set: &WorkingSet, movable: MovableResources, units: &mut [MovableUnit]) {
     let unit_of = unit_of(set, units);
     let mut together = vec![None; units.len()];
@@ -38,19 +38,19 @@ pub(super) fn hold(set: &WorkingSet, movable: MovableResources, units: &mut [Mov
     }
 }
 
-/// Whether nobody minds when it moves. Nothing stops working while a device that fences is started elsewhere.
+/// Tells if a unit can move without interruption. Restarting a fence device elsewhere interrupts nothing.
 fn migrates(set: &WorkingSet, unit: &MovableUnit) -> bool {
     let members = || unit.members.iter().map(|member| set.resource(*member));
     members().all(|member| member.allow_migrate || member.fences())
 }
 
-/// Whether it makes no difference to the nodes where it is.
+/// Tells if a unit needs no capacity, so that its host does not matter.
 fn is_weightless(set: &WorkingSet, unit: &MovableUnit) -> bool {
     let mut members = unit.members.iter().map(|member| set.resource(*member));
     members.all(|member| member.fences() || member.utilization.iter().all(|(_, amount)| amount == 0))
 }
 
-/// What it says of itself.
+/// Reason in the unit itself.
 fn own(set: &WorkingSet, unit: &MovableUnit) -> Option<HoldReason> {
     let all = || unit.members.iter().chain([&unit.resource]);
     let is_any = |found: &dyn Fn(ResourceIdx) -> bool| all().any(|one| found(*one));
@@ -73,7 +73,7 @@ fn own(set: &WorkingSet, unit: &MovableUnit) -> Option<HoldReason> {
     reasons.into_iter().find(|(is, _)| *is).map(|(_, reason)| reason)
 }
 
-/// Holds both sides of a colocation that a move could break, or of one that holds and is a wish only.
+/// Holds both sides of a colocation that a move could break, or that is only a preference but met now.
 fn tie(
     set: &WorkingSet,
     colocation: &Colocation,
@@ -96,10 +96,10 @@ fn tie(
             HoldReason::Together => must || meet(set, colocation, [units[one].host, units[other].host]),
             _ => !by_node(colocation),
         },
-        // where the instances of a clone are is known: see the hosts that are allowed
+        // Clone instances have fixed hosts, so colocations with them are handled as allowed hosts.
         [Some(_), None] if is_clone(*primary) => !by_node(colocation),
         [None, Some(_)] if is_clone(*dependent) => reason == HoldReason::Together || !by_node(colocation),
-        // a group that does not run whole is no unit
+        // A group that does not run as a whole is not a unit.
         [Some(_), None] => must || set.resource(*primary).active.is_some(),
         [None, Some(_)] => set.resource(*dependent).active.is_some(),
         [None, None] => false,
@@ -109,12 +109,12 @@ fn tie(
     }
 }
 
-/// Whether a colocation is about the nodes themselves, not about what they have in common.
+/// Tells if a colocation concerns the nodes themselves, not a common attribute.
 pub(super) fn by_node(colocation: &Colocation) -> bool {
     colocation.attribute.as_deref().is_none_or(|attribute| attribute == "#uname")
 }
 
-/// Whether two hosts are one for a colocation.
+/// Tells if two hosts count as the same for a colocation.
 fn meet(set: &WorkingSet, colocation: &Colocation, [one, other]: [HostIdx; 2]) -> bool {
     match &colocation.attribute {
         Some(attribute) if !by_node(colocation) => {

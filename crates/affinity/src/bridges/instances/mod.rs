@@ -1,8 +1,9 @@
-//! A Pacemaker cluster as nodes and instances, for the tools that know these: the mirror of [`ganeti`](super::ganeti).
+//! A Pacemaker cluster as nodes and instances, for the tools that work on these. It is the counterpart of
+//! [`ganeti`](super::ganeti).
 //!
-//! A resource that runs, or a group that runs whole, is an instance on shared storage (`ext`); what the nodes and
-//! instances of Ganeti cannot say keeps an instance where it is, or away from a node. Whatever moves those instances
-//! are given, in whatever order, no score of -INFINITY, no colocation and no capacity is broken.
+//! A running resource, or a group that runs as a whole, becomes an instance on shared storage (`ext`). Constraints that
+//! the Ganeti model cannot express hold an instance on its node, or keep it off a node. Whatever moves of these
+//! instances are made, in whatever order, they break no score of -INFINITY, no colocation and no capacity.
 
 mod allowed;
 mod holds;
@@ -20,73 +21,73 @@ use htools_pacemaker::index::{HostIdx, ResourceIdx};
 use htools_pacemaker::working_set::WorkingSet;
 
 words!(
-    /// Why a resource stays where it runs.
+    /// Reason that a resource stays on its node.
     pub HoldReason, "reason" {
-        /// It is beyond the reader of documents.
+        /// The reader of documents does not support it.
         Outside = "unsupported",
         /// It is an instance of a clone.
         Clone = "in a clone",
-        /// The cluster may not move it, or nothing at all.
+        /// The cluster must not move it, or any resource.
         NotManaged = "not managed",
         /// It is to be stopped.
         Stopping = "to be stopped",
-        /// Its node cannot run resources: the cluster moves it by itself.
+        /// Its node cannot run resources, so the cluster moves it by itself.
         Leaving = "on a node that is not available",
         /// It belongs to a group that does not run whole on one node.
         Partly = "in a group that does not run as a whole",
-        /// It runs on several nodes, and should not.
+        /// It runs on several nodes but should not.
         Several = "on several nodes",
-        /// It needs less than nothing of a capacity.
+        /// It has a negative need of some capacity.
         Negative = "with less than nothing of a capacity",
-        /// It needs nothing, so that it makes no difference where it is.
+        /// It needs no capacity, so its node does not matter.
         Weightless = "without need of capacity",
-        /// It wants to stay more than anything.
+        /// Its stickiness is INFINITY.
         Sticky = "with INFINITY stickiness",
-        /// It must be with another one, or another one with it.
+        /// It has a mandatory colocation with another resource.
         Together = "in a colocation that must hold",
-        /// It must not be on nodes of which an attribute is the same as for another one.
+        /// It must avoid nodes that share an attribute with another resource's node.
         ByAttribute = "kept apart by an attribute of nodes",
-        /// It cannot move while it runs, or something that needs it would be restarted.
+        /// It cannot be live-migrated, or a move would restart dependent resources.
         Restart = "only to be moved by a restart (--allow-restarts)",
-        /// Nowhere else may it be, or has what it needs.
+        /// No other node is allowed, or has the capacity.
         NoOther = "without another node",
     }
 );
 
-/// A resource that is an instance: one that runs, or a group of which all members run on one host.
+/// A resource that becomes an instance: a running one, or a group whose members all run on the same host.
 #[derive(Debug, Clone)]
 pub struct MovableUnit {
     /// The primitive or the group.
     pub resource: ResourceIdx,
-    /// The primitives that run.
+    /// The running primitives.
     pub members: Vec<ResourceIdx>,
-    /// Where they do.
+    /// The host where they run.
     pub host: HostIdx,
-    /// Why it stays there, if it does.
+    /// Reason that it stays there, if it does.
     pub hold: Option<HoldReason>,
 }
 
 /// A Pacemaker cluster as nodes and instances.
 #[derive(Debug, Clone)]
 pub struct ResourcesAsInstances {
-    /// The cluster, as from a source of Ganeti's. Nodes are in the order of the hosts.
+    /// The cluster, in the form of Ganeti's sources. Nodes are in the order of the hosts.
     pub raw: RawCluster,
-    /// By instance, the resource that it is.
+    /// For each instance, its resource.
     pub units: Vec<MovableUnit>,
-    /// How many resources run.
+    /// Number of running resources.
     pub running: usize,
-    /// How many of them stay where they are, by the reason.
+    /// Number of held resources by reason.
     pub held: BTreeMap<HoldReason, usize>,
-    /// The kinds of capacity that nodes and instances do not have; they are respected, but not balanced.
+    /// Kinds of capacity that nodes and instances do not have; they are respected but not balanced.
     pub unmeasured: Vec<String>,
 }
 
-/// Which resources may be moved.
+/// Resources that may be moved besides those that live-migrate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MovableResources {
-    /// Those that cannot migrate, or that others are restarted with, too.
+    /// Also resources that a move would restart, or that others are restarted with.
     pub restarts: bool,
-    /// Those that need no capacity, and what fences nodes, too.
+    /// Also resources that need no capacity, and fence devices.
     pub weightless: bool,
 }
 
@@ -105,7 +106,7 @@ pub fn resources_as_instances(set: &WorkingSet, movable: MovableResources) -> Re
     let mut extra: Vec<Capacities> = vec![Capacities::default(); set.hosts.len()];
     let instances = units.iter().enumerate().map(|(at, unit)| {
         let needed = needed(set, &unit.members);
-        // what is less than nothing is not taken, but given
+        // A negative need is not charged to the instance but added to the host.
         let mut given = Capacities::default();
         needed.iter().filter(|(_, amount)| *amount < 0).for_each(|(kind, amount)| given.set(kind, amount));
         extra[unit.host.get()].add(&given);
@@ -129,19 +130,19 @@ pub fn resources_as_instances(set: &WorkingSet, movable: MovableResources) -> Re
     ResourcesAsInstances { raw, units, running, held, unmeasured }
 }
 
-/// The node that a host is.
+/// The node of a host.
 fn node(host: HostIdx) -> NodeIdx {
     NodeIdx::new(host.get())
 }
 
-/// What some primitives need together.
+/// Needs of several primitives together.
 fn needed(set: &WorkingSet, members: &[ResourceIdx]) -> Capacities {
     let mut needed = Capacities::default();
     members.iter().for_each(|member| needed.add(&set.resource(*member).utilization));
     needed
 }
 
-/// The resources that run and are no clones, and how many others there are that stay where they are.
+/// The running resources that are not clones, and the number of other running resources by the reason that holds them.
 fn units(set: &WorkingSet) -> (Vec<MovableUnit>, BTreeMap<HoldReason, usize>) {
     let (mut units, mut others) = (Vec::new(), BTreeMap::new());
     if !set.charges.is_empty() {
@@ -155,7 +156,7 @@ fn units(set: &WorkingSet) -> (Vec<MovableUnit>, BTreeMap<HoldReason, usize>) {
         if members.is_empty() || details.outside {
             continue;
         }
-        // it needs nothing, and is about to be gone
+        // It needs nothing, and is about to be removed.
         if details.surplus && set.is_managed(resource) {
             *others.entry(HoldReason::Stopping).or_default() += members.len();
             continue;
@@ -179,7 +180,7 @@ fn units(set: &WorkingSet) -> (Vec<MovableUnit>, BTreeMap<HoldReason, usize>) {
     (units, others)
 }
 
-/// Takes what clones need where their instances run.
+/// Subtracts the needs of clone instances from the hosts where they run.
 fn charge_clones(set: &WorkingSet, extra: &mut [Capacities]) {
     for clone in set.clones() {
         for member in set.primitives(&clone).iter() {

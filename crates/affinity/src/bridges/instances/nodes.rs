@@ -12,13 +12,13 @@ use htools_pacemaker::index::{AttributeIdx, HostIdx};
 use htools_pacemaker::quantity::MeasuredCapacity;
 use htools_pacemaker::working_set::WorkingSet;
 
-/// What the only group is called.
+/// Name of the only group.
 const GROUP: &str = "pacemaker";
 
-/// The most virtual CPUs of the size that new instances begin with: it shrinks by one after the other.
+/// Maximum number of virtual CPUs of the initial size of new instances, because the size shrinks in steps of one.
 const MOST_VCPUS: i64 = 1 << 16;
 
-/// The attributes of a cluster that nodes and instances are measured in.
+/// The utilization attributes that become memory and virtual CPUs.
 pub(super) struct Measures {
     memory: Option<AttributeIdx>,
     disk: Option<AttributeIdx>,
@@ -46,15 +46,15 @@ impl Measures {
         self.vcpus.map_or(0, |kind| capacities.get(kind))
     }
 
-    /// The kinds of capacity that no rule of nodes and instances counts. Disks of instances on shared storage are one: their
-    /// nodes do not have them.
+    /// Kinds of capacity that no rule for nodes and instances covers. These include disks of instances on shared
+    /// storage, because the nodes do not have them.
     pub(super) fn unmeasured<'a>(&self, set: &'a WorkingSet) -> impl Iterator<Item = AttributeIdx> + use<'a> {
         let measured = [self.memory, self.vcpus];
         set.attribute_indices().filter(move |kind| !measured.contains(&Some(*kind)))
     }
 }
 
-/// The cluster without its instances. `extra` is what each host has to give besides them.
+/// The cluster without its instances. `extra` is the capacity that each host has besides.
 pub(super) fn raw(
     set: &WorkingSet,
     measures: &Measures,
@@ -85,7 +85,7 @@ pub(super) fn raw(
             uuid: GROUP.to_owned(),
             alloc_policy: AllocPolicy::Preferred,
             networks: Vec::new(),
-            // every size is accepted
+            // Every size is accepted.
             policy: InstancePolicy { ranges: Vec::new(), ..policy.clone() },
             disk_parameters: DiskParameters::default(),
             tags: Vec::new(),
@@ -96,12 +96,12 @@ pub(super) fn raw(
     }
 }
 
-/// A host: what it has, what is left of that for instances, and what memory they use of it.
+/// A host as a node: its capacity, the part left for instances, and the memory that they use.
 #[allow(clippy::cast_precision_loss)] // amounts are far below 2^53
 fn raw_node(set: &WorkingSet, host: HostIdx, measures: &Measures, left: &Capacities, used: i64) -> RawNode {
     let node = set.host(host);
     let capacity = &node.capacity;
-    // Ganeti's rules keep the last MiB of a node free, Pacemaker's do not
+    // Ganeti's rules keep the last MiB of a node free, but Pacemaker's do not.
     let memory = measures.memory(capacity).saturating_add(1).max(1);
     let own = memory.saturating_sub(measures.memory(left).saturating_add(1));
     let (cpus, cpus_left) = (measures.vcpus(capacity).max(0), measures.vcpus(left));
@@ -113,7 +113,7 @@ fn raw_node(set: &WorkingSet, host: HostIdx, measures: &Measures, left: &Capacit
         mem_free: Mib(memory.saturating_sub(own).saturating_sub(used)),
         disk_total: disk as f64,
         disk_free: Mib(disk),
-        // without any, one virtual CPU is already too much
+        // With 0 CPUs the ratio must refuse even a single virtual CPU.
         cpu_total: if cpus == 0 { 0.5 } else { cpus as f64 },
         cpu_node: cpus.saturating_sub(cpus_left),
         cpu_speed: 1.0,
@@ -122,7 +122,7 @@ fn raw_node(set: &WorkingSet, host: HostIdx, measures: &Measures, left: &Capacit
         exclusive_storage: false,
         offline: !node.state.available(),
         outage: if node.state.standby { Outage::Drained } else { Outage::Marked },
-        // any node can be the coordinator
+        // Any node can be the coordinator.
         master: false,
         group: GroupIdx::new(0),
         tags: node.state.standby.then(|| format!("{STANDBY}{GROUP}")).into_iter().collect(),
@@ -136,7 +136,8 @@ struct UnitSize {
     vcpus: i64,
 }
 
-/// A policy for which new instances are as large as the largest that there is, or as one on average.
+/// A policy whose largest new instance is as large as the largest unit, and whose standard instance is as large as the
+/// mean.
 fn policy(sizes: &[UnitSize]) -> InstancePolicy {
     let spec = |memory: i64, cpus: i64| InstanceSpec {
         memory: Mib(memory),

@@ -1,11 +1,16 @@
-//! Repairs of single instances, of which tags are the only memory: harep's hands.
+//! Repairs of single instances for harep. Tags are the only memory of a repair.
 //!
-//! Before its jobs, a repair gets a tag that says that it is under way; once they are in the queue, one that names them; when
-//! they have ended, one that says what came of it. Each is there before the one that it replaces goes. Where a run is cut off, the
-//! next one reads the tags, and looks for the jobs by the comment that they share: it has the repair's ID, and when that was begun. A
-//! job that writes a tag may still be in the queue when the next run begins; as the ID follows from the tags that there are, that
-//! one begins the same repair, and not another one. So no repair begins while another one of the instance may be under way,
-//! and none is under way for ever.
+//! A repair writes three tags, one after another:
+//!
+//! 1. before its jobs, a tag that says that it is under way;
+//! 2. once the jobs are in the queue, a tag with their numbers;
+//! 3. when the jobs have ended, a tag with the result.
+//!
+//! Each tag is written before the previous one is removed. If a run is cut off, the next one reads the tags, and finds
+//! the jobs by their common comment. That comment has the ID and the start time of the repair. A job that writes a tag
+//! may still be queued when the next run begins. As the ID follows from the existing tags, that run begins the same
+//! repair again, not another one. So no repair begins while another one of the instance may be under way, and none
+//! stays under way for ever.
 
 mod sight;
 
@@ -26,73 +31,72 @@ use htools_plan::opcode::{Opcode, TagKind};
 use htools_plan::repair::{RepairWish, WantedRepair};
 use sight::RepairSight;
 
-/// Longest time after its tag in which a job may still get into the queue, in seconds.
+/// Maximum time after its tag within which a job may still enter the queue, in seconds.
 const LATEST: i64 = 120;
-/// Longest wait for a change of a job in one call.
+/// Maximum wait for a change of a job in one call.
 const CHANGE: Duration = Duration::from_secs(10);
-/// Most jobs between that of a repair and the last one, where it has to be looked for.
+/// Maximum number of the newest jobs that are searched for the jobs of a repair.
 const RECENT: u64 = 2000;
 
-/// Why nothing more could be done about an instance. Its tags tell how far it is.
+/// Reason that an instance could not be attended to further. Its tags record the progress.
 #[derive(Debug, thiserror::Error)]
 pub enum AttendError {
-    /// Its tags make no sense.
+    /// Its tags contradict each other.
     #[error("the tags of instance '{0}' contradict each other: {1}")]
     Unclear(String, Box<Contradiction>),
-    /// Its tags could not be written, or not be removed.
+    /// Its tags could not be added or removed.
     #[error("{problem}")]
     Tags {
         /// The instance.
         instance: String,
-        /// Ganeti's words.
+        /// Ganeti's message.
         problem: String,
     },
-    /// Ganeti takes no such job; nothing was done.
+    /// Ganeti refused the job; nothing was done.
     #[error("Job submission error: {problem}")]
     Refused {
         /// The instance.
         instance: String,
-        /// Ganeti's words.
+        /// Ganeti's message.
         problem: String,
     },
-    /// Ganeti has taken some of the jobs, or perhaps. The next run finds them.
+    /// Ganeti has taken some of the jobs, or may have. The next run finds them.
     #[error("Job submission error: {problem}; the next run looks for what has been submitted")]
     Partial {
         /// The instance.
         instance: String,
-        /// Ganeti's words.
+        /// Ganeti's message.
         problem: String,
     },
-    /// The connection is lost, and with it perhaps an answer.
+    /// The connection was lost, perhaps together with an answer.
     #[error(transparent)]
     Call(#[from] CallError),
 }
 
-/// Whoever repairs, with the way to the cluster.
+/// A repairer, with its connection to the cluster.
 pub struct Repairer<'a> {
-    /// The way; without one, nothing is known of jobs.
+    /// Connection; without one, nothing is known about jobs.
     pub client: Option<&'a mut dyn JobClient>,
-    /// True if anything is changed; otherwise it is only told what would be.
+    /// True to make changes, false to report only what would be done.
     pub changes: bool,
     /// The clock.
     pub around: &'a mut dyn RunHost,
-    /// Why: free text in Ganeti's trail of reasons.
+    /// Reason, as free text in Ganeti's trail of reasons.
     pub reason: String,
-    /// Seconds that pass in the job of a repair before it takes its locks: meanwhile it is named in a tag.
+    /// Delay in seconds before the job of a repair takes its locks. During it, the job's number is written into a tag.
     pub delay: f64,
 }
 
-/// The steps of a repair: what writes tags, and the repair itself.
+/// Step numbers in job marks: writing tags, and the repair itself.
 const TAGS: usize = 0;
 const REPAIR: usize = 1;
 
 impl Repairer<'_> {
-    /// Does what is to be done about an instance with these tags, all of them, as they are now: brings the notes on an earlier
-    /// repair up to date, or else does what is wished. `mended` says that the instance is well, for jobs that have left
-    /// the queue.
+    /// Attends to an instance. `tags` are all its present tags. Updates the tags of an earlier repair, or else does
+    /// what is wished. `mended` says that the instance is healthy; it decides about jobs that have left the queue.
     ///
     /// # Errors
-    /// Why that is not possible, and how far it got.
+    /// The reason that this is not possible, and the progress.
     pub fn attend(
         &mut self,
         instance: &str,
@@ -145,7 +149,7 @@ impl Repairer<'_> {
                 match last {
                     Some(tag) if says_so(&tag) => Attended::Nothing,
                     last => {
-                        // a late note must not pass for the end of a repair that was permitted meanwhile
+                        // A late note must not look like the end of a repair that was permitted in the meantime.
                         let id = repair_id(&format!("{instance}\nenoperm"), last.as_ref());
                         let result = Some(RepairResult::NoPermission);
                         let said = RepairTag { kind, id, time: 0, result, jobs: Vec::new() };
@@ -167,13 +171,13 @@ impl Repairer<'_> {
         Ok(Visit { attended, removed, message, cleanup })
     }
 
-    /// The job of a repair: time passes before it takes its locks, where the cluster can do that in one job.
+    /// The job of a repair, which begins with a delay before it takes its locks, if the cluster can do both in one job.
     pub fn job(&self, opcodes: &[Opcode]) -> Vec<Opcode> {
         let delay = (self.delay > 0.0 && self.joins_opcodes()).then(|| Opcode::delay(self.delay));
         delay.into_iter().chain(opcodes.iter().cloned()).collect()
     }
 
-    /// Begins a repair: says so first, and then by which jobs.
+    /// Begins a repair: first announces it in a tag, then adds the numbers of its jobs.
     fn begin(&mut self, instance: &str, wanted: &WantedRepair, id: String) -> Result<RepairTag, AttendError> {
         let kind = wanted.kind;
         let announced =
@@ -195,12 +199,12 @@ impl Repairer<'_> {
             Err(CallError::Nonsense(problem)) => {
                 Err(AttendError::Partial { instance: instance.to_owned(), problem })
             }
-            // it may have got there
+            // The job may have been submitted.
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Replaces the tag that says that a repair begins by one that names its jobs.
+    /// Replaces the tag that announces a repair by one with the numbers of its jobs.
     fn name_jobs(
         &mut self,
         instance: &str,
@@ -213,19 +217,19 @@ impl Repairer<'_> {
         let (kind, tags, name) = change(announced);
         let remove = Opcode::TagsDel { kind, tags, name };
         let run = self.run_of(&named.id, named.time);
-        // the repair may have locked the instance, and take its time; the next run finds either of the tags
+        // The repair may have locked the instance for a long time. The next run can use either tag.
         let calls = if self.joins_opcodes() && self.delay > 0.0 { MOST_CALLS } else { 1 };
         if self.joins_opcodes() {
             return self.change_tags(instance, &run, &[set, remove], calls).map(drop);
         }
-        // two jobs, which nothing keeps in order
+        // Without joined opcodes these are two jobs, which have no order by themselves.
         if self.change_tags(instance, &run, &[set], calls)? {
             self.change_tags(instance, &run, &[remove], calls)?;
         }
         Ok(())
     }
 
-    /// The part that the jobs of a repair have in common; its ID and when it was begun tell them from all others.
+    /// The run data shared by the jobs of a repair; ID and start time identify them.
     fn run_of(&self, id: &str, time: i64) -> RunInfo {
         RunInfo {
             tool: "harep".to_owned(),
@@ -236,12 +240,12 @@ impl Repairer<'_> {
         }
     }
 
-    /// The part that jobs have in common that say that a repair was in vain.
+    /// The run data shared by the jobs that record that a repair was in vain.
     fn verdict_on(&self, tag: &RepairTag) -> RunInfo {
         self.run_of(&format!("{} (in vain)", tag.id), tag.time)
     }
 
-    /// Tells if a run that was cut off has a job in the queue which will say that a repair was in vain.
+    /// Tells if a run that was cut off has a job in the queue that will record that a repair was in vain.
     fn says_in_vain(&mut self, tag: &RepairTag) -> Result<bool, CallError> {
         let run = self.verdict_on(tag);
         let Some(client) = &mut self.client else { return Ok(false) };
@@ -264,7 +268,7 @@ impl Repairer<'_> {
         self.client.as_ref().is_some_and(|client| client.joins_opcodes())
     }
 
-    /// Puts opcodes into the queue: as one job, or as a chain of them.
+    /// Submits opcodes as one job, or as a chain of jobs.
     fn submit(&mut self, run: &RunInfo, step: usize, opcodes: &[Opcode]) -> Result<Vec<JobId>, CallError> {
         let size = if self.joins_opcodes() { opcodes.len().max(1) } else { 1 };
         let nowhere = || CallError::NotSent("there is nowhere to submit jobs to".to_owned());
@@ -272,11 +276,11 @@ impl Repairer<'_> {
         let mut ids: Vec<JobId> = Vec::new();
         let chunks = opcodes.chunks(size);
         for (following, opcodes) in (0..chunks.len()).rev().zip(chunks) {
-            // counted from the end: a chain that has its part 0 has not been cut off
+            // Parts are counted from the end, so a chain that has its part 0 is complete.
             let mark = JobMark { step: StepIdx::new(step), part: following };
             let job = Job { opcodes, mark, depends: ids.last().copied() };
             let before = match (opcodes, ids.last()) {
-                // RAPI takes this one without what it depends on
+                // RAPI does not accept dependencies for this opcode.
                 ([Opcode::Reinstall { .. }], Some(last)) => {
                     await_job(&mut **client, *last, CHANGE, MOST_CALLS)
                 }
@@ -290,14 +294,14 @@ impl Repairer<'_> {
             match entered {
                 Ok(id) => ids.push(id),
                 Err(error) if ids.is_empty() => return Err(error),
-                // what comes before is in the queue
+                // The earlier jobs of the chain are in the queue.
                 Err(error) => return Err(CallError::Nonsense(error.to_string())),
             }
         }
         Ok(ids)
     }
 
-    /// Writes a tag, with the present time in it.
+    /// Writes a tag with the present time.
     fn write(&mut self, instance: &str, tag: RepairTag) -> Result<RepairTag, AttendError> {
         let tag = RepairTag { time: self.seconds(), ..tag };
         self.set_tags(instance, &self.run_of(&tag.id, tag.time), vec![tag.to_string()])?;
@@ -317,8 +321,8 @@ impl Repairer<'_> {
         self.change_tags(instance, &run, &[Opcode::TagsDel { kind, tags, name }], MOST_CALLS).map(drop)
     }
 
-    /// Changes tags, and waits until that is done; after so many calls, with what is still in the queue only if there may be no more.
-    /// Gives whether it is done.
+    /// Changes tags and waits for the job to end, for at most `calls` calls. After that, a job still in the queue is an
+    /// error if `calls` is the maximum. Returns true if the change is complete.
     fn change_tags(
         &mut self,
         instance: &str,
@@ -349,7 +353,7 @@ impl Repairer<'_> {
     }
 }
 
-/// The ID of the repair of an instance that comes after the last one, in the form of a UUID.
+/// The ID of the next repair of an instance after the last one, in the form of a UUID.
 fn repair_id(instance: &str, last: Option<&RepairTag>) -> String {
     let last = last.map(RepairTag::to_string).unwrap_or_default();
     let digits = half_digest(format!("{instance}\n{last}"));

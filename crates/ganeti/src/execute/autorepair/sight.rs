@@ -1,4 +1,4 @@
-//! State of repairs that have not ended by their tags: what Ganeti's queue knows of their jobs.
+//! State of repairs that their tags show as under way, from the jobs in Ganeti's queue.
 
 use serde_json::Value;
 
@@ -9,22 +9,22 @@ use htools_plan::command::cleanup_command;
 use htools_plan::graph::StepIdx;
 use htools_plan::opcode::Opcode;
 
-/// State of a repair that has not ended by its tags, as far as it is seen.
+/// State of a repair that its tag shows as under way.
 pub(super) enum RepairSight {
     UnderWay,
     NeverBegun,
     Over {
         result: RepairResult,
         jobs: Vec<JobId>,
-        /// Words of the job that failed.
+        /// Message of the job that failed.
         said: Option<String>,
-        /// The opcode that failed while it was carried out: its job, and its position there.
+        /// The opcode that failed during its execution: its job, and its position in it.
         broken: Option<(JobId, usize)>,
     },
 }
 
 impl Repairer<'_> {
-    /// State of a repair that has not ended by its tags.
+    /// Finds the state of a repair that its tag shows as under way.
     pub(super) fn look(&mut self, tag: &RepairTag, mended: bool) -> Result<RepairSight, AttendError> {
         let mut jobs = tag.jobs.clone();
         let mut whole = !jobs.is_empty();
@@ -50,7 +50,7 @@ impl Repairer<'_> {
         }
         let is_well = |state: &JobState| match state.status {
             Some(status) => status == JobStatus::Success,
-            // it has left the queue, and nobody knows how
+            // The job has left the queue, and its result is unknown.
             None => mended,
         };
         let result = if (whole || mended) && states.iter().all(is_well) {
@@ -58,18 +58,18 @@ impl Repairer<'_> {
         } else {
             RepairResult::Failure
         };
-        // jobs behind the first that failed were never begun
+        // Jobs after the first that failed were never begun.
         let failed = states.iter().position(|state| state.message.is_some());
         let broken = failed.and_then(|at| Some((jobs[at], states[at].failed_opcode?)));
         let said = states.into_iter().find_map(|state| state.message);
         Ok(RepairSight::Over { result, jobs, said, broken })
     }
 
-    /// The command that tidies up where an opcode of a job, by its position, is the live migration of an instance.
+    /// The command that cleans up if an opcode of a job, given by its position, is a live migration of the instance.
     pub(super) fn cleanup(&mut self, instance: &str, job: JobId, position: usize) -> Option<String> {
-        // without an answer there is one hint less, and nothing else is wrong
+        // Without an answer there is just one hint less.
         let opcode = self.client.as_mut()?.opcode(job, position).ok()?;
-        // whoever repairs lets only instances fail over that do not run
+        // Repairs allow a failover only for instances that do not run.
         if opcode.get("OP_ID")? != "OP_INSTANCE_MIGRATE" || opcode.get("allow_failover")? != false {
             return None;
         }

@@ -1,10 +1,9 @@
-//! The journal of a run: a file with one JSON object a line, written before and after
-//! every submission, from which the run can go on after a crash.
+//! The journal of a run: a file with one JSON object per line, written before and after every submission. A run can
+//! resume from it after a crash.
 //!
-//! The first line holds the plan, each of the others one event. Every line ends with
-//! a check sum over itself and all lines before it, so that a line that was changed or
-//! removed is noticed. A last line without its end was never written: what it would have told is
-//! asked of the cluster.
+//! The first line holds the plan; each other line holds one event. Every line ends with a check sum over itself and all
+//! earlier lines, so a changed or removed line is noticed. A last line that is cut off counts as never written; the
+//! cluster is asked for what it would have told.
 
 mod read;
 #[cfg(test)]
@@ -24,31 +23,31 @@ use htools_model::words;
 use htools_plan::stream::StreamLimits;
 use htools_plan::work::Work;
 
-/// The form of journals that this version reads and writes.
+/// Schema of journals that this version reads and writes.
 pub const SCHEMA: &str = "htools.journal-1";
 
 words!(
-    /// Fate of the other steps when one fails.
+    /// Treatment of the other steps when one fails.
     #[derive(Serialize, Deserialize, Default)]
     #[serde(rename_all = "lowercase")]
     pub OnFailure, "way to go on after a failure" {
         /// No other step begins.
         #[default]
         Stop = "stop",
-        /// Steps that must follow it are dropped, and the rest goes on.
+        /// Steps that must follow the failed one are dropped; the others go on.
         Continue = "continue",
         /// No other step begins; then another plan is made.
         Replan = "replan",
     }
 );
 
-/// Pace of a run that does not go by jobsets.
+/// Pace of a run that does not go jobset by jobset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamPace {
-    /// Limits of what is under way at the same time.
+    /// Limits of what may be under way at the same time.
     pub limits: StreamLimits,
-    /// Fate of the other steps after a failure.
+    /// Treatment of the other steps after a failure.
     pub on_failure: OnFailure,
 }
 
@@ -60,9 +59,9 @@ pub struct Header {
     pub journal: String,
     /// The cluster that the plan is for.
     pub cluster: ClusterId,
-    /// The part that all jobs have in common.
+    /// Data that all jobs share.
     pub run: RunInfo,
-    /// The newest job before the run.
+    /// The newest job in the queue before the run.
     pub after: JobId,
     /// True if a step is one job; otherwise each of its opcodes is one.
     pub joins_opcodes: bool,
@@ -70,7 +69,7 @@ pub struct Header {
     pub group: String,
     /// True if the plan was made with `--ignore-soft-errors`.
     pub ignore_soft_errors: bool,
-    /// `--keep-reserve` of whoever made the plan, if that was given.
+    /// `--keep-reserve` with which the plan was made, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_reserve: Option<usize>,
     /// Pace of the run; jobset by jobset if there is none.
@@ -81,12 +80,12 @@ pub struct Header {
 }
 
 impl Header {
-    /// The number of jobs of each step; 1 for what this program does itself.
+    /// The number of jobs of each step; 1 for steps that this program does itself.
     pub fn parts(&self) -> impl Iterator<Item = usize> {
         self.work.steps.iter().map(|step| if self.joins_opcodes { 1 } else { step.opcodes.len().max(1) })
     }
 
-    /// Fault of a header that was read.
+    /// Fault of a header that was read, if there is one.
     fn fault(&self) -> Option<String> {
         if self.journal != SCHEMA {
             return Some(format!("it is a '{}', not a '{SCHEMA}'", self.journal));
@@ -95,7 +94,7 @@ impl Header {
     }
 }
 
-/// Source of a line's check sum: this line and all before it.
+/// Running check sum over all lines so far.
 #[derive(Debug, Clone, Default)]
 struct Chain {
     last: String,

@@ -19,30 +19,30 @@ use crate::input::local::{Readers, check_ours, read_limited, read_regular};
 use htools_model::shown::{printable, shown_source};
 use htools_plan::durations::Measured;
 
-/// The largest journal that is read: some hundred thousand steps.
+/// Maximum size of a journal in bytes: some hundred thousand steps.
 const MOST: u64 = 256 << 20;
 
-/// Why a journal cannot be used.
+/// Reason that a journal cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// It is no file that may be read for this.
+    /// The file may not be read for this purpose.
     #[error(transparent)]
     Refused(#[from] LoadError),
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{path}: cannot be read")]
     Unreadable {
         /// The file.
         path: String,
-        /// Why.
+        /// Reason.
         source: io::Error,
     },
-    /// Another program is at work with it.
+    /// Another program is using the journal.
     #[error("{path}: another program carries out this run at this moment")]
     InUse {
         /// The file.
         path: String,
     },
-    /// It is cut off, was changed, or is no journal.
+    /// The journal is cut off, was changed, or is another kind of file.
     #[error("{path}, line {line}: {problem}")]
     Damaged {
         /// The file.
@@ -57,28 +57,28 @@ pub enum JournalError {
 /// Fault of a line of a journal.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
-    /// Some byte is no part of a character.
+    /// It is not valid UTF-8.
     #[error("it is not valid UTF-8")]
     NotText,
-    /// There is no line at all.
+    /// The file has no lines.
     #[error("it is empty")]
     Empty,
-    /// The end of the first one is missing.
+    /// The first line is cut off.
     #[error("the line is cut off; if this was to become a journal, nothing was submitted")]
     CutOff,
-    /// Nothing tells whether it is whole.
+    /// It has no check sum.
     #[error("there is no check sum")]
     NoSum,
-    /// It is not what was written.
+    /// The check sum is wrong.
     #[error("the check sum is wrong: this line or the one before it was changed or removed")]
     WrongSum,
-    /// It was written by something else.
+    /// It was not written by this program.
     #[error("not a record of a journal: {0}")]
     NoRecord(#[from] serde_json::Error),
-    /// The plan of the first line makes no sense.
+    /// The plan in the first line is invalid.
     #[error("{0}")]
     Plan(String),
-    /// It cannot follow on the lines before it.
+    /// It cannot follow the lines before it.
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The same in another kind of journal, in words.
@@ -86,40 +86,40 @@ pub enum LineError {
     OutOfTurn(String),
 }
 
-/// State that the lines of a kind of journals come to.
+/// State that results from the lines of one kind of journal.
 pub trait JournalForm: Sized {
     /// Content of the first line.
     type Header: DeserializeOwned;
     /// Content of each other line.
     type Record: DeserializeOwned;
 
-    /// Before anything happened.
+    /// State before anything happened.
     ///
     /// # Errors
-    /// The header makes no sense.
+    /// If the header is invalid.
     fn begin(header: Self::Header) -> Result<Self, LineError>;
 
-    /// Takes note of the line with this number.
+    /// Applies the line with this number.
     ///
     /// # Errors
-    /// It cannot follow on the lines before it.
+    /// If it cannot follow the lines before it.
     fn take(&mut self, number: usize, record: Self::Record) -> Result<(), LineError>;
 }
 
 /// Content of a journal.
 pub struct Read {
-    /// The plan and what belongs to it.
+    /// The header with the plan.
     pub header: Header,
     /// State of the run.
     pub state: State,
-    /// Times that jobs ran, in milliseconds, as far as they were seen.
+    /// Run times of jobs in milliseconds, as far as they are known.
     pub times: HashMap<JobId, u64>,
     /// The number of lines.
     pub lines: usize,
 }
 
 impl Read {
-    /// The steps of one job that ended well, and how long that took.
+    /// The steps with a single successful job, and the time that each took.
     pub fn measured(&self) -> impl Iterator<Item = Measured<'_>> {
         let steps = self.state.steps().filter(|step| self.state.is_done(*step));
         let times = steps.filter_map(|step| {
@@ -131,7 +131,7 @@ impl Read {
     }
 }
 
-/// Reads a journal to learn from it; another program may be writing it.
+/// Reads a journal for its information only; another program may be writing it.
 ///
 /// # Errors
 /// Faults of the file or its content, with their place.
@@ -139,10 +139,10 @@ pub fn read(path: &Path) -> Result<Read, JournalError> {
     read_of(path, Readers::Anyone)
 }
 
-/// Reads a journal that decides what is done.
+/// Reads a journal that decides what will be done.
 ///
 /// # Errors
-/// As of [`read`]; others can write to the file, or own it.
+/// As [`read`]; also if other users own the file or can write to it.
 pub fn read_ours(path: &Path) -> Result<Read, JournalError> {
     read_of(path, Readers::AnyoneNoWriters)
 }
@@ -152,14 +152,14 @@ fn read_of(path: &Path, readers: Readers) -> Result<Read, JournalError> {
     parse(&bytes).map_err(|(line, problem)| damaged(&shown_source(&path.to_string_lossy()), line, &problem))
 }
 
-/// Reads a journal, to go on writing it.
+/// Opens a journal, to continue it.
 ///
 /// # Errors
-/// Faults of the file or its content, with their place; others can write to the file, or own it.
+/// Faults of the file or its content, with their place; also if other users own the file or can write to it.
 pub fn open<F: JournalForm>(path: &Path) -> Result<(F, Journal), JournalError> {
     let shown = shown_source(&path.to_string_lossy());
     let unreadable = |source| JournalError::Unreadable { path: shown.clone(), source };
-    // the end of a pipe might never come
+    // Do not block on a pipe, which might never end.
     let at_once = OFlags::NONBLOCK.bits().cast_signed();
     let file =
         OpenOptions::new().read(true).append(true).custom_flags(at_once).open(path).map_err(unreadable)?;
@@ -177,10 +177,10 @@ fn damaged(path: &str, line: usize, problem: &LineError) -> JournalError {
     JournalError::Damaged { path: path.to_owned(), line, problem: printable(&problem.to_string(), 230) }
 }
 
-/// Reads the content of a journal, to go on writing it in `store`.
+/// Reads the content of a journal, to continue it in `store`.
 ///
 /// # Errors
-/// See [`parse`].
+/// As [`parse`].
 pub fn go_on<F: JournalForm>(
     bytes: &[u8],
     store: Box<dyn Store>,
@@ -198,15 +198,15 @@ fn lock(file: &File, path: &str) -> Result<(), JournalError> {
     })
 }
 
-/// Reads the content of a journal.
+/// Parses the content of a journal.
 ///
 /// # Errors
-/// The number of the first wrong line, from 1, and what is wrong with it.
+/// The number of the first faulty line, from 1, and its fault.
 pub fn parse<F: JournalForm>(bytes: &[u8]) -> Result<F, (usize, LineError)> {
     parse_chain(whole_lines(bytes)).map(|(read, _)| read)
 }
 
-/// The bytes without a last line that is cut off, unless that is the only one.
+/// The content without a last line that is cut off, unless that is the only line.
 fn whole_lines(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().rposition(|byte| *byte == b'\n');
     end.map_or(bytes, |end| &bytes[..=end])

@@ -1,4 +1,4 @@
-//! Journals that were written, and what becomes of damaged ones.
+//! Writing and reading of journals, damaged ones included.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -33,7 +33,7 @@ fn records() -> Vec<Record> {
     ]
 }
 
-/// A journal of these records, as it lies on the disk.
+/// A journal of these records, as stored on disk.
 fn written(records: &[Record]) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal");
@@ -63,13 +63,13 @@ fn a_journal_that_was_opened_goes_on() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     let (read, mut journal) = open::<Read>(&path).unwrap();
     assert_eq!(read.state.step(StepIdx::new(0)), [JobPart::Submitting]);
-    // one program at a time
+    // Only one program can use it at a time.
     assert!(matches!(open::<Read>(&path), Err(JournalError::InUse { .. })));
     records()[4..].iter().for_each(|record| journal.write(record).unwrap());
     assert_eq!(fs::read(&path).unwrap(), written(&records()));
 }
 
-/// A line that was cut off was never written, and goes before the next one.
+/// A line that is cut off counts as never written, and is removed before the next one.
 #[test]
 fn a_last_line_that_is_cut_off() {
     let folder = tempfile::tempdir().unwrap();
@@ -85,7 +85,7 @@ fn a_last_line_that_is_cut_off() {
     }
 }
 
-/// A journal that cannot have a plan would be in the way.
+/// A journal without a plan would be in the way, so none is left.
 #[test]
 fn no_empty_journal_is_left() {
     struct Unwritable;
@@ -153,8 +153,8 @@ fn plans_that_make_no_sense_are_refused() {
 }
 
 proptest! {
-    /// A changed byte, a lost piece: refused with the line, unless it is the last one that lost its end. A cut-off end: what
-    /// is whole is read, and only Ganeti's queue can tell what is missing.
+    /// Damage is reported with its line, unless only the last line has lost its end. Then the whole lines are read, and
+    /// only Ganeti's queue can tell the rest.
     #[test]
     fn damage_is_noticed(at in any::<prop::sample::Index>(), what in 0..3, byte: u8) {
         let whole = written(&records());

@@ -16,23 +16,22 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins a journal in a new file, which only its owner can read and no other
-    /// program can write to meanwhile.
+    /// Creates a journal in a new file that only its owner can read, and locks it against other programs.
     ///
     /// # Errors
-    /// If the file exists or cannot be written. A file that was made for nothing is removed.
+    /// If the file exists or cannot be written. If only the first line cannot be written, the file is removed.
     pub fn create(path: &Path, header: &impl Serialize) -> io::Result<Journal> {
         let file = create_private(path)?;
         let locked = file.try_lock().map_err(io::Error::from);
         let begun = locked.and_then(|()| Journal::begin(Box::new(DurableFile(file)), header));
         if begun.is_err() {
-            // without a plan it would only be in the way
+            // A journal without a plan would only be in the way.
             let _ = fs::remove_file(path);
         }
         begun
     }
 
-    /// Begins a journal anywhere.
+    /// Begins a journal in any store.
     pub fn begin(store: Box<dyn Store>, header: &impl Serialize) -> io::Result<Journal> {
         let mut journal = Journal::go_on(LineFile::new(store), Chain::default());
         journal.write(header)?;
@@ -48,10 +47,10 @@ impl Journal {
         self.lines.has_rest()
     }
 
-    /// Adds a record.
+    /// Appends a record.
     ///
     /// # Errors
-    /// If it cannot be written; the journal is as before then.
+    /// If it cannot be written; the journal is then as before.
     pub fn write(&mut self, record: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string(record)?;
         let mut chain = self.chain.clone();

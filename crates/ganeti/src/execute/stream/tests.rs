@@ -1,4 +1,4 @@
-//! Streams on a cluster that does not exist: random plans, random times, failures at any step, killed at any point.
+//! Streams on a simulated cluster: random plans and durations, failures at any step, kills at any point.
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, VecDeque};
@@ -23,10 +23,11 @@ use htools_plan::opcode::Opcode;
 use htools_plan::stream::{LimitKey, StreamLimits};
 use htools_plan::work::{Freight, Relocation, Task, Work, WorkStep};
 
-/// A random plan, and how its jobs go.
+/// A random plan, and the fates of its jobs.
 #[derive(Debug, Clone)]
 struct Case {
-    /// By step: the nodes that it moves between, the number of its opcodes, and for how many looks each runs.
+    /// For each step: the nodes that it moves between, the number of its opcodes, and the number of looks for which
+    /// each runs.
     steps: Vec<(u8, u8, usize, u64)>,
     edges: Vec<(usize, usize, Strength)>,
     limits: StreamLimits,
@@ -167,10 +168,10 @@ fn run(header: &Header, cluster: &mut FakeCluster, around: &mut FakeHost, terms:
     Runner::new(cluster, around, header, journal, State::new(header.parts())).with(terms).walk()
 }
 
-/// The steps that must follow one of some that were not done.
+/// The steps that must follow one of the given steps that were not done.
 fn followers(case: &Case, not_done: &BTreeSet<usize>) -> BTreeSet<usize> {
     let mut dropped = BTreeSet::new();
-    // edges are in the order of the steps that wait
+    // Edges are sorted by the step that waits.
     for (before, after, strength) in &case.edges {
         let lacks = not_done.contains(before) || dropped.contains(before);
         if lacks && *strength != Strength::Should {
@@ -185,7 +186,7 @@ fn of_state(report: &Report, states: &[StepState]) -> BTreeSet<usize> {
     steps.filter(|(_, step)| states.contains(&step.state)).map(|(at, _)| at).collect()
 }
 
-/// The end of the program at a call: how many come before, and whether it gets there.
+/// Faults that kill the program at a call: after `calls` good ones, before or after the request is carried out.
 fn killed_at(calls: usize, after: bool) -> VecDeque<CallFault> {
     let last = if after { CallFault::KilledAfter } else { CallFault::KilledBefore };
     iter::repeat_n(CallFault::None, calls).chain([last]).collect()
@@ -194,8 +195,8 @@ fn killed_at(calls: usize, after: bool) -> VecDeque<CallFault> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Steps that need not follow a failed one are done, those that must are dropped; nothing is done twice, too early, or beyond
-    /// the limits.
+    /// Steps that need not follow a failed one are done, and those that must are dropped. Nothing is done twice, too
+    /// early, or beyond the limits.
     #[test]
     fn failures_drop_what_must_follow(case in any_case(3)) {
         let header = header(&case, OnFailure::Continue);
@@ -226,7 +227,7 @@ proptest! {
         prop_assert!(report.count(&[StepState::Running]) == 0);
     }
 
-    /// Killed at any point, any number of times, with a pause somewhere: every step is done once in the end.
+    /// A run that is killed at any points, any number of times, and paused in between, does every step once in the end.
     #[test]
     fn streams_are_resumed(
         case in any_case(0),
@@ -254,7 +255,7 @@ proptest! {
         prop_assert_eq!(cluster.jobs.len(), header.parts().sum::<usize>());
     }
 
-    /// Steps that would end too late do not begin, and are left for a run that goes on.
+    /// Steps that would end too late do not begin, and are left for a run that resumes.
     #[test]
     fn windows_close(case in any_case(0), minutes in 0u64..40) {
         let header = header(&case, OnFailure::Stop);
@@ -315,7 +316,7 @@ fn a_node_that_boots_holds_nobody_up() {
     }
 }
 
-/// One instance is stopped so that another one can take its place: stop, move, move, start, and a step besides.
+/// One instance is stopped so that another can take its place: stop, move, move, start, and one unrelated step.
 fn interrupted(joins: bool, fates: Vec<(usize, usize, Fate)>, stream: Option<OnFailure>) -> (Case, Header) {
     use Strength::{Must, Should, Space};
     let edges = vec![(0, 1, Space), (0, 2, Must), (1, 2, Space), (0, 3, Must), (2, 3, Should)];
@@ -340,7 +341,7 @@ fn interrupted(joins: bool, fates: Vec<(usize, usize, Fate)>, stream: Option<OnF
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever ends a run, and however often it is killed before: who was stopped is started.
+    /// However a run ends, and however often it was killed before, a stopped instance is started again.
     #[test]
     fn who_was_stopped_is_started(
         joins in any::<bool>(),
@@ -354,7 +355,7 @@ proptest! {
         let paper = Paper::default();
         let mut around = FakeHost { stop_after, ..FakeHost::default() };
         let mut cluster = cluster(&case, &header, &around.clock);
-        // a shutdown that failed may have come far
+        // A shutdown that failed may nevertheless have stopped the instance.
         cluster.needs[3].clear();
         Journal::begin(Box::new(paper.clone()), &header).unwrap();
         for kill in kills.into_iter().map(Some).chain([None]) {
@@ -373,12 +374,12 @@ proptest! {
             match ended {
                 Ok(report) => {
                     prop_assert_eq!(report.steps[0].began, submitted(3).is_some(), "{:?}", report);
-                    // where somebody took its place it goes on to its own
+                    // If another instance took its place, it continues to its own new place.
                     use StepState::{Done, Failed, Unknown};
                     let state = |step: usize| report.steps[step].state;
                     prop_assert!(state(1) != Done || matches!(state(2), Done | Failed | Unknown), "{:?}", report);
                     prop_assert!(submitted(2).is_none() || submitted(2) < submitted(3));
-                    // nobody takes its place once it is there again
+                    // No other instance takes its place once it is running again.
                     prop_assert!(submitted(3).is_none() || submitted(1).is_none_or(|at| Some(at) < submitted(3)));
                     prop_assert!(submitted(1).is_none() || submitted(0) < submitted(1));
                     prop_assert!(submitted(3).is_none() || submitted(0) < submitted(3));

@@ -9,11 +9,10 @@ use crate::input::error::{LoadError, Result};
 use htools_model::UnknownName;
 use htools_model::shown::{printable, shown_name};
 
-/// An object of a document, and where it stands.
+/// An object of a document, and its place there.
 ///
-/// `required` and the methods named after a type fail if the key is missing;
-/// the `optional` ones take a missing key and `null` for absent, but refuse a
-/// value of another type.
+/// `required` and the methods named after a type fail if the key is missing. The `optional` methods treat a missing key
+/// and `null` as absent, but refuse a value of another type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Object<'j, 'p> {
     members: &'j [(String, Json)],
@@ -50,7 +49,7 @@ impl<'j, 'p> Object<'j, 'p> {
         self.members.iter().find(|(k, _)| k == key).map(|(_, value)| value)
     }
 
-    /// The value of a key that must be there; it may be `null`.
+    /// The value of a key that must be present; it may be `null`.
     pub(crate) fn required(&self, key: &str) -> Result<&'j Json> {
         self.get(key).ok_or_else(|| {
             let present: Vec<_> =
@@ -130,7 +129,7 @@ impl<'j, 'p> Object<'j, 'p> {
         Ok(members.map(|members| Object { members, place: self.place.key(key) }))
     }
 
-    /// Does something with each object of a list.
+    /// Applies a function to each object of a list.
     pub(crate) fn each_object<T>(
         &self,
         key: &str,
@@ -141,8 +140,8 @@ impl<'j, 'p> Object<'j, 'p> {
         items.map(|(i, item)| read(Object::new(item, place.item(i))?)).collect()
     }
 
-    /// Does something with each member of an object that maps names to
-    /// objects, in the order of the document. `kind` says what they are.
+    /// Applies a function to each member of an object that maps names to objects, in the order of the document. `kind`
+    /// is the kind of object, for messages.
     pub(crate) fn each_named<T>(
         &self,
         key: &str,

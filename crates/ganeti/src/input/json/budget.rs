@@ -1,9 +1,9 @@
-//! How much memory may be made of what was read.
+//! Limit on the memory that parsing may use.
 
 use std::cell::Cell;
 
-/// A limit on what parsing makes: a text of a few characters a value becomes many times as large
-/// in memory. What is made is counted in bytes, as it is made; what is thrown away is given back.
+/// A limit on the memory that parsing allocates, since a value of a few characters takes many times as much memory.
+/// Allocated bytes are counted as they are made; discarded ones are given back.
 #[derive(Debug)]
 pub(crate) struct Budget {
     whole: usize,
@@ -11,24 +11,24 @@ pub(crate) struct Budget {
     spent: Cell<bool>,
 }
 
-/// More was made than may be.
+/// The budget is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("what it says takes more than {} MiB of memory", .0 >> 20)]
 pub(crate) struct Spent(usize);
 
 impl Budget {
-    /// What an answer about a few things may make: a job, the cluster itself.
+    /// Budget for an answer about a few objects: a job, the cluster itself.
     pub(crate) const ANSWER: usize = 64 << 20;
-    /// What all answers about a cluster may make together: some 500,000 instances.
+    /// Budget for all answers about a cluster together: some 500,000 instances.
     pub(crate) const CLUSTER: usize = 384 << 20;
-    /// What a file of the user's own may make.
+    /// Budget for a file of the user's own.
     pub(crate) const FILE: usize = 512 << 20;
 
     pub(crate) fn new(bytes: usize) -> Budget {
         Budget { whole: bytes, left: Cell::new(bytes), spent: Cell::new(false) }
     }
 
-    /// Counts bytes that are about to be made.
+    /// Counts bytes that are about to be allocated.
     pub(crate) fn take(&self, bytes: usize) -> Result<(), Spent> {
         match self.left.get().checked_sub(bytes) {
             Some(left) => {
@@ -42,7 +42,7 @@ impl Budget {
         }
     }
 
-    /// Makes room for one more item in a list.
+    /// Reserves room for one more item in a list.
     pub(crate) fn grow<T>(&self, list: &mut Vec<T>) -> Result<(), Spent> {
         if list.len() == list.capacity() {
             let more = list.capacity().max(4);
@@ -52,12 +52,12 @@ impl Budget {
         Ok(())
     }
 
-    /// Counts what a text takes besides its place in a list or an object.
+    /// Counts the memory of a text besides its place in a list or an object.
     pub(crate) fn take_text(&self, text: &str) -> Result<(), Spent> {
         self.take(text_size(text))
     }
 
-    /// Does something whose results are thrown away, all but so many bytes as it says.
+    /// Runs `make`, whose allocations are temporary except for the number of bytes that it returns.
     pub(crate) fn passing<T>(&self, make: impl FnOnce() -> Result<(T, usize), Spent>) -> Result<T, Spent> {
         let before = self.left.get();
         let (made, kept) = make()?;
@@ -75,14 +75,14 @@ impl Budget {
     }
 }
 
-/// What a text takes besides its place: allocators round up.
+/// Memory of a text besides its place; allocators round up.
 pub(crate) fn text_size(text: &str) -> usize {
     if text.is_empty() { 0 } else { (text.len() + 8).max(24).next_multiple_of(16) }
 }
 
-/// Something of which many are kept.
+/// A value that is kept in large numbers.
 pub(crate) trait Weight {
-    /// About how many bytes it takes besides its place in a list.
+    /// Approximate memory in bytes besides its place in a list.
     fn weight(&self) -> usize;
 }
 

@@ -1,9 +1,7 @@
 //! JSON documents, read leniently as to form and strictly as to types.
 //!
-//! `Json` keeps what a map would lose: the order of members, which is the
-//! order of nodes and instances, and repeated keys, of which the first one
-//! counts. `Object` gives typed access with errors that name the object and
-//! the key.
+//! `Json` preserves the order of members, which is the order of nodes and instances, and repeated keys, of which the
+//! first counts. A map would lose both. `Object` gives typed access with errors that name the object and the key.
 
 mod access;
 mod budget;
@@ -30,43 +28,43 @@ use crate::input::encoding::Utf8;
 use crate::input::error::{LoadError, Result};
 use htools_model::shown::shown_source;
 
-/// Most bytes that are read of a source at once.
+/// Maximum number of bytes that are read from a source at once.
 const CHUNK: usize = 64 << 10;
 
-/// Reads a document: a list or an object. `source` names it in messages.
+/// Parses a document: a list or an object. `source` names it in messages.
 ///
 /// # Errors
-/// What is not JSON, or nested deeper than 127 levels; the message has line
-/// and column. What makes too much.
+/// If it is not JSON, or nested deeper than 127 levels; the message has line and column. Also if it takes too much
+/// memory.
 pub fn parse(text: &str, source: &str) -> Result<Json> {
     parse_in(text, source, WantedParts::Whole, &Budget::new(Budget::FILE))
 }
 
-/// Reads those parts of a document that are wanted, and no more than fits.
+/// Parses the wanted parts of a document, within a budget.
 ///
 /// # Errors
-/// See [`parse`].
+/// As [`parse`].
 pub(crate) fn parse_in(text: &str, source: &str, shape: WantedParts, budget: &Budget) -> Result<Json> {
     checked(seeded(text, source, budget, shape::ShapeReader { shape, budget })?, source)
 }
 
-/// The same, while the document arrives.
+/// The same while the document arrives.
 ///
 /// # Errors
-/// See [`parse`]; also what [`Body`] says.
+/// As [`parse`]; also the errors of the [`Body`].
 pub(crate) fn read(body: Body<'_>, shape: WantedParts, budget: &Budget) -> Result<Json> {
     let source = body.source.clone();
     checked(body.seeded(budget, shape::ShapeReader { shape, budget })?, &source)
 }
 
-/// Reads any value, while it arrives: what is wrong with it is told without its source.
+/// Reads any value while it arrives. Its errors do not name the source.
 pub(crate) fn any(bytes: impl Read, shape: WantedParts, budget: &Budget) -> serde_json::Result<Json> {
     let mut reader = serde_json::Deserializer::from_reader(BufReader::with_capacity(CHUNK, bytes));
     let value = shape::ShapeReader { shape, budget }.deserialize(&mut reader)?;
     reader.end().map(|()| value)
 }
 
-/// A reader of the parts of a value that are wanted.
+/// A reader for the wanted parts of a value.
 pub(crate) fn whole<'b>(
     shape: WantedParts,
     budget: &'b Budget,
@@ -74,16 +72,16 @@ pub(crate) fn whole<'b>(
     shape::ShapeReader { shape, budget }
 }
 
-/// A document that is still to be read: where it comes from, for messages, and its bytes.
+/// A document that is still to be read: its bytes, and its source for messages.
 pub(crate) struct Body<'a> {
-    /// URL or file, without passwords.
+    /// URL or file name, without passwords.
     pub(crate) source: String,
-    /// The bytes. A [`LoadError`] in one of their errors is shown as it is.
+    /// The bytes. A [`LoadError`] inside a read error is shown as it is.
     pub(crate) bytes: Box<dyn Read + 'a>,
 }
 
 impl Body<'_> {
-    /// Reads all of it with a reader of its own.
+    /// Reads the whole document with a reader of its own.
     pub(crate) fn seeded<T>(
         self,
         budget: &Budget,
@@ -95,11 +93,11 @@ impl Body<'_> {
         value.map_err(|error| fault(error, &self.source, bytes.get_ref().has_mark(), budget))
     }
 
-    /// Reads a list of objects that describe something, each with a name; of each the parts in
-    /// `shape`. `kind` says what they are.
+    /// Reads a list of objects that each have a name; of each object the parts in `shape`. `kind` is the kind of
+    /// object, for messages.
     ///
     /// # Errors
-    /// It is no list of such objects; what `read` finds.
+    /// If it is not a list of such objects; also the errors of `read`.
     pub(crate) fn each_described<T: Weight>(
         self,
         kind: &'static str,
@@ -122,7 +120,7 @@ impl Body<'_> {
     }
 }
 
-/// Reads all of a text with a reader of its own.
+/// Reads a whole text with a reader of its own.
 pub(crate) fn seeded<'t, T>(
     text: &'t str,
     source: &str,
@@ -134,7 +132,7 @@ pub(crate) fn seeded<'t, T>(
     value.map_err(|error| fault(error, source, text.starts_with('\u{feff}'), budget))
 }
 
-/// What is wrong with a document that should be a list.
+/// Error for a document that should be a list.
 pub(crate) fn no_list(found: &Json, place: &JsonPath<'_>) -> LoadError {
     match found {
         Json::Array(_) | Json::Object(_) => place.error(format!("expected a list, found {}", found.found())),
@@ -153,7 +151,7 @@ fn checked(value: Json, source: &str) -> Result<Json> {
     }
 }
 
-/// Why a document could not be read. `mark` tells whether it begins with a byte order mark.
+/// Error for a document that could not be read. `mark` tells if it begins with a byte order mark.
 fn fault(error: serde_json::Error, source: &str, mark: bool, budget: &Budget) -> LoadError {
     if budget.is_spent() {
         return JsonPath::source(source).error(budget.excess().to_string());
@@ -163,13 +161,13 @@ fn fault(error: serde_json::Error, source: &str, mark: bool, budget: &Budget) ->
     }
     let place = format!("{}, line {}, column {}", shown_source(source), error.line(), error.column());
     let message = error.to_string();
-    // the position stands in the place already
+    // The place has the position already.
     let problem = message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem);
     let mark = if mark { " (the text starts with a byte order mark)" } else { "" };
     LoadError::one_line(&place, &format!("Invalid JSON: {problem}{mark}"))
 }
 
-/// Why no more bytes came.
+/// Error for bytes that could not be read.
 fn unreadable(error: io::Error, source: &str) -> LoadError {
     let inner = error.get_ref();
     if let Some(error) = inner.and_then(|inner| inner.downcast_ref::<LoadError>()) {

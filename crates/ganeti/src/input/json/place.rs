@@ -1,12 +1,11 @@
-//! Where in a document a value stands.
+//! Place of a value in a document, for messages.
 
 use std::fmt;
 
 use crate::input::error::LoadError;
 use htools_model::shown::{shown_name, shown_source};
 
-/// The way from the source to an object: a chain of steps, put into words
-/// only when there is an error to report.
+/// The path from the source to an object. The chain of steps is put into words only if an error is reported.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JsonPath<'p> {
     outer: Option<&'p JsonPath<'p>>,
@@ -26,7 +25,7 @@ impl<'p> JsonPath<'p> {
         JsonPath { outer: None, step: PathStep::Source(source) }
     }
 
-    /// The object that describes a thing: `node 'n1'`.
+    /// The object that describes a named thing: `node 'n1'`.
     pub(crate) fn named(&'p self, kind: &'static str, name: &'p str) -> Self {
         JsonPath { outer: Some(self), step: PathStep::Named(kind, name) }
     }

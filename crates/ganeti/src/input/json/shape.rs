@@ -1,4 +1,4 @@
-//! Reading no more of a document than is wanted, and counting what that makes.
+//! Reading of only the wanted parts of a document, within a memory budget.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use super::budget::{Budget, Spent};
 use super::value::Json;
 
-/// Most keys of an object that are remembered though nobody wants them: messages name some.
+/// Maximum number of unwanted keys of an object that are remembered, so that messages can name some.
 const NAMED: usize = 20;
 
-/// Which parts of a value are wanted. Where the value has another form, all of it is read.
+/// Wanted parts of a value. A value of another form is read as a whole.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WantedParts {
     Whole,
-    /// None of it: it becomes null. It must be right all the same.
+    /// Nothing: the value becomes null, but must be valid.
     Nothing,
-    /// Of an object the values of these keys. The others become null and may be anything.
+    /// The values of these keys of an object. The others become null and may be anything.
     Keys(&'static [(&'static str, WantedParts)]),
-    /// The same; the others must be right.
+    /// The same, but the others must be valid.
     Checked(&'static [(&'static str, WantedParts)]),
-    /// Of a list every item, in this shape.
+    /// Every item of a list, in this shape.
     Each(&'static WantedParts),
-    /// Of a list the first items, each in a shape of its own.
+    /// The first items of a list, each in a shape of its own.
     Items(&'static [WantedParts]),
 }
 
@@ -37,7 +37,7 @@ pub(crate) const fn keys<const N: usize>(names: [&'static str; N]) -> [(&'static
     keys
 }
 
-/// The visits of values without parts: what is made of the [`Json`].
+/// Visitor methods for scalar values.
 macro_rules! scalars {
     ($value:ty, $make:expr) => {
         scalars!(@ $value, $make, visit_bool: bool, Json::Bool; visit_i64: i64, Json::Int;
@@ -65,7 +65,7 @@ pub(super) struct ShapeReader<'b> {
     pub(super) budget: &'b Budget,
 }
 
-/// Reads a value that nobody wants, as strictly as others.
+/// Reads an unwanted value as strictly as others.
 struct Skipped;
 
 pub(super) fn no_room<E: Error>(spent: Spent) -> E {
@@ -95,7 +95,7 @@ impl<'b> ShapeReader<'b> {
         }
     }
 
-    /// Whether a member has to be remembered.
+    /// Tells if a member must be kept.
     fn keeps(self, key: &str, so_far: usize) -> bool {
         match self.shape {
             WantedParts::Keys(keys) | WantedParts::Checked(keys) => {

@@ -1,5 +1,5 @@
-//! Reading long lists and objects one item at a time: what is made of an item is made while it is
-//! read, and the rest of it is thrown away.
+//! Reading of long lists and objects one item at a time. The result of an item is made while it is read, and the rest
+//! of it is discarded.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::shape::{ShapeReader, WantedParts, no_room, scalars};
 use super::value::Json;
 use crate::input::error::{LoadError, Result};
 
-/// Where an item stands.
+/// Position of an item.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum At<'n> {
     /// The position in a list, from 0.
@@ -30,8 +30,8 @@ pub(crate) enum Container {
     Object,
 }
 
-/// Reads a list or an object, item by item. `each` gets the items and tells how many bytes it
-/// keeps of one. The result is the value instead, without its content, if it is something else.
+/// Reads a list or an object item by item. `each` receives the items and returns the number of bytes that it keeps. A
+/// value of another kind is returned instead, without its content.
 pub(crate) struct ItemStream<'b, F> {
     pub(crate) container: Container,
     pub(crate) shape: WantedParts,
@@ -40,7 +40,7 @@ pub(crate) struct ItemStream<'b, F> {
 }
 
 impl<F: FnMut(At<'_>, &Json) -> usize> ItemStream<'_, F> {
-    /// Reads an item with `next`, and hands it on; false behind the last.
+    /// Reads an item with `next` and passes it on; false after the last.
     fn one<E: Error>(
         &mut self,
         at: At<'_>,
@@ -104,8 +104,8 @@ impl<'de, F: FnMut(At<'_>, &Json) -> usize> Visitor<'de> for ItemStream<'_, F> {
     }
 }
 
-/// Hands the value of the first member of a name to a reader of its own; the result is nothing if
-/// there is no such member, or no object.
+/// Passes the value of the first member with a given name to a reader of its own. The result is `None` if there is no
+/// such member, or the value is not an object.
 pub(crate) struct Member<S> {
     pub(crate) key: &'static str,
     pub(crate) inner: S,
@@ -149,7 +149,7 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Member<S> {
     }
 }
 
-/// What was made of the items of a stream, up to the first that is wrong.
+/// Results made from the items of a stream, up to the first error.
 pub(crate) struct MadeItems<T> {
     rows: Vec<T>,
     wrong: Option<LoadError>,
@@ -160,8 +160,7 @@ impl<T: Weight> MadeItems<T> {
         MadeItems { rows: Vec::new(), wrong: None }
     }
 
-    /// Keeps one more, and tells how many bytes it takes; nothing more is made once something was
-    /// wrong.
+    /// Makes and keeps one more result, and returns its size in bytes. After an error nothing more is made.
     pub(crate) fn add(&mut self, make: impl FnOnce() -> Result<T>) -> usize {
         if self.wrong.is_some() {
             return 0;
@@ -186,13 +185,13 @@ impl<T: Weight> MadeItems<T> {
         }
     }
 
-    /// All of them, or what was wrong.
+    /// All results, or the error.
     pub(crate) fn done(self) -> Result<Vec<T>> {
         self.wrong.map_or(Ok(self.rows), Err)
     }
 }
 
-/// Reads what an object of a list describes, which has a name.
+/// Reads an object of a list that has a name.
 pub(crate) fn described<T>(
     item: &Json,
     at: usize,

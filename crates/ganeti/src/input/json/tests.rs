@@ -112,7 +112,7 @@ fn refused_documents() {
 fn accepted_documents() {
     assert_eq!(parse("[] \n", "x"), Ok(Json::Array(vec![])));
     assert_eq!(parse(r#"["\ud83d\ude00"]"#, "x"), Ok(Json::Array(vec![Json::String("😀".into())])));
-    // the double nearest to the text, not one beside it
+    // The nearest double to the text, not a neighbour of it.
     assert_eq!(parse("[0.8115420325205372]", "x"), Ok(Json::Array(vec![Json::Float(0.8115420325205372)])));
 }
 

@@ -13,8 +13,8 @@ pub enum Json {
     Bool(bool),
     /// A number written without fraction and exponent that fits into 64 bits.
     Int(i64),
-    /// One that fits into 64 bits without a sign only: a number of a job may. Elsewhere it counts
-    /// as the real number nearest to it.
+    /// A number that fits into 64 bits only without a sign, such as the number of a job. Elsewhere it counts as the
+    /// nearest real number.
     Huge(u64),
     /// Any other number.
     Float(f64),
@@ -22,11 +22,11 @@ pub enum Json {
     String(String),
     /// A list.
     Array(Vec<Json>),
-    /// An object; repeated keys are kept, the first one counts.
+    /// An object. Repeated keys are kept; the first one counts.
     Object(Vec<(String, Json)>),
 }
 
-/// What is wrong with a value, to be completed with its place and key.
+/// Fault of a value, to be completed with its place and key.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum ValueFault {
     #[error("{expected}, found {found}")]
@@ -45,16 +45,16 @@ pub(crate) enum ValueFault {
     Status(String),
 }
 
-/// A value, or what is wrong with it.
+/// A value, or its fault.
 pub(crate) type Wrong<T> = std::result::Result<T, ValueFault>;
 
 impl Json {
-    /// A whole number: any number, rounded half to even.
+    /// A whole number, from any number, rounded half to even.
     ///
     /// # Errors
-    /// Another type, or a number that does not fit into 64 bits.
+    /// If it has another type, or does not fit into 64 bits.
     pub(crate) fn int(&self) -> Wrong<i64> {
-        // 2^63; its negative fits, but as a double it may stand for less
+        // This is 2^63. Its negative would fit, but that double may stand for a smaller number.
         const LIMIT: f64 = 9_223_372_036_854_775_808.0;
         if let Json::Int(value) = self {
             return Ok(*value);
@@ -68,7 +68,7 @@ impl Json {
         if *self == Json::Null { Ok(None) } else { self.int().map(Some) }
     }
 
-    /// A real number: any number.
+    /// A real number, from any number.
     pub(crate) fn float(&self) -> Wrong<f64> {
         match self {
             Json::Int(value) => Ok(*value as f64),
@@ -110,7 +110,7 @@ impl Json {
         Err(ValueFault::Kind { expected, found: self.found() })
     }
 
-    /// The value for a message: short, in one line.
+    /// The value as shown in a message: short, on one line.
     pub(crate) fn found(&self) -> String {
         match self {
             Json::Null => "null".into(),
@@ -125,7 +125,7 @@ impl Json {
     }
 }
 
-/// The same for serde, where each key counts once.
+/// The same value for serde, where each key counts once.
 impl From<Json> for serde_json::Value {
     fn from(value: Json) -> Self {
         match value {

@@ -14,8 +14,8 @@ use crate::load::raw::{RawCluster, RawGroup, RawInstance};
 use crate::load::unknown_node;
 use htools_model::{DiskParameters, Hypervisor, NodeIdx};
 
-/// Reads groups, nodes, instances and cluster tags, in this order.
-/// Nodes and instances are not in `message` but in its text.
+/// Reads groups, nodes, instances and cluster tags, in this order. Nodes and instances are read from the text, as
+/// `message` does not contain them.
 pub(super) fn read_cluster(
     message: &Object<'_, '_>,
     text: &str,
@@ -32,7 +32,7 @@ pub(super) fn read_cluster(
     let instances =
         part("instances", "instance").each(|name, object| read_instance(name, &object, &node_by_name))?;
     let tags = message.strings("cluster_tags")?;
-    // the first one is the cluster's default
+    // The first one is the cluster's default.
     let hypervisor = message.enumerations::<Hypervisor>("enabled_hypervisors")?.first().copied();
     for node in &mut nodes {
         node.hypervisor = hypervisor;
@@ -40,13 +40,13 @@ pub(super) fn read_cluster(
     Ok(RawCluster { groups, nodes, instances, tags, ..RawCluster::default() })
 }
 
-/// One of the long parts of a message: an object whose members describe something.
+/// A long part of a message: an object with one member for each node or instance.
 struct MessagePart<'a> {
     message: &'a Object<'a, 'a>,
     text: &'a str,
     source: &'a str,
     key: &'static str,
-    /// What they are.
+    /// Kind of the members.
     kind: &'static str,
     budget: &'a Budget,
 }
@@ -84,7 +84,7 @@ fn read_group(uuid: &str, group: Object<'_, '_>) -> Result<RawGroup> {
     })
 }
 
-/// How a message spells what it says of nodes.
+/// Spelling of the fields of nodes in a message.
 const SPELLING: Spelling = Spelling {
     names: &[
         ("ndp", "ndparams"),
@@ -110,7 +110,7 @@ fn read_instance(name: &str, object: &Object<'_, '_>, nodes: &HashMap<&str, Node
         let node = value.string().map_err(|problem| object.key_error("nodes", &problem))?;
         nodes.get(node).copied().ok_or_else(|| object.key_error("nodes", unknown_node(node, name)))
     };
-    // more than two nodes have no meaning, and are not looked at
+    // Nodes after the second have no meaning and are ignored.
     let (primary, secondary) = match object.list("nodes")? {
         [] => return Err(object.key_error("nodes", "the list is empty")),
         [primary] => (node(primary)?, None),

@@ -1,12 +1,11 @@
-//! What an allocator message says about an instance, whether it exists or is
-//! to be created.
+//! Description of an instance in an allocator message, whether it exists or is to be created.
 
 use crate::input::error::Result;
 use crate::input::json::{Json, Object};
 use crate::load::raw::RawInstance;
 use htools_model::{Disk, DiskTemplate, Mib, NodeIdx, RunStatus};
 
-/// An instance without a place.
+/// An instance without a placement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Description {
     /// Full name.
@@ -21,13 +20,13 @@ pub struct Description {
     pub vcpus: i64,
     /// State.
     pub status: RunStatus,
-    /// How its disks are stored.
+    /// Storage of its disks.
     pub template: DiskTemplate,
     /// Weight on the nodes' spindles.
     pub spindle_use: i64,
     /// Its tags.
     pub tags: Vec<String>,
-    /// UUIDs of the networks of its interfaces, where known.
+    /// UUIDs of the networks of its interfaces, if known.
     pub networks: Vec<Option<String>>,
     /// Planned, not yet created.
     pub forthcoming: bool,
@@ -54,8 +53,8 @@ impl Description {
     }
 }
 
-/// Reads the description of the instance `name` on so many nodes. An instance of which nothing says how its disks are
-/// stored has them in the volume groups of its nodes (the pool `internal/lvm`).
+/// Reads the description of the instance `name` on `nodes` nodes. Without a disk template, its disks are taken to be in
+/// the volume groups of its nodes (the pool `internal/lvm`).
 pub(super) fn read_description(name: &str, object: &Object<'_, '_>, nodes: usize) -> Result<Description> {
     let template = match (object.get("disk_template"), nodes) {
         (Some(_), _) => object.enumeration("disk_template")?,
@@ -77,16 +76,16 @@ pub(super) fn read_description(name: &str, object: &Object<'_, '_>, nodes: usize
         status: match object.get("admin_state") {
             Some(Json::String(state)) if state == "down" => RunStatus::AdminDown,
             Some(Json::String(state)) if state == "offline" => RunStatus::AdminOffline,
-            // also a new instance, which has no state yet
+            // This includes a new instance, which has no state yet.
             _ => RunStatus::Running,
         },
-        // the reference takes any other value for false
+        // The reference treats any other value as false.
         forthcoming: object.get("forthcoming") == Some(&Json::Bool(true)),
     })
 }
 
-/// Reads the network of an interface. The other keys are only checked: newer versions of Ganeti
-/// have other modes (`ext`), and none means anything here.
+/// Reads the network of an interface. The other keys are only checked; newer versions of Ganeti have other modes
+/// (`ext`), and modes have no meaning here.
 fn read_nic(nic: Object<'_, '_>) -> Result<Option<String>> {
     for key in ["mac", "ip", "mode", "link", "bridge"] {
         nic.optional_string(key)?;

@@ -1,5 +1,5 @@
-//! Allocator messages: a whole cluster and a question about it, as Ganeti's
-//! master hands them to hail. Other tools read the cluster (`-I`).
+//! Allocator messages: a whole cluster with a request, as Ganeti's master passes them to hail. Other tools can read the
+//! cluster (`-I`).
 
 mod cluster;
 mod description;
@@ -15,17 +15,16 @@ use crate::input::error::Result;
 use crate::input::json::{self, Budget, JsonPath, Object, WantedParts};
 use crate::input::kind::FileKind;
 
-/// A message, read completely.
+/// A complete message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// The cluster. No node is the master, and the policy is the built-in one:
-    /// the message says neither.
+    /// The cluster. It has no master node, and the built-in policy, as the message gives neither.
     pub cluster: RawCluster,
-    /// The question. Its indices refer to `cluster`.
+    /// The request. Its indices refer to `cluster`.
     pub request: Request,
 }
 
-/// What is read of it at once; nodes and instances are read one by one.
+/// Parts that are read as a whole; nodes and instances are read one by one.
 const SHAPE: WantedParts = WantedParts::Checked(&[
     ("request", WantedParts::Whole),
     ("nodegroups", WantedParts::Whole),
@@ -35,20 +34,19 @@ const SHAPE: WantedParts = WantedParts::Checked(&[
     ("enabled_hypervisors", WantedParts::Whole),
 ]);
 
-/// Reads a message from bytes in UTF-8. `source` names them in messages.
+/// Reads a message from bytes in UTF-8. `source` names it in messages.
 ///
 /// # Errors
-/// What is not UTF-8, and everything that [`parse`] refuses.
+/// If it is not UTF-8, or [`parse`] refuses it.
 pub fn parse_bytes(bytes: &[u8], source: &str) -> Result<Message> {
     parse(decode(bytes, source)?, source)
 }
 
-/// Reads a message. `source` names it in messages. The request is checked
-/// even if only the cluster is wanted, as in the reference.
+/// Reads a message. `source` names it in messages. The request is checked even if only the cluster is needed, as in the
+/// reference.
 ///
 /// # Errors
-/// What is not JSON; a key that is missing or of another type; a reference to
-/// an unknown object; an unknown type of request.
+/// If it is not JSON, a key is missing or has another type, an object is unknown, or the type of request is unknown.
 pub fn parse(text: &str, source: &str) -> Result<Message> {
     read(text, source).map_err(|error| FileKind::Request.unless_other(error, text, source))
 }

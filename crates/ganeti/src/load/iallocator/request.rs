@@ -1,4 +1,4 @@
-//! The question in an allocator message.
+//! The request in an allocator message.
 
 use super::description::{Description, read_description};
 use crate::input::error::Result;
@@ -8,59 +8,56 @@ use crate::load::raw::RawCluster;
 use htools_model::shown::printable;
 use htools_model::{Cluster, EvacMode, GroupIdx, InstanceIdx, NodeIdx};
 
-/// What is asked for.
+/// Type of request, with its parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
-    /// A place for a new instance.
+    /// Find a place for a new instance.
     Allocate {
         /// The instance.
         instance: Allocation,
-        /// Name or UUID of the group to use, not looked up. Without one every
-        /// group is tried.
+        /// Name or UUID of the group to use, not yet looked up. Without it, every group is tried.
         group: Option<String>,
-        /// Full names of the nodes that may be used, not looked up. An empty
-        /// list leaves none.
+        /// Full names of the nodes that may be used, not yet looked up. An empty list allows none.
         restrict_to: Option<Vec<String>>,
     },
-    /// Another node for an instance, in place of one that it is on.
+    /// Replace one of an instance's nodes by another.
     Relocate {
         /// The instance.
         instance: InstanceIdx,
-        /// Number of nodes to replace, as given; only 1 has a meaning.
+        /// Number of nodes to replace, as given; only 1 is meaningful.
         required_nodes: i64,
         /// The nodes to leave.
         from: Vec<NodeIdx>,
     },
-    /// Other nodes for instances, whose nodes are to be freed.
+    /// Find other nodes for instances whose nodes are to be evacuated.
     NodeEvacuate {
-        /// The instances in the order given; repetitions are kept.
+        /// The instances in the given order, with repetitions.
         instances: Vec<InstanceIdx>,
-        /// The nodes to leave.
+        /// Side of the instances to move.
         mode: EvacMode,
     },
-    /// Another group for instances.
+    /// Move instances to another group.
     ChangeGroup {
-        /// The instances in the order given; repetitions are kept.
+        /// The instances in the given order, with repetitions.
         instances: Vec<InstanceIdx>,
-        /// The groups to choose from. None: all those that the instances are
-        /// not in.
+        /// Candidate groups. If empty, all groups that the instances are not in.
         targets: Vec<GroupIdx>,
     },
-    /// Places for several new instances, each seeing the ones before it.
+    /// Find places for several new instances, one after another.
     MultiAllocate {
         /// The instances.
         instances: Vec<Allocation>,
-        /// As for a single instance; one for all.
+        /// Group for all of them, as for a single instance.
         group: Option<String>,
     },
-    /// A secondary node for an instance that has none.
+    /// Find a secondary node for an instance that has none.
     AllocateSecondary {
         /// The instance.
         instance: InstanceIdx,
     },
 }
 
-/// Most characters of a request that a summary shows.
+/// Maximum length of a summary, in characters.
 const SUMMARY_SHOWN: usize = 1000;
 
 /// A new instance.
@@ -68,11 +65,11 @@ const SUMMARY_SHOWN: usize = 1000;
 pub struct Allocation {
     /// The instance.
     pub description: Description,
-    /// Number of nodes wanted, as given; 1 and 2 have a meaning.
+    /// Number of nodes wanted, as given; 1 and 2 are meaningful.
     pub required_nodes: i64,
 }
 
-/// Reads the request, and looks up the objects of `cluster` it refers to.
+/// Reads the request, and looks up the objects of `cluster` that it refers to.
 pub(super) fn read_request(request: &Object<'_, '_>, cluster: &RawCluster) -> Result<Request> {
     match request.string("type")? {
         "allocate" => read_allocate(request),
@@ -126,25 +123,24 @@ fn read_change_group(request: &Object<'_, '_>, cluster: &RawCluster) -> Result<R
     Ok(Request::ChangeGroup { instances, targets: find_all(request, "target_groups", "group", find)? })
 }
 
-/// The existing instance under `name`; the full name is needed.
+/// The existing instance with the name in `name`, which must be the full name.
 fn read_existing(request: &Object<'_, '_>, cluster: &RawCluster) -> Result<InstanceIdx> {
     let name = request.string("name")?;
-    // the last one, should several have the name
+    // If several have the name, the last one counts.
     let position = cluster.instances.iter().rposition(|i| i.name == name);
     position
         .map(InstanceIdx::new)
         .ok_or_else(|| request.key_error("name", format!("no instance has the name '{name}'")))
 }
 
-/// The existing instances under `instances`. As with `relocate_from`, names
-/// will do as they are displayed, without the common domain.
+/// The existing instances in `instances`. As in `relocate_from`, names may be given without the common domain.
 fn read_instances(request: &Object<'_, '_>, cluster: &RawCluster) -> Result<Vec<InstanceIdx>> {
     let names = Names::new(cluster.instances.iter().map(|i| i.name.as_str()));
     let domain = cluster_domain(cluster);
     find_all(request, "instances", "instance", |name| names.find(name, domain).map(InstanceIdx::new))
 }
 
-/// The part of their names that all nodes and instances share.
+/// The domain that all names of nodes and instances share.
 fn cluster_domain(cluster: &RawCluster) -> &str {
     let nodes = cluster.nodes.iter().map(|n| n.name.as_str());
     common_domain(nodes.chain(cluster.instances.iter().map(|i| i.name.as_str())))
@@ -164,7 +160,7 @@ fn find_all<T>(
 }
 
 impl Request {
-    /// The question in a few words, for people.
+    /// A short description of the request, for people.
     pub fn summary(&self, cluster: &Cluster) -> String {
         let instance = |i: &InstanceIdx| cluster.instance(*i).name.as_str();
         let instances = |list: &[InstanceIdx]| list.iter().map(instance).collect::<Vec<_>>().join(", ");

@@ -8,7 +8,7 @@ fn read(text: &str) -> Result<Message> {
     parse(text, "request.json")
 }
 
-/// The example with one text replaced, everywhere or nowhere else.
+/// The example with the first occurrence of a text replaced.
 fn with(from: &str, to: &str) -> Result<Message> {
     assert!(EXAMPLE.contains(from), "{from}");
     read(&EXAMPLE.replacen(from, to, 1))
@@ -24,7 +24,7 @@ fn asking(request: &str) -> Result<Request> {
     read(&format!("{{\"request\":{request},{}", &EXAMPLE[end..])).map(|m| m.request)
 }
 
-/// The description of a new instance, to stand in an object.
+/// The members of an object that describes a new instance.
 const NEW: &str = r#""name":"new","required_nodes":2,"disk_space_total":1152,"disks":[{"size":1024,"spindles":3}],
     "memory":1024,"vcpus":2,"tags":["a"],"disk_template":"drbd","spindle_use":1,
     "nics":[{"network":"net1","mode":"routed"},{}]"#;
@@ -80,7 +80,7 @@ fn nodes_that_are_not_live_need_no_numbers() {
     let drained = EXAMPLE.replacen("\"drained\":false", "\"drained\":true", 1);
     assert!(read(&drained).is_ok_and(|m| m.cluster.nodes[0].offline));
     assert!(read(&drained.replacen(numbers, "", 1)).is_err());
-    // the key is checked even where it does not matter
+    // The key is checked even if its value does not matter.
     let text = EXAMPLE.replacen("\"offline\":false", "\"offline\":true", 1);
     assert!(read(&text.replacen("\"vm_capable\":true", "\"vm_capable\":\"x\"", 1)).is_err());
 }

@@ -1,4 +1,4 @@
-//! The same question about another cluster.
+//! Transfer of a request to another cluster.
 
 use super::Request;
 use crate::input::error::{LoadError, Result};
@@ -7,13 +7,11 @@ use htools_model::shown::shown_name;
 use htools_model::{Cluster, GroupIdx, InstanceIdx, NodeIdx};
 
 impl Request {
-    /// The question about `from`, asked about `to`: instances and nodes are those of the
-    /// same full name there, groups those of the same UUID or, failing that, of the
-    /// same name.
+    /// Converts a request about `from` into one about `to`. Instances and nodes are matched by full name, groups by
+    /// UUID or else by name.
     ///
     /// # Errors
-    /// If an object that the question names is not there, or not the only one of its
-    /// name.
+    /// If an object of the request is missing, or its name is not unique.
     pub fn transferred(self, from: &Cluster, to: &Cluster) -> Result<Request> {
         let other = Other::new(from, to);
         Ok(match self {

@@ -1,4 +1,4 @@
-//! The master daemon of a cluster, over its socket (`-L`).
+//! Loading from the master daemon of a cluster over its socket (`-L`).
 
 mod rows;
 
@@ -16,7 +16,7 @@ use crate::remote::cutoff::Cutoff;
 use crate::remote::luxi::{self, Connection, SharedBudget, Timeouts, envelope};
 use rows::QueryTable;
 
-/// The text of an answer, or why there is none.
+/// The text of an answer, or its error.
 pub(crate) type CallAnswer = std::result::Result<String, CallError>;
 
 /// The answers to the four requests that describe a cluster.
@@ -24,19 +24,19 @@ pub(crate) type CallAnswer = std::result::Result<String, CallError>;
 pub struct LuxiAnswers {
     /// The socket, for messages.
     pub source: String,
-    /// What was asked.
+    /// Detail that was asked for.
     pub detail: Detail,
-    /// To the query for groups.
+    /// Answer to the query for groups.
     pub groups: CallAnswer,
-    /// To the query for nodes.
+    /// Answer to the query for nodes.
     pub nodes: CallAnswer,
-    /// To the query for instances.
+    /// Answer to the query for instances.
     pub instances: CallAnswer,
-    /// To the question for the cluster itself.
+    /// Answer to the query for the cluster itself.
     pub info: CallAnswer,
 }
 
-/// What is asked of the items of a part.
+/// Fields to ask for in a part.
 fn fields(part: ClusterPart, detail: Detail) -> &'static [&'static str] {
     match (part, detail) {
         (ClusterPart::Nodes, _) => &[
@@ -80,24 +80,25 @@ fn fields(part: ClusterPart, detail: Detail) -> &'static [&'static str] {
     }
 }
 
-/// The requests, method and arguments, in the order in which they are sent: nodes,
-/// instances, the cluster itself, groups.
+/// The requests, with method and arguments, in the order in which they are sent: nodes, instances, the cluster itself,
+/// groups.
 pub fn requests(detail: Detail) -> [(&'static str, Value); 4] {
     let query = |part: ClusterPart| ("Query", json!([part.kind(), fields(part, detail), null]));
     let info = ("QueryClusterInfo", json!([]));
     [query(ClusterPart::Nodes), query(ClusterPart::Instances), info, query(ClusterPart::Groups)]
 }
 
-/// Gets the four answers over one connection, within the time and size of one. A refusal does not stop the rest.
+/// Gets the four answers over one connection, within the time and size limits of one answer. A refusal does not stop
+/// the rest.
 ///
 /// # Errors
-/// There is no connection, or it ends early.
+/// If there is no connection, or it ends early.
 pub fn fetch(socket: &Path, manner: Timeouts, detail: Detail) -> Result<LuxiAnswers> {
     let source = socket.to_string_lossy().into_owned();
     let wrong = |problem: &str| LoadError::one_line(&luxi::shown(socket), problem);
     let mut connection =
         Connection::open_or_why(socket, manner).map_err(|error| wrong(&error.to_string()))?;
-    // of all four together: one has what the others leave
+    // The limits apply to all four answers together.
     let mut share = SharedBudget { end: Cutoff::after(manner.answer), taken: 0 };
     let mut answer = |(method, args): (&str, Value)| {
         let answer = connection.exchange_of(method, &args, share);
@@ -121,12 +122,12 @@ pub fn fetch(socket: &Path, manner: Timeouts, detail: Detail) -> Result<LuxiAnsw
 /// Reads the cluster from the answers.
 ///
 /// # Errors
-/// The first in the order groups, nodes, instances, info.
+/// The first error in the order groups, nodes, instances, info.
 pub fn parse(answers: &LuxiAnswers) -> Result<RawCluster> {
     read_cluster(&Tables { answers, budget: Budget::new(Budget::CLUSTER) }, answers.detail)
 }
 
-/// The answers, and what may be made of them.
+/// The answers, and the memory budget for them.
 struct Tables<'a> {
     answers: &'a LuxiAnswers,
     budget: Budget,

@@ -1,4 +1,4 @@
-//! The results of queries: rows of fields, each with a status.
+//! Query results: rows of fields, each with a status.
 
 use crate::input::error::{LoadError, Result};
 use crate::input::json::{
@@ -9,7 +9,7 @@ use crate::load::fields::{Fields, Presence};
 use crate::remote::CallError;
 use crate::remote::luxi::envelope;
 
-/// What the master knows of a field.
+/// Status of a field, as the master reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FieldStatus {
     Normal,
@@ -19,7 +19,7 @@ enum FieldStatus {
     Offline,
 }
 
-/// One row: the values of the fields, in the order in which they were asked for.
+/// One row: the values of the fields, in the order of the query.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueryRow<'j, 'p> {
     cells: &'j [Json],
@@ -27,22 +27,22 @@ pub(super) struct QueryRow<'j, 'p> {
     place: JsonPath<'p>,
 }
 
-/// A query's answer: its text, what messages call its source, and what may be made of it.
+/// The answer to a query, with its place for messages and its memory budget.
 #[derive(Clone, Copy)]
 pub(super) struct QueryTable<'a> {
     pub(super) text: &'a str,
     pub(super) place: JsonPath<'a>,
-    /// What the rows describe.
+    /// Kind of object in the rows.
     pub(super) kind: &'static str,
     pub(super) budget: &'a Budget,
 }
 
 impl QueryTable<'_> {
-    /// Reads the rows of these fields, of which the first is a name, one by one.
+    /// Reads the rows one by one. The first of the fields is the name.
     ///
     /// # Errors
-    /// The answer has no result, the result is no table with these fields, an object has no name,
-    /// or what `read` finds.
+    /// If there is no result, the result is not a table with these fields, or an object has no name; also the errors of
+    /// `read`.
     pub(super) fn each_row<T: Weight>(
         &self,
         fields: &'static [&'static str],
@@ -54,7 +54,7 @@ impl QueryTable<'_> {
         let mut formless = None;
         let each = |at: At<'_>, item: &Json| {
             let At::Item(at) = at else { return 0 };
-            // a table of another form is no table, whatever its first rows say
+            // If any row has another form, the whole table is invalid, whatever its first rows were.
             if let Err(problem) = check(item, fields) {
                 formless.get_or_insert_with(|| table.item(at).error(&problem));
             }
@@ -83,7 +83,7 @@ impl QueryTable<'_> {
         self.place.error(format!("query for {}s: {error}", self.kind))
     }
 
-    /// Why the result has no rows.
+    /// Error for a result without rows.
     fn no_table(&self) -> LoadError {
         const SHAPE: WantedParts = WantedParts::Keys(&[("data", WantedParts::Whole)]);
         match envelope::part(self.text, SHAPE, self.budget) {
@@ -97,7 +97,7 @@ impl QueryTable<'_> {
     }
 }
 
-/// Whether a row has a status and a value for each field.
+/// Checks that a row has a status and a value for each field.
 fn check(row: &Json, fields: &[&str]) -> Wrong<()> {
     let cells = row.list()?;
     if cells.len() != fields.len() {
@@ -148,7 +148,7 @@ impl<'j> Fields<'j> for QueryRow<'j, '_> {
         }
     }
 
-    /// The master may not have heard of it.
+    /// The master may not know the field.
     fn is_absent(&self, field: &str) -> bool {
         self.status(field) == Some(FieldStatus::Unknown) || self.value(field) == Ok(&Json::Null)
     }
@@ -179,7 +179,7 @@ impl<'j> Fields<'j> for QueryRow<'j, '_> {
     }
 }
 
-/// A status is a number like others: a fraction is rounded off.
+/// A status is a number like any other: a fraction is rounded.
 fn status(value: &Json) -> Wrong<FieldStatus> {
     match value.int()? {
         0 => Ok(FieldStatus::Normal),

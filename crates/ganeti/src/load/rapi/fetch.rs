@@ -1,4 +1,4 @@
-//! Getting the answers.
+//! Fetches the answers.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -14,14 +14,14 @@ use crate::remote::cutoff::Cutoff;
 use crate::remote::rapi::{Access, Address, AnswerSource, CallLimits, FetchLimits, Session, Verb};
 use htools_model::shown::shown_source;
 
-/// Where the answers are; what is read of a server has one deadline.
+/// Source of the answers. All reading from a server has one common deadline.
 pub(super) enum Fetcher {
     Directory(PathBuf, u64),
     Server(Box<Session>, FetchLimits, Cutoff),
 }
 
 impl Fetcher {
-    /// The place of an address. Nothing is asked yet, but time begins to run.
+    /// Prepares the source for an address. Nothing is requested yet, but the time limit begins to run.
     ///
     /// # Errors
     /// See [`Session::new`].
@@ -33,10 +33,10 @@ impl Fetcher {
         Ok(Fetcher::Server(session, manner, Cutoff::after(manner.reading)))
     }
 
-    /// The bytes of an answer, which may still be on their way.
+    /// The bytes of an answer, which may still be arriving.
     ///
     /// # Errors
-    /// There is none; the text names the URL or the file.
+    /// If there is no answer; the text names the URL or the file.
     pub(super) fn open(&self, part: ClusterPart) -> Result<Body<'_>> {
         match self {
             Fetcher::Directory(path, most) => {
@@ -64,7 +64,7 @@ impl Fetcher {
     }
 }
 
-/// An answer on its way, whose errors say where it comes from.
+/// An answer that is arriving; its errors name its source.
 struct SourcedAnswer<R> {
     body: R,
     source: String,

@@ -1,5 +1,5 @@
-//! The remote API (RAPI) of a cluster: over HTTP, or from a directory with
-//! what it answered (`-m`, and the words of hscan).
+//! Loading from the remote API (RAPI) of a cluster, over HTTP or from a directory of saved answers (`-m`, and the
+//! arguments of hscan).
 
 mod fetch;
 
@@ -10,12 +10,12 @@ use crate::input::error::Result;
 use crate::input::json::{self, Body, Budget, JsonPath, Object, WantedParts, Weight, keys};
 use crate::remote::rapi::{Access, Address, FetchLimits};
 
-/// What one resource gave: its name for messages, and its bytes if there are any.
+/// Answer of one resource: its name for messages, and its bytes if there are any.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResourceAnswer {
     /// URL or file, without passwords.
     pub source: String,
-    /// The body, or why there is none.
+    /// The body, or the error.
     pub body: Result<Vec<u8>>,
 }
 
@@ -32,16 +32,16 @@ pub struct RapiAnswers {
     pub info: ResourceAnswer,
 }
 
-/// Reads the cluster at an address: groups, nodes, instances, info, one after the other. Each is
-/// read while it arrives, and nothing is asked for after a failure.
+/// Loads the cluster at an address: groups, nodes, instances, info, one after another. Each is parsed while it arrives,
+/// and nothing more is requested after a failure.
 ///
 /// # Errors
-/// The first in that order: an answer that did not come, or that is wrong.
+/// The first failed or invalid answer, in this order.
 pub fn load(address: &Address, access: &Access, detail: Detail) -> Result<RawCluster> {
     load_in(address, access, detail, FetchLimits::default())
 }
 
-/// The same in another manner.
+/// The same with other limits.
 ///
 /// # Errors
 /// See [`load`].
@@ -55,7 +55,7 @@ pub fn load_in(
     read(|part| place.open(part), detail)
 }
 
-/// Reads the cluster from the answers, no more of it than all tools need.
+/// Reads the cluster from the answers, in the least detail.
 ///
 /// # Errors
 /// See [`load`].
@@ -63,8 +63,8 @@ pub fn parse(answers: &RapiAnswers) -> Result<RawCluster> {
     parse_detailed(answers, Detail::Usual)
 }
 
-/// Reads the cluster from the answers. They are always the same: nothing is looked at that is
-/// not wanted.
+/// Reads the cluster from the answers, in the given detail. The answers are always the same; unwanted parts are
+/// skipped.
 ///
 /// # Errors
 /// See [`load`].
@@ -82,7 +82,7 @@ pub fn parse_detailed(answers: &RapiAnswers, detail: Detail) -> Result<RawCluste
     read(open, detail)
 }
 
-/// The resources of a cluster, as `open` opens them.
+/// The resources of a cluster; `open` opens one of them.
 struct Resources<F> {
     open: F,
     budget: Budget,
@@ -117,7 +117,7 @@ const SPELLING: Spelling = Spelling {
     has_silence: true,
 };
 
-/// What is read of an answer.
+/// Wanted parts of an answer.
 fn shape(part: ClusterPart) -> WantedParts {
     const GROUP: WantedParts =
         WantedParts::Checked(&keys(["name", "uuid", "alloc_policy", "ipolicy", "diskparams", "tags"]));

@@ -17,7 +17,7 @@ const INSTANCES: &str = r#"[{"name":"i1","disk_usage":1152,"disk.sizes":[1024],"
     "beparams":{"vcpus":1,"auto_balance":true,"spindle_use":1},
     "pnode":"n1","snodes":["n2"],"status":"running","tags":[],"disk_template":"drbd"}]"#;
 
-/// The four texts; a change is a text in one of them, and another for it.
+/// The four texts, with one text in them replaced.
 fn texts(from: &str, to: &str) -> [String; 4] {
     let groups = format!(
         r#"[{{"name":"g1","uuid":"u1","alloc_policy":"preferred","tags":["t"],"networks":["x"],"ipolicy":{POLICY}}}]"#
@@ -78,7 +78,7 @@ fn everything_is_read() {
     let [n1, n2] = &raw.nodes[..] else { panic!() };
     assert_eq!((n1.mem_total, n1.mem_free, n1.disk_free), (16384.0, Mib(15360), Mib(408_448)));
     assert!(n1.master && !n1.offline && n1.hypervisor == Some(Hypervisor::Kvm));
-    // drained, with all of its numbers
+    // It is drained, and has all of its numbers.
     assert!(n2.offline && !n2.master && n2.mem_total == 16384.0 && n2.disk_total == 0.0);
     let i1 = &raw.instances[0];
     assert_eq!((i1.mem, i1.disk, i1.vcpus, i1.status), (Mib(1024), Mib(1152), 1, RunStatus::Running));
@@ -99,7 +99,7 @@ fn numbers_of_nodes_out_of_use_are_not_looked_at() {
         let null = format!("\"{key}\":null,");
         assert!(problem(from, &null).contains("expected a number, found null"));
         for idle in [r#""offline":true,"offline":false,"#, r#""vm_capable":false,"#] {
-            // repeated keys: the first one counts
+            // Of repeated keys the first one counts.
             let dead = node(from, &format!("{null}{idle}"));
             assert_eq!((dead.mem_total, dead.cpu_total, dead.mem_free, dead.cpu_node), (0.0, 0.0, Mib(0), 0));
             assert!(dead.offline && dead.spindle_total == 1);
@@ -108,7 +108,7 @@ fn numbers_of_nodes_out_of_use_are_not_looked_at() {
     assert!(problem(r#""spindle_count":1,"#, r#""#).contains("node 'n1', ndparams: key 'spindle_count'"));
 }
 
-/// Ganeti knows nothing of a node that is down but not marked as offline.
+/// Ganeti reports no figures for a node that is down but not marked offline.
 #[test]
 fn a_node_that_does_not_answer_is_offline() {
     let nulls = r#""mtotal":null,"mnode":null,"mfree":null,"dtotal":null,"ctotal":null,"cnos":null,"#;
@@ -116,7 +116,7 @@ fn a_node_that_does_not_answer_is_offline() {
     let n1 = &raw.nodes[0];
     assert_eq!((n1.offline, n1.mem_total, n1.mem_free, n1.disk_free), (true, 0.0, Mib(0), Mib(0)));
     assert_eq!(raw.warnings, ["node 'n1' does not answer and is treated as offline"]);
-    // anything but null is an error, as it is elsewhere
+    // Anything but null is an error, as elsewhere.
     for other in ["\"x\"", "[]", "17"] {
         let some = nulls.replace("\"mnode\":null", &format!("\"mnode\":{other}"));
         assert!(problem(r#""mtotal":16384,"#, &some).contains("key 'm"));
@@ -286,7 +286,7 @@ fn disk_parameters_are_read_if_they_are_wanted() {
         let member = format!("\"diskparams\":{value},");
         let error: LoadError = read(&member).unwrap_err();
         assert_eq!(error.to_string(), format!("d/groups.json, group 'g1'{wanted}"));
-        // who does not want them does not look at them
+        // If they are not wanted, they are not checked.
         assert_eq!(with("\"networks\":[\"x\"],", &member).unwrap().groups[0].disk_parameters, usual);
     }
 }

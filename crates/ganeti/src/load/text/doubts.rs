@@ -1,11 +1,11 @@
-//! Values that are read, as Ganeti's own tools read them, although they cannot be true. Whatever is computed from
-//! them is doubtful, so each is named.
+//! Implausible values. They are read, as Ganeti's own tools read them, but results computed from them are doubtful, so
+//! each is reported.
 
 use super::row::TextRow;
 use crate::load::raw::{RawInstance, RawNode};
 use htools_model::Mib;
 
-/// Most doubts that are kept; a file that is wrong throughout is told by its first rows.
+/// Maximum number of reports. The first rows are enough to show that a file is wrong throughout.
 pub(super) const MOST: usize = 10;
 
 /// The doubtful values of a node's row. An offline node may have no resources.
@@ -39,7 +39,7 @@ pub(super) fn of_instance(row: &TextRow, instance: &RawInstance) -> Vec<String> 
     doubts.found
 }
 
-/// The doubt about a row whose name an earlier row of its section has.
+/// The report of a row whose name occurs earlier in its section.
 pub(super) fn repeated(row: &TextRow) -> String {
     row.field_error("name", "an earlier one has the same name").to_string()
 }

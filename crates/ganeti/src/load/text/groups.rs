@@ -17,8 +17,7 @@ impl<'a> TextReader<'a> {
             alloc_policy: row.named("allocation policy", row.text(2))?,
             tags: row.list(3),
             networks: row.list(4),
-            // not the cluster's: a group without a row in the policy section
-            // has the built-in policy
+            // A group without a row in the policy section has the built-in policy, not the cluster's.
             policy: InstancePolicy::default(),
             disk_parameters: DiskParameters::default(),
         };

@@ -26,7 +26,7 @@ impl<'a> TextReader<'a> {
         let template = row.named("disk template", row.text(8))?;
         let spindle_use = row.int(10, "spindle use", 1)?;
         let spindles = match row.text(11) {
-            // unknown; the same as no column at all, but an empty column is an error
+            // The number is unknown, as if the column were missing; an empty column is an error.
             "-" => None,
             _ => row.get(11).map(|_| row.int(11, "disk spindles", 0)).transpose()?,
         };

@@ -1,11 +1,8 @@
-//! The text format (`-t`, and what `-S` and hscan write): sections of rows
-//! with columns separated by `|`.
+//! The text format (read by `-t`, written by `-S` and hscan): sections of rows with columns separated by `|`.
 //!
-//! Sections are separated by *empty* lines and known by their order alone:
-//! groups, nodes, instances, cluster tags, instance policies. Nothing is
-//! trimmed or quoted; a carriage return is part of its line. Rules follow
-//! what the reference accepts, with one exception: whole numbers that do not
-//! fit into 64 bits are refused rather than wrapped.
+//! Sections are separated by *empty* lines and identified by their order: groups, nodes, instances, cluster tags,
+//! instance policies. Nothing is trimmed or quoted, and a carriage return is part of its line. The rules follow the
+//! reference, with one exception: whole numbers that do not fit into 64 bits are refused, not wrapped.
 
 mod doubts;
 mod groups;
@@ -26,13 +23,13 @@ use htools_model::shown::shown_source;
 use htools_model::{Disk, GroupIdx, NodeIdx};
 use policies::Owners;
 
-/// Empty lines in the shortest complete file, which may lack the policies.
+/// Number of empty lines in the shortest complete file, which may lack the policies.
 const FEWEST_SECTIONS: usize = 4;
 
 /// Reads a cluster from bytes in UTF-8. `source` names them in messages.
 ///
 /// # Errors
-/// What is not UTF-8, and everything that [`parse`] refuses.
+/// If they are not UTF-8, or [`parse`] refuses them.
 pub fn parse_bytes(bytes: &[u8], source: &str) -> Result<RawCluster> {
     parse(decode(bytes, source)?, source)
 }
@@ -42,9 +39,8 @@ pub fn parse_bytes(bytes: &[u8], source: &str) -> Result<RawCluster> {
 /// Equal names are allowed; references mean the last object of that name.
 ///
 /// # Errors
-/// The first row that is incomplete, has a malformed value, or refers to an
-/// object that does not exist: the message has file, line, object, field and
-/// value.
+/// The first row that is incomplete, has a malformed value, or refers to an object that does not exist. The message has
+/// file, line, object, field and value.
 pub fn parse(text: &str, source: &str) -> Result<RawCluster> {
     read(text, source).map_err(|error| FileKind::Text.unless_other(error, text, source))
 }
@@ -68,26 +64,26 @@ fn read(text: &str, source: &str) -> Result<RawCluster> {
             2 => reader.read_instance(line, i + 1)?,
             3 => reader.cluster.tags.push(line.to_owned()),
             4 => reader.read_policy(line, i + 1)?,
-            // written by some later version; the reference ignores them, too
+            // Sections of later versions, which the reference ignores, too.
             _ => break,
         }
     }
     Ok(reader.cluster)
 }
 
-/// About how many bytes a line becomes in memory.
+/// Approximate memory of a parsed line, in bytes.
 fn weight(line: &str, section: usize) -> usize {
     let row = match section {
         3 => 0,
         _ => size_of::<RawInstance>() + size_of::<Disk>(),
     };
     let items = 1 + line.bytes().filter(|byte| *byte == b',').count();
-    // an item of one character takes as much as one of twenty
+    // An item of one character takes as much memory as one of twenty.
     row + line.len() + items * (size_of::<String>() + 32)
 }
 
-/// A file cut short, or with other line ends, must not pass for a smaller
-/// cluster: the number of sections is checked before anything is read.
+/// Checks the number of sections before anything is read. A file that is cut short, or has other line ends, must not
+/// pass for a smaller cluster.
 fn check_sections(text: &str, source: &str) -> Result<()> {
     let found = match text {
         "" => 0,
@@ -103,7 +99,7 @@ fn check_sections(text: &str, source: &str) -> Result<()> {
     ))
 }
 
-/// What has been read so far.
+/// State of the reading.
 struct TextReader<'a> {
     source: &'a str,
     cluster: RawCluster,
@@ -113,7 +109,7 @@ struct TextReader<'a> {
     /// Nodes by name.
     nodes: HashMap<&'a str, NodeIdx>,
     instance_names: HashSet<&'a str>,
-    /// Groups as policies name them; made when the first policy appears.
+    /// Groups by the names that policies use; made when the first policy appears.
     owners: Option<Owners>,
 }
 

@@ -16,7 +16,7 @@ impl<'a> TextReader<'a> {
         let group = *self.groups.get(uuid).ok_or_else(|| {
             row.field_error("group", format_args!("no group has the UUID '{}'", shown_name(uuid)))
         })?;
-        // "?" in any of the resources: the node did not answer
+        // A "?" in any of the resources means that the node did not answer.
         let unknown = (1..=6).any(|column| row.text(column) == "?");
         let node = if unknown { silent_node(row.name(), group) } else { read_resources(&row, group)? };
         self.doubt(doubts::of_node(&row, &node));
@@ -28,8 +28,7 @@ impl<'a> TextReader<'a> {
     }
 }
 
-/// A node of which nothing is known: offline and without resources. Whatever
-/// else the row says is not looked at.
+/// A node of which nothing is known: offline and without resources. The rest of its row is ignored.
 fn silent_node(name: &str, group: GroupIdx) -> RawNode {
     RawNode {
         name: name.to_owned(),
@@ -68,7 +67,7 @@ fn read_resources(row: &TextRow, group: GroupIdx) -> Result<RawNode> {
         cpu_speed: row.float(14, "CPU speed", 1.0)?,
         spindle_free: row.int(12, "free spindles", 0)?,
         exclusive_storage: row.yes_no(11, "exclusive storage")?,
-        // any other role is that of an ordinary node
+        // Any other role means an ordinary node.
         offline: role == "Y",
         outage: Outage::default(),
         master: role == "M",

@@ -12,9 +12,8 @@ use crate::load::raw::RawGroup;
 use htools_model::shown::shown_name;
 use htools_model::{GroupIdx, InstancePolicy, InstanceSpec, Mib, SpecRange};
 
-/// Groups by name, and those that are left by UUID; `None` where several groups answer to a
-/// text. What is saved has names, so that a name that is the UUID of another group means its
-/// bearer.
+/// Groups by name, and the remaining ones by UUID; `None` if a text matches several groups. Saved files have names, so
+/// a text that is both a name and another group's UUID means the group with the name.
 pub(super) struct Owners(HashMap<String, Option<GroupIdx>>);
 
 impl Owners {
@@ -71,7 +70,7 @@ fn owner_error(row: &TextRow, who: &str) -> LoadError {
     row.field_error("owner", format_args!("{who} the name or UUID '{}'", shown_name(row.name())))
 }
 
-/// Specs alternate: minimum, maximum, minimum, ... No specs: no limits.
+/// Specs alternate: minimum, maximum, minimum, and so on. Without specs there are no limits.
 fn read_ranges(row: &TextRow) -> Result<Vec<SpecRange>> {
     let count = split(row.text(2), ';').count();
     if count % 2 == 1 {
@@ -88,7 +87,7 @@ fn read_ranges(row: &TextRow) -> Result<Vec<SpecRange>> {
     Ok(ranges)
 }
 
-/// `memory,cpus,disk,disk_count,nic_count,spindle_use`; more items are ignored.
+/// Reads `memory,cpus,disk,disk_count,nic_count,spindle_use`; further items are ignored.
 fn read_spec(row: &TextRow, text: &str, field: &str) -> Result<InstanceSpec> {
     let mut items = split(text, ',');
     let mut next = |key: &str| match items.next() {

@@ -7,17 +7,17 @@ use crate::load::number::{parse_float, parse_int};
 use htools_model::UnknownName;
 use htools_model::shown::{printable, shown_name, shown_source};
 
-/// Most columns that any section knows. What stands beyond is never looked
-/// at, so a line of a million bars costs no more than a line.
+/// Maximum number of columns of any section. Further columns are not read, so a line of a million bars costs no more
+/// than any line.
 const MOST_COLUMNS: usize = 15;
 
-/// Longest value shown in a message.
+/// Maximum length of a value in a message, in characters.
 const VALUE_SHOWN: usize = 80;
 
 pub(super) struct TextRow<'a> {
     source: &'a str,
     line: usize,
-    /// What the row describes: "group", "node", ...
+    /// Kind of object that the row describes: "group", "node", ...
     kind: &'static str,
     columns: [&'a str; MOST_COLUMNS],
     count: usize,
@@ -44,7 +44,7 @@ impl<'a> TextRow<'a> {
         Ok(row)
     }
 
-    /// Column 0, the name of the object. `'a` outlives the row.
+    /// Column 0, the name of the object. The lifetime `'a` is longer than that of the row.
     pub(super) fn name(&self) -> &'a str {
         self.columns[0]
     }
@@ -98,7 +98,7 @@ impl<'a> TextRow<'a> {
         self.error(&format!("{field}: {problem}"))
     }
 
-    /// An error in this row.
+    /// An error that names this row.
     pub(super) fn error(&self, problem: &str) -> LoadError {
         let name = shown_name(self.name());
         let object = match (self.kind, name.as_str()) {
@@ -109,8 +109,7 @@ impl<'a> TextRow<'a> {
     }
 }
 
-/// The items of a list. The empty text is the empty list, not a list of one
-/// empty item.
+/// The items of a list. The empty text is the empty list, not a list with one empty item.
 pub(super) fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     text.split(separator).filter(move |_| !text.is_empty())
 }

@@ -202,7 +202,7 @@ fn policies_find_their_owners() {
     assert!(row("").is_ok_and(|c| c.policy.vcpu_ratio == 4.0 && c.policy.disk_templates.len() == 2));
     assert!(row("same").is_ok_and(|c| c.groups[1].policy.disk_templates.len() == 2));
     assert!(row("u3").is_ok_and(|c| c.groups[2].policy.disk_templates.len() == 2));
-    // saved states have names
+    // Saved states have names.
     assert!(row("u1").is_ok_and(|c| c.groups[2].policy.disk_templates.len() == 2));
     for groups in ["g|u1|preferred|\ng|u2|preferred|", "a|g|preferred|\nb|g|preferred|"] {
         let error = with(groups, "", "", &POLICY.replacen("g1", "g", 1)).unwrap_err().to_string();
@@ -286,6 +286,6 @@ fn a_large_cluster_is_read_in_linear_time() {
     text.push_str("\n\n");
     let start = std::time::Instant::now();
     assert_eq!(parse(&text, "c").unwrap().instances.len(), 10_000);
-    // generous: an unoptimised build on a busy machine
+    // A generous limit, for an unoptimised build on a busy machine.
     assert!(start.elapsed().as_secs() < 5);
 }

@@ -1,4 +1,4 @@
-//! Writing a cluster in the text format, as `-S` saves it.
+//! Writes a cluster in the text format, as `-S` saves it.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -11,9 +11,8 @@ pub fn whole_cluster_text(cluster: &Cluster) -> String {
     cluster_text(cluster, &cluster.all_nodes(), &cluster.all_instances())
 }
 
-/// The text of a cluster, with all groups but only the given nodes and
-/// instances. Loading it gives the same cluster, except for what the format
-/// cannot say: single disks, network interfaces, hypervisors, dynamic load.
+/// The text of a cluster, with all groups but only the given nodes and instances. Loading it gives the same cluster,
+/// except for data that the format does not have: single disks, network interfaces, hypervisors, dynamic load.
 pub fn cluster_text(cluster: &Cluster, nodes: &[NodeIdx], instances: &[InstanceIdx]) -> String {
     let mut out = String::new();
     for g in &cluster.groups {
@@ -41,8 +40,8 @@ pub fn cluster_text(cluster: &Cluster, nodes: &[NodeIdx], instances: &[InstanceI
         *bearers.entry(&g.name).or_default() += 1;
     }
     for g in &cluster.groups {
-        // a name that others have, too, says nothing; nor does a UUID that is somebody's name:
-        // what is written then does not load, rather than mean another group
+        // A name shared by several groups is ambiguous, and so is a UUID that is also a name. In that case the written
+        // text does not load, which is better than meaning another group.
         let by_uuid = bearers[g.name.as_str()] > 1 && !bearers.contains_key(g.uuid.as_str());
         let owner = if by_uuid { &g.uuid } else { &g.name };
         push(&mut out, &[&policy_row(owner, &g.policy)]);
@@ -66,7 +65,7 @@ fn node_row(out: &mut String, cluster: &Cluster, node: &Node) {
         (false, true) => "M",
         (false, false) => "N",
     };
-    // writing to a string cannot fail
+    // Writing to a string cannot fail.
     let _ = writeln!(
         out,
         "{}|{}|{}|{}|{}|{}|{}|{role}|{}|{}|{}|{}|{}|{}|{}",
@@ -138,7 +137,7 @@ mod tests {
     use crate::load::{RawCluster, text};
     use htools_model::{AllocPolicy, DiskParameters};
 
-    /// A cluster of groups with these names, and UUIDs in order; each has a policy of its own.
+    /// A cluster of groups with these names, UUIDs in order, and a different policy each.
     fn groups(names: &[String]) -> RawCluster {
         let mut raw = RawCluster::default();
         for (at, name) in names.iter().enumerate() {
@@ -161,13 +160,12 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the groups are called: it is the same cluster, or none where there is no
-        /// way to say it.
+        /// Whatever the names of the groups, the text loads as the same cluster, or not at all if it is ambiguous.
         #[test]
         fn groups_load_back(names in prop::collection::vec("[au][0-3]?", 1..5)) {
             let raw = groups(&names);
             let repeated = |name: &String| names.iter().filter(|other| *other == name).count() > 1;
-            // the UUID of a group that has to be meant by it is a name
+            // A group that must be identified by its UUID is lost if that is also a name.
             let lost = names.iter().enumerate().any(|(at, name)| {
                 repeated(name) && names.contains(&format!("u{at}"))
             });

@@ -1,4 +1,4 @@
-//! Where the master daemon listens, and why it cannot be reached there.
+//! Address of the master daemon's socket, and the errors of reaching it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,25 +10,25 @@ use std::path::{Path, PathBuf};
 use super::connection::{Timeouts, seconds};
 use htools_model::shown::shown_source;
 
-/// The socket's place in Ganeti's directory.
+/// Path of the socket below Ganeti's root directory.
 const SOCKET: &str = "/var/run/ganeti/socket/ganeti-query";
 
-/// Most bytes of a socket's path: what the kernel has room for.
+/// Maximum length of a socket's path in bytes, set by the kernel.
 const LONGEST: usize = 107;
 
-/// The socket of this machine's master daemon, as Ganeti itself finds it.
+/// The socket of this machine's master daemon, found in the same way as Ganeti does.
 pub fn default_socket() -> PathBuf {
     socket_below(&std::env::var_os("GANETI_ROOTDIR").unwrap_or_default())
 }
 
-/// The path directly behind that of Ganeti's directory.
+/// The path of the socket appended to that of Ganeti's root directory.
 fn socket_below(root: &OsStr) -> PathBuf {
     let mut path = root.to_owned();
     path.push(SOCKET);
     path.into()
 }
 
-/// A socket for messages.
+/// A socket's path for messages.
 pub(crate) fn shown(socket: &Path) -> String {
     if socket.as_os_str().is_empty() {
         "LUXI socket ''".to_owned()
@@ -37,7 +37,7 @@ pub(crate) fn shown(socket: &Path) -> String {
     }
 }
 
-/// Why there is no connection to a socket.
+/// Reason that there is no connection to a socket.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SocketError {
     #[error("the path of the socket is empty")]
@@ -58,7 +58,7 @@ pub(crate) enum SocketError {
     Other(String),
 }
 
-/// Refuses what can be no socket's path.
+/// Checks that a path can be that of a socket.
 pub(super) fn check(socket: &Path) -> Result<(), SocketError> {
     match socket.as_os_str().as_bytes().len() {
         0 => Err(SocketError::Empty),
@@ -67,7 +67,7 @@ pub(super) fn check(socket: &Path) -> Result<(), SocketError> {
     }
 }
 
-/// Why there is no connection.
+/// The reason that a connection failed.
 pub(super) fn refusal(socket: &Path, error: &io::Error, manner: Timeouts) -> SocketError {
     match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => SocketError::Missing,

@@ -1,4 +1,4 @@
-//! A connection to the master daemon: messages, each ended by one byte, in turn.
+//! Connections to the master daemon. Requests and answers alternate, each ended by a certain byte.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
@@ -14,25 +14,25 @@ use crate::input::json::{Budget, WantedParts};
 use crate::remote::CallError;
 use crate::remote::cutoff::Cutoff;
 
-/// What ends a message, in both directions.
+/// End of a message, in both directions.
 const END: u8 = 0x03;
 
-/// Most bytes that are read at once.
+/// Maximum number of bytes that are read at once.
 const CHUNK: usize = 64 << 10;
 
-/// How long to wait, and how much to read. The longest call takes `send` and `answer`.
+/// Limits on time and size. The longest call takes `send` plus `answer`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until there is a connection.
+    /// Time to connect.
     pub connect: Duration,
-    /// Until a whole request is out.
+    /// Time to send a whole request.
     pub send: Duration,
-    /// Until some of the answer, or more of it, arrives.
+    /// Time until some of the answer, or more of it, arrives.
     pub silence: Duration,
-    /// Until a whole answer is there, however busy the daemon seems to be; where several belong to
-    /// one reading, all of them.
+    /// Time until the answer is complete, however busy the daemon seems. It covers all answers that belong to one
+    /// reading.
     pub answer: Duration,
-    /// Most bytes of an answer, or of all that belong to one reading.
+    /// Maximum size in bytes of an answer, or of all that belong to one reading.
     pub size: usize,
 }
 
@@ -51,15 +51,15 @@ impl Default for Timeouts {
 /// A connection to the master daemon.
 #[derive(Debug)]
 pub struct Connection {
-    /// None once something went wrong: what comes next has no beginning.
+    /// `None` after an error, because the next bytes would not be the start of a message.
     stream: Option<UnixStream>,
     manner: Timeouts,
-    /// What was read behind the end of the last answer.
+    /// Bytes that were read after the end of the last answer.
     ahead: Vec<u8>,
 }
 
 impl Connection {
-    /// A connection to the daemon that listens at a socket.
+    /// Connects to the daemon at a socket.
     ///
     /// # Errors
     /// [`CallError::NotSent`]; the text names the socket.
@@ -68,14 +68,14 @@ impl Connection {
             .map_err(|problem| CallError::NotSent(format!("{}: {problem}", address::shown(socket))))
     }
 
-    /// The same; the text of an error does not name the socket.
+    /// The same, but the text of an error does not name the socket.
     pub(crate) fn open_or_why(socket: &Path, manner: Timeouts) -> Result<Connection, SocketError> {
         address::check(socket)?;
         let stream = connect(socket, manner).map_err(|error| address::refusal(socket, &error, manner))?;
         Ok(Connection { stream: Some(stream), manner, ahead: Vec::new() })
     }
 
-    /// Whether more calls make sense.
+    /// Tells if further calls are possible.
     pub fn is_open(&self) -> bool {
         self.stream.is_some()
     }
@@ -83,13 +83,12 @@ impl Connection {
     /// Sends a request and reads the text of its answer, which may be a refusal.
     ///
     /// # Errors
-    /// Every kind but [`CallError::Refused`]. After any of them but an answer that is not UTF-8,
-    /// the connection is closed.
+    /// Every kind but [`CallError::Refused`]. All errors close the connection, except for an answer that is not UTF-8.
     pub fn exchange(&mut self, method: &str, args: &Value) -> Result<String, CallError> {
         self.exchange_in(method, args, self.manner, SharedBudget::ALONE)
     }
 
-    /// The same, as one call of a reading.
+    /// The same, as one call of several that belong to one reading.
     pub(crate) fn exchange_of(
         &mut self,
         method: &str,
@@ -99,7 +98,7 @@ impl Connection {
         self.exchange_in(method, args, self.manner, share)
     }
 
-    /// Sends a request and takes the result out of its answer: for short ones.
+    /// Sends a request and returns the result in its answer, which should be short.
     ///
     /// # Errors
     /// Every kind.
@@ -107,7 +106,7 @@ impl Connection {
         self.look(method, args, WantedParts::Whole)
     }
 
-    /// The same; of the result the parts in `shape` are read.
+    /// The same, but only the parts of the result in `shape` are read.
     pub(crate) fn look(
         &mut self,
         method: &str,
@@ -117,8 +116,8 @@ impl Connection {
         self.call_in(method, args, self.manner, shape)
     }
 
-    /// The same for a request that the daemon answers when something happens: the whole answer
-    /// has to be there within a time of its own, silence or not.
+    /// The same for a request that the daemon answers when something happens. The whole answer must arrive within
+    /// `time`; the limit on silence does not apply.
     pub fn call_within(&mut self, method: &str, args: &Value, time: Duration) -> Result<Value, CallError> {
         self.call_in(
             method,
@@ -178,12 +177,12 @@ impl Connection {
 /// The bytes of a request.
 fn request(method: &str, args: &Value) -> Vec<u8> {
     let mut bytes = format!(r#"{{"method":{},"args":{args}}}"#, Value::from(method)).into_bytes();
-    // JSON has no such byte in it
+    // JSON does not contain this byte.
     bytes.push(END);
     bytes
 }
 
-/// A limit on writing is one on connecting, too: the daemon may have a full queue.
+/// The limit on writing also applies to connecting, as the daemon may have a full queue.
 fn connect(path: &Path, manner: Timeouts) -> io::Result<UnixStream> {
     let socket = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None)?;
     socket.set_write_timeout(Some(manner.connect))?;
@@ -208,7 +207,7 @@ fn send(stream: &mut UnixStream, request: &[u8], manner: Timeouts, end: Cutoff) 
         match written {
             Ok(count) => sent += count,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // until the time is up
+            // Continue until the time is up.
             Err(error) if is_timeout(&error) => {}
             Err(error) => return Err(CallError::NotSent(broken(&error, "before it took the request"))),
         }
@@ -216,12 +215,12 @@ fn send(stream: &mut UnixStream, request: &[u8], manner: Timeouts, end: Cutoff) 
     Ok(())
 }
 
-/// What the calls of one reading share.
+/// Limits that the calls of one reading share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SharedBudget {
-    /// When the last of them has to be over.
+    /// Time by which the last of them must be over.
     pub(crate) end: Cutoff,
-    /// The bytes of the answers so far.
+    /// Size of the answers so far, in bytes.
     pub(crate) taken: usize,
 }
 
@@ -230,7 +229,7 @@ impl SharedBudget {
     const ALONE: SharedBudget = SharedBudget { end: Cutoff::NEVER, taken: 0 };
 }
 
-/// Reads up to the end of a message. Each byte is looked at once.
+/// Reads up to the end of a message. Each byte is searched once.
 fn read(
     stream: &mut UnixStream,
     ahead: &mut Vec<u8>,
@@ -255,7 +254,7 @@ fn read(
                 _ => format!("the master daemon closed the connection in its answer, after {searched} bytes"),
             }));
         }
-        // not twice as much as there is
+        // Do not double the capacity.
         if message.capacity() - message.len() < count {
             message.reserve_exact(count.max(message.len() / 4));
         }
@@ -274,7 +273,7 @@ fn within(message: Vec<u8>, manner: Timeouts, share: SharedBudget) -> Result<Vec
     }
 }
 
-/// Reads what there is; nothing if there will be no more.
+/// Reads the available bytes; returns 0 at the end of the stream.
 fn receive(
     stream: &mut UnixStream,
     chunk: &mut [u8],
@@ -318,7 +317,7 @@ fn broken(error: &io::Error, when: &str) -> String {
     }
 }
 
-/// A time for a message.
+/// A duration for a message.
 pub(super) fn seconds(time: Duration) -> String {
     match time.subsec_nanos() {
         0 => format!("{} s", time.as_secs()),

@@ -1,4 +1,4 @@
-//! What an answer says: a result, or why there is none.
+//! Content of an answer: a result, or the reason that there is none.
 
 use serde::de::DeserializeSeed;
 
@@ -6,20 +6,20 @@ use crate::input::json::{self, Budget, Json, JsonPath, Member, Object, WantedPar
 use crate::remote::CallError;
 use htools_model::shown::printable;
 
-/// What an answer is called in messages.
+/// Name of an answer in messages.
 const ANSWER: &str = "the answer";
 
-/// What a reason may take in memory, in bytes.
+/// Maximum memory of a reason, in bytes.
 const REASON: usize = 8 << 20;
 
-/// Most characters of the daemon's own words that a message shows.
+/// Maximum length of the daemon's own text in a message, in characters.
 const SHOWN: usize = 500;
 
-/// What is read first: whether there is a result.
+/// Parts that are read first, to see if there is a result.
 const HEAD: WantedParts =
     WantedParts::Checked(&[("success", WantedParts::Whole), ("result", WantedParts::Nothing)]);
 
-/// Those parts of the result in an answer that are wanted.
+/// The parts of the result in `shape`.
 ///
 /// # Errors
 /// [`CallError::Refused`] with the daemon's reason, or [`CallError::Nonsense`].
@@ -28,10 +28,10 @@ pub(crate) fn part(text: &str, shape: WantedParts, budget: &Budget) -> Result<Js
     value(text, shape, budget)
 }
 
-/// Makes sure that an answer is right, and has a result.
+/// Checks that an answer is valid and has a result.
 ///
 /// # Errors
-/// See [`part`].
+/// As [`part`].
 pub(crate) fn expect(text: &str) -> Result<(), CallError> {
     let budget = Budget::new(REASON);
     let head = json::parse_in(text, ANSWER, HEAD, &budget).and_then(|document| {
@@ -50,7 +50,7 @@ fn value(text: &str, shape: WantedParts, budget: &Budget) -> Result<Json, CallEr
     inside(text, budget, json::whole(shape, budget)).map(|found| found.unwrap_or(Json::Null))
 }
 
-/// Hands the result in an answer to a reader of its own.
+/// Passes the result in an answer to a reader of its own.
 ///
 /// # Errors
 /// [`CallError::Nonsense`]
@@ -63,8 +63,8 @@ pub(crate) fn inside<'t, S: DeserializeSeed<'t>>(
         .map_err(|error| CallError::Nonsense(error.to_string()))
 }
 
-/// The daemon's reason: the name of one of Ganeti's errors with its arguments, or a text for
-/// requests that it did not understand.
+/// The daemon's reason: the name of one of Ganeti's errors with its arguments, or a text for requests that it did not
+/// understand.
 fn reason(result: &Json) -> CallError {
     let text = match result {
         Json::String(text) => Some(text.clone()),
@@ -80,7 +80,7 @@ fn reason(result: &Json) -> CallError {
     }
 }
 
-/// An error as Ganeti's own programs put it.
+/// An error as Ganeti's own programs show it.
 fn rendered(class: &str, args: &[Json]) -> String {
     let first = args.first().map(shown).unwrap_or_default();
     let second = args.get(1);
@@ -120,7 +120,7 @@ fn rendered(class: &str, args: &[Json]) -> String {
         "ParameterError" => format!("Failure: unknown/wrong parameter name '{first}'"),
         "JobLost" => format!("Error checking job status: {first}"),
         "GenericError" => format!("Unhandled Ganeti error: {first}"),
-        // no list of those that exist: an unknown one is an error, too
+        // There is no list of known errors: an unknown one is an error, too.
         _ if args.is_empty() => format!("Unhandled exception: {class}"),
         _ => format!("Unhandled exception: {class} \"{}\"", first.replace('\\', r"\\").replace('"', "\\\"")),
     }
@@ -156,7 +156,7 @@ fn error_code(code: &str) -> &str {
     }
 }
 
-/// A text as it is, anything else as JSON.
+/// A text as it is; any other value as JSON.
 fn shown(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
@@ -168,7 +168,7 @@ fn dump(value: &Json) -> String {
     printable(&serde_json::Value::from(value.clone()).to_string(), SHOWN)
 }
 
-/// What had several lines becomes one.
+/// Joins several lines into one.
 fn one_line(text: &str) -> String {
     let lines: Vec<&str> =
         text.split(['\n', '\r']).map(str::trim_end).filter(|line| !line.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! What is needed to get at a cluster's RAPI besides its address.
+//! Credentials and trust for access to a cluster's RAPI.
 
 use std::path::PathBuf;
 
@@ -9,18 +9,18 @@ use super::secret::Credentials;
 use crate::input::error::Result;
 use htools_model::shown::printable;
 
-/// Who is asking and whom to believe, as the files say, and what may be risked.
+/// Options for credentials and trusted certificates, and permission to send passwords unencrypted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccessOptions {
     /// `--rapi-credentials`: users and their passwords.
     pub credentials: Option<PathBuf>,
-    /// `--rapi-cacert`: the certificates that are trusted; without them any is.
+    /// `--rapi-cacert`: trusted certificates; without it, any certificate is accepted.
     pub certificates: Option<PathBuf>,
-    /// `--insecure-http`: passwords may be sent to other hosts as plain text.
+    /// `--insecure-http`: passwords may be sent to other hosts in plain text.
     pub insecure_http: bool,
 }
 
-/// Who is asking, and which servers are believed.
+/// Credentials, and the servers that are trusted.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     file: Option<(PathBuf, Vec<Credentials>)>,
@@ -30,11 +30,11 @@ pub struct Access {
 }
 
 impl Access {
-    /// Reads the files and the environment as far as these addresses need them: a user
-    /// and a password in a URL come before the file, the file before the environment.
+    /// Reads the files and the environment, as far as these addresses need them. User and password in a URL take
+    /// precedence over the file, and the file over the environment.
     ///
     /// # Errors
-    /// What is wrong with the files or the variables. No text holds a password.
+    /// Faults of the files or the variables. No text contains a password.
     pub fn read(files: &AccessOptions, addresses: &[Address]) -> Result<Access> {
         let mut access = Access { insecure_http: files.insecure_http, ..Access::default() };
         if addresses.iter().any(Address::lacks_password) {
@@ -51,10 +51,10 @@ impl Access {
         Ok(access)
     }
 
-    /// Who asks at an address.
+    /// The credentials for an address.
     ///
     /// # Errors
-    /// The address names a user whom the file does not know.
+    /// If the address names a user that the file does not have.
     pub(super) fn credentials(&self, address: &Address) -> Result<Option<Credentials>> {
         let login = address.login();
         let named = match &login {
@@ -70,18 +70,18 @@ impl Access {
         Ok(self.environment.clone().filter(|known| named.is_none_or(|user| user == known.user)))
     }
 
-    /// Whether passwords may be sent to other hosts as plain text.
+    /// Tells if passwords may be sent to other hosts in plain text.
     pub(super) fn allows_insecure_http(&self) -> bool {
         self.insecure_http
     }
 
-    /// The certificates that are trusted.
+    /// The trusted certificates, if there are any.
     pub(super) fn trusted(&self) -> Option<&Trusted> {
         self.trusted.as_ref()
     }
 
-    /// What the user should know about how safe it is to ask these addresses: that a
-    /// password can be seen, and if wanted that any server is believed.
+    /// Security warnings for these addresses: a password that others can see, and, if `certificates` is set, that any
+    /// server is trusted.
     pub fn warnings(&self, addresses: &[Address], certificates: bool) -> Vec<String> {
         let mut warnings = Vec::new();
         if addresses.iter().any(Address::holds_password) {
@@ -117,11 +117,11 @@ impl Access {
     }
 }
 
-/// The first variable of the environment that says who asks, if one does.
+/// The first environment variable with credentials that is set.
 pub fn variable_in_use() -> Option<&'static str> {
     let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     VARIABLES.into_iter().find(is_set)
 }
 
-/// What to do where nobody said who asks.
+/// Hint if there are no credentials.
 pub(super) const HINT: &str = "a user and a password are needed: --rapi-credentials FILE";

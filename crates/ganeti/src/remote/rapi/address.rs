@@ -1,4 +1,4 @@
-//! Where a cluster's RAPI is, and what may be shown of it.
+//! Addresses of a cluster's RAPI, and their form in messages.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -11,9 +11,9 @@ use reqwest::Url;
 
 use super::secret::Secret;
 
-/// What a directory's address begins with.
+/// Prefix of a directory's address.
 const DIRECTORY: &str = "file://";
-/// The port of RAPI.
+/// Default port of RAPI.
 const PORT: u16 = 5080;
 
 /// The address of a cluster's RAPI.
@@ -29,20 +29,19 @@ impl fmt::Debug for Address {
     }
 }
 
-/// Where the answers come from.
+/// Source of the answers.
 #[derive(Clone, PartialEq, Eq)]
 #[cfg_attr(test, derive(Debug))]
 pub(crate) enum AnswerSource {
     /// A directory with `groups.json`, `nodes.json`, `instances.json`, `info.json`.
     Directory(PathBuf),
-    /// What all URLs begin with. May hold a password, hence is not shown.
+    /// Prefix of all URLs. It may contain a password, so it is never shown.
     Url(String),
 }
 
 impl Address {
-    /// What a word means: `file://DIR` is a directory; what holds a colon is a URL,
-    /// of plain HTTP if it does not say; anything else is a host, asked by HTTPS
-    /// at the usual port.
+    /// Reads an address. `file://DIR` is a directory. A word with a colon is a URL, of plain HTTP unless it names a
+    /// scheme. Any other word is a host, asked by HTTPS at the default port.
     pub fn new(word: &OsStr) -> Address {
         let typed = word.to_string_lossy().into_owned();
         let place = match word.as_bytes().strip_prefix(DIRECTORY.as_bytes()) {
@@ -54,7 +53,7 @@ impl Address {
         Address { typed, place }
     }
 
-    /// Whether it is a directory with answers, and not a server.
+    /// Tells if it is a directory with answers, not a server.
     pub fn is_directory(&self) -> bool {
         matches!(self.place, AnswerSource::Directory(_))
     }
@@ -63,9 +62,8 @@ impl Address {
         &self.place
     }
 
-    /// The user in the URL, and the password if there is one. A user has no colon: one that
-    /// was typed as `%3A` is the one in front of the password, as it is on the way to the
-    /// server.
+    /// The user in the URL, and the password if there is one. A user name has no colon: a colon typed as `%3A`
+    /// separates the password, as it does on the way to the server.
     pub(super) fn login(&self) -> Option<(String, Option<Secret>)> {
         let url = self.url()?;
         let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
@@ -80,22 +78,22 @@ impl Address {
         (!user.is_empty() || password.is_some()).then_some((user, password))
     }
 
-    /// Whether user and password have to come from elsewhere.
+    /// Tells if user and password must come from elsewhere.
     pub(super) fn lacks_password(&self) -> bool {
         matches!(self.place, AnswerSource::Url(_)) && !self.holds_password()
     }
 
-    /// Whether the password is in the URL.
+    /// Tells if the password is in the URL.
     pub fn holds_password(&self) -> bool {
         matches!(self.login(), Some((_, Some(_))))
     }
 
-    /// Whether there is a certificate to look at.
+    /// Tells if the server has a certificate to check.
     pub(super) fn is_https(&self) -> bool {
         self.url().is_some_and(|url| url.scheme() == "https")
     }
 
-    /// Whether what is sent can be read on its way: over HTTP, and to another machine.
+    /// Tells if others can read the traffic: over HTTP, and to another machine.
     pub(super) fn is_overheard(&self) -> bool {
         self.url().is_some_and(|url| {
             let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
@@ -104,14 +102,14 @@ impl Address {
         })
     }
 
-    /// The host that is asked, which is never a part of the password.
+    /// The host to connect to, which is never a part of the password.
     pub(super) fn host(&self) -> String {
         let bare = self.bare();
         Address::new(OsStr::new(&bare)).url_host().unwrap_or(bare)
     }
 
-    /// Whether the password ends a URL before its host, by a slash or the like, so that a part of it
-    /// would be asked for, and sent to whoever resolves names.
+    /// Tells if the password contains a slash or the like, which ends the host part of the URL too early. A part of the
+    /// password would then be looked up as a host name.
     pub(super) fn has_password_for_host(&self) -> bool {
         self.url_host().is_some_and(|host| host != self.host())
     }
@@ -137,7 +135,7 @@ impl Address {
         }
     }
 
-    /// Whether another address means the same cluster, be it asked by another user.
+    /// Tells if another address means the same cluster, perhaps with another user.
     pub fn is_same(&self, other: &Address) -> bool {
         match (&self.place, &other.place) {
             (AnswerSource::Url(_), AnswerSource::Url(_)) => self.bare() == other.bare(),
@@ -154,9 +152,9 @@ impl Address {
     }
 }
 
-/// An address or URL with `***` for a password. Everything up to the last `@` may
-/// belong to it, as people type slashes in passwords as they are; without an `@`, what
-/// is behind a colon and no port is one whose host was forgotten.
+/// An address or URL with `***` for a password. Everything up to the last `@` may belong to the password, as people
+/// type slashes in passwords unencoded. Without an `@`, text after a colon that is not a port is a password whose host
+/// was forgotten.
 pub(super) fn without_password(url: &str) -> String {
     let (scheme, rest) = split_scheme(url);
     match (rest.rfind('@'), split_secret(rest)) {
@@ -176,8 +174,7 @@ fn without_user(url: &str) -> String {
     }
 }
 
-/// What a URL begins with, if it is one that can be used: any other word before a colon may
-/// be a user.
+/// The scheme of a URL, if it can be used; any other word before a colon may be a user.
 fn split_scheme(url: &str) -> (&str, &str) {
     let known = ["http://", "https://"]
         .into_iter()
@@ -185,8 +182,7 @@ fn split_scheme(url: &str) -> (&str, &str) {
     url.split_at(known.map_or(0, str::len))
 }
 
-/// What is in front of the colon before a password, in an address without scheme; nothing if
-/// it holds no password.
+/// The part of an address without scheme before the colon and the password; `None` if there is no password.
 fn split_secret(rest: &str) -> Option<&str> {
     if let Some(end) = rest.rfind('@') {
         return before_colon(&rest[..end]).map(|(user, _)| user);
@@ -197,24 +193,24 @@ fn split_secret(rest: &str) -> Option<&str> {
     }
     let brackets = host.strip_prefix('[').and_then(|inner| inner.find(']')).map_or(0, |at| at + 2);
     let (before, port) = before_colon(&host[brackets..])?;
-    // nothing is a port only where nothing follows
+    // An empty port is valid only at the end of the address.
     let is_port =
         port.bytes().all(|byte| byte.is_ascii_digit()) && !(port.is_empty() && host.len() < rest.len());
     (!is_port).then(|| &host[..brackets + before.len()])
 }
 
-/// A user as it is shown: a part of an address that has no password.
+/// The user name for messages: the part of an address before any password.
 pub(super) fn shown_user(user: &str) -> &str {
     before_colon(user).map_or(user, |(user, _)| user)
 }
 
-/// What is in front of the first colon and behind it. It may be encoded (`%3A`), also more than
-/// once (`%253A`).
+/// The parts of a text before and after its first colon. The colon may be percent-encoded (`%3A`), even repeatedly
+/// (`%253A`).
 fn before_colon(text: &str) -> Option<(&str, &str)> {
     text.char_indices().find_map(|(at, _)| colon(&text[at..]).map(|rest| (&text[..at], rest)))
 }
 
-/// What is behind a colon at the beginning of a text.
+/// The rest of a text after a colon at its beginning.
 fn colon(text: &str) -> Option<&str> {
     if let Some(rest) = text.strip_prefix(':') {
         return Some(rest);
@@ -317,13 +313,13 @@ mod tests {
             ("u:pw@h:1", "u:***@h:1", "h:1"),
             ("http://u@h", "http://u@h", "http://h"),
             ("http://h:1", "http://h:1", "http://h:1"),
-            // only Ganeti's are schemes
+            // Other words than http and https are no schemes.
             ("foo://:pw@", "foo:***@", ""),
             ("us:p://w@h", "us:***@h", "h"),
             ("HTTPS://us:pw@h", "HTTPS://us:***@h", "HTTPS://h"),
             ("us%3Apw@h", "us:***@h", "h"),
             ("https://us%253apw@h:1", "https://us:***@h:1", "https://h:1"),
-            // the host was forgotten
+            // The host was forgotten.
             ("us:pw", "us:***", "us"),
             ("us:pw@", "us:***@", ""),
             ("us%3Apw", "us:***", "us"),
@@ -359,7 +355,7 @@ mod tests {
             colon in proptest::sample::select(vec![":", "%3A", "%3a", "%253A"]),
             end in proptest::sample::select(vec!["", "@", "@h", "@h:5080", "@[::1]:1/x", "/", "?"]),
         ) {
-            // what could as well be a port, or stand in front of a host, is none that was meant as a password
+            // A text that could be a port, or precede a host, was not meant as a password.
             let end_of_port = before.find(|c: char| !c.is_ascii_digit());
             let port = end_of_port.is_some_and(|at| at > 0 && before[at..].starts_with(['/', '?', '#']));
             proptest::prop_assume!(end.starts_with('@') || !(port || before.contains('@')));

@@ -1,4 +1,4 @@
-//! Why there is no answer, in words, and what that says about the request.
+//! Causes of a missing answer in words, and their meaning for the request.
 
 use std::error::Error;
 use std::io;
@@ -7,11 +7,11 @@ use super::limits::CallLimits;
 use super::verifier::Distrust;
 use crate::remote::CallError;
 
-/// Why no answer has begun.
+/// The error if no answer has begun.
 pub(super) fn of_request(error: &reqwest::Error, limits: CallLimits, trusted: Option<&str>) -> CallError {
     let text = words(error, limits, trusted);
     if error.is_builder() || error.is_connect() {
-        // names, connections and TLS: nothing of the request is out before all of them
+        // Names, connections and TLS: the request is sent after all of these.
         CallError::NotSent(text)
     } else if error.is_timeout() {
         CallError::Late(text)
@@ -22,7 +22,7 @@ pub(super) fn of_request(error: &reqwest::Error, limits: CallLimits, trusted: Op
     }
 }
 
-/// Why the body of an answer ends early.
+/// The error if the body of an answer ends early.
 pub(super) fn of_body(error: &io::Error, limits: CallLimits) -> CallError {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<reqwest::Error>()) {
         Some(inner) if inner.is_timeout() => CallError::Late(words(inner, limits, None)),
@@ -32,7 +32,7 @@ pub(super) fn of_body(error: &io::Error, limits: CallLimits) -> CallError {
     }
 }
 
-/// Whether what came is no HTTP.
+/// Tells if the answer was not HTTP.
 fn is_nonsense(error: &reqwest::Error) -> bool {
     innermost(error).contains("pars")
 }
@@ -76,13 +76,13 @@ fn words(error: &reqwest::Error, limits: CallLimits, trusted: Option<&str>) -> S
     if error.is_connect() { format!("no connection: {last}") } else { format!("no usable answer: {last}") }
 }
 
-/// What TLS says, which comes in an error of the connection, or in one in another.
+/// The error of TLS, which is inside an error of the connection, perhaps several levels deep.
 fn of_tls<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
     let inner = error.downcast_ref::<io::Error>()?.get_ref()?;
     inner.downcast_ref().or_else(|| of_tls(inner))
 }
 
-/// An error and what caused it, outermost first.
+/// An error and its causes, outermost first.
 fn chain(error: &reqwest::Error) -> Vec<&(dyn Error + 'static)> {
     let mut chain: Vec<&(dyn Error + 'static)> = vec![error];
     let mut inner = error.source();
@@ -93,10 +93,10 @@ fn chain(error: &reqwest::Error) -> Vec<&(dyn Error + 'static)> {
     chain
 }
 
-/// The innermost cause: what the outer ones say may hold the URL with its password.
+/// The innermost cause. The texts of outer ones may contain the URL with its password.
 pub(super) fn innermost(error: &reqwest::Error) -> String {
     match chain(error).as_slice() {
-        // nothing but the error itself
+        // There is no cause besides the error itself.
         [] | [_] => "it cannot be built".to_owned(),
         [.., last] => last.to_string(),
     }

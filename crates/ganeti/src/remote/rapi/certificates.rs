@@ -1,4 +1,4 @@
-//! Which servers are believed (`--rapi-cacert`).
+//! Certificates of trusted servers (`--rapi-cacert`).
 
 use std::path::Path;
 
@@ -14,35 +14,35 @@ use crate::input::error::{LoadError, Result};
 use crate::input::local::{Readers, read_regular};
 use htools_model::shown::shown_source;
 
-/// Most bytes of a file.
+/// Maximum size of a file in bytes.
 const SIZE: u64 = 1 << 20;
 
 /// A certificate that is trusted as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pinned {
-    /// As DER, the form in which a server sends its own.
+    /// DER encoding, in which a server sends its own.
     der: CertificateDer<'static>,
-    /// The first second in which it is valid, since 1970.
+    /// Start of its validity, in seconds since 1970.
     pub(super) begin: u64,
-    /// The last one.
+    /// Last second of its validity.
     pub(super) end: u64,
 }
 
-/// Certificates that are trusted.
+/// Trusted certificates.
 #[derive(Debug, Clone)]
 pub(super) struct Trusted {
-    /// The file that they are from.
+    /// The file that they were read from.
     pub(super) source: String,
     certificates: Vec<Pinned>,
-    /// Those that may sign others.
+    /// Certificates that may sign others.
     authorities: RootCertStore,
 }
 
 impl Trusted {
-    /// Reads a file of certificates in PEM form.
+    /// Reads a file of certificates in PEM format.
     ///
     /// # Errors
-    /// A file that cannot be read, or that holds anything else.
+    /// If the file cannot be read, or contains anything else.
     pub(super) fn read(path: &Path) -> Result<Trusted> {
         let source = path.to_string_lossy().into_owned();
         let wrong = |problem: &str| LoadError::one_line(&shown_source(&source), problem);
@@ -62,11 +62,11 @@ impl Trusted {
         Ok(trusted)
     }
 
-    /// Trusts one more; nothing if it is no certificate.
+    /// Adds a certificate; returns `None` if it is not valid.
     fn add(&mut self, der: CertificateDer<'static>) -> Option<()> {
         let read = Certificate::from_der(&der).ok()?.tbs_certificate;
         let anchor = anchor_from_trusted_cert(&der).ok()?.to_owned();
-        // those of version 1 cannot say so
+        // Certificates of version 1 cannot state whether they may sign others.
         if read.get::<BasicConstraints>().ok()?.is_some_and(|(_, limits)| limits.ca) {
             self.authorities.roots.push(anchor);
         }
@@ -76,7 +76,7 @@ impl Trusted {
         Some(())
     }
 
-    /// The certificate that is exactly this one.
+    /// The trusted certificate that equals this one.
     pub(super) fn pinned(&self, shown: &CertificateDer<'_>) -> Option<&Pinned> {
         self.certificates.iter().find(|trusted| trusted.der == *shown)
     }

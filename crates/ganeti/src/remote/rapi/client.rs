@@ -1,4 +1,4 @@
-//! HTTP clients: [`verifier`](super::verifier) says whom they believe.
+//! HTTP clients; [`verifier`](super::verifier) decides which servers they trust.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::FetchLimits;
 use super::certificates::Trusted;
 use super::verifier::Verifier;
 
-/// A client that believes whom these certificates vouch for, or anybody if there are none.
+/// A client that trusts servers with these certificates, or any server if there are none.
 ///
 /// # Errors
-/// It cannot be built.
+/// If it cannot be built.
 pub(super) fn client(trusted: Option<&Trusted>, manner: FetchLimits) -> reqwest::Result<Client> {
     let builder = if manner.proxies { Client::builder() } else { Client::builder().no_proxy() };
     builder
@@ -23,7 +23,7 @@ pub(super) fn client(trusted: Option<&Trusted>, manner: FetchLimits) -> reqwest:
         .connect_timeout(manner.connect)
         .timeout(manner.transfer)
         .redirect(Policy::none())
-        // a call is one request on one connection: nothing is sent again behind our back
+        // A call is one request on one connection: nothing is sent again automatically.
         .retry(retry::never())
         .pool_max_idle_per_host(0)
         .build()

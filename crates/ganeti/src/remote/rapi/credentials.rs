@@ -1,5 +1,4 @@
-//! Where user and password come from that are not in the address: a file, or the
-//! environment.
+//! User and password from a file or the environment, if they are not in the address.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,30 +10,29 @@ use crate::input::error::{LoadError, Result};
 use crate::input::local::{Readers, read_regular};
 use htools_model::shown::{printable, shown_source};
 
-/// The variable with the user's name.
+/// Environment variable with the user's name.
 const USER: &str = "GANETI_RAPI_USER";
-/// The variable with the password.
+/// Environment variable with the password.
 const PASSWORD: &str = "GANETI_RAPI_PASSWORD";
-/// The variables of the environment that say who is asking: no program that is started needs
-/// them.
+/// Environment variables with credentials, which are withheld from programs that are started.
 pub(crate) const VARIABLES: [&str; 2] = [USER, PASSWORD];
-/// Most bytes of a file.
+/// Maximum size of a file in bytes.
 const SIZE: u64 = 1 << 20;
 
-/// Reads the users of a file that nobody but its owner may read. A line is
-/// `USER:PASSWORD`, or one of Ganeti's own file of RAPI users: `USER PASSWORD [OPTIONS]`.
+/// Reads the users from a file that only its owner may read. A line is `USER:PASSWORD`, or has the format of Ganeti's
+/// own file of RAPI users: `USER PASSWORD [OPTIONS]`.
 ///
 /// # Errors
-/// A file that others may read, that is no file, or that has no usable line.
+/// If others may read the file, it is not a regular file, or it has no usable line.
 pub(super) fn read_file(path: &Path) -> Result<Vec<Credentials>> {
     let source = path.to_string_lossy();
     let bytes = read_regular(path, SIZE, Readers::OwnerOnly)?;
-    // the text that is not UTF-8 may be a password: only its line is named
+    // Text that is not UTF-8 may be a password, so only its line is named.
     let text = decode(&bytes, &source).map_err(|e| LoadError::new(e.place, "not UTF-8 text"))?;
     read_lines(text, &source)
 }
 
-/// The users that can be used, in the order of the lines.
+/// The usable credentials, in the order of the lines.
 fn read_lines(text: &str, source: &str) -> Result<Vec<Credentials>> {
     let mut found = Vec::new();
     let mut first_problem = None;
@@ -57,8 +55,8 @@ fn read_lines(text: &str, source: &str) -> Result<Vec<Credentials>> {
     Err(first_problem.unwrap_or_else(|| LoadError::one_line(&shown_source(source), "no line with a user")))
 }
 
-/// A line's user. In Ganeti's form the user is followed by a blank, and a colon before
-/// it is none of a name; in the other all behind the first colon is the password.
+/// The user in a line. In Ganeti's format a blank ends the name, so a colon after it does not. In the other format
+/// everything after the first colon is the password.
 fn read_line(line: &str) -> std::result::Result<Credentials, &'static str> {
     let blank = line.find([' ', '\t']).unwrap_or(line.len());
     let (user, password) = match line.find(':').filter(|colon| *colon < blank) {
@@ -74,7 +72,7 @@ fn read_line(line: &str) -> std::result::Result<Credentials, &'static str> {
     Ok(Credentials { user: user.to_owned(), password: Secret::new(password) })
 }
 
-/// The password in front of the options, whose form may be named in braces.
+/// The password before the options; a prefix in braces may state its format.
 fn ganeti_password(rest: &str) -> std::result::Result<&str, &'static str> {
     let word = rest.split([' ', '\t']).next().unwrap_or_default();
     let Some((form, password)) = word.strip_prefix('{').and_then(|word| word.split_once('}')) else {
@@ -87,10 +85,10 @@ fn ganeti_password(rest: &str) -> std::result::Result<&str, &'static str> {
     }
 }
 
-/// The user whom the environment names; an empty variable counts as none.
+/// The credentials in the environment; an empty variable counts as unset.
 ///
 /// # Errors
-/// One variable without the other.
+/// If only one of the two variables is set.
 pub(super) fn read_environment(variable: impl Fn(&str) -> Option<OsString>) -> Result<Option<Credentials>> {
     let text = |name: &str| match variable(name).filter(|value| !value.is_empty()) {
         None => Ok(None),
@@ -107,7 +105,7 @@ pub(super) fn read_environment(variable: impl Fn(&str) -> Option<OsString>) -> R
     }
 }
 
-/// The first of some users with a name, or the first of all.
+/// The first user with a name, or the first of all if no name is given.
 pub(super) fn choose<'c>(
     users: &'c [Credentials],
     wanted: Option<&str>,
@@ -173,7 +171,7 @@ mod tests {
         ] {
             assert_eq!(read_lines(text, "f").unwrap_err().to_string(), problem);
         }
-        // the first usable line counts
+        // The first usable line counts.
         assert_eq!(read_lines("u {HA1}x\nv w\n", "f").unwrap(), [user("v", "w")]);
     }
 

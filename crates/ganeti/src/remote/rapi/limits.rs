@@ -1,22 +1,22 @@
-//! How long to wait, and how much to read.
+//! Limits on the time and size of answers.
 
 use std::time::Duration;
 
 use crate::input::local;
 use crate::remote::cutoff::Cutoff;
 
-/// How long to wait, how much to read, and by which way.
+/// Limits on time and size, and the use of proxies.
 #[derive(Debug, Clone, Copy)]
 pub struct FetchLimits {
-    /// Until there is a connection.
+    /// Time to connect.
     pub connect: Duration,
-    /// Until a whole answer is there.
+    /// Time until an answer is complete.
     pub transfer: Duration,
-    /// Until a whole cluster is read.
+    /// Time until a whole cluster is read.
     pub reading: Duration,
-    /// Most bytes of an answer.
+    /// Maximum size of an answer in bytes.
     pub size: u64,
-    /// Whether to use the proxies that the environment names.
+    /// Use the proxies that the environment names.
     pub proxies: bool,
 }
 
@@ -32,13 +32,13 @@ impl Default for FetchLimits {
     }
 }
 
-/// How long to wait for one answer.
+/// Time limits for one answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallLimits {
     pub(crate) connect: Duration,
     pub(crate) transfer: Duration,
-    /// When all of a reading has to be over.
+    /// Time by which the whole reading must be over.
     pub(crate) end: Cutoff,
-    /// The time for all of a reading, where it leaves less for this answer.
+    /// Time limit of the whole reading, if it leaves less time for this answer.
     pub(crate) reading: Option<Duration>,
 }

@@ -1,4 +1,4 @@
-//! The remote API (RAPI) of a cluster, over HTTP; its answers may also be files of a directory.
+//! The remote API (RAPI) of a cluster, over HTTP; its answers may also be files in a directory.
 
 mod access;
 mod address;

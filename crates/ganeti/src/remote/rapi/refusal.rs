@@ -1,4 +1,4 @@
-//! What an answer's status says.
+//! Meaning of an answer's status.
 
 use reqwest::StatusCode;
 
@@ -7,23 +7,22 @@ use super::address::without_password;
 use crate::remote::CallError;
 use htools_model::shown::printable;
 
-/// What the master daemon says when its queue takes no jobs.
+/// Texts of the master daemon when its queue takes no jobs.
 const CLOSED: [&str; 3] = ["Queue drained", "job queue is full", "marked for drain"];
 
-/// Most characters of a message of the server.
+/// Maximum length of a server's message, in characters.
 const SHOWN: usize = 160;
 
-/// Who asked for what.
+/// Properties of a request.
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
-    /// Somebody by name.
+    /// It had credentials.
     pub login: bool,
-    /// To change something.
+    /// It was to change something.
     pub writes: bool,
 }
 
-/// Why an answer with this status is none; nothing if it is one. `location` is where a redirect
-/// leads.
+/// The error for an answer with this status; `None` if it is a success. `location` is the target of a redirect.
 pub(super) fn of_status(
     status: StatusCode,
     location: Option<&str>,
@@ -36,19 +35,19 @@ pub(super) fn of_status(
     if status.is_redirection() {
         let target = location.map(|to| format!(" to {}", without_password(to))).unwrap_or_default();
         let text = format!("redirected{target}, which is not followed ({status})");
-        // some redirect after they did what was asked for
+        // Some servers redirect after they have carried out the request.
         return Some(CallError::Nonsense(text));
     }
     let said = message(body, status);
     let closed = said.as_deref().is_some_and(|said| CLOSED.iter().any(|words| said.contains(words)));
     let text = format!("{} ({status})", said.unwrap_or_else(|| meaning(status, asked)));
     Some(match status.as_u16() {
-        // the words of the master daemon behind a status that means anything
+        // The master daemon's message comes with a status that can mean anything.
         500 if closed => CallError::Refused(text),
-        // RAPI has lost the master daemon, or waits for it in vain, with the request half done perhaps
+        // RAPI has lost the master daemon, or waits for it in vain. The request may be half done.
         502 => CallError::Lost(text),
         504 => CallError::Late(text),
-        // something broke, and nobody knows when
+        // An internal error at an unknown time.
         500 | 505.. => CallError::Nonsense(text),
         _ => CallError::Refused(text),
     })
@@ -58,7 +57,7 @@ fn meaning(status: StatusCode, asked: Asked) -> String {
     let meaning = match status {
         StatusCode::UNAUTHORIZED if asked.login => "user or password are wrong",
         StatusCode::UNAUTHORIZED => HINT,
-        // the words of Ganeti's file of users
+        // These are the words in Ganeti's file of users.
         StatusCode::FORBIDDEN if asked.writes => {
             "the user may not do this: RAPI's file of users has to give it 'write'"
         }
@@ -70,8 +69,7 @@ fn meaning(status: StatusCode, asked: Asked) -> String {
     meaning.to_owned()
 }
 
-/// What Ganeti says beyond the status. That a user is unknown, or may not do something,
-/// we say better.
+/// Ganeti's message besides the status. For an unknown user or a missing permission, our own text is clearer.
 fn message(body: &[u8], status: StatusCode) -> Option<String> {
     let document: serde_json::Value = serde_json::from_slice(body).ok()?;
     let text = |key: &str| document.get(key)?.as_str().map(unescaped).filter(|text| !text.trim().is_empty());
@@ -81,7 +79,7 @@ fn message(body: &[u8], status: StatusCode) -> Option<String> {
     Some(printable(said.trim(), SHOWN))
 }
 
-/// A text that was made fit for HTML as it was before.
+/// Decodes a text that was escaped for HTML.
 fn unescaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Passwords, and who they belong to.
+//! Passwords and their users.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ impl Secret {
         Secret(text.into())
     }
 
-    /// The text, for the one who is to have it.
+    /// The text, to be sent to the server only.
     pub(super) fn reveal(&self) -> &str {
         &self.0
     }
@@ -26,7 +26,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A user of RAPI, and the password.
+/// A user of RAPI with a password.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Credentials {
     /// The user's name.

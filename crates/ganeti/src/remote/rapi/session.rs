@@ -1,4 +1,4 @@
-//! Talking to RAPI: one call is one request.
+//! Requests to RAPI: one call is one request.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -25,12 +25,12 @@ use crate::remote::CallError;
 use crate::remote::cutoff::Cutoff;
 use htools_model::shown::{printable, shown_source};
 
-/// What is left as it is in a part of a path, and in a query.
+/// Characters that are not encoded in a part of a path or in a query.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// Most bytes that are read of an answer that is a refusal.
+/// Maximum number of bytes that are read of a refusal.
 const REFUSAL: u64 = 1 << 16;
 
-/// What is done to a resource.
+/// Action on a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// Read it.
@@ -54,7 +54,7 @@ impl Verb {
     }
 }
 
-/// An answer that has begun.
+/// An answer whose header has arrived.
 pub(crate) struct Incoming {
     response: Response,
     limits: CallLimits,
@@ -75,7 +75,7 @@ impl Read for Incoming {
     }
 }
 
-/// Why an answer that has begun could not be read.
+/// Error for the body of an answer that could not be read.
 fn misread(error: serde_json::Error, budget: &Budget) -> CallError {
     if budget.is_spent() {
         return CallError::Nonsense(budget.excess().to_string());
@@ -88,10 +88,10 @@ fn misread(error: serde_json::Error, budget: &Budget) -> CallError {
     known.cloned().unwrap_or_else(|| CallError::Lost(error.to_string()))
 }
 
-/// A cluster's RAPI, with all that it takes to ask it. Nothing is kept open between
-/// calls, and nothing is ever sent twice.
+/// A connection to a cluster's RAPI, with credentials and limits. Nothing stays open between calls, and nothing is sent
+/// twice.
 pub struct Session {
-    /// What all URLs begin with. May hold a password, hence is not shown.
+    /// Prefix of all URLs. It may contain a password, so it is never shown.
     prefix: String,
     credentials: Option<Credentials>,
     trusted: Option<Trusted>,
@@ -112,8 +112,8 @@ impl Session {
     /// A session with the RAPI at an address. Nothing is sent yet.
     ///
     /// # Errors
-    /// The address is a directory, names a user without a password, or has a password with a slash or
-    /// the like in it, behind which no host is found.
+    /// If the address is a directory, names a user without a password, or has a password with a slash or the like,
+    /// which hides the host.
     pub fn new(address: &Address, access: &Access, manner: FetchLimits) -> Result<Session> {
         let AnswerSource::Url(prefix) = address.place() else {
             return Err(LoadError::one_line(&shown_source(&address.shown()), "a directory cannot be asked"));
@@ -136,7 +136,7 @@ impl Session {
         })
     }
 
-    /// Asks for a resource: what follows `/2/` in its path.
+    /// Requests a resource: the part of its path after `/2/`.
     ///
     /// # Errors
     /// See [`Session::send`].
@@ -144,7 +144,7 @@ impl Session {
         self.look(resource, &[], WantedParts::Whole, self.manner.transfer)
     }
 
-    /// Asks for a resource, of which the parts in `shape` are read.
+    /// Requests a resource and reads the parts in `shape`.
     pub(crate) fn look(
         &self,
         resource: &str,
@@ -155,13 +155,12 @@ impl Session {
         self.read(resource, self.open(Verb::Get, resource, query, None, self.limits(limit)), shape)
     }
 
-    /// Sends a request, once. `resource` is what follows `/2/` in the path, as plain text;
-    /// `limit` is the time until the whole answer is there. What the answer says has to fit into
-    /// the budget of an answer.
+    /// Sends a request, once. `resource` is the part of the path after `/2/`, as plain text. `limit` is the time until
+    /// the whole answer has arrived. The answer must fit into the memory budget for answers.
     ///
     /// # Errors
-    /// The variant says whether the request may have been carried out; the text names
-    /// the URL and the cause, never the password.
+    /// The variant tells if the request may have been carried out. The text names the URL and the cause, never the
+    /// password.
     pub fn send(
         &self,
         verb: Verb,
@@ -189,7 +188,7 @@ impl Session {
         let value = answer.and_then(|answer| {
             json::any(answer, shape, &budget).map(Value::from).map_err(|error| misread(error, &budget))
         });
-        // the query holds free text
+        // The query is left out, as it contains free text.
         let source = shown_source(&self.source(resource, &[]));
         value.map_err(|error| error.map(|text| LoadError::one_line(&source, &text).to_string()))
     }
@@ -199,8 +198,8 @@ impl Session {
         without_password(&self.text(resource, query))
     }
 
-    /// Sends a request, once; the answer has begun, and has to be there as a whole within the
-    /// limits. Errors are without the URL.
+    /// Sends a request, once, and returns when the answer begins. The whole answer must arrive within the limits.
+    /// Errors do not contain the URL.
     pub(crate) fn open(
         &self,
         verb: Verb,
@@ -212,17 +211,17 @@ impl Session {
         let failed = |e: &reqwest::Error| cause::of_request(e, limits, self.trusted_source());
         let url = self.url(resource, query)?;
         let client = self.client(limits)?;
-        // making the client may have taken time of a reading; a call by itself begins now
+        // Making the client may have used up time of a reading; the time of a single call begins now.
         let left = limits.end.or_after(limits.transfer).left();
         let left = left.ok_or_else(|| CallError::NotSent(cause::too_late(limits)))?;
-        // a limit of the request is one of its whole answer
+        // A limit of the request covers its whole answer.
         let request = client.request(verb.method(), url).timeout(left);
         let request = with_body(self.with_login(request), body);
         let response = request.send().map_err(|e| failed(&e))?;
         self.accept(response, limits, !matches!(verb, Verb::Get))
     }
 
-    /// The answer, if it is one.
+    /// The answer, if its status is a success.
     fn accept(
         &self,
         response: Response,
@@ -236,14 +235,14 @@ impl Session {
         let location = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
         let location = location.map(str::to_owned);
         let mut bytes = Vec::new();
-        // of a refusal the status is enough
+        // For a refusal the status is enough.
         let _ = response.take(REFUSAL).read_to_end(&mut bytes);
         let asked = Asked { login: self.credentials.is_some(), writes };
         Err(refusal::of_status(status, location.as_deref(), &bytes, asked)
             .unwrap_or_else(|| CallError::Nonsense(status.to_string())))
     }
 
-    /// The client, made when it is first needed.
+    /// The client, made on first use.
     fn client(&self, limits: CallLimits) -> std::result::Result<Client, CallError> {
         let mut kept = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(made) = &*kept {
@@ -265,7 +264,7 @@ impl Session {
         }
     }
 
-    /// The text of a URL, with all that may be in the prefix.
+    /// The URL as text, including any password in the prefix.
     fn text(&self, resource: &str, query: &[(&str, &str)]) -> String {
         let parts: Vec<String> = resource.split('/').map(encoded).collect();
         let query: Vec<String> =
@@ -275,7 +274,7 @@ impl Session {
     }
 
     fn url(&self, resource: &str, query: &[(&str, &str)]) -> std::result::Result<Url, CallError> {
-        // a name of dots would climb to another resource
+        // A path component of dots would lead to another resource.
         if resource.split('/').any(|part| matches!(part, "" | "." | "..")) {
             return Err(CallError::NotSent(format!("'{}' is no resource", printable(resource, 100))));
         }
@@ -285,7 +284,7 @@ impl Session {
             return Err(unusable(&"neither HTTP nor HTTPS"));
         }
         if self.credentials.is_some() {
-            // sent as a header instead; an HTTP URL can do without
+            // They are sent in a header instead; this cannot fail for an HTTP URL.
             let _ = (url.set_username(""), url.set_password(None));
         }
         Ok(url)
@@ -296,7 +295,7 @@ fn encoded(part: &str) -> String {
     utf8_percent_encode(part, PLAIN).to_string()
 }
 
-/// Ganeti insists on the type of whatever has a body.
+/// Adds a body. Ganeti requires a content type for it.
 fn with_body(request: RequestBuilder, body: Option<&Value>) -> RequestBuilder {
     match body {
         Some(body) => request.header(header::CONTENT_TYPE, "application/json").body(body.to_string()),

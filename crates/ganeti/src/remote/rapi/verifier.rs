@@ -1,16 +1,15 @@
-//! Which servers are believed, decided in the handshake: nothing is sent before.
+//! Trust in servers, decided in the TLS handshake, before anything is sent.
 //!
-//! * Without trusted certificates any server is, as with the reference: Ganeti's own
-//!   certificates are made for no host in particular.
-//! * A server that shows one of the trusted certificates is believed whatever host it
-//!   names (*pinned*), while the dates in it hold. Only who has its private key can finish
-//!   the handshake.
-//! * Any other has to show one for its host, with a chain of signatures to one of the
-//!   trusted certificates that is an authority's.
+//! * Without trusted certificates any server is accepted, as in the reference: Ganeti's own certificates do not name a
+//!   certain host.
+//! * A server that presents one of the trusted certificates is accepted whatever host it names (*pinned*), during the
+//!   certificate's validity. Only the owner of its private key can finish the handshake.
+//! * Any other server must present a certificate for its host, with a chain of signatures to a trusted certificate of
+//!   an authority.
 //!
-//! All cryptography is the library's. What it does not do is to take the key out of a
-//! certificate of version 1, as Ganeti's are, for the signature of a handshake: it checks
-//! that of TLS 1.3 with a bare key, and that of TLS 1.2 is checked here in the same way.
+//! All cryptography is the library's. But the library does not extract the key from a certificate of version 1, such as
+//! Ganeti's, to verify the signature of a handshake. For TLS 1.3 it verifies the signature with a bare key, and for TLS
+//! 1.2 this module does the same.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,25 +24,25 @@ use webpki::{RawPublicKeyEntity, anchor_from_trusted_cert, spki_for_anchor};
 
 use super::certificates::Trusted;
 
-/// Why a server is not believed.
+/// Reason that a server is not trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Distrust {
-    /// Neither pinned nor with a chain.
+    /// The certificate is not pinned, and has no chain to an authority.
     #[error("it is none of its certificates, and signed by none of them")]
     Unknown,
-    /// A chain, but for somebody else.
+    /// The certificate is for another host.
     #[error("it is not for this host")]
     OtherHost,
-    /// A certificate whose time is over.
+    /// The certificate has expired.
     #[error("it has expired")]
     Expired,
-    /// A certificate whose time has not begun.
+    /// The certificate is not valid yet.
     #[error("it is not valid yet")]
     Early,
-    /// A signature that was not made with the key of the certificate.
+    /// The signature was not made with the key of the certificate.
     #[error("the server does not have its key")]
     WrongKey,
-    /// Anything else that an authority could have against it.
+    /// Any other fault that the verification found.
     #[error("it is not one of a server that can be checked")]
     Unusable,
 }
@@ -55,7 +54,7 @@ impl From<Distrust> for Error {
 }
 
 impl Distrust {
-    /// What the library has against a certificate.
+    /// Reason from the library's error.
     pub(super) fn of(error: &CertificateError) -> Distrust {
         match error {
             CertificateError::Other(OtherError(inner)) => {
@@ -66,14 +65,14 @@ impl Distrust {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 Distrust::OtherHost
             }
-            // signed by an authority of the same name
+            // It may have been signed by another authority of the same name.
             CertificateError::UnknownIssuer | CertificateError::BadSignature => Distrust::Unknown,
             _ => Distrust::Unusable,
         }
     }
 }
 
-/// The rule by which servers are believed.
+/// Verifier of servers' certificates.
 pub(super) struct Verifier {
     trusted: Option<Trusted>,
     algorithms: WebPkiSupportedAlgorithms,
@@ -86,7 +85,7 @@ impl fmt::Debug for Verifier {
 }
 
 impl Verifier {
-    /// Believes whom these certificates vouch for, or anybody if there are none.
+    /// Trusts servers with these certificates, or any server if there are none.
     pub(super) fn new(trusted: Option<Trusted>, algorithms: WebPkiSupportedAlgorithms) -> Verifier {
         Verifier { trusted, algorithms }
     }
@@ -99,7 +98,7 @@ impl Verifier {
         host: &ServerName<'_>,
         now: UnixTime,
     ) -> Result<(), Error> {
-        // one of version 1 cannot be read as a server's: only pinned would it do
+        // A certificate of version 1 cannot be parsed as a server's; it would have to be pinned.
         let shown = ParsedCertificate::try_from(shown).map_err(|_| Distrust::Unknown)?;
         let roots = trusted.authorities();
         verify_server_cert_signed_by_trust_anchor(&shown, roots, between, now, self.algorithms.all)?;
@@ -134,13 +133,13 @@ impl ServerCertVerifier for Verifier {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         if self.trusted.is_none() {
-            // whose key it is nobody knows
+            // Without trusted certificates, the owner of the key does not matter.
             return Ok(HandshakeSignatureValid::assertion());
         }
         let key = key_of(shown)?;
         let key = RawPublicKeyEntity::try_from(&key).map_err(|_| Distrust::Unusable)?;
         let known = self.algorithms.mapping.iter().find(|(scheme, _)| *scheme == signed.scheme);
-        // TLS 1.2 names an algorithm without the curve: one of several
+        // TLS 1.2 names an algorithm without the curve, so there are several candidates.
         let (_, choice) = known.ok_or(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme)?;
         let fits = |algorithm| key.verify_signature(algorithm, message, signed.signature()).is_ok();
         if choice.iter().any(|algorithm| fits(*algorithm)) {

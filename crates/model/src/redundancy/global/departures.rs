@@ -1,26 +1,26 @@
-//! The order in which instances leave a node that is emptied on trial.
+//! Order in which instances leave a node that is emptied on trial.
 
 use std::cmp::{Ordering, Reverse};
 
 use crate::{Instance, Mib};
 
-/// The order in which instances leave a node that is emptied on trial. Where room is scarce, the
-/// order decides whether the last one finds a place.
+/// Order in which instances leave a node that is emptied on trial. If room is scarce, it decides whether the last
+/// instance finds a place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Departures {
-    /// The largest first; of the same size, by name. The verdict then does not depend on the
-    /// order in which a source lists instances.
+    /// Largest first, by name among equals. The verdict then does not depend on the order in which a source lists
+    /// instances.
     #[default]
     BySize,
-    /// The last of the node's list first, as in the reference.
+    /// Last in the node's list first, as in the reference.
     AsListed,
-    /// The smallest first, so that the largest finds least room; of the same size, by name.
+    /// Smallest first, by name among equals, so that the largest finds the least room.
     SmallestFirst,
 }
 
 impl Departures {
-    /// Sorts instances on shared storage, and those of which a copy is made. Both come as the
-    /// nodes list them, the last one first.
+    /// Sorts the instances that are relocated and those that are recreated. Both must come in reverse order of the
+    /// node's list.
     pub(super) fn sort(self, relocate: &mut [&Instance], recreate: &mut [&Instance]) {
         match self {
             Departures::BySize => {
@@ -36,7 +36,7 @@ impl Departures {
         }
     }
 
-    /// Sorts the sizes of instances on shared storage in the same way.
+    /// Sorts the sizes of relocated instances in the same way.
     pub(super) fn sort_sizes(self, sizes: &mut [Mib]) {
         match self {
             Departures::BySize => sizes.sort_unstable_by(|a, b| b.cmp(a)),

@@ -1,4 +1,4 @@
-//! What decides whether a node can be emptied, as plain numbers.
+//! Plain numbers that decide whether a node can be emptied.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use crate::{
     Class, Cluster, GroupIdx, GroupOffers, Instance, Ledger, Mib, NodeIdx, NodeSet, NodeSpec, TagSet,
 };
 
-/// Sizes from here on are absurd, and could overflow when summed up.
+/// Sizes from here on are implausible, and their sums could overflow.
 pub(super) const PLAUSIBLE: Mib = Mib(1 << 45);
 
-/// What a node has free.
+/// Free amounts of a node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Free {
     pub mem: Mib,
@@ -28,13 +28,13 @@ impl Free {
         Free { mem: ledger.mem_unallocated(spec), disk: ledger.disk_free, spindles: ledger.spindles_free }
     }
 
-    /// Whether sums of such amounts stay within 64 bits.
+    /// Tells if sums of such amounts fit into 64 bits.
     pub(super) fn is_plausible(&self) -> bool {
         [self.mem, self.disk].iter().all(|amount| (-PLAUSIBLE..PLAUSIBLE).contains(amount))
     }
 }
 
-/// Instances of one class on a node, together.
+/// Totals of the instances of one class on a node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bundle {
     pub count: i64,
@@ -45,8 +45,8 @@ pub(super) struct Bundle {
     /// Local disk: of all, of the largest.
     pub disk: Mib,
     pub disk_most: Mib,
-    /// Whether the policy accepts all of them on nodes without and with exclusive
-    /// storage, where they are to be created anew.
+    /// True if the policy accepts all of them on nodes without (0) and with (1) exclusive storage, where they would be
+    /// recreated.
     pub accepted: [bool; 2],
 }
 
@@ -76,7 +76,7 @@ impl Bundle {
         self.disk_most = self.disk_most.max(instance.local_disk());
     }
 
-    /// Asks the policy of the node `spec` as well.
+    /// Adds an instance that is to be recreated, checking it against the policy of the node `spec`.
     fn add_anew(&mut self, cluster: &Cluster, spec: &NodeSpec, instance: &Instance) {
         self.add(instance);
         let policy = &cluster.group(spec.group).policy;
@@ -86,30 +86,29 @@ impl Bundle {
     }
 }
 
-/// The DRBD primaries of a node that have the same secondary.
+/// The DRBD primaries of a node that share a secondary.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Backed {
     pub mirror: NodeIdx,
-    /// Memory in use of all of them.
+    /// Memory in use by all of them.
     pub mem: Mib,
-    /// Whether the spindles of all of them are known.
+    /// True if the spindles of all of them are known.
     pub spindles_known: bool,
 }
 
-/// What has to leave a node when it is emptied.
+/// The instances that must leave a node when it is emptied.
 #[derive(Debug, Clone)]
 pub(super) struct Burden {
     /// DRBD primaries by secondary.
     pub failover: Vec<Backed>,
     pub relocate: Bundle,
-    /// The different pools that these need, of those that only some nodes of the group reach: one set for all that need
-    /// the same.
+    /// Distinct sets of pools that the relocated instances need. Only pools that some node of the group lacks are
+    /// included.
     pub needs: Vec<TagSet>,
-    /// The memory in use of what is relocated, as listed.
+    /// Memory in use of each relocated instance, in the order of the node's list.
     relocated: Vec<Mib>,
     pub recreate: Bundle,
-    /// Something whose verdict is left to the simulation: absurd sizes, a DRBD
-    /// instance without a secondary.
+    /// Set if only the simulation can decide: implausible sizes, or a DRBD instance without a secondary.
     pub odd: bool,
 }
 
@@ -130,7 +129,7 @@ impl Burden {
         burden
     }
 
-    /// Adds one instance of the node `spec`, with the pools that it needs and its secondary node there.
+    /// Adds an instance of the node `spec`, with the pools that it needs and its secondary node there.
     pub(super) fn add(
         &mut self,
         cluster: &Cluster,
@@ -173,7 +172,7 @@ impl Burden {
         }
     }
 
-    /// The memory in use of what is relocated, in the order in which it leaves.
+    /// Memory in use of each relocated instance, in order of departure.
     pub(super) fn in_order(&self, departures: Departures) -> Vec<Mib> {
         let mut sizes: Vec<Mib> = self.relocated.iter().rev().copied().collect();
         departures.sort_sizes(&mut sizes);
@@ -185,12 +184,12 @@ impl Burden {
         self.failover.iter().find(|b| b.mirror == node).map_or(Mib::ZERO, |b| b.mem)
     }
 
-    /// Whether only some nodes come into question for what is relocated from the node `spec`.
+    /// Tells if only some nodes can take the instances relocated from the node `spec`.
     pub(super) fn is_restricted(&self, spec: &NodeSpec) -> bool {
         !spec.migration_tags.is_empty() || self.needs.iter().any(|need| !need.is_empty())
     }
 
-    /// Whether it matters where there is room, not only on the secondaries.
+    /// Tells if room on nodes other than the secondaries matters.
     pub(super) fn needs_escapes(&self) -> bool {
         self.relocate.count > 0 || self.recreate.count > 0
     }
@@ -201,25 +200,25 @@ impl Burden {
 struct EscapeGroup {
     group: GroupIdx,
     nodes: Vec<NodeIdx>,
-    /// Their unallocated memory.
+    /// Unallocated memory of the nodes.
     rooms: Sorted,
 }
 
-/// A set of nodes in numbers. They take memory by the size of the set, not of the cluster.
+/// Figures of a set of nodes. Their memory is proportional to the size of the set, not of the cluster.
 #[derive(Debug, Clone)]
 pub(super) struct Figures {
     set: NodeSet,
     /// By position in the set.
     free: Vec<Free>,
-    /// The same of nodes outside the set that back some of its nodes.
+    /// Free amounts of nodes outside the set that are secondaries for nodes in it.
     free_outside: HashMap<NodeIdx, Free>,
     /// By position in the set.
     burdens: Vec<Burden>,
     /// By group of the set, ascending.
     groups: Vec<EscapeGroup>,
-    /// The order in which what is relocated leaves a node.
+    /// Order in which relocated instances leave a node.
     departures: Departures,
-    /// Some amounts are absurd: every verdict is left to the simulation.
+    /// Some amounts are implausible: every verdict is left to the simulation.
     pub absurd: bool,
 }
 
@@ -241,7 +240,7 @@ impl Figures {
         Figures { set, free, free_outside, burdens, groups, departures, absurd }
     }
 
-    /// The order in which what is relocated leaves a node.
+    /// Order in which relocated instances leave a node.
     pub(super) fn departures(&self) -> Departures {
         self.departures
     }
@@ -251,7 +250,8 @@ impl Figures {
         self.set.nodes()
     }
 
-    /// The amounts that a node has free. It is one of the set, backs one, or was told to have so much.
+    /// Free amounts of a node that is in the set, is a secondary for the set, or was given amounts by
+    /// [`set_free`](Self::set_free).
     pub(super) fn free(&self, node: NodeIdx) -> Free {
         match self.set.position(node) {
             Some(at) => self.free[at],
@@ -259,7 +259,7 @@ impl Figures {
         }
     }
 
-    /// A node has other amounts free.
+    /// Sets the free amounts of a node.
     pub(super) fn set_free(&mut self, spec: &NodeSpec, free: Free) {
         let Some(at) = self.set.position(spec.idx) else {
             self.free_outside.insert(spec.idx, free);
@@ -276,7 +276,7 @@ impl Figures {
         self.set.position(node).map(|at| &self.burdens[at])
     }
 
-    /// The burden of a node of the set, to be changed.
+    /// Mutable burden of a node of the set.
     pub(super) fn burden_mut(&mut self, node: NodeIdx) -> Option<&mut Burden> {
         self.set.position(node).map(|at| &mut self.burdens[at])
     }
@@ -290,13 +290,12 @@ impl Figures {
         self.groups.binary_search_by_key(&group, |g| g.group).ok()
     }
 
-    /// Whether a node is an online one of the set.
+    /// Tells if a node is online and in the set.
     fn is_escape(&self, spec: &NodeSpec) -> bool {
         !spec.offline && self.set.position(spec.idx).is_some()
     }
 
-    /// The memory that the other nodes of a node's group have once its DRBD primaries have
-    /// failed over.
+    /// Unallocated memory of the other nodes of a node's group, after its DRBD primaries have failed over.
     pub(super) fn rooms_for(&self, cluster: &Cluster, node: NodeIdx, burden: &Burden) -> ChangedAmounts<'_> {
         let spec = &cluster.node(node).spec;
         let (mut gone, mut added) = (Vec::new(), Vec::new());
@@ -316,19 +315,19 @@ impl Figures {
         rooms.changed(gone, added)
     }
 
-    /// What sums say about whether a node of the set could be emptied.
+    /// Verdict by sums on whether a node of the set can be emptied; `None` if they leave it open.
     pub(super) fn verdict(&self, cluster: &Cluster, node: NodeIdx) -> Option<bool> {
         self.burden(node).and_then(|burden| quick::verdict(cluster, self, node, burden))
     }
 
-    /// Whether a node of the set could be emptied.
+    /// Tells if a node of the set can be emptied.
     pub(super) fn survives_loss_of(&self, cluster: &Cluster, node: NodeIdx) -> bool {
         let simulated = || simulate::evacuates(cluster, self.nodes(), node, self.departures);
         self.verdict(cluster, node).unwrap_or_else(simulated)
     }
 }
 
-/// The online ones of `nodes` (ascending), which have so much free, by group.
+/// The online nodes among `nodes` (ascending) by group; `free` has the free amounts of `nodes`.
 fn escape_groups(cluster: &Cluster, nodes: &[NodeIdx], free: &[Free]) -> Vec<EscapeGroup> {
     let online = nodes.iter().zip(free).filter(|(node, _)| !cluster.node(**node).spec.offline);
     let mut online: Vec<(GroupIdx, NodeIdx, Mib)> =

@@ -1,4 +1,4 @@
-//! Which arrivals leave a redundant set of nodes redundant.
+//! Guard against placements of new instances that end the redundancy of a set of nodes.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -8,28 +8,25 @@ use super::rooms::Rooms;
 use super::{Scope, quick, relocation, simulate};
 use crate::{Cluster, Instance, Mib, NodeIdx, Place, Placement};
 
-/// A state of a set of nodes, ready to answer what an arrival would do to its
-/// redundancy.
+/// A state of a set of nodes, prepared to check the effect of new instances on its redundancy.
 pub struct Guard<'c> {
     cluster: &'c Cluster,
     scope: Scope,
     figures: Figures,
-    /// Whether the state itself is redundant, apart from nodes whose verdict has to
-    /// be simulated.
+    /// True if the state itself is redundant, apart from nodes whose verdict must be simulated.
     sound: bool,
-    /// Nodes whose burden goes to whatever node has room, with the memory beyond
-    /// what is certainly enough (nothing where that is not what decides).
+    /// Nodes whose instances can go to any node with room, each with the memory beyond what is certainly enough; `None`
+    /// if something else decides.
     seekers: Vec<(NodeIdx, Option<Mib>)>,
-    /// By node, if it backs any: the nodes whose DRBD primaries it backs.
+    /// For each node that is a secondary: the nodes whose DRBD primaries it backs.
     backs: HashMap<NodeIdx, Vec<NodeIdx>>,
-    /// The node that an arrival left without a way out when one did so last. The next arrival is likely
-    /// to do the same to it, so it is looked at first.
+    /// The last node that an arrival made impossible to empty. It is checked first, because the next arrival is likely
+    /// to do the same.
     suspect: Option<NodeIdx>,
 }
 
 impl<'c> Guard<'c> {
-    /// Prepares to judge arrivals on a cluster, of which `nodes` (ascending) are in
-    /// use.
+    /// Prepares to check arrivals on a cluster of which `nodes` (ascending) are in use.
     pub fn new(cluster: &'c Cluster, nodes: &[NodeIdx], scope: &Scope) -> Guard<'c> {
         let figures = Figures::of(cluster, nodes, scope.departures);
         let mut guard = Guard {
@@ -47,13 +44,12 @@ impl<'c> Guard<'c> {
         guard
     }
 
-    /// Looks at this node first: one that could not be emptied in a state much like this. It
-    /// changes no verdict.
+    /// Sets the node to check first, such as one that could not be emptied in a similar state. This changes no verdict.
     pub fn begin_with(&mut self, node: Option<NodeIdx>) {
         self.suspect = node.filter(|n| self.scope.includes(self.cluster, *n));
     }
 
-    /// The last node that could not be emptied with an arrival.
+    /// The last node that could not be emptied after an arrival.
     pub fn last_stuck(&self) -> Option<NodeIdx> {
         self.suspect
     }
@@ -71,8 +67,8 @@ impl<'c> Guard<'c> {
         }
     }
 
-    /// What the nodes that can take the relocatable instances of `node` have beyond
-    /// what is certainly enough, if nothing else decides.
+    /// Memory of the nodes that can take the relocatable instances of `node`, beyond what is certainly enough; `None`
+    /// if something else decides.
     fn slack(&self, node: NodeIdx) -> Option<Mib> {
         let burden = self.figures.burden(node)?;
         if burden.odd || self.figures.absurd || burden.recreate.count > 0 {
@@ -90,9 +86,9 @@ impl<'c> Guard<'c> {
         Some(Mib(i64::try_from(slack).unwrap_or(i64::MAX)))
     }
 
-    /// Whether every node could still be emptied with a new instance at a place.
+    /// Tells if every node can still be emptied once a new instance is at `place`.
     pub fn holds_with(&mut self, instance: &Instance, place: &Place) -> bool {
-        // an arrival takes room and gives none
+        // An arrival takes room and gives none, so it cannot restore redundancy.
         if !self.sound {
             return false;
         }
@@ -131,7 +127,7 @@ impl<'c> Guard<'c> {
         }
     }
 
-    /// The verdict on the figures as they are with the arrival.
+    /// Verdict on the figures, which include the arrival.
     fn verdict(&mut self, instance: &Instance, place: &Place) -> bool {
         let figures = &self.figures;
         let is_lost = |node: &NodeIdx| figures.verdict(self.cluster, *node) == Some(false);
@@ -155,7 +151,7 @@ impl<'c> Guard<'c> {
         if self.scope.includes(self.cluster, primary) && !survives(primary) {
             return Some(primary);
         }
-        // the node takes over from others, with less memory
+        // The primary node has less memory now to take over instances from others.
         let backed = self.backs.get(&primary).into_iter().flatten().filter(|n| **n != primary);
         for &node in backed {
             let Some(burden) = self.figures.burden(node) else { continue };
@@ -175,7 +171,7 @@ impl<'c> Guard<'c> {
         if undecided.is_empty() {
             return None;
         }
-        // where most has to leave, room is most likely to be missing
+        // Nodes with the most memory to move are the most likely to fail, so check them first.
         undecided.sort_by_key(|n| Reverse(self.cluster.node(*n).state.ledger.mem_instances));
         undecided.sort_by_key(|n| Some(*n) != self.suspect);
         let arrival = (instance, place);

@@ -1,8 +1,8 @@
-//! The loss of several nodes of a group at once, for many combinations of them: which instances lose their
-//! disks, and whether sums say that all others find a place.
+//! Loss of several nodes of a group at once, for many combinations: the instances that lose their disks, and a quick
+//! test by sums whether all others find a place.
 //!
-//! Where the sums leave it open, [`simulate`](super::simulate) decides as it does for one combination. What is said
-//! of sums here is exact one way: they never say that a place is found where the simulation finds none.
+//! If the sums leave it open, [`simulate`](super::simulate) decides, as for a single combination. The sums err on one
+//! side only: they never report a place if the simulation finds none.
 
 use super::figures::PLAUSIBLE;
 use super::simulate;
@@ -10,17 +10,17 @@ use crate::{
     Class, Cluster, GroupReserve, Instance, InstanceIdx, Mib, Node, NodeIdx, NodeSet, NodeStake, loses_data,
 };
 
-/// Instances that lose their disks: how many, and their memory.
+/// Number and memory of the instances that lose their disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DataLoss {
-    /// How many.
+    /// Number of instances.
     pub count: usize,
-    /// Their memory, whether they run or not.
+    /// Memory of these instances, running or not.
     pub mem: Mib,
 }
 
 impl DataLoss {
-    /// Counts one more.
+    /// Adds an instance.
     pub(crate) fn add(&mut self, instance: &Instance) {
         self.count += 1;
         self.mem += instance.mem;
@@ -32,47 +32,47 @@ impl DataLoss {
     }
 }
 
-/// What would leave one node.
+/// The instances that would leave one node.
 #[derive(Debug, Clone, Default)]
 struct Outflow {
-    /// What is not settled by sums, whatever they say.
+    /// Set if sums cannot settle the verdict.
     is_odd: bool,
     /// Memory that fails over, by the node that takes it.
     by_mirror: Vec<(NodeIdx, i64)>,
-    /// Instances by mirror node that would lose both.
+    /// Instances that lose their disks if the mirror node is lost as well, by mirror node.
     paired: Vec<(NodeIdx, DataLoss)>,
     /// Instances that lose their disks with this node alone.
     local: DataLoss,
-    /// Memory of instances on shared storage, all together.
+    /// Total memory of instances on shared storage.
     shared: i64,
-    /// The largest of these; none if there are none.
+    /// Memory of the largest of these, if there is one.
     largest: Option<i64>,
 }
 
-/// The nodes of a group whose combinations are looked at.
+/// The nodes of a group, prepared for combinations of losses.
 #[derive(Debug, Clone)]
 pub struct JointLoss<'c> {
     cluster: &'c Cluster,
     /// All nodes of the group, ascending.
     nodes: Vec<NodeIdx>,
-    /// These, and the nodes of other groups that back them.
+    /// The nodes of the group, and nodes of other groups that are secondaries for them.
     concerned: NodeSet,
-    /// By position among the concerned; nothing leaves nodes of other groups.
+    /// By position in `concerned`; empty for nodes of other groups.
     outflows: Vec<Outflow>,
-    /// By position among the concerned: memory that no instance has.
+    /// Unallocated memory, by position in `concerned`.
     rooms: Vec<i64>,
 }
 
-/// What is added up for one combination; to be used again for the next one.
+/// Scratch space for the sums of one combination, reused for the next.
 #[derive(Debug, Clone, Default)]
 pub struct Tray {
-    /// By position among the concerned nodes: what fails over to it.
+    /// Memory that fails over to each node, by position in `concerned`.
     inflows: Vec<i64>,
     touched: Vec<usize>,
 }
 
 impl<'c> JointLoss<'c> {
-    /// The group that `nodes` (ascending) are all nodes of.
+    /// Prepares a group; `nodes` (ascending) must be all its nodes.
     pub fn of(cluster: &'c Cluster, nodes: &[NodeIdx]) -> JointLoss<'c> {
         let primaries = nodes.iter().flat_map(|n| &cluster.node(*n).state.primaries);
         let mirrors = primaries.filter_map(|i| cluster.instance(*i).mirror());
@@ -97,7 +97,7 @@ impl<'c> JointLoss<'c> {
         joint
     }
 
-    /// The position of a node among the concerned, of which it is one.
+    /// Position of a node in `concerned`; the node must be a member.
     fn position(&self, node: NodeIdx) -> usize {
         self.concerned.position(node).expect("nodes of the group and those that back them are concerned")
     }
@@ -114,7 +114,7 @@ impl<'c> JointLoss<'c> {
         let here = self.cluster.node(node);
         let mut out = Outflow::default();
         for instance in here.state.primaries.iter().map(|i| self.cluster.instance(*i)) {
-            // absurd sizes are not summed up
+            // Implausible sizes are not summed.
             let is_plausible = (Mib::ZERO..PLAUSIBLE).contains(&instance.mem);
             out.is_odd |= !is_plausible;
             let mem = if is_plausible { instance.mem_in_use().0 } else { 0 };
@@ -139,7 +139,7 @@ impl<'c> JointLoss<'c> {
         out
     }
 
-    /// Whether nothing but memory decides about failovers from one node to another.
+    /// Tells if memory alone decides whether instances can fail over from `node` to `mirror`.
     fn takes_by_memory(&self, node: NodeIdx, mirror: NodeIdx) -> bool {
         let (from, to) = (self.cluster.node(node), self.cluster.node(mirror));
         let has_disk = |node: &Node| !node.spec.exclusive_storage && node.state.ledger.disk_free > Mib::ZERO;
@@ -155,7 +155,7 @@ impl<'c> JointLoss<'c> {
         self.nodes.iter().copied().filter(|n| !self.cluster.node(*n).spec.offline)
     }
 
-    /// The instances that lose their disks with the nodes `lost` (ascending).
+    /// The instances that lose their disks when the nodes `lost` (ascending) are lost.
     pub fn data_loss(&self, lost: &[NodeIdx]) -> DataLoss {
         let mut data_loss = DataLoss::default();
         for out in lost.iter().map(|n| self.outflow_of(*n)) {
@@ -166,7 +166,8 @@ impl<'c> JointLoss<'c> {
         data_loss
     }
 
-    /// Whether sums say that everything that has its disks finds a place without the nodes `lost` (ascending, online).
+    /// Tells if sums prove that all instances that keep their disks find a place without the nodes `lost` (ascending,
+    /// online).
     pub fn surely_fits(&self, lost: &[NodeIdx], tray: &mut Tray) -> bool {
         let outflows = || lost.iter().map(|n| self.outflow_of(*n));
         if outflows().any(|out| out.is_odd) {
@@ -185,7 +186,7 @@ impl<'c> JointLoss<'c> {
             }
             *sum += mem;
         }
-        // at every arrival something has to be left over
+        // At least 1 MiB must stay free after every arrival.
         let fails_over = tray.touched.iter().all(|at| tray.inflows[*at] < self.rooms[*at]);
         let fits = fails_over
             && match outflows().filter_map(|out| out.largest).max() {
@@ -200,9 +201,9 @@ impl<'c> JointLoss<'c> {
         fits
     }
 
-    /// Whether instances on shared storage of so much memory all find a place, the largest of a given size: one finds none
-    /// only if every node has no more left than its size, so that all that nodes have beyond that
-    /// has been taken.
+    /// Tells if instances on shared storage with `sum` MiB in total, the largest with `largest`, certainly find a
+    /// place. One finds none only if no node has more left than its size. By then all memory beyond that size must have
+    /// been taken.
     fn has_room_for(&self, sum: i64, largest: i64, lost: &[NodeIdx], tray: &Tray) -> bool {
         let mut beyond = 0_i64;
         for node in self.escapes().filter(|n| lost.binary_search(n).is_err()) {
@@ -219,7 +220,7 @@ impl<'c> JointLoss<'c> {
         false
     }
 
-    /// The instances that have their disks and find no place without the nodes `lost` (ascending), by simulation.
+    /// The instances that keep their disks but find no place without the nodes `lost` (ascending), by simulation.
     pub fn homeless(&self, lost: &[NodeIdx]) -> Vec<InstanceIdx> {
         let is_lost = |n: NodeIdx| lost.binary_search(&n).is_ok();
         let casualties = simulate::without_copies(self.cluster, &self.nodes, lost);
@@ -232,7 +233,7 @@ impl<'c> JointLoss<'c> {
         NodeStake { node, unallocated: Some(Mib(self.room(node))), leaving }
     }
 
-    /// Whether sums say so of all combinations of `size` nodes of `online` at once.
+    /// Tells if sums prove it for all combinations of `size` nodes of `online` at once.
     pub fn all_surely_fit(&self, online: &[NodeIdx], size: usize) -> bool {
         let outflows = || online.iter().map(|n| self.outflow_of(*n));
         if outflows().any(|out| out.is_odd) {
@@ -257,7 +258,7 @@ impl<'c> JointLoss<'c> {
     }
 }
 
-/// Changes what a list holds for a node.
+/// Changes a node's entry in a list, adding it if it is missing.
 fn entry<T: Default>(list: &mut Vec<(NodeIdx, T)>, node: NodeIdx, change: impl FnOnce(&mut T)) {
     let at = list.iter().position(|(there, _)| *there == node).unwrap_or_else(|| {
         list.push((node, T::default()));
@@ -266,7 +267,7 @@ fn entry<T: Default>(list: &mut Vec<(NodeIdx, T)>, node: NodeIdx, change: impl F
     change(&mut list[at].1);
 }
 
-/// The sum of so many of the largest.
+/// The sum of the `count` largest amounts.
 fn largest_sum(mut amounts: Vec<i64>, count: usize) -> i64 {
     amounts.sort_unstable_by(|a, b| b.cmp(a));
     amounts.iter().take(count).sum()

@@ -1,26 +1,26 @@
-//! Whether it is certain how the emptying of a node ends, while instances on shared
-//! storage leave it one after the other.
+//! Early verdict while a node is being emptied: is it already certain whether its instances on shared storage find a
+//! place?
 //!
-//! What sums leave open before the first has left (see [`relocation`](super::relocation))
-//! they often decide once a few of them, or the one that is hard to place, have found a node:
-//! the sums hold for whatever is still to leave, and for the room that there is by then.
+//! Sums may leave the verdict open at first (see [`relocation`](super::relocation)). They often decide once a few
+//! instances, or the one that is hard to place, have found a node: the sums hold for the instances that are still to
+//! leave and the room that is left.
 
 use super::figures::PLAUSIBLE;
 use super::relocation::{self, MemoryLoad};
 use crate::Mib;
 
-/// What has still to leave, and the room for it.
+/// The instances still to leave, and the room for them.
 pub(super) struct Outlook {
-    /// Memory in use of what is still there, in the order in which it leaves.
+    /// Memory in use of all instances that leave, in order of departure.
     sizes: Vec<Mib>,
-    /// How many of these have left.
+    /// Number of these that have left.
     gone: usize,
-    /// What the targets have unallocated, descending.
+    /// Unallocated memory of the targets, descending.
     rooms: Vec<(Mib, i64)>,
 }
 
 impl Outlook {
-    /// Nothing for absurd amounts, whose sums could overflow.
+    /// Returns `None` for implausible amounts, whose sums could overflow.
     pub(super) fn of(sizes: Vec<Mib>, rooms: impl Iterator<Item = Mib>) -> Option<Outlook> {
         let mut rooms: Vec<(Mib, i64)> = rooms.map(|room| (room, 1)).collect();
         rooms.sort_unstable_by(|a, b| b.cmp(a));
@@ -29,7 +29,7 @@ impl Outlook {
         plausible.then_some(Outlook { sizes, gone: 0, rooms })
     }
 
-    /// Whether all that is still there finds a target; nothing if that depends on which.
+    /// Tells if all remaining instances find a target; `None` if that depends on the choice of targets.
     pub(super) fn verdict(&self) -> Option<bool> {
         let left = &self.sizes[self.gone..];
         let mut load = MemoryLoad::NONE;
@@ -38,12 +38,12 @@ impl Outlook {
         relocation::verdict(&load, &self.rooms[..]).or_else(|| relocation::verdict_in_order(left, rooms()))
     }
 
-    /// The next one has left, to a target that has so much room now.
+    /// Records that the next instance has left, to a target that now has `room` left.
     pub(super) fn leave(&mut self, room: Mib) {
         let before = room + self.sizes[self.gone];
         self.gone += 1;
         let from = self.rooms.partition_point(|r| r.0 > before);
-        // behind the one that changes, unless nothing is taken
+        // This is past the changed entry, unless the instance takes no memory.
         let to = self.rooms.partition_point(|r| r.0 > room);
         if from < to {
             self.rooms[from..to].rotate_left(1);

@@ -1,6 +1,5 @@
-//! The redundancy of nodes that hold instances on shared storage only, while more
-//! of these arrive: nodes with the same memory free and the same burden are looked
-//! at once.
+//! Redundancy of nodes that hold only instances on shared storage, kept up to date as more instances arrive. Nodes with
+//! the same free memory and the same burden are judged together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,49 +13,49 @@ struct AlikeNodes {
     free: Mib,
     load: MemoryLoad,
     online: bool,
-    /// Whether it has to be expendable.
+    /// True if the node must be expendable.
     counts: bool,
 }
 
-/// A set of nodes; see the module.
+/// A set of nodes whose redundancy is kept up to date; see the module documentation.
 #[derive(Debug, Clone)]
 pub struct NodePool {
     departures: Departures,
-    /// Failover domain of each node of the cluster; none for nodes outside the set.
+    /// Failover domain of each node of the cluster; `None` outside the set.
     nodes: Vec<Option<(usize, AlikeNodes)>>,
     domains: Vec<BTreeMap<AlikeNodes, i64>>,
-    /// By node of the cluster: the memory of its instances, those that leave it last first.
+    /// For each node of the cluster, the memory of its instances in reverse order of departure.
     sizes: Vec<Vec<Mib>>,
-    /// By domain: its nodes.
+    /// Nodes of each domain.
     members: Vec<Vec<NodeIdx>>,
-    /// Verdict of the sums about each domain; none if it must be worked out again.
+    /// Verdict of the sums on each domain; `None` if it must be recomputed.
     standings: Vec<Option<DomainSums>>,
-    /// The domains without a verdict, those in which a node cannot be emptied, and those that must be simulated. These
-    /// sets spare a look at all domains for every instance.
+    /// Domains without a verdict, domains with a node that cannot be emptied, and domains that must be simulated. These
+    /// sets avoid a scan of all domains for every instance.
     unjudged: BTreeSet<usize>,
     lost: BTreeSet<usize>,
     open: BTreeSet<usize>,
-    /// By domain: the node that could not be emptied when one was found last. It is the first that
-    /// is looked at, for it is likely to stand in the way of the next instance, too.
+    /// For each domain, the last node found that cannot be emptied. It is checked first, as it is likely to fail with
+    /// the next instance as well.
     suspects: Vec<Option<NodeIdx>>,
 }
 
-/// Verdict of sums of memory about the nodes of a domain.
+/// Verdict of sums of memory on the nodes of a domain.
 #[derive(Debug, Clone)]
 enum DomainSums {
     /// One of them cannot be emptied.
     Lost,
-    /// All can be, but those for which that has to be simulated.
+    /// All can be emptied, except perhaps these, which must be simulated.
     Open(Vec<NodeIdx>),
 }
 
-/// What a node of the pool holds, to be put back.
+/// Saved state of a node of the pool, to restore it.
 #[derive(Debug, Clone, Copy)]
 pub struct Before(AlikeNodes);
 
 impl NodePool {
-    /// The pool of `nodes` (ascending), on which instances like `arriving` will arrive; nothing if it is none: other
-    /// instances are there, migration is restricted, or an instance reaches nodes of several domains.
+    /// The pool of `nodes` (ascending), on which instances like `arriving` will arrive. `None` if there are other kinds
+    /// of instances, migration is restricted, or an instance reaches nodes of several domains.
     pub fn of(cluster: &Cluster, nodes: &[NodeIdx], scope: &Scope, arriving: &Instance) -> Option<NodePool> {
         let domain_of = failover_domains(cluster, nodes, arriving)?;
         let count = domain_of.iter().flatten().max().map_or(0, |last| last + 1);
@@ -119,7 +118,7 @@ impl NodePool {
         Some(Before(alike))
     }
 
-    /// An instance that uses `mem` arrives on a node.
+    /// Adds an instance that uses `mem` to a node.
     pub fn arrive(&mut self, node: NodeIdx, mem: Mib) -> Option<Before> {
         let (_, mut alike) = self.nodes[node.get()]?;
         alike.load.add(mem);
@@ -128,14 +127,14 @@ impl NodePool {
         self.change(node, alike)
     }
 
-    /// A node is again as it was before its last arrival.
+    /// Restores a node to its state before its last arrival.
     pub fn restore(&mut self, node: NodeIdx, before: Before) {
         self.sizes[node.get()].pop();
         self.change(node, before.0);
     }
 
-    /// Whether every node could be emptied; nothing if that has to be simulated. If not, it
-    /// will not be after more arrivals either: they take room and give none.
+    /// Tells if every node can be emptied; `None` if that must be simulated. False stays false after more arrivals,
+    /// because they take room and give none.
     pub fn holds(&mut self) -> Option<bool> {
         while self.lost.is_empty() {
             let Some(domain) = self.unjudged.pop_first() else { break };
@@ -156,9 +155,9 @@ impl NodePool {
         }
     }
 
-    /// The nodes whose verdict has to be simulated, by domain in order, and how many of the instances of
-    /// each: those that go first, to the last one that perhaps finds no place. Nothing if there is
-    /// no need, because another node cannot be emptied.
+    /// The nodes that must be simulated, by domain in order, each with the number of its instances to simulate: those
+    /// in order of departure up to the last one that may find no place. `None` if another node certainly cannot be
+    /// emptied.
     pub fn undecided(&mut self) -> Option<Vec<(NodeIdx, usize)>> {
         if self.holds() == Some(false) {
             return None;
@@ -172,21 +171,21 @@ impl NodePool {
         Some(open)
     }
 
-    /// How many of a node's instances have to be followed.
+    /// Number of a node's instances that must be simulated.
     fn in_doubt(&self, node: NodeIdx, rooms: &[(Mib, i64)]) -> usize {
         let Some((_, alike)) = self.nodes[node.get()] else { return 0 };
         let sizes = self.in_order(node);
         relocation::last_in_doubt(&sizes, others(rooms, alike)).map_or(0, |last| last + 1)
     }
 
-    /// The memory of a node's instances in the order in which they leave it.
+    /// Memory of a node's instances in order of departure.
     fn in_order(&self, node: NodeIdx) -> Vec<Mib> {
         let mut sizes: Vec<Mib> = self.sizes[node.get()].iter().rev().copied().collect();
         self.departures.sort_sizes(&mut sizes);
         sizes
     }
 
-    /// Looks at the nodes of a domain.
+    /// Judges the nodes of a domain.
     fn judge(&mut self, domain: usize) -> DomainSums {
         let rooms = rooms(&self.domains[domain]);
         if self.suspects[domain].is_some_and(|suspect| self.verdict(suspect, &rooms) == Some(false)) {
@@ -213,7 +212,8 @@ impl NodePool {
         DomainSums::Open(open)
     }
 
-    /// Whether a node can be emptied of the instances that it holds, in their order.
+    /// Tells if a node can be emptied of its instances in their order of departure; `None` if that depends on the
+    /// choice of targets.
     fn verdict(&self, node: NodeIdx, rooms: &[(Mib, i64)]) -> Option<bool> {
         let (_, alike) = self.nodes[node.get()]?;
         if !alike.counts || alike.load.count == 0 {
@@ -222,21 +222,21 @@ impl NodePool {
         relocation::verdict_in_order(&self.in_order(node), others(rooms, alike))
     }
 
-    /// Whether nodes are alike in what an arrival does to the pool.
+    /// Tells if an arrival has the same effect on the pool whichever of the two nodes it goes to.
     pub fn are_alike(&self, a: NodeIdx, b: NodeIdx) -> bool {
         self.nodes[a.get()] == self.nodes[b.get()] && self.sizes[a.get()] == self.sizes[b.get()]
     }
 }
 
-/// Most failover domains of a group: each instance is compared with all of them.
+/// Maximum number of failover domains of a group, because each instance is compared with all of them.
 const MOST_DOMAINS: usize = 64;
 
 /// Returns the failover domain of each node of the cluster: the nodes that take each other's instances, and no others.
-/// A domain is a group, or those of its nodes that reach the same storage pools. There is no answer if an instance,
-/// present or arriving, can go to nodes of several domains.
+/// A domain is a group, or those of its nodes that reach the same storage pools. Returns `None` if an instance, present
+/// or arriving, can go to nodes of several domains.
 fn failover_domains(cluster: &Cluster, nodes: &[NodeIdx], arriving: &Instance) -> Option<Vec<Option<usize>>> {
     let mut domain_of = vec![None; cluster.nodes.len()];
-    // by group, the pools that the nodes of its domains reach, with the number of the domain
+    // For each group, the pools that the nodes of its domains reach, with the number of the domain.
     let mut reached: Vec<Vec<(&TagSet, usize)>> = vec![Vec::new(); cluster.groups.len()];
     let mut count = 0;
     for node in nodes.iter().map(|node| cluster.node(*node)) {
@@ -270,13 +270,13 @@ fn failover_domains(cluster: &Cluster, nodes: &[NodeIdx], arriving: &Instance) -
     nodes.iter().all(|node| is_good(cluster.node(*node))).then_some(domain_of)
 }
 
-/// The memory of the others than a node, in descending order.
+/// Memory of the other nodes than `node`, in descending order.
 fn others(rooms: &[(Mib, i64)], node: AlikeNodes) -> impl Iterator<Item = (Mib, i64)> + Clone {
     let own = node.online.then_some(node.free);
     rooms.iter().map(move |(free, count)| (*free, count - i64::from(Some(*free) == own)))
 }
 
-/// The memory of the online nodes of a domain, in descending order, of each amount how many.
+/// Memory of the online nodes of a domain, in descending order, with the number of nodes for each amount.
 fn rooms(members: &BTreeMap<AlikeNodes, i64>) -> Vec<(Mib, i64)> {
     let mut rooms: Vec<(Mib, i64)> = Vec::with_capacity(members.len());
     for (alike, count) in members.iter().rev().filter(|m| m.0.online) {
@@ -288,9 +288,9 @@ fn rooms(members: &BTreeMap<AlikeNodes, i64>) -> Vec<(Mib, i64)> {
     rooms
 }
 
-/// The nodes of a domain that can perhaps not be emptied, judged by the sums of their instances.
+/// The nodes of a domain that sums cannot prove can be emptied.
 fn doubtful(members: &BTreeMap<AlikeNodes, i64>, rooms: &[(Mib, i64)]) -> BTreeSet<AlikeNodes> {
-    // what all nodes certainly take, by the largest instance that seeks a place
+    // Memory that all nodes can certainly take, by the size of the largest relocated instance.
     let mut sure: BTreeMap<Mib, Mib> = BTreeMap::new();
     let is_doubtful = |alike: &&AlikeNodes| {
         let load = &alike.load;

@@ -1,22 +1,21 @@
 //! Verdicts that follow from sums.
 //!
-//! *Failover*: every failover gives the secondary's disk and spindles back and
-//! takes them again, so only memory adds up, and the order does not matter.
+//! *Failover*: every failover frees the secondary's disk and spindles and takes them again. So only memory adds up, and
+//! the order does not matter.
 //!
 //! *Relocation*: see [`relocation`](super::relocation).
 //!
-//! *Creation*: as for relocation, with memory and disk. A target that refuses has
-//! too little of one or the other; the instances cannot use up all targets' memory
-//! *and* disk if the smaller shares add up to more than 2. And one that is stuck has another instance before it on
-//! every target that has room for the largest, so that as many such targets as instances are enough.
+//! *Recreation*: as relocation, with memory and disk. A target that refuses has too little of one or the other. The
+//! instances cannot use up the memory *or* disk of every target if the smaller shares add up to more than 2. Besides,
+//! an instance is stuck only if every target with room for the largest already has another instance. So as many such
+//! targets as instances are enough.
 
 use super::figures::{Burden, Figures};
 use super::relocation;
 use super::rooms::Rooms;
 use crate::{Cluster, Mib, NodeIdx, TagSet};
 
-/// Whether `node`, which carries `burden`, could be emptied; nothing if that has
-/// to be simulated.
+/// Tells if `node` with its `burden` can be emptied; `None` if that must be simulated.
 pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burden: &Burden) -> Option<bool> {
     if burden.odd || figures.absurd {
         return None;
@@ -34,7 +33,8 @@ pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burde
             relocations(burden, figures, &rooms_reaching(cluster, figures, node, burden, need)[..])
         }
         (true, needs) => {
-            // one that is stuck has found every node full that reaches its pools, by whatever is relocated
+            // An instance that is stuck has found every node full that reaches its pools, whichever instances filled
+            // it.
             let fit = |need| {
                 let rooms = rooms_reaching(cluster, figures, node, burden, need);
                 relocation::verdict(&burden.relocate.load(), &rooms[..]) == Some(true)
@@ -63,7 +63,7 @@ fn escapes<'a>(
     offering.map(move |t| Escape::of(cluster, figures, node, burden, *t))
 }
 
-/// The memory, largest first, of the nodes that can take instances from `node` that need these pools, after the failovers.
+/// Memory, largest first, of the nodes that can take instances from `node` that need these pools, after the failovers.
 pub(super) fn rooms_reaching(
     cluster: &Cluster,
     figures: &Figures,
@@ -77,7 +77,7 @@ pub(super) fn rooms_reaching(
     rooms
 }
 
-/// Whether all instances on shared storage find one of these rooms.
+/// Tells if all instances on shared storage find room; `None` if that depends on the choice of targets.
 fn relocations(burden: &Burden, figures: &Figures, rooms: &(impl Rooms + ?Sized)) -> Option<bool> {
     relocation::verdict(&burden.relocate.load(), rooms)
         .or_else(|| relocation::verdict_in_order(&burden.in_order(figures.departures()), rooms.descending()))
@@ -89,7 +89,7 @@ struct Escape {
     mem: Mib,
     disk: Mib,
     exclusive: bool,
-    /// Whether instances can migrate to it.
+    /// True if instances can migrate to it.
     reachable: bool,
 }
 
@@ -106,7 +106,7 @@ impl Escape {
     }
 }
 
-/// Whether all DRBD primaries can fail over.
+/// Tells if all DRBD primaries can fail over.
 pub(super) fn failovers(cluster: &Cluster, figures: &Figures, node: NodeIdx, burden: &Burden) -> bool {
     let from = &cluster.node(node).spec;
     let here = figures.free(node);
@@ -128,7 +128,7 @@ fn creations(burden: &Burden, escapes: &[Escape]) -> Option<bool> {
     let bundle = &burden.recreate;
     let accepted = |t: &&Escape| bundle.accepted[usize::from(t.exclusive)];
     if bundle.accepted == [false; 2] || !escapes.iter().any(|t| accepted(&t)) {
-        // some instance is refused by all nodes, if by each for the same reason
+        // If each node refuses for the same reason, some instance is refused by all nodes.
         let all_alike = escapes.windows(2).all(|pair| pair[0].exclusive == pair[1].exclusive);
         return if all_alike { Some(false) } else { None };
     }
@@ -139,7 +139,7 @@ fn creations(burden: &Burden, escapes: &[Escape]) -> Option<bool> {
     if !largest_in_memory || !largest_on_disk {
         return Some(false);
     }
-    // one that is stuck has another one before it on every node where the largest fits
+    // An instance that is stuck finds another one on every node with room for the largest.
     let spare = escapes.iter().filter(|t| !t.exclusive).filter(accepted).filter(|t| fits(t)).count() as i64;
     if spare >= bundle.count + burden.relocate.count {
         return Some(true);
@@ -156,6 +156,6 @@ fn creations(burden: &Burden, escapes: &[Escape]) -> Option<bool> {
             if !uses_disk { of_mem } else { of_mem.min(share(t.disk - bundle.disk_most, bundle.disk)) }
         })
         .sum();
-    // a little more than 2, for the roundings of the sum
+    // The margin over 2 covers the rounding errors of the sum.
     (shares > 2.0 + 1e-6).then_some(true)
 }

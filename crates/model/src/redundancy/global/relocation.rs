@@ -1,14 +1,15 @@
-//! Whether instances on shared storage all find a node when theirs is lost.
+//! Test by sums whether all instances on shared storage find a node when theirs is lost.
 //!
-//! Only memory counts. Let r be what the targets have, m the largest instance and M
-//! all of them together. If an instance of size q finds no target, each of them holds
-//! at least r - q already. So if the sum of max(0, r - m) exceeds M - m, no instance
-//! is ever stuck, wherever the others went. If no r exceeds m, or all r together
-//! cannot hold M, one is. A target holds at most floor((r - 1) / q) instances of size
-//! q and more, and if all sizes are equal, it holds just as many, in any order.
-//! An instance of size q that finds no target has at least one earlier one on each that
-//! it would have fit at first; so if there are more of these targets than earlier
-//! instances, it finds one.
+//! Only memory counts. Let r be the unallocated memory of a target, m the size of the largest instance, and M the size
+//! of all of them together.
+//!
+//! * If an instance of size q finds no target, each target already holds at least r - q. So if the sum of max(0, r - m)
+//!   exceeds M - m, no instance is ever stuck, wherever the others went.
+//! * If no r exceeds m, or all targets together cannot hold M, one is stuck.
+//! * A target holds at most floor((r - 1) / q) instances of size q or more. If all sizes are equal, it holds exactly as
+//!   many, in any order.
+//! * If an instance of size q finds no target, every target that it fitted at first holds at least one earlier
+//!   instance. So if there are more such targets than earlier instances, it finds one.
 
 use super::rooms::Rooms;
 use crate::Mib;
@@ -37,22 +38,22 @@ impl MemoryLoad {
     }
 }
 
-/// Memory that can be used, if one MiB has to stay free.
+/// Memory that can be used, as 1 MiB must stay free.
 fn usable(room: Mib) -> Mib {
     (room - Mib(1)).max(Mib::ZERO)
 }
 
-/// What `room` certainly takes while the largest instance of `load` fits.
+/// Memory that a target with `room` certainly takes before the largest instance of `load` no longer fits.
 pub(super) fn sure(room: Mib, load: &MemoryLoad) -> Mib {
     (room - load.most).max(Mib::ZERO)
 }
 
-/// What the targets must certainly take, so that no instance is stuck.
+/// Memory that the targets must certainly take, so that no instance is stuck.
 pub(super) fn demand(load: &MemoryLoad) -> Mib {
     load.mem - load.most
 }
 
-/// As many targets as instances have room for the largest.
+/// Tells if at least as many targets as there are instances have room for the largest.
 pub(super) fn has_spare_targets(load: &MemoryLoad, rooms: impl Iterator<Item = (Mib, i64)>) -> bool {
     let mut open = 0;
     rooms.take_while(|room| room.0 > load.most).any(|room| {
@@ -61,8 +62,8 @@ pub(super) fn has_spare_targets(load: &MemoryLoad, rooms: impl Iterator<Item = (
     })
 }
 
-/// Whether instances of these sizes, one after the other, find a target in these rooms, which
-/// are descending, of each amount how many; nothing if that depends on the choice of targets.
+/// Tells if instances of these sizes, one after another, find a target; `None` if that depends on the choice of
+/// targets. `rooms` has descending amounts with the number of targets for each.
 pub(super) fn verdict_in_order(
     sizes: &[Mib],
     rooms: impl Iterator<Item = (Mib, i64)> + Clone,
@@ -73,8 +74,8 @@ pub(super) fn verdict_in_order(
     last_in_doubt(sizes, rooms).is_none().then_some(true)
 }
 
-/// The last of instances of these sizes that perhaps finds no target, if all before it do, wherever
-/// they went.
+/// Position of the last instance that may find no target, wherever the earlier ones went, provided that these found
+/// one.
 pub(super) fn last_in_doubt(sizes: &[Mib], rooms: impl Iterator<Item = (Mib, i64)> + Clone) -> Option<usize> {
     let mut gone = Gone::default();
     let mut last = None;
@@ -87,7 +88,7 @@ pub(super) fn last_in_doubt(sizes: &[Mib], rooms: impl Iterator<Item = (Mib, i64
     last
 }
 
-/// Whether no choice of targets holds all instances of some size and more.
+/// Tells if the instances of some size or more cannot all be held, whatever the choice of targets.
 fn are_too_many(sizes: &[Mib], rooms: &(impl Iterator<Item = (Mib, i64)> + Clone)) -> bool {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable_by(|a, b| b.cmp(a));
@@ -108,7 +109,7 @@ fn are_too_many(sizes: &[Mib], rooms: &(impl Iterator<Item = (Mib, i64)> + Clone
     })
 }
 
-/// Instances that have left a node, wherever they went.
+/// The instances that have left a node, wherever they went.
 #[derive(Default)]
 struct Gone {
     sizes: Vec<Mib>,
@@ -123,9 +124,9 @@ impl Gone {
         self.memory += size.0;
     }
 
-    /// Whether they cannot be in the way of one more of this size.
+    /// Tells if they certainly leave room for one more instance of this size.
     fn leaves_room(&self, size: Mib, rooms: impl Iterator<Item = (Mib, i64)>) -> bool {
-        // targets with at least that much room beyond the size, and the sum of it
+        // Number of targets with at least `d` more than the size, and their sum of memory beyond the size.
         let (mut targets, mut beyond) = (0i64, 0i64);
         rooms.take_while(|r| r.0 > size).any(|(room, count)| {
             let d = room - size;
@@ -135,7 +136,7 @@ impl Gone {
         })
     }
 
-    /// What they can give to targets of which each needs `most`.
+    /// Upper bound of their memory in targets that must each take at least `most`: no instance counts more than `most`.
     fn within(&self, most: Mib) -> i64 {
         let smaller = self.sizes.partition_point(|s| *s < most);
         let sum: Mib = self.sizes[..smaller].iter().copied().sum();
@@ -143,8 +144,7 @@ impl Gone {
     }
 }
 
-/// Whether all instances find a target in these rooms; nothing if that depends on the
-/// order.
+/// Tells if all instances find a target; `None` if that depends on the order or on the choice of targets.
 pub(super) fn verdict(load: &MemoryLoad, rooms: &(impl Rooms + ?Sized)) -> Option<bool> {
     if load.count == 0 {
         return Some(true);
@@ -156,7 +156,7 @@ pub(super) fn verdict(load: &MemoryLoad, rooms: &(impl Rooms + ?Sized)) -> Optio
     if targets >= load.count || rooms.beyond(load.most) > i128::from(demand(load).0) {
         return Some(true);
     }
-    // one MiB has to stay free
+    // On every target 1 MiB must stay free.
     if rooms.beyond(Mib(1)) < i128::from(load.mem.0) {
         return Some(false);
     }
@@ -177,7 +177,7 @@ mod tests {
     use crate::redundancy::global::rooms::Sorted;
     use proptest::prelude::*;
 
-    /// Whether no choice of targets leaves one of the instances without any.
+    /// Tells if every choice of targets places all instances.
     fn always_fits(sizes: &[i64], rooms: &[i64]) -> bool {
         let [size, rest @ ..] = sizes else { return true };
         let targets: Vec<usize> = (0..rooms.len()).filter(|at| rooms[*at] > *size).collect();
@@ -189,7 +189,7 @@ mod tests {
             })
     }
 
-    /// Whether some choice of targets leaves none of the instances without one.
+    /// Tells if some choice of targets places all instances.
     fn ever_fits(sizes: &[i64], rooms: &[i64]) -> bool {
         let [size, rest @ ..] = sizes else { return true };
         (0..rooms.len()).filter(|at| rooms[*at] > *size).any(|at| {
@@ -219,7 +219,7 @@ mod tests {
             rooms in prop::collection::vec(-3i64..30, 0..5),
         ) {
             let sizes_in_mib: Vec<Mib> = sizes.iter().map(|size| Mib(*size)).collect();
-            // as they are, and with one that is not to be counted
+            // Check the rooms as they are, and with one added that is excluded from the count.
             let mut with_own = rooms.clone();
             with_own.push(7);
             let own = [Mib(7)];

@@ -1,5 +1,4 @@
-//! Where instances that have to leave a node can go: the free memory of other nodes, as
-//! far as sums need it.
+//! Free memory of the nodes that can take instances from a lost node, summarised for the tests by sums.
 
 use std::cmp::Reverse;
 use std::iter;
@@ -8,18 +7,17 @@ use crate::Mib;
 
 /// Amounts of free memory.
 pub(super) trait Rooms {
-    /// How many are more than `size`.
+    /// Number of amounts above `size`.
     fn above(&self, size: Mib) -> i64;
 
-    /// What all have beyond `size` together; those that have less count as nothing.
+    /// Sum of the memory beyond `size`; nodes with less count as 0.
     fn beyond(&self, size: Mib) -> i128;
 
-    /// How many instances of `size`, which is more than 0, all hold together, if a MiB of
-    /// each has to stay free.
+    /// Number of instances of `size` (above 0) that fit, if 1 MiB must stay free on each node.
     fn places(&self, size: Mib) -> i128;
 
-    /// The amounts in descending order, of each how many. An amount may come in pieces, of which
-    /// those that take nodes away come first.
+    /// The amounts in descending order, each with the number of nodes. An amount may come in several entries, those
+    /// with negative numbers first.
     fn descending(&self) -> impl Iterator<Item = (Mib, i64)> + Clone;
 }
 
@@ -31,7 +29,7 @@ fn places(room: Mib, size: Mib) -> i128 {
     excess(room, Mib(1)) / i128::from(size.0)
 }
 
-/// One after the other, descending: an amount, and how many nodes have it.
+/// Descending amounts, each with the number of nodes that have it.
 impl Rooms for [(Mib, i64)] {
     fn above(&self, size: Mib) -> i64 {
         self.iter().filter(|room| room.0 > size).map(|room| room.1).sum()
@@ -50,11 +48,11 @@ impl Rooms for [(Mib, i64)] {
     }
 }
 
-/// The amounts of many nodes in order, so that hardly any is looked at for a sum.
+/// Sorted amounts of many nodes with their partial sums, so that a sum takes logarithmic time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sorted {
     ascending: Vec<Mib>,
-    /// At each position, the sum from there to the end; behind the last one it is 0.
+    /// For each position, the sum from there to the end; 0 at the end.
     sums: Vec<i128>,
 }
 
@@ -75,7 +73,7 @@ impl Sorted {
         self.sums.get(at).copied().unwrap_or(0)
     }
 
-    /// The sums of the first so many positions, from those behind.
+    /// Recomputes the sums before `until` from those behind.
     fn add_up(&mut self, until: usize) {
         for at in (0..until).rev() {
             self.sums[at] = self.sum_from(at + 1) + i128::from(self.ascending[at].0);
@@ -86,7 +84,7 @@ impl Sorted {
         self.ascending.partition_point(|room| *room <= size)
     }
 
-    /// One of the amounts becomes another one.
+    /// Replaces one of the amounts by another.
     pub(super) fn replace(&mut self, old: Mib, new: Mib) {
         let from = self.ascending.partition_point(|room| *room < old);
         if old == new || self.ascending.get(from) != Some(&old) {
@@ -98,7 +96,7 @@ impl Sorted {
         self.add_up(from.max(to) + 1);
     }
 
-    /// The same with some amounts gone, which were there, and some others added.
+    /// A view with the amounts `gone`, which must exist, removed and `added` inserted.
     pub(super) fn changed<'a>(&'a self, gone: Vec<Mib>, added: Vec<Mib>) -> ChangedAmounts<'a> {
         let with = |rooms: Vec<Mib>, count: i64| rooms.into_iter().map(move |room| (room, count));
         let mut changes: Vec<(Mib, i64)> = with(gone, -1).chain(with(added, 1)).collect();
@@ -125,10 +123,10 @@ impl Rooms for Sorted {
     }
 }
 
-/// Many amounts, of which some are others.
+/// View of many amounts with a few changes.
 pub(super) struct ChangedAmounts<'a> {
     sorted: &'a Sorted,
-    /// Amounts that are gone (-1) or added (1); descending, what is gone first.
+    /// Removed (-1) and inserted (1) amounts; descending, removals first.
     changes: Vec<(Mib, i64)>,
 }
 

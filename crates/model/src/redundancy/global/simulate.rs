@@ -1,10 +1,11 @@
-//! Emptying one node, step by step, as the definition of global redundancy
-//! says.
+//! Simulation that empties one node step by step, as the definition of global redundancy says.
 //!
-//! DRBD instances fail over first, then instances on shared storage go, in the order of
-//! [`Departures`], where the score of the group is best, then copies of all others are made,
-//! largest first, where the score of the whole set is best. Ties go to the later node.
-//! Only what is impossible is forbidden: soft limits are ignored.
+//! 1. DRBD instances fail over.
+//! 2. Instances on shared storage are relocated, in the order of [`Departures`], to where the score of the group is
+//!    best.
+//! 3. Copies of all other instances are made, largest first, where the score of the whole set is best.
+//!
+//! Ties go to the later node. Only impossible placements are forbidden: soft limits are ignored.
 
 use std::collections::BTreeMap;
 
@@ -25,29 +26,27 @@ use crate::{
 pub struct Casualty {
     /// The instance.
     pub instance: InstanceIdx,
-    /// The nodes that came into question, and what is in the way there. None for an
-    /// instance that has nowhere to go at all.
+    /// The candidate nodes with the obstacle on each. Empty if the instance has no candidates at all.
     pub obstacles: Vec<Obstacle>,
 }
 
-/// Why a node does not take an instance over.
+/// Reason that a node cannot take an instance over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Obstacle {
     /// The node.
     pub node: NodeIdx,
-    /// Its numbers at that moment.
+    /// Its numbers at that time.
     pub ledger: Ledger,
-    /// What is in the way.
+    /// The obstacle.
     pub bar: Bar,
 }
 
-/// Whether all primaries of `node` find a place if it is lost. `nodes` is the
-/// set whose members count (ascending).
+/// Tells if all primaries of `node` find a place when it is lost. `nodes` (ascending) is the set of nodes that count.
 pub fn evacuates(cluster: &Cluster, nodes: &[NodeIdx], node: NodeIdx, departures: Departures) -> bool {
     lose(cluster, None, nodes, &[node], Question::WhetherAll(departures)).is_empty()
 }
 
-/// The same once a new instance has arrived at a place.
+/// The same after a new instance has arrived.
 pub(super) fn evacuates_with(
     cluster: &Cluster,
     (instance, place): (&Instance, &Place),
@@ -66,26 +65,26 @@ pub(super) fn evacuates_with(
     lose(cluster, Some((&arrived, place)), figures.nodes(), &[node], question).is_empty()
 }
 
-/// The primaries of one group's `nodes` (ascending) that find no place if the nodes
-/// `lost` are lost together; some of these may be in other groups.
+/// The primaries of one group's `nodes` (ascending) that find no place if the nodes `lost` are lost together. Some of
+/// `lost` may be in other groups.
 pub fn casualties(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx]) -> Vec<Casualty> {
     lose(cluster, None, nodes, lost, Question::WhoAndWhy)
 }
 
-/// The same, of what need not be created anew, and without what is in the way.
+/// [`casualties`] among the instances that keep their disks, without the obstacles.
 pub(super) fn without_copies(cluster: &Cluster, nodes: &[NodeIdx], lost: &[NodeIdx]) -> Vec<InstanceIdx> {
     let casualties = lose(cluster, None, nodes, lost, Question::Who);
     casualties.into_iter().map(|casualty| casualty.instance).collect()
 }
 
-/// What is asked about a loss.
+/// Question about a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Question {
-    /// Whether every instance finds a place: the first that does not is the answer.
+    /// Is there an instance without a place? The first one found ends the simulation.
     WhetherAll(Departures),
-    /// Which instances find none, and what is in the way.
+    /// All instances without a place, with the obstacles.
     WhoAndWhy,
-    /// Which instances find none, of those whose disks are not lost with their node.
+    /// Instances without a place, among those that keep their disks.
     Who,
 }
 
@@ -98,10 +97,10 @@ impl Question {
     }
 }
 
-/// An instance that is not of the cluster yet, and its place there.
+/// An instance that is not in the cluster yet, and its place.
 type NewInstance<'a> = (&'a Instance, &'a Place);
 
-/// Finds places for all primaries of the lost nodes that the question is about, or until the first has none.
+/// Finds places for the primaries of the lost nodes, as far as the question needs them.
 fn lose(
     cluster: &Cluster,
     arrival: Option<NewInstance<'_>>,
@@ -147,7 +146,7 @@ fn lose(
     }
     loss.running = [0, 1].map(|at| loss.boards[at].as_ref().map(Running::of));
     let mut casualties = Vec::new();
-    // sums tell nothing of what is created anew
+    // Sums cannot tell anything about recreated instances.
     let looks_ahead = stop && recreate.is_empty();
     let mut outlook = None;
     for (instance, class) in
@@ -187,12 +186,11 @@ struct Emptying<'c> {
     cluster: &'c Cluster,
     /// The nodes that differ.
     changed: BTreeMap<NodeIdx, NodeState>,
-    /// The score of the group (for what is relocated) and of the set (for what is
-    /// recreated), where they are needed.
+    /// Boards of the group (for relocation) and of the set (for recreation), if they are needed.
     boards: [Option<Board>; 2],
-    /// What bounds the scores of the boards.
+    /// Bounds for the scores of the boards.
     running: [Option<Running>; 2],
-    /// Nobody asks what is in the way.
+    /// Set if the obstacles are not needed.
     verdict_only: bool,
 }
 
@@ -200,8 +198,7 @@ struct Emptying<'c> {
 const GROUP: usize = 0;
 const SET: usize = 1;
 
-/// A node that can take an instance, and the new states of the nodes that this changes; the
-/// last one is its own.
+/// A node that can take an instance, and the new states of the nodes that change, its own last.
 struct Offer<'a> {
     node: NodeIdx,
     touched: Vec<Touched<'a>>,
@@ -209,10 +206,10 @@ struct Offer<'a> {
     interval: Interval,
 }
 
-/// The new primary node, and what it is then.
+/// The new primary node, and its ledger then.
 type Best = (NodeIdx, Ledger);
 
-/// Whether an instance has found a place, or what is in the way.
+/// Result of placing an instance; the error lists the obstacles.
 type Relocated = Result<(), Vec<Obstacle>>;
 
 impl<'c> Emptying<'c> {
@@ -234,12 +231,12 @@ impl<'c> Emptying<'c> {
         state.ledger.remove_primary(self.spec(node), instance, instance.location_score, tags)
     }
 
-    /// Whether a node has the memory for one more primary.
+    /// Tells if a node has the memory for one more primary.
     fn has_room(&self, node: NodeIdx, instance: &Instance) -> bool {
         instance.forthcoming || self.room(node) - instance.mem_in_use() > Mib::ZERO
     }
 
-    /// The memory that no instance has.
+    /// Unallocated memory of a node.
     fn room(&self, node: NodeIdx) -> Mib {
         self.state(node).ledger.mem_unallocated(self.spec(node))
     }
@@ -257,7 +254,7 @@ impl<'c> Emptying<'c> {
             .map_err(|rule| Box::new(Obstacle { node, ledger: before, bar: Bar::Primary(rule) }))
     }
 
-    /// What is in the way at a node as it is.
+    /// Records an obstacle at a node in its present state.
     fn obstacle(&self, node: NodeIdx, bar: Bar) -> Obstacle {
         Obstacle { node, ledger: self.state(node).ledger, bar }
     }
@@ -295,9 +292,9 @@ impl<'c> Emptying<'c> {
         Ok(())
     }
 
-    /// What is to be said about these instances of `node` before they leave it.
+    /// Early verdict on these instances before they leave `node`; `None` if sums cannot help.
     fn outlook(&self, node: NodeIdx, relocate: &[&Instance], escapes: &[NodeIdx]) -> Option<Outlook> {
-        // sums know nothing of pools that only some nodes reach
+        // The sums do not consider pools that only some nodes reach.
         let group = self.cluster.group(self.spec(node).group);
         if relocate.iter().any(|instance| group.offers.lack(&instance.needs)) {
             return None;
@@ -307,7 +304,7 @@ impl<'c> Emptying<'c> {
         Outlook::of(sizes, reachable.map(|t| self.room(*t)))
     }
 
-    /// Takes an instance on shared storage to the best of the escape nodes; says which.
+    /// Moves an instance on shared storage to the best of the escape nodes, and returns that node.
     fn relocate(&mut self, instance: &Instance, escapes: &[NodeIdx]) -> Result<NodeIdx, Vec<Obstacle>> {
         let node = instance.primary;
         let left = self.without_primary(node, instance);
@@ -320,8 +317,7 @@ impl<'c> Emptying<'c> {
         Ok(to)
     }
 
-    /// Makes a copy of an instance on the best of the escape nodes; the original
-    /// stays.
+    /// Makes a copy of an instance on the best of the escape nodes; the original stays.
     fn recreate(&mut self, instance: &Instance, escapes: &[NodeIdx]) -> Relocated {
         let accepts = |n: NodeIdx| {
             let spec = self.spec(n);
@@ -336,7 +332,7 @@ impl<'c> Emptying<'c> {
     /// The allowed target with the smallest score; the later one among equals.
     ///
     /// # Errors
-    /// What is in the way everywhere.
+    /// The obstacles on all targets, if none is allowed.
     fn best(
         &self,
         board: usize,
@@ -375,7 +371,7 @@ impl<'c> Emptying<'c> {
         Touched { spec: self.spec(node), before: &self.state(node).ledger, after }
     }
 
-    /// A new instance arrives at a place.
+    /// Adds a new instance at a place.
     fn arrive(&mut self, instance: &Instance, place: &Place) {
         let (to, secondary) = (place.placement.primary, place.placement.secondary);
         let backing = secondary.zip(place.secondary);
@@ -424,8 +420,8 @@ impl<'c> Emptying<'c> {
     }
 }
 
-/// The offer with the smallest score; the later one among equals. Exact scores are only
-/// computed where the bounds leave it open.
+/// The offer with the smallest score; the later one among equals. Exact scores are computed only where the bounds leave
+/// the choice open.
 fn best_of(board: &Board, mut offers: Vec<Offer<'_>>) -> Option<Best> {
     let known = offers.iter().all(|o| !o.interval.lo.is_nan() && !o.interval.hi.is_nan());
     if known {

@@ -1,46 +1,43 @@
-//! Rows made of a few numbers in many runs: whole blocks of runs are one addition.
+//! Rows in which a few numbers occur in many runs: whole blocks of runs are a single addition.
 
 use std::ops::Range;
 
 use super::paths::Paths;
 use super::{Piece, Run, add_repeatedly, constant_step, exponent, next_power, step, stretch};
 
-/// Most numbers that a [`Mix`] can have.
+/// Maximum number of different numbers in a [`Mix`].
 pub const MOST_VALUES: usize = 4;
 
-/// A row made of a few numbers only, each of which stands in many runs: the runs
-/// and, at the beginning of each (and at the end), how often each number has stood
-/// there before.
+/// A row of a few different numbers in many runs. For the start of each run, and for the end, it stores the number of
+/// times each number has occurred so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mix {
     runs: Vec<(usize, usize)>,
     before: Vec<ValueCounts>,
 }
 
-/// How often each number stands somewhere.
+/// Number of occurrences of each number.
 type ValueCounts = [i32; MOST_VALUES];
 
-/// A place in a row: so far into a run.
+/// A position in a row: a run, and an offset into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RunPosition {
     run: usize,
     offset: usize,
 }
 
-/// Additions of several numbers, in any order, that each advance a sum by an amount
-/// of its own.
+/// Additions of several numbers, in any order, of which each number always advances the sum by the same amount.
 struct AdditionBlock {
     end: RunPosition,
     counts: ValueCounts,
-    /// All of them together.
+    /// Total advance.
     by: f64,
-    /// What the sum must stay below for that.
+    /// The sum must stay below this for the block to be valid.
     top: f64,
 }
 
 impl Mix {
-    /// A row of runs: which number, and how often. There are at most
-    /// [`MOST_VALUES`] numbers.
+    /// A row of runs, each given by the index of its number and its length. There are at most [`MOST_VALUES`] numbers.
     pub fn new(runs: impl Iterator<Item = (usize, usize)>) -> Mix {
         let mut mix = Mix { runs: Vec::new(), before: vec![[0; MOST_VALUES]] };
         mix.replace(0..0, &runs.collect::<Vec<_>>());
@@ -62,14 +59,14 @@ impl Mix {
         behind.iter_mut().for_each(|counts| (0..MOST_VALUES).for_each(|k| counts[k] += change[k]));
     }
 
-    /// The run of a position, and how far into it the position is.
+    /// The run at a position, and the offset of the position in it.
     pub fn find(&self, position: usize) -> Option<(usize, usize)> {
         let start = |counts: &ValueCounts| counts.iter().sum::<i32>() as usize;
         let at = self.before.partition_point(|counts| start(counts) <= position);
         (at < self.before.len()).then(|| (at - 1, position - start(&self.before[at - 1])))
     }
 
-    /// How often each number stands in the row.
+    /// Number of occurrences of each number in the row.
     pub fn totals(&self) -> [usize; MOST_VALUES] {
         self.before[self.runs.len()].map(|count| count as usize)
     }
@@ -92,8 +89,7 @@ impl Mix {
         self.counts_at(place).iter().sum::<i32>() as usize
     }
 
-    /// The longest block from a place to `end` for all sums from `sum` to `most`, if there
-    /// is any.
+    /// The longest block from `from` to `end` that is valid for all sums from `sum` to `most`, if there is one.
     fn block(
         &self,
         values: &[f64],
@@ -107,7 +103,7 @@ impl Mix {
         let top = next_power(sum);
         let (value, count) = self.runs[from.run];
         if (count - from.offset) as f64 * values[value] >= top - most {
-            // nothing beyond the present run
+            // The sum may cross the power of two within the present run, so no block goes beyond that run.
             return None;
         }
         let mut steps = [0.0; MOST_VALUES];
@@ -131,7 +127,7 @@ impl Mix {
             }
             total
         };
-        // the last run that begins within the limit
+        // Binary search for the last run that begins within the limit.
         let (mut low, mut high) = (from.run, end.run + usize::from(end.offset > 0));
         while low + 1 < high {
             let middle = low + (high - low) / 2;
@@ -159,7 +155,7 @@ impl Mix {
         })
     }
 
-    /// The same place, not at the end of a run.
+    /// The same position, expressed so that it is not at the end of a run.
     fn normal(&self, place: RunPosition) -> RunPosition {
         if self.runs.get(place.run).is_some_and(|run| run.1 == place.offset) {
             return RunPosition { run: place.run + 1, offset: 0 };
@@ -167,7 +163,7 @@ impl Mix {
         place
     }
 
-    /// `sum` after the additions from one place to another.
+    /// `sum` after the additions between two positions.
     fn advance(&self, values: &[f64], mut sum: f64, mut from: RunPosition, end: RunPosition) -> f64 {
         while from != end {
             if let Some(block) = self.block(values, (sum, sum), from, end) {
@@ -184,7 +180,7 @@ impl Mix {
         sum
     }
 
-    /// All sums after the additions from one place to another.
+    /// Advances all sums by the additions between two positions.
     fn advance_all(&self, all: &mut Paths, values: &[f64], mut from: RunPosition, end: RunPosition) {
         if all.is_empty() {
             return;
@@ -206,15 +202,15 @@ impl Mix {
         }
     }
 
-    /// The sums of the row, from 0, with one of the numbers `which` replaced by `y`.
-    /// Pieces also span positions where other numbers stand.
+    /// The sums of the row, from 0, with one occurrence of the number `which` replaced by `y`. Pieces may span
+    /// positions of other numbers.
     pub fn sums_with_one_replaced(&self, values: &[f64], which: usize, y: f64) -> Vec<Piece> {
         let end = RunPosition { run: self.runs.len(), offset: 0 };
         let mut all = Paths::new();
         let mut base = 0.0;
         let mut at = RunPosition { run: 0, offset: 0 };
         while at != end {
-            // a number that leads beyond the next power of two anyway does not fit in a block
+            // A number that crosses the next power of two in any case does not fit in a block.
             let room = if base + y < next_power(base) { Some((base, base)) } else { None };
             match room.and_then(|bounds| self.block(values, bounds, at, end)) {
                 Some(block) if self.pass(&mut all, values, base, at, &block, (which, y)) => {
@@ -233,8 +229,8 @@ impl Mix {
         all.finish()
     }
 
-    /// Takes all paths over a block, and starts the one on which a number in the block
-    /// is replaced; false if where it stands makes a difference.
+    /// Takes all paths over a block, and starts the path on which a number in the block is replaced. Returns false if
+    /// the position of the replacement in the block matters.
     fn pass(
         &self,
         all: &mut Paths,

@@ -1,12 +1,10 @@
-//! Sums over long rows in which the same few numbers stand again and again,
-//! rounded as if they were added up one by one; and the same sums with one of the
-//! numbers replaced, for every position at once.
+//! Sums over long rows in which a few numbers recur, rounded as if the numbers were added one by one. The same sums
+//! with one number replaced are computed for every position at once.
 //!
-//! While a sum stays between two powers of two, adding the same number advances
-//! it by the same amount, a multiple of its last bit: many additions are one
-//! multiplication. Two sums that differ in *where* a number was replaced are
-//! equal as soon as both positions lie in one such stretch. So, although each
-//! position has a rounding error of its own, there are only a few results.
+//! While a sum stays between two powers of two, adding the same number always advances it by the same amount, a
+//! multiple of its last bit. So many additions are one multiplication. Two sums that differ only in the position of the
+//! replaced number are equal once both positions lie in one such stretch. So although each position has a rounding
+//! error of its own, there are only a few different results.
 
 mod mix;
 mod paths;
@@ -21,9 +19,9 @@ use paths::Paths;
 pub struct Run {
     /// The number.
     pub value: f64,
-    /// How often it stands there.
+    /// Number of times it occurs.
     pub count: usize,
-    /// What may stand in its place, once in all runs.
+    /// Value that may replace it, once in all runs.
     pub replaced: Option<f64>,
 }
 
@@ -53,7 +51,7 @@ pub(super) fn next_power(x: f64) -> f64 {
     f64::from_bits((exponent(x) + 1) << 52)
 }
 
-/// How the next additions of `x` to `sum` go; at least one step, at most `most`.
+/// The next additions of `x` to `sum` that advance it equally; at least one step, at most `most`.
 fn stretch(sum: f64, x: f64, most: usize) -> Stretch {
     let one = sum + x;
     let by = one - sum;
@@ -65,8 +63,8 @@ fn stretch(sum: f64, x: f64, most: usize) -> Stretch {
         return alone;
     }
     if constant_step(sum, x).is_none() {
-        // where a sum lies exactly between two doubles, the first rounding goes one way and
-        // all later ones the other; the second step tells
+        // If a sum lies exactly between two doubles, the first rounding goes one way and all later ones the other. The
+        // second step shows that.
         let two = one + x;
         if exponent(two) != exponent(sum) || two - one != by {
             return alone;
@@ -75,7 +73,7 @@ fn stretch(sum: f64, x: f64, most: usize) -> Stretch {
     if by == 0.0 {
         return Stretch { steps: most, by };
     }
-    // up to the power of two, where the last bit changes its meaning
+    // Stop at the power of two, where the last bit changes its meaning.
     let top = next_power(sum);
     let fits = |steps: usize| sum + steps as f64 * by <= top;
     if fits(most) {
@@ -103,8 +101,8 @@ pub fn sum(runs: &[Run]) -> f64 {
     runs.iter().fold(0.0, |sum, run| add_repeatedly(sum, run.value, run.count))
 }
 
-/// By how much an addition of `x` advances all sums between the same two powers of
-/// two as `sum`; nothing if that is not so.
+/// Amount by which an addition of `x` advances all sums between the same two powers of two as `sum`; `None` if it is
+/// not the same for all.
 pub(super) fn constant_step(sum: f64, x: f64) -> Option<f64> {
     let next = sum + x;
     let by = next - sum;
@@ -113,9 +111,8 @@ pub(super) fn constant_step(sum: f64, x: f64) -> Option<f64> {
     (exponent(next) == exponent(sum) && rest != half_of_last_bit).then_some(by)
 }
 
-/// Whether all positions of a stretch of additions of `x` to `sum` lead to the same
-/// end if `y` is added there instead: if that advances the sum by the same amount
-/// each time, and the sum goes on as before from there.
+/// Tells if all positions of a stretch of additions of `x` to `sum` have the same result when `y` is added there
+/// instead. That holds if `y` advances the sum by the same amount each time, and the sum then goes on as before.
 fn is_uniform(sum: f64, x: f64, y: f64, stretch: &Stretch) -> bool {
     let Stretch { steps, by } = *stretch;
     let last = sum + (steps - 1) as f64 * by;
@@ -129,8 +126,8 @@ fn is_uniform(sum: f64, x: f64, y: f64, stretch: &Stretch) -> bool {
         && last_end - first_end == last - sum
 }
 
-/// The sums of all runs, from 0, with one number replaced: for every position at
-/// which that may be, in order.
+/// The sums of all runs, from 0, with one number replaced, for every position at which a number may be replaced, in
+/// order.
 pub fn sums_with_one_replaced(runs: &[Run]) -> Vec<Piece> {
     let mut all = Paths::new();
     let mut base = 0.0;
@@ -146,8 +143,7 @@ pub fn sums_with_one_replaced(runs: &[Run]) -> Vec<Piece> {
     all.finish()
 }
 
-/// Goes some steps on, at most to the end of `run`, which begins at position `at`.
-/// Returns their number.
+/// Advances by some steps, at most to the end of `run`, which begins at position `at`. Returns the number of steps.
 fn step(all: &mut Paths, base: &mut f64, run: Run, at: usize) -> usize {
     let x = run.value;
     let mut stretch = stretch(*base, x, run.count);
@@ -160,32 +156,31 @@ fn step(all: &mut Paths, base: &mut f64, run: Run, at: usize) -> usize {
     stretch.steps
 }
 
-/// What the positions of a stretch have in common, as far as `y` stands there.
+/// Property that the positions of a stretch share when `y` replaces one number.
 enum Together {
-    /// The same sum at its end.
+    /// All give the same sum at the end.
     Sum,
-    /// What comes after `y` advances all sums by the same amount.
+    /// The additions after `y` advance all sums by this amount.
     Steps(f64),
-    /// Nothing.
+    /// No common property.
     Nothing,
 }
 
-/// Shortens a stretch of additions of `x` to `sum` to those that have something in
-/// common.
+/// Shortens a stretch of additions of `x` to `sum` to the positions that share a property.
 fn together(sum: f64, x: f64, y: f64, stretch: &mut Stretch) -> Together {
     let by = stretch.by;
     if stretch.steps < 2 || !(x >= 0.0 && y >= 0.0) {
         return Together::Nothing;
     }
-    // at the end of the stretch, `y` may lead beyond the next power of two
+    // At the end of the stretch, `y` may lead beyond the next power of two.
     let room = ((next_power(sum) - sum - x - y) / by) as usize;
     let steps = room.min(stretch.steps);
     if steps > 1 && is_uniform(sum, x, y, &Stretch { steps, by }) {
         stretch.steps = steps;
         return Together::Sum;
     }
-    // where `y` is much larger than the sum so far, every position has its own rounding;
-    // what comes after it advances by the same steps again
+    // If `y` is much larger than the sum so far, every position has its own rounding. The additions after it still
+    // advance by equal steps.
     let first = |step: usize| (sum + step as f64 * by) + y;
     let low = first(0);
     let rest = if low > 0.0 && low.is_finite() { constant_step(low, x) } else { None };
@@ -197,7 +192,7 @@ fn together(sum: f64, x: f64, y: f64, stretch: &mut Stretch) -> Together {
         return Together::Nothing;
     };
     let room = ((top - low) / (by + rest)) as usize;
-    // no sum is larger than the largest beginning with the most additions
+    // No sum is larger than the largest start with the most additions.
     let fits = |steps: usize| first(steps - 1) + (steps - 1) as f64 * rest < top;
     let mut steps = room.clamp(1, stretch.steps);
     while steps > 1 && !fits(steps) {
@@ -210,8 +205,7 @@ fn together(sum: f64, x: f64, y: f64, stretch: &mut Stretch) -> Together {
     Together::Steps(rest)
 }
 
-/// Enters the sums in which a number of one stretch is replaced, as they are at its
-/// end.
+/// Enters the sums in which a number of one stretch is replaced, as they are at its end.
 fn enter(all: &mut Paths, (base, x, y): (f64, f64, f64), stretch: &Stretch, together: Together, at: usize) {
     let Stretch { steps, by } = *stretch;
     if let Together::Sum = together {

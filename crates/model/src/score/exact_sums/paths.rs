@@ -1,17 +1,17 @@
-//! Sums under way.
+//! Sums in progress.
 
 use super::{Piece, add_repeatedly, constant_step, exponent, next_power};
 
-/// The sums under way in which one number was replaced, by position.
+/// The sums in progress in which one number was replaced, by position.
 ///
-/// Most of the time they all lie between the same two powers of two, and additions
-/// advance all of them by the same amount: that is noted once.
+/// Most of the time they all lie between the same two powers of two, and additions advance all of them by the same
+/// amount. That amount is stored once.
 #[derive(Default)]
 pub(super) struct Paths {
-    /// What the sums are without `ahead`.
+    /// The sums without `ahead`.
     sums: Vec<f64>,
     rows: Vec<(usize, usize)>,
-    /// What all sums were advanced by; if it is not zero they are steady.
+    /// Amount by which all sums have been advanced. If it is not 0, the sums are steady.
     ahead: f64,
     /// The smallest and the largest sum.
     least: f64,
@@ -26,7 +26,7 @@ impl Paths {
         Paths { sums: Vec::with_capacity(USUAL), rows: Vec::with_capacity(USUAL), ..Paths::default() }
     }
 
-    /// Adds positions behind all others.
+    /// Adds positions after all others.
     pub(super) fn start(&mut self, sum: f64, from: usize, to: usize) {
         let odd = !(sum > 0.0 && sum.is_finite());
         if self.ahead != 0.0 && (odd || exponent(sum) != exponent(self.least)) {
@@ -35,7 +35,7 @@ impl Paths {
         if self.sums.is_empty() {
             (self.least, self.most) = (sum, sum);
         }
-        // neither is rounded: all are multiples of the same last bit
+        // Neither operation rounds: all values are multiples of the same last bit.
         let stored = sum - self.ahead;
         match (self.sums.last(), self.rows.last_mut()) {
             (Some(last), Some(rows)) if rows.1 == from && last.to_bits() == stored.to_bits() => rows.1 = to,
@@ -59,20 +59,20 @@ impl Paths {
         (!self.odd && binade == exponent(self.most) && binade != 0).then_some((self.least, self.most))
     }
 
-    /// Whether a few additions of `x` bring all sums beyond the next power of two.
+    /// Tells if a few additions of `x` take all sums beyond the next power of two.
     pub(super) fn is_crossing(&self, x: f64) -> bool {
         !self.odd && x.is_finite() && next_power(self.least) - self.least <= 4.0 * x
     }
 
-    /// Advances all sums by what they stay steady with.
+    /// Advances all sums by an amount that keeps them steady.
     pub(super) fn shift(&mut self, by: f64) {
         self.ahead += by;
         self.least += by;
         self.most += by;
     }
 
-    /// Advances all sums by additions that advance `sum` by `by`, if they stay between the
-    /// same two powers of two as it.
+    /// Advances all sums by additions that advance `sum` by `by`, if they stay between the same two powers of two as
+    /// `sum`.
     pub(super) fn shift_like(&mut self, sum: f64, by: f64) -> bool {
         let alike = self
             .steady()
@@ -91,7 +91,7 @@ impl Paths {
         self.measure();
     }
 
-    /// Adds `x` so many times to all sums.
+    /// Adds `x` to all sums `count` times.
     pub(super) fn advance(&mut self, x: f64, mut count: usize) {
         if self.is_empty() {
             return;
@@ -110,8 +110,8 @@ impl Paths {
         }
     }
 
-    /// Adds `x` to all sums as long as that advances them by the same amount, at most
-    /// `count` times. Returns how often.
+    /// Adds `x` to all sums as long as each addition advances them by the same amount, at most `count` times. Returns
+    /// the number of additions.
     fn together(&mut self, x: f64, count: usize) -> usize {
         let Some((least, most)) = self.steady() else { return 0 };
         let by = if x >= 0.0 { constant_step(least, x) } else { None };
@@ -142,7 +142,7 @@ impl Paths {
         }
     }
 
-    /// Neighbours that have met go on as one.
+    /// Merges neighbouring sums that have become equal.
     fn unite(&mut self) {
         let mut kept = 0;
         for at in 1..self.sums.len() {

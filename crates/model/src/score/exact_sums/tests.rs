@@ -41,7 +41,7 @@ fn long_rows_have_few_results() {
     assert!(sums_with_one_replaced(&runs).len() < 100);
 }
 
-/// Squares of distances from a mean, as the score adds them up, and others.
+/// Squares of distances from a mean, as the score adds them, and other values.
 fn value() -> impl Strategy<Value = f64> {
     prop_oneof![
         (0i32..400).prop_map(|k| f64::from(k) / 16.0),
@@ -50,7 +50,7 @@ fn value() -> impl Strategy<Value = f64> {
         Just(0.0),
         (-40i32..40).prop_map(|e| 2f64.powi(e)),
         (-1000i32..1000).prop_map(|k| f64::from(k) / 7.0),
-        // few significant bits: sums lie exactly between two doubles
+        // Few significant bits make sums lie exactly between two doubles.
         (1u64..8, -60i32..-45).prop_map(|(k, e)| k as f64 * 2f64.powi(e)),
     ]
 }

@@ -21,7 +21,7 @@ fn nonsense(text: &str) -> String {
 #[test]
 fn results_are_taken_out() {
     assert_eq!(result_of(r#"{"success":true,"result":7}"#), Ok(Json::Int(7)));
-    // the first of each key counts, others are not looked at
+    // The first of each key counts; unknown ones are ignored.
     let repeated = r#"{"x":[],"result":null,"success":true,"success":false,"result":1}"#;
     assert_eq!(result_of(repeated), Ok(Json::Null));
 }
