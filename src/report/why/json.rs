@@ -7,7 +7,7 @@ use crate::model::{Cluster, Placement, StorageMap};
 use crate::report::form::json::{kind, node_name};
 use crate::search::groups::{Blocked, Why};
 use crate::search::moves::Refusal;
-use crate::search::requests::why::InTheWay;
+use crate::search::requests::why::Obstacles;
 use crate::search::why::{GroupBar, GroupWhy, Hurdle, Nearest, Shortfall};
 
 pub(crate) fn nodes(cluster: &Cluster, place: Placement) -> Vec<String> {
@@ -179,7 +179,7 @@ struct PlaceView {
 }
 
 impl Details {
-    pub(crate) fn of(cluster: &Cluster, why: &InTheWay) -> Details {
+    pub(crate) fn of(cluster: &Cluster, why: &Obstacles) -> Details {
         Details {
             instance: why.instance.clone(),
             groups: why.groups.iter().map(|g| GroupDetails::of(cluster, g)).collect(),

@@ -95,7 +95,7 @@ struct MoveStart {
 /// Key for moves that keep the primary node. They do not depend on which node that is, and the secondary counts
 /// only by the effect of losing the instance.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Stay {
+struct SecondaryMoveStart {
     shape: u32,
     offline: bool,
     /// The secondary node without the instance.
@@ -107,7 +107,7 @@ struct Stay {
 pub(super) struct Starts {
     /// Number of the instance's [`MoveStart`].
     all: u32,
-    /// Number of its [`Stay`], for [`Move::ReplaceSecondary`].
+    /// Number of its [`SecondaryMoveStart`], for [`Move::ReplaceSecondary`].
     staying: Option<u32>,
     shape: u32,
     mirror_offline: bool,
@@ -157,7 +157,7 @@ pub(super) struct Verdicts<'a> {
 #[derive(Default)]
 struct VerdictTable {
     starts: HashMap<MoveStart, u32>,
-    stays: HashMap<Stay, u32>,
+    stays: HashMap<SecondaryMoveStart, u32>,
     /// States of new secondary nodes.
     entered: HashMap<Pattern, u32>,
     verdicts: HashMap<MoveKey, Option<SharedVerdict>>,
@@ -233,7 +233,7 @@ impl<'a> Verdicts<'a> {
             let node = self.cluster.node(node);
             let touched = [Touched { spec: &node.spec, before: &node.state.ledger, after: *left }];
             let (left, _) = self.board.pattern(&ChangedState { touched: &touched, spread_change: 0 });
-            Stay { shape, offline: node.spec.offline, left }
+            SecondaryMoveStart { shape, offline: node.spec.offline, left }
         });
         let mut table = self.table();
         let VerdictTable { starts, stays, .. } = &mut *table;
