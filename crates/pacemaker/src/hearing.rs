@@ -73,7 +73,7 @@ impl Placer<'_> {
     }
 
     /// Adds the wishes of a resource's dependents to its scores.
-    pub(super) fn hear_dependents(&mut self, resource: ResourceIdx) {
+    pub(super) fn add_wishes_of_dependents(&mut self, resource: ResourceIdx) {
         let set = self.set;
         self.wishes.merging.forget();
         for at in self.wishes.list(resource, Towards::Dependents).to_vec() {
@@ -81,12 +81,17 @@ impl Placer<'_> {
             if !set.has_influence(colocation) {
                 continue;
             }
-            self.hear(resource, colocation.dependent, Share::of(set, at, 1.0));
+            self.add_dependent_wishes(resource, colocation.dependent, Share::of(set, at, 1.0));
         }
     }
 
     /// Adds the wishes of one dependent, and of all behind it, to the scores of a resource.
-    pub(super) fn hear(&mut self, resource: ResourceIdx, from: ResourceIdx, share: Share<'_>) {
+    pub(super) fn add_dependent_wishes(
+        &mut self,
+        resource: ResourceIdx,
+        from: ResourceIdx,
+        share: Share<'_>,
+    ) {
         let before = self.tables[resource.get()].clone();
         let listens = self.log.is_on() && !share.sparing;
         if listens {

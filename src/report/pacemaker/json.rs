@@ -150,12 +150,12 @@ pub(crate) fn document<'a>(
 }
 
 fn unsupported(set: &WorkingSet) -> Vec<UnsupportedView> {
-    let view = |outside: &crate::pacemaker::working_set::Outside| UnsupportedView {
-        element: outside.element.clone(),
-        id: outside.id.clone(),
-        reason: outside.reason.clone(),
+    let view = |unsupported: &crate::pacemaker::working_set::Unsupported| UnsupportedView {
+        element: unsupported.element.clone(),
+        id: unsupported.id.clone(),
+        reason: unsupported.reason.clone(),
     };
-    set.outside.iter().map(view).collect()
+    set.unsupported.iter().map(view).collect()
 }
 
 fn node(set: &WorkingSet, placed: &AllPlaced, host: HostIdx) -> PlacementNode {
@@ -352,10 +352,9 @@ fn orders(set: &WorkingSet) -> Vec<NormalizedOrder> {
         symmetrical: order.symmetrical,
     });
     let of_choices = set.choices.iter().flat_map(|choice| {
-        let pairs = choice
-            .firsts
-            .iter()
-            .flat_map(|first| choice.thens.iter().map(|then| OrderedPair { first: *first, then: *then }));
+        let pairs = choice.firsts.iter().flat_map(|first| {
+            choice.dependents.iter().map(|then| OrderedPair { first: *first, then: *then })
+        });
         pairs.map(|pair| NormalizedOrder {
             constraint: choice.id.clone(),
             first: id(pair.first),

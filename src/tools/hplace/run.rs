@@ -69,7 +69,7 @@ fn guests(options: &HplaceOptions) -> GuestReading {
     let graph = options.forms.transition || options.forms.dot || options.forms.transition_xml;
     let optimal = options.method == Some(PlacementMethod::Optimal);
     if graph || options.forms.show_normalized || optimal {
-        GuestReading::Outside
+        GuestReading::Unsupported
     } else if options.cib.skip_unsupported {
         GuestReading::IfAllIsKnown
     } else {

@@ -23,13 +23,13 @@ impl Runner<'_> {
     /// Finds out about jobs that may have been submitted.
     pub(super) fn clarify(&mut self, marks: &[JobMark], error: CallError) -> MayEnd<()> {
         let steps = marks.iter().map(|mark| mark.step.number()).collect();
-        self.around.event(&Event::Unclear { steps, problem: error.to_string() });
+        self.host.event(&Event::Unclear { steps, problem: error.to_string() });
         // a daemon that is still there may be slow; one that went away is not
         let late = matches!(error, CallError::Late(_));
         let (looks, pause) = if late { (LATE_LOOKS, LATE_PAUSE) } else { (1, SETTLE) };
         for _ in 0..looks {
             // only what was to be seen after a while is the truth
-            self.around.pause(pause);
+            self.host.pause(pause);
             self.adopt()?;
             if self.submitting().is_empty() {
                 return Ok(());
@@ -53,7 +53,7 @@ impl Runner<'_> {
             return Ok(());
         }
         // the program that submitted them may have ended a moment ago
-        self.around.pause(SETTLE);
+        self.host.pause(SETTLE);
         self.adopt()?;
         let jobs = self.submitting();
         if jobs.is_empty() { Ok(()) } else { self.record(Record::Absent { jobs }) }

@@ -62,7 +62,7 @@ struct CloneParts<'a, 'i> {
 impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_clone(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
         let metas = self.properties(node, "meta_attributes").or(defaults);
-        let mut reasons = beyond(&metas);
+        let mut reasons = unsupported_reason(&metas);
         let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());
         let count = count.unwrap_or(self.set.hosts.len().max(1));
         let parts = self.clone_parts(node, &metas, count, &mut reasons)?;
@@ -76,7 +76,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             add_reason(&mut reasons, SURPLUS);
         }
         if !reasons.is_empty() {
-            reasons.iter().for_each(|reason| self.outside(node, reason));
+            reasons.iter().for_each(|reason| self.report_unsupported(node, reason));
             return self.leave(node);
         }
         for inner in
@@ -273,7 +273,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 }
 
 /// Reasons why a clone is not supported, by its meta attributes.
-fn beyond(metas: &Properties<'_>) -> Vec<&'static str> {
+fn unsupported_reason(metas: &Properties<'_>) -> Vec<&'static str> {
     let flags = [("promotable", PROMOTED), ("globally-unique", "instances that are told apart")];
     let mut reasons: Vec<&'static str> =
         flags.iter().filter(|(meta, _)| metas.flag(meta, false)).map(|(_, reason)| *reason).collect();

@@ -24,7 +24,7 @@ use htools_ganeti::input::error::Result;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuestReading {
     /// They are not supported.
-    Outside,
+    Unsupported,
     /// They are hosts. Only unclear cases are not supported.
     Followed,
     /// They are hosts if everything else is supported; otherwise, they are not supported either.
@@ -90,7 +90,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         let mut guests = Vec::new();
         // Problems with meta attributes are reported when resources are read.
-        let said = self.set.outside.len();
+        let said = self.set.unsupported.len();
         for (machine, group) in machines {
             let metas = self.properties(machine, "meta_attributes");
             let Some(name) = metas.get(GUEST).filter(|name| !name.is_empty() && names.insert(name)) else {
@@ -110,7 +110,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 runs: false,
             });
         }
-        self.set.outside.truncate(said);
+        self.set.unsupported.truncate(said);
         guests
     }
 
@@ -173,14 +173,14 @@ impl<'a, 'i> Reader<'a, 'i> {
         guest: &GuestDraft<'a, 'i>,
         defaults: &Properties<'a>,
     ) -> Result<PrimitiveDraft<'a, 'i>> {
-        let said = self.set.outside.len();
+        let said = self.set.unsupported.len();
         let metas = match guest.group {
             Some(group) => self.properties(group, "meta_attributes").or(defaults),
             None => defaults.clone(),
         };
         let inherited = Inherited { metas, group: None, wholes: Vec::new() };
         let draft = self.draft_primitive(guest.machine, &inherited)?;
-        self.set.outside.truncate(said);
+        self.set.unsupported.truncate(said);
         Ok(draft)
     }
 
@@ -190,14 +190,14 @@ impl<'a, 'i> Reader<'a, 'i> {
         let in_maintenance = |(host, _): &(HostIdx, RunCondition)| self.set.host(*host).state.maintenance;
         let mut hosts = places.iter().flat_map(|place| &place.active);
         if !managed || hosts.any(in_maintenance) {
-            self.outside(guest.machine, UNMANAGED);
+            self.report_unsupported(guest.machine, UNMANAGED);
         } else if self.set.without_quorum.is_some() {
-            self.outside(guest.machine, WITHOUT_QUORUM);
+            self.report_unsupported(guest.machine, WITHOUT_QUORUM);
         } else if places[0].blocked {
-            self.outside(guest.machine, BLOCKED);
+            self.report_unsupported(guest.machine, BLOCKED);
         }
         if self.stop_failed(guest.name) {
-            self.outside(guest.machine, STUCK);
+            self.report_unsupported(guest.machine, STUCK);
         }
     }
 

@@ -44,7 +44,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             }
             if matches!(node.attribute("type"), Some("remote" | "ping")) {
                 if !guests.iter().any(|guest| guest.is(node)) {
-                    self.outside(node, "a node that is no member of the cluster");
+                    self.report_unsupported(node, "a node that is no member of the cluster");
                 }
                 continue;
             }
@@ -130,7 +130,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         for state in status.into_iter().flat_map(states_of) {
             let is_guest = |guest: &GuestDraft<'_, '_>| state.attribute("id") == Some(guest.id);
             if state.attribute("remote_node").is_some_and(is_true) && !guests.iter().any(is_guest) {
-                self.outside(state, "a remote or guest node");
+                self.report_unsupported(state, "a remote or guest node");
                 continue;
             }
             if states.insert(required(self.source, state, "id")?, state).is_some() {
@@ -238,9 +238,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         let is_set = |name| transient.get(name).or_else(|| own.get(name)).is_some_and(is_true);
         if transient.get("terminate").is_some() {
-            self.outside(node, "its fencing is asked for (terminate)");
+            self.report_unsupported(node, "its fencing is asked for (terminate)");
         } else if membership == Membership::Joining {
-            self.outside(node, "a node that is about to join");
+            self.report_unsupported(node, "a node that is about to join");
         }
         HostState {
             online: membership == Membership::Joined,

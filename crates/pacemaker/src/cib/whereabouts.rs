@@ -2,7 +2,7 @@
 
 use super::super::index::HostIdx;
 use super::super::score::AllocationScore;
-use super::super::working_set::{Resource, RunCondition, SeveralPolicy};
+use super::super::working_set::{MultipleActivePolicy, Resource, RunCondition};
 use super::Reader;
 use super::failures::{PastOutcome, outcome};
 use super::history::Trace;
@@ -116,7 +116,7 @@ impl Reader<'_, '_> {
             match trace {
                 Trace::Active(_) if is_known => places.suppose(*host, RunCondition::Sound),
                 Trace::Active(_) if self.set.fencing => {
-                    self.doubt(*host, managed);
+                    self.mark_for_fencing(*host, managed);
                     places.suppose(*host, RunCondition::Sound);
                 }
                 Trace::Active(_) | Trace::Inactive(_) => {}
@@ -138,7 +138,7 @@ impl Reader<'_, '_> {
 
     /// Marks a host for fencing if something runs there by its operations, although it was shut down. The resource may
     /// run elsewhere only after that. Unmanaged resources have no such effect.
-    fn doubt(&mut self, host: HostIdx, managed: bool) {
+    fn mark_for_fencing(&mut self, host: HostIdx, managed: bool) {
         let state = &mut self.set.hosts[host.get()].state;
         state.unclean |= managed && !state.maintenance;
     }
@@ -164,7 +164,7 @@ impl Reader<'_, '_> {
         state.unclean |= fencing && past.on_fail == OnFail::Fence;
         state.standby |= past.on_fail == OnFail::Standby;
         if !is_known && fencing && past.active {
-            self.doubt(host, managed);
+            self.mark_for_fencing(host, managed);
         }
         let state = self.set.host(host).state;
         if !places.blocked {
@@ -198,7 +198,7 @@ impl Reader<'_, '_> {
         } else if past.banned {
             places.banned.push(host);
         }
-        past.beyond.into_iter().for_each(|reason| add_reason(reasons, reason));
+        past.unsupported.into_iter().for_each(|reason| add_reason(reasons, reason));
     }
 
     /// Sets the hosts of a primitive. If it runs on several, it is stopped on all of them, unless it is unmanaged or
@@ -231,10 +231,10 @@ impl Reader<'_, '_> {
             resource.also_on.push(to);
         }
         resource.managed &= !blocks;
-        resource.if_several = match word.as_str() {
-            "stop_unexpected" => SeveralPolicy::StopOthers,
-            "stop_only" => SeveralPolicy::StopAll,
-            _ => SeveralPolicy::Restart,
+        resource.multiple_active = match word.as_str() {
+            "stop_unexpected" => MultipleActivePolicy::StopOthers,
+            "stop_only" => MultipleActivePolicy::StopAll,
+            _ => MultipleActivePolicy::Restart,
         };
         // A failure on a lost host is over with the host.
         let is_online = |place: &&(HostIdx, RunCondition)| self.set.host(place.0).state.online;

@@ -192,24 +192,24 @@ pub(super) fn exclusive_ignored(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint
 }
 
 /// The mandatory colocations.
-fn musts(set: &WorkingSet) -> impl Iterator<Item = &Colocation> {
+fn mandatory_colocations(set: &WorkingSet) -> impl Iterator<Item = &Colocation> {
     set.colocations.iter().filter(|one| one.score == AllocationScore::INFINITY)
 }
 
 /// Mandatory colocations as a graph.
-struct Musts {
+struct MandatoryColocations {
     /// Each resource's primaries, in order.
     primaries: Vec<Vec<usize>>,
     /// Each resource's component; resources in a common circle share it.
     knot: Vec<usize>,
 }
 
-impl Musts {
-    fn of(set: &WorkingSet) -> Musts {
+impl MandatoryColocations {
+    fn of(set: &WorkingSet) -> MandatoryColocations {
         let mut primaries = vec![Vec::new(); set.resources.len()];
-        musts(set).for_each(|one| primaries[one.dependent.get()].push(one.primary.get()));
+        mandatory_colocations(set).for_each(|one| primaries[one.dependent.get()].push(one.primary.get()));
         let knot = knots(&primaries);
-        Musts { primaries, knot }
+        MandatoryColocations { primaries, knot }
     }
 
     /// The shortest circle through a colocation, from the dependent backwards, if there is one.
@@ -240,10 +240,10 @@ impl Musts {
 /// Mandatory colocations in a circle: the resource placed first decides, and Pacemaker follows none of them back.
 pub(super) fn circles(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
-    let must = Musts::of(set);
+    let must = MandatoryColocations::of(set);
     let mut complaints = Vec::new();
     let mut told: BTreeSet<ResourceIdx> = BTreeSet::new();
-    for start in musts(set) {
+    for start in mandatory_colocations(set) {
         if told.contains(&start.dependent) {
             continue;
         }
@@ -276,7 +276,7 @@ pub(super) fn contradictions(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, 
         apart.entry(pair(one)).or_insert(one);
     }
     let mut complaints = Vec::new();
-    for must in musts(set) {
+    for must in mandatory_colocations(set) {
         let (one, other) =
             (shown_name(&set.resource(must.dependent).id), shown_name(&set.resource(must.primary).id));
         if let Some(apart) = apart.get(&pair(must)) {

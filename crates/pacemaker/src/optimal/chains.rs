@@ -131,7 +131,7 @@ impl<'d, 'r> Chains<'d, 'r> {
             }
             let worth: i64 = unit.iter().map(|one| self.draft.worth(*one, host)).sum();
             let stays = rules.home(first) == Some(host);
-            let key = (worth, stays, -self.tightness(host));
+            let key = (worth, stays, -self.free_share(host));
             if best.is_none_or(|(other, _)| key > other) {
                 best = Some((key, host));
             }
@@ -148,7 +148,7 @@ impl<'d, 'r> Chains<'d, 'r> {
     }
 
     /// Free capacity of a host, over all kinds, in millionths of that of all hosts.
-    fn tightness(&self, host: HostIdx) -> i64 {
+    fn free_share(&self, host: HostIdx) -> i64 {
         part(self.draft.free(host).iter().copied(), self.totals)
     }
 
@@ -231,8 +231,8 @@ impl<'d, 'r> Chains<'d, 'r> {
         let mut at = 0;
         while let Some(next) = out.get(at).copied() {
             let ties = rules.followers[next.get()].iter().map(|tie| tie.other);
-            let thens = rules.thens[next.get()].iter().copied();
-            let lost = ties.chain(thens.filter(|then| self.draft.lacks(*then, &out)));
+            let dependents = rules.dependents[next.get()].iter().copied();
+            let lost = ties.chain(dependents.filter(|then| self.draft.lacks(*then, &out)));
             let lost: Vec<ResourceIdx> =
                 lost.filter(|other| self.draft.host(*other).is_some() && !out.contains(other)).collect();
             out.extend(lost);

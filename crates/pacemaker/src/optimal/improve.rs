@@ -52,7 +52,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
             waiting.retain(|one| self.draft.rules.level[one.get()] == level);
             waiting.sort_by_cached_key(|one| match self.round {
                 0 => self.draft.rules.size(*one, &self.totals).unsigned_abs(),
-                round => lot(round, *one),
+                round => pseudo_random(round, *one),
             });
             for resource in waiting {
                 if self.limits.reached(self.draft.steps) {
@@ -104,7 +104,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
         let rules = self.draft.rules;
         let is_alone = |one: &ResourceIdx| {
             let at = one.get();
-            rules.crews[at].len() == 1 && rules.followers[at].is_empty() && rules.thens[at].is_empty()
+            rules.crews[at].len() == 1 && rules.followers[at].is_empty() && rules.dependents[at].is_empty()
         };
         let size = |one: &ResourceIdx| rules.size(*one, &self.totals);
         let level = rules.level[resource.get()];
@@ -281,9 +281,10 @@ impl<'d, 'r> Improvement<'d, 'r> {
             self.keep_if_better(value, |this| {
                 let rules = this.draft.rules;
                 let dependents = rules.followers[resource.get()].iter().map(|tie| tie.other);
-                let thens = rules.thens[resource.get()].iter().copied();
+                let ordered = rules.dependents[resource.get()].iter().copied();
                 let without = [resource];
-                let mut dependents = dependents.chain(thens.filter(|then| this.draft.lacks(*then, &without)));
+                let mut dependents =
+                    dependents.chain(ordered.filter(|then| this.draft.lacks(*then, &without)));
                 if dependents.any(|other| this.draft.host(other).is_some()) {
                     return false;
                 }
@@ -301,7 +302,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
 }
 
 /// A pseudo-random number for a round and a resource.
-pub(super) fn lot(round: u64, resource: ResourceIdx) -> u64 {
+pub(super) fn pseudo_random(round: u64, resource: ResourceIdx) -> u64 {
     let mut number = (resource.get() as u64).wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     for shift in [30, 27, 31] {
         number = (number ^ (number >> shift)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

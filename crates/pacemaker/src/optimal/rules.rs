@@ -70,7 +70,7 @@ pub(super) struct PlacingRules<'a> {
     /// By resource, sets of which some must run for it to run.
     pub(super) choices: Vec<Vec<NeededSome>>,
     /// By resource, those that cannot run without it, or without others in its place.
-    pub(super) thens: Vec<Vec<ResourceIdx>>,
+    pub(super) dependents: Vec<Vec<ResourceIdx>>,
     /// Mandatory orders in which an interruption of the first resource interrupts the second.
     pub(super) interrupting: Vec<Need>,
     /// Orders in which only a live migration of the second resource is given up when the first goes down.
@@ -102,7 +102,7 @@ impl<'a> PlacingRules<'a> {
             wishes: vec![Vec::new(); count],
             firsts: vec![Vec::new(); count],
             choices: vec![Vec::new(); count],
-            thens: vec![Vec::new(); count],
+            dependents: vec![Vec::new(); count],
             interrupting: Vec::new(),
             giving_up: only_stops(set),
             occupied: vec![false; set.hosts.len()],

@@ -23,7 +23,7 @@ words!(
     /// Why a resource stays where it runs.
     pub HoldReason, "reason" {
         /// It is beyond the reader of documents.
-        Outside = "unsupported",
+        Unsupported = "unsupported",
         /// It is an instance of a clone.
         Clone = "in a clone",
         /// The cluster may not move it, or nothing at all.
@@ -145,14 +145,14 @@ fn needed(set: &WorkingSet, members: &[ResourceIdx]) -> Capacities {
 fn units(set: &WorkingSet) -> (Vec<MovableUnit>, BTreeMap<HoldReason, usize>) {
     let (mut units, mut others) = (Vec::new(), BTreeMap::new());
     if !set.charges.is_empty() {
-        others.insert(HoldReason::Outside, set.charges.len());
+        others.insert(HoldReason::Unsupported, set.charges.len());
     }
     for resource in set.top_level() {
         let details = set.resource(resource);
         let all = set.primitives(&resource);
         let running = |member: &&ResourceIdx| set.resource(**member).active.is_some();
         let members: Vec<ResourceIdx> = all.iter().filter(running).copied().collect();
-        if members.is_empty() || details.outside {
+        if members.is_empty() || details.unsupported {
             continue;
         }
         // it needs nothing, and is about to be gone

@@ -75,7 +75,7 @@ pub struct Repairer<'a> {
     /// True if anything is changed; otherwise it is only told what would be.
     pub changes: bool,
     /// The clock.
-    pub around: &'a mut dyn RunHost,
+    pub host: &'a mut dyn RunHost,
     /// Why: free text in Ganeti's trail of reasons.
     pub reason: String,
     /// Seconds that pass in the job of a repair before it takes its locks: meanwhile it is named in a tag.
@@ -256,7 +256,7 @@ impl Repairer<'_> {
     }
 
     fn seconds(&self) -> i64 {
-        let since = self.around.now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = self.host.now().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
     }
 
