@@ -72,14 +72,14 @@ impl TagSet {
 
     /// Whether every tag of this set is in `other`.
     pub fn is_subset(&self, other: &TagSet) -> bool {
-        let mut ahead = Ahead::of(other.listed());
+        let mut ahead = AscendingSearch::of(other.listed());
         self.len() <= other.len() && self.iter().all(|tag| ahead.find(tag, |t| *t).is_some())
     }
 
     /// How many tags both sets have.
     pub fn common(&self, other: &TagSet) -> i64 {
         let (few, many) = if self.len() <= other.len() { (self, other) } else { (other, self) };
-        let mut ahead = Ahead::of(many.listed());
+        let mut ahead = AscendingSearch::of(many.listed());
         few.iter().filter(|&tag| ahead.find(tag, |t| *t).is_some()).count() as i64
     }
 
@@ -96,7 +96,7 @@ impl TagSet {
 
     /// The tags of this set that are not in `other`, in ascending order.
     pub fn without<'a>(&'a self, other: &'a TagSet) -> impl Iterator<Item = TagId> + 'a {
-        let mut ahead = Ahead::of(other.listed());
+        let mut ahead = AscendingSearch::of(other.listed());
         self.iter().filter(move |&tag| ahead.find(tag, |t| *t).is_none())
     }
 }
@@ -104,11 +104,11 @@ impl TagSet {
 /// An ascending list in which keys are looked for in ascending order. What is near is
 /// found at once, what is far in logarithmic time, so that two lists are compared at the
 /// cost of the shorter one, or nearly so.
-struct Ahead<'a, T>(&'a [T]);
+struct AscendingSearch<'a, T>(&'a [T]);
 
-impl<'a, T> Ahead<'a, T> {
-    fn of(list: &'a [T]) -> Ahead<'a, T> {
-        Ahead(list)
+impl<'a, T> AscendingSearch<'a, T> {
+    fn of(list: &'a [T]) -> AscendingSearch<'a, T> {
+        AscendingSearch(list)
     }
 
     /// The entry of a key that is not smaller than those looked for before.
@@ -255,7 +255,7 @@ impl<K: Ord + Copy> Occurrences<K> {
         keys: impl Iterator<Item = T> + 'a,
         key_of: impl Fn(&T) -> K + 'a,
     ) -> impl Iterator<Item = (T, i64)> + 'a {
-        let mut ahead = Ahead::of(&self.0);
+        let mut ahead = AscendingSearch::of(&self.0);
         keys.map(move |item| {
             let count = ahead.find(key_of(&item), |e| e.0).map_or(0, |e| e.1);
             (item, count)

@@ -120,14 +120,14 @@ impl ProgramCall<'_> {
 }
 
 /// Words of a program on a stream; they come in one piece, at the end.
-pub(super) type Speech = Receiver<Vec<u8>>;
+pub(super) type OutputReceiver = Receiver<Vec<u8>>;
 
 impl ProgramCall<'_> {
     /// Tells a program its input, and listens to what it says on both streams.
     ///
     /// # Errors
     /// A thread cannot begin.
-    fn converse(&self, child: &mut Child) -> io::Result<(Option<Speech>, Option<Speech>)> {
+    fn converse(&self, child: &mut Child) -> io::Result<(Option<OutputReceiver>, Option<OutputReceiver>)> {
         if let Some(mut stream) = child.stdin.take() {
             let input = self.input.to_owned();
             // who does not read it to the end says why
@@ -150,7 +150,7 @@ pub(super) fn give_up(child: &mut Child, error: io::Error) -> ProgramProblem {
 ///
 /// # Errors
 /// The thread cannot begin.
-pub(super) fn listen(mut stream: impl Read + Send + 'static, most: u64) -> io::Result<Speech> {
+pub(super) fn listen(mut stream: impl Read + Send + 'static, most: u64) -> io::Result<OutputReceiver> {
     let (sender, receiver) = channel();
     thread::Builder::new().spawn(move || {
         let mut text = Vec::new();
@@ -162,7 +162,7 @@ pub(super) fn listen(mut stream: impl Read + Send + 'static, most: u64) -> io::R
 }
 
 /// Words of a program that has ended, on a stream.
-pub(super) fn heard(stream: Option<Speech>) -> Vec<u8> {
+pub(super) fn heard(stream: Option<OutputReceiver>) -> Vec<u8> {
     stream.and_then(|stream| stream.recv_timeout(WORDS).ok()).unwrap_or_default()
 }
 

@@ -22,7 +22,7 @@ const PORT: u16 = 1815;
 
 /// How long a daemon may take, and all of them together, and how much one may say.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct MonitorLimits {
     /// Until there is a connection.
     pub connect: Duration,
     /// Until the whole answer is there.
@@ -33,9 +33,9 @@ pub struct Patience {
     pub size: u64,
 }
 
-impl Default for Patience {
+impl Default for MonitorLimits {
     fn default() -> Self {
-        Patience {
+        MonitorLimits {
             connect: Duration::from_secs(3),
             answer: Duration::from_secs(6),
             all: Duration::from_secs(60),
@@ -46,7 +46,7 @@ impl Default for Patience {
 
 /// What the daemons said.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Heard {
+pub struct MonitorAnswers {
     /// The reports that make sense.
     pub data: MonitoringData,
     /// Positions of the nodes that could not be asked, in order.
@@ -55,15 +55,15 @@ pub struct Heard {
 
 /// Asks the daemons of all these nodes for a collector's report, many at a time; what
 /// comes out does not depend on who is first.
-pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
-    let end = Cutoff::after(patience.all);
+pub fn ask(nodes: &[&str], collector: Collector, limits: MonitorLimits) -> MonitorAnswers {
+    let end = Cutoff::after(limits.all);
     let client = Client::builder()
-        .connect_timeout(patience.connect)
+        .connect_timeout(limits.connect)
         .redirect(Policy::none())
         .pool_max_idle_per_host(0)
         .build();
     let next = AtomicUsize::new(0);
-    let answers: Mutex<Vec<Option<Told>>> = Mutex::new(vec![None; nodes.len()]);
+    let answers: Mutex<Vec<Option<DaemonAnswer>>> = Mutex::new(vec![None; nodes.len()]);
     let kept = AtomicUsize::new(KEPT);
     if let Ok(client) = &client {
         thread::scope(|scope| {
@@ -71,7 +71,7 @@ pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(node) = nodes.get(at) else { break };
-                    let told = get(client, node, collector, patience, end).map(|bytes| {
+                    let told = get(client, node, collector, limits, end).map(|bytes| {
                         // read at once: what is kept is less than what was said
                         keep(read_answer(collector, &bytes), &kept)
                     });
@@ -89,33 +89,33 @@ pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
     }
     // its end would wait for look-ups of names that are of no use any more
     std::mem::forget(client);
-    let mut heard = Heard::default();
+    let mut answered = MonitorAnswers::default();
     let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
     for (at, told) in answers.into_iter().enumerate() {
         match told {
-            Some(Told::Report(report)) => heard.data.add(nodes[at], collector, report),
-            Some(Told::Nothing) => {}
-            None => heard.unreachable.push(at),
+            Some(DaemonAnswer::Report(report)) => answered.data.add(nodes[at], collector, report),
+            Some(DaemonAnswer::Nothing) => {}
+            None => answered.unreachable.push(at),
         }
     }
-    heard
+    answered
 }
 
 /// What an answer says.
 #[derive(Debug, Clone)]
-enum Told {
+enum DaemonAnswer {
     Report(CollectorReport),
     /// Something, but no report.
     Nothing,
 }
 
 /// The report, as long as all that are kept are not too much.
-fn keep(report: Option<CollectorReport>, left: &AtomicUsize) -> Told {
+fn keep(report: Option<CollectorReport>, left: &AtomicUsize) -> DaemonAnswer {
     let take = |report: &CollectorReport| {
         let size = report.size();
         left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(size)).is_ok()
     };
-    report.filter(take).map_or(Told::Nothing, Told::Report)
+    report.filter(take).map_or(DaemonAnswer::Nothing, DaemonAnswer::Report)
 }
 
 /// The body of a daemon's answer; a redirect's, too, as the reference takes it.
@@ -123,18 +123,18 @@ fn get(
     client: &Client,
     node: &str,
     collector: Collector,
-    patience: Patience,
+    limits: MonitorLimits,
     end: Cutoff,
 ) -> Option<Vec<u8>> {
     let url = format!("http://{}:{PORT}/1/report/default/{}", host(node)?, collector.as_str());
     // a limit of the request is one of the whole answer; the client's would be one of each read
-    let response = client.get(url).timeout(end.or_after(patience.answer).left()?).send().ok()?;
+    let response = client.get(url).timeout(end.or_after(limits.answer).left()?).send().ok()?;
     if response.status().as_u16() >= 400 {
         return None;
     }
     let mut bytes = Vec::new();
-    response.take(patience.size.saturating_add(1)).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= patience.size).then_some(bytes)
+    response.take(limits.size.saturating_add(1)).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= limits.size).then_some(bytes)
 }
 
 /// A node's name as the host of a URL, if it can be one: a name with a slash or an `@` in

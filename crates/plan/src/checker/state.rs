@@ -19,7 +19,7 @@ struct Residents {
 
 /// Place of one instance. In the middle of a move a role may be vacant.
 #[derive(Debug, Clone, Copy)]
-struct Whereabouts {
+struct InstanceRoles {
     primary: Option<NodeIdx>,
     secondary: Option<NodeIdx>,
     /// The node against whose failure the secondary reserves memory.
@@ -57,7 +57,7 @@ pub(crate) struct NodeFigures {
 /// The cluster in the course of a plan.
 pub(crate) struct ReplayedCluster<'a> {
     pub cluster: &'a Cluster,
-    places: Vec<Whereabouts>,
+    places: Vec<InstanceRoles>,
     /// By node, at the start and now.
     before: Vec<Residents>,
     now: Vec<Residents>,
@@ -77,7 +77,7 @@ impl<'a> ReplayedCluster<'a> {
             if let Some(secondary) = instance.secondary {
                 residents[secondary.get()].secondaries.insert(instance.idx);
             }
-            places.push(Whereabouts {
+            places.push(InstanceRoles {
                 primary: Some(instance.primary),
                 secondary: instance.secondary,
                 reserved_against: instance.primary,

@@ -65,7 +65,7 @@ pub struct JointLoss<'c> {
 
 /// What is added up for one combination; to be used again for the next one.
 #[derive(Debug, Clone, Default)]
-pub struct Tray {
+pub struct ComboSums {
     /// By position among the concerned nodes: what fails over to it.
     inflows: Vec<i64>,
     touched: Vec<usize>,
@@ -167,35 +167,35 @@ impl<'c> JointLoss<'c> {
     }
 
     /// Whether sums say that everything that has its disks finds a place without the nodes `lost` (ascending, online).
-    pub fn surely_fits(&self, lost: &[NodeIdx], tray: &mut Tray) -> bool {
+    pub fn surely_fits(&self, lost: &[NodeIdx], sums: &mut ComboSums) -> bool {
         let outflows = || lost.iter().map(|n| self.outflow_of(*n));
         if outflows().any(|out| out.is_odd) {
             return false;
         }
-        tray.inflows.resize(self.outflows.len(), -1);
+        sums.inflows.resize(self.outflows.len(), -1);
         for (mirror, mem) in outflows().flat_map(|out| &out.by_mirror) {
             if lost.binary_search(mirror).is_ok() {
                 continue;
             }
             let at = self.position(*mirror);
-            let sum = &mut tray.inflows[at];
+            let sum = &mut sums.inflows[at];
             if *sum < 0 {
                 *sum = 0;
-                tray.touched.push(at);
+                sums.touched.push(at);
             }
             *sum += mem;
         }
         // at every arrival something has to be left over
-        let fails_over = tray.touched.iter().all(|at| tray.inflows[*at] < self.rooms[*at]);
+        let fails_over = sums.touched.iter().all(|at| sums.inflows[*at] < self.rooms[*at]);
         let fits = fails_over
             && match outflows().filter_map(|out| out.largest).max() {
                 None => true,
                 Some(largest) => {
-                    self.has_room_for(outflows().map(|out| out.shared).sum(), largest, lost, tray)
+                    self.has_room_for(outflows().map(|out| out.shared).sum(), largest, lost, sums)
                 }
             };
-        for at in tray.touched.drain(..) {
-            tray.inflows[at] = -1;
+        for at in sums.touched.drain(..) {
+            sums.inflows[at] = -1;
         }
         fits
     }
@@ -203,7 +203,7 @@ impl<'c> JointLoss<'c> {
     /// Whether instances on shared storage of so much memory all find a place, the largest of a given size: one finds none
     /// only if every node has no more left than its size, so that all that nodes have beyond that
     /// has been taken.
-    fn has_room_for(&self, sum: i64, largest: i64, lost: &[NodeIdx], tray: &Tray) -> bool {
+    fn has_room_for(&self, sum: i64, largest: i64, lost: &[NodeIdx], sums: &ComboSums) -> bool {
         let mut beyond = 0_i64;
         for node in self.escapes().filter(|n| lost.binary_search(n).is_err()) {
             let at = self.position(node);
@@ -211,7 +211,7 @@ impl<'c> JointLoss<'c> {
             if !(-PLAUSIBLE..PLAUSIBLE).contains(&Mib(room)) {
                 return false;
             }
-            beyond += (room - tray.inflows[at].max(0) - largest).max(0);
+            beyond += (room - sums.inflows[at].max(0) - largest).max(0);
             if beyond > sum {
                 return true;
             }

@@ -52,7 +52,7 @@ enum DomainSums {
 
 /// What a node of the pool holds, to be put back.
 #[derive(Debug, Clone, Copy)]
-pub struct Before(AlikeNodes);
+pub struct NodeBefore(AlikeNodes);
 
 impl NodePool {
     /// The pool of `nodes` (ascending), on which instances like `arriving` will arrive; nothing if it is none: other
@@ -101,7 +101,7 @@ impl NodePool {
         Some(pool)
     }
 
-    fn change(&mut self, node: NodeIdx, to: AlikeNodes) -> Option<Before> {
+    fn change(&mut self, node: NodeIdx, to: AlikeNodes) -> Option<NodeBefore> {
         let (domain, alike) = self.nodes[node.get()]?;
         let members = &mut self.domains[domain];
         if let Some(count) = members.get_mut(&alike) {
@@ -116,11 +116,11 @@ impl NodePool {
         self.lost.remove(&domain);
         self.open.remove(&domain);
         self.unjudged.insert(domain);
-        Some(Before(alike))
+        Some(NodeBefore(alike))
     }
 
     /// An instance that uses `mem` arrives on a node.
-    pub fn arrive(&mut self, node: NodeIdx, mem: Mib) -> Option<Before> {
+    pub fn arrive(&mut self, node: NodeIdx, mem: Mib) -> Option<NodeBefore> {
         let (_, mut alike) = self.nodes[node.get()]?;
         alike.load.add(mem);
         alike.free -= mem;
@@ -129,7 +129,7 @@ impl NodePool {
     }
 
     /// A node is again as it was before its last arrival.
-    pub fn restore(&mut self, node: NodeIdx, before: Before) {
+    pub fn restore(&mut self, node: NodeIdx, before: NodeBefore) {
         self.sizes[node.get()].pop();
         self.change(node, before.0);
     }

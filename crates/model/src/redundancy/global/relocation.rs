@@ -76,7 +76,7 @@ pub(super) fn verdict_in_order(
 /// The last of instances of these sizes that perhaps finds no target, if all before it do, wherever
 /// they went.
 pub(super) fn last_in_doubt(sizes: &[Mib], rooms: impl Iterator<Item = (Mib, i64)> + Clone) -> Option<usize> {
-    let mut gone = Gone::default();
+    let mut gone = DepartedInstances::default();
     let mut last = None;
     for (at, size) in sizes.iter().enumerate() {
         if !gone.leaves_room(*size, rooms.clone()) {
@@ -110,12 +110,12 @@ fn are_too_many(sizes: &[Mib], rooms: &(impl Iterator<Item = (Mib, i64)> + Clone
 
 /// Instances that have left a node, wherever they went.
 #[derive(Default)]
-struct Gone {
+struct DepartedInstances {
     sizes: Vec<Mib>,
     memory: i64,
 }
 
-impl Gone {
+impl DepartedInstances {
     fn add(&mut self, size: Mib) {
         let size = size.max(Mib::ZERO);
         let at = self.sizes.partition_point(|s| *s < size);
