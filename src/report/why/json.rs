@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::words::{bar_name, group_words, hurdle_text, rule_name, stay_words, untried_words};
 use crate::model::{Cluster, Placement, StorageMap};
 use crate::report::form::json::{kind, node_name};
-use crate::search::groups::{Blocked, Why};
+use crate::search::groups::{Blocked, StayReason};
 use crate::search::moves::Refusal;
 use crate::search::requests::why::Obstacles;
 use crate::search::why::{GroupBar, GroupWhy, Hurdle, Nearest, Shortfall};
@@ -254,8 +254,8 @@ impl BlockedRow {
             reason: words.name,
             text: words.text,
             groups: match &blocked.why {
-                Why::Held(_) => Vec::new(),
-                Why::NoPlace(groups) => groups.iter().map(row).collect(),
+                StayReason::Held(_) => Vec::new(),
+                StayReason::NoPlace(groups) => groups.iter().map(row).collect(),
             },
         }
     }

@@ -9,7 +9,7 @@ use super::{HplaceOptions, PlacementCommand};
 use crate::load::lookup::hint;
 use crate::model::shown::shown_name;
 use crate::pacemaker::cib::GuestReading;
-use crate::pacemaker::why::Grounds;
+use crate::pacemaker::why::PlacementExplainer;
 use crate::pacemaker::{
     AllPlaced, PlacementMethod, ResourceIdx, Strategy, Transition, WorkingSet, transition,
 };
@@ -114,8 +114,8 @@ fn lines(
     asked: &[ResourceIdx],
 ) -> anyhow::Result<Vec<String>> {
     let explained = |resources: &mut dyn Iterator<Item = ResourceIdx>| -> anyhow::Result<Vec<String>> {
-        let grounds = Grounds::of(set, strategy, placed)?;
-        Ok(resources.flat_map(|resource| words::lines(&grounds, &plan.changes, resource)).collect())
+        let explainer = PlacementExplainer::of(set, strategy, placed)?;
+        Ok(resources.flat_map(|resource| words::lines(&explainer, &plan.changes, resource)).collect())
     };
     if !asked.is_empty() {
         return explained(&mut asked.iter().copied());

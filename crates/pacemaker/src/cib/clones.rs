@@ -12,7 +12,7 @@ use super::fail_counts::failed_on;
 use super::failures::PROMOTED;
 use super::properties::Properties;
 use super::resources::{GroupDraft, Inherited, PrimitiveDraft};
-use super::whereabouts::{UNDER_WAY, add_reason};
+use super::run_places::{UNDER_WAY, add_reason};
 use htools_ganeti::input::error::Result;
 
 /// Greatest number of resources in a cluster with clones.
@@ -146,7 +146,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let (mut revisions, mut changed_since) = (Vec::new(), Vec::new());
             for name in &names {
                 // For instances, maintenance of their host does not count here.
-                let places = self.whereabouts(name, &draft.rules, |_| draft.resource.managed, reasons);
+                let places = self.find_run_places(name, &draft.rules, |_| draft.resource.managed, reasons);
                 if places.are_guessed() {
                     add_reason(reasons, UNDER_WAY);
                 }

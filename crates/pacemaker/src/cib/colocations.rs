@@ -2,8 +2,8 @@
 
 use roxmltree::Node;
 
+use super::super::components::strong_components;
 use super::super::index::ResourceIdx;
-use super::super::knots::knots;
 use super::super::number::is_true;
 use super::super::score::AllocationScore;
 use super::super::working_set::{Colocation, Unsupported};
@@ -69,9 +69,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             set.colocations.iter().map(|one| (whole(one.dependent), whole(one.primary))).collect();
         let mut primaries = vec![Vec::new(); set.resources.len()];
         ends.iter().for_each(|(dependent, primary)| primaries[dependent.get()].push(primary.get()));
-        let knot = knots(&primaries);
+        let component = strong_components(&primaries);
         let is_circle = |(dependent, primary): &(ResourceIdx, ResourceIdx)| {
-            set.resource(*dependent).is_clone() && knot[dependent.get()] == knot[primary.get()]
+            set.resource(*dependent).is_clone() && component[dependent.get()] == component[primary.get()]
         };
         let circles: Vec<bool> = ends.iter().map(is_circle).collect();
         let (mut at, mut left_out) = (0, Vec::new());

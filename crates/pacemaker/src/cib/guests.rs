@@ -13,11 +13,11 @@ use super::super::working_set::{
 };
 use super::Reader;
 use super::document::{child, children, id};
-use super::history::Trace;
+use super::history::RecordedState;
 use super::on_fail::FailureRules;
 use super::properties::Properties;
 use super::resources::{CONNECTION, GUEST, Inherited, PrimitiveDraft};
-use super::whereabouts::RunPlaces;
+use super::run_places::RunPlaces;
 use htools_ganeti::input::error::Result;
 
 /// Treatment of VMs with guest nodes.
@@ -146,7 +146,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let managed = draft.resource.managed;
         let (name, rules) = (&draft.resource.id, &draft.rules);
         let bare = self.bare(guest.name, defaults);
-        let machine = self.whereabouts(name, rules, |blocked| managed && !blocked, &mut Vec::new());
+        let machine = self.find_run_places(name, rules, |blocked| managed && !blocked, &mut Vec::new());
         let connection = Resource {
             agent: CONNECTION.to_owned(),
             // Maintenance of the VM does not affect the connection.
@@ -157,7 +157,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let PrimitiveDraft { resource: mut connection, threshold, rules, .. } =
             PrimitiveDraft::new(connection, Vec::new(), defaults.clone(), FailureRules::of_connection());
         let linked = connection.managed;
-        let places = self.whereabouts(guest.name, &rules, |blocked| linked && !blocked, &mut Vec::new());
+        let places = self.find_run_places(guest.name, &rules, |blocked| linked && !blocked, &mut Vec::new());
         self.name_unclear(guest, managed && linked, [&machine, &places]);
         self.settle_on(&mut connection, &places, None);
         connection.failed_on = self.banned_from(guest.name, threshold, &rules, &places);
@@ -203,8 +203,8 @@ impl<'a, 'i> Reader<'a, 'i> {
 
     fn stop_failed(&self, connection: &str) -> bool {
         let mut operations =
-            self.records_of(connection).iter().flat_map(|record| match &record.history.trace {
-                Trace::Troubled(operations) => operations.as_slice(),
+            self.records_of(connection).iter().flat_map(|record| match &record.history.recorded_state {
+                RecordedState::Unsettled(operations) => operations.as_slice(),
                 _ => &[],
             });
         operations.any(|operation| operation.name == "stop" && operation.has_failed())
@@ -247,7 +247,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let mut node = std::mem::take(&mut self.set.hosts[host.get()]);
         node.state = state_now;
         self.set.hosts[host.get()] = self.described(node, guest.element, &own, &transient);
-        self.read_traces(host, state);
+        self.read_recorded_states(host, state);
     }
 
     pub(super) fn add_connections(&mut self) {

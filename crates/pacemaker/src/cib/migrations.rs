@@ -2,7 +2,7 @@
 
 use super::super::index::HostIdx;
 use super::Reader;
-use super::history::{KeptOperation, Trace};
+use super::history::{KeptOperation, RecordedState};
 
 /// Records of a resource on the host at the other end of a live migration.
 #[derive(Debug, Clone, Copy)]
@@ -116,28 +116,31 @@ impl Reader<'_, '_> {
     pub(super) fn other_end<'o>(
         &self,
         resource: &str,
-        traces: &'o [(HostIdx, Trace)],
+        recorded_states: &'o [(HostIdx, RecordedState)],
         name: &str,
     ) -> Option<OtherEnd<'o>> {
         let host = *self.hosts.get(name)?;
         let nothing = Some([].as_slice());
-        let (operations, newest) =
-            match traces.iter().find(|(other, _)| *other == host).map(|(_, trace)| trace) {
-                Some(Trace::Troubled(operations)) => {
-                    let has_ended = operations.iter().any(|operation| !operation.is_pending());
-                    let newest = operations
-                        .iter()
-                        .filter(|operation| operation.tells_most())
-                        .filter_map(|operation| operation.changed)
-                        .max();
-                    (has_ended.then_some(operations.as_slice()), newest)
-                }
-                Some(Trace::Active(when) | Trace::Inactive(when)) => (nothing, *when),
-                None => match self.idle.get(host.get()).and_then(|idle| idle.when(resource.as_bytes())) {
-                    Some(when) => (nothing, when),
-                    None => (None, None),
-                },
-            };
+        let (operations, newest) = match recorded_states
+            .iter()
+            .find(|(other, _)| *other == host)
+            .map(|(_, recorded_state)| recorded_state)
+        {
+            Some(RecordedState::Unsettled(operations)) => {
+                let has_ended = operations.iter().any(|operation| !operation.is_pending());
+                let newest = operations
+                    .iter()
+                    .filter(|operation| operation.tells_most())
+                    .filter_map(|operation| operation.changed)
+                    .max();
+                (has_ended.then_some(operations.as_slice()), newest)
+            }
+            Some(RecordedState::Active(when) | RecordedState::Inactive(when)) => (nothing, *when),
+            None => match self.idle.get(host.get()).and_then(|idle| idle.when(resource.as_bytes())) {
+                Some(when) => (nothing, when),
+                None => (None, None),
+            },
+        };
         Some(OtherEnd { host, online: self.set.host(host).state.online, operations, newest })
     }
 }

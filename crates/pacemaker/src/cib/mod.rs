@@ -27,11 +27,11 @@ mod properties;
 mod resources;
 mod revisions;
 mod rules;
+mod run_places;
 mod sets;
 mod spans;
 pub(super) mod underway;
 mod unfencing;
-mod whereabouts;
 
 use std::borrow::Cow;
 use std::cell::OnceCell;

@@ -111,12 +111,12 @@ mod tests {
     /// Orphans among the running resources `names` in a cluster with the resources `configured`, and whether they are
     /// to be stopped.
     fn running(configured: &str, options: &str, names: &[&str]) -> Vec<(String, bool)> {
-        let trace = |name: &&str| {
+        let recorded_state = |name: &&str| {
             format!(
                 r#"<lrm_resource id="{name}" class="ocf" provider="p" type="Dummy"><lrm_rsc_op id="o-{name}" operation="start" call-id="1" op-status="0" rc-code="0" interval="0"/></lrm_resource>"#
             )
         };
-        let history: String = names.iter().map(trace).collect();
+        let history: String = names.iter().map(recorded_state).collect();
         let document = format!(
             r#"<cib have-quorum="1"><configuration><crm_config><cluster_property_set id="c"><nvpair id="f" name="stonith-enabled" value="false"/>{options}</cluster_property_set></crm_config><nodes><node id="1" uname="n"/></nodes><resources>{configured}</resources></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources>{history}</lrm_resources></lrm></node_state></status></cib>"#
         );

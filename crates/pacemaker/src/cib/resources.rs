@@ -11,7 +11,7 @@ use super::super::working_set::{
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::failures::{PROMOTED, outcome};
-use super::history::Trace;
+use super::history::RecordedState;
 use super::migrations::HistoryPlace;
 use super::on_fail::FailureRules;
 use super::properties::{Properties, amount};
@@ -217,7 +217,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let PrimitiveDraft { mut resource, mut reasons, threshold, rules, metas, sources } = draft;
         let name = resource.id.clone();
         let managed_on = |blocked: bool| resource.managed && !blocked;
-        let mut place = self.whereabouts(&name, &rules, managed_on, &mut reasons);
+        let mut place = self.find_run_places(&name, &rules, managed_on, &mut reasons);
         if !sources.is_empty() {
             place.changed_since = self.changed_since_failure(&sources, &name);
         }
@@ -385,17 +385,19 @@ impl<'a, 'i> Reader<'a, 'i> {
                 known == name || known.strip_prefix(name).is_some_and(|end| end.starts_with(':'))
             };
             let nowhere = HistoryPlace { name: "", can_be_fenced: self.set.fencing, other: &|_| None };
-            let runs = |trace: &Trace| match trace {
-                Trace::Inactive(_) => false,
-                Trace::Active(_) => true,
-                Trace::Troubled(operations) => {
+            let runs = |recorded_state: &RecordedState| match recorded_state {
+                RecordedState::Inactive(_) => false,
+                RecordedState::Active(_) => true,
+                RecordedState::Unsettled(operations) => {
                     outcome(operations, &FailureRules::default(), self.set.fencing, true, &nowhere).active
                 }
             };
             let records =
                 self.records.iter().filter(|(known, _)| is_instance(known)).flat_map(|(_, all)| all);
-            let mut hosts: Vec<HostIdx> =
-                records.filter(|record| runs(&record.history.trace)).map(|record| record.host).collect();
+            let mut hosts: Vec<HostIdx> = records
+                .filter(|record| runs(&record.history.recorded_state))
+                .map(|record| record.host)
+                .collect();
             hosts.sort_unstable();
             self.charge(name, &hosts, &utilization);
         }

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use roxmltree::{Document, Node};
 
+use super::super::components::strong_components;
 use super::super::index::{HostIdx, ResourceIdx};
-use super::super::knots::knots;
 use super::super::place::PlacingError;
 use super::super::score::AllocationScore;
 use super::super::transition::circles::latent;
@@ -201,21 +201,21 @@ struct MandatoryColocations {
     /// Each resource's primaries, in order.
     primaries: Vec<Vec<usize>>,
     /// Each resource's component; resources in a common circle share it.
-    knot: Vec<usize>,
+    component: Vec<usize>,
 }
 
 impl MandatoryColocations {
     fn of(set: &WorkingSet) -> MandatoryColocations {
         let mut primaries = vec![Vec::new(); set.resources.len()];
         mandatory_colocations(set).for_each(|one| primaries[one.dependent.get()].push(one.primary.get()));
-        let knot = knots(&primaries);
-        MandatoryColocations { primaries, knot }
+        let component = strong_components(&primaries);
+        MandatoryColocations { primaries, component }
     }
 
     /// The shortest circle through a colocation, from the dependent backwards, if there is one.
     fn circle(&self, dependent: ResourceIdx, primary: ResourceIdx) -> Option<Vec<ResourceIdx>> {
         let (end, first) = (dependent.get(), primary.get());
-        if self.knot[end] != self.knot[first] {
+        if self.component[end] != self.component[first] {
             return None;
         }
         // The search goes breadth first from the primary to the dependent, and notes from which resource each one is
@@ -223,8 +223,9 @@ impl MandatoryColocations {
         let mut before: HashMap<usize, usize> = HashMap::from([(first, first)]);
         let mut left = VecDeque::from([first]);
         while let Some(here) = left.pop_front().filter(|_| !before.contains_key(&end)) {
-            let of_knot = self.primaries[here].iter().filter(|next| self.knot[**next] == self.knot[end]);
-            for next in of_knot {
+            let of_component =
+                self.primaries[here].iter().filter(|next| self.component[**next] == self.component[end]);
+            for next in of_component {
                 if let Entry::Vacant(new) = before.entry(*next) {
                     new.insert(here);
                     left.push_back(*next);

@@ -104,7 +104,9 @@ impl<'d, 'r> Improvement<'d, 'r> {
         let rules = self.draft.rules;
         let is_alone = |one: &ResourceIdx| {
             let at = one.get();
-            rules.crews[at].len() == 1 && rules.followers[at].is_empty() && rules.dependents[at].is_empty()
+            rules.companions[at].len() == 1
+                && rules.followers[at].is_empty()
+                && rules.dependents[at].is_empty()
         };
         let size = |one: &ResourceIdx| rules.size(*one, &self.totals);
         let level = rules.level[resource.get()];
@@ -161,7 +163,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
         false
     }
 
-    /// Moves one resource with its crew to another host.
+    /// Moves one resource with its companions to another host.
     fn go_elsewhere(&mut self, value: &mut PlacementValue) {
         for resource in self.draft.rules.movable.clone() {
             for host in self.draft.rules.allowed[resource.get()].clone() {
@@ -177,18 +179,18 @@ impl<'d, 'r> Improvement<'d, 'r> {
         }
     }
 
-    /// Puts a resource, and its crew on the same host, on another host.
+    /// Puts a resource, and its companions on the same host, on another host.
     fn carry(&mut self, resource: ResourceIdx, from: HostIdx, to: HostIdx) -> bool {
-        let crew: Vec<ResourceIdx> = self.draft.rules.crews[resource.get()].clone();
-        let crew: Vec<ResourceIdx> =
-            crew.into_iter().filter(|one| self.draft.host(*one) == Some(from)).collect();
-        crew.iter().for_each(|one| self.draft.put(*one, None));
-        let has_room = crew.iter().all(|one| {
+        let companions: Vec<ResourceIdx> = self.draft.rules.companions[resource.get()].clone();
+        let companions: Vec<ResourceIdx> =
+            companions.into_iter().filter(|one| self.draft.host(*one) == Some(from)).collect();
+        companions.iter().for_each(|one| self.draft.put(*one, None));
+        let has_room = companions.iter().all(|one| {
             let has_room = self.draft.rules.allows(*one, to) && self.draft.has_room(*one, to);
             self.draft.put(*one, Some(to));
             has_room
         });
-        has_room && crew.iter().all(|one| self.draft.permits(*one, to))
+        has_room && companions.iter().all(|one| self.draft.permits(*one, to))
     }
 
     /// Brings resources back to where they run, if others can make room and this is an improvement.
@@ -216,7 +218,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
         }
     }
 
-    /// Swaps two resources, each with its crew.
+    /// Swaps two resources, each with its companions.
     fn swap(&mut self, value: &mut PlacementValue) {
         let movable = self.draft.rules.movable.clone();
         for (at, one) in movable.iter().enumerate() {

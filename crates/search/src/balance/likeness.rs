@@ -8,7 +8,7 @@ use foldhash::{HashMap, HashMapExt};
 
 use super::shape::Shapes;
 use crate::moves::Trial;
-use crate::place::kinds::{Fixed, LedgerBits, bits};
+use crate::place::kinds::{LedgerBits, NodeConstants, bits};
 use htools_model::score::batch::{ChangedState, Pattern, PatternPlaces};
 use htools_model::score::interval::Interval;
 use htools_model::score::{Board, Touched};
@@ -39,7 +39,12 @@ impl Known {
         let fixed = cluster.nodes.iter().map(|node| {
             let next = numbers.len() as u32;
             *numbers
-                .entry(Fixed::of(&node.spec, node.spec.group.get(), board.contains(node.spec.idx), false))
+                .entry(NodeConstants::of(
+                    &node.spec,
+                    node.spec.group.get(),
+                    board.contains(node.spec.idx),
+                    false,
+                ))
                 .or_insert(next)
         });
         let fixed: Vec<u32> = fixed.collect();

@@ -7,7 +7,7 @@ use std::iter::Peekable;
 
 use super::floor::Floor;
 use super::kinds::KindIdx;
-use super::offers::Arrived;
+use super::offers::NodeWithInstance;
 use super::rows::FewKinds;
 use htools_model::Weights;
 use htools_model::score::exact_sums;
@@ -16,7 +16,7 @@ use htools_model::score::metrics::{Aggregate, LANES, Lanes, METRICS, TABLE};
 
 /// A range of rows on which the instance gives the same score. Rows of other kinds may lie in between.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stand {
+pub(crate) struct ScoredRows {
     /// The first row.
     pub from: usize,
     /// The row after the last one.
@@ -35,7 +35,12 @@ struct RowMoments {
 
 /// The scores with an instance on the nodes of `kind`, in order of the rows, if the surplus of the spread is
 /// `surplus`.
-pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplus: i64) -> Vec<Stand> {
+pub(crate) fn by_row(
+    floor: &Floor<'_>,
+    kind: KindIdx,
+    arrived: &NodeWithInstance,
+    surplus: i64,
+) -> Vec<ScoredRows> {
     let twins = twins(floor, &arrived.lanes);
     let mut mixed = Mixed::new(floor, kind);
     let mut of_lane = |lane: usize| {
@@ -58,7 +63,7 @@ pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplu
             .filter(|(_, m)| !m.is_empty())
             .map(|(k, m)| (k, m.into_iter().peekable())),
     );
-    let mut stands = Vec::new();
+    let mut scored = Vec::new();
     let mut from = 0;
     while from < rows {
         let mut to = rows;
@@ -79,11 +84,11 @@ pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplu
             }
         }
         if covered {
-            stands.push(Stand { from, to, score: terms.score() });
+            scored.push(ScoredRows { from, to, score: terms.score() });
         }
         from = to;
     }
-    stands
+    scored
 }
 
 /// The terms of a score, in the order in which they are summed up.
@@ -158,7 +163,7 @@ impl<'f, 'c> Mixed<'f, 'c> {
     }
 
     /// Sum and deviation of one lane, row by row; `None` if the sum is rounded.
-    fn of_lane(&mut self, arrived: &Arrived, lane: usize) -> Option<Vec<RowMoments>> {
+    fn of_lane(&mut self, arrived: &NodeWithInstance, lane: usize) -> Option<Vec<RowMoments>> {
         let Mixed { floor, few_kinds, which, .. } = *self;
         let n = floor.board.rows().len() as f64;
         let totals = few_kinds.mix().totals();
@@ -234,7 +239,7 @@ fn exact_sum(totals: &[usize], values: &[f64], other: f64, n: f64) -> Option<f64
 }
 
 /// Sum and deviation of one lane, row by row.
-fn of_lane(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, lane: usize) -> Vec<RowMoments> {
+fn of_lane(floor: &Floor<'_>, kind: KindIdx, arrived: &NodeWithInstance, lane: usize) -> Vec<RowMoments> {
     let n = floor.board.rows().len() as f64;
     let value = |kind: KindIdx| floor.kinds.get(kind).lanes[lane];
     let new = arrived.lanes[lane];

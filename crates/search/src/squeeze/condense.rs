@@ -30,7 +30,7 @@ use super::trial::{BalancedState, GroupScope};
 use super::{
     Decision, GroupPlan, Hindrance, Kept, SqueezeOptions, SqueezeProgress, Standby, Swaps, balance_options,
 };
-use crate::balance::deep::order::{Ordered, order};
+use crate::balance::deep::order::{OrderedSteps, order};
 use crate::moves::perform;
 use htools_model::score::Board;
 use htools_model::{Cluster, Draft, InstanceIdx, NodeIdx};
@@ -107,7 +107,7 @@ pub(super) fn go_further(
     let moved = further.instances.iter().filter(|i| i.placement() != state.instance(i.idx).placement());
     let placements: Vec<_> = moved.map(|i| (i.idx, i.placement())).collect();
     let options = balance_options(scope.options);
-    let Ordered { steps, given_up, .. } =
+    let OrderedSteps { steps, given_up, .. } =
         order(&draft, &scope.nodes, &options, &placements, placements.len());
     let rules = options.rules;
     let made = steps.iter().all(|step| perform(&mut draft, step.instance, step.mv, &rules).is_ok());

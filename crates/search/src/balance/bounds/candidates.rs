@@ -54,7 +54,7 @@ impl Extras<'_> {
 
 /// Work spent on finding candidates.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Seen {
+pub(crate) struct CandidateWork {
     /// Number of bounds computed for single moves.
     pub bounds: u64,
     /// Number of instances examined.
@@ -109,7 +109,7 @@ impl MoveBounds {
         instance: &Instance,
         limit: f64,
         found: &mut Vec<Candidate>,
-        seen: &mut Seen,
+        seen: &mut CandidateWork,
     ) {
         found.clear();
         seen.instances += 1;

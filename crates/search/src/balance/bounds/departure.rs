@@ -131,7 +131,7 @@ impl VarianceChanges {
 }
 
 /// Inputs needed to examine departures.
-pub(super) struct Scene<'a> {
+pub(super) struct DepartureInputs<'a> {
     pub cluster: &'a Cluster,
     pub board: &'a Board,
     pub places: &'a ArrivalPlaces,
@@ -141,7 +141,7 @@ pub(super) struct Scene<'a> {
     pub reserve_may_help: bool,
 }
 
-impl Scene<'_> {
+impl DepartureInputs<'_> {
     /// Change of the counts when a node takes on another state; nothing changes outside the set.
     fn counted(&self, node: NodeIdx, state: &Ledger) -> Counted {
         let node = self.cluster.node(node);
@@ -178,12 +178,12 @@ impl Departure {
 
     /// Computes the effects of the instance's moves on its nodes. The cost is not set yet.
     pub(super) fn of(
-        scene: &Scene<'_>,
+        inputs: &DepartureInputs<'_>,
         trial: &Trial<'_>,
         instance: &Instance,
         repertoire: &Repertoire,
     ) -> Departure {
-        let Scene { cluster, board, reserve_may_help, .. } = *scene;
+        let DepartureInputs { cluster, board, reserve_may_help, .. } = *inputs;
         let row = |n: NodeIdx| board.row(n);
         let (p, s) = (row(instance.primary), instance.mirror().and_then(row));
         let mut departure = Departure { p: p.map(|r| r as u32), s: s.map(|r| r as u32), ..Departure::none() };
@@ -212,25 +212,25 @@ impl Departure {
             let further = |node: NodeIdx| need / cluster.node(node).spec.mem_total;
             departure.further = [Some(instance.primary), instance.mirror()].map(|n| n.map_or(0.0, further));
         }
-        departure.fixed = departure.fixed(scene, trial, instance, repertoire, &ends);
+        departure.fixed = departure.fixed(inputs, trial, instance, repertoire, &ends);
         departure
     }
 
     /// For each slot, the change of the score apart from the deviations.
     fn fixed(
         &self,
-        scene: &Scene<'_>,
+        inputs: &DepartureInputs<'_>,
         trial: &Trial<'_>,
         instance: &Instance,
         repertoire: &Repertoire,
         ends: &Ends,
     ) -> [f64; SLOTS] {
         let mut fixed = [f64::INFINITY; SLOTS];
-        let mut outlay = Outlay::new(scene.places, scene.board.spread(), scene.cluster, instance);
+        let mut outlay = Outlay::new(inputs.places, inputs.board.spread(), inputs.cluster, instance);
         let failover = repertoire.failover.then(|| trial.run(Move::Failover).ok()).flatten();
         if let Some(outcome) = failover {
-            let changes = outcome.touched().iter().map(|t| scene.counted(t.spec.idx, &t.after));
-            fixed[FAILOVER] = scene.fixed_score(
+            let changes = outcome.touched().iter().map(|t| inputs.counted(t.spec.idx, &t.after));
+            fixed[FAILOVER] = inputs.fixed_score(
                 changes.fold(Counted::default(), |a, b| a + b),
                 outlay.failover(),
                 self.reserve_of_p() + self.reserve_of_s(),
@@ -238,11 +238,11 @@ impl Departure {
         }
         for mv in repertoire.to_target {
             let slot = super::slot(mv(instance.primary));
-            if let Some((mut counts, reserve)) = self.states(scene, instance, ends, slot) {
+            if let Some((mut counts, reserve)) = self.states(inputs, instance, ends, slot) {
                 if ArrivalRole::of_target(slot) == Some(ArrivalRole::Primary) {
-                    counts.key_cost += scene.least_key_cost;
+                    counts.key_cost += inputs.least_key_cost;
                 }
-                fixed[slot] = scene.fixed_score(counts, outlay.least(slot), reserve);
+                fixed[slot] = inputs.fixed_score(counts, outlay.least(slot), reserve);
             }
         }
         fixed
@@ -252,16 +252,16 @@ impl Departure {
     /// does not allow the move.
     fn states(
         &self,
-        scene: &Scene<'_>,
+        inputs: &DepartureInputs<'_>,
         instance: &Instance,
         ends: &Ends,
         slot: usize,
     ) -> Option<(Counted, f64)> {
-        let p = |state: &Ledger| scene.counted(instance.primary, state);
+        let p = |state: &Ledger| inputs.counted(instance.primary, state);
         let (Some(mirror), Some(m)) = (instance.mirror(), &ends.mirror) else {
             return Some((p(&ends.p_left), 0.0));
         };
-        let s = |state: &Ledger| scene.counted(mirror, state);
+        let s = |state: &Ledger| inputs.counted(mirror, state);
         let [p_grows, s_falls] = [self.reserve_of_p(), self.reserve_of_s()];
         match slot {
             REPLACE_SECONDARY => ends.p_stays.then(|| (s(&m.left), s_falls)),

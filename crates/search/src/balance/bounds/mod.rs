@@ -43,7 +43,7 @@ use htools_model::score::interval::Running;
 use htools_model::score::metrics::Lanes;
 use htools_model::{Instance, InstanceIdx, Mib, Move, NodeIdx, TagId};
 
-pub(crate) use self::candidates::{Candidate, Seen};
+pub(crate) use self::candidates::{Candidate, CandidateWork};
 
 /// Slots: kinds of moves, by their effect on the primary (P), the secondary (S) and the new node. For the
 /// bounds, the failover of an externally mirrored instance is a [`REPLACE_PRIMARY`].

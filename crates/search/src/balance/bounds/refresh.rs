@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::arrival_costs::{ArrivalKind, ArrivalRole, ArrivalRow};
-use super::departure::{Departure, Scene, VarianceReach};
+use super::departure::{Departure, DepartureInputs, VarianceReach};
 use super::group::CostGroup;
 use super::lanes::LaneRange;
 use super::online_nodes::{Present, is_plausible};
@@ -236,7 +236,7 @@ impl MoveBounds {
         if !self.alike.is_first(position) || repertoire.len(1) == 0 {
             return (Departure::none(), moves);
         }
-        let scene = Scene {
+        let inputs = DepartureInputs {
             cluster,
             board,
             places: &self.places,
@@ -245,7 +245,7 @@ impl MoveBounds {
         };
         // Values kept from step to step must not depend on other nodes, except through affinity keys.
         let trial = Trial::new(cluster, instance, balancer.rules()).alone();
-        (Departure::of(&scene, &trial, instance, &repertoire), moves)
+        (Departure::of(&inputs, &trial, instance, &repertoire), moves)
     }
 
     /// Chooses the slopes of all lines for the present state and computes all costs again.

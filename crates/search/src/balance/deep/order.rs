@@ -20,7 +20,7 @@ use htools_model::{Cluster, Concession, Draft, Instance, InstanceIdx, Mark, Move
 
 /// The steps to a placement.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Ordered {
+pub struct OrderedSteps {
     /// The steps, each with the score after it.
     pub steps: Vec<Step>,
     /// Instances that make a detour, which takes one step more.
@@ -45,7 +45,7 @@ pub fn order(
     options: &BalanceOptions,
     placements: &[(InstanceIdx, Placement)],
     most_detours: usize,
-) -> Ordered {
+) -> OrderedSteps {
     let terrain = Terrain::of(cluster, nodes, options);
     let (mut wanted, mut given_up) = (placements.to_vec(), Vec::new());
     let mut concessions = options.concessions;
@@ -60,7 +60,7 @@ pub fn order(
         given_up.append(&mut ordered.given_up);
         if !half_way {
             given_up.sort_unstable();
-            return Ordered { given_up, ..ordered };
+            return OrderedSteps { given_up, ..ordered };
         }
         wanted.retain(|(instance, _)| !given_up.contains(instance));
     }
@@ -73,7 +73,7 @@ fn sequence(
     placements: &[(InstanceIdx, Placement)],
     most_detours: usize,
     concessions: Concessions,
-) -> (Ordered, bool) {
+) -> (OrderedSteps, bool) {
     let mut sequence = StepSequence::of(terrain, nodes, placements);
     let every = placements.len().saturating_pow(2) / (2 * MOST_TRIALS) + 1;
     while !sequence.left.is_empty() {
@@ -101,7 +101,7 @@ pub(super) struct StepSequence<'t> {
     detoured: BTreeSet<u32>,
     /// The mobiles that are stopped at present.
     pub(super) stopped: BTreeSet<u32>,
-    pub(super) ordered: Ordered,
+    pub(super) ordered: OrderedSteps,
 }
 
 impl<'t> StepSequence<'t> {
@@ -129,7 +129,7 @@ impl<'t> StepSequence<'t> {
             slot_of,
             detoured: BTreeSet::new(),
             stopped: BTreeSet::new(),
-            ordered: Ordered::default(),
+            ordered: OrderedSteps::default(),
             terrain,
         }
     }
