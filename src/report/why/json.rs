@@ -44,7 +44,7 @@ impl AmountsView {
 
 /// What is in the way at a node: `hcheck` with `shortfall`, `hbal --deep` with `role`.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct RefusedView {
+pub(crate) struct RefusingNodeView {
     node: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'static str>,
@@ -54,9 +54,9 @@ pub(crate) struct RefusedView {
     shortfall: Option<Option<AmountsView>>,
 }
 
-impl RefusedView {
-    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> RefusedView {
-        RefusedView {
+impl RefusingNodeView {
+    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> RefusingNodeView {
+        RefusingNodeView {
             node: node_name(cluster, hurdle.node),
             role: None,
             rule: bar_name(hurdle.bar),
@@ -64,8 +64,8 @@ impl RefusedView {
         }
     }
 
-    pub(crate) fn of_role(cluster: &Cluster, refusal: &Refusal) -> RefusedView {
-        RefusedView {
+    pub(crate) fn of_role(cluster: &Cluster, refusal: &Refusal) -> RefusingNodeView {
+        RefusingNodeView {
             node: node_name(cluster, refusal.node),
             role: Some(if refusal.role_is_primary { "primary" } else { "secondary" }),
             rule: rule_name(refusal.rule),
@@ -111,7 +111,7 @@ impl<T> PlacesView<T> {
 
 /// The same of a move, which policies do not forbid: `hbal`.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct RefusalView {
+pub(crate) struct MoveRefusalView {
     node: String,
     rule: &'static str,
     needed: Option<i64>,
@@ -121,8 +121,8 @@ pub(crate) struct RefusalView {
     tags: Vec<String>,
 }
 
-impl RefusalView {
-    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> RefusalView {
+impl MoveRefusalView {
+    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> MoveRefusalView {
         let (amounts, tags) = match &hurdle.shortfall {
             &Some(Shortfall::Amount { unit, needed, available, .. }) => {
                 (Some((needed, available, unit)), Vec::new())
@@ -132,7 +132,7 @@ impl RefusalView {
             }
             _ => (None, Vec::new()),
         };
-        RefusalView {
+        MoveRefusalView {
             node: node_name(cluster, hurdle.node),
             rule: bar_name(hurdle.bar),
             needed: amounts.map(|a| a.0),
