@@ -296,12 +296,12 @@ fn ask_daemons(
     output: &mut Output,
 ) -> anyhow::Result<MonitoringData> {
     let names: Vec<&str> = cluster.nodes.iter().map(|node| node.spec.name.as_str()).collect();
-    let heard = mond::ask(&names, collector, mond::Patience::default());
-    for at in heard.unreachable {
+    let answered = mond::ask(&names, collector, mond::MonitorLimits::default());
+    for at in answered.unreachable {
         let (node, collector) = (shown_name(names[at]), collector.as_str());
         output.error_line(&format!("Failed to contact node's {node} MonD for DC {collector}"))?;
     }
-    Ok(heard.data)
+    Ok(answered.data)
 }
 
 fn warn(missing: &[Inconsistency], output: &mut Output) -> anyhow::Result<()> {

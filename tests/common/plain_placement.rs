@@ -140,7 +140,7 @@ pub fn faults(set: &WorkingSet, at: &Places) -> Vec<String> {
         let runs = |first: ResourceIdx| {
             set.resource(first).is_group() || members(set, first).iter().any(|one| at[one.get()].is_some())
         };
-        for then in choice.thens.iter().flat_map(|then| members(set, *then)) {
+        for then in choice.dependents.iter().flat_map(|then| members(set, *then)) {
             let others = choice.firsts.iter().filter(|first| **first != then && runs(**first));
             if is_placed_by_us(set, then) && at[then.get()].is_some() && others.count() < choice.enough {
                 faults.push(format!("{} needs some of {}", id(then), choice.mark));

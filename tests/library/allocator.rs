@@ -131,9 +131,9 @@ fn room_is_made(recipe: &Recipe, dice: &mut Dice) -> Result<(), TestCaseError> {
     };
     let reply = allocate(&cluster, &instance, &settings);
     let sought = matches!(reply.answer, Err(Failure::NoGroup(_)));
-    prop_assert_eq!(sought, reply.room != RoomFound::NotSought);
+    prop_assert_eq!(sought, reply.room != RoomFound::NotSearched);
     let found = match &reply.room {
-        RoomFound::NotSought => return Ok(()),
+        RoomFound::NotSearched => return Ok(()),
         RoomFound::NotFound => None,
         RoomFound::Found(plan) => Some(plan),
     };

@@ -9,7 +9,7 @@ use htools::plan::stream::{PlanSchedule, StreamLimits};
 use htools::plan::work::{Task, Work};
 use htools::search::BalanceOptions;
 use htools::search::balance::Concessions;
-use htools::search::balance::deep::order::{Ordered, order};
+use htools::search::balance::deep::order::{OrderedSteps, order};
 
 /// What a node has for instances, in MiB.
 const MEMORY: i64 = 8000;
@@ -61,7 +61,12 @@ fn case(seed: u64) -> (Cluster, Vec<(InstanceIdx, Placement)>) {
 }
 
 /// The steps to some placements, which are legal with what is conceded for them.
-fn ordered(seed: u64, cluster: &Cluster, to: &[(InstanceIdx, Placement)], allowed: Concessions) -> Ordered {
+fn ordered(
+    seed: u64,
+    cluster: &Cluster,
+    to: &[(InstanceIdx, Placement)],
+    allowed: Concessions,
+) -> OrderedSteps {
     let options = BalanceOptions { concessions: allowed, ..BalanceOptions::default() };
     let nodes = cluster.all_nodes();
     let ordered = order(cluster, &nodes, &options, to, usize::MAX);

@@ -7,7 +7,7 @@ use htools::model::{Cluster, Draft, Mib, NodeIdx};
 use htools::plan::checker::{CheckOptions, check, check_scores};
 use htools::score::Board;
 use htools::search::balance::deep::headway::{DeepWatch, Headway};
-use htools::search::balance::deep::order::{Ordered, order};
+use htools::search::balance::deep::order::{OrderedSteps, order};
 use htools::search::balance::deep::{Deep, DeepOptions, search};
 use htools::search::{BalanceOptions, Deadline};
 use proptest::prelude::*;
@@ -143,7 +143,7 @@ fn crowded(nodes: usize, instances: &[(i64, usize, Option<usize>)]) -> Cluster {
 }
 
 /// Who goes where, and the order for it.
-fn exchanged(cluster: &Cluster, pair: [usize; 2]) -> Ordered {
+fn exchanged(cluster: &Cluster, pair: [usize; 2]) -> OrderedSteps {
     let [a, b] = pair.map(|at| cluster.instances[at].idx);
     let at = |i| cluster.instance(i).placement();
     let ordered =

@@ -218,7 +218,7 @@ fn nothing_that_runs_is_lost() {
     for (number, set) in random_clusters(300) {
         let view = resources_as_instances(&set, MovableResources::default());
         let as_instances: usize = view.units.iter().map(|unit| unit.members.len()).sum();
-        let beside: usize = [HoldReason::Clone, HoldReason::Outside]
+        let beside: usize = [HoldReason::Clone, HoldReason::Unsupported]
             .iter()
             .map(|reason| view.held.get(reason).copied().unwrap_or_default())
             .sum();

@@ -7,7 +7,7 @@ use crate::placements::{case, visit_all};
 use htools::model::{Cluster, Draft, Instance, InstanceIdx, NodeIdx, PolicyHealth, TagId};
 use htools::plan::checker::{CheckOptions, check, check_scores};
 use htools::search::balance::deep::headway::{DeepWatch, Headway};
-use htools::search::balance::deep::order::Ordered;
+use htools::search::balance::deep::order::OrderedSteps;
 use htools::search::balance::deep::plan::{DeepFound, DeepGoal, DeepPlan, plan};
 use htools::search::balance::deep::remains::Complaint;
 use htools::search::balance::deep::repair::Mending;
@@ -60,7 +60,7 @@ fn crowded(cluster: &Cluster, nodes: &[NodeIdx]) -> i64 {
 }
 
 /// The cluster after some of the steps, by their numbers; nothing if one is not possible without the others.
-fn after(cluster: &Cluster, ordered: &Ordered, options: &BalanceOptions, chosen: u32) -> Option<Draft> {
+fn after(cluster: &Cluster, ordered: &OrderedSteps, options: &BalanceOptions, chosen: u32) -> Option<Draft> {
     let mut draft = Draft::of(cluster);
     for (bit, step) in ordered.steps.iter().enumerate() {
         if chosen & (1 << bit) != 0 {
@@ -80,7 +80,7 @@ fn planned(
     nodes: &[NodeIdx],
     options: &BalanceOptions,
     goal: &DeepGoal,
-) -> (Mending, Ordered) {
+) -> (Mending, OrderedSteps) {
     let watch = DeepWatch { deadline: &Deadline::never(), headway: &Headway::default() };
     let DeepPlan { found, ordered, .. } = plan(&mut Draft::of(cluster), nodes, options, goal, watch);
     let DeepFound::Mended(mending) = found else { panic!("not a goal of this kind") };
@@ -118,7 +118,7 @@ fn hold_to_all(
     cluster: &Cluster,
     nodes: &[NodeIdx],
     options: &BalanceOptions,
-    (mending, plan): (&Mending, &Ordered),
+    (mending, plan): (&Mending, &OrderedSteps),
     wrong: &dyn Fn(&Cluster) -> Wrong,
     tally: &mut Tally,
 ) {

@@ -70,7 +70,7 @@ fn random(of: Dimensions, count: u64) -> impl Iterator<Item = (u64, WorkingSet)>
     };
     let read =
         |(number, text): (u64, String)| cib::parse(&text, &number.to_string()).ok().map(|set| (number, set));
-    (0..count).map(document).filter_map(read).filter(|(_, set)| set.outside.is_empty())
+    (0..count).map(document).filter_map(read).filter(|(_, set)| set.unsupported.is_empty())
 }
 
 fn goal(number: u64) -> ThenGoal {

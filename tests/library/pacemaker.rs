@@ -91,7 +91,7 @@ fn same_scores_same_places_same_order() {
         let name = file.display().to_string();
         let text = fs::read_to_string(&file).unwrap();
         let set = cib::read_with(text.as_bytes(), &name, GuestReading::Followed).unwrap();
-        assert_eq!(set.outside, [], "{name}");
+        assert_eq!(set.unsupported, [], "{name}");
         let allocation = place(&set, set.strategy()).unwrap();
         let answer = fs::read_to_string(file.with_extension("txt")).unwrap();
         let is_answer = |line: &&str| {
@@ -212,17 +212,17 @@ fn what_runs_in_a_machine_goes_with_it() {
 fn guest_nodes_are_outside_unless_they_are_asked_for() {
     let text = fs::read_to_string("tests/fixtures/pacemaker/guests/runs.xml").unwrap();
     let set = cib::parse(&text, "runs").unwrap();
-    let reasons: Vec<&str> = set.outside.iter().map(|of| of.reason.as_str()).collect();
+    let reasons: Vec<&str> = set.unsupported.iter().map(|of| of.reason.as_str()).collect();
     assert_eq!(reasons, ["a remote or guest node", "it makes a guest node"]);
     assert!(!set.has_guests());
     // what is beyond guest nodes, too, leaves them outside, where it is to be skipped
     let odd = text.replacen("<resources>", r#"<resources><bundle id="b"/>"#, 1);
     let read = |how| cib::read_with(odd.as_bytes(), "odd", how).unwrap();
-    assert_eq!(read(GuestReading::Followed).outside.len(), 1);
-    assert_eq!(read(GuestReading::IfAllIsKnown).outside.len(), 3);
+    assert_eq!(read(GuestReading::Followed).unsupported.len(), 1);
+    assert_eq!(read(GuestReading::IfAllIsKnown).unsupported.len(), 3);
     assert!(!read(GuestReading::IfAllIsKnown).has_guests());
     let all = cib::read_with(text.as_bytes(), "runs", GuestReading::IfAllIsKnown).unwrap();
-    assert!(all.has_guests() && all.outside.is_empty());
+    assert!(all.has_guests() && all.unsupported.is_empty());
 }
 
 /// Machines of which it is not sure what follows are named.
@@ -250,7 +250,7 @@ fn guest_nodes_in_unclear_states_are_outside() {
         (text.replacen(remote, &remote.replace("g1", "B"), 1), "it makes a guest node"),
     ] {
         let set = cib::read_with(document.as_bytes(), "t", GuestReading::Followed).unwrap();
-        let reasons: Vec<&str> = set.outside.iter().map(|of| of.reason.as_str()).collect();
+        let reasons: Vec<&str> = set.unsupported.iter().map(|of| of.reason.as_str()).collect();
         assert!(reasons.contains(&reason), "{reason}: {reasons:?}");
     }
 }

@@ -8,7 +8,7 @@ use super::transition::random_cib::{self, Dimensions};
 use htools::generate::random::Random;
 use htools::pacemaker::cib::GuestReading;
 use htools::pacemaker::optimal::{PlacingLimits, ThenGoal};
-use htools::pacemaker::why::{Grounds, HostHindrance};
+use htools::pacemaker::why::{HostHindrance, PlacementExplainer};
 use htools::pacemaker::{
     AdditionLog, AllPlaced, AllocationScore, HostIdx, ResourceIdx, ScorePart, ScoreSource, WorkingSet, cib,
     optimal, place,
@@ -24,8 +24,8 @@ fn sum(log: &AdditionLog, resource: ResourceIdx, host: HostIdx) -> AllocationSco
 /// Holds the parts of all scores to the scores; tells how many parts there were that are no bare prohibitions.
 fn add_up(set: &WorkingSet, placed: &AllPlaced, name: &str) -> usize {
     let mut parts = 0;
-    let grounds = Grounds::of(set, set.strategy(), placed).unwrap();
-    let log = &grounds.log;
+    let explainer = PlacementExplainer::of(set, set.strategy(), placed).unwrap();
+    let log = &explainer.log;
     for record in &placed.records {
         for (host, score) in record.scores.iter() {
             let id = &set.resource(record.resource).id;
@@ -34,7 +34,7 @@ fn add_up(set: &WorkingSet, placed: &AllPlaced, name: &str) -> usize {
             assert_eq!(sum(log, record.resource, host), score, "{name}: {id} on {host_name}: {found:?}");
             parts += found.iter().filter(|part| part.score > AllocationScore::MINUS_INFINITY).count();
         }
-        for finding in grounds.why(record.resource).unwrap().hosts {
+        for finding in explainer.why(record.resource).unwrap().hosts {
             let Some(hindrance) = finding.hindrance else { continue };
             let found = log.parts(record.resource, finding.host);
             let mut forbidding =

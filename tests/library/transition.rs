@@ -40,7 +40,7 @@ fn random(count: u64, clones: bool) -> impl Iterator<Item = (u64, String)> {
         (number, random_cib::document(dimensions, &mut random))
     };
     let inside = |(number, text): &(u64, String)| {
-        cib::parse(text, &number.to_string()).is_ok_and(|set| set.outside.is_empty())
+        cib::parse(text, &number.to_string()).is_ok_and(|set| set.unsupported.is_empty())
     };
     (0..count).map(document).filter(inside)
 }

@@ -63,7 +63,7 @@ fn is_asked_for(set: &WorkingSet, plan: &Transition, edge: &Edge<WaitReason>) ->
             };
             let backwards = |pair: &OrderedPair| with(set, before, pair.then) && with(set, after, pair.first);
             (is_one(before, &choice.firsts) && is_mark(after) && after.task == EnoughStarted)
-                || (is_mark(before) && is_one(after, &choice.thens))
+                || (is_mark(before) && is_one(after, &choice.dependents))
                 || (goes(before.task) && goes(after.task) && choice.stops.iter().any(backwards))
         }
         WaitReason::Group(group) | WaitReason::Clone(group) => {

@@ -5,7 +5,7 @@ mod example;
 
 use crate::common::clusters::{Style, balance_options, cases, recipes};
 use htools::model::{Cluster, Draft};
-use htools::search::balance::{Outset, all, run, worst};
+use htools::search::balance::{InitialScore, all, run, worst};
 use proptest::prelude::*;
 
 const STYLES: &[Style] = &[Style::Mixed, Style::Tight, Style::Symmetric, Style::Stranded, Style::Weird];
@@ -32,8 +32,8 @@ proptest! {
         let mut one = Draft::of(&start);
         let chosen = worst(&mut one, options).map(|(group, _)| group);
         let improved = found.iter().filter(|(_, found)| !found.steps.is_empty());
-        let outset = |group| Outset::of(&start, start.nodes_of(group));
-        let expected = improved.map(|(group, _)| *group).min_by(|a, b| outset(*a).worst_first(&outset(*b)));
+        let initial_score = |group| InitialScore::of(&start, start.nodes_of(group));
+        let expected = improved.map(|(group, _)| *group).min_by(|a, b| initial_score(*a).worst_first(&initial_score(*b)));
         prop_assert_eq!(chosen, expected);
     }
 }

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
             &mut random,
         );
         let Ok(set) = cib::parse(&plain_scores(&text), "random") else { continue };
-        if set.outside.is_empty() {
+        if set.unsupported.is_empty() {
             let then = if number.is_multiple_of(2) { ThenGoal::Minimal } else { ThenGoal::Balanced };
             if let Err(problem) = compare(&set, then, number, &mut outcome) {
                 eprintln!("cluster {number}: {problem}");

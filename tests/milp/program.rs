@@ -190,8 +190,8 @@ impl PlacementProgram {
     /// Of several that are started first, so many have to run that they are enough. A group counts in any case.
     fn choices(&mut self, set: &WorkingSet) {
         for choice in &set.choices {
-            let thens = choice.thens.iter().flat_map(|then| members(set, *then));
-            for then in thens.filter(|then| is_placed_by_us(set, *then)) {
+            let dependents = choice.dependents.iter().flat_map(|then| members(set, *then));
+            for then in dependents.filter(|then| is_placed_by_us(set, *then)) {
                 let one = self.on(set, then, |_| true);
                 let times = i64::try_from(choice.enough).expect("few are enough");
                 let mut lack = LinearGoal::default().with(&one, times);

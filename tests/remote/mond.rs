@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
-use htools::load::mond::{Patience, ask};
+use htools::load::mond::{MonitorLimits, ask};
 use htools::load::monitoring::{Collector, CollectorReport};
 
 const CPU: Collector = Collector::CpuAvgLoad;
@@ -95,7 +95,7 @@ fn the_load_of_all_nodes() {
     for (node, load) in [(&a, "1.500"), (&b, "3.000"), (&c, "0.750")] {
         assert!(stderr.lines().any(|line| line.contains(node.as_str()) && line.ends_with(load)), "{stderr}");
     }
-    let data = ask(&[&a, &b], CPU, Patience::default()).data;
+    let data = ask(&[&a, &b], CPU, MonitorLimits::default()).data;
     assert_eq!(data.report(&b, CPU), Some(&CollectorReport::Node(3.0)));
 }
 
@@ -154,14 +154,14 @@ fn daemons_that_never_end() {
         });
     });
     daemon(&d, |mut stream, _| drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")));
-    let patience = Patience {
+    let limits = MonitorLimits {
         connect: Duration::from_secs(1),
         answer: Duration::from_millis(500),
         size: 1 << 16,
-        ..Patience::default()
+        ..MonitorLimits::default()
     };
     let start = Instant::now();
-    let heard = ask(&[&a, &b, &c, &d, "u@127.0.0.1", ""], CPU, patience);
+    let heard = ask(&[&a, &b, &c, &d, "u@127.0.0.1", ""], CPU, limits);
     assert_eq!(heard.unreachable, [0, 1, 2, 3, 4, 5]);
     assert!(start.elapsed() < Duration::from_secs(20));
 }
@@ -185,9 +185,9 @@ fn a_byte_now_and_then_gives_no_more_time() {
     trickles(&b, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n");
     trickles(&c, b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n");
     says(&d, "200 OK", cpu(1.0));
-    let patience = Patience { answer: Duration::from_millis(700), ..Patience::default() };
+    let limits = MonitorLimits { answer: Duration::from_millis(700), ..MonitorLimits::default() };
     let start = Instant::now();
-    let heard = ask(&[&a, &b, &c, &d], CPU, patience);
+    let heard = ask(&[&a, &b, &c, &d], CPU, limits);
     assert_eq!(heard.unreachable, [0, 1, 2]);
     assert_eq!(heard.data.report(&d, CPU), Some(&CollectorReport::Node(1.0)));
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
@@ -199,9 +199,9 @@ fn all_daemons_together_have_a_limit() {
     trickles(&a, b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b" ");
     // a daemon answers one after the other, so that there are many rounds
     let nodes = vec![a.as_str(); 32 * 40];
-    let patience = Patience { all: Duration::from_secs(1), ..Patience::default() };
+    let limits = MonitorLimits { all: Duration::from_secs(1), ..MonitorLimits::default() };
     let start = Instant::now();
-    let heard = ask(&nodes, CPU, patience);
+    let heard = ask(&nodes, CPU, limits);
     assert_eq!(heard.unreachable.len(), nodes.len());
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }

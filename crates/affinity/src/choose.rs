@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::fleet::{AffinityOptions, Fleet};
 use super::keys::{AffinityKey, CompiledKeys, copies};
-use super::occupancy::{Absentee, KeyTerm, NodeRefusal, Occupancy, started_with};
+use super::occupancy::{DetachedMachine, KeyTerm, NodeRefusal, Occupancy, started_with};
 use htools_model::TagId;
 use htools_model::random::Random;
 
@@ -119,21 +119,21 @@ pub fn choose(
     fleet: &Fleet,
     occupancy: &Occupancy,
     at: usize,
-    absentee: Option<Absentee<'_>>,
+    detached: Option<DetachedMachine<'_>>,
     detail: ChoiceDetail,
 ) -> MachineChoice {
     let machine = &fleet.machines[at];
     let keys = fleet.compiled(machine);
-    let scores = occupancy.system_scores(fleet, &keys, absentee);
-    let wishes = occupancy.customer_scores(&keys, absentee);
+    let scores = occupancy.system_scores(fleet, &keys, detached);
+    let wishes = occupancy.customer_scores(&keys, detached);
     let of_node = |(node, (system, customer)): (usize, (f64, f64))| NodeVerdict {
-        refusal: occupancy.refusal(fleet, node, machine, absentee),
+        refusal: occupancy.refusal(fleet, node, machine, detached),
         system,
         passed: false,
         customer,
         terms: match detail {
             ChoiceDetail::Scores => [Vec::new(), Vec::new()],
-            ChoiceDetail::Terms => occupancy.terms(fleet, &keys, node, absentee),
+            ChoiceDetail::Terms => occupancy.terms(fleet, &keys, node, detached),
         },
     };
     let verdicts: Vec<NodeVerdict> = scores.into_iter().zip(wishes).enumerate().map(of_node).collect();
@@ -284,7 +284,7 @@ pub(super) fn misplacement(fleet: &Fleet, occupancy: &Occupancy, machine: usize)
     let details = &fleet.machines[machine];
     let at = details.node.filter(|_| !details.fixed)?;
     let keys = started_with(fleet, details);
-    let choice = choose(fleet, occupancy, machine, Absentee::of(details, &keys), ChoiceDetail::Scores);
+    let choice = choose(fleet, occupancy, machine, DetachedMachine::of(details, &keys), ChoiceDetail::Scores);
     let gain = choice.node.map(|other| {
         let (now, then) = (&choice.verdicts[at], &choice.verdicts[other]);
         (then.system - now.system, then.customer - now.customer)

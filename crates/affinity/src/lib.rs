@@ -34,7 +34,7 @@ pub use keys::{
     AffinityKey, CompiledKey, CompiledKeys, KeyError, KeyLevel, KeyOwner, LARGEST, LevelKeys, NodeKey,
     SPECIAL, compiled,
 };
-pub use occupancy::{Absentee, KeyTerm, NodeRefusal, Occupancy, started_with};
+pub use occupancy::{DetachedMachine, KeyTerm, NodeRefusal, Occupancy, started_with};
 pub use pacemaker::{AttributeBearer, KeyAttributeFault, PacemakerFleet, fleet_of_set};
 pub use relocations::{KeyRelocations, StuckMachine, relocations};
 pub use unmet::{UnmetKey, unmet, unmet_in};

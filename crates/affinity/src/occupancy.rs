@@ -78,16 +78,16 @@ pub enum NodeRefusal {
 
 /// A running machine that is treated as absent.
 #[derive(Debug, Clone, Copy)]
-pub struct Absentee<'a> {
+pub struct DetachedMachine<'a> {
     node: usize,
     machine: &'a Machine,
     keys: &'a [(String, f64)],
 }
 
-impl<'a> Absentee<'a> {
+impl<'a> DetachedMachine<'a> {
     /// A running machine, with its customer's keys at the time of its start.
-    pub(crate) fn of(machine: &'a Machine, keys: &'a [(String, f64)]) -> Option<Absentee<'a>> {
-        machine.node.map(|node| Absentee { node, machine, keys })
+    pub(crate) fn of(machine: &'a Machine, keys: &'a [(String, f64)]) -> Option<DetachedMachine<'a>> {
+        machine.node.map(|node| DetachedMachine { node, machine, keys })
     }
 }
 
@@ -174,13 +174,14 @@ impl Occupancy {
     }
 
     /// Number of machines with a tag or mark on a node, without the absentee.
-    fn tagged(&self, node: usize, tag: TagId, absentee: Option<Absentee<'_>>) -> i64 {
-        let is_here = |own: &Absentee<'_>| match self.zones.get(&tag) {
+    fn tagged(&self, node: usize, tag: TagId, detached: Option<DetachedMachine<'_>>) -> i64 {
+        let is_here = |own: &DetachedMachine<'_>| match self.zones.get(&tag) {
             None => own.node == node,
             Some(zones) => zones[own.node] == zones[node],
         };
-        let has = |own: Absentee<'_>| own.machine.exclusion.contains(tag) || own.machine.marks.contains(tag);
-        self.tags[node].get(tag) - i64::from(absentee.filter(is_here).is_some_and(has))
+        let has =
+            |own: DetachedMachine<'_>| own.machine.exclusion.contains(tag) || own.machine.marks.contains(tag);
+        self.tags[node].get(tag) - i64::from(detached.filter(is_here).is_some_and(has))
     }
 
     fn add_customer(&mut self, node: usize, name: &str, value: f64) {
@@ -197,7 +198,7 @@ impl Occupancy {
         fleet: &Fleet,
         node: usize,
         machine: &Machine,
-        absentee: Option<Absentee<'_>>,
+        detached: Option<DetachedMachine<'_>>,
     ) -> Option<NodeRefusal> {
         let figures = &fleet.nodes[node];
         if machine.disk_node.is_some_and(|disk| disk != node) {
@@ -212,7 +213,7 @@ impl Occupancy {
         if !figures.running {
             return Some(NodeRefusal::NotRunning);
         }
-        let is_there = |tag: &TagId| self.tagged(node, *tag, absentee) > 0;
+        let is_there = |tag: &TagId| self.tagged(node, *tag, detached) > 0;
         if let Some(tag) = machine.exclusion.iter().find(is_there) {
             return Some(NodeRefusal::Excluded(tag));
         }
@@ -220,7 +221,7 @@ impl Occupancy {
             return Some(NodeRefusal::Alone(mark));
         }
         let needed = machine.ram + fleet.options.overhead;
-        let own = absentee.filter(|own| own.node == node).map_or(Mib(0), |own| own.machine.ram);
+        let own = detached.filter(|own| own.node == node).map_or(Mib(0), |own| own.machine.ram);
         let allocated = self.allocated[node] - own;
         let promised = figures.ram_total.as_f64() * figures.ram_ratio - allocated.as_f64();
         if promised <= needed.as_f64() {
@@ -236,9 +237,9 @@ impl Occupancy {
         figures: &FleetNode,
         node: usize,
         name: &str,
-        absentee: Option<Absentee<'_>>,
+        detached: Option<DetachedMachine<'_>>,
     ) -> Option<f64> {
-        let own = absentee.filter(|own| own.node == node).map(|own| own.machine);
+        let own = detached.filter(|own| own.node == node).map(|own| own.machine);
         let part = |used: f64, all: f64| if all > 0.0 { (used / all).clamp(0.0, 1.0) } else { 1.0 };
         match name {
             "#RAM" => {
@@ -259,14 +260,14 @@ impl Occupancy {
         &self,
         fleet: &Fleet,
         keys: &CompiledKeys,
-        absentee: Option<Absentee<'_>>,
+        detached: Option<DetachedMachine<'_>>,
     ) -> Vec<f64> {
         let mut scores = vec![0.0; fleet.nodes.len()];
         for key in &keys.system {
             let mut add = |node: usize, value| scores[node] += proximity(value, key.value) * key.weight;
             if key.name.starts_with('#') {
                 for (node, figures) in fleet.nodes.iter().enumerate() {
-                    self.special(figures, node, &key.name, absentee)
+                    self.special(figures, node, &key.name, detached)
                         .into_iter()
                         .for_each(|value| add(node, value));
                 }
@@ -282,10 +283,10 @@ impl Occupancy {
         fleet: &Fleet,
         node: usize,
         key: &CompiledKey,
-        absentee: Option<Absentee<'_>>,
+        detached: Option<DetachedMachine<'_>>,
     ) -> Option<f64> {
         if key.name.starts_with('#') {
-            self.special(&fleet.nodes[node], node, &key.name, absentee)
+            self.special(&fleet.nodes[node], node, &key.name, detached)
         } else {
             self.system.get(&key.name)?.get(&node).copied()
         }
@@ -293,12 +294,16 @@ impl Occupancy {
 
     /// For each node, the score by the customer's keys of a machine, with every matching key counted, summed in the
     /// order of their names.
-    pub(crate) fn customer_scores(&self, keys: &CompiledKeys, absentee: Option<Absentee<'_>>) -> Vec<f64> {
+    pub(crate) fn customer_scores(
+        &self,
+        keys: &CompiledKeys,
+        detached: Option<DetachedMachine<'_>>,
+    ) -> Vec<f64> {
         let mut scores = vec![0.0; self.allocated.len()];
         for key in &keys.customer {
             for (node, cell) in self.customer.get(&key.name).into_iter().flatten() {
                 let near = cell.iter().map(|(value, count)| {
-                    let count = count - u32::from(is_of(absentee, *node, &key.name, *value));
+                    let count = count - u32::from(is_of(detached, *node, &key.name, *value));
                     f64::from(count) * proximity(*value, key.value)
                 });
                 scores[*node] += near.sum::<f64>() * key.weight;
@@ -313,17 +318,17 @@ impl Occupancy {
         fleet: &Fleet,
         keys: &CompiledKeys,
         node: usize,
-        absentee: Option<Absentee<'_>>,
+        detached: Option<DetachedMachine<'_>>,
     ) -> [Vec<KeyTerm>; 2] {
         let system = keys.system.iter().filter_map(|key| {
-            let value = self.system_value(fleet, node, key, absentee)?;
+            let value = self.system_value(fleet, node, key, detached)?;
             let worth = proximity(value, key.value) * key.weight;
             Some(KeyTerm { name: key.name.clone(), value, count: 1, worth })
         });
         let customer = keys.customer.iter().flat_map(|key| {
             let cell = self.customer.get(&key.name).and_then(|column| column.get(&node));
             cell.into_iter().flatten().filter_map(move |(value, count)| {
-                let count = count - u32::from(is_of(absentee, node, &key.name, *value));
+                let count = count - u32::from(is_of(detached, node, &key.name, *value));
                 let worth = f64::from(count) * proximity(*value, key.value) * key.weight;
                 (count > 0).then(|| KeyTerm { name: key.name.clone(), value: *value, count, worth })
             })
@@ -339,8 +344,8 @@ pub fn started_with(fleet: &Fleet, machine: &Machine) -> Vec<(String, f64)> {
 }
 
 /// Tells if the absentee brought this key to the node.
-fn is_of(absentee: Option<Absentee<'_>>, node: usize, name: &str, value: f64) -> bool {
-    absentee.is_some_and(|own| {
+fn is_of(detached: Option<DetachedMachine<'_>>, node: usize, name: &str, value: f64) -> bool {
+    detached.is_some_and(|own| {
         own.node == node && own.keys.iter().any(|(other, with)| other == name && same(*with, value))
     })
 }

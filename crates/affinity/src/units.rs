@@ -50,7 +50,7 @@ fn unit(set: &WorkingSet, resource: ResourceIdx, of_clone: bool) -> Option<Fleet
     let details = set.resource(resource);
     let primitives = set.primitives(&resource);
     let runs_twice = primitives.iter().any(|one| set.resource(*one).runs_twice());
-    let is_managed = |one: &ResourceIdx| set.is_managed(*one) && !set.resource(*one).outside;
+    let is_managed = |one: &ResourceIdx| set.is_managed(*one) && !set.resource(*one).unsupported;
     let managed = is_managed(&resource) && primitives.iter().all(is_managed);
     // A fence device is not a machine: it is left to Pacemaker.
     let fences = details.is_primitive() && details.fences();

@@ -3,7 +3,7 @@
 use super::fleet::Fleet;
 use super::ganeti::{FleetFigures, fleet_of, has_keys};
 use super::keys::CompiledKey;
-use super::occupancy::{Absentee, Occupancy, started_with};
+use super::occupancy::{DetachedMachine, Occupancy, started_with};
 use htools_model::Cluster;
 
 /// A customer's key that is not met on the node where its machine runs.
@@ -37,7 +37,7 @@ pub fn unmet(fleet: &Fleet) -> Vec<UnmetKey> {
     for machine in &fleet.machines {
         let Some(node) = machine.node else { continue };
         let (keys, own) = (fleet.compiled(machine), started_with(fleet, machine));
-        let [_, found] = occupancy.terms(fleet, &keys, node, Absentee::of(machine, &own));
+        let [_, found] = occupancy.terms(fleet, &keys, node, DetachedMachine::of(machine, &own));
         let is_met = |key: &CompiledKey| {
             let is_there = found.iter().any(|term| term.name == key.name && term.worth != 0.0);
             is_there == (key.weight > 0.0)

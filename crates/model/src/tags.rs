@@ -72,14 +72,14 @@ impl TagSet {
 
     /// Tells if every tag of this set is in `other`.
     pub fn is_subset(&self, other: &TagSet) -> bool {
-        let mut ahead = Ahead::of(other.listed());
+        let mut ahead = AscendingSearch::of(other.listed());
         self.len() <= other.len() && self.iter().all(|tag| ahead.find(tag, |t| *t).is_some())
     }
 
     /// Number of tags that are in both sets.
     pub fn common(&self, other: &TagSet) -> i64 {
         let (few, many) = if self.len() <= other.len() { (self, other) } else { (other, self) };
-        let mut ahead = Ahead::of(many.listed());
+        let mut ahead = AscendingSearch::of(many.listed());
         few.iter().filter(|&tag| ahead.find(tag, |t| *t).is_some()).count() as i64
     }
 
@@ -96,18 +96,18 @@ impl TagSet {
 
     /// The tags of this set that are not in `other`, in ascending order.
     pub fn without<'a>(&'a self, other: &'a TagSet) -> impl Iterator<Item = TagId> + 'a {
-        let mut ahead = Ahead::of(other.listed());
+        let mut ahead = AscendingSearch::of(other.listed());
         self.iter().filter(move |&tag| ahead.find(tag, |t| *t).is_none())
     }
 }
 
 /// An ascending list in which keys are looked up in ascending order. Near keys are found at once, far ones in
 /// logarithmic time. So comparing two lists costs little more than reading the shorter one.
-struct Ahead<'a, T>(&'a [T]);
+struct AscendingSearch<'a, T>(&'a [T]);
 
-impl<'a, T> Ahead<'a, T> {
-    fn of(list: &'a [T]) -> Ahead<'a, T> {
-        Ahead(list)
+impl<'a, T> AscendingSearch<'a, T> {
+    fn of(list: &'a [T]) -> AscendingSearch<'a, T> {
+        AscendingSearch(list)
     }
 
     /// The entry of a key, which must not be smaller than earlier ones.
@@ -253,7 +253,7 @@ impl<K: Ord + Copy> Occurrences<K> {
         keys: impl Iterator<Item = T> + 'a,
         key_of: impl Fn(&T) -> K + 'a,
     ) -> impl Iterator<Item = (T, i64)> + 'a {
-        let mut ahead = Ahead::of(&self.0);
+        let mut ahead = AscendingSearch::of(&self.0);
         keys.map(move |item| {
             let count = ahead.find(key_of(&item), |e| e.0).map_or(0, |e| e.1);
             (item, count)

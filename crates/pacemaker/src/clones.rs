@@ -18,7 +18,7 @@ impl Placer<'_> {
         for at in self.wishes.list(clone, Towards::Primaries).to_vec() {
             self.assign(set.colocations[at].primary);
         }
-        self.hear_dependents_of_clone(clone);
+        self.add_wishes_of_clone_dependents(clone);
         self.tell_scores(clone);
         let instances = self.instance_sequence(clone);
         let mut taken = vec![false; set.hosts.len()];
@@ -73,14 +73,14 @@ impl Placer<'_> {
     }
 
     /// Adds the wishes of a clone's dependents to its scores, without making a wanted host unwanted.
-    fn hear_dependents_of_clone(&mut self, clone: ResourceIdx) {
+    fn add_wishes_of_clone_dependents(&mut self, clone: ResourceIdx) {
         let set = self.set;
         self.wishes.merging.forget();
         for at in self.wishes.list(clone, Towards::Dependents).to_vec() {
             let colocation = &set.colocations[at];
             if set.has_influence(colocation) {
                 let share = Share { sparing: true, ..Share::of(set, at, 1.0) };
-                self.hear(clone, colocation.dependent, share);
+                self.add_dependent_wishes(clone, colocation.dependent, share);
             }
         }
     }

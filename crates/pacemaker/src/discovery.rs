@@ -61,7 +61,7 @@ mod tests {
     use super::super::cib::parse;
     use super::super::optimal::{PlacingLimits, ThenGoal, optimal};
     use super::super::place::place;
-    use super::super::why::{Grounds, HostHindrance};
+    use super::super::why::{HostHindrance, PlacementExplainer};
     use super::*;
     use htools_model::deadline::Deadline;
 
@@ -76,9 +76,9 @@ mod tests {
     fn what_bars_a_host_is_told() {
         let set = parse(LOOKED_FOR, "t").unwrap();
         let placed = place(&set, set.strategy()).unwrap();
-        let grounds = Grounds::of(&set, set.strategy(), &placed).unwrap();
+        let explainer = PlacementExplainer::of(&set, set.strategy(), &placed).unwrap();
         let barred = |id: &str| {
-            let reasons = grounds.why(named(&set, id)).unwrap();
+            let reasons = explainer.why(named(&set, id)).unwrap();
             let is_barred = |hindrance: &&HostHindrance| matches!(hindrance, HostHindrance::Exclusive(_));
             let hosts = reasons.hosts.iter();
             hosts

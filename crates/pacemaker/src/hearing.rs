@@ -2,7 +2,7 @@
 
 use super::additions::{ScoreAddition, ScoreSource};
 use super::index::{HostIdx, ResourceIdx};
-use super::merging::{HeardWish, Share, Towards};
+use super::merging::{AddedWish, Share, Towards};
 use super::place::{Placer, PlacingState};
 use super::score::{AllocationScore, HostScore, ScoreTable};
 use super::working_set::Colocation;
@@ -73,7 +73,7 @@ impl Placer<'_> {
     }
 
     /// Adds the wishes of a resource's dependents to its scores.
-    pub(super) fn hear_dependents(&mut self, resource: ResourceIdx) {
+    pub(super) fn add_wishes_of_dependents(&mut self, resource: ResourceIdx) {
         let set = self.set;
         self.wishes.merging.forget();
         for at in self.wishes.list(resource, Towards::Dependents).to_vec() {
@@ -81,29 +81,39 @@ impl Placer<'_> {
             if !set.has_influence(colocation) {
                 continue;
             }
-            self.hear(resource, colocation.dependent, Share::of(set, at, 1.0));
+            self.add_dependent_wishes(resource, colocation.dependent, Share::of(set, at, 1.0));
         }
     }
 
     /// Adds the wishes of one dependent, and of all behind it, to the scores of a resource.
-    pub(super) fn hear(&mut self, resource: ResourceIdx, from: ResourceIdx, share: Share<'_>) {
+    pub(super) fn add_dependent_wishes(
+        &mut self,
+        resource: ResourceIdx,
+        from: ResourceIdx,
+        share: Share<'_>,
+    ) {
         let before = self.tables[resource.get()].clone();
-        let listens = self.log.is_on() && !share.sparing;
-        if listens {
-            self.wishes.merging.listen(self.set.hosts.len());
+        let records = self.log.is_on() && !share.sparing;
+        if records {
+            self.wishes.merging.start_recording(self.set.hosts.len());
         }
         let after = self.wishes.added(&self.tables, from, before.clone(), share);
         let source = ScoreSource::Of(share.colocation);
-        match self.wishes.merging.stop_listening() {
-            Some(heard) => self.note_heard(resource, before, heard),
+        match self.wishes.merging.stop_recording() {
+            Some(added_wishes) => self.note_added_wishes(resource, before, added_wishes),
             None => self.log.note_change(resource, source, &before, &after),
         }
         self.tables[resource.get()] = after;
     }
 
     /// Notes wishes one after the other. Those that count in full are split into their parts.
-    fn note_heard(&mut self, resource: ResourceIdx, mut table: ScoreTable, heard: Vec<HeardWish>) {
-        for wish in heard {
+    fn note_added_wishes(
+        &mut self,
+        resource: ResourceIdx,
+        mut table: ScoreTable,
+        added_wishes: Vec<AddedWish>,
+    ) {
+        for wish in added_wishes {
             let own: Vec<ScoreAddition> =
                 if wish.is_whole { self.log.additions(wish.resource).to_vec() } else { Vec::new() };
             let mut by_parts = table.clone();

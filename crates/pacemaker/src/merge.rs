@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use super::index::{HostIdx, ResourceIdx};
-use super::merging::{GivenUp, HeardWish, PathStart, Share, Towards, WishesBehind};
+use super::merging::{AddedWish, GivenUp, IndirectWishes, PathStart, Share, Towards};
 use super::score::{AllocationScore, ScoreTable};
 use super::shift::TableShift;
 use super::wishes::Wishes;
@@ -98,8 +98,8 @@ impl<'a> Wishes<'a> {
         if self.merging.marked[resource.get()] || self.merging.given_up.is_some() {
             return None;
         }
-        // Work is not limited for a listener, whose patience ends first.
-        if self.merging.heard.is_none() {
+        // Work is not limited while wishes are recorded, as their number is limited.
+        if self.merging.added_wishes.is_none() {
             self.merging.count_step(self.set);
         }
         self.merging.given_up = if self.merging.depth == DEEPEST {
@@ -115,14 +115,14 @@ impl<'a> Wishes<'a> {
         if let Some(merged) = self.merge_at_once(resource, how) {
             return Some(merged);
         }
-        let heard = self.merging.heard.as_ref().map_or(0, Vec::len);
+        let added_wishes = self.merging.added_wishes.as_ref().map_or(0, Vec::len);
         self.merging.marked[resource.get()] = true;
         self.merging.depth += 1;
         let merged = self.merge_marked(resource, how);
         self.merging.depth -= 1;
         self.merging.marked[resource.get()] = false;
-        if let (None, Some(all)) = (&merged, &mut self.merging.heard) {
-            all.truncate(heard);
+        if let (None, Some(all)) = (&merged, &mut self.merging.added_wishes) {
+            all.truncate(added_wishes);
         }
         merged
     }
@@ -140,7 +140,7 @@ impl<'a> Wishes<'a> {
                 let added = self.additions(&tables[resource.get()], share);
                 let merged = plus(table, &added, share);
                 let (colocation, is_whole) = (share.colocation, share.factor >= 1.0);
-                self.merging.hear(|| HeardWish { resource, colocation, is_whole, added });
+                self.merging.record(|| AddedWish { resource, colocation, is_whole, added });
                 merged
             }
         };
@@ -180,10 +180,10 @@ impl<'a> Wishes<'a> {
             return None;
         }
         let sum = self.plus_paths(how.tables, how.start(resource), table)?;
-        if self.merging.heard.is_some() && sum.paths <= self.merging.patience as u128 {
+        if self.merging.added_wishes.is_some() && sum.paths <= self.merging.wishes_left as u128 {
             return None;
         }
-        self.merging.heard = None;
+        self.merging.added_wishes = None;
         Some(sum.table)
     }
 
@@ -193,7 +193,7 @@ impl<'a> Wishes<'a> {
         if self.merging.by_paths {
             return false;
         }
-        if self.merging.heard.is_some() || !self.set.host_indices().all(|host| self.available(host)) {
+        if self.merging.added_wishes.is_some() || !self.set.host_indices().all(|host| self.available(host)) {
             return false;
         }
         let adds_nothing = |resource: ResourceIdx| {
@@ -221,19 +221,19 @@ impl<'a> Wishes<'a> {
         if self.merging.by_paths {
             return None;
         }
-        if self.merging.heard.is_some() {
+        if self.merging.added_wishes.is_some() {
             return None;
         }
         let WishMerge { tables, share, .. } = how;
         let table = how.table?;
-        let behind = self.behind_all(tables, how.start(resource))?;
-        if behind.is_empty() {
+        let indirect = self.indirect_all(tables, how.start(resource))?;
+        if indirect.is_empty() {
             return None;
         }
         let member = self.set.member(resource, false)?;
         let mut merged = plus(table, &self.additions(&tables[member.get()], share), share);
         let is_kept = |(host, score): (HostIdx, AllocationScore)| {
-            score >= AllocationScore::ZERO && behind.keeps(host, score)
+            score >= AllocationScore::ZERO && indirect.keeps(host, score)
         };
         let kept = if share.sparing {
             // If no score falls below 0, none has to be spared.
@@ -242,38 +242,38 @@ impl<'a> Wishes<'a> {
             merged.iter().any(|(host, score)| self.available(host) && is_kept((host, score)))
         };
         kept.then(|| {
-            behind.apply(&mut merged);
+            indirect.apply(&mut merged);
             merged
         })
     }
 
     /// Shift by all behind a resource; for a group, also behind its first member.
-    fn behind_all(&mut self, tables: &[ScoreTable], from: PathStart) -> Option<Rc<TableShift>> {
+    fn indirect_all(&mut self, tables: &[ScoreTable], from: PathStart) -> Option<Rc<TableShift>> {
         let group = from.resource;
         if !self.set.resource(group).is_group() {
-            return self.behind(tables, from);
+            return self.indirect(tables, from);
         }
         let (first, last) = (self.set.member(group, false)?, self.set.member(group, true)?);
-        let mut all = TableShift::clone(&*self.behind(tables, PathStart { resource: first, ..from })?);
-        all.then(&*self.behind(tables, from)?);
+        let mut all = TableShift::clone(&*self.indirect(tables, PathStart { resource: first, ..from })?);
+        all.then(&*self.indirect(tables, from)?);
         // At the beginning of a path, the last member stands for a group. It must not be in a circle either.
-        self.behind(tables, PathStart { resource: last, ..from })?;
+        self.indirect(tables, PathStart { resource: last, ..from })?;
         Some(Rc::new(all))
     }
 
     /// Shift by the colocations of a resource and all behind them; `None` if there is a circle.
-    fn behind(&mut self, tables: &[ScoreTable], from: PathStart) -> Option<Rc<TableShift>> {
-        match self.merging.behind.get(&from) {
-            Some(WishesBehind::Known(shift)) => return Some(Rc::clone(shift)),
+    fn indirect(&mut self, tables: &[ScoreTable], from: PathStart) -> Option<Rc<TableShift>> {
+        match self.merging.indirect.get(&from) {
+            Some(IndirectWishes::Known(shift)) => return Some(Rc::clone(shift)),
             Some(_) => return None,
             None => {}
         }
-        self.merging.behind.insert(from, WishesBehind::Begun);
+        self.merging.indirect.insert(from, IndirectWishes::Begun);
         self.merging.depth += 1;
         let shift = self.follow(tables, from).map(Rc::new);
         self.merging.depth -= 1;
-        let known = shift.clone().map_or(WishesBehind::Circular, WishesBehind::Known);
-        self.merging.behind.insert(from, known);
+        let known = shift.clone().map_or(IndirectWishes::Circular, IndirectWishes::Known);
+        self.merging.indirect.insert(from, known);
         shift
     }
 
@@ -286,7 +286,7 @@ impl<'a> Wishes<'a> {
             let member = self.set.member(other, false)?;
             all.then(&TableShift::of(&self.additions(&tables[member.get()], share)));
             all.then(
-                &*self.behind_all(
+                &*self.indirect_all(
                     tables,
                     PathStart { resource: other, opposite: share.factor < 0.0, ..from },
                 )?,

@@ -11,7 +11,7 @@ use super::working_set::WorkingSet;
 /// Work of a step in addition to its scores.
 const STEP_WORK: usize = 16;
 /// Greatest number of host scores in wishes that are split into parts for one resource.
-const MOST_HEARD: usize = 2_000_000;
+const MOST_RECORDED: usize = 2_000_000;
 
 /// Direction in which colocations are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,7 +63,7 @@ impl<'a> Share<'a> {
 
 /// Wishes of all behind a resource, as far as known.
 #[derive(Debug, Clone)]
-pub(super) enum WishesBehind {
+pub(super) enum IndirectWishes {
     /// They are being computed. Coming here again means a circle.
     Begun,
     /// Some of them are in a circle, or the chain is too long.
@@ -92,7 +92,7 @@ pub(super) enum GivenUp {
 
 /// A wish that was added to a table.
 #[derive(Debug, Clone)]
-pub(super) struct HeardWish {
+pub(super) struct AddedWish {
     pub(super) resource: ResourceIdx,
     /// Position of the colocation through which it counts.
     pub(super) colocation: usize,
@@ -113,13 +113,13 @@ pub(super) struct MergeState {
     pub(super) work: usize,
     /// Reason for giving up paths.
     pub(super) given_up: Option<GivenUp>,
-    pub(super) behind: HashMap<PathStart, WishesBehind>,
+    pub(super) indirect: HashMap<PathStart, IndirectWishes>,
     /// Host scores in all results kept.
     pub(super) kept: usize,
-    /// Wishes added so far, for a listener. Every path is then followed, as in Pacemaker.
-    pub(super) heard: Option<Vec<HeardWish>>,
+    /// Wishes added so far, if they are recorded. Every path is then followed, as in Pacemaker.
+    pub(super) added_wishes: Option<Vec<AddedWish>>,
     /// Number of further wishes that are noted.
-    pub(super) patience: usize,
+    pub(super) wishes_left: usize,
     /// True to follow every path in any case.
     #[cfg(test)]
     pub(super) by_paths: bool,
@@ -140,29 +140,29 @@ impl MergeState {
 
     /// Forgets results that depend on tables and lists that have changed.
     pub(super) fn forget(&mut self) {
-        self.behind.clear();
+        self.indirect.clear();
         self.kept = 0;
     }
 
     /// Starts noting the wishes added to tables of `hosts` hosts.
-    pub(super) fn listen(&mut self, hosts: usize) {
-        self.heard = Some(Vec::new());
-        self.patience = MOST_HEARD / hosts.max(1);
+    pub(super) fn start_recording(&mut self, hosts: usize) {
+        self.added_wishes = Some(Vec::new());
+        self.wishes_left = MOST_RECORDED / hosts.max(1);
     }
 
-    /// Returns the noted wishes; `None` if there was no listener, or too many wishes.
-    pub(super) fn stop_listening(&mut self) -> Option<Vec<HeardWish>> {
-        self.heard.take()
+    /// Returns the noted wishes; `None` if none were recorded, or too many.
+    pub(super) fn stop_recording(&mut self) -> Option<Vec<AddedWish>> {
+        self.added_wishes.take()
     }
 
-    pub(super) fn hear(&mut self, wish: impl FnOnce() -> HeardWish) {
-        let Some(heard) = &mut self.heard else { return };
-        match self.patience.checked_sub(1) {
+    pub(super) fn record(&mut self, wish: impl FnOnce() -> AddedWish) {
+        let Some(added_wishes) = &mut self.added_wishes else { return };
+        match self.wishes_left.checked_sub(1) {
             Some(left) => {
-                self.patience = left;
-                heard.push(wish());
+                self.wishes_left = left;
+                added_wishes.push(wish());
             }
-            None => self.heard = None,
+            None => self.added_wishes = None,
         }
     }
 }

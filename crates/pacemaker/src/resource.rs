@@ -56,7 +56,7 @@ pub enum Requirement {
 
 /// Reaction to a primitive that runs on several hosts (`multiple-active`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SeveralPolicy {
+pub enum MultipleActivePolicy {
     /// It is stopped on all of them, and started on one.
     Restart,
     /// It is stopped on all but the one on which it is to run.
@@ -147,7 +147,7 @@ pub struct Resource {
     /// Hosts on which it is stopped in any case, as a migration to another host may have left something there.
     pub left_on: Vec<HostIdx>,
     /// Reaction if it runs on several hosts without being meant to.
-    pub if_several: SeveralPolicy,
+    pub multiple_active: MultipleActivePolicy,
     /// For a primitive on several hosts, those whose status was read after it had become unmanaged. It is kept on
     /// these.
     pub kept_on: Vec<HostIdx>,
@@ -175,7 +175,7 @@ pub struct Resource {
     /// and hosts that must be unfenced first.
     pub unsure_on: Vec<HostIdx>,
     /// True if placing does not support it, so that it stays where it runs.
-    pub outside: bool,
+    pub unsupported: bool,
     /// Instance attributes, its own or its template's, whose names begin like those of affinity keys, with their values
     /// (docs/affinity.md). A name occurs twice if the document gives it two values.
     pub key_attributes: Vec<(String, String)>,
@@ -207,7 +207,7 @@ impl Resource {
             others_lost: false,
             sent_to: None,
             left_on: Vec::new(),
-            if_several: SeveralPolicy::Restart,
+            multiple_active: MultipleActivePolicy::Restart,
             kept_on: Vec::new(),
             released: false,
             known_by: None,
@@ -220,7 +220,7 @@ impl Resource {
             requires: None,
             unsure_on: Vec::new(),
             maintenance: false,
-            outside: false,
+            unsupported: false,
             key_attributes: Vec::new(),
         }
     }
@@ -246,12 +246,14 @@ impl Resource {
 
     /// Returns true if it keeps running where it should run, and is stopped only on the other hosts.
     pub(super) fn spares_expected(&self) -> bool {
-        self.runs_too_often() && self.if_several == SeveralPolicy::StopOthers && self.sent_to.is_none()
+        self.runs_too_often()
+            && self.multiple_active == MultipleActivePolicy::StopOthers
+            && self.sent_to.is_none()
     }
 
     /// Returns true if it is stopped on all hosts and started on none.
     pub(super) fn stops_for_good(&self) -> bool {
-        self.runs_too_often() && self.if_several == SeveralPolicy::StopAll
+        self.runs_too_often() && self.multiple_active == MultipleActivePolicy::StopAll
     }
 
     /// Makes it run on this host only, or nowhere, in sound condition.

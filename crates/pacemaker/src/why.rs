@@ -18,7 +18,7 @@ use before::{ClusterBefore, EarlierPlaced};
 
 /// Reasons for the places of a cluster's resources.
 #[derive(Debug, Clone)]
-pub struct Grounds<'a> {
+pub struct PlacementExplainer<'a> {
     /// The cluster.
     pub set: &'a WorkingSet,
     strategy: Strategy,
@@ -29,7 +29,7 @@ pub struct Grounds<'a> {
     earlier: RefCell<EarlierPlaced>,
 }
 
-impl<'a> Grounds<'a> {
+impl<'a> PlacementExplainer<'a> {
     /// Collects the reasons for a placement by a strategy. For this, the resources are placed once more.
     ///
     /// # Errors
@@ -38,14 +38,14 @@ impl<'a> Grounds<'a> {
         set: &'a WorkingSet,
         strategy: Strategy,
         placed: &'a AllPlaced,
-    ) -> Result<Grounds<'a>, PlacingError> {
+    ) -> Result<PlacementExplainer<'a>, PlacingError> {
         let earlier = RefCell::new(EarlierPlaced::none(set));
-        Ok(Grounds { set, strategy, placed, log: additions(set, strategy, placed)?, earlier })
+        Ok(PlacementExplainer { set, strategy, placed, log: additions(set, strategy, placed)?, earlier })
     }
 
     /// Reasons for the place of a primitive; `None` for groups and clones.
     pub fn why(&self, resource: ResourceIdx) -> Option<PlaceReasons> {
-        let Grounds { set, strategy, placed, ref log, .. } = *self;
+        let PlacementExplainer { set, strategy, placed, ref log, .. } = *self;
         let at = placed.by_resource[resource.get()]?;
         let mut earlier = self.earlier.borrow_mut();
         earlier.become_before(set, placed, at);

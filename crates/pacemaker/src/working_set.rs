@@ -5,7 +5,9 @@ use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::score::{AllocationScore, ScoreTable};
 use htools_model::words;
 
-pub use super::resource::{Requirement, Resource, ResourceForm, Revision, RunCondition, SeveralPolicy};
+pub use super::resource::{
+    MultipleActivePolicy, Requirement, Resource, ResourceForm, Revision, RunCondition,
+};
 
 words!(
     /// The `placement-strategy` option: how capacities affect placement.
@@ -211,7 +213,7 @@ pub struct ChoiceOrder {
     /// Number of alternatives that must have started, at least 1.
     pub enough: usize,
     /// Resources that start afterwards. They also stop if too few alternatives run, whatever the strength.
-    pub thens: Vec<ResourceIdx>,
+    pub dependents: Vec<ResourceIdx>,
     /// Strength of the order for stops.
     pub strength: OrderStrength,
     /// Pairs of which the second resource stops before the first.
@@ -238,7 +240,7 @@ pub struct Charge {
 
 /// An element of the input that placing does not support.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outside {
+pub struct Unsupported {
     /// The kind of element.
     pub element: String,
     /// Its id.
@@ -314,7 +316,7 @@ pub struct WorkingSet {
     /// Orders that wait for some of several resources.
     pub choices: Vec<ChoiceOrder>,
     /// Elements that placing does not support.
-    pub outside: Vec<Outside>,
+    pub unsupported: Vec<Unsupported>,
     /// Capacity taken by running resources that placing does not support.
     pub charges: Vec<Charge>,
     /// Options whose names begin like those of affinity keys, with their values (docs/affinity.md).

@@ -24,7 +24,7 @@ pub struct NodeFlags {
 
 /// An effect of the work that the cluster does not show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missed {
+pub struct MissingEffect {
     /// The full name of the instance or the node.
     pub subject: String,
     /// True if it is a node.
@@ -73,7 +73,7 @@ impl<'w> End<'w> {
     }
 
     /// Differences of a cluster from this state. `flags` are those of its nodes, by name.
-    pub fn missed(&self, now: &Cluster, flags: &HashMap<String, NodeFlags>) -> Vec<Missed> {
+    pub fn missed(&self, now: &Cluster, flags: &HashMap<String, NodeFlags>) -> Vec<MissingEffect> {
         let mut by_name: HashMap<&str, Vec<&Instance>> = HashMap::new();
         for instance in now.instances.iter().filter(|i| self.instances.contains_key(i.name.as_str())) {
             by_name.entry(&instance.name).or_default().push(instance);
@@ -89,7 +89,7 @@ impl<'w> End<'w> {
                 None => return None,
             };
             let text = format!("instance '{}' {text}", shown_name(name));
-            Some(Missed { subject: (*name).to_owned(), is_node: false, text })
+            Some(MissingEffect { subject: (*name).to_owned(), is_node: false, text })
         });
         let nodes = self.nodes.iter().filter_map(|(name, wanted)| {
             let flags = flags.get(*name).copied().unwrap_or_default();
@@ -99,7 +99,7 @@ impl<'w> End<'w> {
                 None => vec!["is gone".to_owned()],
             };
             let text = format!("node '{}' {}", shown_name(name), wrong.join(", "));
-            (!wrong.is_empty()).then(|| Missed { subject: (*name).to_owned(), is_node: true, text })
+            (!wrong.is_empty()).then(|| MissingEffect { subject: (*name).to_owned(), is_node: true, text })
         });
         instances.chain(nodes).collect()
     }

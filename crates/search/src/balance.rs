@@ -15,7 +15,7 @@ pub(crate) mod shape;
 pub(crate) mod tally;
 pub(crate) mod ties;
 
-pub use self::run::{Balancing, Outset, all, all_until, run, run_watched, worst};
+pub use self::run::{Balancing, InitialScore, all, all_until, run, run_watched, worst};
 
 use self::best_move::{MoveOrder, ScoredMove, better, rank};
 use self::bounds::MoveBounds;

@@ -74,7 +74,7 @@ impl Additions {
             solutions: wish.solutions.then(|| solutions(reply)),
             details: wish.details.then(|| reply.why.iter().map(|why| Details::of(cluster, why)).collect()),
             make_room: match &reply.room {
-                RoomFound::NotSought => None,
+                RoomFound::NotSearched => None,
                 RoomFound::NotFound => Some(None),
                 RoomFound::Found(plan) => Some(Some(moves(cluster, plan))),
             },

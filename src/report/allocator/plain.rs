@@ -6,14 +6,14 @@ use crate::model::{Bar, Cluster};
 use crate::plan::command::commands;
 use crate::report::why::words::{hurdle_text, untried_words};
 use crate::search::requests::RoomFound;
-use crate::search::requests::why::InTheWay;
+use crate::search::requests::why::Obstacles;
 use crate::search::why::{GroupWhy, Hurdle, Nearest};
 
 /// Maximum length of a line, in characters.
 const LINE: usize = 400;
 
 /// The obstacles to the placement of an instance, line by line.
-pub fn why_lines(cluster: &Cluster, why: &InTheWay) -> Vec<String> {
+pub fn why_lines(cluster: &Cluster, why: &Obstacles) -> Vec<String> {
     let mut lines = vec![format!("In the way of {}:", why.instance)];
     lines.extend(why.groups.iter().flat_map(|group| group_lines(cluster, group)));
     if let Some(moves) = &why.moves {
@@ -56,7 +56,7 @@ fn place_text(cluster: &Cluster, hurdle: &Hurdle) -> String {
 /// The moves that make room, line by line, if they were looked for.
 pub fn plan_lines(cluster: &Cluster, room: &RoomFound) -> Vec<String> {
     let plan = match room {
-        RoomFound::NotSought => return Vec::new(),
+        RoomFound::NotSearched => return Vec::new(),
         RoomFound::NotFound => return vec!["No moves were found that would make room.".to_owned()],
         RoomFound::Found(plan) => plan,
     };

@@ -5,7 +5,7 @@ use maud::html;
 use super::loss::refusals;
 use super::problem_rows::LeftProblems;
 use super::problems::{tag_text, unmet_reason};
-use super::{CheckResult, When, problem_rows as problems};
+use super::{CheckResult, CheckStage, problem_rows as problems};
 use crate::affinity::UnmetKey;
 use crate::model::number::{counted, fixed};
 use crate::model::{Cluster, InstanceIdx};
@@ -25,10 +25,10 @@ pub(crate) fn check(found: &CheckResult, cluster: &Cluster) -> ReportPage {
     answers.extend(
         found.rebalanced.as_ref().map(|after| problems::answer("What balancing would leave", after.counts)),
     );
-    let before = problems::list(&found.initial.groups, cluster, When::Initially);
+    let before = problems::list(&found.initial.groups, cluster, CheckStage::Initially);
     let after = found.rebalanced.as_ref();
     let after = after.map(|after| LeftProblems {
-        problems: problems::list(&after.groups, cluster, When::Rebalanced),
+        problems: problems::list(&after.groups, cluster, CheckStage::Rebalanced),
         fixer: "balancing",
     });
     let outcome = match (found.without_simulation, found.initial.needs_rebalance(), found.leaves_problems()) {

@@ -8,7 +8,7 @@ use crate::load::tag_review::{IdleTag, Owner, Reason};
 use crate::model::Cluster;
 use crate::model::key_tags::KeyTagFault;
 use crate::report::form::json::{Generator, instance_names, node_names};
-use crate::report::why::json::{PlacesView, RefusedView};
+use crate::report::why::json::{PlacesView, RefusingNodeView};
 use crate::search::Stopped;
 use crate::search::health::loss::Stranded;
 use crate::search::health::survival::{GroupSurvival, JointFailure, SizeSurvival};
@@ -142,7 +142,7 @@ struct StrandedInstance {
     disk_template: &'static str,
     memory: i64,
     #[serde(flatten)]
-    places: PlacesView<RefusedView>,
+    places: PlacesView<RefusingNodeView>,
 }
 
 pub(crate) fn of_check(check: &CheckResult, cluster: &Cluster) -> CheckDocument {
@@ -301,6 +301,6 @@ fn stranded(cluster: &Cluster, stranded: &Stranded) -> StrandedInstance {
         instance: instance.name.clone(),
         disk_template: instance.template.as_str(),
         memory: instance.mem.0,
-        places: PlacesView::of(cluster, &stranded.nearest, RefusedView::of),
+        places: PlacesView::of(cluster, &stranded.nearest, RefusingNodeView::of),
     }
 }

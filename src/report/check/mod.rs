@@ -83,23 +83,23 @@ impl CheckResult {
 
 /// Time of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum CheckStage {
     Initially,
     Rebalanced,
 }
 
-impl When {
+impl CheckStage {
     pub(crate) fn text(self) -> &'static str {
         match self {
-            When::Initially => "initially",
-            When::Rebalanced => "after rebalancing",
+            CheckStage::Initially => "initially",
+            CheckStage::Rebalanced => "after rebalancing",
         }
     }
 
     fn key(self) -> &'static str {
         match self {
-            When::Initially => "INIT",
-            When::Rebalanced => "FINAL",
+            CheckStage::Initially => "INIT",
+            CheckStage::Rebalanced => "FINAL",
         }
     }
 }
@@ -114,8 +114,8 @@ pub(crate) fn text(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
         }
         .to_owned(),
     ];
-    let after = check.rebalanced.iter().map(|state| (When::Rebalanced, state));
-    for (when, state) in [(When::Initially, &check.initial)].into_iter().chain(after) {
+    let after = check.rebalanced.iter().map(|state| (CheckStage::Rebalanced, state));
+    for (when, state) in [(CheckStage::Initially, &check.initial)].into_iter().chain(after) {
         let mut block = |title: String, entries: Vec<StatisticsEntry>| {
             lines.extend([String::new(), format!("{title} {}", when.text())]);
             lines.extend(entries.iter().map(|entry| format!("    {}: {}", entry.label, entry.text())));
@@ -135,7 +135,7 @@ pub(crate) fn assignments(check: &CheckResult, cluster: &Cluster) -> Vec<String>
     for group in &cluster.groups {
         lines.push(&format!("GROUP_UUID_{}", group.idx.get()), &group.uuid);
     }
-    for (when, state) in [(When::Initially, &check.initial), (When::Rebalanced, check.last())] {
+    for (when, state) in [(CheckStage::Initially, &check.initial), (CheckStage::Rebalanced, check.last())] {
         let mut block = |of: String, entries: Vec<StatisticsEntry>| {
             for entry in entries {
                 lines.push(&format!("{}_{of}_{}", when.key(), entry.key), entry.value());

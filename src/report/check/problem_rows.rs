@@ -2,7 +2,7 @@
 
 use maud::html;
 
-use super::When;
+use super::CheckStage;
 use super::problems::{Problem, of_group};
 use crate::model::Cluster;
 use crate::model::number::counted;
@@ -32,7 +32,7 @@ pub(in crate::report) fn answer(question: &'static str, counts: ProblemCounts) -
 }
 
 /// The problems of groups, in the cluster where they were found or after a simulation of it.
-pub(in crate::report) fn list(health: &[GroupHealth], cluster: &Cluster, when: When) -> Vec<Problem> {
+pub(in crate::report) fn list(health: &[GroupHealth], cluster: &Cluster, when: CheckStage) -> Vec<Problem> {
     health.iter().flat_map(|group| of_group(group, cluster, when)).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Problems by name (`--list-problems`).
 
-use super::{CheckResult, Snapshot, When};
+use super::{CheckResult, CheckStage, Snapshot};
 use crate::affinity::UnmetKey;
 use crate::load::tag_review::{IdleTag, Owner, Reason};
 use crate::model::shown::printable;
@@ -13,8 +13,8 @@ const LINE: usize = 2000;
 /// All problems, line by line, with headings.
 pub(crate) fn problem_lines(check: &CheckResult, cluster: &Cluster) -> Vec<String> {
     let mut lines = Vec::new();
-    let after = check.rebalanced.iter().map(|state| (When::Rebalanced, state));
-    for (when, state) in [(When::Initially, &check.initial)].into_iter().chain(after) {
+    let after = check.rebalanced.iter().map(|state| (CheckStage::Rebalanced, state));
+    for (when, state) in [(CheckStage::Initially, &check.initial)].into_iter().chain(after) {
         lines.extend(of_state(state, cluster, when));
     }
     if !check.idle_tags.is_empty() {
@@ -31,7 +31,7 @@ pub(crate) fn problem_lines(check: &CheckResult, cluster: &Cluster) -> Vec<Strin
     lines.iter().map(|line| printable(line, LINE)).collect()
 }
 
-fn of_state(state: &Snapshot, cluster: &Cluster, when: When) -> Vec<String> {
+fn of_state(state: &Snapshot, cluster: &Cluster, when: CheckStage) -> Vec<String> {
     let mut lines = Vec::new();
     for group in &state.groups {
         let problems = of_group(group, cluster, when);
@@ -54,7 +54,7 @@ pub(crate) struct Problem {
 }
 
 /// The problems of a group, by name. After a simulation, instances are not where the cluster has them.
-pub(crate) fn of_group(group: &GroupHealth, cluster: &Cluster, when: When) -> Vec<Problem> {
+pub(crate) fn of_group(group: &GroupHealth, cluster: &Cluster, when: CheckStage) -> Vec<Problem> {
     let of_node = |n: NodeIdx, text: String| Problem { subject: cluster.node(n).spec.name.clone(), text };
     let instance = |i: &InstanceIdx| cluster.instance(*i).name.as_str();
     let lacks = "lacks memory for instances that fail over to it";
@@ -71,7 +71,7 @@ pub(crate) fn of_group(group: &GroupHealth, cluster: &Cluster, when: When) -> Ve
         let at = cluster.instance(*i);
         let place = if which == "primary" { Some(at.primary) } else { at.mirror() };
         let text = match (when, place) {
-            (When::Initially, Some(place)) => {
+            (CheckStage::Initially, Some(place)) => {
                 format!("its {which} node {} is offline", cluster.node(place).spec.name)
             }
             _ => format!("its {which} node is offline"),

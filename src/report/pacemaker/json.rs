@@ -9,7 +9,7 @@ use super::optimum::OptimumView;
 use super::parts::{self, PartView};
 use super::transition::{self, TransitionDocument};
 use super::why as words;
-use crate::pacemaker::why::{Grounds, PlaceReasons};
+use crate::pacemaker::why::{PlaceReasons, PlacementExplainer};
 use crate::pacemaker::working_set::{NODE_HEALTH, OrderStrength, OrderedPair, WorkingSet};
 use crate::pacemaker::{
     AllPlaced, AllocationScore, Capacities, HostIdx, PlacingError, ResourceChanges, ResourceIdx, Strategy,
@@ -131,13 +131,13 @@ pub(crate) fn document<'a>(
     let id = |resource: ResourceIdx| set.resource(resource).id.clone();
     let actions = || primitives(set).map(|resource| ResourceAction::of(set, changes, resource));
     let is_move = |action: &ResourceAction| matches!(action, ResourceAction::Move | ResourceAction::Migrate);
-    let grounds = Grounds::of(set, strategy, placed)?;
+    let explainer = PlacementExplainer::of(set, strategy, placed)?;
     Ok(PlacementDocument {
         schema: SCHEMA,
         generator: Generator::this(),
         strategy: placed.method(strategy).as_str(),
         nodes: set.host_indices().map(|host| node(set, placed, host)).collect(),
-        resources: primitives(set).filter_map(|one| resource(&grounds, placed, changes, one)).collect(),
+        resources: primitives(set).filter_map(|one| resource(&explainer, placed, changes, one)).collect(),
         order: placed.records.iter().map(|record| id(record.resource)).collect(),
         placed: placed.records.iter().filter(|record| record.host.is_some()).count(),
         unplaced: placed.unplaced(set).map(id).collect(),
@@ -150,12 +150,12 @@ pub(crate) fn document<'a>(
 }
 
 fn unsupported(set: &WorkingSet) -> Vec<UnsupportedView> {
-    let view = |outside: &crate::pacemaker::working_set::Outside| UnsupportedView {
-        element: outside.element.clone(),
-        id: outside.id.clone(),
-        reason: outside.reason.clone(),
+    let view = |unsupported: &crate::pacemaker::working_set::Unsupported| UnsupportedView {
+        element: unsupported.element.clone(),
+        id: unsupported.id.clone(),
+        reason: unsupported.reason.clone(),
     };
-    set.outside.iter().map(view).collect()
+    set.unsupported.iter().map(view).collect()
 }
 
 fn node(set: &WorkingSet, placed: &AllPlaced, host: HostIdx) -> PlacementNode {
@@ -178,15 +178,15 @@ pub(super) fn amounts(set: &WorkingSet, capacities: &Capacities) -> BTreeMap<Str
 }
 
 fn resource(
-    grounds: &Grounds<'_>,
+    explainer: &PlacementExplainer<'_>,
     placed: &AllPlaced,
     changes: &ResourceChanges,
     resource: ResourceIdx,
 ) -> Option<PlacementResource> {
-    let set = grounds.set;
+    let set = explainer.set;
     let of = set.resource(resource);
     let record = placed.record(resource)?;
-    let reasons = grounds.why(resource)?;
+    let reasons = explainer.why(resource)?;
     let name = |host: HostIdx| set.host(host).name.clone();
     Some(PlacementResource {
         id: of.id.clone(),
@@ -199,8 +199,8 @@ fn resource(
         orphaned: of.orphaned,
         changed: of.revision.subject(),
         scores: record.scores.iter().map(|(host, score)| (name(host), score.into())).collect(),
-        parts: parts::views(set, &grounds.log, resource),
-        reason: words::statements(grounds, changes, resource)
+        parts: parts::views(set, &explainer.log, resource),
+        reason: words::statements(explainer, changes, resource)
             .iter()
             .map(|line| parts::plain(line.trim()))
             .collect(),
@@ -352,10 +352,9 @@ fn orders(set: &WorkingSet) -> Vec<NormalizedOrder> {
         symmetrical: order.symmetrical,
     });
     let of_choices = set.choices.iter().flat_map(|choice| {
-        let pairs = choice
-            .firsts
-            .iter()
-            .flat_map(|first| choice.thens.iter().map(|then| OrderedPair { first: *first, then: *then }));
+        let pairs = choice.firsts.iter().flat_map(|first| {
+            choice.dependents.iter().map(|then| OrderedPair { first: *first, then: *then })
+        });
         pairs.map(|pair| NormalizedOrder {
             constraint: choice.id.clone(),
             first: id(pair.first),

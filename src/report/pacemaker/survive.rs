@@ -8,7 +8,7 @@ use super::transition::reason as cause;
 use super::{first_few, why as words};
 use crate::model::shown::shown_name;
 use crate::pacemaker::loss::{HostLoss, aftermath};
-use crate::pacemaker::why::Grounds;
+use crate::pacemaker::why::PlacementExplainer;
 use crate::pacemaker::{AllocationScore, PlacingError, ResourceChanges, ResourceIdx, Strategy, WorkingSet};
 use crate::report::form::json::Generator;
 use crate::report::form::table::{Align, Table};
@@ -81,11 +81,13 @@ impl SurvivalResult<'_> {
     /// The reasons that resources stay down after a loss.
     fn reasons(&self, loss: &HostLoss) -> Result<Vec<String>, PlacingError> {
         let (left, placed) = aftermath(self.settled, self.strategy, &loss.hosts)?;
-        let grounds = Grounds::of(&left, self.strategy, &placed)?;
+        let explainer = PlacementExplainer::of(&left, self.strategy, &placed)?;
         let changes = ResourceChanges::of(&left, self.strategy, &placed);
         let reason = |resource: &ResourceIdx| match placed.host(*resource) {
             Some(_) => changes.causes[resource.get()].map_or_else(String::new, |why| cause(&left, why)),
-            None => grounds.why(*resource).map_or_else(String::new, |reasons| words::short(&left, &reasons)),
+            None => {
+                explainer.why(*resource).map_or_else(String::new, |reasons| words::short(&left, &reasons))
+            }
         };
         let line = |resource: &ResourceIdx| {
             let of = self.settled.resource(*resource);

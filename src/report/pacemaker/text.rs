@@ -3,7 +3,7 @@
 use super::changes::{ResourceAction, primitives, remarks};
 use super::{optimum, warnings, why};
 use crate::model::shown::shown_name;
-use crate::pacemaker::why::{Grounds, PlaceReasons};
+use crate::pacemaker::why::{PlaceReasons, PlacementExplainer};
 use crate::pacemaker::{
     AllPlaced, HostIdx, PlacingError, ResourceChanges, ResourceIdx, Strategy, Transition, WorkingSet,
     by_shown_name,
@@ -65,7 +65,7 @@ pub(crate) fn unplaced(
     if unplaced.is_empty() {
         return Ok(Vec::new());
     }
-    let grounds = Grounds::of(set, strategy, placed)?;
+    let explainer = PlacementExplainer::of(set, strategy, placed)?;
     let line = |reasons: PlaceReasons| {
         let name = shown_name(&set.resource(reasons.resource).id);
         match set.hosts.is_empty() {
@@ -73,7 +73,7 @@ pub(crate) fn unplaced(
             false => format!("Not placed: {name} ({})", why::short(set, &reasons)),
         }
     };
-    Ok(unplaced.into_iter().filter_map(|resource| grounds.why(resource)).map(line).collect())
+    Ok(unplaced.into_iter().filter_map(|resource| explainer.why(resource)).map(line).collect())
 }
 
 fn resources(set: &WorkingSet, changes: &ResourceChanges) -> Vec<String> {

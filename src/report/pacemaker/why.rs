@@ -4,7 +4,9 @@ use super::changes::remarks;
 use super::parts::{broken, forbidding, plain, sum, unbroken};
 use crate::model::shown::shown_name;
 use crate::pacemaker::transition::WaitReason;
-use crate::pacemaker::why::{Advantage, Grounds, HostFinding, HostHindrance, PlaceReasons, RoomTaken};
+use crate::pacemaker::why::{
+    Advantage, HostFinding, HostHindrance, PlaceReasons, PlacementExplainer, RoomTaken,
+};
 use crate::pacemaker::working_set::RunCondition;
 use crate::pacemaker::{
     AllocationScore, AttributeIdx, HostIdx, ResourceChange, ResourceChanges, ResourceIdx, ScorePart,
@@ -13,8 +15,12 @@ use crate::pacemaker::{
 
 /// The lines about a resource, wrapped for a terminal: its change, and the reasons for and against each node. For a
 /// group or a clone, the lines about all its primitives.
-pub(crate) fn lines(grounds: &Grounds<'_>, changes: &ResourceChanges, resource: ResourceIdx) -> Vec<String> {
-    let statements = statements(grounds, changes, resource);
+pub(crate) fn lines(
+    explainer: &PlacementExplainer<'_>,
+    changes: &ResourceChanges,
+    resource: ResourceIdx,
+) -> Vec<String> {
+    let statements = statements(explainer, changes, resource);
     statements
         .iter()
         .flat_map(|statement| match statement.strip_prefix("  ") {
@@ -26,21 +32,25 @@ pub(crate) fn lines(grounds: &Grounds<'_>, changes: &ResourceChanges, resource: 
 
 /// The same with one line for each statement, however long. It can be wrapped at blanks that are not [unbroken].
 pub(super) fn statements(
-    grounds: &Grounds<'_>,
+    explainer: &PlacementExplainer<'_>,
     changes: &ResourceChanges,
     resource: ResourceIdx,
 ) -> Vec<String> {
-    let set = grounds.set;
+    let set = explainer.set;
     let parts = set.primitives(&resource);
     if parts.is_empty() {
         return vec![format!("{} has no instances.", shown_name(&set.resource(resource).id))];
     }
-    let reasons = parts.iter().filter_map(|part| grounds.why(*part));
-    reasons.flat_map(|reasons| primitive(grounds, changes, &reasons)).collect()
+    let reasons = parts.iter().filter_map(|part| explainer.why(*part));
+    reasons.flat_map(|reasons| primitive(explainer, changes, &reasons)).collect()
 }
 
-fn primitive(grounds: &Grounds<'_>, changes: &ResourceChanges, reasons: &PlaceReasons) -> Vec<String> {
-    let set = grounds.set;
+fn primitive(
+    explainer: &PlacementExplainer<'_>,
+    changes: &ResourceChanges,
+    reasons: &PlaceReasons,
+) -> Vec<String> {
+    let set = explainer.set;
     let words = PlaceWords { set };
     let mut lines = vec![words.outcome(changes, reasons)];
     lines.extend(words.cause(changes, reasons.resource).map(|cause| format!("  {}", unbroken(&cause))));
@@ -50,7 +60,7 @@ fn primitive(grounds: &Grounds<'_>, changes: &ResourceChanges, reasons: &PlaceRe
         lines.push(format!("  {others}"));
     }
     for host in by_shown_name(set) {
-        let parts = grounds.log.parts(reasons.resource, host);
+        let parts = explainer.log.parts(reasons.resource, host);
         lines.push(format!("  {}", words.on_host(reasons, host, &parts)));
     }
     lines.extend(reasons.taken.iter().map(|taken| format!("  {}", unbroken(&words.taken(taken)))));

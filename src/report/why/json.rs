@@ -5,9 +5,9 @@ use serde::Serialize;
 use super::words::{bar_name, group_words, hurdle_text, rule_name, stay_words, untried_words};
 use crate::model::{Cluster, Placement, StorageMap};
 use crate::report::form::json::{kind, node_name};
-use crate::search::groups::{Blocked, Why};
+use crate::search::groups::{Blocked, StayReason};
 use crate::search::moves::Refusal;
-use crate::search::requests::why::InTheWay;
+use crate::search::requests::why::Obstacles;
 use crate::search::why::{GroupBar, GroupWhy, Hurdle, Nearest, Shortfall};
 
 pub(crate) fn nodes(cluster: &Cluster, place: Placement) -> Vec<String> {
@@ -44,7 +44,7 @@ impl AmountsView {
 
 /// Obstacle at a node: `hcheck` with `shortfall`, `hbal --deep` with `role`.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct RefusedView {
+pub(crate) struct RefusingNodeView {
     node: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'static str>,
@@ -54,9 +54,9 @@ pub(crate) struct RefusedView {
     shortfall: Option<Option<AmountsView>>,
 }
 
-impl RefusedView {
-    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> RefusedView {
-        RefusedView {
+impl RefusingNodeView {
+    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> RefusingNodeView {
+        RefusingNodeView {
             node: node_name(cluster, hurdle.node),
             role: None,
             rule: bar_name(hurdle.bar),
@@ -64,8 +64,8 @@ impl RefusedView {
         }
     }
 
-    pub(crate) fn of_role(cluster: &Cluster, refusal: &Refusal) -> RefusedView {
-        RefusedView {
+    pub(crate) fn of_role(cluster: &Cluster, refusal: &Refusal) -> RefusingNodeView {
+        RefusingNodeView {
             node: node_name(cluster, refusal.node),
             role: Some(if refusal.role_is_primary { "primary" } else { "secondary" }),
             rule: rule_name(refusal.rule),
@@ -111,7 +111,7 @@ impl<T> PlacesView<T> {
 
 /// The same for a move, which policies do not forbid: `hbal`.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct RefusalView {
+pub(crate) struct MoveRefusalView {
     node: String,
     rule: &'static str,
     needed: Option<i64>,
@@ -121,8 +121,8 @@ pub(crate) struct RefusalView {
     tags: Vec<String>,
 }
 
-impl RefusalView {
-    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> RefusalView {
+impl MoveRefusalView {
+    pub(crate) fn of(cluster: &Cluster, hurdle: &Hurdle) -> MoveRefusalView {
         let (amounts, tags) = match &hurdle.shortfall {
             &Some(Shortfall::Amount { unit, needed, available, .. }) => {
                 (Some((needed, available, unit)), Vec::new())
@@ -132,7 +132,7 @@ impl RefusalView {
             }
             _ => (None, Vec::new()),
         };
-        RefusalView {
+        MoveRefusalView {
             node: node_name(cluster, hurdle.node),
             rule: bar_name(hurdle.bar),
             needed: amounts.map(|a| a.0),
@@ -179,7 +179,7 @@ struct PlaceView {
 }
 
 impl Details {
-    pub(crate) fn of(cluster: &Cluster, why: &InTheWay) -> Details {
+    pub(crate) fn of(cluster: &Cluster, why: &Obstacles) -> Details {
         Details {
             instance: why.instance.clone(),
             groups: why.groups.iter().map(|g| GroupDetails::of(cluster, g)).collect(),
@@ -254,8 +254,8 @@ impl BlockedRow {
             reason: words.name,
             text: words.text,
             groups: match &blocked.why {
-                Why::Held(_) => Vec::new(),
-                Why::NoPlace(groups) => groups.iter().map(row).collect(),
+                StayReason::Held(_) => Vec::new(),
+                StayReason::NoPlace(groups) => groups.iter().map(row).collect(),
             },
         }
     }

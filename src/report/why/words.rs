@@ -3,7 +3,7 @@
 
 use crate::model::{Bar, Cluster, FailKind, Immobile, InstanceIdx, NodeIdx, PolicyBreach, Rule, StorageMap};
 use crate::search::Stopped;
-use crate::search::groups::Why;
+use crate::search::groups::StayReason;
 use crate::search::groups::compress::Unfit;
 use crate::search::place::NoTargets;
 use crate::search::squeeze::{Harm, Hindrance};
@@ -77,10 +77,10 @@ pub(in crate::report) fn hold_words(hold: Hold, cluster: &Cluster) -> Words {
 }
 
 /// The reason that an instance stays in its group.
-pub(in crate::report) fn stay_words(why: &Why, cluster: &Cluster) -> Words {
+pub(in crate::report) fn stay_words(why: &StayReason, cluster: &Cluster) -> Words {
     match why {
-        Why::Held(hold) => hold_words(*hold, cluster),
-        Why::NoPlace(_) => Words::new("no-place", "no group has a place"),
+        StayReason::Held(hold) => hold_words(*hold, cluster),
+        StayReason::NoPlace(_) => Words::new("no-place", "no group has a place"),
     }
 }
 

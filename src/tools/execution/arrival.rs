@@ -9,7 +9,7 @@ use anyhow::Context;
 use super::read_again;
 use crate::execute::{Ending, JobClient, Report};
 use crate::model::shown::shown_name;
-use crate::plan::arrival::{End, Missed, NodeFlags};
+use crate::plan::arrival::{End, MissingEffect, NodeFlags};
 use crate::plan::work::Work;
 use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
@@ -28,7 +28,7 @@ pub(crate) enum Confirmation {
     /// The cluster is as planned, in all that the plan is about.
     AsPlanned,
     /// It is not.
-    Missed(Vec<Missed>),
+    Missed(Vec<MissingEffect>),
     Unknown(String),
 }
 
@@ -59,7 +59,7 @@ impl Confirmation {
     }
 
     /// Differences.
-    pub(crate) fn missed(&self) -> &[Missed] {
+    pub(crate) fn missed(&self) -> &[MissingEffect] {
         match self {
             Confirmation::Missed(missed) => missed,
             _ => &[],
@@ -91,7 +91,11 @@ impl Confirmation {
     }
 }
 
-fn missed(end: &End<'_>, client: &mut dyn JobClient, load: &LoadOptions) -> anyhow::Result<Vec<Missed>> {
+fn missed(
+    end: &End<'_>,
+    client: &mut dyn JobClient,
+    load: &LoadOptions,
+) -> anyhow::Result<Vec<MissingEffect>> {
     let now = read_again(load)?;
     let mut flags: HashMap<String, NodeFlags> = HashMap::new();
     for node in end.nodes().filter(|name| now.nodes.iter().any(|node| node.spec.name == *name)) {

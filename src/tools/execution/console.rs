@@ -70,7 +70,7 @@ impl<'a> Console<'a> {
         stage: &ExecutionStage<'a>,
         output: &'a mut Output,
     ) -> anyhow::Result<Console<'a>> {
-        let events = stage.undertaking.execution.json_events.as_ref().map(|path| {
+        let events = stage.context.execution.json_events.as_ref().map(|path| {
             // the runs of one command share the file
             let file = open_stream(path, stage.number > 1)?;
             anyhow::Ok(Events { path: path.clone(), file: LineFile::at_end(file)?, failed: false })
@@ -78,7 +78,7 @@ impl<'a> Console<'a> {
         let events = events.transpose()?;
         // from now on nothing is kept back that a signal could lose
         output.flush()?;
-        let talkative = stage.undertaking.load.verbosity >= 1;
+        let talkative = stage.context.load.verbosity >= 1;
         let bar = bar(work.steps.len(), talkative && io::stderr().is_terminal());
         let began = Instant::now();
         let (memory, disk) = data(work);
@@ -86,9 +86,9 @@ impl<'a> Console<'a> {
             output,
             work,
             signals: stage.signals,
-            handling: stage.undertaking.execution.handling.clone(),
+            handling: stage.context.execution.handling.clone(),
             events,
-            json: stage.undertaking.silent,
+            json: stage.context.silent,
             talkative,
             bar,
             running: 0,

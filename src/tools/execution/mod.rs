@@ -73,7 +73,7 @@ pub(super) fn takes_jobs(source: &SourceOptions) -> bool {
 }
 
 /// A tool that has plans carried out, or goes on with one of its runs.
-pub(super) struct Undertaking<'a> {
+pub(super) struct ExecutionContext<'a> {
     pub tool: &'static str,
     /// When no step may be under way any more.
     pub deadline: Option<SystemTime>,
@@ -111,7 +111,7 @@ pub(super) struct ExecutionOrder {
 /// Terms on which plans are carried out.
 #[derive(Clone, Copy)]
 pub(super) struct ExecutionStage<'a> {
-    pub undertaking: &'a Undertaking<'a>,
+    pub context: &'a ExecutionContext<'a>,
     /// Signals that are listened to.
     pub signals: &'a Signals,
     /// Number of this run among those of the command, from 1.
@@ -119,7 +119,7 @@ pub(super) struct ExecutionStage<'a> {
 }
 
 /// A run that is over.
-pub(super) struct Ran {
+pub(super) struct FinishedRun {
     /// Its plan, and what belongs to it.
     pub header: Header,
     /// Report on it.
@@ -156,9 +156,9 @@ pub(super) fn carry_out(
     client: &mut dyn JobClient,
     stage: &ExecutionStage<'_>,
     output: &mut Output,
-) -> anyhow::Result<Ran> {
+) -> anyhow::Result<FinishedRun> {
     let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let &Undertaking { tool, execution: options, .. } = stage.undertaking;
+    let &ExecutionContext { tool, execution: options, .. } = stage.context;
     let cluster = client.cluster().context(tool)?;
     let header = Header {
         journal: journal::SCHEMA.to_owned(),
@@ -172,13 +172,13 @@ pub(super) fn carry_out(
         after: client.newest().context(tool)?,
         joins_opcodes: client.joins_opcodes(),
         group: order.group,
-        ignore_soft_errors: stage.undertaking.ignore_soft_errors,
-        keep_reserve: stage.undertaking.load.nodes.keep_reserve,
+        ignore_soft_errors: stage.context.ignore_soft_errors,
+        keep_reserve: stage.context.load.nodes.keep_reserve,
         stream: pace::pace(options),
         cluster,
         work: order.work,
     };
-    let terms = pace::terms(stage.undertaking, &header.work)?;
+    let terms = pace::terms(stage.context, &header.work)?;
     let name = JournalName { tool, cluster: &header.cluster.name, began: header.run.began };
     let path = journal_path(options.journal.as_deref(), stage.number, &name)?;
     let mut console = Console::begin(&header.work, stage, output)?;
@@ -187,13 +187,13 @@ pub(super) fn carry_out(
     let state = State::new(header.parts());
     let report = Runner::new(client, &mut console, &header, journal, state).with(terms).walk();
     console.finish(&report, &cleanup::lines(&header, &report, &path));
-    let arrival = Confirmation::of(&header.work, &report, client, stage.undertaking.load);
-    Ok(Ran { header, report, journal: path, arrival })
+    let arrival = Confirmation::of(&header.work, &report, client, stage.context.load);
+    Ok(FinishedRun { header, report, journal: path, arrival })
 }
 
 /// Problems of the steps that failed, in one line.
-pub(super) fn failures(ran: &Ran) -> String {
-    let failed = ran.report.failed(&ran.header.work).map(|(step, title, report)| {
+pub(super) fn failures(finished: &FinishedRun) -> String {
+    let failed = finished.report.failed(&finished.header.work).map(|(step, title, report)| {
         let why = report.message.as_deref().unwrap_or_default();
         format!("step {step}, {title}: {why}")
     });
@@ -232,8 +232,12 @@ pub(super) fn check_resumed(
 }
 
 /// Says how a run ended, and gives the exit status.
-pub(super) fn conclude(ran: &Ran, silent: bool, output: &mut Output) -> anyhow::Result<ExitStatus> {
-    let Ran { header, report, journal, arrival } = ran;
+pub(super) fn conclude(
+    finished: &FinishedRun,
+    silent: bool,
+    output: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let FinishedRun { header, report, journal, arrival } = finished;
     let tool = &header.run.tool;
     let goes_on = || format!("{tool} --resume {} goes on from here", journal.display());
     match &report.ending {
@@ -259,7 +263,7 @@ pub(super) fn conclude(ran: &Ran, silent: bool, output: &mut Output) -> anyhow::
             Ok(ExitStatus::Success)
         }
         Ending::Failed => {
-            bail!("{tool}: Not all jobs completed successfully: {}\nAborting.\n", failures(ran))
+            bail!("{tool}: Not all jobs completed successfully: {}\nAborting.\n", failures(finished))
         }
         Ending::Lost(why) => {
             bail!(

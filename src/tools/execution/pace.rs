@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail, ensure};
 
-use super::Undertaking;
+use super::ExecutionContext;
 use crate::execute::RunTerms;
 use crate::execute::journal::{self, OnFailure, StreamPace};
 use crate::plan::durations::Rates;
@@ -64,8 +64,8 @@ pub(super) fn pace(options: &ExecutionOptions) -> Option<StreamPace> {
 ///
 /// # Errors
 /// See [`rates`].
-pub(super) fn terms(undertaking: &Undertaking<'_>, work: &Work) -> anyhow::Result<RunTerms> {
-    let options = undertaking.execution;
+pub(super) fn terms(context: &ExecutionContext<'_>, work: &Work) -> anyhow::Result<RunTerms> {
+    let options = context.execution;
     let seconds = rates(options)?.of(work);
-    Ok(RunTerms { seconds, deadline: undertaking.deadline, boot: options.handling.boot })
+    Ok(RunTerms { seconds, deadline: context.deadline, boot: options.handling.boot })
 }

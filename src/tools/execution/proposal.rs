@@ -8,7 +8,10 @@ use anyhow::bail;
 use super::fresh::{announce, read_again};
 use super::present::shown;
 use super::saving::{PlanToSave, save_plan};
-use super::{Consent, ExecutionOrder, Ran, Undertaking, ask, carry_out, client, conclude, failures, listen};
+use super::{
+    Consent, ExecutionContext, ExecutionOrder, FinishedRun, ask, carry_out, client, conclude, failures,
+    listen,
+};
 use crate::execute::journal::OnFailure;
 use crate::execute::{Ending, JobClient};
 use crate::model::shown::shown_name;
@@ -122,7 +125,7 @@ impl Proposal {
 }
 
 struct Proposing<'a, F> {
-    undertaking: &'a Undertaking<'a>,
+    context: &'a ExecutionContext<'a>,
     output: &'a mut Output,
     plan: F,
 }
@@ -132,7 +135,7 @@ impl<F: FnMut(Cluster, &mut Output) -> anyhow::Result<Planned>> Planner for Prop
     type End = ExitStatus;
 
     fn load(&self) -> &LoadOptions {
-        self.undertaking.load
+        self.context.load
     }
 
     fn output(&mut self) -> &mut Output {
@@ -147,8 +150,8 @@ impl<F: FnMut(Cluster, &mut Output) -> anyhow::Result<Planned>> Planner for Prop
             let name = shown_name(name).to_string();
             plan.show_document(self.output)?;
             self.output.flush()?;
-            bail!("{}: two instances are called '{name}', so nothing is executed", self.undertaking.tool);
-        } else if !self.undertaking.execution.yes && ask(&plan.question, self.output)? == Consent::No {
+            bail!("{}: two instances are called '{name}', so nothing is executed", self.context.tool);
+        } else if !self.context.execution.yes && ask(&plan.question, self.output)? == Consent::No {
             "Nothing was executed."
         } else {
             return Ok(Continue(()));
@@ -165,7 +168,7 @@ impl<F: FnMut(Cluster, &mut Output) -> anyhow::Result<Planned>> Planner for Prop
             return Ok(found);
         }
         let all: Vec<StepIdx> = work.all().collect();
-        let Undertaking { obstacle, ignore_soft_errors, .. } = self.undertaking;
+        let ExecutionContext { obstacle, ignore_soft_errors, .. } = self.context;
         Ok(obstacle(work, &all, group, *ignore_soft_errors, now).into_iter().collect())
     }
 
@@ -183,21 +186,21 @@ impl<F: FnMut(Cluster, &mut Output) -> anyhow::Result<Planned>> Planner for Prop
 /// # Errors
 /// Obstacles to making or beginning it, and its problems.
 pub(crate) fn plan_and_execute(
-    undertaking: &Undertaking<'_>,
+    context: &ExecutionContext<'_>,
     cluster: Cluster,
     mut plan: impl FnMut(Cluster, &mut Output) -> anyhow::Result<Planned>,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let Undertaking { tool, load, .. } = *undertaking;
+    let ExecutionContext { tool, load, .. } = *context;
     let mut make = |cluster, output: &mut Output| -> anyhow::Result<Planned> {
         let mut planned = plan(cluster, output)?;
         if let Continue(proposal) = &mut planned {
-            let Undertaking { execution, silent, .. } = undertaking;
+            let ExecutionContext { execution, silent, .. } = context;
             if let Some(document) = shown(execution, &proposal.work, *silent, output)? {
                 proposal.document = Some(Printout::Text(document));
             }
             if let Some(path) = &execution.save_plan {
-                save_plan(undertaking, &proposal.to_save(), path)?;
+                save_plan(context, &proposal.to_save(), path)?;
                 output.error_line(&format!("The plan has been written to '{}'", path.display()))?;
             }
         }
@@ -207,13 +210,13 @@ pub(crate) fn plan_and_execute(
         Continue(first) => first,
         Break(status) => return Ok(status),
     };
-    if !undertaking.execution.exec {
+    if !context.execution.exec {
         first.show_document(output)?;
         return Ok(first.status);
     }
     output.flush()?;
     let mut client = client(&load.source)?;
-    let fits = fitting(&mut Proposing { undertaking, output: &mut *output, plan: &mut make }, first);
+    let fits = fitting(&mut Proposing { context, output: &mut *output, plan: &mut make }, first);
     let named =
         |error: anyhow::Error| if error.is::<RestlessCluster>() { error.context(tool) } else { error };
     let plan = match fits.map_err(named)? {
@@ -221,8 +224,8 @@ pub(crate) fn plan_and_execute(
         Break(status) => return Ok(status),
     };
     let complete = plan.complete;
-    let (done, status) = carry_out_and_replan(undertaking, plan, &mut *client, &mut make, output)?;
-    Ok(match (done && undertaking.detailed_status, complete) {
+    let (done, status) = carry_out_and_replan(context, plan, &mut *client, &mut make, output)?;
+    Ok(match (done && context.detailed_status, complete) {
         // what could be done was, and it was not all
         (_, false) => ExitStatus::Failure,
         (true, true) => ExitStatus::Done,
@@ -233,35 +236,35 @@ pub(crate) fn plan_and_execute(
 /// Carries a plan out, and where steps fail and that is wanted, others for what is left: no instance of a step that
 /// failed moves in them. Whether all is done, and the exit status.
 fn carry_out_and_replan(
-    undertaking: &Undertaking<'_>,
+    context: &ExecutionContext<'_>,
     mut plan: Box<Proposal>,
     client: &mut dyn JobClient,
     make: &mut impl FnMut(Cluster, &mut Output) -> anyhow::Result<Planned>,
     output: &mut Output,
 ) -> anyhow::Result<(bool, ExitStatus)> {
     output.flush()?;
-    let Undertaking { tool, execution, .. } = *undertaking;
-    let signals = listen(undertaking.silent)?;
+    let ExecutionContext { tool, execution, .. } = *context;
+    let signals = listen(context.silent)?;
     let replans = if execution.on_failure == Some(OnFailure::Replan) { execution.replans() } else { 0 };
     let (mut failed, mut told): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for number in 1.. {
         let order = ExecutionOrder { purpose: plan.purpose, group: plan.group, work: plan.work };
-        let ran = carry_out(order, client, &undertaking.stage(&signals, number), output)?;
-        if ran.report.ending != Ending::Failed || number > replans {
-            if ran.report.ending == Ending::Done && !told.is_empty() {
-                conclude(&ran, undertaking.silent, output)?;
+        let finished = carry_out(order, client, &context.stage(&signals, number), output)?;
+        if finished.report.ending != Ending::Failed || number > replans {
+            if finished.report.ending == Ending::Done && !told.is_empty() {
+                conclude(&finished, context.silent, output)?;
                 break;
             }
-            let status = conclude(&ran, undertaking.silent, output)?;
-            return Ok((ran.report.ending == Ending::Done, status));
+            let status = conclude(&finished, context.silent, output)?;
+            return Ok((finished.report.ending == Ending::Done, status));
         }
-        told.push(failures(&ran));
-        failed.extend(subjects(&ran));
-        output.error_line(&format!("{}; another plan is made for what is left", failures(&ran)))?;
-        let now = excluding(read_again(undertaking.load)?, &failed);
+        told.push(failures(&finished));
+        failed.extend(subjects(&finished));
+        output.error_line(&format!("{}; another plan is made for what is left", failures(&finished)))?;
+        let now = excluding(read_again(context.load)?, &failed);
         let Continue(next) = make(now, output)? else { break };
         let mut again = |now, output: &mut Output| make(excluding(now, &failed), output);
-        let mut planner = Proposing { undertaking, output: &mut *output, plan: &mut again };
+        let mut planner = Proposing { context, output: &mut *output, plan: &mut again };
         let Continue(next) = fitting(&mut planner, next)? else { break };
         plan = next;
     }
@@ -269,9 +272,9 @@ fn carry_out_and_replan(
 }
 
 /// Subjects of the steps that failed.
-fn subjects(ran: &Ran) -> impl Iterator<Item = String> {
-    let failed = ran.report.failed(&ran.header.work).map(|(step, ..)| step - 1);
-    failed.map(|at| ran.header.work.steps[at].subject.clone())
+fn subjects(finished: &FinishedRun) -> impl Iterator<Item = String> {
+    let failed = finished.report.failed(&finished.header.work).map(|(step, ..)| step - 1);
+    failed.map(|at| finished.header.work.steps[at].subject.clone())
 }
 
 /// A cluster in which some instances stay where they are.

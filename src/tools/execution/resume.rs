@@ -6,8 +6,8 @@ use anyhow::{Context, bail};
 
 use super::console::Console;
 use super::{
-    Confirmation, Consent, ExecutionStage, Ran, Undertaking, ask, check_resumed, cleanup, client, conclude,
-    failures, listen, read_again, take_back, takes_jobs,
+    Confirmation, Consent, ExecutionContext, ExecutionStage, FinishedRun, ask, check_resumed, cleanup,
+    client, conclude, failures, listen, read_again, take_back, takes_jobs,
 };
 use crate::execute::journal::{self, Header, Journal, OnFailure};
 use crate::execute::signals::Signals;
@@ -22,12 +22,12 @@ use crate::tools::output::Output;
 /// # Errors
 /// Why it cannot be gone on with, and what went wrong.
 pub(crate) fn resume(
-    undertaking: &Undertaking<'_>,
+    context: &ExecutionContext<'_>,
     path: &Path,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let mut client = undertaking.client()?;
-    resume_with(undertaking, &mut *client, path, output)
+    let mut client = context.client()?;
+    resume_with(context, &mut *client, path, output)
 }
 
 /// Goes on with the run of a journal through a client.
@@ -35,12 +35,12 @@ pub(crate) fn resume(
 /// # Errors
 /// Why it cannot be gone on with, and what went wrong.
 pub(crate) fn resume_with(
-    undertaking: &Undertaking<'_>,
+    context: &ExecutionContext<'_>,
     client: &mut dyn JobClient,
     path: &Path,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let Undertaking { tool, execution, .. } = *undertaking;
+    let ExecutionContext { tool, execution, .. } = *context;
     let (journal::Read { header, state, .. }, journal) = journal::open(path)?;
     let cluster = client.cluster().context(tool)?;
     check_resumed(&header, tool, &cluster, client.joins_opcodes(), path)?;
@@ -49,8 +49,8 @@ pub(crate) fn resume_with(
         output.error_line(&format!("All {} steps are done already", header.work.steps.len()))?;
         drop(journal);
         let report = Report::of(Ending::Done, &header.work, &state);
-        let ran = undertaking.over(header, report, path, client);
-        return conclude(&ran, undertaking.silent, output);
+        let finished = context.over(header, report, path, client);
+        return conclude(&finished, context.silent, output);
     }
     let goes_on = header.stream.is_some_and(|pace| pace.on_failure == OnFailure::Continue);
     if let Some(step) = state.steps().find(|step| state.has_failed(*step) && !goes_on) {
@@ -59,8 +59,8 @@ pub(crate) fn resume_with(
         drop(journal);
         let report = Report::of(Ending::Failed, &header.work, &state);
         cleanup::tell(&header, &report, path, output)?;
-        let ran = undertaking.over(header, report, path, client);
-        let taken_back = undertaking.take_back(&ran, client, output)?;
+        let finished = context.over(header, report, path, client);
+        let taken_back = context.take_back(&finished, client, output)?;
         bail!("{failed}; let {tool} make a new plan{taken_back}");
     }
     // of a run that goes on past its failures
@@ -69,10 +69,10 @@ pub(crate) fn resume_with(
         output.error_line("Nothing was executed.")?;
         return Ok(ExitStatus::Failure);
     }
-    let signals = listen(undertaking.silent)?;
-    let stage = undertaking.stage(&signals, 1);
+    let signals = listen(context.silent)?;
+    let stage = context.stage(&signals, 1);
     let mut console = Console::begin(&header.work, &stage, output)?;
-    let terms = super::pace::terms(undertaking, &header.work)?;
+    let terms = super::pace::terms(context, &header.work)?;
     let mut runner = Runner::new(client, &mut console, &header, journal, state).with(terms);
     let mut found = None;
     let report = match runner.settle() {
@@ -80,7 +80,7 @@ pub(crate) fn resume_with(
         None => {
             let too_early = runner.started_too_early().map(shown_name);
             let too_early = too_early.map(|name| format!("instance '{name}' was started again"));
-            found = too_early.or_else(|| undertaking.stale(&header, &runner.not_started()));
+            found = too_early.or_else(|| context.stale(&header, &runner.not_started()));
             if found.is_some() { runner.abandon() } else { runner.walk() }
         }
     };
@@ -90,13 +90,13 @@ pub(crate) fn resume_with(
             "{tool}: the steps that are left do not fit the cluster any more, let {tool} make a new plan: {found}"
         );
     }
-    let ran = undertaking.over(header, report, path, client);
-    if ran.report.ending == Ending::Failed && undertaking.takes_back {
-        let stage = undertaking.stage(&signals, 2);
-        let taken_back = take_back(&ran, client, &stage, output)?;
-        bail!("{tool}: {}{taken_back}", failures(&ran));
+    let finished = context.over(header, report, path, client);
+    if finished.report.ending == Ending::Failed && context.takes_back {
+        let stage = context.stage(&signals, 2);
+        let taken_back = take_back(&finished, client, &stage, output)?;
+        bail!("{tool}: {}{taken_back}", failures(&finished));
     }
-    conclude(&ran, undertaking.silent, output)
+    conclude(&finished, context.silent, output)
 }
 
 /// Warns of a journal whose last line is cut off.
@@ -113,7 +113,7 @@ pub(crate) fn tell_cut_off(journal: &Journal, path: &Path, output: &mut Output) 
     Ok(())
 }
 
-impl Undertaking<'_> {
+impl ExecutionContext<'_> {
     /// The client that it needs.
     ///
     /// # Errors
@@ -126,20 +126,20 @@ impl Undertaking<'_> {
     }
 
     /// A run that is over, and the cluster then.
-    fn over(&self, header: Header, report: Report, path: &Path, client: &mut dyn JobClient) -> Ran {
+    fn over(&self, header: Header, report: Report, path: &Path, client: &mut dyn JobClient) -> FinishedRun {
         let arrival = Confirmation::of(&header.work, &report, client, self.load);
-        Ran { header, report, journal: path.to_owned(), arrival }
+        FinishedRun { header, report, journal: path.to_owned(), arrival }
     }
 
     /// The run with this number, from 1, of the command.
     pub(crate) fn stage<'s>(&'s self, signals: &'s Signals, number: usize) -> ExecutionStage<'s> {
-        ExecutionStage { undertaking: self, signals, number }
+        ExecutionStage { context: self, signals, number }
     }
 
     /// Takes back what a run did that had failed before.
     fn take_back(
         &self,
-        ran: &Ran,
+        finished: &FinishedRun,
         client: &mut dyn JobClient,
         output: &mut Output,
     ) -> anyhow::Result<String> {
@@ -148,7 +148,7 @@ impl Undertaking<'_> {
         }
         let signals = listen(self.silent)?;
         // the journal of the run is the first
-        take_back(ran, client, &self.stage(&signals, 2), output)
+        take_back(finished, client, &self.stage(&signals, 2), output)
     }
 
     /// Why the steps that are left cannot be carried out any more.

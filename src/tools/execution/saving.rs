@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::bail;
 
-use super::{Undertaking, client, takes_jobs};
+use super::{ExecutionContext, client, takes_jobs};
 use crate::execute::saved::{SCHEMA, SavedPlan};
 use crate::model::shown::shown_name;
 use crate::model::{Cluster, GroupIdx};
@@ -114,27 +114,27 @@ pub(crate) struct PlanToSave<'p> {
 /// # Errors
 /// A cluster that does not say which it is; the file.
 pub(crate) fn save_plan(
-    undertaking: &Undertaking<'_>,
+    context: &ExecutionContext<'_>,
     plan: &PlanToSave<'_>,
     path: &Path,
 ) -> anyhow::Result<()> {
-    let source = &undertaking.load.source;
+    let source = &context.load.source;
     let cluster = if takes_jobs(source) { Some(client(source)?.cluster()?) } else { None };
     let made_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     let saved = SavedPlan {
         schema: SCHEMA.to_owned(),
-        tool: undertaking.tool.to_owned(),
+        tool: context.tool.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         made_by: maker(),
         made_at: u64::try_from(made_at).unwrap_or(u64::MAX),
         cluster,
         fingerprint: fingerprint(plan.before, plan.groups),
-        options: undertaking.typed.iter().filter_map(again).collect(),
+        options: context.typed.iter().filter_map(again).collect(),
         purpose: plan.purpose.to_owned(),
         group: plan.group.to_owned(),
         groups: plan.groups.iter().map(|group| plan.before.group(*group).uuid.clone()).collect(),
-        ignore_soft_errors: undertaking.ignore_soft_errors,
-        keep_reserve: undertaking.load.nodes.keep_reserve,
+        ignore_soft_errors: context.ignore_soft_errors,
+        keep_reserve: context.load.nodes.keep_reserve,
         work: plan.work.clone(),
         sum: String::new(),
     };

@@ -1,6 +1,6 @@
 //! Taking back what a run that failed has done to nodes.
 
-use super::{ExecutionOrder, ExecutionStage, Ran, carry_out, failures};
+use super::{ExecutionOrder, ExecutionStage, FinishedRun, carry_out, failures};
 use crate::execute::{Ending, JobClient, undo};
 use crate::plan::work::{Task, Work};
 use crate::tools::output::Output;
@@ -11,21 +11,21 @@ use crate::tools::output::Output;
 /// # Errors
 /// Obstacles to beginning it.
 pub(crate) fn take_back(
-    ran: &Ran,
+    finished: &FinishedRun,
     client: &mut dyn JobClient,
     stage: &ExecutionStage<'_>,
     output: &mut Output,
 ) -> anyhow::Result<String> {
-    let work = undo(&ran.header.work, &ran.report)?;
+    let work = undo(&finished.header.work, &finished.report)?;
     if work.steps.is_empty() {
         return Ok(String::new());
     }
-    if stage.undertaking.load.verbosity >= 1 {
+    if stage.context.load.verbosity >= 1 {
         output.error_line(&format!("Taking back: {}", listed(&work, |_| true)))?;
     }
     let order = ExecutionOrder {
-        purpose: format!("taking back what failed, by {}", stage.undertaking.tool),
-        group: ran.header.group.clone(),
+        purpose: format!("taking back what failed, by {}", stage.context.tool),
+        group: finished.header.group.clone(),
         work,
     };
     let undone = carry_out(order, client, stage, output)?;

@@ -13,7 +13,7 @@ use crate::report::cluster::info::text::Information;
 use crate::report::cluster::metrics as cluster;
 use crate::report::form::metrics::Sheet;
 use crate::report::space::{AllocationKind, AllocationRun, metrics as space};
-use crate::search::balance::{self as search, Balancing, Outset};
+use crate::search::balance::{self as search, Balancing, InitialScore};
 use crate::search::fill::{FillGround, FillWatch, Filled};
 use crate::search::health::GroupHealth;
 use crate::search::place::NoTargets;
@@ -60,11 +60,11 @@ fn moves(read: &Cluster, limit: Duration, sheet: &mut Sheet) {
 }
 
 fn figures<'f>(read: &Cluster, group: GroupIdx, found: &'f Balancing) -> BalanceFigures<'f> {
-    let outset = Outset::of(read, read.nodes_of(group));
+    let initial_score = InitialScore::of(read, read.nodes_of(group));
     BalanceFigures {
         group,
-        before: outset.initial.score(),
-        unavoidable: outset.unavoidable,
+        before: initial_score.components.score(),
+        unavoidable: initial_score.unavoidable,
         after: found.last.score(),
         steps: &found.steps,
         complete: found.stopped.is_none(),

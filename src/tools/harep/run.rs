@@ -279,7 +279,7 @@ impl<'a> RepairRun<'a> {
         let mut repairer = Repairer {
             client: self.client.as_deref_mut().map(|client| client as &mut dyn JobClient),
             changes: !options.dry_run,
-            around: &mut clock,
+            host: &mut clock,
             reason: execution::reason(SPEC.name, &options.execution),
             delay: options.job_delay(),
         };

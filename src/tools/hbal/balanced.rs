@@ -14,7 +14,7 @@ use crate::report::balance::metrics::BalanceFigures;
 use crate::report::balance::plan::json::EndingView;
 use crate::score::Components;
 use crate::search::Stopped;
-use crate::search::balance::Outset;
+use crate::search::balance::InitialScore;
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 
 /// A group after its search.
@@ -44,22 +44,22 @@ pub(super) struct Balanced {
 #[derive(Clone)]
 pub(super) struct BalanceStart {
     pub scope: BalancedScope,
-    pub outset: Outset,
+    pub initial_score: InitialScore,
 }
 
 impl BalanceStart {
     /// Looks at a group.
     pub(super) fn of(cluster: &Cluster, scope: BalancedScope) -> BalanceStart {
-        BalanceStart { outset: Outset::of(cluster, &scope.nodes), scope }
+        BalanceStart { initial_score: InitialScore::of(cluster, &scope.nodes), scope }
     }
 
     /// The same in figures, if it is not searched.
     pub(super) fn figures(&self, options: &HbalOptions) -> BalanceFigures<'_> {
-        let score = self.outset.initial.score();
+        let score = self.initial_score.components.score();
         BalanceFigures {
             group: self.scope.group,
             before: score,
-            unavoidable: self.outset.unavoidable,
+            unavoidable: self.initial_score.unavoidable,
             after: score,
             steps: &[],
             complete: self.is_balanced(options),
@@ -69,7 +69,7 @@ impl BalanceStart {
 
     /// Whether there is nothing to gain.
     pub(super) fn is_balanced(&self, options: &HbalOptions) -> bool {
-        !options.mends() && self.outset.is_balanced(options.balance.min_score)
+        !options.mends() && self.initial_score.is_balanced(options.balance.min_score)
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) fn begin(
 ) -> anyhow::Result<Balanced> {
     let level = options.load.verbosity;
     let is_balanced = start.is_balanced(options);
-    let BalanceStart { scope, outset: Outset { initial, unavoidable } } = start;
+    let BalanceStart { scope, initial_score: InitialScore { components: initial, unavoidable } } = start;
     scope.describe(cluster, options, text)?;
     scope.print_lists("Initial", options, cluster, text.output)?;
     let totals = scope.totals(cluster);

@@ -11,12 +11,12 @@ use crate::plan::names::Impossible;
 use crate::plan::work::{Relocation, Task, Work};
 use crate::report::form::json::Printout;
 use crate::search::Stopped;
-use crate::tools::execution::{self, Planned, Proposal, Undertaking};
+use crate::tools::execution::{self, ExecutionContext, Planned, Proposal};
 use crate::tools::output::Output;
 
 /// What carrying plans out goes by.
-pub(super) fn undertaking(options: &HbalOptions) -> Undertaking<'_> {
-    Undertaking {
+pub(super) fn context(options: &HbalOptions) -> ExecutionContext<'_> {
+    ExecutionContext {
         tool: super::SPEC.name,
         deadline: options.execution.window.end_from_now(),
         typed: &options.output.typed,

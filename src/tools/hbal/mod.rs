@@ -179,7 +179,7 @@ pub(crate) fn run(options: HbalOptions) -> anyhow::Result<ExitStatus> {
 fn balance_or_resume(options: &HbalOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     pacemaker::check(&options.cib, &options.load, Some(&options.execution), &options.output)?;
     let status = if let Some(journal) = &options.execution.resume {
-        execution::resume(&execute::undertaking(options), journal, output)
+        execution::resume(&execute::context(options), journal, output)
     } else {
         // before the cluster is asked
         run::Groups::of(options)?;
@@ -216,7 +216,7 @@ fn balance(
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let plan = |cluster, output: &mut Output| run::run(options, cluster, cib, output);
-    execution::plan_and_execute(&execute::undertaking(options), cluster, plan, output)
+    execution::plan_and_execute(&execute::context(options), cluster, plan, output)
 }
 
 /// Makes a plan first, as Ganeti's job client is not asked to carry it out.

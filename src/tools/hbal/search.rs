@@ -19,7 +19,7 @@ use crate::score::{Board, Components};
 use crate::search::balance::deep;
 use crate::search::balance::deep::headway::{DeepWatch, Headway};
 use crate::search::balance::deep::merge::merged;
-use crate::search::balance::deep::order::Ordered;
+use crate::search::balance::deep::order::OrderedSteps;
 use crate::search::balance::deep::plan::{DeepGoal, DeepPlan, plan};
 use crate::search::balance::{Balancing, run_watched};
 use crate::search::moves::perform_step;
@@ -148,7 +148,7 @@ fn merge(
     found: Searched,
 ) -> anyhow::Result<Searched> {
     let balance = &options.balance;
-    let Some(Ordered { steps, .. }) = merged(&before, &scope.nodes, balance, &found.steps) else {
+    let Some(OrderedSteps { steps, .. }) = merged(&before, &scope.nodes, balance, &found.steps) else {
         return Ok(found);
     };
     *cluster = Draft::from(before);

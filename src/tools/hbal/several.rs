@@ -188,7 +188,7 @@ pub(super) fn worst(
     mut text: Text<'_>,
 ) -> anyhow::Result<Planned> {
     let mut groups = survey(cluster);
-    groups.sort_by(|a, b| a.start.outset.worst_first(&b.start.outset));
+    groups.sort_by(|a, b| a.start.initial_score.worst_first(&b.start.initial_score));
     list(options, &groups, &mut text)?;
     let run = GroupsRun::begin(options, ChosenGroups::WorstGroup, cluster, &text)?;
     let watch = BalanceWatch { deadline: &run.deadline, shown: true };
@@ -276,7 +276,7 @@ fn list(options: &HbalOptions, groups: &[BalanceCandidate], text: &mut Text<'_>)
             group.shown.name.clone(),
             group.shown.nodes.to_string(),
             group.shown.instances.to_string(),
-            score(group.start.outset.initial.score()),
+            score(group.start.initial_score.components.score()),
             note.to_owned(),
         ]);
     }
@@ -319,9 +319,11 @@ fn document(
             group: group.shown.clone(),
             ending: found.map(|found| found.ending),
             stopped: found.and_then(|found| found.stopped),
-            initial_score: json::Score::of(&group.start.outset.initial),
-            unavoidable_score: group.start.outset.unavoidable,
-            final_score: json::Score::of(found.map_or(&group.start.outset.initial, |found| &found.last)),
+            initial_score: json::Score::of(&group.start.initial_score.components),
+            unavoidable_score: group.start.initial_score.unavoidable,
+            final_score: json::Score::of(
+                found.map_or(&group.start.initial_score.components, |found| &found.last),
+            ),
             steps: numbers,
             deep: found.and_then(|found| found.deep.as_ref()).map(|deep| DeepView::of(deep, cluster)),
         }

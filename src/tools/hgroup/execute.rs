@@ -9,11 +9,11 @@ use crate::plan::work::Work;
 use crate::report::form::json::Printout;
 use crate::search::Stopped;
 use crate::tools::ExitStatus;
-use crate::tools::execution::{Proposal, Undertaking, crossing_violation, touched_groups};
+use crate::tools::execution::{ExecutionContext, Proposal, crossing_violation, touched_groups};
 
 /// What carrying plans out goes by.
-pub(super) fn undertaking(options: &HgroupOptions) -> Undertaking<'_> {
-    Undertaking {
+pub(super) fn context(options: &HgroupOptions) -> ExecutionContext<'_> {
+    ExecutionContext {
         tool: super::SPEC.name,
         deadline: options.execution.window.end_from_now(),
         typed: &options.output.typed,

@@ -192,7 +192,7 @@ fn command(options: &HgroupOptions, output: &mut Output) -> anyhow::Result<ExitS
         options.output.refuse(&["effort"], "without --deep")?;
     }
     if let Some(journal) = &options.execution.resume {
-        let status = execution::resume(&execute::undertaking(options), journal, output);
+        let status = execution::resume(&execute::context(options), journal, output);
         output.flush()?;
         return status;
     }

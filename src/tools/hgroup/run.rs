@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow::{Break, Continue};
 
-use super::execute::{proposed, undertaking};
+use super::execute::{context, proposed};
 use super::{ExitStatus, GroupCommand, HgroupOptions, SPEC};
 use crate::load::merge::apply_node_options;
 use crate::model::number::counted;
@@ -56,7 +56,7 @@ pub(super) fn run(
         GroupCommand::Compress => empty(options, &cluster, output),
         GroupCommand::Balance | GroupCommand::Status => even_out(options, &cluster, output),
     };
-    plan_and_execute(&undertaking(options), cluster, plan, output)
+    plan_and_execute(&context(options), cluster, plan, output)
 }
 
 fn status(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<ExitStatus> {

@@ -77,7 +77,7 @@ pub(super) fn status(is_good: bool) -> ExitStatus {
 }
 
 /// What was told of a fleet.
-pub(super) struct ToldFleet {
+pub(super) struct FleetOutcome {
     /// Whether all is as it should be.
     pub(super) is_good: bool,
     /// What would be elsewhere today; none: that was not asked.
@@ -85,7 +85,11 @@ pub(super) struct ToldFleet {
 }
 
 /// Places the machines of a fleet and tells where they go.
-pub(super) fn tell(options: &HplaceOptions, fleet: &Fleet, output: &mut Output) -> anyhow::Result<ToldFleet> {
+pub(super) fn tell(
+    options: &HplaceOptions,
+    fleet: &Fleet,
+    output: &mut Output,
+) -> anyhow::Result<FleetOutcome> {
     let choices = &options.affinity;
     let placed = place_all(fleet, choices.order.unwrap_or_default(), ChoiceDetail::Terms);
     let elsewhere = choices.verify.then(|| misplaced(fleet));
@@ -96,7 +100,7 @@ pub(super) fn tell(options: &HplaceOptions, fleet: &Fleet, output: &mut Output) 
         result.lines(options.forms.explain).iter().try_for_each(|line| output.line(line))?;
     }
     let is_good = result.is_good();
-    Ok(ToldFleet { is_good, misplaced: elsewhere })
+    Ok(FleetOutcome { is_good, misplaced: elsewhere })
 }
 
 fn of_document(file: &Path, output: &mut Output) -> anyhow::Result<Fleet> {

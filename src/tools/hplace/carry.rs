@@ -217,7 +217,7 @@ impl ProposedChange<'_> {
         let ReadCib { text, source, set } = self.cib;
         ensure_quorum(set)?;
         ensure!(
-            set.outside.is_empty(),
+            set.unsupported.is_empty(),
             "the cluster has what this tool does not know, so that nobody can tell what it would do: nothing is changed"
         );
         if let Some(circle) = self.outlook.circles.first() {

@@ -15,8 +15,8 @@ use crate::load::merge::apply_node_options;
 use crate::model::shown::printable;
 use crate::pacemaker::cib::GuestReading;
 use crate::pacemaker::cib::change::dated;
-use crate::pacemaker::execute::{CibClient, SIZE, Suite};
-use crate::pacemaker::working_set::{Outside, QuorumPolicy, WorkingSet};
+use crate::pacemaker::execute::{CibClient, LocalCluster, SIZE};
+use crate::pacemaker::working_set::{QuorumPolicy, Unsupported, WorkingSet};
 use crate::pacemaker::{AllocationScore, cib};
 use crate::tools::options::{CibOptions, LoadOptions};
 use crate::tools::output::Output;
@@ -42,7 +42,7 @@ pub(in crate::tools) struct ReadCib {
 /// # Errors
 /// It cannot be read, or something in it is outside and is not to be skipped.
 pub(super) fn load(options: &HplaceOptions, output: &mut Output) -> anyhow::Result<WorkingSet> {
-    load_with(options, GuestReading::Outside, output)
+    load_with(options, GuestReading::Unsupported, output)
 }
 
 /// The same, with guest nodes as `guests` says.
@@ -68,7 +68,7 @@ pub(super) fn load_with(
             let (document, source) = opened(file)?;
             cib::read_with(document, &source, guests)?
         }
-        ClusterOrigin::Live => cib::read_with(Suite.document()?.as_bytes(), ASKED, guests)?,
+        ClusterOrigin::Live => cib::read_with(LocalCluster.document()?.as_bytes(), ASKED, guests)?,
     };
     accept(&set, &options.cib, output)?;
     Ok(set)
@@ -127,7 +127,7 @@ impl<'a> ClusterOrigin<'a> {
                 let bytes = read_limited(document, SIZE).with_context(|| unreadable(&source))?;
                 (decode(&bytes, &source)?.to_owned(), source)
             }
-            ClusterOrigin::Live => (Suite.document()?, ASKED.to_owned()),
+            ClusterOrigin::Live => (LocalCluster.document()?, ASKED.to_owned()),
             ClusterOrigin::Ganeti => bail!(
                 "only Pacemaker clusters are changed by hplace, or looked through; for Ganeti's there are hbal, hgroup and hcheck"
             ),
@@ -206,11 +206,11 @@ pub(in crate::tools) fn ensure_quorum(set: &WorkingSet) -> anyhow::Result<()> {
 
 /// Names what is outside, and takes the cluster if that is to be skipped.
 fn accept(set: &WorkingSet, options: &CibOptions, output: &mut Output) -> anyhow::Result<()> {
-    for outside in &set.outside {
-        output.error_line(&format!("Unsupported: {}", shown(outside)))?;
+    for unsupported in &set.unsupported {
+        output.error_line(&format!("Unsupported: {}", shown(unsupported)))?;
     }
     ensure!(
-        set.outside.is_empty() || options.skip_unsupported,
+        set.unsupported.is_empty() || options.skip_unsupported,
         "the cluster has what this tool does not know; --skip-unsupported leaves it as it is"
     );
     if let Some(host) = set.ignored_utilization.first() {
@@ -240,7 +240,11 @@ fn accept(set: &WorkingSet, options: &CibOptions, output: &mut Output) -> anyhow
     Ok(())
 }
 
-fn shown(outside: &Outside) -> String {
-    let id = if outside.id.is_empty() { String::new() } else { format!(" '{}'", printable(&outside.id, 60)) };
-    format!("{}{id}: {}", printable(&outside.element, 60), outside.reason)
+fn shown(unsupported: &Unsupported) -> String {
+    let id = if unsupported.id.is_empty() {
+        String::new()
+    } else {
+        format!(" '{}'", printable(&unsupported.id, 60))
+    };
+    format!("{}{id}: {}", printable(&unsupported.element, 60), unsupported.reason)
 }

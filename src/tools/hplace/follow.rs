@@ -16,7 +16,7 @@ use crate::execute::{ClusterId, Ending};
 use crate::model::shown::shown_name;
 use crate::pacemaker::cib::change::CibChange;
 use crate::pacemaker::execute::{
-    CibClient, CibEvent, CibHeader, CibHost, CibRead, CibRunner, CibTask, SCHEMA, Suite, TaskState,
+    CibClient, CibEvent, CibHeader, CibHost, CibRead, CibRunner, CibTask, LocalCluster, SCHEMA, TaskState,
 };
 use crate::pacemaker::pinning::ExpectedPlace;
 use crate::pacemaker::{WorkingSet, cib, place, transition};
@@ -81,7 +81,7 @@ pub(super) fn resume(
 ) -> anyhow::Result<ExitStatus> {
     ensure!(options.cib.file.is_none(), "--resume is about the cluster of this node: -x cannot be given");
     let (read, journal): (CibRead, Journal) = journal::open(path)?;
-    let set = cib::parse(&Suite.document()?, "cibadmin")?;
+    let set = cib::parse(&LocalCluster.document()?, "cibadmin")?;
     let (its, this) = (shown_name(&read.header.cluster), shown_name(&cluster_name(&set)));
     ensure!(
         its == this,
@@ -107,7 +107,7 @@ pub(super) fn resume(
 
 /// Whether anything that should run does not, now that all is done.
 fn end_status() -> anyhow::Result<ExitStatus> {
-    let set = cib::parse(&Suite.document()?, "cibadmin")?;
+    let set = cib::parse(&LocalCluster.document()?, "cibadmin")?;
     let placed = place(&set, set.strategy())?;
     Ok(status(&set, &placed, &transition(&set, set.strategy(), &placed)))
 }
@@ -143,7 +143,7 @@ fn walk(
     let header = read.header.clone();
     let tasks = header.tasks();
     let mut seen = RunView { output, signals: &signals, tasks: &tasks };
-    let mut client = Suite;
+    let mut client = LocalCluster;
     let mut runner = CibRunner::new(&mut client, &mut seen, journal, read);
     if resumed && let Err(ending) = runner.resumed() {
         bail!("the run cannot go on: {}", ending.told());

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow::{Break, Continue};
 
 use super::HplaceOptions;
-use super::affinity::{ToldFleet, check, of_cluster, status, tell};
+use super::affinity::{FleetOutcome, check, of_cluster, status, tell};
 use crate::affinity::{Fleet, KeyRelocations, StuckMachine, relocations};
 use crate::model::number::counted;
 use crate::model::{Cluster, Draft, Step};
@@ -11,7 +11,9 @@ use crate::plan::checker::CheckOptions;
 use crate::plan::jobset::jobsets;
 use crate::plan::work::Work;
 use crate::report::pacemaker::affinity::stuck_line;
-use crate::tools::execution::{Planned, Proposal, Undertaking, plan_and_execute, touched_groups, violation};
+use crate::tools::execution::{
+    ExecutionContext, Planned, Proposal, plan_and_execute, touched_groups, violation,
+};
 use crate::tools::options::pace::PlanForm;
 use crate::tools::output::Output;
 use crate::tools::{ExitStatus, source};
@@ -26,7 +28,7 @@ pub(super) fn run(asked: &HplaceOptions, output: &mut Output) -> anyhow::Result<
     options.execution.print_plan.get_or_insert(PlanForm::Text);
     let options = &options;
     let cluster = source::load(&options.load, output)?;
-    let undertaking = Undertaking {
+    let context = ExecutionContext {
         tool: super::SPEC.name,
         deadline: None,
         typed: &options.output.typed,
@@ -39,7 +41,7 @@ pub(super) fn run(asked: &HplaceOptions, output: &mut Output) -> anyhow::Result<
         obstacle: violation,
     };
     let plan = |cluster: Cluster, output: &mut Output| planned(options, cluster, output);
-    let status = plan_and_execute(&undertaking, cluster, plan, output)?;
+    let status = plan_and_execute(&context, cluster, plan, output)?;
     output.flush()?;
     Ok(status)
 }
@@ -47,7 +49,7 @@ pub(super) fn run(asked: &HplaceOptions, output: &mut Output) -> anyhow::Result<
 fn planned(options: &HplaceOptions, cluster: Cluster, output: &mut Output) -> anyhow::Result<Planned> {
     let (cluster, mut fleet) = of_cluster(options, cluster, output)?;
     fleet.options = options.affinity.over(&fleet.options).map_err(anyhow::Error::msg)?;
-    let ToldFleet { is_good, misplaced } = tell(options, &fleet, output)?;
+    let FleetOutcome { is_good, misplaced } = tell(options, &fleet, output)?;
     let misplaced = misplaced.unwrap_or_default();
     let KeyRelocations { steps, stuck } = relocations(&mut Draft::of(&cluster), &fleet, misplaced);
     let silent = options.execution.prints_document();

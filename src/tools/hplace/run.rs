@@ -9,7 +9,7 @@ use super::{HplaceOptions, PlacementCommand};
 use crate::load::lookup::hint;
 use crate::model::shown::shown_name;
 use crate::pacemaker::cib::GuestReading;
-use crate::pacemaker::why::Grounds;
+use crate::pacemaker::why::PlacementExplainer;
 use crate::pacemaker::{
     AllPlaced, PlacementMethod, ResourceIdx, Strategy, Transition, WorkingSet, transition,
 };
@@ -69,7 +69,7 @@ fn guests(options: &HplaceOptions) -> GuestReading {
     let graph = options.forms.transition || options.forms.dot || options.forms.transition_xml;
     let optimal = options.method == Some(PlacementMethod::Optimal);
     if graph || options.forms.show_normalized || optimal {
-        GuestReading::Outside
+        GuestReading::Unsupported
     } else if options.cib.skip_unsupported {
         GuestReading::IfAllIsKnown
     } else {
@@ -114,8 +114,8 @@ fn lines(
     asked: &[ResourceIdx],
 ) -> anyhow::Result<Vec<String>> {
     let explained = |resources: &mut dyn Iterator<Item = ResourceIdx>| -> anyhow::Result<Vec<String>> {
-        let grounds = Grounds::of(set, strategy, placed)?;
-        Ok(resources.flat_map(|resource| words::lines(&grounds, &plan.changes, resource)).collect())
+        let explainer = PlacementExplainer::of(set, strategy, placed)?;
+        Ok(resources.flat_map(|resource| words::lines(&explainer, &plan.changes, resource)).collect())
     };
     if !asked.is_empty() {
         return explained(&mut asked.iter().copied());

@@ -42,7 +42,7 @@ pub(super) fn save(
         return Ok(());
     }
     let plan = PlanToSave { before: cluster, groups: &groups, group: "", purpose: "switching nodes", work };
-    save_plan(&super::execute::undertaking(planning.options), &plan, path)?;
+    save_plan(&super::execute::context(planning.options), &plan, path)?;
     Ok(output.error_line(&format!("The plan has been written to '{}'", path.display()))?)
 }
 

@@ -11,7 +11,7 @@ use crate::execute::JobClient;
 use crate::model::Cluster;
 use crate::search::squeeze::{Decision, Squeeze};
 use crate::tools::ExitStatus;
-use crate::tools::execution::{self, Lock, Undertaking, listen, violation};
+use crate::tools::execution::{self, ExecutionContext, Lock, listen, violation};
 use crate::tools::output::Output;
 
 /// The way to the cluster, and the right to change it.
@@ -39,8 +39,8 @@ pub(super) fn access(options: &HsqueezeOptions) -> anyhow::Result<ClusterAccess>
 }
 
 /// What carrying plans out goes by.
-pub(super) fn undertaking(options: &HsqueezeOptions) -> Undertaking<'_> {
-    Undertaking {
+pub(super) fn context(options: &HsqueezeOptions) -> ExecutionContext<'_> {
+    ExecutionContext {
         tool: super::SPEC.name,
         deadline: options.execution.window.end_from_now(),
         typed: &options.output.typed,
@@ -63,11 +63,11 @@ pub(super) fn resume(
     path: &Path,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let undertaking = undertaking(options);
-    let mut client = undertaking.client()?;
-    let cluster = client.cluster().context(undertaking.tool)?;
-    let _lock = Lock::take(undertaking.tool, &cluster)?;
-    execution::resume_with(&undertaking, &mut *client, path, output)
+    let context = context(options);
+    let mut client = context.client()?;
+    let cluster = client.cluster().context(context.tool)?;
+    let _lock = Lock::take(context.tool, &cluster)?;
+    execution::resume_with(&context, &mut *client, path, output)
 }
 
 /// Carries plans out: those that bring nodes up first.
@@ -82,10 +82,10 @@ pub(super) fn execute(
     output: &mut Output,
 ) -> anyhow::Result<HsqueezeEnd> {
     output.flush()?;
-    let undertaking = undertaking(planning.options);
-    let signals = listen(undertaking.silent)?;
+    let context = context(planning.options);
+    let signals = listen(context.silent)?;
     let several = found.has_several_groups();
-    let run = SqueezeRun::new(planning, &undertaking, &mut *access.client, &signals, several, output);
+    let run = SqueezeRun::new(planning, &context, &mut *access.client, &signals, several, output);
     let (up, others): (Vec<_>, Vec<_>) =
         found.changed_groups().partition(|plans| plans[0].decision == Decision::Expand);
     Ok(run.carry_out(cluster, &[up, others].concat()))

@@ -58,7 +58,7 @@ impl<'a> Planning<'a> {
         } else if cooldown.is_zero() {
             Swaps::All
         } else {
-            Swaps::Others
+            Swaps::PreviouslyOnline
         }
     }
 

@@ -20,8 +20,8 @@ use crate::report::squeeze::text::GroupResult;
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 use crate::tools::ExitStatus;
 use crate::tools::execution::{
-    Confirmation, ExecutionOrder, ExecutionStage, Planner, Ran, Undertaking, carry_out, conclude, failures,
-    fitting, read_again, take_back, violation,
+    Confirmation, ExecutionContext, ExecutionOrder, ExecutionStage, FinishedRun, Planner, carry_out,
+    conclude, failures, fitting, read_again, take_back, violation,
 };
 use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
@@ -46,7 +46,7 @@ pub(super) struct SqueezeRun<'a> {
     client: &'a mut dyn JobClient,
     signals: &'a Signals,
     output: &'a mut Output,
-    undertaking: &'a Undertaking<'a>,
+    context: &'a ExecutionContext<'a>,
     silent: bool,
     /// Runs that were begun.
     runs: usize,
@@ -60,7 +60,7 @@ pub(super) struct SqueezeRun<'a> {
 }
 
 /// A group's plan, and the cluster that it was made on.
-pub(super) struct Current {
+pub(super) struct PlannedGroup {
     before: Cluster,
     plan: GroupPlan,
 }
@@ -69,7 +69,7 @@ impl<'a> SqueezeRun<'a> {
     /// Nothing was done yet; `several` if there is more than one group.
     pub(super) fn new(
         planning: &'a Planning<'a>,
-        undertaking: &'a Undertaking<'a>,
+        context: &'a ExecutionContext<'a>,
         client: &'a mut dyn JobClient,
         signals: &'a Signals,
         several: bool,
@@ -82,8 +82,8 @@ impl<'a> SqueezeRun<'a> {
             client,
             signals,
             output,
-            undertaking,
-            silent: undertaking.silent,
+            context,
+            silent: context.silent,
             runs: 0,
             switched: 0,
             failed: Vec::new(),
@@ -111,7 +111,7 @@ impl<'a> SqueezeRun<'a> {
         let Some((plan, needless)) = plans.split_first() else { return Ok(()) };
         let needless = needless.iter().flat_map(|plan| &plan.nodes);
         let needless: Vec<&str> = needless.map(|node| cluster.node(*node).spec.name.as_str()).collect();
-        let first = Current { before: cluster.clone(), plan: plan.clone() };
+        let first = PlannedGroup { before: cluster.clone(), plan: plan.clone() };
         let Continue(current) = fitting(self, first)? else { return Ok(()) };
         let Some(next) = self.carry_out_plan(current)?.filter(|_| !needless.is_empty()) else {
             return Ok(());
@@ -125,7 +125,7 @@ impl<'a> SqueezeRun<'a> {
     }
 
     /// Carries a plan out. Returns what it was in the end if all went well.
-    fn carry_out_plan(&mut self, mut current: Current) -> anyhow::Result<Option<Current>> {
+    fn carry_out_plan(&mut self, mut current: PlannedGroup) -> anyhow::Result<Option<PlannedGroup>> {
         let mut result = self.nothing_yet(&current);
         let problems = self.outcome.problems.len();
         let done = match current.plan.decision {
@@ -140,25 +140,25 @@ impl<'a> SqueezeRun<'a> {
         Ok(is_well.then_some(current))
     }
 
-    fn nothing_yet(&self, current: &Current) -> GroupResult {
+    fn nothing_yet(&self, current: &PlannedGroup) -> GroupResult {
         let group = self.several.then(|| current.before.group(current.plan.group).name.clone());
-        let Current { plan, .. } = current;
+        let PlannedGroup { plan, .. } = current;
         let (decision, enough) = (plan.decision, plan.enough);
         GroupResult { group, decision, nodes: Vec::new(), moves: 0, copies: 0, enough }
     }
 
     /// The plan of the same group on the cluster as it is now, if the group still exists.
-    fn plan_anew(&self, current: &Current, now: Cluster) -> Option<Current> {
+    fn plan_anew(&self, current: &PlannedGroup, now: Cluster) -> Option<PlannedGroup> {
         let uuid = &current.before.group(current.plan.group).uuid;
         let group = now.groups.iter().find(|group| group.uuid == *uuid)?.idx;
         let found = self.planning.squeeze(&now, &[group], self.switched, &self.failed);
         let plan = found.plans.into_iter().next()?;
-        Some(Current { before: now, plan })
+        Some(PlannedGroup { before: now, plan })
     }
 
     /// Powers nodes down; if that fails, what was done is taken back.
-    fn condense(&mut self, current: &Current, result: &mut GroupResult) -> anyhow::Result<()> {
-        let Current { before, plan } = current;
+    fn condense(&mut self, current: &PlannedGroup, result: &mut GroupResult) -> anyhow::Result<()> {
+        let PlannedGroup { before, plan } = current;
         let work = switching::power_down(
             before,
             &plan.nodes,
@@ -167,19 +167,19 @@ impl<'a> SqueezeRun<'a> {
             self.planning.now(),
         )?;
         let purpose = format!("condensing by {} nodes", plan.nodes.len());
-        let ran = self.run(current, purpose, work)?;
-        count(&ran, &Task::PowerOff, result);
+        let finished = self.run(current, purpose, work)?;
+        count(&finished, &Task::PowerOff, result);
         self.switched += result.nodes.len();
-        if ran.report.ending == Ending::Failed {
+        if finished.report.ending == Ending::Failed {
             let stage = self.next_stage();
-            let taken_back = take_back(&ran, self.client, &stage, self.output)?;
-            self.outcome.problems.push(failures(&ran) + &still_powered(&ran) + &taken_back);
+            let taken_back = take_back(&finished, self.client, &stage, self.output)?;
+            self.outcome.problems.push(failures(&finished) + &still_powered(&finished) + &taken_back);
         }
         Ok(())
     }
 
     /// Powers nodes up; others in place of those that do not come up; then balances.
-    fn expand(&mut self, current: &mut Current, result: &mut GroupResult) -> anyhow::Result<()> {
+    fn expand(&mut self, current: &mut PlannedGroup, result: &mut GroupResult) -> anyhow::Result<()> {
         let mut failures = 0;
         loop {
             if current.plan.nodes.is_empty() {
@@ -208,7 +208,7 @@ impl<'a> SqueezeRun<'a> {
 
     /// Whether the nodes that came up are in use now. One that was drained, too, is not; it is
     /// not tried again.
-    fn are_in_use(&mut self, current: &Current, now: &Cluster, result: &mut GroupResult) -> bool {
+    fn are_in_use(&mut self, current: &PlannedGroup, now: &Cluster, result: &mut GroupResult) -> bool {
         let names = current.plan.nodes.iter().map(|node| &current.before.node(*node).spec.name);
         let is_out = |name: &&String| now.nodes.iter().any(|n| n.spec.name == **name && n.spec.offline);
         let out: Vec<String> = names.filter(is_out).cloned().collect();
@@ -223,50 +223,50 @@ impl<'a> SqueezeRun<'a> {
     }
 
     /// Whether all nodes came up.
-    fn power_up(&mut self, current: &Current, result: &mut GroupResult) -> anyhow::Result<bool> {
-        let Current { before, plan } = current;
+    fn power_up(&mut self, current: &PlannedGroup, result: &mut GroupResult) -> anyhow::Result<bool> {
+        let PlannedGroup { before, plan } = current;
         let work = switching::power_up(before, &plan.nodes, self.planning.switch(), self.planning.now())?;
         let purpose = format!("expanding by {} nodes", plan.nodes.len());
-        let ran = self.run(current, purpose, work)?;
+        let finished = self.run(current, purpose, work)?;
         let known = result.nodes.len();
-        count(&ran, &Task::SetOnline, result);
+        count(&finished, &Task::SetOnline, result);
         self.switched += result.nodes.len() - known;
-        if ran.report.ending == Ending::Failed {
-            self.outcome.problems.push(failures(&ran));
-            let failed = ran.header.work.steps.iter().zip(&ran.report.steps);
+        if finished.report.ending == Ending::Failed {
+            self.outcome.problems.push(failures(&finished));
+            let failed = finished.header.work.steps.iter().zip(&finished.report.steps);
             let failed = failed.filter(|(_, report)| report.state == StepState::Failed);
             self.failed.extend(failed.map(|(step, _)| step.subject.clone()));
             return Ok(false);
         }
-        let missed = ran.arrival.missed().iter().filter(|missed| missed.is_node);
+        let missed = finished.arrival.missed().iter().filter(|missed| missed.is_node);
         self.failed.extend(missed.map(|missed| missed.subject.clone()));
-        Ok(matches!(ran.arrival, Confirmation::AsPlanned))
+        Ok(matches!(finished.arrival, Confirmation::AsPlanned))
     }
 
     /// Moves instances, between nodes that are all in use.
-    fn balance(&mut self, current: &Current, result: &mut GroupResult) -> anyhow::Result<()> {
+    fn balance(&mut self, current: &PlannedGroup, result: &mut GroupResult) -> anyhow::Result<()> {
         let work = switching::moves(&current.before, &current.plan.steps)?;
-        let ran = self.run(current, "expanding by 0 nodes".to_owned(), work)?;
-        count(&ran, &Task::SetOnline, result);
-        if ran.report.ending == Ending::Failed {
-            self.outcome.problems.push(failures(&ran));
+        let finished = self.run(current, "expanding by 0 nodes".to_owned(), work)?;
+        count(&finished, &Task::SetOnline, result);
+        if finished.report.ending == Ending::Failed {
+            self.outcome.problems.push(failures(&finished));
         }
         Ok(())
     }
 
     /// Carries steps out, as far as that is possible.
-    fn run(&mut self, current: &Current, purpose: String, work: Work) -> anyhow::Result<Ran> {
+    fn run(&mut self, current: &PlannedGroup, purpose: String, work: Work) -> anyhow::Result<FinishedRun> {
         let order =
             ExecutionOrder { purpose, group: current.before.group(current.plan.group).uuid.clone(), work };
         let stage = self.next_stage();
-        let ran = carry_out(order, self.client, &stage, self.output)?;
-        self.outcome.problems.extend(ran.arrival.tell(self.output)?);
-        match ran.report.ending {
+        let finished = carry_out(order, self.client, &stage, self.output)?;
+        self.outcome.problems.extend(finished.arrival.tell(self.output)?);
+        match finished.report.ending {
             Ending::Done | Ending::Failed => {}
             // an error unless it was asked to stop
-            _ => self.outcome.stopped = Some(conclude(&ran, self.silent, self.output)?),
+            _ => self.outcome.stopped = Some(conclude(&finished, self.silent, self.output)?),
         }
-        Ok(ran)
+        Ok(finished)
     }
 
     /// Whether nothing may be done but what was approved before.
@@ -276,12 +276,12 @@ impl<'a> SqueezeRun<'a> {
 
     fn next_stage(&mut self) -> ExecutionStage<'a> {
         self.runs += 1;
-        self.undertaking.stage(self.signals, self.runs)
+        self.context.stage(self.signals, self.runs)
     }
 }
 
 impl Planner for SqueezeRun<'_> {
-    type Plan = Current;
+    type Plan = PlannedGroup;
     type End = ();
 
     fn load(&self) -> &LoadOptions {
@@ -292,13 +292,13 @@ impl Planner for SqueezeRun<'_> {
         self.output
     }
 
-    fn consider(&mut self, current: &mut Current) -> anyhow::Result<ControlFlow<()>> {
+    fn consider(&mut self, current: &mut PlannedGroup) -> anyhow::Result<ControlFlow<()>> {
         let Some(name) = repeated_name(&current.before, current.plan.group) else { return Ok(Continue(())) };
         bail!("two instances are called '{}', so nothing is executed in their group", shown_name(name));
     }
 
-    fn changes(&mut self, current: &Current, now: &Cluster) -> anyhow::Result<Vec<String>> {
-        let Current { before, plan } = current;
+    fn changes(&mut self, current: &PlannedGroup, now: &Cluster) -> anyhow::Result<Vec<String>> {
+        let PlannedGroup { before, plan } = current;
         let changes = differences(before, plan.group, now);
         if !changes.is_empty() || plan.decision == Decision::Expand && !plan.nodes.is_empty() {
             // moves to nodes that come up are planned when they are there
@@ -315,11 +315,11 @@ impl Planner for SqueezeRun<'_> {
         Ok(violation(&work, &all, &before.group(plan.group).uuid, false, &switched).into_iter().collect())
     }
 
-    fn show_last(&mut self, _: &mut Current) -> anyhow::Result<()> {
+    fn show_last(&mut self, _: &mut PlannedGroup) -> anyhow::Result<()> {
         Ok(())
     }
 
-    fn anew(&mut self, current: Current, now: Cluster) -> anyhow::Result<ControlFlow<(), Current>> {
+    fn anew(&mut self, current: PlannedGroup, now: Cluster) -> anyhow::Result<ControlFlow<(), PlannedGroup>> {
         if self.keeps_to_the_approved() {
             bail!("the plan does not fit the cluster any more; nothing was done");
         }
@@ -335,11 +335,15 @@ impl Planner for SqueezeRun<'_> {
 
 /// Adds what was done in a run, as far as the cluster shows it: moves, and nodes by the task that
 /// makes them count.
-fn count(ran: &Ran, task: &Task, result: &mut GroupResult) {
+fn count(finished: &FinishedRun, task: &Task, result: &mut GroupResult) {
     let missed = |step: &WorkStep, is_node: bool| {
-        ran.arrival.missed().iter().any(|missed| missed.is_node == is_node && missed.subject == step.subject)
+        finished
+            .arrival
+            .missed()
+            .iter()
+            .any(|missed| missed.is_node == is_node && missed.subject == step.subject)
     };
-    let steps = ran.header.work.steps.iter().zip(&ran.report.steps);
+    let steps = finished.header.work.steps.iter().zip(&finished.report.steps);
     for (step, _) in steps.filter(|(_, report)| report.state == StepState::Done) {
         if matches!(step.task, Task::Move(_)) {
             let made = usize::from(!missed(step, false));
@@ -352,8 +356,8 @@ fn count(ran: &Ran, task: &Task, result: &mut GroupResult) {
 }
 
 /// The nodes whose power was to go, and perhaps did not.
-fn still_powered(ran: &Ran) -> String {
-    let steps = ran.header.work.steps.iter().zip(&ran.report.steps);
+fn still_powered(finished: &FinishedRun) -> String {
+    let steps = finished.header.work.steps.iter().zip(&finished.report.steps);
     let doubtful = |(step, report): &(&WorkStep, &StepReport)| {
         step.task == Task::PowerOff && report.began && report.state != StepState::Done
     };

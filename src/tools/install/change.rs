@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::goods::{Good, GoodKind};
+use super::files::{FileContent, FileToInstall};
 use super::record::{Fingerprint, InstallationRecord, InstalledItem};
 use crate::plan::fresh::half_digest;
 use crate::report::form::file::write_whole;
@@ -57,27 +57,27 @@ impl Found {
     }
 }
 
-impl Good {
+impl FileToInstall {
     fn mark(&self) -> Fingerprint {
         match &self.kind {
-            GoodKind::Link(target) => Fingerprint::Link(target.clone()),
-            GoodKind::Text(text) => Fingerprint::Digest(half_digest(text)),
+            FileContent::Link(target) => Fingerprint::Link(target.clone()),
+            FileContent::Text(text) => Fingerprint::Digest(half_digest(text)),
         }
     }
 
     fn shown(&self) -> String {
         match &self.kind {
-            GoodKind::Link(target) => format!("{} -> {}", self.path.display(), target.display()),
-            GoodKind::Text(_) => self.path.display().to_string(),
+            FileContent::Link(target) => format!("{} -> {}", self.path.display(), target.display()),
+            FileContent::Text(_) => self.path.display().to_string(),
         }
     }
 
     /// Puts it there in one step, in the place of whatever is there.
     fn put(&self) -> anyhow::Result<()> {
         match &self.kind {
-            GoodKind::Link(target) => links::make(&self.path, target)
+            FileContent::Link(target) => links::make(&self.path, target)
                 .with_context(|| format!("cannot make {}", self.path.display())),
-            GoodKind::Text(text) => {
+            FileContent::Text(text) => {
                 // what is written through a link, or to a pipe, would go elsewhere
                 if fs::symlink_metadata(&self.path).is_ok_and(|about| !about.is_file()) {
                     fs::remove_file(&self.path).with_context(|| self.path.display().to_string())?;
@@ -98,48 +98,48 @@ fn readable(path: &Path, mode: u32) -> anyhow::Result<()> {
 #[derive(Debug, Default)]
 pub(super) struct Changes<'g> {
     /// What is not there.
-    missing: Vec<&'g Good>,
+    missing: Vec<&'g FileToInstall>,
     /// What is there from another version.
-    outdated: Vec<&'g Good>,
+    outdated: Vec<&'g FileToInstall>,
     /// Where something is that is not ours.
-    taken: Vec<&'g Good>,
+    taken: Vec<&'g FileToInstall>,
     /// Where a directory is.
     directories: Vec<PathBuf>,
     /// What another version has put there, and this one does not know.
     stale: Vec<PathBuf>,
     /// What is as it should be, and ours.
-    kept: Vec<&'g Good>,
+    kept: Vec<&'g FileToInstall>,
 }
 
 impl<'g> Changes<'g> {
-    /// What has to be done for `goods` to be there; `recorded` is what was put there before.
+    /// What has to be done for `files` to be there; `recorded` is what was put there before.
     ///
     /// # Errors
     /// If it cannot be seen what is there.
     pub(super) fn needed(
-        goods: &'g [Good],
+        files: &'g [FileToInstall],
         recorded: &InstallationRecord,
         program: &Path,
     ) -> anyhow::Result<Self> {
         let mut changes = Changes::default();
-        for good in goods {
-            let marks = recorded.marks(&good.path);
-            match Found::at(&good.path)? {
-                Found::Nothing => changes.missing.push(good),
-                Found::Directory => changes.directories.push(good.path.clone()),
-                found if found == Found::Marked(good.mark()) => {
+        for file in files {
+            let marks = recorded.marks(&file.path);
+            match Found::at(&file.path)? {
+                Found::Nothing => changes.missing.push(file),
+                Found::Directory => changes.directories.push(file.path.clone()),
+                found if found == Found::Marked(file.mark()) => {
                     // what was as it should be before us stays when we go
                     if !marks.is_empty() {
-                        changes.kept.push(good);
+                        changes.kept.push(file);
                     }
                 }
-                found if found.is_ours(marks) => changes.outdated.push(good),
+                found if found.is_ours(marks) => changes.outdated.push(file),
                 // the program itself, or another way to it
-                _ if leads_to(good, program) => {}
-                _ => changes.taken.push(good),
+                _ if leads_to(file, program) => {}
+                _ => changes.taken.push(file),
             }
         }
-        for item in recorded.items.iter().filter(|item| goods.iter().all(|good| good.path != item.path)) {
+        for item in recorded.items.iter().filter(|item| files.iter().all(|file| file.path != item.path)) {
             if Found::at(&item.path)?.is_ours(&item.marks) {
                 changes.stale.push(item.path.clone());
             }
@@ -155,11 +155,11 @@ impl<'g> Changes<'g> {
         for path in &self.directories {
             output.error_line(&format!("{} is a directory", path.display()))?;
         }
-        let taken: Vec<&&Good> = self.taken.iter().filter(|_| !force).collect();
-        for good in &taken {
+        let taken: Vec<&&FileToInstall> = self.taken.iter().filter(|_| !force).collect();
+        for file in &taken {
             output.error_line(&format!(
                 "{} exists and was not put there by this command",
-                good.path.display()
+                file.path.display()
             ))?;
         }
         match (self.directories.len() + taken.len(), taken.is_empty()) {
@@ -180,9 +180,9 @@ impl<'g> Changes<'g> {
         dry: bool,
         output: &mut Output,
     ) -> anyhow::Result<()> {
-        let new: Vec<&Good> = [&self.missing[..], &self.outdated, &self.taken].concat();
+        let new: Vec<&FileToInstall> = [&self.missing[..], &self.outdated, &self.taken].concat();
         let place = InstallationRecord::place(prefix);
-        let paths = new.iter().map(|good| good.path.as_path()).chain([place.as_path()]);
+        let paths = new.iter().map(|file| file.path.as_path()).chain([place.as_path()]);
         let record = self.record(recorded, missing_directories(paths)?);
         if !dry && record != *recorded {
             let directories = |below: bool| {
@@ -194,16 +194,16 @@ impl<'g> Changes<'g> {
             directories(false).try_for_each(|directory| make_directory(directory))?;
         }
         let say = |done: &str, planned: &str| if dry { planned.to_owned() } else { done.to_owned() };
-        for good in new {
+        for file in new {
             if !dry {
-                good.put()?;
+                file.put()?;
             }
-            let what = if self.missing.contains(&good) {
+            let what = if self.missing.contains(&file) {
                 say("made", "would make")
             } else {
                 say("replaced", "would replace")
             };
-            output.line(&format!("{what} {}", good.shown()))?;
+            output.line(&format!("{what} {}", file.shown()))?;
         }
         for path in &self.stale {
             if !dry {
@@ -222,7 +222,7 @@ impl<'g> Changes<'g> {
         let ours = [&self.missing[..], &self.outdated, &self.taken, &self.kept].concat();
         let mut items: Vec<InstalledItem> = ours
             .iter()
-            .map(|good| InstalledItem { path: good.path.clone(), marks: vec![good.mark()] })
+            .map(|file| InstalledItem { path: file.path.clone(), marks: vec![file.mark()] })
             .collect();
         items.sort_by(|a, b| a.path.cmp(&b.path));
         let known = recorded.directories.iter().cloned();
@@ -232,9 +232,9 @@ impl<'g> Changes<'g> {
 }
 
 /// Whether what is in the place of a link leads to the program all the same.
-fn leads_to(good: &Good, program: &Path) -> bool {
-    matches!(&good.kind, GoodKind::Link(target) if target == program)
-        && good.path.canonicalize().is_ok_and(|real| real == program)
+fn leads_to(file: &FileToInstall, program: &Path) -> bool {
+    matches!(&file.kind, FileContent::Link(target) if target == program)
+        && file.path.canonicalize().is_ok_and(|real| real == program)
 }
 
 /// The directories above these paths that are not there, the outer ones first.

@@ -1,7 +1,7 @@
 //! `htools install`: links, manual pages and completion scripts, where man and the shells look for them.
 
 mod change;
-mod goods;
+mod files;
 mod pages;
 mod record;
 
@@ -131,16 +131,16 @@ fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
 fn install(prefix: &Path, options: &InstallOptions, output: &mut Output) -> anyhow::Result<()> {
     let program = links::program()?;
     let recorded = InstallationRecord::read(prefix)?.unwrap_or_default();
-    let mut goods = goods::goods(prefix, &program);
+    let mut files = files::files(prefix, &program);
     let asked = options.hail_dir.as_deref().map(absolute).transpose()?;
     // an allocator that was wanted once is kept up to date
     let known =
         recorded.items.iter().filter(|item| !item.path.starts_with(prefix)).filter_map(|i| i.path.parent());
     let mut directories: Vec<&Path> = known.chain(asked.as_deref()).collect();
     directories.dedup();
-    goods.extend(directories.iter().map(|directory| goods::allocator(directory, &program)));
+    files.extend(directories.iter().map(|directory| files::allocator(directory, &program)));
 
-    let changes = Changes::needed(&goods, &recorded, &program)?;
+    let changes = Changes::needed(&files, &recorded, &program)?;
     changes.check(options.force, output)?;
     changes.carry_out(prefix, &recorded, options.dry_run, output)?;
     if !directories.is_empty() || links::closed(&prefix.join("bin/htools")).is_none() {

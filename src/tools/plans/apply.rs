@@ -12,7 +12,7 @@ use crate::plan::fresh::{broken_steps, fingerprint};
 use crate::plan::graph::StepIdx;
 use crate::plan::work::{Task, Work};
 use crate::tools::execution::{
-    self, Planned, Proposal, Undertaking, options_of, plan_and_execute, takes_jobs,
+    self, ExecutionContext, Planned, Proposal, options_of, plan_and_execute, takes_jobs,
 };
 use crate::tools::hsqueeze::HsqueezeOptions;
 use crate::tools::{ahead, hsqueeze, source};
@@ -67,7 +67,7 @@ pub(super) fn run(options: &ApplyOptions, path: PathBuf, output: &mut Output) ->
     }
     let maker = PlanMaker::named(&plan.tool).with_context(|| path.display().to_string())?;
     let load = options.load.keeping(plan.keep_reserve);
-    let undertaking = Undertaking {
+    let context = ExecutionContext {
         tool: maker.program.name(),
         deadline: options.execution.window.end_from_now(),
         typed: &options.output.typed,
@@ -80,13 +80,13 @@ pub(super) fn run(options: &ApplyOptions, path: PathBuf, output: &mut Output) ->
         obstacle: maker.check,
     };
     if let Some(journal) = &options.execution.resume {
-        return execution::resume(&undertaking, journal, output);
+        return execution::resume(&context, journal, output);
     }
     ahead::execution(maker.program.name(), &options.execution, &options.load.source)?;
     is_the_cluster(&plan, options, &path)?;
     let mut cluster = source::load(&load, output)?;
     cluster.keep_reserve(load.nodes.keep_reserve);
-    let misfits = misfits(&plan, &undertaking, &cluster);
+    let misfits = misfits(&plan, &context, &cluster);
     if !misfits.is_empty() {
         output.error_line("The plan does not fit the cluster any more:")?;
         misfits.iter().try_for_each(|line| output.error_line(&format!("  {line}")))?;
@@ -95,8 +95,8 @@ pub(super) fn run(options: &ApplyOptions, path: PathBuf, output: &mut Output) ->
         }
         bail!("{}: nothing was done; --replan makes another plan", path.display());
     }
-    let propose = |cluster: Cluster, output: &mut Output| propose(&plan, &undertaking, cluster, output);
-    plan_and_execute(&undertaking, cluster, propose, output)
+    let propose = |cluster: Cluster, output: &mut Output| propose(&plan, &context, cluster, output);
+    plan_and_execute(&context, cluster, propose, output)
 }
 
 /// Refuses a plan for another cluster, where that can be known.
@@ -129,7 +129,7 @@ fn groups(plan: &SavedPlan, now: &Cluster) -> Result<Vec<GroupIdx>, String> {
 }
 
 /// Which steps do not hold on a cluster, and why; nothing if the plan can be carried out.
-fn misfits(plan: &SavedPlan, undertaking: &Undertaking<'_>, now: &Cluster) -> Vec<String> {
+fn misfits(plan: &SavedPlan, context: &ExecutionContext<'_>, now: &Cluster) -> Vec<String> {
     let groups = match groups(plan, now) {
         Ok(groups) => groups,
         Err(line) => return vec![line],
@@ -141,18 +141,18 @@ fn misfits(plan: &SavedPlan, undertaking: &Undertaking<'_>, now: &Cluster) -> Ve
         }
     }
     let all: Vec<StepIdx> = plan.work.all().collect();
-    (undertaking.obstacle)(&plan.work, &all, &plan.group, plan.ignore_soft_errors, now).into_iter().collect()
+    (context.obstacle)(&plan.work, &all, &plan.group, plan.ignore_soft_errors, now).into_iter().collect()
 }
 
 /// The plan, ready to be carried out on a cluster that it fits.
 fn propose(
     plan: &SavedPlan,
-    undertaking: &Undertaking<'_>,
+    context: &ExecutionContext<'_>,
     now: Cluster,
     output: &mut Output,
 ) -> anyhow::Result<Planned> {
     let groups = groups(plan, &now).map_err(anyhow::Error::msg)?;
-    let wrong = misfits(plan, undertaking, &now);
+    let wrong = misfits(plan, context, &now);
     if let Some(line) = wrong.first() {
         bail!("the plan does not fit the cluster any more: {line}; nothing was done");
     }
@@ -172,7 +172,7 @@ fn propose(
         bail!("the plan does not fit the cluster any more: {fault}; nothing was done");
     }
     let steps = counted(work.steps.len(), "step");
-    if !undertaking.silent {
+    if !context.silent {
         output.line(&format!("The plan fits the cluster: {steps} can be carried out"))?;
     }
     Ok(Continue(Box::new(Proposal {

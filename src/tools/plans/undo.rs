@@ -13,7 +13,7 @@ use crate::plan::graph::StepIdx;
 use crate::plan::jobset::jobsets;
 use crate::plan::work::{Work, WorkStep};
 use crate::search::moves::MoveRules;
-use crate::tools::execution::{self, Planned, Proposal, Undertaking, plan_and_execute};
+use crate::tools::execution::{self, ExecutionContext, Planned, Proposal, plan_and_execute};
 use crate::tools::{ahead, source};
 
 /// What `htools undo` is asked to do.
@@ -61,7 +61,7 @@ pub(super) fn run(options: &UndoOptions, path: PathBuf, output: &mut Output) -> 
         .filter(|step| state.is_done(*step))
         .map(|step| (step.number(), header.work.step(step)))
         .collect();
-    let undertaking = Undertaking {
+    let context = ExecutionContext {
         tool: maker.program.name(),
         deadline: options.execution.window.end_from_now(),
         typed: &[],
@@ -86,15 +86,15 @@ pub(super) fn run(options: &UndoOptions, path: PathBuf, output: &mut Output) -> 
     execution::tell_cleanup(&header, &Report::of(Ending::Failed, &header.work, &state), &path, output)?;
     let cluster = source::load(&options.load, output)?;
     let propose = |cluster: Cluster, output: &mut Output| {
-        propose(&header, &done, &undertaking, cluster, output).with_context(|| path.display().to_string())
+        propose(&header, &done, &context, cluster, output).with_context(|| path.display().to_string())
     };
-    plan_and_execute(&undertaking, cluster, propose, output)
+    plan_and_execute(&context, cluster, propose, output)
 }
 
 fn propose(
     header: &Header,
     done: &[(usize, &WorkStep)],
-    undertaking: &Undertaking<'_>,
+    context: &ExecutionContext<'_>,
     now: Cluster,
     output: &mut Output,
 ) -> anyhow::Result<Planned> {
@@ -103,10 +103,10 @@ fn propose(
         output.error_line("The run has finished no moves: there is nothing to take back")?;
         return Ok(Break(ExitStatus::Success));
     }
-    let soft = undertaking.ignore_soft_errors;
+    let soft = context.ignore_soft_errors;
     let work = Work::of(&now, &steps, &jobsets(&now, &steps), CheckOptions { ignore_soft_errors: soft })?;
     let all: Vec<StepIdx> = work.all().collect();
-    if let Some(why) = (undertaking.obstacle)(&work, &all, &header.group, soft, &now) {
+    if let Some(why) = (context.obstacle)(&work, &all, &header.group, soft, &now) {
         bail!("the moves cannot be taken back as the cluster is now: {why}");
     }
     let mut groups: Vec<GroupIdx> =
@@ -114,7 +114,7 @@ fn propose(
     groups.sort();
     groups.dedup();
     let moves = counted(steps.len(), "move");
-    if !undertaking.silent {
+    if !context.silent {
         output.line(&format!("{moves} taken back:"))?;
         for at in &all {
             let step = work.step(*at);

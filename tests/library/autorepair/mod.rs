@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use self::world::{Clock, Fate, Killed, Turn, World, is_pending, suspend, world};
 
 /// One run of cron, at the present time of the world.
-fn run(world: &mut World, around: &mut Clock) -> Result<Attended, AttendError> {
+fn run(world: &mut World, host: &mut Clock) -> Result<Attended, AttendError> {
     let tags: Vec<String> = world.tags.iter().cloned().collect();
     let broken = world.broken;
     let first = if broken { 'Y' } else { 'N' };
@@ -39,48 +39,48 @@ fn run(world: &mut World, around: &mut Clock) -> Result<Attended, AttendError> {
     };
     let wish = RepairWish::of(wanted.as_ref(), case.decision.note());
     let mut repairer =
-        Repairer { client: Some(world), changes: true, around, reason: "r".to_owned(), delay: 0.0 };
+        Repairer { client: Some(world), changes: true, host, reason: "r".to_owned(), delay: 0.0 };
     let visit = repairer.attend("i", &tags, wish, !broken)?;
     Ok(visit.attended)
 }
 
 #[test]
 fn a_repair_from_its_beginning_to_its_end() {
-    let mut around = Clock::default();
-    around.clock.set(1000);
-    let mut world = world(true, vec![(5, JobStatus::Success, true)], &around.clock);
-    let begun = run(&mut world, &mut around).unwrap();
+    let mut host = Clock::default();
+    host.clock.set(1000);
+    let mut world = world(true, vec![(5, JobStatus::Success, true)], &host.clock);
+    let begun = run(&mut world, &mut host).unwrap();
     let Attended::Begun(tag) = begun else { panic!("{begun:?}") };
     // half of the SHA-256 of the instance's name and an end of line
     let id = "50c393f1-58c3-de2d-b92f-a9661bfb00ed";
     assert_eq!(tag.to_string(), format!("{AUTOREPAIR}pending:failover:{id}:1000:2"));
     let tags = |world: &World| world.tags.iter().cloned().collect::<Vec<_>>();
     assert_eq!(tags(&world), [tag.to_string(), "mine".to_owned()]);
-    assert_eq!(run(&mut world, &mut around).unwrap(), Attended::UnderWay(tag));
+    assert_eq!(run(&mut world, &mut host).unwrap(), Attended::UnderWay(tag));
     (0..9).for_each(|_| world.advance());
-    let ended = run(&mut world, &mut around).unwrap();
+    let ended = run(&mut world, &mut host).unwrap();
     let Attended::Ended(tag) = ended else { panic!("{ended:?}") };
     assert!(tag.to_string().starts_with(&format!("{AUTOREPAIR}result:failover:{id}:")), "{tag}");
     assert!(tag.to_string().ends_with(":success:2"), "{tag}");
     assert_eq!(tags(&world), [tag.to_string(), "mine".to_owned()]);
-    assert_eq!(run(&mut world, &mut around).unwrap(), Attended::Nothing);
+    assert_eq!(run(&mut world, &mut host).unwrap(), Attended::Nothing);
     assert_eq!(world.wrong, [""; 0]);
 }
 
 /// Outcome of a chain of two jobs if the run is killed at this call; none if it has no more calls.
 fn killed_chain(killed_at: usize) -> Option<(usize, Attended)> {
-    let mut around = Clock::default();
-    around.clock.set(1000);
+    let mut host = Clock::default();
+    host.clock.set(1000);
     // both end well, and the instance is seen as it was before
     let fates = vec![(0, JobStatus::Success, false); 2];
     let turns = vec![(killed_at, Turn::KilledBefore)];
-    let mut world = World { turns, ..world(false, fates, &around.clock) };
-    let killed = catch_unwind(AssertUnwindSafe(|| run(&mut world, &mut around)));
+    let mut world = World { turns, ..world(false, fates, &host.clock) };
+    let killed = catch_unwind(AssertUnwindSafe(|| run(&mut world, &mut host)));
     killed.err()?.downcast::<Killed>().expect("a panic");
     (0..9).for_each(|_| world.advance());
     world.turns.clear();
     let jobs = world.jobs.iter().filter(|job| World::is_repair(job)).count();
-    Some((jobs, run(&mut world, &mut around).unwrap()))
+    Some((jobs, run(&mut world, &mut host).unwrap()))
 }
 
 #[test]
@@ -121,29 +121,29 @@ proptest! {
         most_failures in 1u32..4,
         suspended in prop::option::weighted(0.2, 0usize..12),
     ) {
-        let mut around = Clock::default();
-        around.clock.set(1000);
-        let mut world = World { permits, most_failures, turns, ..world(joins, fates, &around.clock) };
+        let mut host = Clock::default();
+        host.clock.set(1000);
+        let mut world = World { permits, most_failures, turns, ..world(joins, fates, &host.clock) };
         for (number, pause) in pauses.into_iter().enumerate() {
             if suspended == Some(number) {
                 world.tags.insert(suspend());
             }
-            let ended = catch_unwind(AssertUnwindSafe(|| run(&mut world, &mut around)));
+            let ended = catch_unwind(AssertUnwindSafe(|| run(&mut world, &mut host)));
             match ended {
                 Err(killed) => prop_assert!(killed.is::<Killed>(), "a panic"),
                 Ok(Err(AttendError::Unclear(_, why))) => prop_assert!(false, "{}", why),
                 Ok(_) => {}
             }
             prop_assert_eq!(&world.wrong, &Vec::<String>::new());
-            around.clock.set(around.clock.get() + pause);
+            host.clock.set(host.clock.get() + pause);
         }
         // then all goes well, as long as it takes
         world.turns.clear();
         for _ in 0..20 {
-            let attended = run(&mut world, &mut around);
+            let attended = run(&mut world, &mut host);
             prop_assert!(attended.is_ok(), "{:?}", attended);
             (0..40).for_each(|_| world.advance());
-            around.clock.set(around.clock.get() + 700);
+            host.clock.set(host.clock.get() + 700);
         }
         prop_assert_eq!(&world.wrong, &Vec::<String>::new());
         let tags: Vec<String> = world.tags.iter().cloned().collect();
@@ -167,16 +167,16 @@ proptest! {
 
 /// The way out that is told when a repair by this job has failed.
 fn way_out(joins: bool, opcodes: Vec<Opcode>) -> Option<String> {
-    let mut around = Clock::default();
-    around.clock.set(1000);
-    let mut world = world(joins, vec![(0, JobStatus::Error, false); 2], &around.clock);
+    let mut host = Clock::default();
+    host.clock.set(1000);
+    let mut world = world(joins, vec![(0, JobStatus::Error, false); 2], &host.clock);
     let wanted = WantedRepair { kind: RepairKind::Migrate, opcodes, again: false };
     let mut attend = |world: &mut World| {
         let tags: Vec<String> = world.tags.iter().cloned().collect();
         let mut repairer = Repairer {
             client: Some(world),
             changes: true,
-            around: &mut around,
+            host: &mut host,
             reason: "r".to_owned(),
             delay: 1.0,
         };

@@ -230,7 +230,7 @@ fn attributes_that_are_no_keys_do_nothing_and_are_told() {
 fn other_instance_attributes_mean_nothing() {
     let odd = r#"<instance_attributes id="q"><rule id="r" score="1"><rsc_expression id="e" class="ocf"/></rule><nvpair id="q1" name="x" value="1"/></instance_attributes><instance_attributes id-ref="nowhere"/>"#;
     let set = cib::parse(&small("", &vm("v", odd), &[]), "t").unwrap();
-    assert_eq!(set.outside, []);
+    assert_eq!(set.unsupported, []);
 }
 
 /// Whatever is done to a document, it is refused or placed.

@@ -125,8 +125,8 @@ impl RunHost for Nobody {
 fn go_on(place: &Place) -> Report {
     let (Read { header, state, .. }, journal) = journal::open(&place.path("J")).unwrap();
     let mut client = hasty(place);
-    let (mut around, client): (Nobody, &mut dyn JobClient) = (Nobody, &mut client);
-    let mut runner = Runner::new(client, &mut around, &header, journal, state);
+    let (mut host, client): (Nobody, &mut dyn JobClient) = (Nobody, &mut client);
+    let mut runner = Runner::new(client, &mut host, &header, journal, state);
     runner.settle().unwrap_or_else(|| runner.walk())
 }
 

@@ -14,7 +14,7 @@ impl Runner<'_> {
     /// Begins to wait for a node.
     pub(super) fn await_node(&mut self, mark: JobMark) -> MayEnd<()> {
         self.record(Record::Submitting { jobs: vec![mark] })?;
-        let now = self.around.now();
+        let now = self.host.now();
         self.awaited.push(AwaitedNode { mark, began: now, next: now, trial: None });
         Ok(())
     }
@@ -26,7 +26,7 @@ impl Runner<'_> {
 
     /// Time until the next trial of a node; `None` if no node waits for one.
     pub(super) fn next_trial(&self) -> Option<Duration> {
-        let now = self.around.now();
+        let now = self.host.now();
         let waiting = self.awaited.iter().filter(|node| node.trial.is_none());
         waiting.map(|node| node.next.duration_since(now).unwrap_or_default()).min()
     }
@@ -35,7 +35,7 @@ impl Runner<'_> {
     pub(super) fn try_nodes(&mut self) -> MayEnd<()> {
         for at in (0..self.awaited.len()).rev() {
             let node = &self.awaited[at];
-            if node.trial.is_some() || node.next > self.around.now() {
+            if node.trial.is_some() || node.next > self.host.now() {
                 continue;
             }
             let opcode = Opcode::set_offline(&self.header.work.step(node.mark.step).subject, false);
@@ -71,7 +71,7 @@ impl Runner<'_> {
 
     /// Handles a node that does not answer: it is tried again or given up.
     fn not_yet(&mut self, at: usize, last: TrialError) -> MayEnd<()> {
-        let (now, limit) = (self.around.now(), self.terms.boot);
+        let (now, limit) = (self.host.now(), self.terms.boot);
         let node = &mut self.awaited[at];
         (node.trial, node.next) = (None, now + RETRY);
         if now.duration_since(node.began).unwrap_or_default() + RETRY <= limit {

@@ -36,7 +36,7 @@ pub struct DiskSurvey {
 /// If Ganeti cannot be asked at all.
 pub fn survey(
     client: &mut dyn JobClient,
-    around: &mut dyn RunHost,
+    host: &mut dyn RunHost,
     run: &RunInfo,
     instances: &[String],
     at_most: Duration,
@@ -52,11 +52,11 @@ pub fn survey(
             _ => found.unknown.extend_from_slice(names),
         }
     }
-    let end = around.now() + at_most;
+    let end = host.now() + at_most;
     loop {
         let open: Vec<Watched> =
             asked.iter().map(|(job, _)| *job).filter(|job| !job.status.is_final()).collect();
-        let Ok(left) = end.duration_since(around.now()) else { break };
+        let Ok(left) = end.duration_since(host.now()) else { break };
         if open.is_empty() {
             break;
         }

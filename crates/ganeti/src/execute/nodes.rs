@@ -52,7 +52,7 @@ impl Default for Handling {
 /// # Errors
 /// The reason that it could not be done.
 pub fn perform(
-    around: &mut dyn RunHost,
+    host: &mut dyn RunHost,
     client: &mut dyn JobClient,
     run: &RunInfo,
     step: &WorkStep,
@@ -60,8 +60,8 @@ pub fn perform(
 ) -> Result<(), NodeTaskError> {
     let node = step.subject.as_str();
     match (&step.task, &handling.power_command) {
-        (Task::ConfirmEmpty, _) => confirm_empty(around, client, node),
-        (Task::Await, _) => wait_for(around, client, run, node, handling.boot),
+        (Task::ConfirmEmpty, _) => confirm_empty(host, client, node),
+        (Task::Await, _) => wait_for(host, client, run, node, handling.boot),
         (Task::PowerOn, Some(command)) => Ok(power::switch(command, "on", node, SWITCHING)?),
         (Task::PowerOff, Some(command)) => Ok(power::switch(command, "off", node, SWITCHING)?),
         _ => Err(NodeTaskError::NotOurs(step.title())),
@@ -73,7 +73,7 @@ pub fn perform(
 /// # Errors
 /// If the node holds instances, or the cluster does not answer.
 pub(crate) fn confirm_empty(
-    around: &mut dyn RunHost,
+    host: &mut dyn RunHost,
     client: &mut dyn JobClient,
     node: &str,
 ) -> Result<(), NodeTaskError> {
@@ -87,7 +87,7 @@ pub(crate) fn confirm_empty(
             Err(_) => {}
         }
         attempt += 1;
-        around.pause(PAUSE);
+        host.pause(PAUSE);
     }
 }
 
@@ -102,25 +102,25 @@ fn listed(names: &[String]) -> String {
 
 /// Waits until a node answers the master. A dry run of setting it online tests this.
 fn wait_for(
-    around: &mut dyn RunHost,
+    host: &mut dyn RunHost,
     client: &mut dyn JobClient,
     run: &RunInfo,
     node: &str,
     limit: Duration,
 ) -> Result<(), NodeTaskError> {
     let opcode = Opcode::set_offline(node, false);
-    let began = around.now();
+    let began = host.now();
     // Attempts are counted, since the clock may be set in the meantime.
     let attempts = limit.as_secs() / RETRY.as_secs() + 1;
     let mut attempt = 1;
     loop {
         let Err(last) = try_out(client, run, &opcode) else { return Ok(()) };
-        let waited = around.now().duration_since(began).unwrap_or_default();
+        let waited = host.now().duration_since(began).unwrap_or_default();
         if attempt == attempts || waited + RETRY > limit {
             return Err(NodeTaskError::NoAnswer { seconds: limit.as_secs(), last });
         }
         attempt += 1;
-        around.pause(RETRY);
+        host.pause(RETRY);
     }
 }
 
@@ -148,18 +148,18 @@ mod tests {
 
     struct Stage {
         cluster: FakeCluster,
-        around: FakeHost,
+        host: FakeHost,
     }
 
     impl Stage {
         fn new() -> Stage {
             let clock = Rc::new(Cell::new(0));
             let cluster = FakeCluster::new(true, &clock);
-            Stage { cluster, around: FakeHost { clock, ..FakeHost::default() } }
+            Stage { cluster, host: FakeHost { clock, ..FakeHost::default() } }
         }
 
         fn perform(&mut self, task: Task, handling: &Handling) -> Result<(), String> {
-            perform(&mut self.around, &mut self.cluster, &run(), &step(task), handling)
+            perform(&mut self.host, &mut self.cluster, &run(), &step(task), handling)
                 .map_err(|error| error.to_string())
         }
     }
@@ -189,12 +189,12 @@ mod tests {
         let mut stage = Stage::new();
         stage.cluster.answers_from = 45;
         assert_eq!(stage.perform(Task::Await, &handling), Ok(()));
-        let took = stage.around.clock.get();
+        let took = stage.host.clock.get();
         assert!((45..60).contains(&took), "{took}");
         stage.cluster.answers_from = u64::MAX;
         let why = stage.perform(Task::Await, &handling).unwrap_err();
         assert_eq!(why, "the node does not answer within 100 s: it broke");
-        let took = stage.around.clock.get() - took;
+        let took = stage.host.clock.get() - took;
         assert!((90..=100).contains(&took), "{took}");
         // None of the trials counts as a step of the run.
         assert!(stage.cluster.jobs.is_empty());

@@ -119,14 +119,14 @@ impl ProgramCall<'_> {
 }
 
 /// Output of a program on a stream, delivered in one piece at the end.
-pub(super) type Speech = Receiver<Vec<u8>>;
+pub(super) type OutputReceiver = Receiver<Vec<u8>>;
 
 impl ProgramCall<'_> {
     /// Writes the input of a program, and starts reading both output streams.
     ///
     /// # Errors
     /// If a thread cannot be started.
-    fn converse(&self, child: &mut Child) -> io::Result<(Option<Speech>, Option<Speech>)> {
+    fn converse(&self, child: &mut Child) -> io::Result<(Option<OutputReceiver>, Option<OutputReceiver>)> {
         if let Some(mut stream) = child.stdin.take() {
             let input = self.input.to_owned();
             // A program that does not read all its input reports the reason itself.
@@ -149,7 +149,7 @@ pub(super) fn give_up(child: &mut Child, error: io::Error) -> ProgramProblem {
 ///
 /// # Errors
 /// If the thread cannot be started.
-pub(super) fn listen(mut stream: impl Read + Send + 'static, most: u64) -> io::Result<Speech> {
+pub(super) fn listen(mut stream: impl Read + Send + 'static, most: u64) -> io::Result<OutputReceiver> {
     let (sender, receiver) = channel();
     thread::Builder::new().spawn(move || {
         let mut text = Vec::new();
@@ -161,7 +161,7 @@ pub(super) fn listen(mut stream: impl Read + Send + 'static, most: u64) -> io::R
 }
 
 /// Output of a program that has ended, on one stream.
-pub(super) fn heard(stream: Option<Speech>) -> Vec<u8> {
+pub(super) fn heard(stream: Option<OutputReceiver>) -> Vec<u8> {
     stream.and_then(|stream| stream.recv_timeout(WORDS).ok()).unwrap_or_default()
 }
 

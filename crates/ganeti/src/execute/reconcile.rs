@@ -21,13 +21,13 @@ impl Runner<'_> {
     /// Finds out whether jobs were submitted whose submission failed with an error.
     pub(super) fn clarify(&mut self, marks: &[JobMark], error: CallError) -> MayEnd<()> {
         let steps = marks.iter().map(|mark| mark.step.number()).collect();
-        self.around.event(&Event::Unclear { steps, problem: error.to_string() });
+        self.host.event(&Event::Unclear { steps, problem: error.to_string() });
         // A daemon that is still running may be slow; one that went away enters no more jobs.
         let late = matches!(error, CallError::Late(_));
         let (looks, pause) = if late { (LATE_LOOKS, LATE_PAUSE) } else { (1, SETTLE) };
         for _ in 0..looks {
             // Only after the pause is the content of the queue reliable.
-            self.around.pause(pause);
+            self.host.pause(pause);
             self.adopt()?;
             if self.submitting().is_empty() {
                 return Ok(());
@@ -51,7 +51,7 @@ impl Runner<'_> {
             return Ok(());
         }
         // The program that submitted them may have ended a moment ago.
-        self.around.pause(SETTLE);
+        self.host.pause(SETTLE);
         self.adopt()?;
         let jobs = self.submitting();
         if jobs.is_empty() { Ok(()) } else { self.record(Record::Absent { jobs }) }

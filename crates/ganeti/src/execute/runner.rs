@@ -28,7 +28,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// A run in progress.
 pub struct Runner<'a> {
     pub(super) client: &'a mut dyn JobClient,
-    pub(super) around: &'a mut dyn RunHost,
+    pub(super) host: &'a mut dyn RunHost,
     pub(super) header: &'a Header,
     journal: Journal,
     pub(super) state: State,
@@ -57,7 +57,7 @@ impl<'a> Runner<'a> {
     /// A run with a new journal, or one that was read.
     pub fn new(
         client: &'a mut dyn JobClient,
-        around: &'a mut dyn RunHost,
+        host: &'a mut dyn RunHost,
         header: &'a Header,
         journal: Journal,
         state: State,
@@ -66,7 +66,7 @@ impl<'a> Runner<'a> {
         let streaming = Streaming::of(&header.work, header.stream.as_ref(), &terms);
         Runner {
             client,
-            around,
+            host,
             header,
             journal,
             state,
@@ -158,7 +158,7 @@ impl<'a> Runner<'a> {
             let failed = self.state.steps().any(|step| self.state.has_failed(step));
             if failed && self.on_failure() != OnFailure::Continue {
                 self.stop("a step failed");
-            } else if self.around.wants_to_stop() {
+            } else if self.host.wants_to_stop() {
                 self.stop("asked to stop");
             }
         }
@@ -166,7 +166,7 @@ impl<'a> Runner<'a> {
 
     fn stop(&mut self, why: &str) {
         self.stopping = true;
-        self.around.event(&Event::Stopping { why: why.to_owned() });
+        self.host.event(&Event::Stopping { why: why.to_owned() });
     }
 
     /// Submits the next jobs of these steps; false if there are none.
@@ -217,7 +217,7 @@ impl<'a> Runner<'a> {
     /// step fails.
     fn may_power_off(&mut self, mark: JobMark) -> MayEnd<bool> {
         let node = &self.header.work.step(mark.step).subject;
-        let Err(why) = nodes::confirm_empty(self.around, self.client, node) else { return Ok(true) };
+        let Err(why) = nodes::confirm_empty(self.host, self.client, node) else { return Ok(true) };
         self.record(Record::Submitting { jobs: vec![mark] })?;
         self.record(Record::Refused { jobs: vec![mark], why: why.to_string() })?;
         self.tell_of_end(mark.step);
@@ -228,7 +228,7 @@ impl<'a> Runner<'a> {
     fn perform(&mut self, mark: JobMark) -> MayEnd<()> {
         self.record(Record::Submitting { jobs: vec![mark] })?;
         let step = self.header.work.step(mark.step);
-        let record = match self.around.perform(self.client, &self.header.run, step) {
+        let record = match self.host.perform(self.client, &self.header.run, step) {
             Ok(()) => Record::Performed { mark },
             Err(why) => Record::Failed { mark, why: why.to_string() },
         };
@@ -290,7 +290,7 @@ impl<'a> Runner<'a> {
         let sets = &self.header.work.jobsets;
         let jobset = sets.iter().position(|set| set.contains(first)).map_or(0, |at| at + 1);
         let (steps, jobs) = self.got.drain(..).map(|(step, job)| (step.number(), job)).unzip();
-        self.around.event(&Event::Submitted { jobset, steps, jobs });
+        self.host.event(&Event::Submitted { jobset, steps, jobs });
     }
 
     /// Counts a failed attempt to submit.
@@ -310,7 +310,7 @@ impl<'a> Runner<'a> {
         watched.extend(self.trials());
         let due = self.next_trial();
         if watched.is_empty() {
-            due.into_iter().for_each(|time| self.around.pause(time.max(TICK)));
+            due.into_iter().for_each(|time| self.host.pause(time.max(TICK)));
             return Ok(due.is_some());
         }
         let at_most = due.unwrap_or(CHANGE).min(self.streaming.patience(CHANGE)).max(TICK);
@@ -377,7 +377,7 @@ impl<'a> Runner<'a> {
         }
         let (step, title) = (mark.step.number(), self.header.work.step(mark.step).title());
         if let Some(status) = state.status {
-            self.around.event(&Event::Status { step, title, job: id, status });
+            self.host.event(&Event::Status { step, title, job: id, status });
         }
         self.tell_of_end(mark.step);
         Ok(())
@@ -402,7 +402,7 @@ impl<'a> Runner<'a> {
         if matches!(state, StepState::Done | StepState::Failed | StepState::Unknown | StepState::Dropped) {
             let title = self.header.work.step(step).title();
             let cleanup = cleanup.iter().map(ToString::to_string).collect();
-            self.around.event(&Event::StepEnded { step: step.number(), title, state, message, cleanup });
+            self.host.event(&Event::StepEnded { step: step.number(), title, state, message, cleanup });
         }
     }
 
@@ -424,7 +424,7 @@ impl<'a> Runner<'a> {
             match ask(self.client) {
                 Ok(answer) => {
                     if attempt > 0 {
-                        self.around.event(&Event::ConnectionBack);
+                        self.host.event(&Event::ConnectionBack);
                     }
                     return Ok(answer);
                 }
@@ -442,8 +442,8 @@ impl<'a> Runner<'a> {
     /// Reports a problem with the connection and pauses, longer each time.
     fn lost(&mut self, error: &CallError, attempt: u32) {
         let pause = Duration::from_secs(1 << attempt.saturating_sub(1).min(4));
-        self.around.event(&Event::ConnectionLost { problem: error.to_string(), attempt, pause });
-        self.around.pause(pause);
+        self.host.event(&Event::ConnectionLost { problem: error.to_string(), attempt, pause });
+        self.host.pause(pause);
     }
 
     /// Applies a record to the state, then writes it to the journal. A record that contradicts the state is not
@@ -478,12 +478,12 @@ impl<'a> Runner<'a> {
         let running = report.count(&[Running, Begun, Unknown]);
         let not_started = report.count(&[NotStarted, Dropped]);
         let ending = report.ending.clone();
-        self.around.event(&Event::Ended { ending, done, failed, running, not_started });
+        self.host.event(&Event::Ended { ending, done, failed, running, not_started });
         report
     }
 
     pub(super) fn millis(&self) -> u64 {
-        let time = self.around.now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let time = self.host.now().duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
     }
 }

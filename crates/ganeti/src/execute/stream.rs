@@ -75,19 +75,19 @@ impl Runner<'_> {
         let stops = self.header.work.step(step).task == Task::Stop;
         let takes = stops.then(|| self.interrupts_for(step)).flatten().unwrap_or_else(own);
         let takes = Duration::try_from_secs_f64(takes).unwrap_or(Duration::MAX);
-        self.around.now().checked_add(takes).is_some_and(|end| end <= deadline)
+        self.host.now().checked_add(takes).is_some_and(|end| end <= deadline)
     }
 
     fn is_due(&self, step: StepIdx) -> bool {
-        self.streaming.again.get(&step).is_none_or(|(at, _)| *at <= self.around.now())
+        self.streaming.again.get(&step).is_none_or(|(at, _)| *at <= self.host.now())
     }
 
     /// Checks whether new steps should pause, and announces a change.
     pub(super) fn look_for_a_pause(&mut self) {
-        let is_paused = self.around.is_paused() && !self.stopping;
+        let is_paused = self.host.is_paused() && !self.stopping;
         if is_paused != self.streaming.is_paused {
             self.streaming.is_paused = is_paused;
-            self.around.event(if is_paused { &Event::Paused } else { &Event::Continued });
+            self.host.event(if is_paused { &Event::Paused } else { &Event::Continued });
         }
     }
 
@@ -101,7 +101,7 @@ impl Runner<'_> {
         if self.stopping {
             return false;
         }
-        let now = self.around.now();
+        let now = self.host.now();
         let waiting = |step: &&StepIdx| !self.streaming.over.contains(step);
         let again =
             self.streaming.admitted.iter().filter(waiting).filter_map(|step| self.streaming.again.get(step));
@@ -112,7 +112,7 @@ impl Runner<'_> {
             (false, Some(time)) => time.max(PAUSED),
             (false, None) => return false,
         };
-        self.around.pause(pause);
+        self.host.pause(pause);
         true
     }
 
@@ -128,10 +128,10 @@ impl Runner<'_> {
         }
         let pause = FIRST_PAUSE * (1 << tries);
         self.record(Record::Again { mark })?;
-        self.streaming.again.insert(step, (self.around.now() + pause, tries + 1));
+        self.streaming.again.insert(step, (self.host.now() + pause, tries + 1));
         let title = self.header.work.step(step).title();
         let problem = state.message.clone().unwrap_or_default();
-        self.around.event(&Event::Again { step: step.number(), title, problem, pause });
+        self.host.event(&Event::Again { step: step.number(), title, problem, pause });
         Ok(true)
     }
 }

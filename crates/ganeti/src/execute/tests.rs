@@ -101,20 +101,20 @@ fn check_journal(paper: &Paper, cluster: &FakeCluster) {
 }
 
 /// Executes a whole plan; returns the report and the journal.
-fn run(header: &Header, cluster: &mut FakeCluster, around: &mut FakeHost) -> (Report, Paper) {
+fn run(header: &Header, cluster: &mut FakeCluster, host: &mut FakeHost) -> (Report, Paper) {
     let paper = Paper::default();
     let journal = Journal::begin(Box::new(paper.clone()), header).unwrap();
-    let report = Runner::new(cluster, around, header, journal, state(header)).walk();
+    let report = Runner::new(cluster, host, header, journal, state(header)).walk();
     (report, paper)
 }
 
 /// Executes a plan without faults, with these fates of jobs.
 fn run_with(sets: &[usize], joins: bool, fates: Vec<(JobMark, Fate)>) -> (Report, FakeCluster) {
     let header = header(sets, joins);
-    let mut around = FakeHost::default();
-    let mut cluster = cluster(&header, &around.clock);
+    let mut host = FakeHost::default();
+    let mut cluster = cluster(&header, &host.clock);
     cluster.fates = fates;
-    let (report, paper) = run(&header, &mut cluster, &mut around);
+    let (report, paper) = run(&header, &mut cluster, &mut host);
     check_journal(&paper, &cluster);
     (report, cluster)
 }
@@ -166,11 +166,11 @@ fn migrations_that_may_be_half_done_are_told_with_the_way_out() {
 #[test]
 fn the_journal_keeps_what_may_be_half_done() {
     let header = header(&[2], true);
-    let mut around = FakeHost::default();
-    let mut cluster = cluster(&header, &around.clock);
+    let mut host = FakeHost::default();
+    let mut cluster = cluster(&header, &host.clock);
     let mark = |step| JobMark { step: StepIdx::new(step), part: 0 };
     cluster.fates = vec![(mark(0), Fate::Error), (mark(1), Fate::Gone)];
-    let (report, paper) = run(&header, &mut cluster, &mut around);
+    let (report, paper) = run(&header, &mut cluster, &mut host);
     let (read, _) = paper.go_on::<journal::Read>();
     let again = Report::of(Ending::Failed, &read.header.work, &read.state);
     assert_eq!(again, report);
@@ -183,18 +183,18 @@ fn jobs_that_left_the_queue_after_a_program_was_killed_may_be_half_done() {
     let header = header(&[1], true);
     let paper = Paper::default();
     let journal = Journal::begin(Box::new(paper.clone()), &header).unwrap();
-    let mut around = FakeHost::default();
-    let mut cluster = cluster(&header, &around.clock);
+    let mut host = FakeHost::default();
+    let mut cluster = cluster(&header, &host.clock);
     cluster.fates = vec![(JobMark { step: StepIdx::new(0), part: 0 }, Fate::Gone)];
     cluster.faults = vec![CallFault::None, CallFault::KilledBefore].into();
     let killed = catch_unwind(AssertUnwindSafe(|| {
-        Runner::new(&mut cluster, &mut around, &header, journal, state(&header)).walk()
+        Runner::new(&mut cluster, &mut host, &header, journal, state(&header)).walk()
     }));
     assert!(killed.unwrap_err().is::<Killed>());
     // Its progress was not seen.
     (0..9).for_each(|_| drop(cluster.next_change(&[], std::time::Duration::ZERO)));
     let (read, journal): (journal::Read, _) = paper.go_on();
-    let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, read.state);
+    let mut runner = Runner::new(&mut cluster, &mut host, &header, journal, read.state);
     let report = runner.settle().expect("it is over");
     assert_eq!(way_out(&report, 0), ["gnt-instance migrate --cleanup -f i0"]);
 }
@@ -216,10 +216,10 @@ fn a_failure_stops_what_comes_after_and_nothing_else() {
 #[test]
 fn a_drained_queue_is_a_failure_with_its_reason() {
     let header = header(&[1, 1], true);
-    let mut around = FakeHost::default();
-    let mut cluster = cluster(&header, &around.clock);
+    let mut host = FakeHost::default();
+    let mut cluster = cluster(&header, &host.clock);
     cluster.faults = vec![CallFault::Drained].into();
-    let (report, _) = run(&header, &mut cluster, &mut around);
+    let (report, _) = run(&header, &mut cluster, &mut host);
     assert_eq!(report.ending, Ending::Failed);
     assert_eq!(report.steps[0].message.as_deref(), Some("not submitted: the queue is drained"));
     assert_eq!(cluster.jobs.len(), 0);
@@ -228,9 +228,9 @@ fn a_drained_queue_is_a_failure_with_its_reason() {
 #[test]
 fn a_wish_to_stop_lets_jobs_end_and_begins_none() {
     let header = header(&[2, 2], true);
-    let mut around = FakeHost { stop_after: Some(1), ..FakeHost::default() };
-    let mut cluster = cluster(&header, &around.clock);
-    let (report, _) = run(&header, &mut cluster, &mut around);
+    let mut host = FakeHost { stop_after: Some(1), ..FakeHost::default() };
+    let mut cluster = cluster(&header, &host.clock);
+    let (report, _) = run(&header, &mut cluster, &mut host);
     assert_eq!(report.ending, Ending::Interrupted);
     let states: Vec<StepState> = report.steps.iter().map(|step| step.state).collect();
     use StepState::{Done, NotStarted};
@@ -240,9 +240,9 @@ fn a_wish_to_stop_lets_jobs_end_and_begins_none() {
 #[test]
 fn the_last_jobset_is_not_interrupted() {
     let header = header(&[2], true);
-    let mut around = FakeHost { stop_after: Some(1), ..FakeHost::default() };
-    let mut cluster = cluster(&header, &around.clock);
-    assert_eq!(run(&header, &mut cluster, &mut around).0.ending, Ending::Done);
+    let mut host = FakeHost { stop_after: Some(1), ..FakeHost::default() };
+    let mut cluster = cluster(&header, &host.clock);
+    assert_eq!(run(&header, &mut cluster, &mut host).0.ending, Ending::Done);
 }
 
 /// If the disk is full after any number of bytes, the journal stays true, and the run completes once there is room. The
@@ -253,21 +253,21 @@ fn a_full_disk_at_any_byte() {
     let all =
         run(&header, &mut cluster(&header, &Rc::default()), &mut FakeHost::default()).1.bytes.borrow().len();
     for (room, can_be_cut) in (0..all).flat_map(|room| [(room, true), (room, false)]) {
-        let mut around = FakeHost::default();
-        let mut cluster = cluster(&header, &around.clock);
+        let mut host = FakeHost::default();
+        let mut cluster = cluster(&header, &host.clock);
         let paper = Paper { room, can_be_cut, ..Paper::default() };
         let Ok(journal) = Journal::begin(Box::new(paper.clone()), &header) else {
             assert!(!can_be_cut || paper.bytes.borrow().is_empty());
             continue;
         };
-        let report = Runner::new(&mut cluster, &mut around, &header, journal, state(&header)).walk();
+        let report = Runner::new(&mut cluster, &mut host, &header, journal, state(&header)).walk();
         // Only the last line, which records the end, may be missing without an error.
         assert!(matches!(report.ending, Ending::Unrecorded(_) | Ending::Done), "{report:?}");
         assert!(!can_be_cut || paper.bytes.borrow().ends_with(b"\n"));
         check_journal(&paper, &cluster);
         let (read, journal): (journal::Read, _) = paper.go_on();
         assert!(!(can_be_cut && journal.is_cut_off()));
-        let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, read.state);
+        let mut runner = Runner::new(&mut cluster, &mut host, &header, journal, read.state);
         let report = runner.settle().unwrap_or_else(|| runner.walk());
         assert_eq!((report.ending, cluster.jobs.len()), (Ending::Done, 2));
         check_journal(&paper, &cluster);
@@ -280,11 +280,11 @@ fn what_ganeti_has_no_job_for_is_done_in_its_turn() {
     for (task, done) in [(Task::PowerOff, true), (Task::ConfirmEmpty, false)] {
         let mut header = header(&[1, 1, 1], true);
         header.work.steps[1] = WorkStep { task, opcodes: Vec::new(), ..step(1, 0) };
-        let mut around = FakeHost::default();
-        let mut cluster = cluster(&header, &around.clock);
+        let mut host = FakeHost::default();
+        let mut cluster = cluster(&header, &host.clock);
         cluster.needs.clear();
-        let (report, _) = run(&header, &mut cluster, &mut around);
-        assert_eq!(around.performed.len(), 1);
+        let (report, _) = run(&header, &mut cluster, &mut host);
+        assert_eq!(host.performed.len(), 1);
         assert_eq!(report.ending, if done { Ending::Done } else { Ending::Failed });
         assert_eq!(cluster.jobs.len(), if done { 2 } else { 1 });
     }
@@ -293,16 +293,16 @@ fn what_ganeti_has_no_job_for_is_done_in_its_turn() {
 #[test]
 fn a_job_that_nobody_recorded_is_a_contradiction() {
     let header = header(&[1, 1], true);
-    let mut around = FakeHost::default();
-    let mut cluster = cluster(&header, &around.clock);
-    let (_, paper) = run(&header, &mut cluster, &mut around);
+    let mut host = FakeHost::default();
+    let mut cluster = cluster(&header, &host.clock);
+    let (_, paper) = run(&header, &mut cluster, &mut host);
     // As if the journal had been cut off after its first line.
     let bytes = paper.bytes.borrow().clone();
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     let read = journal::parse::<journal::Read>(&bytes[..end]).map_err(|e| e.1).unwrap();
     let journal = Journal::begin(Box::new(Paper::default()), &header).unwrap();
     let report =
-        Runner::new(&mut cluster, &mut around, &header, journal, read.state).settle().expect("it is over");
+        Runner::new(&mut cluster, &mut host, &header, journal, read.state).settle().expect("it is over");
     assert!(matches!(report.ending, Ending::Contradiction(_)), "{report:?}");
     assert_eq!(cluster.jobs.len(), 2);
 }
@@ -338,10 +338,10 @@ proptest! {
         stop_after in prop::option::of(0usize..30),
     ) {
         let header = header(&sets, joins);
-        let mut around = FakeHost { stop_after, ..FakeHost::default() };
-        let mut cluster = cluster(&header, &around.clock);
+        let mut host = FakeHost { stop_after, ..FakeHost::default() };
+        let mut cluster = cluster(&header, &host.clock);
         (cluster.faults, cluster.fates) = (faults.into(), fates.clone());
-        let (report, paper) = run(&header, &mut cluster, &mut around);
+        let (report, paper) = run(&header, &mut cluster, &mut host);
         check_journal(&paper, &cluster);
         match report.ending {
             Ending::Done => prop_assert!(report.steps.iter().all(|step| step.state == StepState::Done)),
@@ -361,8 +361,8 @@ proptest! {
     ) {
         let header = header(&sets, joins);
         let paper = Paper::default();
-        let mut around = FakeHost::default();
-        let mut cluster = cluster(&header, &around.clock);
+        let mut host = FakeHost::default();
+        let mut cluster = cluster(&header, &host.clock);
         Journal::begin(Box::new(paper.clone()), &header).unwrap();
         for kill in kills.into_iter().map(Some).chain([None]) {
             if let Some((calls, after)) = kill {
@@ -373,7 +373,7 @@ proptest! {
             }
             let (read, journal): (journal::Read, _) = paper.go_on();
             let ended = catch_unwind(AssertUnwindSafe(|| {
-                let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, read.state);
+                let mut runner = Runner::new(&mut cluster, &mut host, &header, journal, read.state);
                 runner.settle().unwrap_or_else(|| runner.walk())
             }));
             check_journal(&paper, &cluster);

@@ -2,7 +2,7 @@
 //! spelling to these.
 
 use crate::input::error::{LoadError, Result};
-use crate::input::json::{Json, JsonPath, Object, Wrong};
+use crate::input::json::{Json, JsonPath, Object, ValueResult};
 
 /// Treatment of a field that is missing or invalid.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,11 +35,15 @@ pub(super) trait Fields<'j> {
 }
 
 impl<'j> dyn Fields<'j> + '_ {
-    pub(super) fn need<T>(&self, field: &str, read: impl FnOnce(&'j Json) -> Wrong<T>) -> Result<T> {
+    pub(super) fn need<T>(&self, field: &str, read: impl FnOnce(&'j Json) -> ValueResult<T>) -> Result<T> {
         read(self.value(field)?).map_err(|problem| self.error(field, &problem.to_string()))
     }
 
-    pub(super) fn get<T>(&self, field: &str, read: impl FnOnce(&'j Json) -> Wrong<T>) -> Result<Option<T>> {
+    pub(super) fn get<T>(
+        &self,
+        field: &str,
+        read: impl FnOnce(&'j Json) -> ValueResult<T>,
+    ) -> Result<Option<T>> {
         match self.presence(field) {
             Presence::Ignored => Ok(None),
             Presence::Optional if self.is_absent(field) => Ok(None),

@@ -22,7 +22,7 @@ const PORT: u16 = 1815;
 
 /// Limits on time and size for one daemon, and for all together.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct MonitorLimits {
     /// Time limit for the connection.
     pub connect: Duration,
     /// Time limit for the whole answer.
@@ -33,9 +33,9 @@ pub struct Patience {
     pub size: u64,
 }
 
-impl Default for Patience {
+impl Default for MonitorLimits {
     fn default() -> Self {
-        Patience {
+        MonitorLimits {
             connect: Duration::from_secs(3),
             answer: Duration::from_secs(6),
             all: Duration::from_secs(60),
@@ -46,7 +46,7 @@ impl Default for Patience {
 
 /// Answers of the daemons.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Heard {
+pub struct MonitorAnswers {
     /// The valid reports.
     pub data: MonitoringData,
     /// Positions of the nodes that could not be asked, in order.
@@ -55,15 +55,15 @@ pub struct Heard {
 
 /// Asks the daemons of all these nodes for a collector's report, many at a time. The result does not depend on the
 /// order of the answers.
-pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
-    let end = Cutoff::after(patience.all);
+pub fn ask(nodes: &[&str], collector: Collector, limits: MonitorLimits) -> MonitorAnswers {
+    let end = Cutoff::after(limits.all);
     let client = Client::builder()
-        .connect_timeout(patience.connect)
+        .connect_timeout(limits.connect)
         .redirect(Policy::none())
         .pool_max_idle_per_host(0)
         .build();
     let next = AtomicUsize::new(0);
-    let answers: Mutex<Vec<Option<Told>>> = Mutex::new(vec![None; nodes.len()]);
+    let answers: Mutex<Vec<Option<DaemonAnswer>>> = Mutex::new(vec![None; nodes.len()]);
     let kept = AtomicUsize::new(KEPT);
     if let Ok(client) = &client {
         thread::scope(|scope| {
@@ -71,7 +71,7 @@ pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(node) = nodes.get(at) else { break };
-                    let told = get(client, node, collector, patience, end).map(|bytes| {
+                    let told = get(client, node, collector, limits, end).map(|bytes| {
                         // Parse at once, since a report takes less memory than the answer.
                         keep(read_answer(collector, &bytes), &kept)
                     });
@@ -89,33 +89,33 @@ pub fn ask(nodes: &[&str], collector: Collector, patience: Patience) -> Heard {
     }
     // Dropping the client would wait for name look-ups that are no longer needed.
     std::mem::forget(client);
-    let mut heard = Heard::default();
+    let mut answered = MonitorAnswers::default();
     let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
     for (at, told) in answers.into_iter().enumerate() {
         match told {
-            Some(Told::Report(report)) => heard.data.add(nodes[at], collector, report),
-            Some(Told::Nothing) => {}
-            None => heard.unreachable.push(at),
+            Some(DaemonAnswer::Report(report)) => answered.data.add(nodes[at], collector, report),
+            Some(DaemonAnswer::Nothing) => {}
+            None => answered.unreachable.push(at),
         }
     }
-    heard
+    answered
 }
 
 /// Content of an answer.
 #[derive(Debug, Clone)]
-enum Told {
+enum DaemonAnswer {
     Report(CollectorReport),
     /// An answer without a valid report.
     Nothing,
 }
 
 /// Keeps the report, unless all kept reports together would be too large.
-fn keep(report: Option<CollectorReport>, left: &AtomicUsize) -> Told {
+fn keep(report: Option<CollectorReport>, left: &AtomicUsize) -> DaemonAnswer {
     let take = |report: &CollectorReport| {
         let size = report.size();
         left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(size)).is_ok()
     };
-    report.filter(take).map_or(Told::Nothing, Told::Report)
+    report.filter(take).map_or(DaemonAnswer::Nothing, DaemonAnswer::Report)
 }
 
 /// The body of a daemon's answer, even of a redirect, as in the reference.
@@ -123,18 +123,18 @@ fn get(
     client: &Client,
     node: &str,
     collector: Collector,
-    patience: Patience,
+    limits: MonitorLimits,
     end: Cutoff,
 ) -> Option<Vec<u8>> {
     let url = format!("http://{}:{PORT}/1/report/default/{}", host(node)?, collector.as_str());
     // A limit of the request covers the whole answer; the client's would cover each read.
-    let response = client.get(url).timeout(end.or_after(patience.answer).left()?).send().ok()?;
+    let response = client.get(url).timeout(end.or_after(limits.answer).left()?).send().ok()?;
     if response.status().as_u16() >= 400 {
         return None;
     }
     let mut bytes = Vec::new();
-    response.take(patience.size.saturating_add(1)).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= patience.size).then_some(bytes)
+    response.take(limits.size.saturating_add(1)).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= limits.size).then_some(bytes)
 }
 
 /// A node's name as the host of a URL, if it is a valid one. A name with a slash or an `@` would send the request

@@ -12,7 +12,7 @@ use super::fail_counts::failed_on;
 use super::failures::PROMOTED;
 use super::properties::Properties;
 use super::resources::{GroupDraft, Inherited, PrimitiveDraft};
-use super::whereabouts::{UNDER_WAY, add_reason};
+use super::run_places::{UNDER_WAY, add_reason};
 use htools_ganeti::input::error::Result;
 
 /// Greatest number of resources in a cluster with clones.
@@ -62,7 +62,7 @@ struct CloneParts<'a, 'i> {
 impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_clone(&mut self, node: Node<'a, 'i>, defaults: &Properties<'a>) -> Result<()> {
         let metas = self.properties(node, "meta_attributes").or(defaults);
-        let mut reasons = beyond(&metas);
+        let mut reasons = unsupported_reason(&metas);
         let count = metas.get("clone-max").and_then(leading).and_then(|count| usize::try_from(count).ok());
         let count = count.unwrap_or(self.set.hosts.len().max(1));
         let parts = self.clone_parts(node, &metas, count, &mut reasons)?;
@@ -76,7 +76,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             add_reason(&mut reasons, SURPLUS);
         }
         if !reasons.is_empty() {
-            reasons.iter().for_each(|reason| self.outside(node, reason));
+            reasons.iter().for_each(|reason| self.report_unsupported(node, reason));
             return self.leave(node);
         }
         for inner in
@@ -146,7 +146,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let (mut revisions, mut changed_since) = (Vec::new(), Vec::new());
             for name in &names {
                 // For instances, maintenance of their host does not count here.
-                let places = self.whereabouts(name, &draft.rules, |_| draft.resource.managed, reasons);
+                let places = self.find_run_places(name, &draft.rules, |_| draft.resource.managed, reasons);
                 if places.are_guessed() {
                     add_reason(reasons, UNDER_WAY);
                 }
@@ -273,7 +273,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 }
 
 /// Reasons why a clone is not supported, by its meta attributes.
-fn beyond(metas: &Properties<'_>) -> Vec<&'static str> {
+fn unsupported_reason(metas: &Properties<'_>) -> Vec<&'static str> {
     let flags = [("promotable", PROMOTED), ("globally-unique", "instances that are told apart")];
     let mut reasons: Vec<&'static str> =
         flags.iter().filter(|(meta, _)| metas.flag(meta, false)).map(|(_, reason)| *reason).collect();

@@ -2,11 +2,11 @@
 
 use roxmltree::Node;
 
+use super::super::components::strong_components;
 use super::super::index::ResourceIdx;
-use super::super::knots::knots;
 use super::super::number::is_true;
 use super::super::score::AllocationScore;
-use super::super::working_set::{Colocation, Outside};
+use super::super::working_set::{Colocation, Unsupported};
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::locations::score;
@@ -17,8 +17,8 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_colocations(&mut self) -> Result<()> {
         let Some(section) = self.section("constraints") else { return Ok(()) };
         for constraint in children(section, "rsc_colocation") {
-            if let Some(reason) = beyond(constraint) {
-                self.outside(constraint, reason);
+            if let Some(reason) = unsupported_reason(constraint) {
+                self.report_unsupported(constraint, reason);
                 continue;
             }
             let sets: Vec<Node<'a, 'i>> = children(constraint, "resource_set").collect();
@@ -49,7 +49,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         let is_shared = dependents.shared || primaries.shared;
         if is_shared && dependents.all.iter().any(|dependent| primaries.all.contains(dependent)) {
-            self.outside(constraint, "a resource with a tag that it has itself");
+            self.report_unsupported(constraint, "a resource with a tag that it has itself");
             return Ok(());
         }
         let score = score(self.source, constraint)?;
@@ -69,9 +69,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             set.colocations.iter().map(|one| (whole(one.dependent), whole(one.primary))).collect();
         let mut primaries = vec![Vec::new(); set.resources.len()];
         ends.iter().for_each(|(dependent, primary)| primaries[dependent.get()].push(primary.get()));
-        let knot = knots(&primaries);
+        let component = strong_components(&primaries);
         let is_circle = |(dependent, primary): &(ResourceIdx, ResourceIdx)| {
-            set.resource(*dependent).is_clone() && knot[dependent.get()] == knot[primary.get()]
+            set.resource(*dependent).is_clone() && component[dependent.get()] == component[primary.get()]
         };
         let circles: Vec<bool> = ends.iter().map(is_circle).collect();
         let (mut at, mut left_out) = (0, Vec::new());
@@ -83,7 +83,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             at += 1;
             is_kept
         });
-        set.outside.extend(left_out.into_iter().map(|id| Outside {
+        set.unsupported.extend(left_out.into_iter().map(|id| Unsupported {
             element: "rsc_colocation".to_owned(),
             id,
             reason: "a clone in a circle of colocations".to_owned(),
@@ -170,7 +170,7 @@ impl<'a, 'i> Reader<'a, 'i> {
 }
 
 /// Reason why a colocation is not supported, if any.
-fn beyond(constraint: Node<'_, '_>) -> Option<&'static str> {
+fn unsupported_reason(constraint: Node<'_, '_>) -> Option<&'static str> {
     let role = |name| constraint.attribute(name).is_some_and(|role| role != "Started");
     if role("rsc-role") || role("with-rsc-role") {
         return Some("a colocation for a role");

@@ -71,7 +71,7 @@ const PARTS: [(&str, DatePart); 7] = [
 ];
 
 /// Reason why a date condition is not supported, if any.
-pub(super) fn beyond(expression: Node<'_, '_>) -> Option<&'static str> {
+pub(super) fn unsupported_reason(expression: Node<'_, '_>) -> Option<&'static str> {
     condition(expression).err()
 }
 

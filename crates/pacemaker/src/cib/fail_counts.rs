@@ -6,7 +6,7 @@ use super::super::score::{AllocationScore, HostScore};
 use super::Reader;
 use super::feature_set::FeatureSet;
 use super::on_fail::FailureRules;
-use super::whereabouts::RunPlaces;
+use super::run_places::RunPlaces;
 
 /// Number of failures of a resource on a host.
 pub(super) struct FailCount {

@@ -3,7 +3,7 @@
 use super::super::index::HostIdx;
 use super::super::working_set::RunCondition;
 use super::history::{KeptOperation, OperationKey};
-use super::migrations::{HistoryPlace, Passage};
+use super::migrations::{HistoryPlace, MigrationOutcome};
 use super::on_fail::{FailureRules, OnFail};
 
 /// Reason why a resource with other roles than started and stopped is not supported.
@@ -39,7 +39,7 @@ pub(super) struct PastOutcome {
     /// True if it arrived elsewhere and its remains must be stopped here.
     pub(super) left: bool,
     /// Reason why it is not supported, if any.
-    pub(super) beyond: Option<&'static str>,
+    pub(super) unsupported: Option<&'static str>,
 }
 
 /// Outcome of operations in the order of their calls.
@@ -59,8 +59,8 @@ pub(super) fn outcome(
         if !managed && operation.code == 7 && operation.is_judged() {
             (now.active, now.starting, now.on_fail) = (false, false, OnFail::Ignore);
         } else {
-            let passage = || Passage::of(operation, &operations[at + 1..], here);
-            now.follow(operation, rules, fencing, &passage, &mut failed);
+            let migration = || MigrationOutcome::of(operation, &operations[at + 1..], here);
+            now.follow(operation, rules, fencing, &migration, &mut failed);
         }
     }
     now
@@ -72,7 +72,7 @@ impl PastOutcome {
         operation: &'o KeptOperation,
         rules: &FailureRules<'_>,
         fencing: bool,
-        passage: &dyn Fn() -> Passage,
+        migration: &dyn Fn() -> MigrationOutcome,
         last_failed: &mut Option<OperationKey<'o>>,
     ) {
         let key = operation.key();
@@ -83,7 +83,7 @@ impl PastOutcome {
             return;
         }
         if matches!(key.name, "migrate_to" | "migrate_from") {
-            return self.migrate(operation, rules.of(key, fencing), passage);
+            return self.migrate(operation, rules.of(key, fencing), migration);
         }
         match operation.status {
             // Cancelled operations, and pending ones other than starts, do not tell where it runs.
@@ -98,11 +98,11 @@ impl PastOutcome {
         }
         let (probes, judged) = (operation.probes(), operation.is_judged());
         if judged && matches!(operation.code, 190 | 191) {
-            self.beyond = Some("a resource that is degraded");
+            self.unsupported = Some("a resource that is degraded");
         }
         let changes_role = matches!(key.name, "promote" | "demote");
         if judged && matches!(operation.code, 8 | 9) || changes_role {
-            self.beyond = Some(PROMOTED);
+            self.unsupported = Some(PROMOTED);
         }
         // The resource runs as intended.
         if judged && (operation.code == 8 || changes_role && operation.code == 0) {
@@ -148,30 +148,35 @@ impl PastOutcome {
     }
 
     /// Takes in a live migration, as seen by one of its two hosts.
-    fn migrate(&mut self, operation: &KeptOperation, on_fail: OnFail, passage: &dyn Fn() -> Passage) {
+    fn migrate(
+        &mut self,
+        operation: &KeptOperation,
+        on_fail: OnFail,
+        migration: &dyn Fn() -> MigrationOutcome,
+    ) {
         if operation.status == 1 {
             return;
         }
         self.starting &= operation.is_pending();
-        match passage() {
-            Passage::Begun(to) => self.begun = self.begun.or(to),
-            Passage::Over => {}
-            Passage::Arrived => {
+        match migration() {
+            MigrationOutcome::Begun(to) => self.begun = self.begun.or(to),
+            MigrationOutcome::Over => {}
+            MigrationOutcome::Arrived => {
                 self.active = true;
                 self.forgive();
             }
-            Passage::Left => (self.active, self.left) = (false, true),
-            Passage::Sent(to) => {
+            MigrationOutcome::Left => (self.active, self.left) = (false, true),
+            MigrationOutcome::Sent(to) => {
                 self.active = true;
                 self.sent = to;
                 self.elsewhere.extend(to);
             }
-            Passage::FailedThere(to) => {
+            MigrationOutcome::FailedThere(to) => {
                 self.active = true;
                 self.on_fail = self.on_fail.max(OnFail::Restart);
                 self.elsewhere.extend(to);
             }
-            Passage::FailedHere(other) => {
+            MigrationOutcome::FailedHere(other) => {
                 self.elsewhere.extend(other);
                 self.fail(operation, on_fail);
             }
@@ -206,7 +211,7 @@ impl PastOutcome {
 
     /// Notes the first reason why it is not supported.
     fn leave_beyond(&mut self, reason: &'static str) {
-        self.beyond.get_or_insert(reason);
+        self.unsupported.get_or_insert(reason);
     }
 
     /// Forgives failures that affect only the resource, after a successful start, stop or arrival.
@@ -254,9 +259,9 @@ mod tests {
             let document = format!(
                 r#"<cib have-quorum="1"><configuration><nodes><node id="1" uname="n"/></nodes><resources>{resources}</resources></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources>{history}</lrm_resources></lrm></node_state></status></cib>"#
             );
-            let outside = cib::parse(&document, "x").unwrap().outside;
+            let unsupported = cib::parse(&document, "x").unwrap().unsupported;
             assert_eq!(
-                outside.iter().map(|element| &element.reason).collect::<Vec<_>>(),
+                unsupported.iter().map(|element| &element.reason).collect::<Vec<_>>(),
                 [PROMOTED],
                 "{resources}"
             );

@@ -13,18 +13,18 @@ use super::super::working_set::{
 };
 use super::Reader;
 use super::document::{child, children, id};
-use super::history::Trace;
+use super::history::RecordedState;
 use super::on_fail::FailureRules;
 use super::properties::Properties;
 use super::resources::{CONNECTION, GUEST, Inherited, PrimitiveDraft};
-use super::whereabouts::RunPlaces;
+use super::run_places::RunPlaces;
 use htools_ganeti::input::error::Result;
 
 /// Treatment of VMs with guest nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuestReading {
     /// They are not supported.
-    Outside,
+    Unsupported,
     /// They are hosts. Only unclear cases are not supported.
     Followed,
     /// They are hosts if everything else is supported; otherwise, they are not supported either.
@@ -90,7 +90,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         let mut guests = Vec::new();
         // Problems with meta attributes are reported when resources are read.
-        let said = self.set.outside.len();
+        let said = self.set.unsupported.len();
         for (machine, group) in machines {
             let metas = self.properties(machine, "meta_attributes");
             let Some(name) = metas.get(GUEST).filter(|name| !name.is_empty() && names.insert(name)) else {
@@ -110,7 +110,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 runs: false,
             });
         }
-        self.set.outside.truncate(said);
+        self.set.unsupported.truncate(said);
         guests
     }
 
@@ -146,7 +146,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let managed = draft.resource.managed;
         let (name, rules) = (&draft.resource.id, &draft.rules);
         let bare = self.bare(guest.name, defaults);
-        let machine = self.whereabouts(name, rules, |blocked| managed && !blocked, &mut Vec::new());
+        let machine = self.find_run_places(name, rules, |blocked| managed && !blocked, &mut Vec::new());
         let connection = Resource {
             agent: CONNECTION.to_owned(),
             // Maintenance of the VM does not affect the connection.
@@ -157,7 +157,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let PrimitiveDraft { resource: mut connection, threshold, rules, .. } =
             PrimitiveDraft::new(connection, Vec::new(), defaults.clone(), FailureRules::of_connection());
         let linked = connection.managed;
-        let places = self.whereabouts(guest.name, &rules, |blocked| linked && !blocked, &mut Vec::new());
+        let places = self.find_run_places(guest.name, &rules, |blocked| linked && !blocked, &mut Vec::new());
         self.name_unclear(guest, managed && linked, [&machine, &places]);
         self.settle_on(&mut connection, &places, None);
         connection.failed_on = self.banned_from(guest.name, threshold, &rules, &places);
@@ -173,14 +173,14 @@ impl<'a, 'i> Reader<'a, 'i> {
         guest: &GuestDraft<'a, 'i>,
         defaults: &Properties<'a>,
     ) -> Result<PrimitiveDraft<'a, 'i>> {
-        let said = self.set.outside.len();
+        let said = self.set.unsupported.len();
         let metas = match guest.group {
             Some(group) => self.properties(group, "meta_attributes").or(defaults),
             None => defaults.clone(),
         };
         let inherited = Inherited { metas, group: None, wholes: Vec::new() };
         let draft = self.draft_primitive(guest.machine, &inherited)?;
-        self.set.outside.truncate(said);
+        self.set.unsupported.truncate(said);
         Ok(draft)
     }
 
@@ -190,21 +190,21 @@ impl<'a, 'i> Reader<'a, 'i> {
         let in_maintenance = |(host, _): &(HostIdx, RunCondition)| self.set.host(*host).state.maintenance;
         let mut hosts = places.iter().flat_map(|place| &place.active);
         if !managed || hosts.any(in_maintenance) {
-            self.outside(guest.machine, UNMANAGED);
+            self.report_unsupported(guest.machine, UNMANAGED);
         } else if self.set.without_quorum.is_some() {
-            self.outside(guest.machine, WITHOUT_QUORUM);
+            self.report_unsupported(guest.machine, WITHOUT_QUORUM);
         } else if places[0].blocked {
-            self.outside(guest.machine, BLOCKED);
+            self.report_unsupported(guest.machine, BLOCKED);
         }
         if self.stop_failed(guest.name) {
-            self.outside(guest.machine, STUCK);
+            self.report_unsupported(guest.machine, STUCK);
         }
     }
 
     fn stop_failed(&self, connection: &str) -> bool {
         let mut operations =
-            self.records_of(connection).iter().flat_map(|record| match &record.history.trace {
-                Trace::Troubled(operations) => operations.as_slice(),
+            self.records_of(connection).iter().flat_map(|record| match &record.history.recorded_state {
+                RecordedState::Unsettled(operations) => operations.as_slice(),
                 _ => &[],
             });
         operations.any(|operation| operation.name == "stop" && operation.has_failed())
@@ -247,7 +247,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let mut node = std::mem::take(&mut self.set.hosts[host.get()]);
         node.state = state_now;
         self.set.hosts[host.get()] = self.described(node, guest.element, &own, &transient);
-        self.read_traces(host, state);
+        self.read_recorded_states(host, state);
     }
 
     pub(super) fn add_connections(&mut self) {

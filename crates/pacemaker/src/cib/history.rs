@@ -14,13 +14,13 @@ use noted::since_it_came;
 
 /// Outcome of the operations of a resource on one host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trace {
+pub(super) enum RecordedState {
     /// It does not run there. Time of the last change or check, in seconds since 1970, if known.
     Inactive(Option<i64>),
     /// It runs there. Time of the last change, in seconds since 1970, if known.
     Active(Option<i64>),
     /// Some operations have failed or not ended: all of them, in the order of their calls.
-    Troubled(Vec<KeptOperation>),
+    Unsettled(Vec<KeptOperation>),
 }
 
 /// An operation that is kept, as its meaning depends on others.
@@ -100,7 +100,7 @@ impl KeptOperation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ResourceHistory {
     /// Outcome of its operations.
-    pub(super) trace: Trace,
+    pub(super) recorded_state: RecordedState,
     /// Time when it ran there last, in seconds since 1970; 0 if unknown, `None` if it never did.
     pub(super) ran: Option<i64>,
     /// Class, provider and type of the started agent, as in [`Resource`](super::super::working_set::Resource); empty if
@@ -115,22 +115,22 @@ pub(super) struct ResourceHistory {
 impl ResourceHistory {
     /// History by the operations of a resource, which are sorted by time.
     pub(super) fn of(past: &PastResource<'_>, operations: &mut [PastOperation<'_>]) -> ResourceHistory {
-        let trace = trace(operations);
+        let recorded_state = recorded_state(operations);
         let ran = ran(operations);
-        match trace {
+        match recorded_state {
             // Most histories are of this kind.
-            Trace::Inactive(_) => ResourceHistory {
-                trace,
+            RecordedState::Inactive(_) => ResourceHistory {
+                recorded_state,
                 ran,
                 agent: String::new(),
                 noted: Vec::new(),
                 noted_at_failure: Vec::new(),
             },
-            trace => {
+            recorded_state => {
                 let note = |operation| NotedParameters::of(operation, past.fences());
                 let is_failure = |operation: &&PastOperation<'_>| operation.is_last_failure();
                 ResourceHistory {
-                    trace,
+                    recorded_state,
                     ran,
                     agent: past.agent(),
                     noted: since_it_came(operations).map(note).collect(),
@@ -211,17 +211,17 @@ fn sort_by_time(operations: &mut [PastOperation<'_>]) {
 }
 
 /// Keeps all operations, as their meaning depends on more.
-fn troubled(operations: &[PastOperation<'_>]) -> Trace {
-    Trace::Troubled(operations.iter().map(PastOperation::keep).collect())
+fn unsettled(operations: &[PastOperation<'_>]) -> RecordedState {
+    RecordedState::Unsettled(operations.iter().map(PastOperation::keep).collect())
 }
 
 /// Outcome of the operations of a resource, which are sorted by time.
-fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
+fn recorded_state(operations: &mut [PastOperation<'_>]) -> RecordedState {
     if let [only] = operations
         && only.found_nothing()
         && !only.is_last_failure()
     {
-        return Trace::Inactive(only.changed());
+        return RecordedState::Inactive(only.changed());
     }
     sort_by_time(operations);
     let (mut active, mut newest) = (false, None);
@@ -231,7 +231,7 @@ fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
         }
         match (operation.name(), operation.status(), operation.code()) {
             // Whatever its result, it may be forgotten.
-            _ if operation.is_last_failure() => return troubled(operations),
+            _ if operation.is_last_failure() => return unsettled(operations),
             // Cancelled operations and those below do not tell where it runs.
             (_, 1, _)
             | (b"notify" | b"meta-data" | b"reload" | b"reload-agent" | b"cancel" | b"delete", 0, 0) => {}
@@ -243,8 +243,8 @@ fn trace(operations: &mut [PastOperation<'_>]) -> Trace {
                 active = false
             }
             (b"stop", 0, 0) => active = false,
-            _ => return troubled(operations),
+            _ => return unsettled(operations),
         }
     }
-    if active { Trace::Active(newest) } else { Trace::Inactive(newest) }
+    if active { RecordedState::Active(newest) } else { RecordedState::Inactive(newest) }
 }

@@ -12,7 +12,7 @@ use super::super::working_set::{Host, HostState};
 use super::document::{child, children, required, wrong};
 use super::feature_set::FeatureSet;
 use super::guests::GuestDraft;
-use super::history::{self, IdleMarks, NameMark, Trace};
+use super::history::{self, IdleMarks, NameMark, RecordedState};
 use super::properties::{Properties, amount};
 use super::{HostRecord, Reader};
 use htools_ganeti::input::error::Result;
@@ -44,7 +44,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             }
             if matches!(node.attribute("type"), Some("remote" | "ping")) {
                 if !guests.iter().any(|guest| guest.is(node)) {
-                    self.outside(node, "a node that is no member of the cluster");
+                    self.report_unsupported(node, "a node that is no member of the cluster");
                 }
                 continue;
             }
@@ -65,7 +65,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             if self.root.attribute("dc-uuid") == Some(host.id.as_str()) {
                 self.set.coordinator = Some(here);
             }
-            self.read_traces(here, state);
+            self.read_recorded_states(here, state);
             self.set.hosts.push(host);
         }
         self.read_status_order();
@@ -73,7 +73,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Reads the histories of resources on a host.
-    pub(super) fn read_traces(&mut self, host: HostIdx, state: Option<Node<'a, 'i>>) {
+    pub(super) fn read_recorded_states(&mut self, host: HostIdx, state: Option<Node<'a, 'i>>) {
         let taken = state.and_then(history::list).and_then(|list| self.taken.get(&list.range().start));
         let mut idle = taken.map(|history| history.idle.clone()).unwrap_or_default();
         let (others, others_fence) = state.map(history::histories).unwrap_or_default();
@@ -85,8 +85,8 @@ impl<'a, 'i> Reader<'a, 'i> {
         let others = others.into_iter().map(|(name, history)| (name, Cow::Owned(history)));
         for (position, (name, history)) in taken.chain(others).enumerate() {
             ran.extend(history.ran.map(|when| (NameMark::of(name.as_bytes()), when)));
-            match history.trace {
-                Trace::Inactive(when) => idle.add(name.as_bytes(), when, history.ran),
+            match history.recorded_state {
+                RecordedState::Inactive(when) => idle.add(name.as_bytes(), when, history.ran),
                 _ => self.records.entry(name).or_default().push(HostRecord { host, position, history }),
             }
         }
@@ -130,7 +130,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         for state in status.into_iter().flat_map(states_of) {
             let is_guest = |guest: &GuestDraft<'_, '_>| state.attribute("id") == Some(guest.id);
             if state.attribute("remote_node").is_some_and(is_true) && !guests.iter().any(is_guest) {
-                self.outside(state, "a remote or guest node");
+                self.report_unsupported(state, "a remote or guest node");
                 continue;
             }
             if states.insert(required(self.source, state, "id")?, state).is_some() {
@@ -238,9 +238,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         };
         let is_set = |name| transient.get(name).or_else(|| own.get(name)).is_some_and(is_true);
         if transient.get("terminate").is_some() {
-            self.outside(node, "its fencing is asked for (terminate)");
+            self.report_unsupported(node, "its fencing is asked for (terminate)");
         } else if membership == Membership::Joining {
-            self.outside(node, "a node that is about to join");
+            self.report_unsupported(node, "a node that is about to join");
         }
         HostState {
             online: membership == Membership::Joined,

@@ -21,7 +21,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         for constraint in constraints.into_iter().rev() {
             let reason = self.location_beyond(constraint);
             if let Some(reason) = reason {
-                self.outside(constraint, reason);
+                self.report_unsupported(constraint, reason);
                 continue;
             }
             let role = constraint.attribute("role").unwrap_or_default();
@@ -50,7 +50,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         if children(constraint, "lifetime").next().is_some() {
             return Some("a lifetime");
         }
-        children(constraint, "rule").find_map(rules::beyond)
+        children(constraint, "rule").find_map(rules::unsupported_reason)
     }
 
     /// The resources that a constraint is about.
@@ -64,7 +64,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 None => (pattern, false),
             };
             let Ok(expression) = regex_lite::Regex::new(pattern) else {
-                self.outside(constraint, "a pattern that is no regular expression here");
+                self.report_unsupported(constraint, "a pattern that is no regular expression here");
                 return Ok(located);
             };
             let matches =
@@ -133,15 +133,15 @@ impl<'a, 'i> Reader<'a, 'i> {
         match self.resources.get(name).copied() {
             Some(resource) if self.is_fixed(resource) => Ok(Some(resource)),
             Some(_) => {
-                self.outside(constraint, "it is about a resource that is outside");
+                self.report_unsupported(constraint, "it is about a resource that is outside");
                 Ok(None)
             }
             None if self.inner.contains(name) => {
-                self.outside(constraint, "it is about what a clone is made of");
+                self.report_unsupported(constraint, "it is about what a clone is made of");
                 Ok(None)
             }
-            None if self.is_inside_outsider(name) => {
-                self.outside(constraint, "it is about a resource that is outside");
+            None if self.is_in_resources_section(name) => {
+                self.report_unsupported(constraint, "it is about a resource that is outside");
                 Ok(None)
             }
             None => Err(wrong(self.source, constraint, &format!("there is no resource '{name}'"))),
@@ -152,13 +152,13 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn is_fixed(&self, resource: ResourceIdx) -> bool {
         let details = self.set.resource(resource);
         let fixed = |resource: &ResourceIdx| self.set.resource(*resource).active.is_some();
-        !details.outside
+        !details.unsupported
             || if details.is_primitive() { fixed(&resource) } else { details.members.iter().all(fixed) }
     }
 
     /// Returns true for the id of anything in the resources section. If it is no known resource, it belongs to an
     /// unsupported one.
-    pub(super) fn is_inside_outsider(&self, name: &str) -> bool {
+    pub(super) fn is_in_resources_section(&self, name: &str) -> bool {
         let all = || {
             let inside = self.section("resources").into_iter().flat_map(|section| section.descendants());
             inside.filter(|node| node.is_element()).map(id).collect()

@@ -2,7 +2,7 @@
 
 use super::super::index::HostIdx;
 use super::Reader;
-use super::history::{KeptOperation, Trace};
+use super::history::{KeptOperation, RecordedState};
 
 /// Records of a resource on the host at the other end of a live migration.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ pub(super) struct HistoryPlace<'o> {
 
 /// Meaning of a live migration for one of its two hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Passage {
+pub(super) enum MigrationOutcome {
     /// None, as later operations decide.
     Over,
     /// It has not ended, and the resource runs where it was. Holds the target, if this host is the source.
@@ -45,14 +45,20 @@ pub(super) enum Passage {
     FailedHere(Option<HostIdx>),
 }
 
-impl Passage {
+impl MigrationOutcome {
     /// Meaning of a migration, with the operations after it in `later`.
-    pub(super) fn of(operation: &KeptOperation, later: &[KeptOperation], here: &HistoryPlace<'_>) -> Passage {
+    pub(super) fn of(
+        operation: &KeptOperation,
+        later: &[KeptOperation],
+        here: &HistoryPlace<'_>,
+    ) -> MigrationOutcome {
         let other = (here.other)(&operation.peer);
         let known = other.and_then(|other| other.operations);
         let host = other.filter(|_| known.is_some()).map(|other| other.host);
         if operation.is_pending() {
-            return Passage::Begun(other.filter(|_| operation.name == "migrate_to").map(|other| other.host));
+            return MigrationOutcome::Begun(
+                other.filter(|_| operation.name == "migrate_to").map(|other| other.host),
+            );
         }
         let is_online = other.is_some_and(|other| other.online);
         let arrives = operation.name == "migrate_from";
@@ -64,27 +70,27 @@ impl Passage {
         let newest = other.and_then(|other| other.newest);
         let is_outdated = operation.changed.is_some_and(|at| newest.is_some_and(|newest| newest > at));
         match (operation.is_done(), counterpart) {
-            (true, _) if arrives => Passage::Arrived,
-            (false, _) => Passage::FailedHere(host.filter(|_| !moved_on && !is_outdated)),
+            (true, _) if arrives => MigrationOutcome::Arrived,
+            (false, _) => MigrationOutcome::FailedHere(host.filter(|_| !moved_on && !is_outdated)),
             (true, Some(_))
                 if later.iter().any(|operation| matches!(operation.name.as_str(), "start" | "stop")) =>
             {
-                Passage::Over
+                MigrationOutcome::Over
             }
-            (true, Some((from, _))) if from.is_done() => Passage::Left,
+            (true, Some((from, _))) if from.is_done() => MigrationOutcome::Left,
             (true, Some((from, later))) => {
                 let went_on = later.iter().any(tells_where);
                 if from.is_pending() && !went_on && is_online {
-                    Passage::Sent(host)
+                    MigrationOutcome::Sent(host)
                 } else {
-                    Passage::FailedThere(host.filter(|_| !went_on))
+                    MigrationOutcome::FailedThere(host.filter(|_| !went_on))
                 }
             }
-            (true, None) if is_online && !is_outdated => Passage::Sent(host),
+            (true, None) if is_online && !is_outdated => MigrationOutcome::Sent(host),
             (true, None) if is_outdated && later.iter().any(|operation| operation.name != "monitor") => {
-                Passage::Over
+                MigrationOutcome::Over
             }
-            (true, None) => Passage::FailedThere(None),
+            (true, None) => MigrationOutcome::FailedThere(None),
         }
     }
 }
@@ -110,28 +116,31 @@ impl Reader<'_, '_> {
     pub(super) fn other_end<'o>(
         &self,
         resource: &str,
-        traces: &'o [(HostIdx, Trace)],
+        recorded_states: &'o [(HostIdx, RecordedState)],
         name: &str,
     ) -> Option<OtherEnd<'o>> {
         let host = *self.hosts.get(name)?;
         let nothing = Some([].as_slice());
-        let (operations, newest) =
-            match traces.iter().find(|(other, _)| *other == host).map(|(_, trace)| trace) {
-                Some(Trace::Troubled(operations)) => {
-                    let has_ended = operations.iter().any(|operation| !operation.is_pending());
-                    let newest = operations
-                        .iter()
-                        .filter(|operation| operation.tells_most())
-                        .filter_map(|operation| operation.changed)
-                        .max();
-                    (has_ended.then_some(operations.as_slice()), newest)
-                }
-                Some(Trace::Active(when) | Trace::Inactive(when)) => (nothing, *when),
-                None => match self.idle.get(host.get()).and_then(|idle| idle.when(resource.as_bytes())) {
-                    Some(when) => (nothing, when),
-                    None => (None, None),
-                },
-            };
+        let (operations, newest) = match recorded_states
+            .iter()
+            .find(|(other, _)| *other == host)
+            .map(|(_, recorded_state)| recorded_state)
+        {
+            Some(RecordedState::Unsettled(operations)) => {
+                let has_ended = operations.iter().any(|operation| !operation.is_pending());
+                let newest = operations
+                    .iter()
+                    .filter(|operation| operation.tells_most())
+                    .filter_map(|operation| operation.changed)
+                    .max();
+                (has_ended.then_some(operations.as_slice()), newest)
+            }
+            Some(RecordedState::Active(when) | RecordedState::Inactive(when)) => (nothing, *when),
+            None => match self.idle.get(host.get()).and_then(|idle| idle.when(resource.as_bytes())) {
+                Some(when) => (nothing, when),
+                None => (None, None),
+            },
+        };
         Some(OtherEnd { host, online: self.set.host(host).state.online, operations, newest })
     }
 }

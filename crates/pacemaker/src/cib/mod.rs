@@ -1,5 +1,5 @@
 //! Pacemaker's cluster information base (CIB): the XML document that describes a cluster, read into a [`WorkingSet`].
-//! Elements that are not supported (docs/pacemaker.md) are listed in [`WorkingSet::outside`].
+//! Elements that are not supported (docs/pacemaker.md) are listed in [`WorkingSet::report_unsupported`].
 
 pub mod change;
 mod clones;
@@ -27,11 +27,11 @@ mod properties;
 mod resources;
 mod revisions;
 mod rules;
+mod run_places;
 mod sets;
 mod spans;
 pub(super) mod underway;
 mod unfencing;
-mod whereabouts;
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -43,7 +43,7 @@ use roxmltree::Node;
 use super::index::{AttributeIdx, HostIdx, ResourceIdx};
 use super::number::is_true;
 use super::score::ScoreTable;
-use super::working_set::{Colocation, FenceAction, Outside, QuorumPolicy, Strategy, WorkingSet};
+use super::working_set::{Colocation, FenceAction, QuorumPolicy, Strategy, Unsupported, WorkingSet};
 use dates::ClusterTime;
 pub use dates::parse_date;
 use document::{child, id};
@@ -88,7 +88,7 @@ pub fn parse(text: &str, source: &str) -> Result<WorkingSet> {
 /// # Errors
 /// Fails if it cannot be read, is no CIB, or contradicts itself.
 pub(crate) fn read(from: impl Read, source: &str) -> Result<WorkingSet> {
-    read_with(from, source, GuestReading::Outside)
+    read_with(from, source, GuestReading::Unsupported)
 }
 
 /// Reads a CIB from a stream, with guest nodes treated as `guests` says. Errors name `source`.
@@ -107,9 +107,9 @@ pub fn read_with(from: impl Read, source: &str, guests: GuestReading) -> Result<
     let read = |follows_guests| {
         Reader::new(source, root, configuration, &histories.taken, follows_guests).working_set()
     };
-    let set = read(guests != GuestReading::Outside)?;
+    let set = read(guests != GuestReading::Unsupported)?;
     match guests {
-        GuestReading::IfAllIsKnown if !set.outside.is_empty() => read(false),
+        GuestReading::IfAllIsKnown if !set.unsupported.is_empty() => read(false),
         _ => Ok(set),
     }
 }
@@ -268,9 +268,13 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Reports an element as unsupported.
-    fn outside(&mut self, node: Node<'_, '_>, reason: &str) {
+    fn report_unsupported(&mut self, node: Node<'_, '_>, reason: &str) {
         let element = node.tag_name().name().to_owned();
-        self.set.outside.push(Outside { element, id: id(node).to_owned(), reason: reason.to_owned() });
+        self.set.unsupported.push(Unsupported {
+            element,
+            id: id(node).to_owned(),
+            reason: reason.to_owned(),
+        });
     }
 
     /// The index of a kind of capacity.
@@ -312,7 +316,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             match options.get("no-quorum-policy").unwrap_or_default() {
                 "ignore" => {}
                 "freeze" => self.set.without_quorum = Some(QuorumPolicy::Freeze),
-                "suicide" => self.outside(
+                "suicide" => self.report_unsupported(
                     self.root,
                     "a cluster without quorum that fences itself (no-quorum-policy=suicide)",
                 ),
@@ -324,7 +328,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         let keys = options.iter().filter(|(name, _)| tag_name(name).is_some());
         self.set.key_attributes = keys.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         if options.flag("shutdown-lock", false) {
-            self.outside(self.root, "resources locked to nodes that were shut down (shutdown-lock)");
+            self.report_unsupported(
+                self.root,
+                "resources locked to nodes that were shut down (shutdown-lock)",
+            );
         }
     }
 }

@@ -15,8 +15,8 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_orders(&mut self) -> Result<()> {
         let Some(section) = self.section("constraints") else { return Ok(()) };
         for constraint in children(section, "rsc_order") {
-            if let Some(reason) = beyond(constraint) {
-                self.outside(constraint, reason);
+            if let Some(reason) = unsupported_reason(constraint) {
+                self.report_unsupported(constraint, reason);
                 continue;
             }
             let sets: Vec<Node<'a, 'i>> = children(constraint, "resource_set").collect();
@@ -66,10 +66,10 @@ impl<'a, 'i> Reader<'a, 'i> {
         constraint: Node<'a, 'i>,
         earlier: Node<'a, 'i>,
         firsts: &[ResourceIdx],
-        thens: &[ResourceIdx],
+        dependents: &[ResourceIdx],
         pairs: Vec<OrderedPair>,
     ) {
-        if firsts.is_empty() || thens.is_empty() {
+        if firsts.is_empty() || dependents.is_empty() {
             return;
         }
         let strength = strength(constraint);
@@ -78,7 +78,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             mark: format!("one-or-more:{}", id(earlier)),
             firsts: firsts.to_vec(),
             enough: 1,
-            thens: thens.to_vec(),
+            dependents: dependents.to_vec(),
             strength,
             stops: if is_symmetrical(constraint, strength) { pairs } else { Vec::new() },
         });
@@ -107,7 +107,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 id,
                 firsts: self.set.resource(first).members.clone(),
                 enough,
-                thens: vec![then],
+                dependents: vec![then],
                 strength,
                 stops: symmetrical.then_some(OrderedPair { first, then }).into_iter().collect(),
             });
@@ -121,7 +121,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let Some(section) = self.section("constraints") else { return };
         for constraint in section.children().filter(Node::is_element) {
             if !["rsc_location", "rsc_colocation", "rsc_order"].contains(&constraint.tag_name().name()) {
-                self.outside(constraint, "a constraint of another kind");
+                self.report_unsupported(constraint, "a constraint of another kind");
             }
         }
     }
@@ -164,7 +164,7 @@ fn standing_for_all<'m>(
 }
 
 /// Reason why an order is not supported, if any.
-fn beyond(constraint: Node<'_, '_>) -> Option<&'static str> {
+fn unsupported_reason(constraint: Node<'_, '_>) -> Option<&'static str> {
     let action = |name| constraint.attribute(name).is_some_and(|action| action != "start");
     if action("first-action") || action("then-action") {
         return Some("an order of other actions than starts");

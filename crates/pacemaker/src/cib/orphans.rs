@@ -4,21 +4,21 @@ use std::collections::HashSet;
 
 use super::super::index::ResourceIdx;
 use super::super::resource::Resource;
-use super::super::working_set::Outside;
+use super::super::working_set::Unsupported;
 use super::Reader;
 use super::document::id;
 use super::history::NameMark;
 use super::resources::{CONNECTION, PrimitiveDraft};
 
 /// Resources that bundles and guest nodes bring with them, and that no configuration has.
-struct BroughtAlong<'a> {
+struct ImpliedResources<'a> {
     /// Prefixes of their ids.
     beginnings: Vec<String>,
     /// Their ids.
     ids: HashSet<&'a str>,
 }
 
-impl BroughtAlong<'_> {
+impl ImpliedResources<'_> {
     fn has(&self, name: &str) -> bool {
         self.ids.contains(name) || self.beginnings.iter().any(|beginning| name.starts_with(beginning))
     }
@@ -30,14 +30,16 @@ impl<'a, 'i> Reader<'a, 'i> {
     pub(super) fn read_orphans(&mut self) {
         for name in self.orphans() {
             if self.connects(name) {
-                self.set.outside.push(outside(name, "the connection to a node that is no longer configured"));
+                self.set
+                    .unsupported
+                    .push(unsupported(name, "the connection to a node that is no longer configured"));
             }
             let draft = self.draft_orphan(name);
             let (resource, reasons) = self.settle(draft);
             if resource.active.is_none() && resource.left_on.is_empty() {
                 continue;
             }
-            self.set.outside.extend(reasons.iter().map(|reason| outside(name, reason)));
+            self.set.unsupported.extend(reasons.iter().map(|reason| unsupported(name, reason)));
             self.set.resources.push(resource);
         }
     }
@@ -57,7 +59,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let bundles = elements().filter(|node| node.has_tag_name("bundle"));
         let guests = elements()
             .filter(|node| node.has_tag_name("nvpair") && node.attribute("name") == Some("remote-node"));
-        let brought = BroughtAlong {
+        let implied = ImpliedResources {
             beginnings: bundles.map(|bundle| format!("{}-", id(bundle))).collect(),
             ids: guests.filter_map(|guest| guest.attribute("value")).collect(),
         };
@@ -65,7 +67,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             let inner = name.rsplit_once(':').map_or(name, |(inner, _)| inner);
             let is_alone = |resource: &ResourceIdx| self.set.resource(*resource).is_primitive();
             let has_instances = !self.resources.get(inner).is_some_and(is_alone);
-            primitives.contains(name) || has_instances && primitives.contains(inner) || brought.has(name)
+            primitives.contains(name) || has_instances && primitives.contains(inner) || implied.has(name)
         };
         let turn = |name: &&str| {
             let mark = NameMark::of(name.as_bytes());
@@ -98,8 +100,8 @@ impl<'a, 'i> Reader<'a, 'i> {
 }
 
 /// Report of an unsupported resource that only the status has.
-fn outside(name: &str, reason: &str) -> Outside {
-    Outside { element: "lrm_resource".to_owned(), id: name.to_owned(), reason: reason.to_owned() }
+fn unsupported(name: &str, reason: &str) -> Unsupported {
+    Unsupported { element: "lrm_resource".to_owned(), id: name.to_owned(), reason: reason.to_owned() }
 }
 
 #[cfg(test)]
@@ -109,12 +111,12 @@ mod tests {
     /// Orphans among the running resources `names` in a cluster with the resources `configured`, and whether they are
     /// to be stopped.
     fn running(configured: &str, options: &str, names: &[&str]) -> Vec<(String, bool)> {
-        let trace = |name: &&str| {
+        let recorded_state = |name: &&str| {
             format!(
                 r#"<lrm_resource id="{name}" class="ocf" provider="p" type="Dummy"><lrm_rsc_op id="o-{name}" operation="start" call-id="1" op-status="0" rc-code="0" interval="0"/></lrm_resource>"#
             )
         };
-        let history: String = names.iter().map(trace).collect();
+        let history: String = names.iter().map(recorded_state).collect();
         let document = format!(
             r#"<cib have-quorum="1"><configuration><crm_config><cluster_property_set id="c"><nvpair id="f" name="stonith-enabled" value="false"/>{options}</cluster_property_set></crm_config><nodes><node id="1" uname="n"/></nodes><resources>{configured}</resources></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources>{history}</lrm_resources></lrm></node_state></status></cib>"#
         );
@@ -144,14 +146,18 @@ mod tests {
     /// Resources may run there that must not be started twice.
     #[test]
     fn nodes_that_are_no_longer_configured_are_outside() {
-        for (kind, code, is_outside) in
+        for (kind, code, is_unsupported) in
             [("remote", 0, true), ("Remote", 0, true), ("remote", 7, false), ("Dummy", 0, false)]
         {
             let document = format!(
                 r#"<cib have-quorum="1"><configuration><crm_config/><nodes><node id="1" uname="n"/></nodes><resources/></configuration><status><node_state id="1" uname="n" in_ccm="true" crmd="online" join="member" expected="member"><lrm id="1"><lrm_resources><lrm_resource id="g" class="ocf" provider="pacemaker" type="{kind}"><lrm_rsc_op id="o" operation="monitor" call-id="1" op-status="0" rc-code="{code}" interval="0"/></lrm_resource></lrm_resources></lrm></node_state></status></cib>"#
             );
             let set = parse(&document, "x").unwrap();
-            assert_eq!(set.outside.iter().any(|element| element.id == "g"), is_outside, "{kind} {code}");
+            assert_eq!(
+                set.unsupported.iter().any(|element| element.id == "g"),
+                is_unsupported,
+                "{kind} {code}"
+            );
         }
     }
 

@@ -11,7 +11,7 @@ use memchr::{memchr_iter, memmem};
 
 use super::elements::{ElementReader, ElementShape};
 use super::history::{
-    IdleMarks, NameMark, OPERATION, PastOperation, PastResource, RESOURCE, ResourceHistory, Trace,
+    IdleMarks, NameMark, OPERATION, PastOperation, PastResource, RESOURCE, RecordedState, ResourceHistory,
 };
 
 const OPEN: &[u8] = b"<lrm_resources>";
@@ -155,8 +155,11 @@ impl<R: Read> Sieve<R> {
             fences |= past.fences() && !operations.is_empty();
             order.extend(Some(NameMark::of(past.id())).filter(|_| is_first && !operations.is_empty()));
             match ResourceHistory::of(&past, &mut operations) {
-                ResourceHistory { trace: Trace::Inactive(_), .. } if operations.is_empty() => {}
-                ResourceHistory { trace: Trace::Inactive(when), ran, .. } => idle.add(past.id(), when, ran),
+                ResourceHistory { recorded_state: RecordedState::Inactive(_), .. }
+                    if operations.is_empty() => {}
+                ResourceHistory { recorded_state: RecordedState::Inactive(when), ran, .. } => {
+                    idle.add(past.id(), when, ran)
+                }
                 history => found.push((past.id(), history)),
             }
             done = reader;
@@ -226,7 +229,7 @@ mod tests {
         }
     }
 
-    fn sieved(text: &str) -> (String, Vec<(String, Trace)>) {
+    fn sieved(text: &str) -> (String, Vec<(String, RecordedState)>) {
         let plain = PlainHistories::of(Pieces(text.as_bytes(), 7)).unwrap();
         let rest = String::from_utf8(plain.rest).unwrap();
         assert!(plain.taken.keys().all(|at| rest[*at..].starts_with("<lrm_resources>")));
@@ -236,21 +239,21 @@ mod tests {
                 .taken
                 .into_values()
                 .flat_map(|taken| taken.histories)
-                .map(|(name, history)| (name, history.trace))
+                .map(|(name, history)| (name, history.recorded_state))
                 .collect(),
         )
     }
 
     #[test]
     fn what_is_plain_is_taken_out() {
-        let (rest, traces) = sieved(STATE);
+        let (rest, recorded_states) = sieved(STATE);
         let (head, tail) = STATE.split_once("\n").unwrap();
         let end = &tail[tail.find("</lrm_resources>").unwrap()..];
         assert_eq!(rest, format!("{head}\n\n\n{end}"));
         assert_eq!(rest.lines().count(), STATE.lines().count());
-        assert_eq!(traces[0], ("a".to_owned(), Trace::Active(None)));
+        assert_eq!(recorded_states[0], ("a".to_owned(), RecordedState::Active(None)));
         assert!(
-            matches!(&traces[1], (name, Trace::Troubled(operations)) if name == "c" && operations[0].code == 1)
+            matches!(&recorded_states[1], (name, RecordedState::Unsettled(operations)) if name == "c" && operations[0].code == 1)
         );
     }
 
@@ -290,15 +293,15 @@ mod tests {
         };
         let history: String = (0..3000).map(resource).collect();
         let text = format!("<cib><lrm_resources>{history}</lrm_resources></cib>");
-        let (rest, traces) = sieved(&text);
+        let (rest, recorded_states) = sieved(&text);
         assert_eq!(rest, "<cib><lrm_resources></lrm_resources></cib>");
-        let expected = (0..3000).step_by(3).map(|at| (format!("vm{at}"), Trace::Active(None)));
-        assert_eq!(traces, expected.collect::<Vec<_>>());
+        let expected = (0..3000).step_by(3).map(|at| (format!("vm{at}"), RecordedState::Active(None)));
+        assert_eq!(recorded_states, expected.collect::<Vec<_>>());
         // An element that does not fit into the window, and everything behind it, is left to the parser.
         let large = format!(r#"<lrm_resource id="{}"/>"#, "y".repeat(WINDOW));
         let text = text.replacen(&resource(9), &(large + &resource(9)), 1);
-        let (rest, traces) = sieved(&text);
+        let (rest, recorded_states) = sieved(&text);
         assert!(rest.contains("yyy") && rest.contains(r#"<lrm_resource id="vm9">"#));
-        assert_eq!(traces.len(), 3);
+        assert_eq!(recorded_states.len(), 3);
     }
 }

@@ -31,7 +31,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         for node in children(parent, set) {
             match self.meant(node) {
                 Some(meant) => sets.push(meant),
-                None => self.outside(node, "values of a set that does not exist (id-ref)"),
+                None => self.report_unsupported(node, "values of a set that does not exist (id-ref)"),
             }
         }
         let score = |node: &Node<'a, 'i>| {
@@ -43,7 +43,9 @@ impl<'a, 'i> Reader<'a, 'i> {
             match self.counts(node, parent) {
                 Some(true) => self.values(node, &mut properties),
                 Some(false) => {}
-                None => self.outside(node, "values by a rule about kinds of resources or operations"),
+                None => {
+                    self.report_unsupported(node, "values by a rule about kinds of resources or operations")
+                }
             }
         }
         properties
@@ -53,7 +55,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn values(&mut self, set: Node<'a, 'i>, properties: &mut Properties<'a>) {
         for pair in children(set, "nvpair") {
             let Some(meant) = self.meant(pair) else {
-                self.outside(pair, "a value that does not exist (id-ref)");
+                self.report_unsupported(pair, "a value that does not exist (id-ref)");
                 continue;
             };
             // A pair that refers to another one may have a name of its own.

@@ -6,12 +6,12 @@ use super::super::capacity::Capacities;
 use super::super::index::{HostIdx, ResourceIdx};
 use super::super::score::{AllocationScore, ScoreTable};
 use super::super::working_set::{
-    Charge, Colocation, Requirement, Resource, ResourceForm, Revision, RunCondition, SeveralPolicy,
+    Charge, Colocation, MultipleActivePolicy, Requirement, Resource, ResourceForm, Revision, RunCondition,
 };
 use super::Reader;
 use super::document::{children, id, required, wrong};
 use super::failures::{PROMOTED, outcome};
-use super::history::Trace;
+use super::history::RecordedState;
 use super::migrations::HistoryPlace;
 use super::on_fail::FailureRules;
 use super::properties::{Properties, amount};
@@ -110,7 +110,7 @@ impl<'a, 'i> Reader<'a, 'i> {
                 "template" => {}
                 other => {
                     let reason = BEYOND.iter().find(|(name, _)| *name == other).map(|(_, reason)| *reason);
-                    self.outside(node, reason.unwrap_or("an unknown kind of resource"));
+                    self.report_unsupported(node, reason.unwrap_or("an unknown kind of resource"));
                     self.leave(node)?;
                 }
             }
@@ -152,7 +152,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.block_group(&members);
         }
         self.set.find_whole(group);
-        self.leave_group_of_outsiders(group);
+        self.leave_group_of_unsupported(group);
         Ok(())
     }
 
@@ -204,7 +204,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn read_primitive(&mut self, node: Node<'a, 'i>, inherited: &Inherited<'a, 'i>) -> Result<()> {
         let draft = self.draft_primitive(node, inherited)?;
         let (resource, reasons) = self.settle(draft);
-        reasons.iter().for_each(|reason| self.outside(node, reason));
+        reasons.iter().for_each(|reason| self.report_unsupported(node, reason));
         let resource = self.add(node, resource)?;
         if let Some(group) = inherited.group {
             self.set.resources[group.get()].members.push(resource);
@@ -217,7 +217,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let PrimitiveDraft { mut resource, mut reasons, threshold, rules, metas, sources } = draft;
         let name = resource.id.clone();
         let managed_on = |blocked: bool| resource.managed && !blocked;
-        let mut place = self.whereabouts(&name, &rules, managed_on, &mut reasons);
+        let mut place = self.find_run_places(&name, &rules, managed_on, &mut reasons);
         if !sources.is_empty() {
             place.changed_since = self.changed_since_failure(&sources, &name);
         }
@@ -238,7 +238,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             self.charge(&name, &active, &resource.utilization);
             resource.utilization = Capacities::default();
             resource.managed = false;
-            resource.outside = true;
+            resource.unsupported = true;
         }
         (resource, reasons)
     }
@@ -331,7 +331,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             others_lost: false,
             sent_to: None,
             left_on: Vec::new(),
-            if_several: SeveralPolicy::Restart,
+            multiple_active: MultipleActivePolicy::Restart,
             kept_on: Vec::new(),
             released: false,
             known_by: None,
@@ -343,7 +343,7 @@ impl<'a, 'i> Reader<'a, 'i> {
             exclusive: None,
             requires: requirement(metas),
             unsure_on: Vec::new(),
-            outside: false,
+            unsupported: false,
             key_attributes: Vec::new(),
         }
     }
@@ -385,17 +385,19 @@ impl<'a, 'i> Reader<'a, 'i> {
                 known == name || known.strip_prefix(name).is_some_and(|end| end.starts_with(':'))
             };
             let nowhere = HistoryPlace { name: "", can_be_fenced: self.set.fencing, other: &|_| None };
-            let runs = |trace: &Trace| match trace {
-                Trace::Inactive(_) => false,
-                Trace::Active(_) => true,
-                Trace::Troubled(operations) => {
+            let runs = |recorded_state: &RecordedState| match recorded_state {
+                RecordedState::Inactive(_) => false,
+                RecordedState::Active(_) => true,
+                RecordedState::Unsettled(operations) => {
                     outcome(operations, &FailureRules::default(), self.set.fencing, true, &nowhere).active
                 }
             };
             let records =
                 self.records.iter().filter(|(known, _)| is_instance(known)).flat_map(|(_, all)| all);
-            let mut hosts: Vec<HostIdx> =
-                records.filter(|record| runs(&record.history.trace)).map(|record| record.host).collect();
+            let mut hosts: Vec<HostIdx> = records
+                .filter(|record| runs(&record.history.recorded_state))
+                .map(|record| record.host)
+                .collect();
             hosts.sort_unstable();
             self.charge(name, &hosts, &utilization);
         }
@@ -403,17 +405,17 @@ impl<'a, 'i> Reader<'a, 'i> {
     }
 
     /// Leaves a whole group where it runs, if one of its members is not supported.
-    fn leave_group_of_outsiders(&mut self, group: ResourceIdx) {
+    fn leave_group_of_unsupported(&mut self, group: ResourceIdx) {
         let members = self.set.resource(group).members.clone();
-        if !members.iter().any(|member| self.set.resource(*member).outside) {
+        if !members.iter().any(|member| self.set.resource(*member).unsupported) {
             return;
         }
-        self.set.resources[group.get()].outside = true;
+        self.set.resources[group.get()].unsupported = true;
         for member in members {
             let details = &mut self.set.resources[member.get()];
             let (name, active) = (details.id.clone(), details.active);
             let utilization = std::mem::take(&mut details.utilization);
-            (details.managed, details.outside) = (false, true);
+            (details.managed, details.unsupported) = (false, true);
             self.charge(&name, active.as_slice(), &utilization);
         }
     }

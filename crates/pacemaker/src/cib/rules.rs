@@ -9,7 +9,7 @@ use super::super::working_set::Host;
 use super::dates::{self, ClusterTime};
 
 /// Reason why a rule is not supported, if any.
-pub(super) fn beyond(rule: Node<'_, '_>) -> Option<&'static str> {
+pub(super) fn unsupported_reason(rule: Node<'_, '_>) -> Option<&'static str> {
     for part in rule.descendants().filter(Node::is_element) {
         let word = |name| part.attribute(name).unwrap_or_default();
         let reason = match part.tag_name().name() {
@@ -23,7 +23,7 @@ pub(super) fn beyond(rule: Node<'_, '_>) -> Option<&'static str> {
             "expression" if matches!(word("type"), "version") => "a comparison of versions",
             "expression" if known(word("operation")) => continue,
             "expression" => "an unknown operation",
-            "date_expression" => match dates::beyond(part) {
+            "date_expression" => match dates::unsupported_reason(part) {
                 Some(reason) => reason,
                 None => continue,
             },
@@ -73,7 +73,7 @@ pub(super) fn holds_for_values(
 ) -> Option<bool> {
     let is_known = |part: Node<'_, '_>| match part.tag_name().name() {
         "rule" => !part.has_attribute("id-ref") && matches!(part.attribute("role"), None | Some("Started")),
-        "date_expression" => dates::beyond(part).is_none(),
+        "date_expression" => dates::unsupported_reason(part).is_none(),
         "expression" | "date_spec" | "duration" => true,
         "op_expression" => !of_operations,
         "rsc_expression" => !by_kind,

@@ -54,7 +54,7 @@ impl<'a, 'i> Reader<'a, 'i> {
     fn is_resource(&self, name: &str) -> bool {
         self.resources.contains_key(name)
             || self.inner.contains(name)
-            || (!self.tags.contains_key(name) && self.is_inside_outsider(name))
+            || (!self.tags.contains_key(name) && self.is_in_resources_section(name))
     }
 
     /// The members of a set, without unsupported ones. In sets, tags may contain tags.
@@ -66,7 +66,7 @@ impl<'a, 'i> Reader<'a, 'i> {
         let mut names = Vec::new();
         for reference in children(set, "resource_ref") {
             if !self.expand(id(reference), 0, &mut names) {
-                self.outside(constraint, "a tag that has itself, or too many others");
+                self.report_unsupported(constraint, "a tag that has itself, or too many others");
                 return Ok(Vec::new());
             }
         }
@@ -96,7 +96,7 @@ mod tests {
     use crate::cib;
 
     /// Reasons for unsupported elements in a cluster with these tags and this constraint.
-    fn outside(tags: &str, constraint: &str) -> Vec<String> {
+    fn unsupported(tags: &str, constraint: &str) -> Vec<String> {
         let primitive =
             |id| format!(r#"<primitive id="{id}" class="ocf" provider="pacemaker" type="Dummy"/>"#);
         let document = format!(
@@ -105,7 +105,7 @@ mod tests {
             primitive("b"),
         );
         let set = cib::parse(&document, "x").unwrap();
-        set.outside.into_iter().map(|element| element.reason).collect()
+        set.unsupported.into_iter().map(|element| element.reason).collect()
     }
 
     fn order(name: &str) -> String {
@@ -120,13 +120,13 @@ mod tests {
             format!(r#"<tag id="{id}"><obj_ref id="{resource}"/><obj_ref id="{resource}"/></tag>"#)
         };
         let why = ["a tag that has itself, or too many others"];
-        assert_eq!(outside(&tag("t", "t"), &order("t")), why);
-        assert_eq!(outside(&(tag("t", "u") + &tag("u", "t")), &order("t")), why);
-        assert_eq!(outside(&(tag("t", "u") + &tag("u", "b")), &order("t")), <[&str; 0]>::default());
+        assert_eq!(unsupported(&tag("t", "t"), &order("t")), why);
+        assert_eq!(unsupported(&(tag("t", "u") + &tag("u", "t")), &order("t")), why);
+        assert_eq!(unsupported(&(tag("t", "u") + &tag("u", "b")), &order("t")), <[&str; 0]>::default());
         // Each tag has the next one twice, so that the expansion ends, but far too late.
         let chain: String = (0..40).map(|at| tag(&format!("t{at}"), &format!("t{}", at + 1))).collect();
-        assert_eq!(outside(&(chain.clone() + r#"<tag id="t40"/>"#), &order("t0")), why);
-        assert_eq!(outside(&(chain + &tag("t40", "b")), &order("t0")), why);
+        assert_eq!(unsupported(&(chain.clone() + r#"<tag id="t40"/>"#), &order("t0")), why);
+        assert_eq!(unsupported(&(chain + &tag("t40", "b")), &order("t0")), why);
     }
 
     #[test]
@@ -135,8 +135,8 @@ mod tests {
         let with =
             |one, other| format!(r#"<rsc_colocation id="c" rsc="{one}" with-rsc="{other}" score="1"/>"#);
         for (one, other) in [("a", "t"), ("t", "a")] {
-            assert_eq!(outside(tag, &with(one, other)), ["a resource with a tag that it has itself"]);
+            assert_eq!(unsupported(tag, &with(one, other)), ["a resource with a tag that it has itself"]);
         }
-        assert_eq!(outside(tag, &with("t", "t")), <[&str; 0]>::default());
+        assert_eq!(unsupported(tag, &with("t", "t")), <[&str; 0]>::default());
     }
 }

@@ -65,9 +65,9 @@ impl<'a, 'i> Reader<'a, 'i> {
         }
         if self.set.has_guests() {
             let section = self.section("resources");
-            section
-                .into_iter()
-                .for_each(|element| self.outside(element, "guest nodes in a cluster that unfences nodes"));
+            section.into_iter().for_each(|element| {
+                self.report_unsupported(element, "guest nodes in a cluster that unfences nodes")
+            });
         }
     }
 

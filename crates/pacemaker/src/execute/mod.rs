@@ -13,7 +13,7 @@ mod task;
 mod tests;
 
 pub use client::{CibCallError, CibClient};
-pub use programs::{SIZE, Simulation, Suite, simulate};
+pub use programs::{LocalCluster, SIZE, Simulation, simulate};
 pub use record::{CibHeader, CibRead, CibRecord, SCHEMA, TaskState};
 pub use runner::{CibEvent, CibHost, CibRunner};
 pub use task::{CibTask, difference, obstacle};

@@ -26,13 +26,13 @@ const SOURCE: &str = "cibadmin";
 
 /// The cluster of this node.
 #[derive(Debug, Default)]
-pub struct Suite;
+pub struct LocalCluster;
 
 fn good(words: &[&str], input: &str) -> Result<String, CibCallError> {
     Ok(ProgramCall { words, input, limit: LIMIT, most: SIZE }.good()?)
 }
 
-impl CibClient for Suite {
+impl CibClient for LocalCluster {
     fn document(&mut self) -> Result<String, CibCallError> {
         good(&[SOURCE, "-Q"], "")
     }

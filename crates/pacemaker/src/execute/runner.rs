@@ -48,7 +48,7 @@ pub trait CibHost {
 /// A run under way.
 pub struct CibRunner<'a> {
     client: &'a mut dyn CibClient,
-    around: &'a mut dyn CibHost,
+    host: &'a mut dyn CibHost,
     journal: Journal,
     read: CibRead,
 }
@@ -57,11 +57,11 @@ impl<'a> CibRunner<'a> {
     /// A run with a new journal, or with one that was read.
     pub fn new(
         client: &'a mut dyn CibClient,
-        around: &'a mut dyn CibHost,
+        host: &'a mut dyn CibHost,
         journal: Journal,
         read: CibRead,
     ) -> CibRunner<'a> {
-        CibRunner { client, around, journal, read }
+        CibRunner { client, host, journal, read }
     }
 
     /// Notes that the run is taken up again.
@@ -77,7 +77,7 @@ impl<'a> CibRunner<'a> {
     pub fn walk(mut self) -> (Ending, CibRead) {
         let ending = loop {
             let Some(task) = self.read.next() else { break Ending::Done };
-            if self.around.wants_to_stop() {
+            if self.host.wants_to_stop() {
                 break Ending::Interrupted;
             }
             match self.perform(task) {
@@ -97,7 +97,7 @@ impl<'a> CibRunner<'a> {
     /// Does a task. Returns true if it succeeded.
     fn perform(&mut self, task: usize) -> Result<bool, Ending> {
         self.record(&CibRecord::Beginning { task })?;
-        self.around.event(&CibEvent::Begins(task));
+        self.host.event(&CibEvent::Begins(task));
         let header = self.read.header.clone();
         let done = match header.tasks()[task] {
             CibTask::Make(change) => self.make(task, &header, change)?,
@@ -107,7 +107,7 @@ impl<'a> CibRunner<'a> {
         match done {
             Ok(()) => {
                 self.record(&CibRecord::Done { task })?;
-                self.around.event(&CibEvent::Ends(task));
+                self.host.event(&CibEvent::Ends(task));
                 Ok(true)
             }
             Err(why) => {
@@ -128,7 +128,7 @@ impl<'a> CibRunner<'a> {
         match change.is_made_in(&document, SOURCE) {
             Ok(false) => {}
             Ok(true) => {
-                self.around.event(&CibEvent::WasDone(task));
+                self.host.event(&CibEvent::WasDone(task));
                 return Ok(Ok(()));
             }
             Err(error) => return Ok(Err(error.to_string())),
@@ -148,15 +148,15 @@ impl<'a> CibRunner<'a> {
 
     /// Waits for the cluster in slices, so that an onlooker can end the wait.
     fn await_rest(&mut self, limit: u64) -> Result<Result<(), String>, Ending> {
-        let end = self.around.now() + Duration::from_secs(limit);
+        let end = self.host.now() + Duration::from_secs(limit);
         loop {
             if self.persist(|client| client.await_rest(SLICE))? {
                 return Ok(Ok(()));
             }
-            if self.around.wants_to_stop() {
+            if self.host.wants_to_stop() {
                 return Err(Ending::Interrupted);
             }
-            if self.around.now() >= end {
+            if self.host.now() >= end {
                 return Ok(Err(format!("the cluster was not at rest within {limit} s")));
             }
         }
@@ -189,8 +189,8 @@ impl<'a> CibRunner<'a> {
             if attempt == ATTEMPTS {
                 return Err(Ending::Lost(error));
             }
-            self.around.event(&CibEvent::NoAnswer(error));
-            self.around.pause(PAUSE);
+            self.host.event(&CibEvent::NoAnswer(error));
+            self.host.pause(PAUSE);
         }
     }
 
@@ -201,7 +201,7 @@ impl<'a> CibRunner<'a> {
     }
 
     fn millis(&self) -> u64 {
-        let time = self.around.now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let time = self.host.now().duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
     }
 }

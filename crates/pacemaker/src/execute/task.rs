@@ -43,11 +43,11 @@ pub fn obstacle(
     let look = |text: &str| Foresight::of(text, SOURCE).map_err(|error| printable(&error.to_string(), 300));
     let found = || -> Result<Option<String>, String> {
         let now = look(document)?;
-        if let Some(outside) = now.set.outside.first() {
-            let (element, id) = (printable(&outside.element, 60), printable(&outside.id, 60));
+        if let Some(unsupported) = now.set.unsupported.first() {
+            let (element, id) = (printable(&unsupported.element, 60), printable(&unsupported.id, 60));
             return Ok(Some(format!(
                 "the cluster has what cannot be foreseen: {element} '{id}': {}",
-                outside.reason
+                unsupported.reason
             )));
         }
         if let Some(difference) = difference(was, &now.current()) {

@@ -180,15 +180,15 @@ fn header(cluster: &FakeCib, releases: bool) -> CibHeader {
     }
 }
 
-fn walk(cluster: &mut FakeCib, header: CibHeader, sheet: &Paper, around: &mut Onlooker) -> (Ending, CibRead) {
+fn walk(cluster: &mut FakeCib, header: CibHeader, sheet: &Paper, host: &mut Onlooker) -> (Ending, CibRead) {
     let journal = Journal::begin(Box::new(sheet.clone()), &header).unwrap();
-    CibRunner::new(cluster, around, journal, CibRead::begin(header).unwrap()).walk()
+    CibRunner::new(cluster, host, journal, CibRead::begin(header).unwrap()).walk()
 }
 
 fn resume(cluster: &mut FakeCib, sheet: &Paper) -> (Ending, CibRead) {
     let (read, journal) = sheet.go_on();
-    let mut around = Onlooker::default();
-    let mut runner = CibRunner::new(cluster, &mut around, journal, read);
+    let mut host = Onlooker::default();
+    let mut runner = CibRunner::new(cluster, &mut host, journal, read);
     runner.resumed().unwrap();
     runner.walk()
 }
@@ -230,8 +230,8 @@ fn a_run_survives_a_kill_at_every_call() {
                 let (mut cluster, sheet) = (FakeCib::new(1), Paper::default());
                 let header = header(&cluster, releases);
                 cluster.fault = Some((at, fault));
-                let mut around = Onlooker::default();
-                let run = catch_unwind(AssertUnwindSafe(|| walk(&mut cluster, header, &sheet, &mut around)));
+                let mut host = Onlooker::default();
+                let run = catch_unwind(AssertUnwindSafe(|| walk(&mut cluster, header, &sheet, &mut host)));
                 check(&sheet, &cluster);
                 calls = cluster.calls;
                 cluster.fault = None;
@@ -255,8 +255,8 @@ fn a_run_survives_a_kill_at_every_call() {
 fn an_interrupt_ends_the_wait_and_the_run_goes_on_later() {
     let (mut cluster, sheet) = (FakeCib::new(1), Paper::default());
     let header = header(&cluster, false);
-    let mut around = Onlooker { stops: true, ..Onlooker::default() };
-    let (ending, read) = walk(&mut cluster, header, &sheet, &mut around);
+    let mut host = Onlooker { stops: true, ..Onlooker::default() };
+    let (ending, read) = walk(&mut cluster, header, &sheet, &mut host);
     assert_eq!((ending, read.next(), cluster.calls), (Ending::Interrupted, Some(0), 0));
     assert_eq!(resume(&mut cluster, &sheet).0, Ending::Done);
     at_the_end(&cluster, false);

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use roxmltree::{Document, Node};
 
+use super::super::components::strong_components;
 use super::super::index::{HostIdx, ResourceIdx};
-use super::super::knots::knots;
 use super::super::place::PlacingError;
 use super::super::score::AllocationScore;
 use super::super::transition::circles::latent;
@@ -192,30 +192,30 @@ pub(super) fn exclusive_ignored(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint
 }
 
 /// The mandatory colocations.
-fn musts(set: &WorkingSet) -> impl Iterator<Item = &Colocation> {
+fn mandatory_colocations(set: &WorkingSet) -> impl Iterator<Item = &Colocation> {
     set.colocations.iter().filter(|one| one.score == AllocationScore::INFINITY)
 }
 
 /// Mandatory colocations as a graph.
-struct Musts {
+struct MandatoryColocations {
     /// Each resource's primaries, in order.
     primaries: Vec<Vec<usize>>,
     /// Each resource's component; resources in a common circle share it.
-    knot: Vec<usize>,
+    component: Vec<usize>,
 }
 
-impl Musts {
-    fn of(set: &WorkingSet) -> Musts {
+impl MandatoryColocations {
+    fn of(set: &WorkingSet) -> MandatoryColocations {
         let mut primaries = vec![Vec::new(); set.resources.len()];
-        musts(set).for_each(|one| primaries[one.dependent.get()].push(one.primary.get()));
-        let knot = knots(&primaries);
-        Musts { primaries, knot }
+        mandatory_colocations(set).for_each(|one| primaries[one.dependent.get()].push(one.primary.get()));
+        let component = strong_components(&primaries);
+        MandatoryColocations { primaries, component }
     }
 
     /// The shortest circle through a colocation, from the dependent backwards, if there is one.
     fn circle(&self, dependent: ResourceIdx, primary: ResourceIdx) -> Option<Vec<ResourceIdx>> {
         let (end, first) = (dependent.get(), primary.get());
-        if self.knot[end] != self.knot[first] {
+        if self.component[end] != self.component[first] {
             return None;
         }
         // The search goes breadth first from the primary to the dependent, and notes from which resource each one is
@@ -223,8 +223,9 @@ impl Musts {
         let mut before: HashMap<usize, usize> = HashMap::from([(first, first)]);
         let mut left = VecDeque::from([first]);
         while let Some(here) = left.pop_front().filter(|_| !before.contains_key(&end)) {
-            let of_knot = self.primaries[here].iter().filter(|next| self.knot[**next] == self.knot[end]);
-            for next in of_knot {
+            let of_component =
+                self.primaries[here].iter().filter(|next| self.component[**next] == self.component[end]);
+            for next in of_component {
                 if let Entry::Vacant(new) = before.entry(*next) {
                     new.insert(here);
                     left.push_back(*next);
@@ -240,10 +241,10 @@ impl Musts {
 /// Mandatory colocations in a circle: the resource placed first decides, and Pacemaker follows none of them back.
 pub(super) fn circles(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, PlacingError> {
     let set = cib.set;
-    let must = Musts::of(set);
+    let must = MandatoryColocations::of(set);
     let mut complaints = Vec::new();
     let mut told: BTreeSet<ResourceIdx> = BTreeSet::new();
-    for start in musts(set) {
+    for start in mandatory_colocations(set) {
         if told.contains(&start.dependent) {
             continue;
         }
@@ -276,7 +277,7 @@ pub(super) fn contradictions(cib: &LintedCib<'_, '_>) -> Result<Vec<Complaint>, 
         apart.entry(pair(one)).or_insert(one);
     }
     let mut complaints = Vec::new();
-    for must in musts(set) {
+    for must in mandatory_colocations(set) {
         let (one, other) =
             (shown_name(&set.resource(must.dependent).id), shown_name(&set.resource(must.primary).id));
         if let Some(apart) = apart.get(&pair(must)) {

@@ -47,12 +47,12 @@ impl PlacedBefore {
 
 /// By resource; true for the primitives of clones, and for all that must be with them, or must run, for one to run.
 fn needed_by_clones(set: &WorkingSet) -> Vec<bool> {
-    let musts = set.colocations.iter().filter(|colocation| colocation.score == AllocationScore::INFINITY);
+    let mandatory = set.colocations.iter().filter(|colocation| colocation.score == AllocationScore::INFINITY);
     let mut needed: HashMap<ResourceIdx, Vec<ResourceIdx>> = HashMap::new();
-    musts.for_each(|must| needed.entry(must.dependent).or_default().push(must.primary));
+    mandatory.for_each(|must| needed.entry(must.dependent).or_default().push(must.primary));
     needs(set).iter().for_each(|need| needed.entry(need.then).or_default().push(need.first));
     for choice in &set.choices {
-        choice.thens.iter().for_each(|then| needed.entry(*then).or_default().extend(&choice.firsts));
+        choice.dependents.iter().for_each(|then| needed.entry(*then).or_default().extend(&choice.firsts));
     }
     let mut found = vec![false; set.resources.len()];
     let mut left: Vec<ResourceIdx> = set.clones().collect();

@@ -68,7 +68,7 @@ impl<'d, 'r> Chains<'d, 'r> {
         self.draft.steps >= self.until || self.limits.reached(self.draft.steps)
     }
 
-    /// A resource, the unplaced ones that it must be with, and the placed members of its crew.
+    /// A resource, the unplaced ones that it must be with, and the placed companions.
     fn unit(&self, resource: ResourceIdx) -> Vec<ResourceIdx> {
         let rules = self.draft.rules;
         let mut unit = vec![resource];
@@ -82,13 +82,14 @@ impl<'d, 'r> Chains<'d, 'r> {
             unit.extend(missing);
             at += 1;
         }
-        let placed = rules.crews[resource.get()].iter().filter(|other| self.draft.host(**other).is_some());
+        let placed =
+            rules.companions[resource.get()].iter().filter(|other| self.draft.host(**other).is_some());
         let more: Vec<ResourceIdx> = placed.copied().filter(|other| !unit.contains(other)).collect();
         unit.extend(more);
         unit
     }
 
-    /// Finds a place for a resource and its crew.
+    /// Finds a place for a resource and its companions.
     fn settle(&mut self, resource: ResourceIdx) -> bool {
         let unit = self.unit(resource);
         if self.settle_directly(&unit) {
@@ -131,7 +132,7 @@ impl<'d, 'r> Chains<'d, 'r> {
             }
             let worth: i64 = unit.iter().map(|one| self.draft.worth(*one, host)).sum();
             let stays = rules.home(first) == Some(host);
-            let key = (worth, stays, -self.tightness(host));
+            let key = (worth, stays, -self.free_share(host));
             if best.is_none_or(|(other, _)| key > other) {
                 best = Some((key, host));
             }
@@ -148,7 +149,7 @@ impl<'d, 'r> Chains<'d, 'r> {
     }
 
     /// Free capacity of a host, over all kinds, in millionths of that of all hosts.
-    fn tightness(&self, host: HostIdx) -> i64 {
+    fn free_share(&self, host: HostIdx) -> i64 {
         part(self.draft.free(host).iter().copied(), self.totals)
     }
 
@@ -201,7 +202,8 @@ impl<'d, 'r> Chains<'d, 'r> {
                 return false;
             }
             let (mark, left, held) = (self.draft.mark(), self.left, self.held.len());
-            let lifted: Vec<ResourceIdx> = out.iter().flat_map(|one| self.crew_on(*one, host)).collect();
+            let lifted: Vec<ResourceIdx> =
+                out.iter().flat_map(|one| self.companions_on(*one, host)).collect();
             lifted.iter().for_each(|one| self.draft.put(*one, None));
             if self.bring(unit, host) && self.limits.allow(self.draft.moves()) {
                 self.left -= out.len();
@@ -217,10 +219,10 @@ impl<'d, 'r> Chains<'d, 'r> {
         false
     }
 
-    /// The members of a resource's crew on a host.
-    pub(super) fn crew_on(&self, resource: ResourceIdx, host: HostIdx) -> Vec<ResourceIdx> {
-        let crew = self.draft.rules.crews[resource.get()].iter();
-        crew.copied().filter(|one| self.draft.host(*one) == Some(host)).collect()
+    /// The companions of a resource on a host, with itself.
+    pub(super) fn companions_on(&self, resource: ResourceIdx, host: HostIdx) -> Vec<ResourceIdx> {
+        let companions = self.draft.rules.companions[resource.get()].iter();
+        companions.copied().filter(|one| self.draft.host(*one) == Some(host)).collect()
     }
 
     /// Leaves out a unit, and all that cannot run without it, if all of these may be left out.
@@ -231,8 +233,8 @@ impl<'d, 'r> Chains<'d, 'r> {
         let mut at = 0;
         while let Some(next) = out.get(at).copied() {
             let ties = rules.followers[next.get()].iter().map(|tie| tie.other);
-            let thens = rules.thens[next.get()].iter().copied();
-            let lost = ties.chain(thens.filter(|then| self.draft.lacks(*then, &out)));
+            let dependents = rules.dependents[next.get()].iter().copied();
+            let lost = ties.chain(dependents.filter(|then| self.draft.lacks(*then, &out)));
             let lost: Vec<ResourceIdx> =
                 lost.filter(|other| self.draft.host(*other).is_some() && !out.contains(other)).collect();
             out.extend(lost);

@@ -78,7 +78,7 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
             first_of_best,
             is_given_up: false,
         };
-        search.look_out();
+        search.compute_outlook();
         search
     }
 
@@ -89,7 +89,7 @@ impl<'l, 'r> Exhaustive<'l, 'r> {
         Exhausted { better: self.found, complete: !self.is_given_up, steps: self.draft.steps - before }
     }
 
-    fn look_out(&mut self) {
+    fn compute_outlook(&mut self) {
         let rules = self.draft.rules;
         let mut outlook = DraftOutlook::default();
         self.outlook.push(outlook.clone());

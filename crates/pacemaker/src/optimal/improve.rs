@@ -52,7 +52,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
             waiting.retain(|one| self.draft.rules.level[one.get()] == level);
             waiting.sort_by_cached_key(|one| match self.round {
                 0 => self.draft.rules.size(*one, &self.totals).unsigned_abs(),
-                round => lot(round, *one),
+                round => pseudo_random(round, *one),
             });
             for resource in waiting {
                 if self.limits.reached(self.draft.steps) {
@@ -104,7 +104,9 @@ impl<'d, 'r> Improvement<'d, 'r> {
         let rules = self.draft.rules;
         let is_alone = |one: &ResourceIdx| {
             let at = one.get();
-            rules.crews[at].len() == 1 && rules.followers[at].is_empty() && rules.thens[at].is_empty()
+            rules.companions[at].len() == 1
+                && rules.followers[at].is_empty()
+                && rules.dependents[at].is_empty()
         };
         let size = |one: &ResourceIdx| rules.size(*one, &self.totals);
         let level = rules.level[resource.get()];
@@ -161,7 +163,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
         false
     }
 
-    /// Moves one resource with its crew to another host.
+    /// Moves one resource with its companions to another host.
     fn go_elsewhere(&mut self, value: &mut PlacementValue) {
         for resource in self.draft.rules.movable.clone() {
             for host in self.draft.rules.allowed[resource.get()].clone() {
@@ -177,18 +179,18 @@ impl<'d, 'r> Improvement<'d, 'r> {
         }
     }
 
-    /// Puts a resource, and its crew on the same host, on another host.
+    /// Puts a resource, and its companions on the same host, on another host.
     fn carry(&mut self, resource: ResourceIdx, from: HostIdx, to: HostIdx) -> bool {
-        let crew: Vec<ResourceIdx> = self.draft.rules.crews[resource.get()].clone();
-        let crew: Vec<ResourceIdx> =
-            crew.into_iter().filter(|one| self.draft.host(*one) == Some(from)).collect();
-        crew.iter().for_each(|one| self.draft.put(*one, None));
-        let has_room = crew.iter().all(|one| {
+        let companions: Vec<ResourceIdx> = self.draft.rules.companions[resource.get()].clone();
+        let companions: Vec<ResourceIdx> =
+            companions.into_iter().filter(|one| self.draft.host(*one) == Some(from)).collect();
+        companions.iter().for_each(|one| self.draft.put(*one, None));
+        let has_room = companions.iter().all(|one| {
             let has_room = self.draft.rules.allows(*one, to) && self.draft.has_room(*one, to);
             self.draft.put(*one, Some(to));
             has_room
         });
-        has_room && crew.iter().all(|one| self.draft.permits(*one, to))
+        has_room && companions.iter().all(|one| self.draft.permits(*one, to))
     }
 
     /// Brings resources back to where they run, if others can make room and this is an improvement.
@@ -216,7 +218,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
         }
     }
 
-    /// Swaps two resources, each with its crew.
+    /// Swaps two resources, each with its companions.
     fn swap(&mut self, value: &mut PlacementValue) {
         let movable = self.draft.rules.movable.clone();
         for (at, one) in movable.iter().enumerate() {
@@ -281,9 +283,10 @@ impl<'d, 'r> Improvement<'d, 'r> {
             self.keep_if_better(value, |this| {
                 let rules = this.draft.rules;
                 let dependents = rules.followers[resource.get()].iter().map(|tie| tie.other);
-                let thens = rules.thens[resource.get()].iter().copied();
+                let ordered = rules.dependents[resource.get()].iter().copied();
                 let without = [resource];
-                let mut dependents = dependents.chain(thens.filter(|then| this.draft.lacks(*then, &without)));
+                let mut dependents =
+                    dependents.chain(ordered.filter(|then| this.draft.lacks(*then, &without)));
                 if dependents.any(|other| this.draft.host(other).is_some()) {
                     return false;
                 }
@@ -301,7 +304,7 @@ impl<'d, 'r> Improvement<'d, 'r> {
 }
 
 /// A pseudo-random number for a round and a resource.
-pub(super) fn lot(round: u64, resource: ResourceIdx) -> u64 {
+pub(super) fn pseudo_random(round: u64, resource: ResourceIdx) -> u64 {
     let mut number = (resource.get() as u64).wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     for shift in [30, 27, 31] {
         number = (number ^ (number >> shift)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -70,15 +70,15 @@ pub(super) struct PlacingRules<'a> {
     /// By resource, sets of which some must run for it to run.
     pub(super) choices: Vec<Vec<NeededSome>>,
     /// By resource, those that cannot run without it, or without others in its place.
-    pub(super) thens: Vec<Vec<ResourceIdx>>,
+    pub(super) dependents: Vec<Vec<ResourceIdx>>,
     /// Mandatory orders in which an interruption of the first resource interrupts the second.
     pub(super) interrupting: Vec<Need>,
     /// Orders in which only a live migration of the second resource is given up when the first goes down.
     pub(super) giving_up: Vec<Need>,
     /// By host; true if a fixed resource is there.
     pub(super) occupied: Vec<bool>,
-    /// By resource, its crew: itself and those with which it forms sets that must share a host.
-    pub(super) crews: Vec<Vec<ResourceIdx>>,
+    /// By resource, its companions: itself and those with which it forms sets that must share a host.
+    pub(super) companions: Vec<Vec<ResourceIdx>>,
     pub(super) zones: Vec<AgreeingHosts>,
 }
 
@@ -102,11 +102,11 @@ impl<'a> PlacingRules<'a> {
             wishes: vec![Vec::new(); count],
             firsts: vec![Vec::new(); count],
             choices: vec![Vec::new(); count],
-            thens: vec![Vec::new(); count],
+            dependents: vec![Vec::new(); count],
             interrupting: Vec::new(),
             giving_up: only_stops(set),
             occupied: vec![false; set.hosts.len()],
-            crews: vec![Vec::new(); count],
+            companions: vec![Vec::new(); count],
             zones: vec![AgreeingHosts::themselves(set)],
         };
         rules.fix();
@@ -203,7 +203,7 @@ impl<'a> PlacingRules<'a> {
         is_ours && set.should_run(resource)
     }
 
-    /// Sorts the movable resources, and sets their levels and crews.
+    /// Sorts the movable resources, and sets their levels and companions.
     fn rank(&mut self) {
         let set = self.set;
         self.movable = set.resource_indices().filter(|one| !self.allowed[one.get()].is_empty()).collect();
@@ -218,29 +218,29 @@ impl<'a> PlacingRules<'a> {
             self.level[resource.get()] = level.unwrap_or(0);
         }
         for resource in self.movable.clone() {
-            self.crews[resource.get()] = self.crew(resource);
+            self.companions[resource.get()] = self.companions(resource);
         }
     }
 
     /// A resource with all movable ones that are tied to it by mandatory ties about one host, directly or through
     /// others.
-    fn crew(&self, resource: ResourceIdx) -> Vec<ResourceIdx> {
-        let mut crew = vec![resource];
+    fn companions(&self, resource: ResourceIdx) -> Vec<ResourceIdx> {
+        let mut companions = vec![resource];
         let mut at = 0;
-        while let Some(next) = crew.get(at) {
+        while let Some(next) = companions.get(at) {
             let ties = self.primaries[next.get()].iter().chain(&self.followers[next.get()]);
             let near = ties.filter(|tie| tie.zone == 0 && !self.allowed[tie.other.get()].is_empty());
             let mut new: Vec<ResourceIdx> =
-                near.map(|tie| tie.other).filter(|other| !crew.contains(other)).collect();
+                near.map(|tie| tie.other).filter(|other| !companions.contains(other)).collect();
             new.dedup();
             for other in new {
-                if !crew.contains(&other) {
-                    crew.push(other);
+                if !companions.contains(&other) {
+                    companions.push(other);
                 }
             }
             at += 1;
         }
-        crew
+        companions
     }
 
     /// Returns true if two hosts are in one zone.

@@ -2,7 +2,7 @@
 
 use super::super::index::ResourceIdx;
 use super::draft::PlacingDraft;
-use super::improve::{Improvement, lot};
+use super::improve::{Improvement, pseudo_random};
 use super::limits::PlacingLimits;
 
 /// Number of rounds in a row without an improvement that end it.
@@ -39,15 +39,15 @@ fn take_back(draft: &mut PlacingDraft<'_>, round: u64) -> bool {
     let rules = draft.rules;
     let is_alone = |one: &ResourceIdx| {
         let at = one.get();
-        rules.followers[at].is_empty() && rules.thens[at].is_empty() && rules.primaries[at].is_empty()
+        rules.followers[at].is_empty() && rules.dependents[at].is_empty() && rules.primaries[at].is_empty()
     };
     let changed = |one: &ResourceIdx| draft.host(*one).is_some() && draft.host(*one) != rules.home(*one);
     let mut taken: Vec<ResourceIdx> =
         rules.movable.iter().copied().filter(is_alone).filter(changed).collect();
     // a quarter, a half, or nearly all
     let part = [64, 128, 224][(round % 3) as usize];
-    taken.retain(|one| lot(round, *one) % 256 < part);
-    taken.sort_unstable_by_key(|one| lot(round + 1, *one));
+    taken.retain(|one| pseudo_random(round, *one) % 256 < part);
+    taken.sort_unstable_by_key(|one| pseudo_random(round + 1, *one));
     taken.iter().for_each(|one| draft.put(*one, None));
     for one in &taken {
         if let Some(home) = rules.home(*one).filter(|home| draft.can_be(*one, *home)) {

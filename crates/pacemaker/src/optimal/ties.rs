@@ -97,7 +97,7 @@ impl PlacingRules<'_> {
                 }
                 for first in set.primitives(&need.first).iter().filter(|first| *first != then) {
                     self.firsts[then.get()].push(*first);
-                    self.thens[first.get()].push(*then);
+                    self.dependents[first.get()].push(*then);
                 }
             }
         }
@@ -114,11 +114,11 @@ impl PlacingRules<'_> {
             let counts = |one: &&ResourceIdx| ChoiceOrder::counts(set, **one, is_placed);
             let enough = choice.enough.saturating_sub(whole.iter().filter(counts).count());
             let is_ours = |then: &&ResourceIdx| enough > 0 && !set.resource(**then).is_clone();
-            let thens: Vec<ResourceIdx> = choice.thens.iter().filter(is_ours).copied().collect();
-            for then in thens.iter().flat_map(|then| set.primitives(then).into_owned()) {
+            let dependents: Vec<ResourceIdx> = choice.dependents.iter().filter(is_ours).copied().collect();
+            for then in dependents.iter().flat_map(|then| set.primitives(then).into_owned()) {
                 let firsts: Vec<ResourceIdx> =
                     single.iter().copied().filter(|first| *first != then).collect();
-                firsts.iter().for_each(|first| self.thens[first.get()].push(then));
+                firsts.iter().for_each(|first| self.dependents[first.get()].push(then));
                 self.choices[then.get()].push(NeededSome { firsts, enough });
             }
         }

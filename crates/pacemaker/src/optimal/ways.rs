@@ -68,7 +68,7 @@ impl Chains<'_, '_> {
         Some(blocking)
     }
 
-    /// The crews on a host that can go elsewhere: one member of each, with the size of the crew, the smallest first.
+    /// The sets of companions on a host that can go elsewhere: the size and one member of each, the smallest first.
     fn candidates(
         &self,
         unit: &[ResourceIdx],
@@ -78,22 +78,22 @@ impl Chains<'_, '_> {
         let rules = self.draft.rules;
         let mut found = Vec::new();
         for one in self.draft.on(host).iter().copied() {
-            let crew = self.crew_on(one, host);
-            let is_first = crew.iter().min() == Some(&one);
+            let companions = self.companions_on(one, host);
+            let is_first = companions.iter().min() == Some(&one);
             let is_free = |one: &ResourceIdx| {
                 !unit.contains(one) && !self.held.contains(one) && !blocking.contains(one)
             };
-            if is_first && crew.iter().all(is_free) {
-                found.push((crew.iter().map(|one| rules.size(*one, self.totals)).sum(), one));
+            if is_first && companions.iter().all(is_free) {
+                found.push((companions.iter().map(|one| rules.size(*one, self.totals)).sum(), one));
             }
         }
         found.sort_unstable();
         found
     }
 
-    /// Subtracts the needs of a crew on a host from what is missing there.
+    /// Subtracts the needs of companions on a host from what is missing there.
     fn relieve(&self, missing: &mut [i64], one: ResourceIdx, host: HostIdx) {
-        for member in self.crew_on(one, host) {
+        for member in self.companions_on(one, host) {
             missing
                 .iter_mut()
                 .zip(self.draft.rules.amounts(member))

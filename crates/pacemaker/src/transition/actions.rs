@@ -15,7 +15,7 @@ pub(super) struct Actions {
     /// Edges that Pacemaker leaves out, as they would close a circle.
     pub(super) dropped: Vec<Edge<WaitReason>>,
     /// Stops of a resource on further hosts, by its first stop.
-    beside: HashMap<StepIdx, Vec<StepIdx>>,
+    further_stops: HashMap<StepIdx, Vec<StepIdx>>,
     with: HashMap<(ActionTask, ResourceIdx), StepIdx>,
     to: HashMap<(ActionTask, HostIdx), StepIdx>,
 }
@@ -33,20 +33,20 @@ impl Actions {
     }
 
     /// Adds the stop of a resource on a further host.
-    pub(super) fn add_beside(&mut self, first: StepIdx, action: TransitionAction) -> StepIdx {
+    pub(super) fn add_further_stop(&mut self, first: StepIdx, action: TransitionAction) -> StepIdx {
         let step = StepIdx::new(self.all.len());
-        self.beside.entry(first).or_default().push(step);
+        self.further_stops.entry(first).or_default().push(step);
         self.all.push(action);
         step
     }
 
     /// An action, and the stops on further hosts beside it.
-    fn with_beside(&self, step: StepIdx) -> Vec<StepIdx> {
-        std::iter::once(step).chain(self.beside.get(&step).into_iter().flatten().copied()).collect()
+    fn with_further_stops(&self, step: StepIdx) -> Vec<StepIdx> {
+        std::iter::once(step).chain(self.further_stops.get(&step).into_iter().flatten().copied()).collect()
     }
 
     pub(super) fn stop_on(&self, resource: ResourceIdx, host: HostIdx) -> Option<StepIdx> {
-        let stops = self.with_beside(self.with(ActionTask::Stop, resource)?);
+        let stops = self.with_further_stops(self.with(ActionTask::Stop, resource)?);
         stops.into_iter().find(|step| self.all[step.get()].host == Some(host))
     }
 
@@ -75,8 +75,8 @@ impl Actions {
         why: WaitReason,
     ) {
         let (Some(before), Some(after)) = (before.into(), after.into()) else { return };
-        for before in self.with_beside(before) {
-            for after in self.with_beside(after) {
+        for before in self.with_further_stops(before) {
+            for after in self.with_further_stops(after) {
                 self.edge_alone(before, after, strength, why);
             }
         }

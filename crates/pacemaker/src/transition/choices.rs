@@ -25,7 +25,7 @@ pub(super) fn add(set: &WorkingSet, changes: &[ResourceChange], actions: &mut Ac
         let strength = if enough > 0 { Strength::Must } else { Strength::Should };
         let why = WaitReason::Choice(at);
         started.into_iter().for_each(|start| actions.edge(start, mark, strength, why));
-        for then in &choice.thens {
+        for then in &choice.dependents {
             actions.edge(mark, actions.with(ActionTask::Start, *then), Strength::Must, why);
         }
     }

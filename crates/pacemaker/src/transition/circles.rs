@@ -3,8 +3,8 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use super::super::components::strong_components;
 use super::super::index::ResourceIdx;
-use super::super::knots::knots;
 use super::super::working_set::WorkingSet;
 use super::actions::Actions;
 use super::change::{ResourceChange, ResourceChanges};
@@ -32,16 +32,16 @@ impl WaitCircle {
     }
 }
 
-/// One circle of each knot of steps that all wait for each other: the shortest one through its first step.
+/// One circle of each set of steps that all wait for each other: the shortest one through its first step.
 pub(super) fn circles(actions: &Actions) -> Vec<WaitCircle> {
-    let knots = Knots::of(actions);
+    let components = WaitComponents::of(actions);
     let (mut circles, mut told) = (BTreeSet::new(), BTreeSet::new());
     for step in (0..actions.all.len()).map(StepIdx::new) {
-        if told.contains(&knots.knot[step.get()]) {
+        if told.contains(&components.component[step.get()]) {
             continue;
         }
-        if let Some(circle) = knots.shortest(step) {
-            told.insert(knots.knot[step.get()]);
+        if let Some(circle) = components.shortest(step) {
+            told.insert(components.component[step.get()]);
             circles.insert(WaitCircle::of(actions, &circle));
         }
     }
@@ -73,33 +73,35 @@ fn all_at_once(set: &WorkingSet, change: ResourceChange) -> Actions {
     actions
 }
 
-/// The steps that each step waits for, and the knots of steps that wait for each other.
-struct Knots<'a> {
+/// The steps that each step waits for, and the sets of steps that wait for each other.
+struct WaitComponents<'a> {
     /// Edges to the steps that each step waits for.
     before: Vec<Vec<&'a Edge<WaitReason>>>,
-    /// Knot of each step, named by one of its steps.
-    knot: Vec<usize>,
+    /// Set of each step, named by one of its steps.
+    component: Vec<usize>,
 }
 
-impl Knots<'_> {
-    fn of(actions: &Actions) -> Knots<'_> {
+impl WaitComponents<'_> {
+    fn of(actions: &Actions) -> WaitComponents<'_> {
         let mut before = vec![Vec::new(); actions.all.len()];
         for edge in &actions.edges {
             before[edge.after.get()].push(edge);
         }
         let steps_before =
             |edges: &Vec<&Edge<WaitReason>>| edges.iter().map(|edge| edge.before.get()).collect();
-        let knot = knots(&before.iter().map(steps_before).collect::<Vec<_>>());
-        Knots { before, knot }
+        let component = strong_components(&before.iter().map(steps_before).collect::<Vec<_>>());
+        WaitComponents { before, component }
     }
 
     /// The shortest circle through a step, if there is one.
     fn shortest(&self, step: StepIdx) -> Option<Vec<Edge<WaitReason>>> {
-        let knot = self.knot[step.get()];
+        let component = self.component[step.get()];
         let mut reached: HashMap<StepIdx, &Edge<WaitReason>> = HashMap::new();
         let mut left = VecDeque::from([step]);
         while let Some(next) = left.pop_front() {
-            for edge in self.before[next.get()].iter().filter(|edge| self.knot[edge.before.get()] == knot) {
+            for edge in
+                self.before[next.get()].iter().filter(|edge| self.component[edge.before.get()] == component)
+            {
                 if let Entry::Vacant(new) = reached.entry(edge.before) {
                     new.insert(edge);
                     left.push_back(edge.before);

@@ -38,7 +38,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
         changes,
         causes,
         held: vec![false; count],
-        unheard: vec![false; count],
+        restarts_with_group: vec![false; count],
         unmatched: Vec::new(),
         waits: vec![false; count],
         awaited: vec![false; count],
@@ -58,7 +58,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
     let awaited = awaited.chain(set.choices.iter().flat_map(|choice| choice.firsts.iter().copied()));
     awaited.for_each(|first| induced.awaited[first.get()] = true);
     let (mut needs, stops) = (needs(set), only_stops(set));
-    needs.extend(in_machines(set, placed));
+    needs.extend(guest_needs(set, placed));
     induced.unmatched = instances::unmatched(set, placed, &needs);
     while std::mem::take(&mut induced.again) {
         needs.iter().for_each(|need| induced.follow_need(need));
@@ -75,7 +75,7 @@ pub(super) fn changes(set: &WorkingSet, placed: &AllPlaced) -> ResourceChanges {
 }
 
 /// Needs of resources in guest nodes for the VMs.
-fn in_machines(set: &WorkingSet, placed: &AllPlaced) -> Vec<Need> {
+fn guest_needs(set: &WorkingSet, placed: &AllPlaced) -> Vec<Need> {
     let mut needs = Vec::new();
     for (host, parts) in set.guests() {
         let there = set.resource_indices().filter(|resource| placed.host(*resource) == Some(host));
@@ -110,7 +110,7 @@ impl InducedChanges<'_> {
             let change = self.needing(need, *member);
             let is_restart = self.of(*member) != change && matches!(change, ResourceChange::Restart(_));
             if is_restart && set.member(need.then, false) == Some(*member) {
-                self.unheard[member.get()] = set.resource(need.then).is_group();
+                self.restarts_with_group[member.get()] = set.resource(need.then).is_group();
             }
             self.set(*member, change, need.why);
         }

@@ -70,7 +70,7 @@ fn primitive(set: &WorkingSet, change: ResourceChange, resource: ResourceIdx, ac
         let pseudo = set.host(from).state.unclean;
         let action = TransitionAction { pseudo, ..with(ActionTask::Stop, from) };
         let stop = match actions.with(ActionTask::Stop, resource) {
-            Some(first) => actions.add_beside(first, action),
+            Some(first) => actions.add_further_stop(first, action),
             None => actions.add(action),
         };
         actions.edge_alone(before, stop, Strength::Must, why);

@@ -113,7 +113,8 @@ impl ClusterBefore<'_> {
         let mut firsts = needs.flat_map(|need| self.set.primitives(&need.first).to_vec());
         let is_placed = |first: ResourceIdx| self.placed.host(first).is_some();
         let counts = |first: &&ResourceIdx| ChoiceOrder::counts(self.set, **first, is_placed);
-        let choices = self.set.choices.iter().filter(|choice| choice.thens.iter().any(|then| is_it(*then)));
+        let choices =
+            self.set.choices.iter().filter(|choice| choice.dependents.iter().any(|then| is_it(*then)));
         let mut lacking =
             choices.filter(|choice| choice.firsts.iter().filter(counts).count() < choice.enough);
         let one_of = || lacking.next()?.firsts.iter().copied().find(|first| !counts(&first));

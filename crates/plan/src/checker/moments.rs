@@ -69,7 +69,7 @@ pub fn check_beginning(
 
 /// Role on a node that a step under way holds besides its future ones, before and after its end.
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct ExtraRole {
     node: NodeIdx,
     /// The instance runs there, or ran there.
     as_primary: bool,
@@ -82,7 +82,7 @@ struct Overlapping<'a> {
     steps: &'a [Step],
     checker: Checker<'a>,
     /// The roles held by each step under way.
-    held: BTreeMap<StepIdx, Vec<Held>>,
+    extra_roles: BTreeMap<StepIdx, Vec<ExtraRole>>,
 }
 
 impl<'a> Overlapping<'a> {
@@ -97,13 +97,13 @@ impl<'a> Overlapping<'a> {
             nodes: nodes.iter().copied().collect(),
             soft: options.ignore_soft_errors,
         };
-        Overlapping { cluster, steps, checker, held: BTreeMap::new() }
+        Overlapping { cluster, steps, checker, extra_roles: BTreeMap::new() }
     }
 
     fn begin(&mut self, at: StepIdx) -> Result<(), Violation> {
         let step = &self.steps[at.get()];
         let fail = |fault| violation(self.cluster, at.get(), step, fault);
-        let mut others = self.held.keys().map(|other| self.steps[other.get()].instance);
+        let mut others = self.extra_roles.keys().map(|other| self.steps[other.get()].instance);
         if others.any(|instance| instance == step.instance) {
             return Err(fail(Fault::Moving));
         }
@@ -126,27 +126,29 @@ impl<'a> Overlapping<'a> {
         ran.dedup();
         ran.retain(|node| *node != step.to.primary);
         let stays = |node: NodeIdx| copy(step.to) == Some(node);
-        let held = |node: NodeIdx, as_primary| Held {
+        let extra = |node: NodeIdx, as_primary| ExtraRole {
             node,
             as_primary,
             becomes_secondary: as_primary && stays(node),
         };
         let copies =
             copy(step.from).filter(|node| !ran.contains(node) && !step.to.nodes().any(|n| n == *node));
-        let held: Vec<Held> =
-            ran.iter().map(|node| held(*node, true)).chain(copies.map(|node| held(node, false))).collect();
-        for Held { node, as_primary, becomes_secondary } in &held {
+        let extra_roles: Vec<ExtraRole> =
+            ran.iter().map(|node| extra(*node, true)).chain(copies.map(|node| extra(node, false))).collect();
+        for ExtraRole { node, as_primary, becomes_secondary } in &extra_roles {
             self.checker.state.linger(step.instance, *node, *as_primary, step.from.primary);
             if *becomes_secondary {
                 self.checker.state.defer_secondary(step.instance, *node);
             }
         }
-        self.held.insert(at, held);
+        self.extra_roles.insert(at, extra_roles);
     }
 
     fn end(&mut self, at: StepIdx) {
         let instance = self.steps[at.get()].instance;
-        for Held { node, as_primary, becomes_secondary } in self.held.remove(&at).unwrap_or_default() {
+        for ExtraRole { node, as_primary, becomes_secondary } in
+            self.extra_roles.remove(&at).unwrap_or_default()
+        {
             self.checker.state.vanish(instance, node, as_primary);
             if becomes_secondary {
                 self.checker.state.come_as_secondary(instance, node);

@@ -18,7 +18,7 @@ struct Residents {
 
 /// Placement of one instance. In the middle of a move a role may be vacant.
 #[derive(Debug, Clone, Copy)]
-struct Whereabouts {
+struct InstanceRoles {
     primary: Option<NodeIdx>,
     secondary: Option<NodeIdx>,
     /// The node against whose failure the secondary reserves memory.
@@ -56,7 +56,7 @@ pub(crate) struct NodeFigures {
 /// The cluster during a plan.
 pub(crate) struct ReplayedCluster<'a> {
     pub cluster: &'a Cluster,
-    places: Vec<Whereabouts>,
+    places: Vec<InstanceRoles>,
     /// For each node, its instances at the start and now.
     before: Vec<Residents>,
     now: Vec<Residents>,
@@ -76,7 +76,7 @@ impl<'a> ReplayedCluster<'a> {
             if let Some(secondary) = instance.secondary {
                 residents[secondary.get()].secondaries.insert(instance.idx);
             }
-            places.push(Whereabouts {
+            places.push(InstanceRoles {
                 primary: Some(instance.primary),
                 secondary: instance.secondary,
                 reserved_against: instance.primary,

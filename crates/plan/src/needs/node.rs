@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::surplus::Choice;
-use super::touch::{NodeTouch, Role, Scarce, TouchAmounts};
+use super::touch::{LimitedResource, NodeTouch, Role, TouchAmounts};
 use crate::checker::{NodeFigures, ReplayedCluster};
 use crate::graph::{EdgeReason, Precedence, StepIdx, StepSet};
 use htools_model::units::trunc_to_i64;
@@ -13,7 +13,7 @@ use htools_model::{Cluster, Mib, NodeIdx, NodeSpec, TagId};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NodeNeed {
     pub(super) node: NodeIdx,
-    limited: Scarce,
+    limited: LimitedResource,
     /// The step that arrives, by its position among those that touch the node.
     arrival: usize,
     /// Maximum use at that time, relative to the start.
@@ -24,8 +24,8 @@ impl NodeNeed {
     /// Reason for waiting if the need is not met.
     pub(super) fn reason(&self) -> EdgeReason<NodeIdx> {
         match self.limited {
-            Scarce::MemoryAgainst(_) => EdgeReason::Mirror(self.node),
-            Scarce::Tag(_) => EdgeReason::Tag(self.node),
+            LimitedResource::MemoryAgainst(_) => EdgeReason::Mirror(self.node),
+            LimitedResource::Tag(_) => EdgeReason::Tag(self.node),
             _ => EdgeReason::Room(self.node),
         }
     }
@@ -94,7 +94,7 @@ impl<'c> TouchedNode<'c> {
         self.begun.absorb_taken(&touch.end);
         self.now.absorb(&touch.begin);
         self.now.absorb(&touch.end);
-        if touch.coming.is_some_and(|coming| coming.role == Role::Secondary) {
+        if touch.new_role.is_some_and(|new_role| new_role.role == Role::Secondary) {
             let need = self.cluster.instance(touch.instance).mem_reserved().0;
             self.most_needed = self.most_needed.max(need);
         }
@@ -102,9 +102,12 @@ impl<'c> TouchedNode<'c> {
         self.is_unknown |= self.spec.exclusive_storage && spindles.is_none();
         self.touches.push(touch);
         let taken = |limited| self.now.of(limited);
-        let kept =
-            self.reserves.iter().map(|(peer, kept)| kept.saturating_add(taken(Scarce::MemoryAgainst(*peer))));
-        let fails = self.start.mem_unallocated.0 <= kept.max().unwrap_or(0).max(taken(Scarce::Memory));
+        let kept = self
+            .reserves
+            .iter()
+            .map(|(peer, kept)| kept.saturating_add(taken(LimitedResource::MemoryAgainst(*peer))));
+        let fails =
+            self.start.mem_unallocated.0 <= kept.max().unwrap_or(0).max(taken(LimitedResource::Memory));
         std::mem::replace(&mut self.failing, fails) || fails || self.is_unknown || self.may_lack_reserve()
     }
 
@@ -113,9 +116,10 @@ impl<'c> TouchedNode<'c> {
         if self.spec.joint_losses <= 1 {
             return false;
         }
-        let begun =
-            |(peer, kept): (&NodeIdx, &i64)| kept.saturating_add(self.begun.of(Scarce::MemoryAgainst(*peer)));
-        let taken = self.begun.of(Scarce::Memory);
+        let begun = |(peer, kept): (&NodeIdx, &i64)| {
+            kept.saturating_add(self.begun.of(LimitedResource::MemoryAgainst(*peer)))
+        };
+        let taken = self.begun.of(LimitedResource::Memory);
         // The reserve against a node includes memory that is counted as used.
         let mut kept: Vec<i64> =
             self.reserves.iter().map(begun).map(|kept| kept.saturating_sub(taken)).collect();
@@ -128,28 +132,28 @@ impl<'c> TouchedNode<'c> {
     pub(super) fn demands(&self, node: NodeIdx) -> Vec<NodeNeed> {
         let Some((last, earlier)) = self.touches.split_last() else { return Vec::new() };
         let arrival = earlier.len();
-        let taken = |(limited, limit): &(Scarce, i64)| self.begun.of(*limited) > *limit;
+        let taken = |(limited, limit): &(LimitedResource, i64)| self.begun.of(*limited) > *limit;
         let own = self.limits(last).into_iter().filter(taken);
         let mut demands: Vec<NodeNeed> =
             own.map(|(limited, limit)| NodeNeed { node, limited, arrival, limit }).collect();
-        let scarce = self.scarce(last);
-        if scarce.is_empty() {
+        let exceeded = self.exceeded(last);
+        if exceeded.is_empty() {
             return demands;
         }
-        for (arrival, touch) in earlier.iter().enumerate().filter(|(_, touch)| touch.coming.is_some()) {
+        for (arrival, touch) in earlier.iter().enumerate().filter(|(_, touch)| touch.new_role.is_some()) {
             let limits = self.limits(touch).into_iter();
-            let troubled = limits.filter(|limit| scarce.contains(&limit.0) && taken(limit));
+            let troubled = limits.filter(|limit| exceeded.contains(&limit.0) && taken(limit));
             demands.extend(troubled.map(|(limited, limit)| NodeNeed { node, limited, arrival, limit }));
         }
         demands
     }
 
     /// Scarce resources that a touch uses.
-    fn scarce(&self, touch: &NodeTouch) -> Vec<Scarce> {
-        let takes = |limited: &Scarce| touch.begin.of(*limited) > 0 || touch.end.of(*limited) > 0;
-        let against = self.reserves.keys().map(|peer| Scarce::MemoryAgainst(*peer));
+    fn exceeded(&self, touch: &NodeTouch) -> Vec<LimitedResource> {
+        let takes = |limited: &LimitedResource| touch.begin.of(*limited) > 0 || touch.end.of(*limited) > 0;
+        let against = self.reserves.keys().map(|peer| LimitedResource::MemoryAgainst(*peer));
         let all = touch.begin.limited().chain(touch.end.limited()).chain(against);
-        let short = |limited: &Scarce| self.begun.of(*limited) > self.strictest(*limited);
+        let short = |limited: &LimitedResource| self.begun.of(*limited) > self.strictest(*limited);
         all.filter(takes).filter(short).collect()
     }
 
@@ -171,7 +175,7 @@ impl<'c> TouchedNode<'c> {
             let (begin, end) = amounts(touch);
             if at == demand.arrival || at == last {
                 // Take the worse of being under way and being done.
-                let at_end = at == demand.arrival && touch.coming.is_some_and(|coming| coming.at_end);
+                let at_end = at == demand.arrival && touch.new_role.is_some_and(|new_role| new_role.at_end);
                 let end = if at_end { end } else { end.max(0) };
                 taken = begin.saturating_add(end).saturating_add(taken);
             } else if is_done(touch.step) {
@@ -209,65 +213,67 @@ impl<'c> TouchedNode<'c> {
     }
 
     /// The strictest limit of any rule.
-    fn strictest(&self, limited: Scarce) -> i64 {
+    fn strictest(&self, limited: LimitedResource) -> i64 {
         let (spec, start) = (self.spec, &self.start);
         let low = spec.disk_low.0.max(1);
         match limited {
-            Scarce::Memory => less(start.mem_unallocated, 0),
-            Scarce::MemoryAgainst(peer) => {
+            LimitedResource::Memory => less(start.mem_unallocated, 0),
+            LimitedResource::MemoryAgainst(peer) => {
                 less(start.mem_unallocated, self.reserves.get(&peer).copied().unwrap_or(0))
             }
-            Scarce::PlannedMemory => less(start.mem_free_planned, self.most_needed),
-            Scarce::Disk => start.disk_free.0.saturating_sub(low),
-            Scarce::PlannedDisk => start.disk_free_planned.0.saturating_sub(low),
-            Scarce::Spindles => start.spindles_free,
-            Scarce::PlannedSpindles => start.spindles_free_planned,
-            Scarce::SpindleUse => room_for(start.spindles_used, spec.spindle_limit),
-            Scarce::PlannedSpindleUse => room_for(start.spindles_used_planned, spec.spindle_limit),
-            Scarce::Vcpus => cpu_room(start.vcpus, spec),
-            Scarce::PlannedVcpus => cpu_room(start.vcpus_planned, spec),
-            Scarce::Tag(tag) => 1 - self.tags.get(&tag).copied().unwrap_or(0),
+            LimitedResource::PlannedMemory => less(start.mem_free_planned, self.most_needed),
+            LimitedResource::Disk => start.disk_free.0.saturating_sub(low),
+            LimitedResource::PlannedDisk => start.disk_free_planned.0.saturating_sub(low),
+            LimitedResource::Spindles => start.spindles_free,
+            LimitedResource::PlannedSpindles => start.spindles_free_planned,
+            LimitedResource::SpindleUse => room_for(start.spindles_used, spec.spindle_limit),
+            LimitedResource::PlannedSpindleUse => room_for(start.spindles_used_planned, spec.spindle_limit),
+            LimitedResource::Vcpus => cpu_room(start.vcpus, spec),
+            LimitedResource::PlannedVcpus => cpu_room(start.vcpus_planned, spec),
+            LimitedResource::Tag(tag) => 1 - self.tags.get(&tag).copied().unwrap_or(0),
         }
     }
 
     /// Maximum use, relative to the start, after a touch has arrived, by the rules that apply to it.
-    fn limits(&self, touch: &NodeTouch) -> Vec<(Scarce, i64)> {
-        let Some(coming) = touch.coming else { return Vec::new() };
+    fn limits(&self, touch: &NodeTouch) -> Vec<(LimitedResource, i64)> {
+        let Some(new_role) = touch.new_role else { return Vec::new() };
         let (instance, start) = (self.cluster.instance(touch.instance), &self.start);
         let local = instance.template.uses_local_storage();
         let exclusive = local && self.spec.exclusive_storage;
-        let (primary, forced) = (coming.role == Role::Primary, coming.forced);
+        let (primary, forced) = (new_role.role == Role::Primary, new_role.forced);
         let mut limits = Vec::new();
-        let mut strict = |limited: Scarce, holds: bool| {
+        let mut strict = |limited: LimitedResource, holds: bool| {
             limits.extend(holds.then(|| (limited, self.strictest(limited))));
         };
         let (real, planned) = (!instance.forthcoming, !forced);
-        strict(Scarce::Memory, real && primary);
-        strict(Scarce::Spindles, real && exclusive);
-        strict(Scarce::PlannedSpindles, planned && exclusive);
-        strict(Scarce::Disk, real && local && !forced);
-        strict(Scarce::SpindleUse, real && local && !forced);
-        strict(Scarce::Vcpus, real && primary && !forced);
-        strict(Scarce::PlannedDisk, planned && local);
-        strict(Scarce::PlannedSpindleUse, planned && local);
-        strict(Scarce::PlannedVcpus, planned && primary);
+        strict(LimitedResource::Memory, real && primary);
+        strict(LimitedResource::Spindles, real && exclusive);
+        strict(LimitedResource::PlannedSpindles, planned && exclusive);
+        strict(LimitedResource::Disk, real && local && !forced);
+        strict(LimitedResource::SpindleUse, real && local && !forced);
+        strict(LimitedResource::Vcpus, real && primary && !forced);
+        strict(LimitedResource::PlannedDisk, planned && local);
+        strict(LimitedResource::PlannedSpindleUse, planned && local);
+        strict(LimitedResource::PlannedVcpus, planned && primary);
         for peer in self.reserves.keys() {
-            strict(Scarce::MemoryAgainst(*peer), real && !forced);
+            strict(LimitedResource::MemoryAgainst(*peer), real && !forced);
         }
         for tag in &instance.exclusion_tags {
-            strict(Scarce::Tag(*tag), real && primary && !forced);
+            strict(LimitedResource::Tag(*tag), real && primary && !forced);
         }
-        if real && local && forced && !coming.has_disk {
-            limits.push((Scarce::Disk, less(start.disk_free, 0)));
+        if real && local && forced && !new_role.has_disk {
+            limits.push((LimitedResource::Disk, less(start.disk_free, 0)));
         }
         if planned {
             let need = if primary { 0 } else { instance.mem_reserved().0 };
-            limits.push((Scarce::PlannedMemory, less(start.mem_free_planned, need)));
+            limits.push((LimitedResource::PlannedMemory, less(start.mem_free_planned, need)));
         }
         for (limited, most) in &mut limits {
-            let of_memory =
-                matches!(limited, Scarce::Memory | Scarce::MemoryAgainst(_) | Scarce::PlannedMemory);
-            *most = most.saturating_add(if of_memory { coming.conceded } else { 0 });
+            let of_memory = matches!(
+                limited,
+                LimitedResource::Memory | LimitedResource::MemoryAgainst(_) | LimitedResource::PlannedMemory
+            );
+            *most = most.saturating_add(if of_memory { new_role.conceded } else { 0 });
         }
         limits
     }

@@ -7,7 +7,7 @@ use htools_model::{Cluster, Instance, InstanceIdx, Leg, Move, NodeIdx, Placement
 
 /// A limited resource of a node, as the rules count it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Scarce {
+pub(super) enum LimitedResource {
     /// Memory of running instances.
     Memory,
     /// The same plus the memory reserved for mirrored instances whose primary is this node.
@@ -31,26 +31,26 @@ pub(super) enum Scarce {
 /// Changes of the use of resources.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TouchAmounts {
-    each: Vec<(Scarce, i64)>,
+    each: Vec<(LimitedResource, i64)>,
     /// Reserved memory, by the primary node against whose loss it is reserved.
     reserves: Vec<(NodeIdx, i64)>,
 }
 
 impl TouchAmounts {
     /// Change of one of these resources.
-    pub(super) fn of(&self, limited: Scarce) -> i64 {
+    pub(super) fn of(&self, limited: LimitedResource) -> i64 {
         let find = |wanted| sum(self.each.iter().filter(|(l, _)| *l == wanted).map(|(_, a)| *a));
         match limited {
-            Scarce::MemoryAgainst(peer) => {
+            LimitedResource::MemoryAgainst(peer) => {
                 let kept = self.reserves.iter().filter(|(node, _)| *node == peer).map(|(_, a)| *a);
-                find(Scarce::Memory).saturating_add(sum(kept))
+                find(LimitedResource::Memory).saturating_add(sum(kept))
             }
             other => find(other),
         }
     }
 
     /// Resources that change, except for memory reserved against a node.
-    pub(super) fn limited(&self) -> impl Iterator<Item = Scarce> {
+    pub(super) fn limited(&self) -> impl Iterator<Item = LimitedResource> {
         self.each.iter().map(|(limited, _)| *limited)
     }
 
@@ -76,7 +76,7 @@ impl TouchAmounts {
         other.reserves.iter().for_each(|(peer, amount)| add_to(&mut self.reserves, *peer, (*amount).max(0)));
     }
 
-    fn add(&mut self, limited: Scarce, amount: i64) {
+    fn add(&mut self, limited: LimitedResource, amount: i64) {
         if amount != 0 {
             self.each.push((limited, amount));
         }
@@ -89,29 +89,29 @@ impl TouchAmounts {
     }
 
     fn primary(&mut self, instance: &Instance, sign: i64) {
-        self.add(Scarce::Memory, instance.mem_in_use().0.saturating_mul(sign));
-        self.add(Scarce::PlannedMemory, instance.mem.0.saturating_mul(sign));
-        self.add(Scarce::PlannedVcpus, instance.vcpus_in_use().saturating_mul(sign));
+        self.add(LimitedResource::Memory, instance.mem_in_use().0.saturating_mul(sign));
+        self.add(LimitedResource::PlannedMemory, instance.mem.0.saturating_mul(sign));
+        self.add(LimitedResource::PlannedVcpus, instance.vcpus_in_use().saturating_mul(sign));
         if !instance.forthcoming {
-            self.add(Scarce::Vcpus, instance.vcpus_in_use().saturating_mul(sign));
+            self.add(LimitedResource::Vcpus, instance.vcpus_in_use().saturating_mul(sign));
         }
         let tags: BTreeSet<TagId> = instance.exclusion_tags.iter().copied().collect();
-        tags.into_iter().for_each(|tag| self.add(Scarce::Tag(tag), sign));
+        tags.into_iter().for_each(|tag| self.add(LimitedResource::Tag(tag), sign));
     }
 
     fn disks(&mut self, instance: &Instance, sign: i64) {
         // These count wherever the disks are.
         let spindles = instance.spindles.unwrap_or(0).saturating_mul(sign);
-        self.add(Scarce::PlannedSpindles, spindles);
-        self.add(Scarce::Spindles, if instance.forthcoming { 0 } else { spindles });
+        self.add(LimitedResource::PlannedSpindles, spindles);
+        self.add(LimitedResource::Spindles, if instance.forthcoming { 0 } else { spindles });
         if !instance.template.uses_local_storage() {
             return;
         }
-        self.add(Scarce::PlannedDisk, instance.disk.0.saturating_mul(sign));
-        self.add(Scarce::PlannedSpindleUse, instance.spindle_use.saturating_mul(sign));
+        self.add(LimitedResource::PlannedDisk, instance.disk.0.saturating_mul(sign));
+        self.add(LimitedResource::PlannedSpindleUse, instance.spindle_use.saturating_mul(sign));
         if !instance.forthcoming {
-            self.add(Scarce::Disk, instance.disk.0.saturating_mul(sign));
-            self.add(Scarce::SpindleUse, instance.spindle_use.saturating_mul(sign));
+            self.add(LimitedResource::Disk, instance.disk.0.saturating_mul(sign));
+            self.add(LimitedResource::SpindleUse, instance.spindle_use.saturating_mul(sign));
         }
     }
 }
@@ -139,7 +139,7 @@ pub(super) enum Role {
 
 /// Arrival of an instance on a node in a role that it did not have there.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Coming {
+pub(super) struct NewRole {
     pub(super) role: Role,
     /// Apply physical limits only.
     pub(super) forced: bool,
@@ -156,7 +156,7 @@ pub(super) struct Coming {
 pub(super) struct NodeTouch {
     pub(super) step: StepIdx,
     pub(super) instance: InstanceIdx,
-    pub(super) coming: Option<Coming>,
+    pub(super) new_role: Option<NewRole>,
     /// Change when it begins.
     pub(super) begin: TouchAmounts,
     /// Change when it ends.
@@ -234,18 +234,18 @@ pub(super) fn touches(
                 }
             }
         }
-        let coming = coming(cluster, step, (node, was, is, runs), terms);
-        (node, NodeTouch { step: at, instance: step.instance, coming, begin, end })
+        let new_role = new_role(cluster, step, (node, was, is, runs), terms);
+        (node, NodeTouch { step: at, instance: step.instance, new_role, begin, end })
     };
     nodes.into_iter().map(touch).collect()
 }
 
-fn coming(
+fn new_role(
     cluster: &Cluster,
     step: &Step,
     (node, was, is, runs): (NodeIdx, Option<Role>, Option<Role>, bool),
     terms: &ArrivalTerms,
-) -> Option<Coming> {
+) -> Option<NewRole> {
     let offline = |n: NodeIdx| cluster.node(n).spec.offline;
     let soft = terms.ignore_soft_errors;
     let crosses = step.crosses(cluster);
@@ -262,18 +262,18 @@ fn coming(
         _ if copies_first => by_secondary,
         _ => by_primary,
     };
-    let coming = |role, forced, at_end| {
+    let new_role = |role, forced, at_end| {
         let conceded = step.concession.memory().0;
-        Some(Coming { role, forced, at_end, has_disk: false, conceded })
+        Some(NewRole { role, forced, at_end, has_disk: false, conceded })
     };
     match (was, is) {
         // It never left, so only physical limits could be violated.
-        (Some(Role::Primary), Some(Role::Primary)) if !crosses => coming(Role::Primary, true, false),
-        _ if runs => coming(Role::Primary, forced, false),
-        (None, Some(Role::Secondary)) => coming(Role::Secondary, forced, false),
+        (Some(Role::Primary), Some(Role::Primary)) if !crosses => new_role(Role::Primary, true, false),
+        _ if runs => new_role(Role::Primary, forced, false),
+        (None, Some(Role::Secondary)) => new_role(Role::Secondary, forced, false),
         (Some(Role::Primary), Some(Role::Secondary)) => {
             let has_disk = crosses || step.mv == Move::Failover && offline(node);
-            coming(Role::Secondary, forced, true).map(|coming| Coming { has_disk, ..coming })
+            new_role(Role::Secondary, forced, true).map(|new_role| NewRole { has_disk, ..new_role })
         }
         _ => None,
     }

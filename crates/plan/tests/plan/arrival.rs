@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use htools_model::{Cluster, Concession, Draft, Instance, Move, Placement, Step};
-use htools_plan::arrival::{End, Missed, NodeFlags};
+use htools_plan::arrival::{End, MissingEffect, NodeFlags};
 use htools_plan::checker::CheckOptions;
 use htools_plan::graph::StepIdx;
 use htools_plan::jobset::jobsets;
@@ -55,7 +55,7 @@ fn shown(cluster: &Cluster, instance: &Instance) -> String {
     }
 }
 
-fn missed(work: &Work, now: &Cluster) -> Vec<Missed> {
+fn missed(work: &Work, now: &Cluster) -> Vec<MissingEffect> {
     End::of(work).missed(now, &HashMap::new())
 }
 

@@ -17,7 +17,7 @@ use ordered_float::OrderedFloat;
 use rayon::prelude::*;
 
 use super::Balancer;
-use super::bounds::{Candidate, MoveBounds, Seen};
+use super::bounds::{Candidate, CandidateWork, MoveBounds};
 use super::bounds_cache::BoundsCache;
 use super::likeness::{Remembered, Starts, Verdicts};
 use crate::moves::Trial;
@@ -193,7 +193,7 @@ struct Workspace {
 struct ThreadFound {
     survivors: Vec<Survivor>,
     best: Option<ScoredMove>,
-    seen: Seen,
+    seen: CandidateWork,
     /// Number of moves for which the placement rules were checked.
     trials: u64,
 }

@@ -8,7 +8,7 @@ use foldhash::{HashMap, HashMapExt};
 
 use super::shape::Shapes;
 use crate::moves::Trial;
-use crate::place::kinds::{Fixed, LedgerBits, bits};
+use crate::place::kinds::{LedgerBits, NodeConstants, bits};
 use htools_model::score::batch::{ChangedState, Pattern, PatternPlaces};
 use htools_model::score::interval::Interval;
 use htools_model::score::{Board, Touched};
@@ -39,7 +39,12 @@ impl Known {
         let fixed = cluster.nodes.iter().map(|node| {
             let next = numbers.len() as u32;
             *numbers
-                .entry(Fixed::of(&node.spec, node.spec.group.get(), board.contains(node.spec.idx), false))
+                .entry(NodeConstants::of(
+                    &node.spec,
+                    node.spec.group.get(),
+                    board.contains(node.spec.idx),
+                    false,
+                ))
                 .or_insert(next)
         });
         let fixed: Vec<u32> = fixed.collect();
@@ -95,7 +100,7 @@ struct MoveStart {
 /// Key for moves that keep the primary node. They do not depend on which node that is, and the secondary counts
 /// only by the effect of losing the instance.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Stay {
+struct SecondaryMoveStart {
     shape: u32,
     offline: bool,
     /// The secondary node without the instance.
@@ -107,7 +112,7 @@ struct Stay {
 pub(super) struct Starts {
     /// Number of the instance's [`MoveStart`].
     all: u32,
-    /// Number of its [`Stay`], for [`Move::ReplaceSecondary`].
+    /// Number of its [`SecondaryMoveStart`], for [`Move::ReplaceSecondary`].
     staying: Option<u32>,
     shape: u32,
     mirror_offline: bool,
@@ -157,7 +162,7 @@ pub(super) struct Verdicts<'a> {
 #[derive(Default)]
 struct VerdictTable {
     starts: HashMap<MoveStart, u32>,
-    stays: HashMap<Stay, u32>,
+    stays: HashMap<SecondaryMoveStart, u32>,
     /// States of new secondary nodes.
     entered: HashMap<Pattern, u32>,
     verdicts: HashMap<MoveKey, Option<SharedVerdict>>,
@@ -233,7 +238,7 @@ impl<'a> Verdicts<'a> {
             let node = self.cluster.node(node);
             let touched = [Touched { spec: &node.spec, before: &node.state.ledger, after: *left }];
             let (left, _) = self.board.pattern(&ChangedState { touched: &touched, spread_change: 0 });
-            Stay { shape, offline: node.spec.offline, left }
+            SecondaryMoveStart { shape, offline: node.spec.offline, left }
         });
         let mut table = self.table();
         let VerdictTable { starts, stays, .. } = &mut *table;

@@ -16,28 +16,28 @@ use htools_model::{Cluster, Draft, GroupIdx, NodeIdx, Step};
 
 /// Score of a set of nodes before anything is moved.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outset {
+pub struct InitialScore {
     /// The metrics behind the score.
-    pub initial: Components,
+    pub components: Components,
     /// Part of the score that is unavoidable because memory is reserved.
     pub unavoidable: f64,
 }
 
-impl Outset {
+impl InitialScore {
     /// Computes the score of the set `nodes` (ascending).
-    pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> Outset {
-        let initial = Board::new(cluster, nodes).components();
-        Outset { initial, unavoidable: unavoidable_score(cluster, nodes) }
+    pub fn of(cluster: &Cluster, nodes: &[NodeIdx]) -> InitialScore {
+        let components = Board::new(cluster, nodes).components();
+        InitialScore { components, unavoidable: unavoidable_score(cluster, nodes) }
     }
 
     /// Returns true if there is nothing to gain.
     pub fn is_balanced(&self, min_score: f64) -> bool {
-        self.initial.score() - self.unavoidable < min_score
+        self.components.score() - self.unavoidable < min_score
     }
 
     /// Orders the worse score first, and scores that are not numbers last.
-    pub fn worst_first(&self, other: &Outset) -> Ordering {
-        let (a, b) = (self.initial.score(), other.initial.score());
+    pub fn worst_first(&self, other: &InitialScore) -> Ordering {
+        let (a, b) = (self.components.score(), other.components.score());
         a.is_nan().cmp(&b.is_nan()).then(b.total_cmp(&a))
     }
 }
@@ -111,10 +111,10 @@ pub fn run_watched<E>(
 pub fn worst(draft: &mut Draft, options: BalanceOptions) -> Option<(GroupIdx, Balancing)> {
     let group = |group: GroupIdx| {
         let nodes = draft.nodes_of(group);
-        (group, Outset::of(draft, nodes), nodes.to_vec())
+        (group, InitialScore::of(draft, nodes), nodes.to_vec())
     };
     let mut groups: Vec<_> = draft.groups_with_nodes().into_iter().map(group).collect();
-    groups.retain(|(_, outset, _)| !outset.is_balanced(options.min_score));
+    groups.retain(|(_, initial_score, _)| !initial_score.is_balanced(options.min_score));
     groups.sort_by(|a, b| a.1.worst_first(&b.1));
     groups.into_iter().find_map(|(group, _, nodes)| {
         let found = run(draft, &nodes, options);

@@ -12,7 +12,7 @@ use crate::place::offers::Offers;
 use crate::place::shelf::Shelf;
 use crate::place::{Conditions, PlaceSearch, Targets, plain};
 use crate::{Stopped, place};
-use htools_model::redundancy::global::{Before, Guard, NodePool, Scope, is_redundant, is_surely_lost};
+use htools_model::redundancy::global::{Guard, NodeBefore, NodePool, Scope, is_redundant, is_surely_lost};
 use htools_model::score::PairUpdate;
 use htools_model::{
     Class, Cluster, Draft, FailCounts, FailKind, Instance, InstanceIdx, Ledger, Mib, NodeIdx, Place,
@@ -23,7 +23,7 @@ struct Placed {
     size: Size,
     place: Place,
     before: (Ledger, Option<Ledger>),
-    pool: Option<Before>,
+    pool: Option<NodeBefore>,
 }
 
 pub(super) struct Filling<'a> {

@@ -221,7 +221,7 @@ impl NextMoveSearch<'_> {
         let first: Vec<MoveCandidate> =
             self.course.after.instances.par_iter().filter(movable).filter_map(best).collect();
         let mut heap = BinaryHeap::from(first);
-        let mut dull = HashSet::new();
+        let mut not_worth = HashSet::new();
         while let Some(candidate) = heap.pop() {
             // At least one step is made even after the deadline, if there is one.
             self.stopped = self.deadline.reached_before(self.course.steps.len());
@@ -236,7 +236,7 @@ impl NextMoveSearch<'_> {
                 loads.relocate(instance, target);
                 // The exact score decides.
                 if !self.options.is_worth(score - loads.score() - self.cost_of(instance)) {
-                    dull.insert((instance, target));
+                    not_worth.insert((instance, target));
                 } else if let Some(step) = self.make(instance, target) {
                     // The group that it left has more room now and may have become healthy.
                     self.course.placing.refresh(&self.course.after, source);
@@ -248,7 +248,7 @@ impl NextMoveSearch<'_> {
                 }
             }
             let outlook = self.course.loads.outlook();
-            heap.extend(self.best_of(&outlook, instance, &dull));
+            heap.extend(self.best_of(&outlook, instance, &not_worth));
         }
         None
     }
@@ -266,14 +266,14 @@ impl NextMoveSearch<'_> {
         &self,
         outlook: &LoadState,
         instance: InstanceIdx,
-        dull: &HashSet<(InstanceIdx, GroupIdx)>,
+        not_worth: &HashSet<(InstanceIdx, GroupIdx)>,
     ) -> Option<MoveCandidate> {
         let home = self.course.loads.home(instance);
         let shape = self.shapes[instance.get()];
         let cost = self.cost_of(instance);
         let targets = self.course.after.groups.iter().map(|g| g.idx);
         let open = targets.filter(|g| {
-            *g != home && !self.refused.contains(&(shape, home, *g)) && !dull.contains(&(instance, *g))
+            *g != home && !self.refused.contains(&(shape, home, *g)) && !not_worth.contains(&(instance, *g))
         });
         let gain = |target| outlook.gain(&self.course.loads, instance, target) - cost;
         let candidates =

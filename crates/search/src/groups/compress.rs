@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::stage::{PlaceStage, Sites};
 use super::status::{Amounts, Capacity};
-use super::{Blocked, Placing, RegroupOptions, Setting, Why};
+use super::{Blocked, Placing, RegroupOptions, Setting, StayReason};
 use crate::{Deadline, Stopped};
 use htools_model::{AllocPolicy, Cluster, Draft, GroupIdx, Instance, InstanceIdx, NodeIdx, Step};
 
@@ -225,7 +225,7 @@ fn empty(
     let mut instances = residents(cluster, group);
     for instance in &instances {
         if let Some(hold) = super::reach::hold(cluster, cluster.instance(*instance)) {
-            let blocked = Blocked { instance: *instance, why: Why::Held(hold) };
+            let blocked = Blocked { instance: *instance, why: StayReason::Held(hold) };
             return (Vec::new(), Some(Compressed::Stuck(blocked, 0)));
         }
     }

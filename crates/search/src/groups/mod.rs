@@ -78,12 +78,12 @@ pub struct Blocked {
     /// The instance.
     pub instance: InstanceIdx,
     /// The reason.
-    pub why: Why,
+    pub why: StayReason,
 }
 
 /// The reason why an instance stays in its group.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Why {
+pub enum StayReason {
     /// It must not move.
     Held(Hold),
     /// No other group has a place; the list has the obstacles in each.

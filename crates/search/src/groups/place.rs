@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::health::{Condition, Health};
 use super::stage::PlaceStage;
-use super::{Setting, Why, reach};
+use super::{Setting, StayReason, reach};
 use crate::moves::{MoveRules, Trial};
 use crate::place;
 use crate::place::floor::Floor;
@@ -60,7 +60,7 @@ impl<'s> Placing<'s> {
         cluster: &mut Draft,
         idx: InstanceIdx,
         among: impl Fn(GroupIdx) -> bool,
-    ) -> Result<Step, Why> {
+    ) -> Result<Step, StayReason> {
         self.place_on(cluster, &mut None, idx, among)
     }
 
@@ -71,9 +71,9 @@ impl<'s> Placing<'s> {
         stage: &mut Option<PlaceStage<'_>>,
         idx: InstanceIdx,
         among: impl Fn(GroupIdx) -> bool,
-    ) -> Result<Step, Why> {
+    ) -> Result<Step, StayReason> {
         if let Some(hold) = reach::hold(cluster, cluster.instance(idx)) {
-            return Err(Why::Held(hold));
+            return Err(StayReason::Held(hold));
         }
         let instance = cluster.instance(idx).clone();
         let source = cluster.node(instance.primary).spec.group;
@@ -106,7 +106,7 @@ impl<'s> Placing<'s> {
                 bars.sort_by_key(|bar| bar.group);
                 cluster.back_to(start);
                 follow(cluster, stage);
-                Err(Why::NoPlace(bars))
+                Err(StayReason::NoPlace(bars))
             }
         }
     }

@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::health::Condition;
 use super::room::place_with_room;
-use super::{Blocked, Placing, RegroupOptions, Setting, Why};
+use super::{Blocked, Placing, RegroupOptions, Setting, StayReason};
 use crate::why::{GroupBar, GroupWhy, Hold};
 use crate::{Deadline, Stopped};
 use htools_model::{Cluster, Draft, GroupIdx, Instance, InstanceIdx, Mib, NodeIdx, Step};
@@ -143,7 +143,7 @@ pub fn redistribute_until(
 fn outcome_of(steps: Vec<Step>, after: Condition) -> Healing {
     let left = after.planned_offline.into_iter();
     let left: Vec<Blocked> =
-        left.map(|instance| Blocked { instance, why: Why::Held(Hold::Forthcoming) }).collect();
+        left.map(|instance| Blocked { instance, why: StayReason::Held(Hold::Forthcoming) }).collect();
     if left.is_empty() { Healing::Repaired(steps) } else { Healing::ButForthcoming { steps, left } }
 }
 
@@ -151,7 +151,7 @@ fn outcome_of(steps: Vec<Step>, after: Condition) -> Healing {
 fn waits_for_others(repair: &Repair) -> bool {
     let Healing::Stuck(blocked) = &repair.outcome else { return false };
     let waits = |group: &GroupWhy| matches!(group.bar, Some(GroupBar::Health(_)));
-    blocked.iter().any(|b| matches!(&b.why, Why::NoPlace(groups) if groups.iter().any(waits)))
+    blocked.iter().any(|b| matches!(&b.why, StayReason::NoPlace(groups) if groups.iter().any(waits)))
 }
 
 /// The groups with problems, worst first: by health, then by the number of instances on offline nodes, then by

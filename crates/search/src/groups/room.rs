@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Placing, Why, reach};
+use super::{Placing, StayReason, reach};
 use crate::why::Hold;
 use htools_model::{Class, Cluster, Draft, InstanceIdx, NodeIdx, Step};
 
@@ -19,7 +19,7 @@ pub(super) fn place_with_room(
     placing: &Placing<'_>,
     cluster: &mut Draft,
     idx: InstanceIdx,
-) -> Result<Vec<Step>, Why> {
+) -> Result<Vec<Step>, StayReason> {
     let why = match placing.place(cluster, idx, |_| true) {
         Ok(step) => return Ok(vec![step]),
         Err(why) => why,
@@ -29,11 +29,11 @@ pub(super) fn place_with_room(
 }
 
 /// Sets of nodes that lack room; making room in one set is enough.
-fn obstacles(cluster: &Cluster, why: &Why) -> Vec<Vec<NodeIdx>> {
+fn obstacles(cluster: &Cluster, why: &StayReason) -> Vec<Vec<NodeIdx>> {
     match why {
-        Why::Held(Hold::NoFailover(node, _)) => vec![vec![*node]],
-        Why::Held(_) => Vec::new(),
-        Why::NoPlace(groups) => {
+        StayReason::Held(Hold::NoFailover(node, _)) => vec![vec![*node]],
+        StayReason::Held(_) => Vec::new(),
+        StayReason::NoPlace(groups) => {
             let full = groups.iter().filter(|why| why.bar.is_none());
             full.map(|why| cluster.nodes_of(why.group).to_vec()).collect()
         }

@@ -16,7 +16,7 @@ use super::health::{Condition, Health};
 use super::load::{LoadSource, Loads};
 use super::redistribute::{Healing, Redistribution, redistribute, redistribute_until};
 use super::status::GroupsStatus;
-use super::{RegroupOptions, Why, compress};
+use super::{RegroupOptions, StayReason, compress};
 use crate::why::{GroupBar, GroupWhy, Hold};
 use crate::{Deadline, Stopped};
 use htools_model::{Cluster, GroupIdx, InstanceIdx, Leg, Rule, Step, StorageMap};
@@ -181,9 +181,9 @@ fn a_group_is_repaired_as_a_whole_or_left_alone() {
     let names: Vec<&str> = blocked.iter().map(|b| cluster.instance(b.instance).name.as_str()).collect();
     assert_eq!(names, ["vast", "tied"], "largest first; the one that has a place is not named");
     assert!(
-        matches!(&blocked[0].why, Why::NoPlace(bars) if matches!(&bars[..], [GroupWhy { bar: None, .. }]))
+        matches!(&blocked[0].why, StayReason::NoPlace(bars) if matches!(&bars[..], [GroupWhy { bar: None, .. }]))
     );
-    assert!(matches!(blocked[1].why, Why::Held(Hold::Immobile(_))));
+    assert!(matches!(blocked[1].why, StayReason::Held(Hold::Immobile(_))));
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn where_instances_may_go() {
     assert_eq!(found, ["~"]);
     let bars = |outcome: Healing| -> Vec<GroupBar> {
         let Healing::Stuck(blocked) = outcome else { panic!("{outcome:?}") };
-        let Why::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
+        let StayReason::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
         bars.iter().filter_map(|why| why.bar.clone()).collect()
     };
     // An unallocable group is never used.
@@ -221,7 +221,7 @@ fn where_instances_may_go() {
     assert!(matches!(bars(outcome)[..], [GroupBar::Pool(_), GroupBar::Pool(_)]));
     // All moves between groups are denied.
     let (_, outcome) = try_with(&["a||ext", "b||ext"], &names[..3], &["htools:intergroup:deny"]);
-    assert!(matches!(outcome, Healing::Stuck(b) if b[0].why == Why::Held(Hold::Denied)));
+    assert!(matches!(outcome, Healing::Stuck(b) if b[0].why == StayReason::Held(Hold::Denied)));
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn drbd_without_an_online_node_stays() {
         made(&["a||drbd", "b||drbd"], &["-a1", "-a2", "b1", "b2"], &[("i", 1000, "a1:a2", "drbd")], &[]);
     let plan = healed(&cluster);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!() };
-    assert_eq!(blocked[0].why, Why::Held(Hold::NoOnlineNode));
+    assert_eq!(blocked[0].why, StayReason::Held(Hold::NoOnlineNode));
     // The same happens if the secondary has no memory to run it.
     let cluster = made(
         &["a||drbd,ext", "b||drbd,ext"],
@@ -313,7 +313,7 @@ fn drbd_without_an_online_node_stays() {
     );
     let plan = healed(&cluster);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
-    assert!(matches!(blocked[0].why, Why::Held(Hold::NoFailover(_, Rule::Memory))));
+    assert!(matches!(blocked[0].why, StayReason::Held(Hold::NoFailover(_, Rule::Memory))));
 }
 
 /// The first leg, away from the offline node, obeys the migration tags like any failover: a2 must accept
@@ -335,7 +335,7 @@ fn drbd_leaves_an_offline_node_by_the_migration_tags() {
     let plan = healed(&cluster);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
     let a2 = cluster.instances[0].secondary.unwrap();
-    assert_eq!(blocked[0].why, Why::Held(Hold::NoFailover(a2, Rule::MigrationTags)));
+    assert_eq!(blocked[0].why, StayReason::Held(Hold::NoFailover(a2, Rule::MigrationTags)));
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn a_node_must_remain_expendable() {
     let careful = redistribute(&cluster, &RegroupOptions::default());
     let Healing::Stuck(blocked) = &careful.repairs[0].outcome else { panic!("{:?}", careful.repairs) };
     let b = group(&cluster, "b");
-    assert_eq!(blocked[0].why, Why::NoPlace(vec![GroupWhy::barred(b, GroupBar::Expendability)]));
+    assert_eq!(blocked[0].why, StayReason::NoPlace(vec![GroupWhy::barred(b, GroupBar::Expendability)]));
 }
 
 #[test]
@@ -526,7 +526,7 @@ fn networks_have_to_be_there() {
     let b = group(&cluster, "b");
     assert_eq!(
         blocked[0].why,
-        Why::NoPlace(vec![GroupWhy::barred(b, GroupBar::Networks(vec!["net".into()]))])
+        StayReason::NoPlace(vec![GroupWhy::barred(b, GroupBar::Networks(vec!["net".into()]))])
     );
     cluster.groups[1].networks = vec!["net".into()];
     assert!(healed(&cluster).heals_all());

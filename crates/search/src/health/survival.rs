@@ -10,7 +10,7 @@ use std::cmp::{Ordering, Reverse};
 use rayon::prelude::*;
 
 use crate::{Deadline, Stopped};
-use htools_model::redundancy::global::{DataLoss, JointLoss, Tray};
+use htools_model::redundancy::global::{ComboSums, DataLoss, JointLoss};
 use htools_model::{Cluster, GroupIdx, InstanceIdx, Mib, NodeIdx};
 
 /// Maximum number of combinations examined in a group.
@@ -229,7 +229,7 @@ impl ComboSearch<'_> {
 
     fn ending_with(&self, last: usize, deadline: &Deadline) -> ComboTally {
         let mut found = ComboTally::default();
-        let mut tray = Tray::default();
+        let mut sums = ComboSums::default();
         // Positions in ascending order.
         let mut chosen: Vec<usize> = (0..self.size - 1).chain([last]).collect();
         loop {
@@ -241,7 +241,7 @@ impl ComboSearch<'_> {
             }
             let mut lost: Vec<NodeIdx> = chosen.iter().map(|at| self.online[*at]).collect();
             lost.sort_unstable();
-            self.examine(lost, &mut tray, &mut found);
+            self.examine(lost, &mut sums, &mut found);
             if !advance(&mut chosen) {
                 break;
             }
@@ -250,9 +250,9 @@ impl ComboSearch<'_> {
         found
     }
 
-    fn examine(&self, nodes: Vec<NodeIdx>, tray: &mut Tray, found: &mut ComboTally) {
+    fn examine(&self, nodes: Vec<NodeIdx>, sums: &mut ComboSums, found: &mut ComboTally) {
         let lost = self.joint.data_loss(&nodes);
-        let fits = self.is_proved || self.joint.surely_fits(&nodes, tray);
+        let fits = self.is_proved || self.joint.surely_fits(&nodes, sums);
         let homeless = if fits { Vec::new() } else { self.joint.homeless(&nodes) };
         found.examined += 1;
         found.failing += u64::from(!homeless.is_empty());

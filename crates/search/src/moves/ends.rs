@@ -27,7 +27,7 @@ pub(crate) struct MirrorEnds {
     /// S with the instance as a primary.
     pub as_primary: Option<Ledger>,
     /// S as the secondary of another primary, after running the instance for a while.
-    pub again: Option<Ledger>,
+    pub still_secondary: Option<Ledger>,
     /// True if the instance can migrate from P to S.
     pub reachable: bool,
 }
@@ -46,7 +46,7 @@ impl Trial<'_> {
             let as_primary = s.left.add_primary(spec, i, 0, s.side.tags, soon).ok();
             MirrorEnds {
                 left: s.left,
-                again: as_primary.and_then(|_| secondary(&s.left, spec, soon)),
+                still_secondary: as_primary.and_then(|_| secondary(&s.left, spec, soon)),
                 as_primary,
                 reachable: p.spec.can_migrate_to(spec),
             }

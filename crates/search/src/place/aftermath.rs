@@ -5,9 +5,9 @@ use htools_model::redundancy::global::Guard;
 use htools_model::{Cluster, Instance, NodeIdx, Place, ReserveForNewcomer};
 
 /// Conditions that must hold after an instance is placed.
-pub(crate) struct Aftermath<'c> {
+pub(crate) struct PlacementChecks<'c> {
     guard: Option<Guard<'c>>,
-    judged_as: &'c Instance,
+    redundancy_as: &'c Instance,
     reserves: Reserves<'c>,
 }
 
@@ -21,24 +21,24 @@ pub(crate) struct Reserves<'c> {
     known: Vec<ReserveForNewcomer>,
 }
 
-impl<'c> Aftermath<'c> {
+impl<'c> PlacementChecks<'c> {
     /// The conditions for `newcomer` on some of `nodes` (ascending); `None` if there are none.
     pub(crate) fn of(
         cluster: &'c Cluster,
         nodes: &[NodeIdx],
         newcomer: Newcomer<'c>,
         conditions: &Conditions,
-    ) -> Option<Aftermath<'c>> {
+    ) -> Option<PlacementChecks<'c>> {
         let guard = conditions.redundancy.as_ref().map(|scope| Guard::new(cluster, nodes, scope));
-        let reserves = Reserves::of(cluster, newcomer.judged_as, conditions);
+        let reserves = Reserves::of(cluster, newcomer.redundancy_as, conditions);
         let counts = guard.is_some() || reserves.count(nodes);
-        counts.then_some(Aftermath { guard, judged_as: newcomer.judged_as, reserves })
+        counts.then_some(PlacementChecks { guard, redundancy_as: newcomer.redundancy_as, reserves })
     }
 
     /// Returns true if the conditions hold with the instance at a place.
     pub(crate) fn holds(&mut self, place: &Place) -> bool {
         self.reserves.hold(place.placement.primary)
-            && self.guard.as_mut().is_none_or(|guard| guard.holds_with(self.judged_as, place))
+            && self.guard.as_mut().is_none_or(|guard| guard.holds_with(self.redundancy_as, place))
     }
 }
 

@@ -52,14 +52,14 @@ impl Bounds {
         places: &[(Option<&NodeChange>, Option<&NodeChange>)],
         surplus: &[i64],
     ) -> Bounds {
-        let of_reserved = weights.reserved_sum();
+        let reserved_weight = weights.reserved_sum();
         // Most places do not differ in any count.
         let mut last: Option<((Counted, i64), CountedPart)> = None;
         let mut size: f64 = 0.0;
         let mut count = |arrived: Option<&NodeChange>, surplus: i64| match arrived {
             None => f64::INFINITY,
             Some(a) => {
-                let total = of_reserved * a.by(lane::RESERVED_MEM);
+                let total = reserved_weight * a.by(lane::RESERVED_MEM);
                 let counts = (a.counted(), surplus);
                 let counted = match last {
                     Some((known, part)) if known == counts => part,

@@ -7,8 +7,8 @@ use std::iter::Peekable;
 
 use super::floor::Floor;
 use super::kinds::KindIdx;
-use super::offers::Arrived;
-use super::rows::Few;
+use super::offers::NodeWithInstance;
+use super::rows::FewKinds;
 use htools_model::Weights;
 use htools_model::score::exact_sums;
 use htools_model::score::exact_sums::{MOST_VALUES, Piece, Run};
@@ -16,7 +16,7 @@ use htools_model::score::metrics::{Aggregate, LANES, Lanes, METRICS, TABLE};
 
 /// A range of rows on which the instance gives the same score. Rows of other kinds may lie in between.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stand {
+pub(crate) struct ScoredRows {
     /// The first row.
     pub from: usize,
     /// The row after the last one.
@@ -35,7 +35,12 @@ struct RowMoments {
 
 /// The scores with an instance on the nodes of `kind`, in order of the rows, if the surplus of the spread is
 /// `surplus`.
-pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplus: i64) -> Vec<Stand> {
+pub(crate) fn by_row(
+    floor: &Floor<'_>,
+    kind: KindIdx,
+    arrived: &NodeWithInstance,
+    surplus: i64,
+) -> Vec<ScoredRows> {
     let twins = twins(floor, &arrived.lanes);
     let mut mixed = Mixed::new(floor, kind);
     let mut of_lane = |lane: usize| {
@@ -58,7 +63,7 @@ pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplu
             .filter(|(_, m)| !m.is_empty())
             .map(|(k, m)| (k, m.into_iter().peekable())),
     );
-    let mut stands = Vec::new();
+    let mut scored = Vec::new();
     let mut from = 0;
     while from < rows {
         let mut to = rows;
@@ -79,11 +84,11 @@ pub(crate) fn by_row(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, surplu
             }
         }
         if covered {
-            stands.push(Stand { from, to, score: terms.score() });
+            scored.push(ScoredRows { from, to, score: terms.score() });
         }
         from = to;
     }
-    stands
+    scored
 }
 
 /// The terms of a score, in the order in which they are summed up.
@@ -137,7 +142,7 @@ fn twins(floor: &Floor<'_>, after: &Lanes) -> [usize; LANES] {
 /// Rows of a few kinds, one of which takes the instance.
 struct Mixed<'f, 'c> {
     floor: &'f Floor<'c>,
-    few: &'f Few,
+    few_kinds: &'f FewKinds,
     /// Number of the kind whose nodes take the instance.
     which: usize,
     /// Sums computed before.
@@ -153,16 +158,16 @@ struct KnownSums {
 
 impl<'f, 'c> Mixed<'f, 'c> {
     fn new(floor: &'f Floor<'c>, kind: KindIdx) -> Option<Mixed<'f, 'c>> {
-        let few = floor.rows.few()?;
-        Some(Mixed { floor, few, which: few.value(kind)?, known: Vec::new() })
+        let few_kinds = floor.rows.few_kinds()?;
+        Some(Mixed { floor, few_kinds, which: few_kinds.value(kind)?, known: Vec::new() })
     }
 
     /// Sum and deviation of one lane, row by row; `None` if the sum is rounded.
-    fn of_lane(&mut self, arrived: &Arrived, lane: usize) -> Option<Vec<RowMoments>> {
-        let Mixed { floor, few, which, .. } = *self;
+    fn of_lane(&mut self, arrived: &NodeWithInstance, lane: usize) -> Option<Vec<RowMoments>> {
+        let Mixed { floor, few_kinds, which, .. } = *self;
         let n = floor.board.rows().len() as f64;
-        let totals = few.mix().totals();
-        let of_kind = |at: usize| floor.kinds.get(few.kinds()[at]).lanes[lane];
+        let totals = few_kinds.mix().totals();
+        let of_kind = |at: usize| floor.kinds.get(few_kinds.kinds()[at]).lanes[lane];
         let (old, new) = (of_kind(which), arrived.lanes[lane]);
         // Values that do not occur can be replaced by any other.
         let mut values: [f64; MOST_VALUES] =
@@ -179,13 +184,13 @@ impl<'f, 'c> Mixed<'f, 'c> {
         let sum = match exact_sum(&totals, &values, new, n) {
             Some(sum) => sum - old + new,
             None if changes => return None,
-            None => few.mix().sum(&values),
+            None => few_kinds.mix().sum(&values),
         };
         let mean = sum / n;
         let square = |x: f64| (x - mean) * (x - mean);
         values = values.map(square);
         if !changes {
-            let deviation = (few.mix().sum(&values) / n).sqrt();
+            let deviation = (few_kinds.mix().sum(&values) / n).sqrt();
             return Some(vec![RowMoments { from: 0, to: usize::MAX, sum, deviation }]);
         }
         let (scale, back) = normal_scale(&values, square(new));
@@ -197,10 +202,10 @@ impl<'f, 'c> Mixed<'f, 'c> {
 
     /// The sums of the rows with one value replaced.
     fn sums(&mut self, values: [f64; MOST_VALUES], replaced: f64) -> &[Piece] {
-        let kinds = self.few.kinds().len();
+        let kinds = self.few_kinds.kinds().len();
         let known = self.known.iter().position(|known| known.values == values && known.replaced == replaced);
         let at = known.unwrap_or_else(|| {
-            let pieces = self.few.mix().sums_with_one_replaced(&values[..kinds], self.which, replaced);
+            let pieces = self.few_kinds.mix().sums_with_one_replaced(&values[..kinds], self.which, replaced);
             self.known.push(KnownSums { values, replaced, pieces });
             self.known.len() - 1
         });
@@ -234,7 +239,7 @@ fn exact_sum(totals: &[usize], values: &[f64], other: f64, n: f64) -> Option<f64
 }
 
 /// Sum and deviation of one lane, row by row.
-fn of_lane(floor: &Floor<'_>, kind: KindIdx, arrived: &Arrived, lane: usize) -> Vec<RowMoments> {
+fn of_lane(floor: &Floor<'_>, kind: KindIdx, arrived: &NodeWithInstance, lane: usize) -> Vec<RowMoments> {
     let n = floor.board.rows().len() as f64;
     let value = |kind: KindIdx| floor.kinds.get(kind).lanes[lane];
     let new = arrived.lanes[lane];

@@ -26,7 +26,7 @@ pub(crate) struct NodeKind {
 
 /// The relevant constant data of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Fixed {
+pub(crate) struct NodeConstants {
     numbers: [u64; 10],
     class: usize,
     flags: [bool; 3],
@@ -36,11 +36,11 @@ pub(crate) struct Fixed {
     alone: Option<NodeIdx>,
 }
 
-impl Fixed {
+impl NodeConstants {
     /// The data of one node. Nodes of groups in different classes are not alike. With `alone`, the node is
     /// unlike any other.
-    pub(crate) fn of(spec: &NodeSpec, class: usize, usable: bool, alone: bool) -> Fixed {
-        Fixed {
+    pub(crate) fn of(spec: &NodeSpec, class: usize, usable: bool, alone: bool) -> NodeConstants {
+        NodeConstants {
             numbers: [
                 spec.mem_total.to_bits(),
                 spec.mem_for_instances().0 as u64,
@@ -148,7 +148,7 @@ impl Kinds {
         across: AcrossGroups,
     ) -> Kinds {
         let classes = across.classes(cluster);
-        let mut numbers: HashMap<Fixed, u32> = HashMap::new();
+        let mut numbers: HashMap<NodeConstants, u32> = HashMap::new();
         let mut kinds = Kinds {
             kinds: Vec::new(),
             fixed: vec![None; cluster.nodes.len()],
@@ -161,7 +161,7 @@ impl Kinds {
         for &node in nodes {
             let at = node.get();
             let spec = &cluster.node(node).spec;
-            let fixed = Fixed::of(spec, classes[spec.group.get()], usable[at], alone);
+            let fixed = NodeConstants::of(spec, classes[spec.group.get()], usable[at], alone);
             let next = numbers.len() as u32;
             kinds.fixed[at] = Some(*numbers.entry(fixed).or_insert(next));
             kinds.enter(cluster, node, &cluster.node(node).state.ledger);

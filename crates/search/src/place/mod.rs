@@ -17,7 +17,7 @@ pub(crate) mod shelf;
 mod singles;
 mod targets;
 
-pub(crate) use aftermath::{Aftermath, Reserves};
+pub(crate) use aftermath::{PlacementChecks, Reserves};
 pub use fit::Fit;
 pub use targets::{NoTargets, Targets};
 
@@ -71,12 +71,12 @@ pub struct Newcomer<'a> {
     /// The instance; its present nodes are ignored.
     pub instance: &'a Instance,
     /// The instance to use for checks of redundancy.
-    pub judged_as: &'a Instance,
+    pub redundancy_as: &'a Instance,
 }
 
 impl<'a> From<&'a Instance> for Newcomer<'a> {
     fn from(instance: &'a Instance) -> Newcomer<'a> {
-        Newcomer { instance, judged_as: instance }
+        Newcomer { instance, redundancy_as: instance }
     }
 }
 
@@ -99,9 +99,9 @@ pub fn find(
         return plain::find(cluster, nodes, newcomer, targets, conditions);
     }
     let mut offers = Offers::new(newcomer.instance, conditions);
-    match Aftermath::of(cluster, nodes, newcomer, conditions) {
+    match PlacementChecks::of(cluster, nodes, newcomer, conditions) {
         None => find_on(&floor, &mut offers, None),
-        Some(mut aftermath) => find_on(&floor, &mut offers, Some(&mut |place| aftermath.holds(place))),
+        Some(mut checks) => find_on(&floor, &mut offers, Some(&mut |place| checks.holds(place))),
     }
 }
 

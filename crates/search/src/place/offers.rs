@@ -13,7 +13,7 @@ use htools_model::{
 
 /// A node with the instance.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrived {
+pub(crate) struct NodeWithInstance {
     pub ledger: Ledger,
     pub lanes: Lanes,
     pub change: NodeChange,
@@ -29,11 +29,11 @@ pub(crate) struct Offers<'a> {
     secondaries: VerdictMemory,
 }
 
-type OfferVerdict = Result<Arrived, FailKind>;
+type OfferVerdict = Result<NodeWithInstance, FailKind>;
 
 /// Verdicts by position of the kind, with the kind's serial. Kinds often refuse and verdicts are large, so
 /// these are on the heap and shared.
-type VerdictMemory = Vec<Option<(usize, Result<Arc<Arrived>, FailKind>)>>;
+type VerdictMemory = Vec<Option<(usize, Result<Arc<NodeWithInstance>, FailKind>)>>;
 
 impl<'a> Offers<'a> {
     pub(crate) fn new(instance: &'a Instance, conditions: &Conditions) -> Offers<'a> {
@@ -62,7 +62,7 @@ impl<'a> Offers<'a> {
         floor: &Floor<'_>,
         kind: KindIdx,
         find: impl FnOnce() -> OfferVerdict,
-    ) -> Result<&'o Arc<Arrived>, FailKind> {
+    ) -> Result<&'o Arc<NodeWithInstance>, FailKind> {
         if memory.len() <= kind {
             memory.resize(kind + 1, None);
         }
@@ -76,7 +76,11 @@ impl<'a> Offers<'a> {
     }
 
     /// A node of the kind with the instance as a primary, without common locations with its secondary.
-    pub(crate) fn primary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> Result<&Arc<Arrived>, FailKind> {
+    pub(crate) fn primary(
+        &mut self,
+        floor: &Floor<'_>,
+        kind: KindIdx,
+    ) -> Result<&Arc<NodeWithInstance>, FailKind> {
         let (instance, strictness, anywhere) = (self.instance, self.strictness, self.anywhere);
         Offers::remembered(&mut self.primaries, floor, kind, || {
             let sample = floor.kinds.get(kind);
@@ -95,7 +99,11 @@ impl<'a> Offers<'a> {
     }
 
     /// A node of the kind with the instance as a secondary, if it does not back the primary yet.
-    pub(crate) fn secondary(&mut self, floor: &Floor<'_>, kind: KindIdx) -> Result<&Arc<Arrived>, FailKind> {
+    pub(crate) fn secondary(
+        &mut self,
+        floor: &Floor<'_>,
+        kind: KindIdx,
+    ) -> Result<&Arc<NodeWithInstance>, FailKind> {
         let instance = self.instance;
         Offers::remembered(&mut self.secondaries, floor, kind, || second(floor, instance, kind, Mib::ZERO))
     }
@@ -113,10 +121,10 @@ fn second(floor: &Floor<'_>, instance: &Instance, kind: KindIdx, peer: Mib) -> O
     after.map(|after| arrived(floor, kind, after)).map_err(|rule| rule.kind())
 }
 
-fn arrived(floor: &Floor<'_>, kind: KindIdx, after: Ledger) -> Arrived {
+fn arrived(floor: &Floor<'_>, kind: KindIdx, after: Ledger) -> NodeWithInstance {
     let sample = floor.kinds.get(kind);
     let spec = &floor.cluster.node(sample.sample).spec;
     let lanes = lanes(spec, &after);
     let change = NodeChange::between(spec, (&sample.ledger, &sample.lanes), (&after, &lanes));
-    Arrived { ledger: after, lanes, change }
+    NodeWithInstance { ledger: after, lanes, change }
 }

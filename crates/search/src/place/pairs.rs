@@ -7,13 +7,13 @@ use std::sync::Arc;
 use super::bounds::{Bounds, backing_never_helps};
 use super::floor::Floor;
 use super::kinds::KindIdx;
-use super::offers::{Arrived, Offers};
+use super::offers::{NodeWithInstance, Offers};
 use super::{PlaceMetric, PlaceSearch, select};
 use htools_model::score::PairUpdate;
 use htools_model::{FailCounts, Mib, NodeIdx, Place, Placement};
 
 /// A node of a kind with the instance; `None` if it refuses.
-type KindVerdict = Option<Arc<Arrived>>;
+type KindVerdict = Option<Arc<NodeWithInstance>>;
 
 /// Pairs of nodes to try, by kind.
 pub(super) struct Pairs<'f, 'c, 'o, 'i> {
@@ -44,7 +44,7 @@ struct ScoredPair {
     secondary: NodeIdx,
     /// Positions in `kinds`.
     kinds: KindPair,
-    second: Arrived,
+    second: NodeWithInstance,
 }
 
 impl ScoredPair {
@@ -114,7 +114,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         self.places[at].0.as_ref().map(|arrived| self.statistics.after(&arrived.change))
     }
 
-    fn score(&self, with_primary: &PairUpdate, kinds: KindPair, second: &Arrived) -> f64 {
+    fn score(&self, with_primary: &PairUpdate, kinds: KindPair, second: &NodeWithInstance) -> f64 {
         let mut statistics = with_primary.after(&second.change);
         if !self.offers.instance.forthcoming {
             statistics.add_location_sum(self.locations(kinds.primary, kinds.secondary));
@@ -124,19 +124,19 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
 
     /// Memory that a secondary node of the kind keeps at most for one other node, if it did not back the
     /// primary before.
-    fn reserve(second: &Arrived) -> Mib {
+    fn reserve(second: &NodeWithInstance) -> Mib {
         second.ledger.mem_reserved
     }
 
     /// Returns true if backing `peer` of the primary already makes no difference to the secondary's state.
-    fn is_usual(&self, second: &Arrived, peer: Mib) -> bool {
+    fn is_usual(&self, second: &NodeWithInstance, peer: Mib) -> bool {
         let need = self.offers.instance.mem_reserved();
         let joint = |peer| second.ledger.joint.raised(peer, need);
         peer + need <= Self::reserve(second) && joint(peer) == joint(Mib::ZERO)
     }
 
     /// The last pair of two kinds whose secondary is not affected by backing the primary already.
-    fn last_pair(&self, kinds: KindPair, second: &Arrived) -> Option<(NodeIdx, NodeIdx)> {
+    fn last_pair(&self, kinds: KindPair, second: &NodeWithInstance) -> Option<(NodeIdx, NodeIdx)> {
         let secondaries = self.members(kinds.secondary);
         self.members(kinds.primary).iter().rev().find_map(|&p| {
             let backing = self.floor.backing(p);
@@ -146,7 +146,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
     }
 
     /// The pairs of two kinds whose secondary is affected by backing the primary already.
-    fn unusual_pairs(&self, with: &PairUpdate, kinds: KindPair, usual: &Arrived) -> Vec<ScoredPair> {
+    fn unusual_pairs(&self, with: &PairUpdate, kinds: KindPair, usual: &NodeWithInstance) -> Vec<ScoredPair> {
         let mut pairs = Vec::new();
         for &primary in self.members(kinds.primary) {
             pairs.extend(self.unusual_partners(with, primary, kinds, usual));
@@ -159,7 +159,7 @@ impl<'f, 'c, 'o, 'i> Pairs<'f, 'c, 'o, 'i> {
         with: &'s PairUpdate,
         primary: NodeIdx,
         kinds: KindPair,
-        usual: &'s Arrived,
+        usual: &'s NodeWithInstance,
     ) -> impl Iterator<Item = ScoredPair> + 's {
         let of_kind = move |s: &NodeIdx| self.floor.kinds.of_node(*s) == self.kinds[kinds.secondary];
         self.floor

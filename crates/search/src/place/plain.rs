@@ -2,7 +2,7 @@
 //! gain nothing.
 
 use super::fit::Fit;
-use super::{Aftermath, Conditions, Newcomer, PlaceMetric, PlaceSearch, Targets, select};
+use super::{Conditions, Newcomer, PlaceMetric, PlaceSearch, PlacementChecks, Targets, select};
 use htools_model::score::{Board, NodeChange, PairUpdate, Touched};
 use htools_model::{Bar, Cluster, FailCounts, Instance, NodeIdx, Place};
 
@@ -14,8 +14,8 @@ pub fn find(
     targets: &Targets,
     conditions: &Conditions,
 ) -> PlaceSearch {
-    let mut aftermath = Aftermath::of(cluster, nodes, newcomer, conditions);
-    let mut holds = |place: &Place| aftermath.as_mut().is_none_or(|aftermath| aftermath.holds(place));
+    let mut checks = PlacementChecks::of(cluster, nodes, newcomer, conditions);
+    let mut holds = |place: &Place| checks.as_mut().is_none_or(|checks| checks.holds(place));
     let board = Board::new(cluster, nodes);
     let fit = Fit::new(cluster, newcomer.instance, conditions);
     if let Targets::Singles(targets) = targets {

@@ -9,18 +9,18 @@ use htools_model::{Cluster, NodeIdx};
 pub(crate) struct Rows {
     nodes: Vec<NodeIdx>,
     runs: Vec<(KindIdx, usize)>,
-    few: Option<Few>,
+    few_kinds: Option<FewKinds>,
 }
 
 /// Rows of only a few kinds.
 #[derive(Debug, Clone)]
-pub(crate) struct Few {
+pub(crate) struct FewKinds {
     kinds: Vec<KindIdx>,
     mix: Mix,
 }
 
-impl Few {
-    fn of(runs: &[(KindIdx, usize)]) -> Option<Few> {
+impl FewKinds {
+    fn of(runs: &[(KindIdx, usize)]) -> Option<FewKinds> {
         let mut kinds: Vec<KindIdx> = Vec::with_capacity(MOST_VALUES);
         for (kind, _) in runs {
             if !kinds.contains(kind) {
@@ -30,12 +30,12 @@ impl Few {
                 kinds.push(*kind);
             }
         }
-        let few = Few { kinds, mix: Mix::default() };
-        let mix = Mix::new(runs.iter().filter_map(|(kind, count)| Some((few.value(*kind)?, *count))));
-        Some(Few { mix, ..few })
+        let few_kinds = FewKinds { kinds, mix: Mix::default() };
+        let mix = Mix::new(runs.iter().filter_map(|(kind, count)| Some((few_kinds.value(*kind)?, *count))));
+        Some(FewKinds { mix, ..few_kinds })
     }
 
-    /// The kinds; the position of a kind is its number in [`Few::mix`].
+    /// The kinds; the position of a kind is its number in [`FewKinds::mix`].
     pub(crate) fn kinds(&self) -> &[KindIdx] {
         &self.kinds
     }
@@ -44,7 +44,7 @@ impl Few {
         &self.mix
     }
 
-    /// Number of a kind in [`Few::mix`].
+    /// Number of a kind in [`FewKinds::mix`].
     pub(crate) fn value(&self, kind: KindIdx) -> Option<usize> {
         self.kinds.iter().position(|k| *k == kind)
     }
@@ -78,7 +78,7 @@ impl Rows {
                 _ => runs.push((kind, 1)),
             }
         }
-        Rows { nodes: online, few: Few::of(&runs), runs }
+        Rows { nodes: online, few_kinds: FewKinds::of(&runs), runs }
     }
 
     pub(crate) fn node(&self, row: usize) -> NodeIdx {
@@ -91,8 +91,8 @@ impl Rows {
     }
 
     /// The rows, if they are of only a few kinds.
-    pub(crate) fn few(&self) -> Option<&Few> {
-        self.few.as_ref()
+    pub(crate) fn few_kinds(&self) -> Option<&FewKinds> {
+        self.few_kinds.as_ref()
     }
 
     /// Changes the kind of a row.
@@ -113,23 +113,23 @@ impl Rows {
                 _ => runs.push(*part),
             }
         }
-        self.few = self.few.take().and_then(|mut few| {
-            few.value_or_new(kind)?;
+        self.few_kinds = self.few_kinds.take().and_then(|mut few_kinds| {
+            few_kinds.value_or_new(kind)?;
             let runs: Vec<(usize, usize)> =
-                runs.iter().filter_map(|run| Some((few.value(run.0)?, run.1))).collect();
-            few.mix.replace(from..to, &runs);
-            Some(few)
+                runs.iter().filter_map(|run| Some((few_kinds.value(run.0)?, run.1))).collect();
+            few_kinds.mix.replace(from..to, &runs);
+            Some(few_kinds)
         });
         self.runs.splice(from..to, runs);
-        if self.few.is_none() {
-            self.few = Few::of(&self.runs);
+        if self.few_kinds.is_none() {
+            self.few_kinds = FewKinds::of(&self.runs);
         }
     }
 
     /// The run of a row, and the row's position in it.
     fn find(&self, row: usize) -> Option<(usize, usize)> {
-        if let Some(few) = &self.few {
-            return few.mix.find(row);
+        if let Some(few_kinds) = &self.few_kinds {
+            return few_kinds.mix.find(row);
         }
         let mut start = 0;
         for (at, run) in self.runs.iter().enumerate() {
@@ -155,16 +155,16 @@ mod tests {
             let mut plain = [0usize; 9];
             let runs = vec![(0, 9)];
             let nodes = (0..9).map(NodeIdx::new).collect();
-            let mut rows = Rows { nodes, few: Few::of(&runs), runs };
+            let mut rows = Rows { nodes, few_kinds: FewKinds::of(&runs), runs };
             for (row, kind) in changes {
                 plain[row] = kind;
                 rows.set(row, kind);
                 let kinds = HashSet::from(plain);
-                prop_assert_eq!(rows.few().is_some(), kinds.len() <= MOST_VALUES);
-                if let Some(few) = rows.few() {
-                    let value = |kind: usize| few.value(kind).expect("all kinds have values");
+                prop_assert_eq!(rows.few_kinds().is_some(), kinds.len() <= MOST_VALUES);
+                if let Some(few_kinds) = rows.few_kinds() {
+                    let value = |kind: usize| few_kinds.value(kind).expect("all kinds have values");
                     let mix = Mix::new(rows.runs().iter().map(|(kind, count)| (value(*kind), *count)));
-                    prop_assert_eq!(few.mix(), &mix);
+                    prop_assert_eq!(few_kinds.mix(), &mix);
                 }
                 let flat: Vec<usize> =
                     rows.runs().iter().flat_map(|(kind, count)| std::iter::repeat_n(*kind, *count)).collect();

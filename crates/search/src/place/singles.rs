@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::floor::Floor;
 use super::kinds::KindIdx;
-use super::offers::{Arrived, Offers};
+use super::offers::{NodeWithInstance, Offers};
 use super::shelf::{Shelf, View};
 use super::{PlaceMetric, PlaceSearch, exact};
 use htools_model::score::Touched;
@@ -17,7 +17,7 @@ use htools_model::{FailCounts, FailKind, NodeIdx, Place, Placement};
 /// Nodes of one kind that could take the instance.
 struct KindCandidate {
     kind: KindIdx,
-    arrived: Arrived,
+    arrived: NodeWithInstance,
     /// Lower bound of the score on the nodes of the kind.
     least: f64,
 }
@@ -130,8 +130,13 @@ impl<'f, 'c> Ranking<'f, 'c> {
             }
             return;
         }
-        let known =
-            |exact::Stand { from, to, score }| KnownScores { score, from, to, candidate: at, trimmed: false };
+        let known = |exact::ScoredRows { from, to, score }| KnownScores {
+            score,
+            from,
+            to,
+            candidate: at,
+            trimmed: false,
+        };
         self.open.extend(exact::by_row(floor, *kind, arrived, surplus).into_iter().map(known));
     }
 

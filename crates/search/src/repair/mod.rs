@@ -131,9 +131,9 @@ pub fn decide_all(
     let mut wanted = Vec::new();
     for instance in &cluster.instances {
         let damage = Damage::of(cluster, instance, disks.get(&instance.idx));
-        let decision = match intention(cluster, instance.idx, damage.as_ref(), options) {
-            Intention::Is(decision) => decision,
-            Intention::Repair(kind, before) => {
+        let decision = match solo_decision(cluster, instance.idx, damage.as_ref(), options) {
+            SoloDecision::Is(decision) => decision,
+            SoloDecision::Repair(kind, before) => {
                 wanted.push((cases.len(), kind, before));
                 RepairDecision::Well
             }
@@ -142,7 +142,7 @@ pub fn decide_all(
     }
     wanted.sort_by_key(|(at, ..)| cases[*at].damage.as_ref().map(Damage::urgency));
     let mut budget = RepairBudget::new(cluster, &cases, options);
-    let mut draft = Draft::from(for_those_who_are_there(cluster));
+    let mut draft = Draft::from(without_policies(cluster));
     let storage = if wanted.is_empty() { None } else { Some(StorageMap::of(cluster)) };
     for (at, kind, before) in wanted {
         let RepairCase { instance, damage: Some(damage), .. } = &cases[at] else { continue };
@@ -164,7 +164,7 @@ pub fn decide_all(
 
 /// A copy of the cluster whose policies refuse no instance. Policies apply to new instances, but damaged ones
 /// exist already.
-fn for_those_who_are_there(cluster: &Cluster) -> Cluster {
+fn without_policies(cluster: &Cluster) -> Cluster {
     let mut lenient = cluster.clone();
     for group in &mut lenient.groups {
         group.policy.ranges.clear();
@@ -174,25 +174,25 @@ fn for_those_who_are_there(cluster: &Cluster) -> Cluster {
 }
 
 /// The decision about an instance, ignoring all others.
-enum Intention {
+enum SoloDecision {
     Is(RepairDecision),
     /// A repair. The tag is that of the failed repair, if this is another attempt.
     Repair(RepairKind, Option<RepairTag>),
 }
 
-fn intention(
+fn solo_decision(
     cluster: &Cluster,
     idx: InstanceIdx,
     damage: Option<&Damage>,
     options: &RepairOptions,
-) -> Intention {
+) -> SoloDecision {
     use RepairDecision as D;
     let history = match RepairHistory::of(&cluster.instance(idx).tags) {
-        Err(contradiction) => return Intention::Is(D::Unclear(contradiction)),
+        Err(contradiction) => return SoloDecision::Is(D::Unclear(contradiction)),
         Ok(history) => history.state,
     };
     let last = match history {
-        RepairState::Pending(tag) => return Intention::Is(D::UnderWay(tag)),
+        RepairState::Pending(tag) => return SoloDecision::Is(D::UnderWay(tag)),
         RepairState::Failure(tag) => Some(tag),
         RepairState::Healthy(last) => last,
     };
@@ -203,37 +203,37 @@ fn intention(
         let pause = FIRST_BACKOFF.saturating_mul(1 << (tag.attempt() - 1).min(20));
         let next = tag.time.saturating_add(pause);
         if !may_try {
-            return Intention::Is(D::Failed(tag.clone()));
+            return SoloDecision::Is(D::Failed(tag.clone()));
         }
         if damage.is_some() && tag.attempt() >= options.most_failures {
-            return Intention::Is(D::GiveUp(tag.clone()));
+            return SoloDecision::Is(D::GiveUp(tag.clone()));
         }
         if damage.is_some() && options.now < next {
-            return Intention::Is(D::BackOff(tag.clone(), next));
+            return SoloDecision::Is(D::BackOff(tag.clone(), next));
         }
     }
     let Some(damage) = damage else {
         // A person has repaired it in the meantime; the tag is information for people.
         let failed = last.filter(|_| has_failed);
-        return Intention::Is(failed.map_or(D::Well, D::Failed));
+        return SoloDecision::Is(failed.map_or(D::Well, D::Failed));
     };
-    let Some(needed) = damage.repair() else { return Intention::Is(D::ForPeople) };
+    let Some(needed) = damage.repair() else { return SoloDecision::Is(D::ForPeople) };
     match permission {
         RepairPermission::UpTo(permitted) if needed <= permitted => {
             let again =
                 |tag: &RepairTag| tag.kind == needed && options.now < tag.time.saturating_add(IN_VAIN);
             match last {
                 Some(tag) if tag.result == Some(RepairResult::Success) && again(&tag) => {
-                    Intention::Is(D::InVain(tag))
+                    SoloDecision::Is(D::InVain(tag))
                 }
-                last => Intention::Repair(needed, last.filter(|_| has_failed)),
+                last => SoloDecision::Repair(needed, last.filter(|_| has_failed)),
             }
         }
         RepairPermission::UpTo(permitted) => {
             let noted = |tag: RepairTag| tag.kind == needed && tag.result == Some(RepairResult::NoPermission);
-            Intention::Is(D::BeyondPermission { needed, permitted, noted: last.is_some_and(noted) })
+            SoloDecision::Is(D::BeyondPermission { needed, permitted, noted: last.is_some_and(noted) })
         }
-        refused => Intention::Is(D::NotPermitted { needed, refused }),
+        refused => SoloDecision::Is(D::NotPermitted { needed, refused }),
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub use groups::{GroupChoice, GroupTrial};
 
 use self::room::RoomPlan;
-use self::why::InTheWay;
+use self::why::Obstacles;
 use super::moves::MoveRules;
 use super::place::evacuation::{Moved, Stuck};
 use super::place::{Conditions, PlaceSearch};
@@ -77,7 +77,7 @@ pub struct Reply {
     pub added: Vec<InstanceIdx>,
     /// Obstacles, if they were requested: always for a single new instance, and for other instances if they
     /// failed.
-    pub why: Vec<InTheWay>,
+    pub why: Vec<Obstacles>,
     /// Moves that make room for a new instance, if they were requested.
     pub room: RoomFound,
 }
@@ -87,7 +87,7 @@ pub struct Reply {
 pub enum RoomFound {
     /// No search was made: it was not requested, not needed or useless.
     #[default]
-    NotSought,
+    NotSearched,
     /// There are no such moves, or none were found within the limits of the search.
     NotFound,
     /// These moves make room.
@@ -98,13 +98,13 @@ pub enum RoomFound {
 #[derive(Debug, Default)]
 struct Notes {
     added: Vec<InstanceIdx>,
-    why: Vec<InTheWay>,
+    why: Vec<Obstacles>,
     room: RoomFound,
 }
 
 impl Notes {
     /// Adds the obstacles of an instance to those already noted.
-    fn explain(&mut self, why: InTheWay) {
+    fn explain(&mut self, why: Obstacles) {
         match self.why.last_mut() {
             Some(last) if last.instance == why.instance => {
                 last.groups.extend(why.groups);

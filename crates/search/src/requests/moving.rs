@@ -83,7 +83,7 @@ fn elsewhere(
             cluster,
             notes,
             idx,
-            &Others { groups, avoided, heeds_denials: true, conditions },
+            &TargetGroups { groups, avoided, heeds_denials: true, conditions },
             settings,
         )
     };
@@ -159,7 +159,7 @@ pub(super) fn change_group(
     let groups: Vec<GroupIdx> = cluster.groups_with_nodes().into_iter().filter(wanted).collect();
     // If the request names the groups, it can override denials.
     let heeds_denials = targets.is_empty() || !settings.ignore_soft_errors;
-    let others = Others { groups, avoided: &[], heeds_denials, conditions: settings.conditions() };
+    let others = TargetGroups { groups, avoided: &[], heeds_denials, conditions: settings.conditions() };
     let (mut moved, mut failed) = (Vec::new(), Vec::new());
     for (tried, idx) in each_once(instances).enumerate() {
         if others.groups.is_empty() {
@@ -179,7 +179,7 @@ pub(super) fn change_group(
 }
 
 /// Possible targets of an instance that leaves its group.
-struct Others<'a> {
+struct TargetGroups<'a> {
     groups: Vec<GroupIdx>,
     /// Nodes that the request wants to free.
     avoided: &'a [NodeIdx],
@@ -194,7 +194,7 @@ fn to_another_group(
     cluster: &mut Draft,
     notes: &mut Notes,
     idx: InstanceIdx,
-    others: &Others<'_>,
+    others: &TargetGroups<'_>,
     settings: &Settings,
 ) -> Result<(Moved, GroupIdx), Failure> {
     let instance = cluster.instance(idx).clone();

@@ -1,7 +1,7 @@
 //! Requests for new instances, and for a secondary node.
 
 use super::groups::{GroupChoice, GroupTrial, Wanted};
-use super::why::InTheWay;
+use super::why::Obstacles;
 use super::{Answer, Failure, Notes, RoomFound, Settings, groups, room, why};
 use crate::place;
 use crate::place::{Conditions, Newcomer, Targets};
@@ -64,12 +64,16 @@ fn settle(cluster: &mut Draft, notes: &mut Notes, instance: &Instance, choice: &
 }
 
 /// The obstacles, group by group.
-fn reasons(cluster: &Cluster, wanted: &Wanted<'_>, found: &Result<GroupChoice, Failure>) -> Option<InTheWay> {
+fn reasons(
+    cluster: &Cluster,
+    wanted: &Wanted<'_>,
+    found: &Result<GroupChoice, Failure>,
+) -> Option<Obstacles> {
     match found {
         Ok(choice) | Err(Failure::NoGroup(choice)) => Some(why::of_choice(cluster, choice, wanted)),
         Err(Failure::Barred(group, instance, bar)) => {
             let groups = vec![GroupWhy::barred(*group, bar.clone())];
-            Some(InTheWay { instance: instance.clone(), groups, moves: None })
+            Some(Obstacles { instance: instance.clone(), groups, moves: None })
         }
         Err(_) => None,
     }
@@ -207,7 +211,7 @@ pub(super) fn allocate_secondary(
     let targets = Targets::Partners(primary, others);
     let conditions: Conditions = settings.conditions();
     // The reference checks redundancy as if the instance had not changed.
-    let newcomer = Newcomer { instance: &mirrored, judged_as: &before };
+    let newcomer = Newcomer { instance: &mirrored, redundancy_as: &before };
     let search = Box::new(place::find(cluster, &cluster.all_nodes(), newcomer, &targets, &conditions));
     let Some((_, place)) = &search.best else { return Err(Failure::NotFound(search)) };
     let Some(node) = place.placement.secondary else { return Err(Failure::NotFound(search)) };

@@ -11,7 +11,7 @@ use htools_model::{Bar, Cluster, Draft, EvacMode, InstanceIdx, Mirroring, Move, 
 
 /// Obstacles for one instance.
 #[derive(Debug, Clone, PartialEq)]
-pub struct InTheWay {
+pub struct Obstacles {
     /// Full name of the instance.
     pub instance: String,
     /// The groups that were tried for it.
@@ -21,9 +21,9 @@ pub struct InTheWay {
 }
 
 /// The obstacles for a new instance in the groups that were tried for it.
-pub(super) fn of_choice(cluster: &Cluster, choice: &GroupChoice, wanted: &Wanted<'_>) -> InTheWay {
+pub(super) fn of_choice(cluster: &Cluster, choice: &GroupChoice, wanted: &Wanted<'_>) -> Obstacles {
     let groups = choice.trials.iter().map(|trial| of_group(cluster, trial, wanted)).collect();
-    InTheWay { instance: wanted.instance.name.clone(), groups, moves: None }
+    Obstacles { instance: wanted.instance.name.clone(), groups, moves: None }
 }
 
 fn of_group(cluster: &Cluster, trial: &GroupTrial, wanted: &Wanted<'_>) -> GroupWhy {
@@ -59,7 +59,7 @@ pub(crate) fn of_moves(
     idx: InstanceIdx,
     mode: EvacMode,
     destination: &Destination,
-) -> InTheWay {
+) -> Obstacles {
     let instance = cluster.instance(idx);
     let rules = MoveRules { ignore_soft_errors: destination.ignore_soft_errors, ..MoveRules::default() };
     let mut refused = RefusedMoves { idx, rules, nearest: Nearest::default() };
@@ -81,7 +81,7 @@ pub(crate) fn of_moves(
         }
         (Mirroring::Internal, EvacMode::All) => refused.try_pairs(cluster, &targets),
     }
-    InTheWay { instance: instance.name.clone(), groups: Vec::new(), moves: Some(refused.nearest) }
+    Obstacles { instance: instance.name.clone(), groups: Vec::new(), moves: Some(refused.nearest) }
 }
 
 struct RefusedMoves {

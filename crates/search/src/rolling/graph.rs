@@ -26,7 +26,7 @@ impl ConflictGraph {
         let mut lists = vec![Vec::new(); selected.len()];
         for instance in &cluster.instances {
             let Some(mirror) = instance.mirror() else { continue };
-            if options.offline_maintenance && options.rests(instance) {
+            if options.offline_maintenance && options.is_stopped_and_ignored(instance) {
                 continue;
             }
             if let (Some(a), Some(b)) = (vertex_of[instance.primary.get()], vertex_of[mirror.get()]) {
@@ -90,7 +90,7 @@ fn takeovers(cluster: &Cluster, vertex_of: &[Option<usize>], options: &RollingOp
             let instance = cluster.instance(*idx);
             let Some(vertex) = vertex_of[instance.primary.get()] else { continue };
             // A node cannot take over its own instances, even if the source says so.
-            let helps = instance.primary.get() != here && !options.rests(instance);
+            let helps = instance.primary.get() != here && !options.is_stopped_and_ignored(instance);
             if last_seen[vertex] != here && helps {
                 last_seen[vertex] = here;
                 vertices.push(vertex);

@@ -43,7 +43,7 @@ impl RollingOptions {
     }
 
     /// Returns true if the instance is stopped and so not in the way.
-    fn rests(&self, instance: &Instance) -> bool {
+    fn is_stopped_and_ignored(&self, instance: &Instance) -> bool {
         self.honour_run_state && !self.full_evacuation && is_stopped(instance)
     }
 }

@@ -30,7 +30,7 @@ use super::trial::{BalancedState, GroupScope};
 use super::{
     Decision, GroupPlan, Hindrance, Kept, SqueezeOptions, SqueezeProgress, Standby, Swaps, balance_options,
 };
-use crate::balance::deep::order::{Ordered, order};
+use crate::balance::deep::order::{OrderedSteps, order};
 use crate::moves::perform;
 use htools_model::score::Board;
 use htools_model::{Cluster, Draft, InstanceIdx, NodeIdx};
@@ -42,11 +42,11 @@ const SMALL: usize = 6_000;
 const VERY_LARGE: usize = 1_000_000;
 
 /// In a large group, the number of failed candidates in a row after which balancing is no longer tried.
-const PATIENCE: usize = 8;
+const MOST_FAILURES_BEFORE_HASTE: usize = 8;
 
 /// In a very large group, the number of failed candidates in a row after which the search ends. The rest have
 /// more instances.
-const LAST_HOPE: usize = 128;
+const MOST_FAILURES: usize = 128;
 
 /// Like [`condense`], but an instance on an offline node stays there if it finds a place only by breaking
 /// rules.
@@ -107,7 +107,7 @@ pub(super) fn go_further(
     let moved = further.instances.iter().filter(|i| i.placement() != state.instance(i.idx).placement());
     let placements: Vec<_> = moved.map(|i| (i.idx, i.placement())).collect();
     let options = balance_options(scope.options);
-    let Ordered { steps, given_up, .. } =
+    let OrderedSteps { steps, given_up, .. } =
         order(&draft, &scope.nodes, &options, &placements, placements.len());
     let rules = options.rules;
     let made = steps.iter().all(|step| perform(&mut draft, step.instance, step.mv, &rules).is_ok());
@@ -138,7 +138,7 @@ pub(super) fn go_further(
     is_good.then_some((plan, draft))
 }
 
-/// After nodes were brought online, frees the nodes that the next run would free. With [`Swaps::Others`], these
+/// After nodes were brought online, frees the nodes that the next run would free. With [`Swaps::PreviouslyOnline`], these
 /// are only nodes that were online before. With [`Swaps::All`], such nodes are preferred if nothing is left to
 /// free after them.
 pub(super) fn after_expansion(
@@ -155,7 +155,7 @@ pub(super) fn after_expansion(
     let left_alone = [&scope.options.left_alone[..], &plan.nodes].concat();
     let others = SqueezeOptions { left_alone, ..scope.options.clone() };
     let swap = free_again(scope, &others, most, reached);
-    if swaps == Swaps::Others {
+    if swaps == Swaps::PreviouslyOnline {
         return swap;
     }
     let is_settled = |after: &Draft| free_again(scope, scope.options, most, after).is_none();
@@ -316,7 +316,7 @@ impl CandidateWalk<'_> {
     /// when it does not.
     fn onwards(&mut self, order: &[NodeIdx]) {
         let width = rayon::current_num_threads().max(1);
-        let hope = if self.way == TrialWay::OnlyEmptied { LAST_HOPE } else { usize::MAX };
+        let most_failures = if self.way == TrialWay::OnlyEmptied { MOST_FAILURES } else { usize::MAX };
         let (mut at, mut size, mut failures) = (0, 1, 0);
         while at < order.len() {
             if self.ends(&order[at..]) {
@@ -326,7 +326,7 @@ impl CandidateWalk<'_> {
                 at += 1;
                 continue;
             }
-            if failures == hope {
+            if failures == most_failures {
                 self.kept.push(Kept { node: order[at], why: Hindrance::Unlikely });
                 at += 1;
                 continue;
@@ -350,8 +350,8 @@ impl CandidateWalk<'_> {
                 }
                 continue;
             }
-            let beside = if failures > 0 { width.min(free).min(hope - failures) } else { 1 };
-            let thorough = failures < PATIENCE && self.way != TrialWay::OnlyEmptied;
+            let beside = if failures > 0 { width.min(free).min(most_failures - failures) } else { 1 };
+            let thorough = failures < MOST_FAILURES_BEFORE_HASTE && self.way != TrialWay::OnlyEmptied;
             let tried: Vec<TriedCandidate> =
                 order[at..at + beside].par_iter().map(|node| self.go_on(&[*node], thorough)).collect();
             for tried in tried {

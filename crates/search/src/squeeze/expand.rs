@@ -1,7 +1,7 @@
 //! Brings nodes online.
 
 use super::condense::{condense_held, go_further};
-use super::harm::{Standing, release};
+use super::harm::{Baseline, release};
 use super::standby::{SizeSource, bring_online};
 use super::trial::{BalancedState, GroupScope};
 use super::{Decision, GroupPlan, Standby};
@@ -91,7 +91,7 @@ pub(super) fn with_online(scope: &GroupScope<'_>, state: &Cluster, standby: &[St
     let enough = suffices(scope, &balanced.cluster, standby);
     release(&mut balanced.cluster, &held);
     let soft = scope.options.ignore_soft_errors;
-    let harm = || Standing::of(&start, &scope.nodes).harm(&balanced.cluster, &scope.nodes);
+    let harm = || Baseline::of(&start, &scope.nodes).harm(&balanced.cluster, &scope.nodes);
     let harmless = soft || (held.is_empty() && harm().is_none());
     Expanded { nodes: standby.iter().map(|s| s.node).collect(), balanced, enough, harmless }
 }

@@ -35,7 +35,7 @@ pub enum Harm {
 }
 
 /// State of a group before the change.
-pub(super) struct Standing<'c> {
+pub(super) struct Baseline<'c> {
     before: &'c Cluster,
     conflicts: BTreeMap<TagId, i64>,
     locations: Locations,
@@ -50,9 +50,9 @@ struct Locations {
     missed: i64,
 }
 
-impl<'c> Standing<'c> {
-    pub(super) fn of(before: &'c Cluster, nodes: &[NodeIdx]) -> Standing<'c> {
-        Standing { before, conflicts: conflicts(before, nodes), locations: locations(before, nodes) }
+impl<'c> Baseline<'c> {
+    pub(super) fn of(before: &'c Cluster, nodes: &[NodeIdx]) -> Baseline<'c> {
+        Baseline { before, conflicts: conflicts(before, nodes), locations: locations(before, nodes) }
     }
 
     /// The harm in another state of the same group.
@@ -63,7 +63,7 @@ impl<'c> Standing<'c> {
             .or_else(|| (missed > self.locations.missed).then_some(Harm::DesiredLocation))
     }
 
-    /// Like [`harm`](Standing::harm), but only harm that balancing never does by itself.
+    /// Like [`harm`](Baseline::harm), but only harm that balancing never does by itself.
     pub(super) fn breach(&self, after: &Cluster, nodes: &[NodeIdx]) -> Option<Harm> {
         self.crowded(after, nodes).or_else(|| nodes.iter().find_map(|node| self.beyond(after, *node)))
     }
@@ -144,7 +144,7 @@ fn locations(cluster: &Cluster, nodes: &[NodeIdx]) -> Locations {
 impl GroupScope<'_> {
     /// The harm that freeing nodes has done.
     pub(super) fn harm(&self, after: &Cluster) -> Option<Hindrance> {
-        let harm = || self.standing.harm(after, &self.nodes).map(Hindrance::Worse);
+        let harm = || self.baseline.harm(after, &self.nodes).map(Hindrance::Worse);
         (!self.options.ignore_soft_errors).then(harm).flatten()
     }
 
@@ -157,7 +157,7 @@ impl GroupScope<'_> {
         start: &Cluster,
         balance: impl Fn(Draft) -> BalancedState,
     ) -> (BalancedState, Vec<InstanceIdx>) {
-        let standing = Standing::of(start, &self.nodes);
+        let baseline = Baseline::of(start, &self.nodes);
         let mut draft = Draft::of(start);
         let unchanged = draft.mark();
         let mut held = Vec::new();
@@ -165,14 +165,14 @@ impl GroupScope<'_> {
             hold(&mut draft, &held);
             let balanced = balance(draft);
             let soft = self.options.ignore_soft_errors;
-            if soft || standing.breach(&balanced.cluster, &self.nodes).is_none() {
+            if soft || baseline.breach(&balanced.cluster, &self.nodes).is_none() {
                 return (balanced, held);
             }
             draft = balanced.cluster;
             draft.back_to(unchanged);
-            let culprit = self.culprit(&mut draft, &standing, &balanced.steps);
+            let first_violation = self.first_violation(&mut draft, &baseline, &balanced.steps);
             draft.back_to(unchanged);
-            match culprit {
+            match first_violation {
                 Some(instance) => held.push(instance),
                 None => {
                     hold(&mut draft, &held);
@@ -183,11 +183,16 @@ impl GroupScope<'_> {
     }
 
     /// The instance whose step is the first to violate the rules.
-    fn culprit(&self, draft: &mut Draft, standing: &Standing<'_>, steps: &[Step]) -> Option<InstanceIdx> {
+    fn first_violation(
+        &self,
+        draft: &mut Draft,
+        baseline: &Baseline<'_>,
+        steps: &[Step],
+    ) -> Option<InstanceIdx> {
         let rules = balance_options(self.options).rules;
         let breaks = |step: &&Step| {
             let made = perform(draft, step.instance, step.mv, &rules).is_ok();
-            made && standing.breach(draft, &self.nodes).is_some()
+            made && baseline.breach(draft, &self.nodes).is_some()
         };
         steps.iter().find(breaks).map(|step| step.instance)
     }

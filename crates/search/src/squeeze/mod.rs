@@ -79,7 +79,7 @@ pub enum Swaps {
     /// No nodes: there is no second plan.
     None,
     /// Nodes that were online before.
-    Others,
+    PreviouslyOnline,
     /// Also nodes that came online only for the moves, if the next run would free them.
     All,
 }

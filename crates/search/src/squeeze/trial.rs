@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::candidates::{offline_candidates, online_candidates};
-use super::harm::Standing;
+use super::harm::Baseline;
 use super::reserve::Reserve;
 use super::{Hindrance, SqueezeOptions, SqueezeWatch, Standby, balance_options};
 use crate::why::Hurdle;
@@ -28,7 +28,7 @@ pub(super) struct GroupScope<'c> {
     pub standby: Vec<Standby>,
     pub candidates: Vec<NodeIdx>,
     /// State that must not become worse.
-    pub standing: Standing<'c>,
+    pub baseline: Baseline<'c>,
     /// Nodes that could not be emptied at the start.
     at_risk: HashSet<NodeIdx>,
     /// Nodes that could not be emptied at the start, if the smallest instances leave first.
@@ -68,7 +68,7 @@ impl<'c> GroupScope<'c> {
             target: Reserve::of(&cluster.policy, options.target),
             standby: online_candidates(cluster, nodes, options),
             candidates: offline_candidates(cluster, nodes, options),
-            standing: Standing::of(cluster, nodes),
+            baseline: Baseline::of(cluster, nodes),
             cluster,
             options,
             group,

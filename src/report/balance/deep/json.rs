@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::text::{gap, stuck_because};
 use crate::model::Cluster;
 use crate::report::form::json::{instance_names, node_name};
-use crate::report::why::json::RefusedView;
+use crate::report::why::json::RefusingNodeView;
 use crate::report::why::words::hold_words;
 use crate::search::balance::deep::LinePoint;
 use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
@@ -52,7 +52,7 @@ struct StuckView {
     /// Reason that it does not move at all, in one word.
     held: Option<&'static str>,
     text: String,
-    refused_by: Vec<RefusedView>,
+    refused_by: Vec<RefusingNodeView>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -93,7 +93,7 @@ impl DeepView {
                 view.line = found.line.iter().enumerate().map(point).collect();
             }
             DeepFound::Mended(mending) => {
-                let refused = |refusal| RefusedView::of_role(cluster, refusal);
+                let refused = |refusal| RefusingNodeView::of_role(cluster, refusal);
                 let stuck = mending.stuck.iter().map(|of| StuckView {
                     instance: cluster.instance(of.instance).name.clone(),
                     node: node_name(cluster, of.node),

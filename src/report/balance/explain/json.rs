@@ -6,7 +6,7 @@ use super::text::outlook_name;
 use crate::model::Cluster;
 use crate::plan::command::notation;
 use crate::report::form::json::{Nodes, kind};
-use crate::report::why::json::RefusalView;
+use crate::report::why::json::MoveRefusalView;
 use crate::report::why::words::hold_words;
 use crate::search::balance::explain::{Explanation, InstanceOutlook, MoveVerdict};
 
@@ -43,7 +43,7 @@ struct MoveView {
     to: Nodes,
     /// The score afterwards, for possible moves.
     score: Option<f64>,
-    refusal: Option<RefusalView>,
+    refusal: Option<MoveRefusalView>,
 }
 
 pub(crate) fn explained(e: &Explanation, cluster: &Cluster) -> Explained {
@@ -53,7 +53,7 @@ pub(crate) fn explained(e: &Explanation, cluster: &Cluster) -> Explained {
         notation: notation(cluster, m.mv),
         to: Nodes::of(cluster, m.to),
         score: m.verdict.as_ref().ok().copied(),
-        refusal: m.verdict.as_ref().err().map(|hurdle| RefusalView::of(cluster, hurdle)),
+        refusal: m.verdict.as_ref().err().map(|hurdle| MoveRefusalView::of(cluster, hurdle)),
     };
     let next_step = match &e.outlook {
         InstanceOutlook::OtherFirst(step) => Some(NextStep {

@@ -5,7 +5,7 @@ use super::steps::{PlannedMove, StepRows};
 use crate::model::number::{counted, fixed};
 use crate::model::{Cluster, NodeIdx};
 use crate::report::check::problem_rows::LeftProblems;
-use crate::report::check::{When, problem_rows as problems};
+use crate::report::check::{CheckStage, problem_rows as problems};
 use crate::report::cluster::nodes::html::NodeRows;
 use crate::report::cluster::summary::{Cost, Moment, PlanTime, Scores, gib, steps_for_most};
 use crate::report::form::html::{PageAnswer, ReportPage, Section, size};
@@ -40,8 +40,8 @@ impl PlanReport<'_> {
     /// The page, with further sections of a tool after the answers and at the end.
     pub(crate) fn page(&self, head: PageHead, more: Vec<Section>, last: Option<Section>) -> ReportPage {
         let changes = self.changes();
-        let before = problems::list(&self.before.1.health, self.before.0, When::Initially);
-        let after = problems::list(&self.after.1.health, self.after.0, When::Initially);
+        let before = problems::list(&self.before.1.health, self.before.0, CheckStage::Initially);
+        let after = problems::list(&self.after.1.health, self.after.0, CheckStage::Initially);
         let left = LeftProblems { problems: after, fixer: "the plan" };
         let nodes = NodeRows {
             before: self.before.0,

@@ -6,7 +6,7 @@ use super::text::{candidate_verdict, stuck_lines};
 use crate::model::number::{counted, fixed};
 use crate::model::{Cluster, GroupIdx, StorageMap};
 use crate::report::balance::plan::steps::PlannedMove;
-use crate::report::check::{When, problem_rows as problems};
+use crate::report::check::{CheckStage, problem_rows as problems};
 use crate::report::cluster::nodes::html::NodeRows;
 use crate::report::cluster::summary::Moment;
 use crate::report::form::html::bars::change_text;
@@ -191,7 +191,7 @@ pub(crate) fn status(status: &GroupsStatus, cluster: &Cluster) -> ReportPage {
                 .collect(),
         },
     ];
-    let found = problems::list(&moment.health, cluster, When::Initially);
+    let found = problems::list(&moment.health, cluster, CheckStage::Initially);
     let sections = [
         groups::section(cluster, status, None, true),
         problems::section(cluster, found, None),

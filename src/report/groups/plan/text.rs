@@ -13,7 +13,7 @@ use crate::search::groups::health::Health;
 use crate::search::groups::load::{KINDS, Loads};
 use crate::search::groups::redistribute::{Redistribution, Repair};
 use crate::search::groups::status::Capacity;
-use crate::search::groups::{Blocked, Why, compress, redistribute};
+use crate::search::groups::{Blocked, StayReason, compress, redistribute};
 use crate::search::why::GroupWhy;
 
 /// Maximum number of instances without a place that are named for a group, unless all are wanted.
@@ -263,9 +263,11 @@ fn blocked(blocked: &Blocked, cluster: &Cluster, storage: &StorageMap) -> Vec<St
         i.name, i.template, i.mem.0, i.disk.0, i.vcpus
     );
     let groups = match &blocked.why {
-        Why::NoPlace(groups) if groups.is_empty() => return vec![format!("{what}: there is no other group")],
-        Why::NoPlace(groups) => &groups[..],
-        Why::Held(_) => &[],
+        StayReason::NoPlace(groups) if groups.is_empty() => {
+            return vec![format!("{what}: there is no other group")];
+        }
+        StayReason::NoPlace(groups) => &groups[..],
+        StayReason::Held(_) => &[],
     };
     let line = |why: &GroupWhy| {
         format!("  {}: {}", cluster.group(why.group).name, group_words(why, cluster, storage).text)

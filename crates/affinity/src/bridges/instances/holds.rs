@@ -55,7 +55,7 @@ fn own(set: &WorkingSet, unit: &MovableUnit) -> Option<HoldReason> {
     let all = || unit.members.iter().chain([&unit.resource]);
     let is_any = |found: &dyn Fn(ResourceIdx) -> bool| all().any(|one| found(*one));
     let reasons = [
-        (is_any(&|one| set.resource(one).outside), HoldReason::Outside),
+        (is_any(&|one| set.resource(one).unsupported), HoldReason::Unsupported),
         (is_any(&|one| !set.is_managed(one)), HoldReason::NotManaged),
         (is_any(&|one| set.resource(one).stopped) || set.stop_all, HoldReason::Stopping),
         (!set.host(unit.host).state.available(), HoldReason::Leaving),

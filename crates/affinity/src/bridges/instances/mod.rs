@@ -24,7 +24,7 @@ words!(
     /// Reason that a resource stays on its node.
     pub HoldReason, "reason" {
         /// The reader of documents does not support it.
-        Outside = "unsupported",
+        Unsupported = "unsupported",
         /// It is an instance of a clone.
         Clone = "in a clone",
         /// The cluster must not move it, or any resource.
@@ -146,14 +146,14 @@ fn needed(set: &WorkingSet, members: &[ResourceIdx]) -> Capacities {
 fn units(set: &WorkingSet) -> (Vec<MovableUnit>, BTreeMap<HoldReason, usize>) {
     let (mut units, mut others) = (Vec::new(), BTreeMap::new());
     if !set.charges.is_empty() {
-        others.insert(HoldReason::Outside, set.charges.len());
+        others.insert(HoldReason::Unsupported, set.charges.len());
     }
     for resource in set.top_level() {
         let details = set.resource(resource);
         let all = set.primitives(&resource);
         let running = |member: &&ResourceIdx| set.resource(**member).active.is_some();
         let members: Vec<ResourceIdx> = all.iter().filter(running).copied().collect();
-        if members.is_empty() || details.outside {
+        if members.is_empty() || details.unsupported {
             continue;
         }
         // It needs nothing, and is about to be removed.

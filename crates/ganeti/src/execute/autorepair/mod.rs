@@ -80,7 +80,7 @@ pub struct Repairer<'a> {
     /// True to make changes, false to report only what would be done.
     pub changes: bool,
     /// The clock.
-    pub around: &'a mut dyn RunHost,
+    pub host: &'a mut dyn RunHost,
     /// Reason, as free text in Ganeti's trail of reasons.
     pub reason: String,
     /// Delay in seconds before the job of a repair takes its locks. During it, the job's number is written into a tag.
@@ -260,7 +260,7 @@ impl Repairer<'_> {
     }
 
     fn seconds(&self) -> i64 {
-        let since = self.around.now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = self.host.now().duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
     }
 

@@ -163,9 +163,9 @@ fn cluster(case: &Case, header: &Header, clock: &Rc<Cell<u64>>) -> FakeCluster {
     cluster
 }
 
-fn run(header: &Header, cluster: &mut FakeCluster, around: &mut FakeHost, terms: RunTerms) -> Report {
+fn run(header: &Header, cluster: &mut FakeCluster, host: &mut FakeHost, terms: RunTerms) -> Report {
     let journal = Journal::begin(Box::new(Paper::default()), header).unwrap();
-    Runner::new(cluster, around, header, journal, State::new(header.parts())).with(terms).walk()
+    Runner::new(cluster, host, header, journal, State::new(header.parts())).with(terms).walk()
 }
 
 /// The steps that must follow one of the given steps that were not done.
@@ -200,9 +200,9 @@ proptest! {
     #[test]
     fn failures_drop_what_must_follow(case in any_case(3)) {
         let header = header(&case, OnFailure::Continue);
-        let mut around = FakeHost::default();
-        let mut cluster = cluster(&case, &header, &around.clock);
-        let report = run(&header, &mut cluster, &mut around, RunTerms::default());
+        let mut host = FakeHost::default();
+        let mut cluster = cluster(&case, &header, &host.clock);
+        let report = run(&header, &mut cluster, &mut host, RunTerms::default());
         prop_assert_eq!(&cluster.broken, &Vec::<String>::new());
         use StepState::*;
         let failed = of_state(&report, &[Failed, Unknown, Begun]);
@@ -218,9 +218,9 @@ proptest! {
     #[test]
     fn failures_stop(case in any_case(2)) {
         let header = header(&case, OnFailure::Stop);
-        let mut around = FakeHost::default();
-        let mut cluster = cluster(&case, &header, &around.clock);
-        let report = run(&header, &mut cluster, &mut around, RunTerms::default());
+        let mut host = FakeHost::default();
+        let mut cluster = cluster(&case, &header, &host.clock);
+        let report = run(&header, &mut cluster, &mut host, RunTerms::default());
         prop_assert_eq!(&cluster.broken, &Vec::<String>::new());
         let failed = of_state(&report, &[StepState::Failed, StepState::Unknown]);
         prop_assert_eq!(report.ending == Ending::Failed, !failed.is_empty());
@@ -236,14 +236,14 @@ proptest! {
     ) {
         let header = header(&case, OnFailure::Stop);
         let paper = Paper::default();
-        let mut around = FakeHost { paused, ..FakeHost::default() };
-        let mut cluster = cluster(&case, &header, &around.clock);
+        let mut host = FakeHost { paused, ..FakeHost::default() };
+        let mut cluster = cluster(&case, &header, &host.clock);
         Journal::begin(Box::new(paper.clone()), &header).unwrap();
         for kill in kills.into_iter().map(Some).chain([None]) {
             cluster.faults = kill.map(|(calls, after)| killed_at(calls, after)).unwrap_or_default();
             let (journal::Read { state, .. }, journal) = paper.go_on();
             let ended = catch_unwind(AssertUnwindSafe(|| {
-                let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, state);
+                let mut runner = Runner::new(&mut cluster, &mut host, &header, journal, state);
                 runner.settle().unwrap_or_else(|| runner.walk())
             }));
             prop_assert_eq!(&cluster.broken, &Vec::<String>::new());
@@ -259,12 +259,12 @@ proptest! {
     #[test]
     fn windows_close(case in any_case(0), minutes in 0u64..40) {
         let header = header(&case, OnFailure::Stop);
-        let mut around = FakeHost::default();
-        let mut cluster = cluster(&case, &header, &around.clock);
+        let mut host = FakeHost::default();
+        let mut cluster = cluster(&case, &header, &host.clock);
         let deadline = SystemTime::UNIX_EPOCH + Duration::from_secs(minutes);
         let seconds = vec![8.0; case.steps.len()];
         let terms = RunTerms { seconds, deadline: Some(deadline), ..RunTerms::default() };
-        let report = run(&header, &mut cluster, &mut around, terms);
+        let report = run(&header, &mut cluster, &mut host, terms);
         prop_assert_eq!(&cluster.broken, &Vec::<String>::new());
         let done = report.count(&[StepState::Done]);
         prop_assert_eq!(done + report.count(&[StepState::NotStarted]), case.steps.len());
@@ -283,12 +283,12 @@ fn what_passes_is_tried_again_and_nothing_else() {
         fates: vec![(0, 0, Fate::Passing)],
     };
     let header = header(&case, OnFailure::Stop);
-    let mut around = FakeHost::default();
-    let mut cluster = cluster(&case, &header, &around.clock);
-    let report = run(&header, &mut cluster, &mut around, RunTerms::default());
+    let mut host = FakeHost::default();
+    let mut cluster = cluster(&case, &header, &host.clock);
+    let report = run(&header, &mut cluster, &mut host, RunTerms::default());
     assert_eq!((report.ending, cluster.jobs.len()), (Ending::Done, 3));
     let again = |event: &&Event| matches!(event, Event::Again { .. });
-    assert_eq!(around.events.iter().filter(again).count(), 1);
+    assert_eq!(host.events.iter().filter(again).count(), 1);
 }
 
 #[test]
@@ -304,15 +304,15 @@ fn a_node_that_boots_holds_nobody_up() {
     let node = WorkStep { task: Task::Await, opcodes: Vec::new(), subject: "n1".into(), freight: None };
     header.work.steps[0] = node;
     for (answers_from, ending, jobs) in [(95, Ending::Done, 2), (10_000, Ending::Failed, 1)] {
-        let mut around = FakeHost::default();
-        let mut cluster = cluster(&case, &header, &around.clock);
+        let mut host = FakeHost::default();
+        let mut cluster = cluster(&case, &header, &host.clock);
         (cluster.needs, cluster.answers_from) = (Vec::new(), answers_from);
-        let report = run(&header, &mut cluster, &mut around, RunTerms::default());
+        let report = run(&header, &mut cluster, &mut host, RunTerms::default());
         assert_eq!((report.ending, cluster.jobs.len()), (ending, jobs), "{:?}", report.steps);
         let ended = |step: usize| {
-            around.events.iter().position(|e| matches!(e, Event::StepEnded { step: s, .. } if *s == step))
+            host.events.iter().position(|e| matches!(e, Event::StepEnded { step: s, .. } if *s == step))
         };
-        assert!(ended(2) < ended(1), "{:?}", around.events);
+        assert!(ended(2) < ended(1), "{:?}", host.events);
     }
 }
 
@@ -353,8 +353,8 @@ proptest! {
     ) {
         let (case, header) = interrupted(joins, fates, stream);
         let paper = Paper::default();
-        let mut around = FakeHost { stop_after, ..FakeHost::default() };
-        let mut cluster = cluster(&case, &header, &around.clock);
+        let mut host = FakeHost { stop_after, ..FakeHost::default() };
+        let mut cluster = cluster(&case, &header, &host.clock);
         // A shutdown that failed may nevertheless have stopped the instance.
         cluster.needs[3].clear();
         Journal::begin(Box::new(paper.clone()), &header).unwrap();
@@ -364,7 +364,7 @@ proptest! {
             let deadline = minutes.map(|minutes| SystemTime::UNIX_EPOCH + Duration::from_secs(minutes));
             let terms = RunTerms { seconds: vec![8.0; 5], deadline, ..RunTerms::default() };
             let ended = catch_unwind(AssertUnwindSafe(|| {
-                let mut runner = Runner::new(&mut cluster, &mut around, &header, journal, state).with(terms);
+                let mut runner = Runner::new(&mut cluster, &mut host, &header, journal, state).with(terms);
                 runner.settle().unwrap_or_else(|| {
                     if runner.started_too_early().is_some() { runner.abandon() } else { runner.walk() }
                 })

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use super::place::JsonPath;
-use super::value::{Json, ValueFault, Wrong};
+use super::value::{Json, ValueFault, ValueResult};
 use crate::input::error::{LoadError, Result};
 use htools_model::UnknownName;
 use htools_model::shown::{printable, shown_name};
@@ -59,11 +59,15 @@ impl<'j, 'p> Object<'j, 'p> {
         })
     }
 
-    fn read<T>(&self, key: &str, read: impl FnOnce(&'j Json) -> Wrong<T>) -> Result<T> {
+    fn read<T>(&self, key: &str, read: impl FnOnce(&'j Json) -> ValueResult<T>) -> Result<T> {
         read(self.required(key)?).map_err(|problem| self.key_error(key, problem))
     }
 
-    fn read_optional<T>(&self, key: &str, read: impl FnOnce(&'j Json) -> Wrong<T>) -> Result<Option<T>> {
+    fn read_optional<T>(
+        &self,
+        key: &str,
+        read: impl FnOnce(&'j Json) -> ValueResult<T>,
+    ) -> Result<Option<T>> {
         match self.get(key) {
             None | Some(Json::Null) => Ok(None),
             Some(value) => read(value).map(Some).map_err(|problem| self.key_error(key, problem)),
@@ -166,7 +170,7 @@ impl<'j, 'p> Object<'j, 'p> {
 }
 
 /// Reads every item of a list.
-pub(crate) fn each<'j, T>(value: &'j Json, read: impl Fn(&'j Json) -> Wrong<T>) -> Wrong<Vec<T>> {
+pub(crate) fn each<'j, T>(value: &'j Json, read: impl Fn(&'j Json) -> ValueResult<T>) -> ValueResult<Vec<T>> {
     let items = value.list()?.iter().enumerate();
     items
         .map(|(i, item)| read(item).map_err(|e| ValueFault::Item { number: i + 1, fault: Box::new(e) }))
@@ -174,11 +178,11 @@ pub(crate) fn each<'j, T>(value: &'j Json, read: impl Fn(&'j Json) -> Wrong<T>) 
 }
 
 /// A list of strings.
-pub(crate) fn strings(value: &Json) -> Wrong<Vec<String>> {
+pub(crate) fn strings(value: &Json) -> ValueResult<Vec<String>> {
     each(value, |item| item.string().map(str::to_owned))
 }
 
 /// One of the names of an enumeration.
-pub(crate) fn named<T: FromStr<Err = UnknownName>>(value: &Json) -> Wrong<T> {
+pub(crate) fn named<T: FromStr<Err = UnknownName>>(value: &Json) -> ValueResult<T> {
     value.string()?.parse().map_err(ValueFault::Name)
 }

@@ -22,7 +22,7 @@ pub(crate) use place::JsonPath;
 pub(crate) use shape::{WantedParts, keys};
 pub(crate) use stream::{At, Container, ItemStream, MadeItems, Member, described};
 pub(crate) use value::Json;
-pub(crate) use value::{ValueFault, Wrong};
+pub(crate) use value::{ValueFault, ValueResult};
 
 use crate::input::encoding::Utf8;
 use crate::input::error::{LoadError, Result};

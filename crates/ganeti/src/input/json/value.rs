@@ -46,14 +46,14 @@ pub(crate) enum ValueFault {
 }
 
 /// A value, or its fault.
-pub(crate) type Wrong<T> = std::result::Result<T, ValueFault>;
+pub(crate) type ValueResult<T> = std::result::Result<T, ValueFault>;
 
 impl Json {
     /// A whole number, from any number, rounded half to even.
     ///
     /// # Errors
     /// If it has another type, or does not fit into 64 bits.
-    pub(crate) fn int(&self) -> Wrong<i64> {
+    pub(crate) fn int(&self) -> ValueResult<i64> {
         // This is 2^63. Its negative would fit, but that double may stand for a smaller number.
         const LIMIT: f64 = 9_223_372_036_854_775_808.0;
         if let Json::Int(value) = self {
@@ -64,12 +64,12 @@ impl Json {
         if rounded.abs() < LIMIT { Ok(trunc_to_i64(rounded)) } else { Err(ValueFault::TooLarge(value)) }
     }
 
-    pub(crate) fn int_or_null(&self) -> Wrong<Option<i64>> {
+    pub(crate) fn int_or_null(&self) -> ValueResult<Option<i64>> {
         if *self == Json::Null { Ok(None) } else { self.int().map(Some) }
     }
 
     /// A real number, from any number.
-    pub(crate) fn float(&self) -> Wrong<f64> {
+    pub(crate) fn float(&self) -> ValueResult<f64> {
         match self {
             Json::Int(value) => Ok(*value as f64),
             Json::Huge(value) => Ok(*value as f64),
@@ -78,35 +78,35 @@ impl Json {
         }
     }
 
-    pub(crate) fn string(&self) -> Wrong<&str> {
+    pub(crate) fn string(&self) -> ValueResult<&str> {
         match self {
             Json::String(value) => Ok(value),
             _ => self.wrong("Unable to read String: expected a string"),
         }
     }
 
-    pub(crate) fn bool(&self) -> Wrong<bool> {
+    pub(crate) fn bool(&self) -> ValueResult<bool> {
         match self {
             Json::Bool(value) => Ok(*value),
             _ => self.wrong("expected true or false"),
         }
     }
 
-    pub(crate) fn list(&self) -> Wrong<&[Json]> {
+    pub(crate) fn list(&self) -> ValueResult<&[Json]> {
         match self {
             Json::Array(items) => Ok(items),
             _ => self.wrong("expected a list"),
         }
     }
 
-    pub(crate) fn members(&self) -> Wrong<&[(String, Json)]> {
+    pub(crate) fn members(&self) -> ValueResult<&[(String, Json)]> {
         match self {
             Json::Object(members) => Ok(members),
             _ => self.wrong("Unable to read JSObject: expected an object"),
         }
     }
 
-    pub(crate) fn wrong<T>(&self, expected: &'static str) -> Wrong<T> {
+    pub(crate) fn wrong<T>(&self, expected: &'static str) -> ValueResult<T> {
         Err(ValueFault::Kind { expected, found: self.found() })
     }
 

@@ -13,7 +13,7 @@ impl Request {
     /// # Errors
     /// If an object of the request is missing, or its name is not unique.
     pub fn transferred(self, from: &Cluster, to: &Cluster) -> Result<Request> {
-        let other = Other::new(from, to);
+        let other = OtherNames::new(from, to);
         Ok(match self {
             new @ (Request::Allocate { .. } | Request::MultiAllocate { .. }) => new,
             Request::Relocate { instance, required_nodes, from } => Request::Relocate {
@@ -36,7 +36,7 @@ impl Request {
 }
 
 /// The names of another cluster.
-struct Other<'a> {
+struct OtherNames<'a> {
     from: &'a Cluster,
     instances: Names<'a>,
     nodes: Names<'a>,
@@ -44,9 +44,9 @@ struct Other<'a> {
     uuids: Names<'a>,
 }
 
-impl<'a> Other<'a> {
-    fn new(from: &'a Cluster, to: &'a Cluster) -> Other<'a> {
-        Other {
+impl<'a> OtherNames<'a> {
+    fn new(from: &'a Cluster, to: &'a Cluster) -> OtherNames<'a> {
+        OtherNames {
             from,
             instances: Names::new(to.instances.iter().map(|i| i.name.as_str())),
             nodes: Names::new(to.nodes.iter().map(|n| n.spec.name.as_str())),

@@ -2,8 +2,8 @@
 
 use crate::input::error::{LoadError, Result};
 use crate::input::json::{
-    At, Budget, Container, ItemStream, Json, JsonPath, MadeItems, Member, Object, ValueFault, WantedParts,
-    Weight, Wrong, each,
+    At, Budget, Container, ItemStream, Json, JsonPath, MadeItems, Member, Object, ValueFault, ValueResult,
+    WantedParts, Weight, each,
 };
 use crate::load::fields::{Fields, Presence};
 use crate::remote::CallError;
@@ -98,7 +98,7 @@ impl QueryTable<'_> {
 }
 
 /// Checks that a row has a status and a value for each field.
-fn check(row: &Json, fields: &[&str]) -> Wrong<()> {
+fn check(row: &Json, fields: &[&str]) -> ValueResult<()> {
     let cells = row.list()?;
     if cells.len() != fields.len() {
         return Err(ValueFault::Count { expected: fields.len(), found: cells.len() });
@@ -180,7 +180,7 @@ impl<'j> Fields<'j> for QueryRow<'j, '_> {
 }
 
 /// A status is a number like any other: a fraction is rounded.
-fn status(value: &Json) -> Wrong<FieldStatus> {
+fn status(value: &Json) -> ValueResult<FieldStatus> {
     match value.int()? {
         0 => Ok(FieldStatus::Normal),
         1 => Ok(FieldStatus::Unknown),

@@ -15,7 +15,7 @@ const SHOWN: usize = 160;
 
 /// Properties of a request.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct RequestKind {
     /// It had credentials.
     pub login: bool,
     /// It was to change something.
@@ -27,7 +27,7 @@ pub(super) fn of_status(
     status: StatusCode,
     location: Option<&str>,
     body: &[u8],
-    asked: Asked,
+    asked: RequestKind,
 ) -> Option<CallError> {
     if status.is_success() {
         return None;
@@ -53,7 +53,7 @@ pub(super) fn of_status(
     })
 }
 
-fn meaning(status: StatusCode, asked: Asked) -> String {
+fn meaning(status: StatusCode, asked: RequestKind) -> String {
     let meaning = match status {
         StatusCode::UNAUTHORIZED if asked.login => "user or password are wrong",
         StatusCode::UNAUTHORIZED => HINT,
@@ -128,7 +128,7 @@ mod tests {
             StatusCode::from_u16(status).unwrap(),
             None,
             body.as_bytes(),
-            Asked { login: true, writes: false },
+            RequestKind { login: true, writes: false },
         )
         .unwrap()
     }
@@ -164,6 +164,6 @@ mod tests {
             r#"{"code": 500, "message": "Queue drained", "explain": "Server got itself in trouble"}"#;
         assert_eq!(of(500, drained), CallError::Refused("Queue drained (500 Internal Server Error)".into()));
         assert!(of(502, "").is_passing() && of(504, "").is_passing());
-        assert_eq!(of_status(StatusCode::OK, None, b"", Asked { login: false, writes: false }), None);
+        assert_eq!(of_status(StatusCode::OK, None, b"", RequestKind { login: false, writes: false }), None);
     }
 }

@@ -17,7 +17,7 @@ use super::certificates::Trusted;
 use super::client::client;
 use super::limits::{CallLimits, FetchLimits};
 use super::refusal;
-use super::refusal::Asked;
+use super::refusal::RequestKind;
 use super::secret::Credentials;
 use crate::input::error::{LoadError, Result};
 use crate::input::json::{self, Budget, WantedParts};
@@ -237,7 +237,7 @@ impl Session {
         let mut bytes = Vec::new();
         // For a refusal the status is enough.
         let _ = response.take(REFUSAL).read_to_end(&mut bytes);
-        let asked = Asked { login: self.credentials.is_some(), writes };
+        let asked = RequestKind { login: self.credentials.is_some(), writes };
         Err(refusal::of_status(status, location.as_deref(), &bytes, asked)
             .unwrap_or_else(|| CallError::Nonsense(status.to_string())))
     }

@@ -65,7 +65,7 @@ pub struct JointLoss<'c> {
 
 /// Scratch space for the sums of one combination, reused for the next.
 #[derive(Debug, Clone, Default)]
-pub struct Tray {
+pub struct ComboSums {
     /// Memory that fails over to each node, by position in `concerned`.
     inflows: Vec<i64>,
     touched: Vec<usize>,
@@ -168,35 +168,35 @@ impl<'c> JointLoss<'c> {
 
     /// Tells if sums prove that all instances that keep their disks find a place without the nodes `lost` (ascending,
     /// online).
-    pub fn surely_fits(&self, lost: &[NodeIdx], tray: &mut Tray) -> bool {
+    pub fn surely_fits(&self, lost: &[NodeIdx], sums: &mut ComboSums) -> bool {
         let outflows = || lost.iter().map(|n| self.outflow_of(*n));
         if outflows().any(|out| out.is_odd) {
             return false;
         }
-        tray.inflows.resize(self.outflows.len(), -1);
+        sums.inflows.resize(self.outflows.len(), -1);
         for (mirror, mem) in outflows().flat_map(|out| &out.by_mirror) {
             if lost.binary_search(mirror).is_ok() {
                 continue;
             }
             let at = self.position(*mirror);
-            let sum = &mut tray.inflows[at];
+            let sum = &mut sums.inflows[at];
             if *sum < 0 {
                 *sum = 0;
-                tray.touched.push(at);
+                sums.touched.push(at);
             }
             *sum += mem;
         }
         // At least 1 MiB must stay free after every arrival.
-        let fails_over = tray.touched.iter().all(|at| tray.inflows[*at] < self.rooms[*at]);
+        let fails_over = sums.touched.iter().all(|at| sums.inflows[*at] < self.rooms[*at]);
         let fits = fails_over
             && match outflows().filter_map(|out| out.largest).max() {
                 None => true,
                 Some(largest) => {
-                    self.has_room_for(outflows().map(|out| out.shared).sum(), largest, lost, tray)
+                    self.has_room_for(outflows().map(|out| out.shared).sum(), largest, lost, sums)
                 }
             };
-        for at in tray.touched.drain(..) {
-            tray.inflows[at] = -1;
+        for at in sums.touched.drain(..) {
+            sums.inflows[at] = -1;
         }
         fits
     }
@@ -204,7 +204,7 @@ impl<'c> JointLoss<'c> {
     /// Tells if instances on shared storage with `sum` MiB in total, the largest with `largest`, certainly find a
     /// place. One finds none only if no node has more left than its size. By then all memory beyond that size must have
     /// been taken.
-    fn has_room_for(&self, sum: i64, largest: i64, lost: &[NodeIdx], tray: &Tray) -> bool {
+    fn has_room_for(&self, sum: i64, largest: i64, lost: &[NodeIdx], sums: &ComboSums) -> bool {
         let mut beyond = 0_i64;
         for node in self.escapes().filter(|n| lost.binary_search(n).is_err()) {
             let at = self.position(node);
@@ -212,7 +212,7 @@ impl<'c> JointLoss<'c> {
             if !(-PLAUSIBLE..PLAUSIBLE).contains(&Mib(room)) {
                 return false;
             }
-            beyond += (room - tray.inflows[at].max(0) - largest).max(0);
+            beyond += (room - sums.inflows[at].max(0) - largest).max(0);
             if beyond > sum {
                 return true;
             }

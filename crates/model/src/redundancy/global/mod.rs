@@ -19,8 +19,8 @@ mod simulate;
 
 pub use departures::Departures;
 pub use guard::Guard;
-pub use joint::{DataLoss, JointLoss, Tray};
-pub use pool::{Before, NodePool};
+pub use joint::{ComboSums, DataLoss, JointLoss};
+pub use pool::{NodeBefore, NodePool};
 pub use simulate::{Casualty, Obstacle, casualties, evacuates};
 
 use std::collections::BTreeSet;

@@ -51,7 +51,7 @@ enum DomainSums {
 
 /// Saved state of a node of the pool, to restore it.
 #[derive(Debug, Clone, Copy)]
-pub struct Before(AlikeNodes);
+pub struct NodeBefore(AlikeNodes);
 
 impl NodePool {
     /// The pool of `nodes` (ascending), on which instances like `arriving` will arrive. `None` if there are other kinds
@@ -100,7 +100,7 @@ impl NodePool {
         Some(pool)
     }
 
-    fn change(&mut self, node: NodeIdx, to: AlikeNodes) -> Option<Before> {
+    fn change(&mut self, node: NodeIdx, to: AlikeNodes) -> Option<NodeBefore> {
         let (domain, alike) = self.nodes[node.get()]?;
         let members = &mut self.domains[domain];
         if let Some(count) = members.get_mut(&alike) {
@@ -115,11 +115,11 @@ impl NodePool {
         self.lost.remove(&domain);
         self.open.remove(&domain);
         self.unjudged.insert(domain);
-        Some(Before(alike))
+        Some(NodeBefore(alike))
     }
 
     /// Adds an instance that uses `mem` to a node.
-    pub fn arrive(&mut self, node: NodeIdx, mem: Mib) -> Option<Before> {
+    pub fn arrive(&mut self, node: NodeIdx, mem: Mib) -> Option<NodeBefore> {
         let (_, mut alike) = self.nodes[node.get()]?;
         alike.load.add(mem);
         alike.free -= mem;
@@ -128,7 +128,7 @@ impl NodePool {
     }
 
     /// Restores a node to its state before its last arrival.
-    pub fn restore(&mut self, node: NodeIdx, before: Before) {
+    pub fn restore(&mut self, node: NodeIdx, before: NodeBefore) {
         self.sizes[node.get()].pop();
         self.change(node, before.0);
     }

@@ -45,7 +45,7 @@ pub(super) fn verdict(cluster: &Cluster, figures: &Figures, node: NodeIdx, burde
     if relocated == Some(false) || burden.recreate.count == 0 {
         return relocated;
     }
-    let all: Vec<Escape> = escapes(cluster, figures, node, burden, &TagSet::default()).collect();
+    let all: Vec<FailoverTarget> = escapes(cluster, figures, node, burden, &TagSet::default()).collect();
     let created = creations(burden, &all);
     if created == Some(false) { created } else { relocated.and(created) }
 }
@@ -57,10 +57,10 @@ fn escapes<'a>(
     node: NodeIdx,
     burden: &'a Burden,
     need: &'a TagSet,
-) -> impl Iterator<Item = Escape> + 'a {
+) -> impl Iterator<Item = FailoverTarget> + 'a {
     let others = figures.escapes(cluster.node(node).spec.group).iter().filter(move |t| **t != node);
     let offering = others.filter(|t| need.is_subset(&cluster.node(**t).spec.offers));
-    offering.map(move |t| Escape::of(cluster, figures, node, burden, *t))
+    offering.map(move |t| FailoverTarget::of(cluster, figures, node, burden, *t))
 }
 
 /// Memory, largest first, of the nodes that can take instances from `node` that need these pools, after the failovers.
@@ -84,7 +84,7 @@ fn relocations(burden: &Burden, figures: &Figures, rooms: &(impl Rooms + ?Sized)
 }
 
 /// A node that can take instances in.
-struct Escape {
+struct FailoverTarget {
     /// Memory after the failovers.
     mem: Mib,
     disk: Mib,
@@ -93,11 +93,17 @@ struct Escape {
     reachable: bool,
 }
 
-impl Escape {
-    fn of(cluster: &Cluster, figures: &Figures, node: NodeIdx, burden: &Burden, target: NodeIdx) -> Escape {
+impl FailoverTarget {
+    fn of(
+        cluster: &Cluster,
+        figures: &Figures,
+        node: NodeIdx,
+        burden: &Burden,
+        target: NodeIdx,
+    ) -> FailoverTarget {
         let spec = &cluster.node(target).spec;
         let free = figures.free(target);
-        Escape {
+        FailoverTarget {
             mem: free.mem - burden.backed_by(target),
             disk: free.disk,
             exclusive: spec.exclusive_storage,
@@ -124,16 +130,16 @@ pub(super) fn failovers(cluster: &Cluster, figures: &Figures, node: NodeIdx, bur
     })
 }
 
-fn creations(burden: &Burden, escapes: &[Escape]) -> Option<bool> {
+fn creations(burden: &Burden, escapes: &[FailoverTarget]) -> Option<bool> {
     let bundle = &burden.recreate;
-    let accepted = |t: &&Escape| bundle.accepted[usize::from(t.exclusive)];
+    let accepted = |t: &&FailoverTarget| bundle.accepted[usize::from(t.exclusive)];
     if bundle.accepted == [false; 2] || !escapes.iter().any(|t| accepted(&t)) {
         // If each node refuses for the same reason, some instance is refused by all nodes.
         let all_alike = escapes.windows(2).all(|pair| pair[0].exclusive == pair[1].exclusive);
         return if all_alike { Some(false) } else { None };
     }
     let uses_disk = bundle.disk > Mib::ZERO;
-    let fits = |t: &Escape| t.mem > bundle.mem_most && (!uses_disk || t.disk > bundle.disk_most);
+    let fits = |t: &FailoverTarget| t.mem > bundle.mem_most && (!uses_disk || t.disk > bundle.disk_most);
     let largest_in_memory = escapes.iter().any(|t| t.mem > bundle.mem_most);
     let largest_on_disk = escapes.iter().any(|t| !uses_disk || t.disk > bundle.disk_most);
     if !largest_in_memory || !largest_on_disk {

@@ -77,7 +77,7 @@ pub(super) fn verdict_in_order(
 /// Position of the last instance that may find no target, wherever the earlier ones went, provided that these found
 /// one.
 pub(super) fn last_in_doubt(sizes: &[Mib], rooms: impl Iterator<Item = (Mib, i64)> + Clone) -> Option<usize> {
-    let mut gone = Gone::default();
+    let mut gone = DepartedInstances::default();
     let mut last = None;
     for (at, size) in sizes.iter().enumerate() {
         if !gone.leaves_room(*size, rooms.clone()) {
@@ -111,12 +111,12 @@ fn are_too_many(sizes: &[Mib], rooms: &(impl Iterator<Item = (Mib, i64)> + Clone
 
 /// The instances that have left a node, wherever they went.
 #[derive(Default)]
-struct Gone {
+struct DepartedInstances {
     sizes: Vec<Mib>,
     memory: i64,
 }
 
-impl Gone {
+impl DepartedInstances {
     fn add(&mut self, size: Mib) {
         let size = size.max(Mib::ZERO);
         let at = self.sizes.partition_point(|s| *s < size);

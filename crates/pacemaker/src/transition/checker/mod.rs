@@ -254,7 +254,7 @@ impl TransitionChecker<'_> {
             set.resource(**first).is_group() || set.primitives(first).iter().any(runs)
         };
         let are_enough = choice.firsts.iter().filter(runs).count() >= choice.enough;
-        for then in choice.thens.iter().flat_map(|then| set.primitives(then).into_owned()) {
+        for then in choice.dependents.iter().flat_map(|then| set.primitives(then).into_owned()) {
             let change = self.change(then);
             let held = matches!(change, ResourceChange::Held(_)) || !set.is_managed(then);
             if !are_enough && !held && change.runs_on().is_some() {

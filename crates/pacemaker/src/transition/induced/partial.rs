@@ -14,7 +14,7 @@ impl InducedChanges<'_> {
         let set = self.set;
         let why = WaitReason::Choice(at);
         let need = |first, then| Need { first, then, symmetrical: true, why };
-        for then in &choice.thens {
+        for then in &choice.dependents {
             let running = choice.firsts.iter().filter(|first| self.is_there(&need(**first, *then))).count();
             for member in set.primitives(then).iter().filter(|_| running < choice.enough) {
                 self.set(*member, self.of(*member).not_started(), why);

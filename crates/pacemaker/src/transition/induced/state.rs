@@ -17,7 +17,7 @@ pub(super) struct InducedChanges<'a> {
     /// By resource; true if it should be stopped but cannot, or is behind such a resource.
     pub(super) held: Vec<bool>,
     /// By resource; true if it restarts only because its group does, as its first member.
-    pub(super) unheard: Vec<bool>,
+    pub(super) restarts_with_group: Vec<bool>,
     /// By resource; true if its host has no instance of a clone that it needs, and with which it interleaves.
     pub(super) unmatched: Vec<bool>,
     /// By group; true if it starts after others that start.
@@ -93,14 +93,15 @@ impl InducedChanges<'_> {
     /// resources that were placed later and need its first member.
     pub(super) fn interrupts(&self, need: &Need, first: ResourceIdx) -> bool {
         let of_group = matches!(need.why, WaitReason::Group(_)) || self.set.resource(need.first).is_group();
-        let group = self.set.resource(first).group.filter(|_| self.unheard[first.get()] && !of_group);
-        let is_heard = group.is_none_or(|group| self.turn(need.then) < self.turn(group))
-            && !self.is_unheard_unfencing(need, first);
+        let group =
+            self.set.resource(first).group.filter(|_| self.restarts_with_group[first.get()] && !of_group);
+        let has_effect = group.is_none_or(|group| self.turn(need.then) < self.turn(group))
+            && !self.is_unfencing_without_effect(need, first);
         let change = self.of(first);
         // Running resources do not miss one that was already being started.
         let is_new = self.set.resource(first).condition != RunCondition::Starting
             || !matches!(change, ResourceChange::Start(_));
-        (change.comes_up() && is_new && is_heard) || (of_group && change.migrates())
+        (change.comes_up() && is_new && has_effect) || (of_group && change.migrates())
     }
 
     /// Position at which a resource had its turn to be placed, or its group if it has one.
@@ -111,7 +112,7 @@ impl InducedChanges<'_> {
 
     /// Returns true if a part of a group or a clone restarts for the unfencing of its host without effect on a resource
     /// that needs the whole. For a clone, no resource is affected; for a group, only those that were placed before it.
-    fn is_unheard_unfencing(&self, need: &Need, part: ResourceIdx) -> bool {
+    fn is_unfencing_without_effect(&self, need: &Need, part: ResourceIdx) -> bool {
         let whole = self.set.resource(need.first);
         let unfenced = |one: ResourceIdx| matches!(self.causes[one.get()], Some(WaitReason::Unfencing(_)));
         let is_for_that = |part: ResourceIdx| match self.causes[part.get()] {

@@ -21,7 +21,7 @@ pub(super) struct AmountsBox {
 impl AmountsBox {
     /// The box of some instances. Either all or none must be forthcoming, and either all or none must have a
     /// known number of spindles.
-    pub(super) fn of(members: &[&Instance], ground: &OnlineNodes) -> AmountsBox {
+    pub(super) fn of(members: &[&Instance], online: &OnlineNodes) -> AmountsBox {
         let mut boxes = [LaneRange::empty(), LaneRange::empty()];
         let mut need = LaneRange::empty();
         for i in members {
@@ -34,7 +34,7 @@ impl AmountsBox {
         if members[0].spindles.is_none() {
             // If the number of spindles is unknown, the free spindles can change by anything up to this bound.
             for k in [lane::FREE_DISK, lane::FREE_DISK_PLANNED] {
-                (boxes[1].lo[k], boxes[1].hi[k]) = (-ground.most_spindles, ground.most_spindles);
+                (boxes[1].lo[k], boxes[1].hi[k]) = (-online.most_spindles, online.most_spindles);
             }
         }
         AmountsBox {
@@ -51,14 +51,14 @@ impl AmountsBox {
 
     /// Upper bound of the sum of a move's changes in each lane. An amount leaves one node and arrives at
     /// another, so the two changes have opposite signs.
-    pub(super) fn largest_change(&self, ground: &OnlineNodes) -> Lanes {
+    pub(super) fn largest_change(&self, online: &OnlineNodes) -> Lanes {
         let largest = |k: usize| {
-            let kinds = 0..ground.storage_kinds();
+            let kinds = 0..online.storage_kinds();
             kinds.map(|s| most(self.lo[s][k].abs(), self.hi[s][k].abs())).fold(0.0, most)
         };
         lanewise!(k => {
             let amount = if k == lane::RESERVED_MEM { self.need.1 } else { largest(k) };
-            amount * ground.largest_scale[k]
+            amount * online.largest_scale[k]
         })
     }
 
@@ -66,20 +66,20 @@ impl AmountsBox {
     /// change that any amount in the box causes. The second value is the least growth of the reserved fraction
     /// of the node's memory.
     #[inline(always)]
-    pub(super) fn arrival(&self, ground: &OnlineNodes, row: usize, role: ArrivalRole) -> (Lanes, f64) {
-        let exclusive = usize::from(ground.exclusive[row]);
-        let (y, s) = (&ground.y[row], &ground.scale[row]);
+    pub(super) fn arrival(&self, online: &OnlineNodes, row: usize, role: ArrivalRole) -> (Lanes, f64) {
+        let exclusive = usize::from(online.exclusive[row]);
+        let (y, s) = (&online.y[row], &online.scale[row]);
         let (lo, hi, lanes) = (&self.lo[exclusive], &self.hi[exclusive], role.lanes());
         let mut change: Lanes = lanewise!(k => {
-            lanes[k] * smallest_growth(lo[k], hi[k], s[k], y[k]) * ground.inv_n
+            lanes[k] * smallest_growth(lo[k], hi[k], s[k], y[k]) * online.inv_n
         });
         let mut reserve = 0.0;
         if role == ArrivalRole::Secondary {
             let k = lane::RESERVED_MEM;
-            let more = most(self.need.0 - ground.reserved[row], 0.0);
-            let further = most(more, ground.further_reserve(self.need.1));
+            let more = most(self.need.0 - online.reserved[row], 0.0);
+            let further = most(more, online.further_reserve(self.need.1));
             reserve = more * s[k];
-            change[k] = smallest_growth(more, further, s[k], y[k]) * ground.inv_n;
+            change[k] = smallest_growth(more, further, s[k], y[k]) * online.inv_n;
         }
         (change, reserve)
     }

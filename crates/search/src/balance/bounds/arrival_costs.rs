@@ -76,8 +76,8 @@ impl ArrivalRow {
 
     /// Updates the fixed cost of the node in `row`, or its refusal. The rows of nodes that instances cannot reach
     /// stay as they are at the beginning.
-    pub(super) fn inspect(&mut self, cluster: &Cluster, ground: &OnlineNodes, size: &SizeBox, row: usize) {
-        let node = cluster.node(ground.nodes[row]);
+    pub(super) fn inspect(&mut self, cluster: &Cluster, online: &OnlineNodes, size: &SizeBox, row: usize) {
+        let node = cluster.node(online.nodes[row]);
         let (spec, ledger, i) = (&node.spec, &node.state.ledger, &size.smallest);
         let strictness = if self.arrival.forced { Strictness::Forced } else { Strictness::Strict };
         let after = match self.arrival.role {
@@ -93,25 +93,25 @@ impl ArrivalRow {
 
     /// Computes the cost in one row and widens `range` by the changes of the variances. The smallest costs are
     /// not updated.
-    fn assess(&mut self, ground: &OnlineNodes, size: &SizeBox, row: usize, range: &mut LaneRange) {
+    fn assess(&mut self, online: &OnlineNodes, size: &SizeBox, row: usize, range: &mut LaneRange) {
         if self.fixed[row] == f64::INFINITY {
             self.cost[row] = f64::INFINITY;
             return;
         }
-        let (change, reserve) = size.amounts.arrival(ground, row, self.arrival.role);
+        let (change, reserve) = size.amounts.arrival(online, row, self.arrival.role);
         range.include(&change);
-        let reserve = ground.running.reserved_weight() * reserve;
+        let reserve = online.running.reserved_weight() * reserve;
         self.cost[row] = self.fixed[row] + reserve + size.price(&change);
     }
 
     /// Computes all costs. Returns the range of the changes of the variances.
-    pub(super) fn assess_all(&mut self, ground: &OnlineNodes, size: &SizeBox) -> LaneRange {
+    pub(super) fn assess_all(&mut self, online: &OnlineNodes, size: &SizeBox) -> LaneRange {
         let mut range = LaneRange::empty();
-        if ground.storage_kinds() == 1 {
-            range = self.assess_by_lane(ground, size);
+        if online.storage_kinds() == 1 {
+            range = self.assess_by_lane(online, size);
         } else {
             for row in 0..self.cost.len() {
-                self.assess(ground, size, row, &mut range);
+                self.assess(online, size, row, &mut range);
             }
         }
         for stretch in 0..self.stretches.len() {
@@ -122,7 +122,7 @@ impl ArrivalRow {
     }
 
     /// Computes all costs lane by lane, for nodes that all have the same kind of storage.
-    fn assess_by_lane(&mut self, ground: &OnlineNodes, size: &SizeBox) -> LaneRange {
+    fn assess_by_lane(&mut self, online: &OnlineNodes, size: &SizeBox) -> LaneRange {
         let mut range = LaneRange { lo: NONE, hi: NONE };
         let lanes = self.arrival.role.lanes();
         let (lo, hi) = (&size.amounts.lo[0], &size.amounts.hi[0]);
@@ -131,34 +131,34 @@ impl ArrivalRow {
             if lanes[k] == 0.0 || (lo[k] == 0.0 && hi[k] == 0.0) {
                 continue;
             }
-            let same = |j: usize| ground.twin[j] == ground.twin[k] && lo[j] == lo[k] && hi[j] == hi[k];
+            let same = |j: usize| online.twin[j] == online.twin[k] && lo[j] == lo[k] && hi[j] == hi[k];
             // Lanes with the same columns are computed together.
             if (0..k).any(|j| lanes[j] == 1.0 && same(j)) {
                 continue;
             }
             let twins = || (k..LANES).filter(|j| lanes[*j] == 1.0 && same(*j));
             let slope: f64 = twins().map(|j| size.slopes[j]).sum();
-            let lane = LaneOf { column: &ground.columns[k], slope, inv_n: ground.inv_n };
+            let lane = LaneOf { column: &online.columns[k], slope, inv_n: online.inv_n };
             let (least, most) = add_arrivals(lo[k], hi[k], &lane, &self.fixed, &mut self.cost);
             twins().for_each(|j| (range.lo[j], range.hi[j]) = (least, most));
         }
         if self.arrival.role == ArrivalRole::Secondary {
             let k = lane::RESERVED_MEM;
-            let lane = LaneOf { column: &ground.columns[k], slope: size.slopes[k], inv_n: ground.inv_n };
+            let lane = LaneOf { column: &online.columns[k], slope: size.slopes[k], inv_n: online.inv_n };
             let (least, most) = size.amounts.need;
             let need = ReserveNeed {
                 least,
-                further: ground.further_reserve(most),
-                weight: ground.running.reserved_weight(),
+                further: online.further_reserve(most),
+                weight: online.running.reserved_weight(),
             };
             (range.lo[k], range.hi[k]) =
-                add_reserves(&need, &ground.reserved, &lane, &self.fixed, &mut self.cost);
+                add_reserves(&need, &online.reserved, &lane, &self.fixed, &mut self.cost);
         }
         range
     }
 
     /// Does the same as [`assess_all`](ArrivalRow::assess_all) for some rows only.
-    pub(super) fn assess_some(&mut self, ground: &OnlineNodes, size: &SizeBox, rows: &[usize]) -> LaneRange {
+    pub(super) fn assess_some(&mut self, online: &OnlineNodes, size: &SizeBox, rows: &[usize]) -> LaneRange {
         let mut range = LaneRange::empty();
         // A node that refused before and still refuses changes nothing.
         let refuses = |row: usize| self.fixed[row] == f64::INFINITY && self.cost[row] == f64::INFINITY;
@@ -166,7 +166,7 @@ impl ArrivalRow {
             return range;
         }
         for row in rows {
-            self.assess(ground, size, *row, &mut range);
+            self.assess(online, size, *row, &mut range);
             self.summarise(row / STRETCH);
         }
         self.smallest = smallest(&self.stretches);

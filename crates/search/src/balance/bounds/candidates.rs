@@ -36,13 +36,13 @@ struct Extras<'a> {
 impl Extras<'_> {
     /// By row, the additional cost of a move of the slot, rounded down.
     fn of_slot(&mut self, slot: usize) -> impl Fn(usize) -> f64 + '_ {
-        let MoveBounds { places, key_costs, ground, .. } = self.bounds;
+        let MoveBounds { places, key_costs, online, .. } = self.bounds;
         let by_place = self.outlay.as_mut().map(|outlay| outlay.extras(slot));
         let brings_keys =
             ArrivalRole::of_target(slot) == Some(ArrivalRole::Primary) && !self.instance.keys.is_empty();
         let by_keys = brings_keys.then(|| {
             &*self.keys.get_or_insert_with(|| {
-                key_costs.extras(self.cluster, &ground.nodes, self.position, self.instance)
+                key_costs.extras(self.cluster, &online.nodes, self.position, self.instance)
             })
         });
         move |at| {
@@ -54,7 +54,7 @@ impl Extras<'_> {
 
 /// Work spent on finding candidates.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Seen {
+pub(crate) struct CandidateWork {
     /// Number of bounds computed for single moves.
     pub bounds: u64,
     /// Number of instances examined.
@@ -109,7 +109,7 @@ impl MoveBounds {
         instance: &Instance,
         limit: f64,
         found: &mut Vec<Candidate>,
-        seen: &mut Seen,
+        seen: &mut CandidateWork,
     ) {
         found.clear();
         seen.instances += 1;
@@ -117,7 +117,7 @@ impl MoveBounds {
         let Some((_, group)) = self.groups.of(position) else { return };
         let size = &self.sizes[group.size as usize];
         let amounts = self.amounts_of(size, instance);
-        let changes = departure.changes(&self.ground);
+        let changes = departure.changes(&self.online);
         let reach = changes.reach();
         let mut extras = self.extras(balancer, position, instance);
         for slot in 0..SLOTS {
@@ -142,7 +142,7 @@ impl MoveBounds {
             let bounds = self.arrivals(departure, &changes, size, &amounts, row, slot).bounds(&rows);
             let bounds = rows.iter().zip(bounds).map(|(at, bound)| (*at, bound + extra(*at as usize)));
             for (at, bound) in bounds.filter(|(_, bound)| *bound <= limit) {
-                let target = self.ground.nodes[at as usize];
+                let target = self.online.nodes[at as usize];
                 if target != instance.primary && Some(target) != instance.secondary {
                     found.push(Candidate { bound, mv: mv(slot, instance, target) });
                 }
@@ -167,9 +167,9 @@ impl MoveBounds {
             return Some([bounds[0], bounds[1], f64::INFINITY, f64::INFINITY]);
         }
         let amounts = self.amounts_of(size, instance);
-        let changes = departure.changes(&self.ground);
+        let changes = departure.changes(&self.online);
         let base = size.base_of(&self.present, &changes.reach(), slot) + departure.cost[slot];
-        let at = mv.target().map(|t| self.ground.nodes.binary_search(&t));
+        let at = mv.target().map(|t| self.online.nodes.binary_search(&t));
         let Some(Ok(at)) = at else {
             return Some([bounds[0], bounds[1], base, base]);
         };
@@ -196,7 +196,7 @@ impl MoveBounds {
     /// The amounts of one instance of a size.
     fn amounts_of<'a>(&self, size: &'a SizeBox, instance: &Instance) -> Cow<'a, AmountsBox> {
         if size.amounts.is_box() {
-            Cow::Owned(AmountsBox::of(&[instance], &self.ground))
+            Cow::Owned(AmountsBox::of(&[instance], &self.online))
         } else {
             Cow::Borrowed(&size.amounts)
         }
@@ -213,7 +213,7 @@ impl MoveBounds {
     ) -> SlotArrivals<'a> {
         let offset = self.present.offset_after(&size.offset, &changes.of_slot(slot));
         let rest = size.rest(&self.present) + departure.fixed[slot];
-        SlotArrivals::new(&self.ground, &self.present, amounts, row, offset, rest)
+        SlotArrivals::new(&self.online, &self.present, amounts, row, offset, rest)
     }
 }
 

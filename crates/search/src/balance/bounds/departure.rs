@@ -7,7 +7,7 @@ use super::lane_loops::smallest_growth;
 use super::lanes::{LaneRange, MEMBER, NONE, PRIMARY, RESERVE, dot, lanewise, least, most};
 use super::online_nodes::{COUNT_ERROR, OnlineNodes};
 use super::place::{ArrivalPlaces, Outlay, PlaceCost};
-use super::{AGAIN, FAILOVER, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS};
+use super::{FAILOVER, REPLACE_AND_FAILOVER, REPLACE_PRIMARY, REPLACE_SECONDARY, SLOTS, STAYS_SECONDARY};
 use crate::moves::{Ends, Repertoire, Trial};
 use htools_model::score::Board;
 use htools_model::score::interval::CountedPart;
@@ -30,7 +30,7 @@ const FROM_P: [Lanes; SLOTS] =
     [both(PRIMARY, RESERVE), NONE, both(PRIMARY, RESERVE), both(PRIMARY, MEMBER), both(PRIMARY, MEMBER)];
 
 /// The lanes of S that change, by slot: S becomes the primary, or stops being the secondary. If S stays the
-/// secondary of another primary, the change of its reserve is in `again`.
+/// secondary of another primary, the change of its reserve is in `reserve_as_secondary`.
 const FROM_S: [Lanes; SLOTS] =
     [both(PRIMARY, RESERVE), both(MEMBER, RESERVE), both(MEMBER, RESERVE), NONE, both(PRIMARY, RESERVE)];
 
@@ -45,7 +45,7 @@ pub(super) struct Departure {
     /// Changes of S's values: with the instance as a primary in the primary lanes, without it in the others.
     s_change: Lanes,
     /// Change of S's reserve if S stays the secondary of another primary.
-    again: f64,
+    reserve_as_secondary: f64,
     /// Further growth that is possible for the reserves of P and S, since they may already keep memory for the
     /// new node. It is 0 where it cannot lower the score.
     further: [f64; 2],
@@ -60,14 +60,14 @@ pub(super) struct Departure {
 pub(super) struct VarianceReach {
     from_p: LaneRange,
     from_s: LaneRange,
-    again: (f64, f64),
+    reserve_as_secondary: (f64, f64),
 }
 
 /// Changes of variances caused by the departure of one instance.
 pub(super) struct VarianceChanges {
     from_p: Lanes,
     from_s: Lanes,
-    again: f64,
+    reserve_as_secondary: f64,
 }
 
 impl VarianceReach {
@@ -75,20 +75,26 @@ impl VarianceReach {
         VarianceReach {
             from_p: LaneRange::empty(),
             from_s: LaneRange::empty(),
-            again: (f64::INFINITY, f64::NEG_INFINITY),
+            reserve_as_secondary: (f64::INFINITY, f64::NEG_INFINITY),
         }
     }
 
     pub(super) fn include(&mut self, changes: &VarianceChanges) {
         self.from_p.include(&changes.from_p);
         self.from_s.include(&changes.from_s);
-        self.again = (least(changes.again, self.again.0), most(changes.again, self.again.1));
+        self.reserve_as_secondary = (
+            least(changes.reserve_as_secondary, self.reserve_as_secondary.0),
+            most(changes.reserve_as_secondary, self.reserve_as_secondary.1),
+        );
     }
 
     pub(super) fn join(&mut self, other: &VarianceReach) {
         self.from_p.join(&other.from_p);
         self.from_s.join(&other.from_s);
-        self.again = (least(other.again.0, self.again.0), most(other.again.1, self.again.1));
+        self.reserve_as_secondary = (
+            least(other.reserve_as_secondary.0, self.reserve_as_secondary.0),
+            most(other.reserve_as_secondary.1, self.reserve_as_secondary.1),
+        );
     }
 
     /// The range of the changes that moves of a slot cause.
@@ -97,9 +103,9 @@ impl VarianceReach {
         let zero = LaneRange { lo: NONE, hi: NONE };
         let mut range =
             zero.plus(&self.from_p.or_zero(), &FROM_P[slot]).plus(&self.from_s.or_zero(), &FROM_S[slot]);
-        if slot == AGAIN && self.again.0 <= self.again.1 {
-            range.lo[lane::RESERVED_MEM] += self.again.0;
-            range.hi[lane::RESERVED_MEM] += self.again.1;
+        if slot == STAYS_SECONDARY && self.reserve_as_secondary.0 <= self.reserve_as_secondary.1 {
+            range.lo[lane::RESERVED_MEM] += self.reserve_as_secondary.0;
+            range.hi[lane::RESERVED_MEM] += self.reserve_as_secondary.1;
         }
         range
     }
@@ -110,8 +116,8 @@ impl VarianceChanges {
     pub(super) fn of_slot(&self, slot: usize) -> Lanes {
         let mut changes: Lanes =
             lanewise!(k => FROM_P[slot][k] * self.from_p[k] + FROM_S[slot][k] * self.from_s[k]);
-        if slot == AGAIN {
-            changes[lane::RESERVED_MEM] += self.again;
+        if slot == STAYS_SECONDARY {
+            changes[lane::RESERVED_MEM] += self.reserve_as_secondary;
         }
         changes
     }
@@ -125,7 +131,7 @@ impl VarianceChanges {
 }
 
 /// Inputs needed to examine departures.
-pub(super) struct Scene<'a> {
+pub(super) struct DepartureInputs<'a> {
     pub cluster: &'a Cluster,
     pub board: &'a Board,
     pub places: &'a ArrivalPlaces,
@@ -135,7 +141,7 @@ pub(super) struct Scene<'a> {
     pub reserve_may_help: bool,
 }
 
-impl Scene<'_> {
+impl DepartureInputs<'_> {
     /// Change of the counts when a node takes on another state; nothing changes outside the set.
     fn counted(&self, node: NodeIdx, state: &Ledger) -> Counted {
         let node = self.cluster.node(node);
@@ -163,7 +169,7 @@ impl Departure {
             s: None,
             p_change: NONE,
             s_change: NONE,
-            again: 0.0,
+            reserve_as_secondary: 0.0,
             further: [0.0; 2],
             fixed: [f64::INFINITY; SLOTS],
             cost: [f64::INFINITY; SLOTS],
@@ -172,12 +178,12 @@ impl Departure {
 
     /// Computes the effects of the instance's moves on its nodes. The cost is not set yet.
     pub(super) fn of(
-        scene: &Scene<'_>,
+        inputs: &DepartureInputs<'_>,
         trial: &Trial<'_>,
         instance: &Instance,
         repertoire: &Repertoire,
     ) -> Departure {
-        let Scene { cluster, board, reserve_may_help, .. } = *scene;
+        let DepartureInputs { cluster, board, reserve_may_help, .. } = *inputs;
         let row = |n: NodeIdx| board.row(n);
         let (p, s) = (row(instance.primary), instance.mirror().and_then(row));
         let mut departure = Departure { p: p.map(|r| r as u32), s: s.map(|r| r as u32), ..Departure::none() };
@@ -198,32 +204,33 @@ impl Departure {
             let left = change(s, mirror, &m.left);
             let primary = m.as_primary.as_ref().map_or(NONE, |l| change(s, mirror, l));
             departure.s_change = lanewise!(k => PRIMARY[k] * primary[k] + (1.0 - PRIMARY[k]) * left[k]);
-            departure.again = m.again.as_ref().map_or(0.0, |l| change(s, mirror, l)[reserve]);
+            departure.reserve_as_secondary =
+                m.still_secondary.as_ref().map_or(0.0, |l| change(s, mirror, l)[reserve]);
         }
         if reserve_may_help && !instance.forthcoming {
             let need = instance.mem_reserved().as_f64();
             let further = |node: NodeIdx| need / cluster.node(node).spec.mem_total;
             departure.further = [Some(instance.primary), instance.mirror()].map(|n| n.map_or(0.0, further));
         }
-        departure.fixed = departure.fixed(scene, trial, instance, repertoire, &ends);
+        departure.fixed = departure.fixed(inputs, trial, instance, repertoire, &ends);
         departure
     }
 
     /// For each slot, the change of the score apart from the deviations.
     fn fixed(
         &self,
-        scene: &Scene<'_>,
+        inputs: &DepartureInputs<'_>,
         trial: &Trial<'_>,
         instance: &Instance,
         repertoire: &Repertoire,
         ends: &Ends,
     ) -> [f64; SLOTS] {
         let mut fixed = [f64::INFINITY; SLOTS];
-        let mut outlay = Outlay::new(scene.places, scene.board.spread(), scene.cluster, instance);
+        let mut outlay = Outlay::new(inputs.places, inputs.board.spread(), inputs.cluster, instance);
         let failover = repertoire.failover.then(|| trial.run(Move::Failover).ok()).flatten();
         if let Some(outcome) = failover {
-            let changes = outcome.touched().iter().map(|t| scene.counted(t.spec.idx, &t.after));
-            fixed[FAILOVER] = scene.fixed_score(
+            let changes = outcome.touched().iter().map(|t| inputs.counted(t.spec.idx, &t.after));
+            fixed[FAILOVER] = inputs.fixed_score(
                 changes.fold(Counted::default(), |a, b| a + b),
                 outlay.failover(),
                 self.reserve_of_p() + self.reserve_of_s(),
@@ -231,11 +238,11 @@ impl Departure {
         }
         for mv in repertoire.to_target {
             let slot = super::slot(mv(instance.primary));
-            if let Some((mut counts, reserve)) = self.states(scene, instance, ends, slot) {
+            if let Some((mut counts, reserve)) = self.states(inputs, instance, ends, slot) {
                 if ArrivalRole::of_target(slot) == Some(ArrivalRole::Primary) {
-                    counts.key_cost += scene.least_key_cost;
+                    counts.key_cost += inputs.least_key_cost;
                 }
-                fixed[slot] = scene.fixed_score(counts, outlay.least(slot), reserve);
+                fixed[slot] = inputs.fixed_score(counts, outlay.least(slot), reserve);
             }
         }
         fixed
@@ -245,16 +252,16 @@ impl Departure {
     /// does not allow the move.
     fn states(
         &self,
-        scene: &Scene<'_>,
+        inputs: &DepartureInputs<'_>,
         instance: &Instance,
         ends: &Ends,
         slot: usize,
     ) -> Option<(Counted, f64)> {
-        let p = |state: &Ledger| scene.counted(instance.primary, state);
+        let p = |state: &Ledger| inputs.counted(instance.primary, state);
         let (Some(mirror), Some(m)) = (instance.mirror(), &ends.mirror) else {
             return Some((p(&ends.p_left), 0.0));
         };
-        let s = |state: &Ledger| scene.counted(mirror, state);
+        let s = |state: &Ledger| inputs.counted(mirror, state);
         let [p_grows, s_falls] = [self.reserve_of_p(), self.reserve_of_s()];
         match slot {
             REPLACE_SECONDARY => ends.p_stays.then(|| (s(&m.left), s_falls)),
@@ -263,8 +270,8 @@ impl Departure {
                 Some((p(p_after) + s(&m.left), p_grows + s_falls))
             }
             REPLACE_PRIMARY => {
-                let s_after = m.again.as_ref().filter(|_| m.reachable)?;
-                Some((p(&ends.p_left) + s(s_after), self.again))
+                let s_after = m.still_secondary.as_ref().filter(|_| m.reachable)?;
+                Some((p(&ends.p_left) + s(s_after), self.reserve_as_secondary))
             }
             _ => {
                 let s_after = m.as_primary.as_ref().filter(|_| m.reachable)?;
@@ -287,8 +294,8 @@ impl Departure {
     }
 
     /// Changes of the variances in the present state of the nodes.
-    pub(super) fn changes(&self, ground: &OnlineNodes) -> VarianceChanges {
-        changes(self, ground)
+    pub(super) fn changes(&self, online: &OnlineNodes) -> VarianceChanges {
+        changes(self, online)
     }
 
     /// Sets the cost of each slot to `fixed` plus the price of the changes.
@@ -300,22 +307,22 @@ impl Departure {
 
 /// Body of [`Departure::changes`]; a free function so that it can be compiled for wider registers.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn changes(departure: &Departure, ground: &OnlineNodes) -> VarianceChanges {
-    let mut changes = VarianceChanges { from_p: NONE, from_s: NONE, again: 0.0 };
+fn changes(departure: &Departure, online: &OnlineNodes) -> VarianceChanges {
+    let mut changes = VarianceChanges { from_p: NONE, from_s: NONE, reserve_as_secondary: 0.0 };
     let k = lane::RESERVED_MEM;
     let [p_further, s_further] = departure.further;
     if let Some(p) = departure.p {
-        changes.from_p = ground.change(p as usize, &departure.p_change);
+        changes.from_p = online.change(p as usize, &departure.p_change);
         if p_further > 0.0 {
             let least = departure.p_change[k];
-            let y = ground.y[p as usize][k];
-            changes.from_p[k] = smallest_growth(least, least + p_further, 1.0, y) * ground.inv_n;
+            let y = online.y[p as usize][k];
+            changes.from_p[k] = smallest_growth(least, least + p_further, 1.0, y) * online.inv_n;
         }
     }
     if let Some(s) = departure.s {
-        changes.from_s = ground.change(s as usize, &departure.s_change);
-        let (least, y) = (departure.again, ground.y[s as usize][k]);
-        changes.again = smallest_growth(least, least + s_further, 1.0, y) * ground.inv_n;
+        changes.from_s = online.change(s as usize, &departure.s_change);
+        let (least, y) = (departure.reserve_as_secondary, online.y[s as usize][k]);
+        changes.reserve_as_secondary = smallest_growth(least, least + s_further, 1.0, y) * online.inv_n;
     }
     changes
 }
@@ -329,6 +336,6 @@ fn prices(changes: &VarianceChanges, slopes: &Lanes) -> [f64; SLOTS] {
     let ([pp, pm], [sp, sm]) = ([dot(&primary, p), dot(&member, p)], [dot(&primary, s), dot(&member, s)]);
     let reserve = slopes[lane::RESERVED_MEM];
     let (pr, sr) = (reserve * p[lane::RESERVED_MEM], reserve * s[lane::RESERVED_MEM]);
-    let again = reserve * changes.again;
-    [pp + pr + sp + sr, sm + sr, pp + pr + sm + sr, pp + pm + again, pp + pm + sp + sr]
+    let reserve_as_secondary = reserve * changes.reserve_as_secondary;
+    [pp + pr + sp + sr, sm + sr, pp + pr + sm + sr, pp + pm + reserve_as_secondary, pp + pm + sp + sr]
 }

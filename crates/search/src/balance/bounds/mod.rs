@@ -43,7 +43,7 @@ use htools_model::score::interval::Running;
 use htools_model::score::metrics::Lanes;
 use htools_model::{Instance, InstanceIdx, Mib, Move, NodeIdx, TagId};
 
-pub(crate) use self::candidates::{Candidate, Seen};
+pub(crate) use self::candidates::{Candidate, CandidateWork};
 
 /// Slots: kinds of moves, by their effect on the primary (P), the secondary (S) and the new node. For the
 /// bounds, the failover of an externally mirrored instance is a [`REPLACE_PRIMARY`].
@@ -54,7 +54,7 @@ const REPLACE_AND_FAILOVER: usize = 2;
 const REPLACE_PRIMARY: usize = 3;
 const FAILOVER_AND_REPLACE: usize = 4;
 /// The slot in which S stays the secondary, of another primary.
-const AGAIN: usize = REPLACE_PRIMARY;
+const STAYS_SECONDARY: usize = REPLACE_PRIMARY;
 
 fn slot(mv: Move) -> usize {
     match mv {
@@ -78,7 +78,7 @@ const NO_ROW: u32 = u32::MAX;
 
 /// Lower bounds on the scores of all moves of a group.
 pub struct MoveBounds {
-    ground: OnlineNodes,
+    online: OnlineNodes,
     places: ArrivalPlaces,
     reachability: Reachability,
     sizes: Vec<SizeBox>,
@@ -121,12 +121,12 @@ impl MoveBounds {
         if !plausible || !instances.iter().all(|i| is_plausible_instance(i)) {
             return None;
         }
-        let ground = OnlineNodes::new(cluster, board);
+        let online = OnlineNodes::new(cluster, board);
         let reachability = Reachability::of(cluster, &instances);
         let most = (MOST_PLACES / board.rows().len() / reachability.pools.count()).clamp(16, 512);
-        let (sizes, size_of) = sizes(&instances, &ground, most);
+        let (sizes, size_of) = sizes(&instances, &online, most);
         let largest_change = SizeBox::largest_change(&sizes);
-        let present = Present::of(&ground, board, balancer.score(), &largest_change)?;
+        let present = Present::of(&online, board, balancer.score(), &largest_change)?;
         let places = ArrivalPlaces::of(cluster, board);
         let mut position = vec![None; cluster.instances.len()];
         let mut by_tag: HashMap<TagId, Vec<u32>> = HashMap::new();
@@ -152,11 +152,11 @@ impl MoveBounds {
             alike: AlikeInstances::new(instances.len()),
             at_node: vec![Vec::new(); cluster.nodes.len()],
             by_tag,
-            key_costs: KeyCosts::of(cluster, &indices, &ground.nodes),
+            key_costs: KeyCosts::of(cluster, &indices, &online.nodes),
             present,
             largest_change,
             upkeep: refresh::Upkeep::default(),
-            ground,
+            online,
             instances: indices,
         };
         bounds.begin(balancer);
@@ -170,12 +170,12 @@ impl MoveBounds {
 
     /// The nodes in the order of the board's rows.
     pub(super) fn online(&self) -> &[NodeIdx] {
-        &self.ground.nodes
+        &self.online.nodes
     }
 
     /// Running statistics of the present state.
     pub fn running(&self) -> &Running {
-        &self.ground.running
+        &self.online.running
     }
 }
 

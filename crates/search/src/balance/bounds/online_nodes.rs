@@ -70,7 +70,7 @@ impl OnlineNodes {
         }
         let column =
             |k: usize| Column { y: vec![0.0; nodes.len()], scale: scale.iter().map(|s| s[k]).collect() };
-        let mut ground = OnlineNodes {
+        let mut online = OnlineNodes {
             values: board.rows().to_vec(),
             y: board.rows().to_vec(),
             columns: (0..LANES).map(column).collect(),
@@ -86,8 +86,8 @@ impl OnlineNodes {
             reserve_may_help: !board.weights().reserves_never_pay(nodes.len()),
             nodes,
         };
-        ground.measure(board);
-        ground
+        online.measure(board);
+        online
     }
 
     /// Number of kinds of storage: 2 if some nodes have exclusive storage, otherwise 1.
@@ -192,13 +192,13 @@ impl Present {
     /// The present state, if no move adds more than `largest_change` to a lane. Returns `None` if the figures
     /// are too large for bounds.
     pub(super) fn of(
-        ground: &OnlineNodes,
+        online: &OnlineNodes,
         board: &Board,
         score: f64,
         largest_change: &Lanes,
     ) -> Option<Present> {
-        let running = &ground.running;
-        let (n, inv_n) = (running.n(), ground.inv_n);
+        let running = &online.running;
+        let (n, inv_n) = (running.n(), online.inv_n);
         let mut present = Present {
             variance: [0.0; PADDED_LANES],
             variance_slack: [0.0; PADDED_LANES],
@@ -209,7 +209,7 @@ impl Present {
         };
         let mut slack = 0.0;
         for k in 0..LANES {
-            let extra = ground.reach(k, largest_change[k]);
+            let extra = online.reach(k, largest_change[k]);
             if !(extra < LARGEST) {
                 return None;
             }
@@ -222,11 +222,11 @@ impl Present {
         }
         let reserved = running.reserved_total();
         // A larger factor than the weight is harmless, a smaller one is not.
-        let of_reserved = running.reserved_weight().max(1.0);
+        let reserved_weight = running.reserved_weight().max(1.0);
         let counts = CountedPart::of(board.weights(), &board.counted(), board.spread().surplus());
         // The sum may have much larger terms than its result: affinity keys can have negative costs.
-        slack += 4.0 * U * (n + 16.0) * (of_reserved * reserved.abs() + score.abs() + 2.0 * counts.size);
-        slack += of_reserved * running.reserved_drift();
+        slack += 4.0 * U * (n + 16.0) * (reserved_weight * reserved.abs() + score.abs() + 2.0 * counts.size);
+        slack += reserved_weight * running.reserved_drift();
         slack += 2.0 * COUNT_ERROR * counts.size;
         present.rest = counts.score + running.reserved_weight() * reserved - 2.0 * slack;
         slack.is_finite().then_some(present)

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::arrival_costs::{ArrivalKind, ArrivalRole, ArrivalRow};
-use super::departure::{Departure, Scene, VarianceReach};
+use super::departure::{Departure, DepartureInputs, VarianceReach};
 use super::group::CostGroup;
 use super::lanes::LaneRange;
 use super::online_nodes::{Present, is_plausible};
@@ -68,16 +68,16 @@ impl MoveBounds {
         }
         let rows: Vec<usize> = changed.iter().filter_map(|n| board.row(*n)).collect();
         for row in &rows {
-            self.ground.follow(cluster, board, *row);
+            self.online.follow(cluster, board, *row);
         }
-        let Some(present) = Present::of(&self.ground, board, balancer.score(), &self.largest_change) else {
+        let Some(present) = Present::of(&self.online, board, balancer.score(), &self.largest_change) else {
             return false;
         };
         self.present = present;
         let mut touched = self.touched(balancer, changed, cluster.instance(moved), from);
         if from[0] != Some(cluster.instance(moved).primary) {
-            let MoveBounds { key_costs, instances, ground, .. } = self;
-            touched.extend(key_costs.follow(cluster, instances, &ground.nodes, cluster.instance(moved)));
+            let MoveBounds { key_costs, instances, online, .. } = self;
+            touched.extend(key_costs.follow(cluster, instances, &online.nodes, cluster.instance(moved)));
         }
         touched.sort_unstable();
         touched.dedup();
@@ -88,8 +88,8 @@ impl MoveBounds {
         blocks.extend(touched.iter().filter_map(|p| self.groups.block_of(*p)));
         self.inspect_departures(balancer, &touched);
         if self.upkeep.is_due(self.price_of_slopes()) {
-            self.ground.measure(board);
-            match Present::of(&self.ground, board, balancer.score(), &self.largest_change) {
+            self.online.measure(board);
+            match Present::of(&self.online, board, balancer.score(), &self.largest_change) {
                 Some(present) => self.present = present,
                 None => return false,
             }
@@ -108,7 +108,7 @@ impl MoveBounds {
     }
 
     fn price_of_slopes(&self) -> u64 {
-        let places = self.rows.len() as u64 * self.ground.nodes.len() as u64;
+        let places = self.rows.len() as u64 * self.online.nodes.len() as u64;
         places * COST_OF_PLACE + self.instances.len() as u64 * COST_OF_INSTANCE
     }
 
@@ -178,13 +178,13 @@ impl MoveBounds {
             return *number;
         }
         let size = &mut self.sizes[arrival.size as usize];
-        let mut row = ArrivalRow::new(arrival, self.ground.nodes.len());
-        for (at, node) in self.ground.nodes.iter().enumerate() {
+        let mut row = ArrivalRow::new(arrival, self.online.nodes.len());
+        for (at, node) in self.online.nodes.iter().enumerate() {
             if self.reachability.reaches(&arrival, *node) {
-                row.inspect(balancer.cluster(), &self.ground, size, at);
+                row.inspect(balancer.cluster(), &self.online, size, at);
             }
         }
-        let range = row.assess_all(&self.ground, size);
+        let range = row.assess_all(&self.online, size);
         size.arrivals[arrival.role as usize].join(&range);
         let number = self.rows.len() as u32;
         self.rows.push(row);
@@ -194,13 +194,13 @@ impl MoveBounds {
 
     /// Updates the fixed costs and the refusals of the changed nodes.
     fn inspect_rows(&mut self, balancer: &Balancer<'_>, changed: &[usize]) {
-        let MoveBounds { rows, sizes, ground, reachability, .. } = self;
+        let MoveBounds { rows, sizes, online, reachability, .. } = self;
         for row in rows {
             for at in changed {
                 // A node that is out of reach refuses for ever.
-                if reachability.reaches(&row.arrival, ground.nodes[*at]) {
+                if reachability.reaches(&row.arrival, online.nodes[*at]) {
                     let size = &sizes[row.arrival.size as usize];
-                    row.inspect(balancer.cluster(), ground, size, *at);
+                    row.inspect(balancer.cluster(), online, size, *at);
                 }
             }
         }
@@ -235,20 +235,20 @@ impl MoveBounds {
         let repertoire = balancer.repertoire(instance);
         let other = instance.secondary.filter(|s| *s != instance.primary);
         let own = std::iter::once(instance.primary).chain(other).filter(|n| board.row(*n).is_some()).count();
-        let moves = repertoire.len(self.ground.nodes.len() - own) as u32;
+        let moves = repertoire.len(self.online.nodes.len() - own) as u32;
         if !self.alike.is_first(position) || repertoire.len(1) == 0 {
             return (Departure::none(), moves);
         }
-        let scene = Scene {
+        let inputs = DepartureInputs {
             cluster,
             board,
             places: &self.places,
             least_key_cost: self.key_costs.least(position),
-            reserve_may_help: self.ground.reserve_may_help,
+            reserve_may_help: self.online.reserve_may_help,
         };
         // Values kept from step to step must not depend on other nodes, except through affinity keys.
         let trial = Trial::new(cluster, instance, balancer.rules()).alone();
-        (Departure::of(&scene, &trial, instance, &repertoire), moves)
+        (Departure::of(&inputs, &trial, instance, &repertoire), moves)
     }
 
     /// Chooses the slopes of all lines for the present state and computes all costs again.
@@ -261,9 +261,9 @@ impl MoveBounds {
 
     /// Computes all costs again.
     fn assess_everything(&mut self) {
-        let MoveBounds { rows, sizes, ground, departures, size_of, groups, present, .. } = self;
-        let assess_row = |row: &mut ArrivalRow| row.assess_all(ground, &sizes[row.arrival.size as usize]);
-        let ranges: Vec<LaneRange> = if rows.len() * ground.nodes.len() < FEWEST_PLACES {
+        let MoveBounds { rows, sizes, online, departures, size_of, groups, present, .. } = self;
+        let assess_row = |row: &mut ArrivalRow| row.assess_all(online, &sizes[row.arrival.size as usize]);
+        let ranges: Vec<LaneRange> = if rows.len() * online.nodes.len() < FEWEST_PLACES {
             rows.iter_mut().map(assess_row).collect()
         } else {
             rows.par_iter_mut().map(assess_row).collect()
@@ -271,7 +271,7 @@ impl MoveBounds {
         let assess_departures = |(departures, size_of): (&mut [Departure], &[u32])| {
             let mut reaches = vec![VarianceReach::empty(); sizes.len()];
             for (departure, size) in departures.iter_mut().zip(size_of).filter(|(d, _)| d.is_possible()) {
-                let changes = departure.changes(ground);
+                let changes = departure.changes(online);
                 reaches[*size as usize].include(&changes);
                 departure.set_cost(&changes, &sizes[*size as usize].slopes);
             }
@@ -303,14 +303,14 @@ impl MoveBounds {
 
     /// Computes the costs that a step changed.
     fn assess(&mut self, changed: &[usize], touched: &[u32], mut blocks: Vec<u32>) {
-        let MoveBounds { rows, sizes, ground, departures, size_of, groups, present, reachability, .. } = self;
+        let MoveBounds { rows, sizes, online, departures, size_of, groups, present, reachability, .. } = self;
         for row in rows {
             let arrival = row.arrival;
-            if !changed.iter().any(|at| reachability.reaches(&arrival, ground.nodes[*at])) {
+            if !changed.iter().any(|at| reachability.reaches(&arrival, online.nodes[*at])) {
                 continue;
             }
             let size = &mut sizes[row.arrival.size as usize];
-            let range = row.assess_some(ground, size, changed);
+            let range = row.assess_some(online, size, changed);
             size.arrivals[row.arrival.role as usize].join(&range);
         }
         for position in touched {
@@ -319,7 +319,7 @@ impl MoveBounds {
                 continue;
             }
             let size = &mut sizes[size_of[at] as usize];
-            let changes = departures[at].changes(ground);
+            let changes = departures[at].changes(online);
             size.departures.include(&changes);
             departures[at].set_cost(&changes, &size.slopes);
         }

@@ -37,8 +37,8 @@ pub(super) struct SizeBox {
 }
 
 impl SizeBox {
-    fn of(members: &[&Instance], ground: &OnlineNodes) -> SizeBox {
-        let amounts = AmountsBox::of(members, ground);
+    fn of(members: &[&Instance], online: &OnlineNodes) -> SizeBox {
+        let amounts = AmountsBox::of(members, online);
         let mut like_first = members[0].clone();
         let smallest = like_first.details_mut();
         for i in members {
@@ -54,7 +54,7 @@ impl SizeBox {
         smallest.desired_locations = TagSet::default();
         smallest.keys = CarriedKeys::default();
         SizeBox {
-            change: amounts.largest_change(ground),
+            change: amounts.largest_change(online),
             amounts,
             smallest: like_first,
             departures: VarianceReach::empty(),
@@ -181,7 +181,7 @@ const BITS: [i32; 9] = [52, 8, 6, 4, 3, 2, 1, 0, -1];
 
 /// Sorts instances into sizes. Returns the sizes and, for each instance, the number of its size. There are at
 /// most `most` sizes, unless the kinds of instances need more.
-pub(super) fn sizes(instances: &[&Instance], ground: &OnlineNodes, most: usize) -> (Vec<SizeBox>, Vec<u32>) {
+pub(super) fn sizes(instances: &[&Instance], online: &OnlineNodes, most: usize) -> (Vec<SizeBox>, Vec<u32>) {
     let mut numbers: HashMap<SizeKey, u32> = HashMap::new();
     let mut size_of = Vec::with_capacity(instances.len());
     for bits in BITS {
@@ -202,7 +202,7 @@ pub(super) fn sizes(instances: &[&Instance], ground: &OnlineNodes, most: usize) 
     for (i, size) in instances.iter().zip(&size_of) {
         members[*size as usize].push(i);
     }
-    (members.iter().map(|m| SizeBox::of(m, ground)).collect(), size_of)
+    (members.iter().map(|m| SizeBox::of(m, online)).collect(), size_of)
 }
 
 #[cfg(test)]
@@ -222,10 +222,10 @@ mod tests {
         let instances: Vec<String> = (0..200).map(instance).collect();
         let instances: Vec<&str> = instances.iter().map(String::as_str).collect();
         let cluster = cluster(&nodes, &instances, &[]);
-        let ground = OnlineNodes::new(&cluster, &Board::new(&cluster, &cluster.all_nodes()));
+        let online = OnlineNodes::new(&cluster, &Board::new(&cluster, &cluster.all_nodes()));
         let all: Vec<&Instance> = cluster.instances.iter().collect();
-        assert_eq!(sizes(&all, &ground, 256).0.len(), 200, "no boxes without need");
-        let (boxes, size_of) = sizes(&all, &ground, 40);
+        assert_eq!(sizes(&all, &online, 256).0.len(), 200, "no boxes without need");
+        let (boxes, size_of) = sizes(&all, &online, 40);
         assert!(boxes.len() <= 40 && boxes.len() > 1, "{} boxes", boxes.len());
         for (i, size) in all.iter().zip(size_of) {
             let (size, amounts) = (&boxes[size as usize], amounts(i, false));

@@ -15,7 +15,7 @@ const WIDTH: usize = 8;
 
 /// Moves of one slot that take one instance to the nodes of some rows.
 pub(super) struct SlotArrivals<'a> {
-    ground: &'a OnlineNodes,
+    online: &'a OnlineNodes,
     present: &'a Present,
     /// The amounts of this instance only.
     amounts: &'a AmountsBox,
@@ -43,7 +43,7 @@ struct Changing<'a> {
 
 impl<'a> SlotArrivals<'a> {
     pub(super) fn new(
-        ground: &'a OnlineNodes,
+        online: &'a OnlineNodes,
         present: &'a Present,
         amounts: &'a AmountsBox,
         row: &'a ArrivalRow,
@@ -54,7 +54,7 @@ impl<'a> SlotArrivals<'a> {
         let lanes = row.arrival.role.lanes();
         let (lo, hi) = (&amounts.lo[0], &amounts.hi[0]);
         let changing = |k: usize, lo: f64, hi: f64| Changing {
-            column: &ground.columns[k],
+            column: &online.columns[k],
             lo,
             hi,
             offset: offset[k],
@@ -69,7 +69,7 @@ impl<'a> SlotArrivals<'a> {
             }
             let twin = seen
                 .iter()
-                .position(|j| ground.twin[*j] == ground.twin[k] && lo[*j] == lo[k] && hi[*j] == hi[k]);
+                .position(|j| online.twin[*j] == online.twin[k] && lo[*j] == lo[k] && hi[*j] == hi[k]);
             match twin {
                 Some(at) => {
                     let twin: &mut Changing<'_> = &mut of_lanes[at];
@@ -86,12 +86,12 @@ impl<'a> SlotArrivals<'a> {
         let reserve =
             (row.arrival.role == ArrivalRole::Secondary).then(|| changing(k, amounts.need.0, amounts.need.1));
         constant += if reserve.is_some() { 0.0 } else { deviations[k] };
-        SlotArrivals { ground, present, amounts, row, offset, rest, changing: of_lanes, reserve, constant }
+        SlotArrivals { online, present, amounts, row, offset, rest, changing: of_lanes, reserve, constant }
     }
 
     /// The bounds of the moves to the nodes in some rows.
     pub(super) fn bounds(&self, rows: &[u32]) -> Vec<f64> {
-        match self.ground.storage_kinds() {
+        match self.online.storage_kinds() {
             1 => bounds(self, rows),
             _ => rows.iter().map(|row| self.bound(*row as usize)).collect(),
         }
@@ -99,9 +99,9 @@ impl<'a> SlotArrivals<'a> {
 
     /// The bound for one node with any kind of storage.
     fn bound(&self, at: usize) -> f64 {
-        let (change, reserve) = self.amounts.arrival(self.ground, at, self.row.arrival.role);
+        let (change, reserve) = self.amounts.arrival(self.online, at, self.row.arrival.role);
         let deviations = self.present.deviations(&self.offset, &change);
-        let reserve = self.ground.running.reserved_weight() * reserve;
+        let reserve = self.online.running.reserved_weight() * reserve;
         self.rest + self.row.fixed[at] + reserve + sum(&deviations)
     }
 }
@@ -119,8 +119,8 @@ fn gather(values: &[f64], rows: &[usize; WIDTH]) -> [f64; WIDTH] {
 /// Body of [`SlotArrivals::bounds`], for nodes that all have the same kind of storage.
 #[multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
 fn bounds(arrivals: &SlotArrivals, rows: &[u32]) -> Vec<f64> {
-    let inv_n = arrivals.ground.inv_n;
-    let of_reserved = arrivals.ground.running.reserved_weight();
+    let inv_n = arrivals.online.inv_n;
+    let reserved_weight = arrivals.online.running.reserved_weight();
     let mut all = Vec::with_capacity(rows.len().next_multiple_of(WIDTH));
     for chunk in rows.chunks(WIDTH) {
         // Missing rows of the last chunk are filled up with the first one.
@@ -138,12 +138,12 @@ fn bounds(arrivals: &SlotArrivals, rows: &[u32]) -> Vec<f64> {
         }
         if let Some(lane) = &arrivals.reserve {
             let (y, scale) = (gather(&lane.column.y, &at), gather(&lane.column.scale, &at));
-            let reserved = gather(&arrivals.ground.reserved, &at);
-            let further = arrivals.ground.further_reserve(lane.hi);
+            let reserved = gather(&arrivals.online.reserved, &at);
+            let further = arrivals.online.further_reserve(lane.hi);
             for k in 0..WIDTH {
                 let more = most(lane.lo - reserved[k], 0.0);
                 let change = smallest_growth(more, most(more, further), scale[k], y[k]) * inv_n;
-                bounds[k] += of_reserved * (more * scale[k])
+                bounds[k] += reserved_weight * (more * scale[k])
                     + lane.weight * clamp(lane.offset + VARIANCE_FACTOR * change).sqrt();
             }
         }

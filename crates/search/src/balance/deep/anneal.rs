@@ -35,7 +35,7 @@ pub(crate) struct Schedule {
     /// Method of changing the price.
     pub pricing: Pricing,
     /// True to start from the best known placement instead of the home placement.
-    pub goes_on: bool,
+    pub from_best: bool,
 }
 
 /// Limits for every placement that is kept.

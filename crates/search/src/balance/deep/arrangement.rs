@@ -266,7 +266,7 @@ impl<'t> Arrangement<'t> {
             self.enter_lists(shift.mobile);
             self.note_moved(shift.mobile);
         }
-        if self.terrain.odd_spindles {
+        if self.terrain.unknown_spindles {
             self.refresh();
         }
         true

@@ -48,7 +48,7 @@ impl Faults {
     }
 
     /// The faults without `shortage`.
-    pub(crate) fn ended_or_not(self) -> Faults {
+    pub(crate) fn without_shortage(self) -> Faults {
         Faults { shortage: 0, ..self }
     }
 
@@ -180,14 +180,14 @@ impl Arrangement<'_> {
     }
 
     /// Returns true if the node of the slot has any fault, apart from tags.
-    pub(super) fn is_sick(&self, slot: u32) -> bool {
+    pub(super) fn has_fault(&self, slot: u32) -> bool {
         self.is_to_be_left(slot) || self.fails(slot) || self.exceeds(slot)
     }
 
     /// Returns true if the mobile is involved in any fault.
     pub(crate) fn is_in_fault(&self, mobile: u32) -> bool {
         let seat = self.seats[mobile as usize];
-        [seat.primary, seat.secondary].into_iter().any(|slot| self.is_sick(slot))
+        [seat.primary, seat.secondary].into_iter().any(|slot| self.has_fault(slot))
             || self.tags.meets(self.terrain, mobile, seat)
     }
 }

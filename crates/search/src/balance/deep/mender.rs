@@ -29,35 +29,35 @@ struct Remedy {
 }
 
 /// Upper bound of the improvement by a move of the mobile.
-struct Hope {
+struct Potential {
     gain: Faults,
     score: f64,
     mobile: u32,
-    /// Number of times the hope has been computed for the mobile; older ones are void.
-    edition: u32,
+    /// Number of times the potential has been computed for the mobile; older ones are void.
+    version: u32,
 }
 
-impl Ord for Hope {
-    fn cmp(&self, other: &Hope) -> Ordering {
+impl Ord for Potential {
+    fn cmp(&self, other: &Potential) -> Ordering {
         let scores = self.score.total_cmp(&other.score);
-        let whose = (self.mobile, self.edition).cmp(&(other.mobile, other.edition));
+        let whose = (self.mobile, self.version).cmp(&(other.mobile, other.version));
         self.gain.cmp(&other.gain).then(scores).then(whose)
     }
 }
 
-impl PartialOrd for Hope {
-    fn partial_cmp(&self, other: &Hope) -> Option<Ordering> {
+impl PartialOrd for Potential {
+    fn partial_cmp(&self, other: &Potential) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Hope {
-    fn eq(&self, other: &Hope) -> bool {
+impl PartialEq for Potential {
+    fn eq(&self, other: &Potential) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Hope {}
+impl Eq for Potential {}
 
 /// The state of a repair.
 pub(super) struct Mender<'t> {
@@ -79,10 +79,10 @@ impl<'t> Mender<'t> {
         let now = at.faults();
         let (sift, typical) = (Sift::of(&at, &[]), Vec::new());
         let mut mender = Mender { at, now, evacuates, sift, since: 0, typical, pushes: 0 };
-        let patients = mender.patients();
+        let faulty_mobiles = mender.faulty_mobiles();
         // The typical mobiles: of each kind, the one with the median memory.
         for mirrored in [false, true] {
-            let mut of_kind: Vec<u32> = patients
+            let mut of_kind: Vec<u32> = faulty_mobiles
                 .iter()
                 .copied()
                 .filter(|m| terrain.mobiles[*m as usize].mirrored == mirrored)
@@ -100,7 +100,7 @@ impl<'t> Mender<'t> {
     }
 
     /// All mobiles that are involved in a fault that counts.
-    pub(super) fn patients(&self) -> Vec<u32> {
+    pub(super) fn faulty_mobiles(&self) -> Vec<u32> {
         (0..self.at.terrain.mobiles.len() as u32).filter(|m| self.is_wrong(*m)).collect()
     }
 
@@ -116,12 +116,12 @@ impl<'t> Mender<'t> {
     }
 
     /// Returns true if there are fewer faults then.
-    fn mends(&self, then: Faults) -> bool {
+    fn removes_faults(&self, then: Faults) -> bool {
         self.counting(then) < self.counting(self.now)
     }
 
     /// Returns true if there are no more faults then.
-    fn harms_not(&self, then: Faults) -> bool {
+    fn adds_no_fault(&self, then: Faults) -> bool {
         self.counting(then) <= self.counting(self.now)
     }
 
@@ -131,7 +131,7 @@ impl<'t> Mender<'t> {
         if !self.at.commit(proposal) {
             return false;
         }
-        self.now = if self.at.terrain.odd_spindles { self.at.faults() } else { then };
+        self.now = if self.at.terrain.unknown_spindles { self.at.faults() } else { then };
         self.since += 1;
         if self.since >= SIFTED || self.at.terrain.online.len() <= ALL {
             self.sift = Sift::of(&self.at, &self.typical);
@@ -143,7 +143,7 @@ impl<'t> Mender<'t> {
     /// Returns true if both nodes of the mobile may change: both have a fault, or it moves already.
     fn may_change_both(&self, mobile: u32) -> bool {
         let (seat, home) = (self.at.seats[mobile as usize], self.at.terrain.mobiles[mobile as usize].home);
-        seat != home || (self.at.is_sick(seat.primary) && self.at.is_sick(seat.secondary))
+        seat != home || (self.at.has_fault(seat.primary) && self.at.has_fault(seat.secondary))
     }
 
     /// The changes of a mobile that repair something, best first.
@@ -162,7 +162,7 @@ impl<'t> Mender<'t> {
         for to in self.sift.seats(&self.at, mobile, slots, both) {
             let shift = Shift { mobile, to };
             let (then, score) = self.after(&[shift]);
-            if self.mends(then) {
+            if self.removes_faults(then) {
                 remedies.push(Remedy { then, score, shift });
             }
         }
@@ -175,7 +175,7 @@ impl<'t> Mender<'t> {
 
     /// Moves a mobile away from nodes that must become empty. If necessary, it moves another instance out of
     /// the way.
-    pub(super) fn fetch(&mut self, mobile: u32) {
+    pub(super) fn evacuate(&mut self, mobile: u32) {
         for both in [self.may_change_both(mobile), true] {
             if self.remedies(mobile, both).iter().any(|remedy| self.make(&[remedy.shift])) {
                 return;
@@ -186,7 +186,7 @@ impl<'t> Mender<'t> {
 
     /// Computes an upper bound of the repair by a move of the mobile, as if it left for nodes that take it
     /// without harm.
-    fn hope(&mut self, mobile: u32, edition: u32) -> Option<Hope> {
+    fn potential(&mut self, mobile: u32, version: u32) -> Option<Potential> {
         let Seat { primary, secondary } = self.at.seats[mobile as usize];
         let mut leaving = vec![(NOWHERE, secondary)];
         if secondary != NOWHERE {
@@ -195,71 +195,72 @@ impl<'t> Mender<'t> {
                 leaving.push((NOWHERE, NOWHERE));
             }
         }
-        let mut best: Option<Hope> = None;
+        let mut best: Option<Potential> = None;
         for (primary, secondary) in leaving {
             let (then, score) = self.after(&[Shift { mobile, to: Seat { primary, secondary } }]);
-            let hope = Hope { gain: then - self.now, score, mobile, edition };
-            if self.mends(then) && best.as_ref().is_none_or(|best| hope < *best) {
-                best = Some(hope);
+            let potential = Potential { gain: then - self.now, score, mobile, version };
+            if self.removes_faults(then) && best.as_ref().is_none_or(|best| potential < *best) {
+                best = Some(potential);
             }
         }
         best
     }
 
-    /// Repeats the change that repairs most. A hope is checked only when it is the best of all; its real effect
+    /// Repeats the change that repairs most. A potential is checked only when it is the best of all; its real effect
     /// then decides.
-    pub(super) fn treat_all(&mut self) {
+    pub(super) fn repair_all(&mut self) {
         let mobiles = self.at.terrain.mobiles.len();
-        let (mut editions, mut hopeless) = (vec![0_u32; mobiles], vec![false; mobiles]);
+        let (mut versions, mut without_remedy) = (vec![0_u32; mobiles], vec![false; mobiles]);
         for _ in 0..ROUNDS {
-            let patients = self.patients();
-            let hopes = patients.into_iter().filter_map(|m| self.hope(m, editions[m as usize]));
-            let mut hopes: BinaryHeap<Reverse<Hope>> = hopes.map(Reverse).collect();
-            hopeless.fill(false);
-            let mut treated = false;
-            while let Some(Reverse(hope)) = hopes.pop() {
-                let Hope { mobile, edition, .. } = hope;
-                if edition != editions[mobile as usize] {
+            let faulty_mobiles = self.faulty_mobiles();
+            let potentials =
+                faulty_mobiles.into_iter().filter_map(|m| self.potential(m, versions[m as usize]));
+            let mut potentials: BinaryHeap<Reverse<Potential>> = potentials.map(Reverse).collect();
+            without_remedy.fill(false);
+            let mut repaired = false;
+            while let Some(Reverse(potential)) = potentials.pop() {
+                let Potential { mobile, version, .. } = potential;
+                if version != versions[mobile as usize] {
                     continue;
                 }
-                let Some(fresh) = self.hope(mobile, edition) else { continue };
-                let next = hopes.peek().map(|next| next.0.gain);
-                let is_best = |gain: Faults| gain <= hope.gain || next.is_none_or(|next| gain <= next);
+                let Some(fresh) = self.potential(mobile, version) else { continue };
+                let next = potentials.peek().map(|next| next.0.gain);
+                let is_best = |gain: Faults| gain <= potential.gain || next.is_none_or(|next| gain <= next);
                 if !is_best(fresh.gain) {
-                    hopes.push(Reverse(fresh));
+                    potentials.push(Reverse(fresh));
                     continue;
                 }
                 let both = self.may_change_both(mobile);
                 let remedies = self.remedies(mobile, both);
                 if let Some(best) = remedies.first().filter(|best| !is_best(best.then - self.now)) {
                     let (gain, score) = (best.then - self.now, best.score);
-                    hopes.push(Reverse(Hope { gain, score, mobile, edition }));
+                    potentials.push(Reverse(Potential { gain, score, mobile, version }));
                     continue;
                 }
                 let from = self.at.seats[mobile as usize];
                 let Some(made) = remedies.iter().find(|remedy| self.make(&[remedy.shift])) else {
-                    hopeless[mobile as usize] = true;
+                    without_remedy[mobile as usize] = true;
                     continue;
                 };
-                treated = true;
+                repaired = true;
                 let to = made.shift.to;
-                for other in self.still_sick(&[from.primary, from.secondary, to.primary, to.secondary]) {
-                    if !hopeless[other as usize] {
-                        editions[other as usize] += 1;
-                        hopes.extend(self.hope(other, editions[other as usize]).map(Reverse));
+                for other in self.still_faulty(&[from.primary, from.secondary, to.primary, to.secondary]) {
+                    if !without_remedy[other as usize] {
+                        versions[other as usize] += 1;
+                        potentials.extend(self.potential(other, versions[other as usize]).map(Reverse));
                     }
                 }
             }
-            if !treated {
+            if !repaired {
                 break;
             }
         }
     }
 
     /// The mobiles on those of the slots that have a fault.
-    fn still_sick(&self, slots: &[u32]) -> Vec<u32> {
-        let sick = slots.iter().filter(|slot| self.at.is_sick(**slot));
-        let mut mobiles: Vec<u32> = sick
+    fn still_faulty(&self, slots: &[u32]) -> Vec<u32> {
+        let faulty = slots.iter().filter(|slot| self.at.has_fault(**slot));
+        let mut mobiles: Vec<u32> = faulty
             .flat_map(|slot| {
                 let residents = &self.at.residents[*slot as usize];
                 residents.primaries.iter().chain(&residents.secondaries).copied()
@@ -292,7 +293,7 @@ impl<'t> Mender<'t> {
                     }
                     let pair = [Shift { mobile: other, to: aside }, Shift { mobile, to }];
                     let (then, _) = self.after(&pair);
-                    if self.mends(then) && self.make(&pair) {
+                    if self.removes_faults(then) && self.make(&pair) {
                         return;
                     }
                 }
@@ -309,7 +310,7 @@ impl<'t> Mender<'t> {
 
     /// Sends every mobile home whose move removes no fault, since a partial improvement is not worth a move.
     /// With few moves all subsets are tried, with many each move alone.
-    pub(super) fn discharge(&mut self) {
+    pub(super) fn drop_useless_moves(&mut self) {
         let mut moved = self.at.moved.clone();
         moved.sort_unstable();
         if moved.len() > FEW {
@@ -323,8 +324,8 @@ impl<'t> Mender<'t> {
         parts.sort_by_key(|part| (Reverse(part.count_ones()), *part));
         let places_in = |part: u32| (0..moved.len()).filter(move |at| part & (1 << at) != 0);
         for part in parts {
-            let homesick: Vec<u32> = places_in(part).map(|at| moved[at]).collect();
-            if self.send_home(&homesick) {
+            let returning: Vec<u32> = places_in(part).map(|at| moved[at]).collect();
+            if self.send_home(&returning) {
                 return;
             }
         }
@@ -337,7 +338,7 @@ impl<'t> Mender<'t> {
         let back: Vec<Shift> =
             mobiles.iter().map(|mobile| Shift { mobile: *mobile, to: home(mobile) }).collect();
         let (then, _) = self.after(&back);
-        if self.counting(then).ended_or_not() > self.counting(self.now).ended_or_not() {
+        if self.counting(then).without_shortage() > self.counting(self.now).without_shortage() {
             return false;
         }
         self.make(&back) || self.begin_without(mobiles)
@@ -353,7 +354,7 @@ impl<'t> Mender<'t> {
         let others: Vec<Shift> = self.at.moved.iter().filter(stays).map(shift).collect();
         let Some(at) = Arrangement::of(self.at.terrain).with(&others) else { return false };
         let then = at.faults();
-        let harmless = self.counting(then).ended_or_not() <= self.counting(self.now).ended_or_not();
+        let harmless = self.counting(then).without_shortage() <= self.counting(self.now).without_shortage();
         if harmless {
             (self.at, self.now) = (at, then);
         }
@@ -378,7 +379,7 @@ impl<'t> Mender<'t> {
             let mut better: Vec<(f64, Seat)> = Vec::new();
             for to in seats.into_iter().filter(|to| *to != home) {
                 let (then, new) = self.after(&[Shift { mobile, to }]);
-                if new < score - 1e-12 && self.harms_not(then) {
+                if new < score - 1e-12 && self.adds_no_fault(then) {
                     better.push((new, to));
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::order::{Ordered, order};
+use super::order::{OrderedSteps, order};
 use crate::balance::BalanceOptions;
 use htools_model::{Cluster, InstanceIdx, NodeIdx, Placement, Step};
 
@@ -15,7 +15,7 @@ pub fn merged(
     nodes: &[NodeIdx],
     options: &BalanceOptions,
     steps: &[Step],
-) -> Option<Ordered> {
+) -> Option<OrderedSteps> {
     let ends: BTreeMap<InstanceIdx, Placement> = steps.iter().map(|step| (step.instance, step.to)).collect();
     let placements: Vec<(InstanceIdx, Placement)> =
         ends.into_iter().filter(|(instance, end)| cluster.instance(*instance).placement() != *end).collect();

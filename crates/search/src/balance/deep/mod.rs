@@ -263,7 +263,7 @@ fn run_all(
     watch: DeepWatch<'_>,
 ) -> u64 {
     let one = |schedule: &anneal::Schedule| {
-        let start = from.filter(|_| schedule.goes_on).and_then(|shifts| home.clone().with(shifts));
+        let start = from.filter(|_| schedule.from_best).and_then(|shifts| home.clone().with(shifts));
         let mut at = start.unwrap_or_else(|| home.clone());
         let mut own = Archive::default();
         let tried = anneal(&mut at, schedule, limits, &mut own, watch);
@@ -290,7 +290,7 @@ fn line(home: &Arrangement<'_>, nodes: &[NodeIdx], archive: &Archive) -> Vec<Lin
         // Unknown numbers of spindles depend on the order in which a state was reached.
         debug_assert!(
             !score.is_finite()
-                || terrain.odd_spindles
+                || terrain.unknown_spindles
                 || (score - record.appraisal.score).abs() <= 1e-7 * size,
             "carried along: {}, computed: {score}",
             record.appraisal.score,

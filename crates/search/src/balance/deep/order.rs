@@ -20,7 +20,7 @@ use htools_model::{Cluster, Concession, Draft, Instance, InstanceIdx, Mark, Move
 
 /// The steps to a placement.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Ordered {
+pub struct OrderedSteps {
     /// The steps, each with the score after it.
     pub steps: Vec<Step>,
     /// Instances that make a detour, which takes one step more.
@@ -45,7 +45,7 @@ pub fn order(
     options: &BalanceOptions,
     placements: &[(InstanceIdx, Placement)],
     most_detours: usize,
-) -> Ordered {
+) -> OrderedSteps {
     let terrain = Terrain::of(cluster, nodes, options);
     let (mut wanted, mut given_up) = (placements.to_vec(), Vec::new());
     let mut concessions = options.concessions;
@@ -60,7 +60,7 @@ pub fn order(
         given_up.append(&mut ordered.given_up);
         if !half_way {
             given_up.sort_unstable();
-            return Ordered { given_up, ..ordered };
+            return OrderedSteps { given_up, ..ordered };
         }
         wanted.retain(|(instance, _)| !given_up.contains(instance));
     }
@@ -73,7 +73,7 @@ fn sequence(
     placements: &[(InstanceIdx, Placement)],
     most_detours: usize,
     concessions: Concessions,
-) -> (Ordered, bool) {
+) -> (OrderedSteps, bool) {
     let mut sequence = StepSequence::of(terrain, nodes, placements);
     let every = placements.len().saturating_pow(2) / (2 * MOST_TRIALS) + 1;
     while !sequence.left.is_empty() {
@@ -98,10 +98,10 @@ pub(super) struct StepSequence<'t> {
     slot_of: BTreeMap<NodeIdx, u32>,
     /// Targets of the mobiles that have not arrived yet.
     pub(super) left: BTreeMap<u32, Seat>,
-    went_round: BTreeSet<u32>,
+    detoured: BTreeSet<u32>,
     /// The mobiles that are stopped at present.
     pub(super) stopped: BTreeSet<u32>,
-    pub(super) ordered: Ordered,
+    pub(super) ordered: OrderedSteps,
 }
 
 impl<'t> StepSequence<'t> {
@@ -127,9 +127,9 @@ impl<'t> StepSequence<'t> {
             board,
             nodes,
             slot_of,
-            went_round: BTreeSet::new(),
+            detoured: BTreeSet::new(),
             stopped: BTreeSet::new(),
-            ordered: Ordered::default(),
+            ordered: OrderedSteps::default(),
             terrain,
         }
     }
@@ -225,7 +225,7 @@ impl<'t> StepSequence<'t> {
     /// Sends one of the remaining mobiles to a third node from which it can go on. Chooses the cheapest detour
     /// after which another move is possible, or else the cheapest of all.
     fn detour(&mut self) -> bool {
-        let ways = self.ways_round();
+        let ways = self.possible_detours();
         for (mobile, over) in ways.iter().copied() {
             let mark = self.draft.mark();
             if !self.make(mobile, over) {
@@ -253,15 +253,15 @@ impl<'t> StepSequence<'t> {
 
     fn note_detour(&mut self, mobile: u32) -> bool {
         self.ordered.detours.push(self.terrain.mobiles[mobile as usize].instance);
-        self.went_round.insert(mobile)
+        self.detoured.insert(mobile)
     }
 
     /// The possible detours. Those that leave a node needed by another mobile come first.
-    fn ways_round(&self) -> Vec<(u32, Seat)> {
-        let mut ways: Vec<WayRound> = Vec::new();
+    fn possible_detours(&self) -> Vec<(u32, Seat)> {
+        let mut ways: Vec<Detour> = Vec::new();
         for (mobile, end) in &self.left {
             // A stopped instance starts only at its target.
-            if self.went_round.contains(mobile) || self.stopped.contains(mobile) {
+            if self.detoured.contains(mobile) || self.stopped.contains(mobile) {
                 continue;
             }
             let (from, mut found) = (self.seat_of(*mobile), Vec::new());
@@ -309,9 +309,9 @@ impl<'t> StepSequence<'t> {
 }
 
 /// Sort key of a detour: true if it leaves others blocked, its score, the mobile, and the seat on the way.
-type WayRound = (bool, f64, u32, Seat);
+type Detour = (bool, f64, u32, Seat);
 
-fn cheapest_way(a: &WayRound, b: &WayRound) -> std::cmp::Ordering {
+fn cheapest_way(a: &Detour, b: &Detour) -> std::cmp::Ordering {
     a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then((a.2, a.3).cmp(&(b.2, b.3)))
 }
 

@@ -1,7 +1,7 @@
 //! Searches for a goal and its steps in one call.
 
 use super::headway::DeepWatch;
-use super::order::{Ordered, order};
+use super::order::{OrderedSteps, order};
 use super::repair::{Mending, evacuate, repair};
 use super::surplus::without_surplus;
 use super::{Deep, DeepOptions, search};
@@ -37,7 +37,7 @@ pub struct DeepPlan {
     /// The placement to which the steps lead.
     pub found: DeepFound,
     /// The steps.
-    pub ordered: Ordered,
+    pub ordered: OrderedSteps,
     /// The metrics after the last step.
     pub last: Components,
     /// Reason for an early end of the search, if there was one.
@@ -57,7 +57,7 @@ impl DeepPlan {
     /// The best placements only, without any steps.
     pub fn unordered(found: Deep) -> DeepPlan {
         let (last, stopped) = (found.initial.clone(), found.stopped);
-        DeepPlan { found: DeepFound::Best(found), ordered: Ordered::default(), last, stopped }
+        DeepPlan { found: DeepFound::Best(found), ordered: OrderedSteps::default(), last, stopped }
     }
 }
 
@@ -72,10 +72,10 @@ fn order_best(
     options: &BalanceOptions,
     deep: &DeepOptions,
     found: &mut Deep,
-) -> Ordered {
+) -> OrderedSteps {
     let mut by_worth: Vec<usize> = (0..found.line.len()).collect();
     by_worth.sort_by(|a, b| found.worth(*a).total_cmp(&found.worth(*b)).then(a.cmp(b)));
-    let mut best: Option<(f64, usize, Ordered)> = None;
+    let mut best: Option<(f64, usize, OrderedSteps)> = None;
     for at in by_worth.into_iter().take(MOST_ORDERED) {
         let point = &found.line[at];
         // Each detour is one more move.

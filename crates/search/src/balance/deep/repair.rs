@@ -56,7 +56,7 @@ pub(super) fn left(
     emptied: Option<&[NodeIdx]>,
 ) -> Faults {
     let terrain = terrain(cluster, nodes, options, emptied);
-    let faults = Arrangement::of(&terrain).faults().ended_or_not();
+    let faults = Arrangement::of(&terrain).faults().without_shortage();
     if emptied.is_some() { faults.left_behind_only() } else { faults }
 }
 
@@ -78,7 +78,7 @@ const ROUNDS: usize = 2;
 fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeIdx]>) -> Mending {
     let mut mender = Mender::of(terrain, emptied.is_some());
     let before = mender.now;
-    let mut left_behind: Vec<u32> = mender.patients();
+    let mut left_behind: Vec<u32> = mender.faulty_mobiles();
     left_behind.retain(|mobile| mender.at.is_left_behind(*mobile));
     // The largest instances come first, since they find the fewest places.
     left_behind.sort_by_key(|m| {
@@ -86,17 +86,17 @@ fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeI
         (std::cmp::Reverse((mobile.mem.max(mobile.need), terrain.instance(*m).disk.0)), *m)
     });
     for mobile in left_behind {
-        mender.fetch(mobile);
+        mender.evacuate(mobile);
     }
     if emptied.is_none() {
-        mender.treat_all();
+        mender.repair_all();
     }
-    mender.discharge();
+    mender.drop_useless_moves();
     for _ in 0..ROUNDS {
         if !mender.settle() {
             break;
         }
-        mender.discharge();
+        mender.drop_useless_moves();
     }
     let at = &mender.at;
     let mut placements: Vec<(InstanceIdx, Placement)> = (at.moved.iter())
@@ -104,7 +104,7 @@ fn mend(terrain: &Terrain<'_>, options: &BalanceOptions, emptied: Option<&[NodeI
         .collect();
     placements.sort_unstable_by_key(|(instance, _)| *instance);
     let draft = as_draft(terrain, at);
-    let stuck = unmended(at, &draft, options, emptied, &mender.patients());
+    let stuck = unmended(at, &draft, options, emptied, &mender.faulty_mobiles());
     let ailing = if emptied.is_none() { ailing(at) } else { Vec::new() };
     Mending { placements, before, after: mender.now, stuck, ailing }
 }

@@ -81,7 +81,7 @@ pub(crate) fn first_round(streams: usize, evaluations: u64, scale: &Scale) -> Ve
             price: (scale.dear, scale.unit * FREE),
             temperature: (scale.unit * hot, scale.unit * cold),
             pricing: Pricing::Falling,
-            goes_on: false,
+            from_best: false,
         }
     };
     (0..streams).map(run).collect()
@@ -106,7 +106,7 @@ pub(crate) fn second_round(
             price: (price, price * LAST_PRICE),
             temperature: (scale.unit * hot, scale.unit * cold),
             pricing: if limited { Pricing::FollowingLimits } else { Pricing::Falling },
-            goes_on: !limited && stream.is_multiple_of(2),
+            from_best: !limited && stream.is_multiple_of(2),
         }
     };
     (0..streams).map(run).collect()

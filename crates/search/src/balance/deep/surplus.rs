@@ -1,7 +1,7 @@
 //! Removes the steps of a repair that turn out to repair nothing, once the order is known.
 
 use super::faults::Faults;
-use super::order::Ordered;
+use super::order::OrderedSteps;
 use super::repair::left;
 use crate::balance::BalanceOptions;
 use crate::moves::perform_step;
@@ -18,8 +18,8 @@ pub(super) fn without_surplus(
     nodes: &[NodeIdx],
     options: &BalanceOptions,
     emptied: Option<&[NodeIdx]>,
-    mut ordered: Ordered,
-) -> Ordered {
+    mut ordered: OrderedSteps,
+) -> OrderedSteps {
     // A step that makes room for a concession is needed, even if it repairs nothing itself.
     let concedes = ordered.steps.iter().any(|step| !step.concession.is_none());
     if concedes || ordered.detours.is_empty() && ordered.given_up.is_empty() {
@@ -53,5 +53,5 @@ pub(super) fn without_surplus(
     }
     let moves = |i: &InstanceIdx| ordered.steps.iter().filter(|step| step.instance == *i).count();
     let detours = ordered.detours.iter().copied().filter(|i| moves(i) > 1).collect();
-    Ordered { detours, ..ordered }
+    OrderedSteps { detours, ..ordered }
 }

@@ -149,7 +149,7 @@ pub(crate) struct Terrain<'c> {
     pub located: bool,
     /// True if instances with an unknown number of spindles may come to nodes with exclusive storage. The free
     /// spindles of these nodes are then not a sum over the instances.
-    pub odd_spindles: bool,
+    pub unknown_spindles: bool,
     /// For each slot, true if the node has exclusive storage.
     exclusive: Vec<bool>,
 }
@@ -206,7 +206,7 @@ impl<'c> Terrain<'c> {
             migration_tags: slots.iter().any(|n| !spec(n).migration_tags.is_empty()),
             located: slots.iter().any(|n| !spec(n).location_tags.is_empty())
                 || movable.iter().any(|i| !i.desired_locations.is_empty()),
-            odd_spindles: slots.iter().any(|n| spec(n).exclusive_storage)
+            unknown_spindles: slots.iter().any(|n| spec(n).exclusive_storage)
                 && movable.iter().any(|i| i.spindles.is_none()),
             exclusive: slots.iter().map(|n| spec(n).exclusive_storage).collect(),
             nodes: slots,
@@ -269,7 +269,7 @@ impl<'c> Terrain<'c> {
         let deviations = deviations(board);
         let mut lanes = LaneList::default();
         for k in 0..LANES {
-            let odd = self.odd_spindles && matches!(k, lane::FREE_DISK | lane::FREE_DISK_PLANNED);
+            let odd = self.unknown_spindles && matches!(k, lane::FREE_DISK | lane::FREE_DISK_PLANNED);
             let changes = odd || amounts.iter().any(|roles| roles.iter().any(|x| x[k] != 0.0));
             if k == lane::RESERVED_MEM && mirrors {
                 lanes.reserve = Some(lanes.lane.len());
@@ -308,7 +308,7 @@ impl<'c> Terrain<'c> {
     /// Returns true if a lane is the sum of the amounts of its instances.
     pub(crate) fn is_sum(&self, at: usize) -> bool {
         let k = self.lanes.lane[at];
-        !(self.odd_spindles && matches!(k, lane::FREE_DISK | lane::FREE_DISK_PLANNED))
+        !(self.unknown_spindles && matches!(k, lane::FREE_DISK | lane::FREE_DISK_PLANNED))
     }
 
     /// Number of lanes.

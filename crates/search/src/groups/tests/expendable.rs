@@ -33,7 +33,7 @@ fn a_group_whose_nodes_cannot_be_emptied_takes_nothing() {
     assert_eq!(first.group, group(&cluster, "a"));
     let Healing::Stuck(blocked) = &first.outcome else { panic!("{first:?}") };
     let bar = GroupWhy::barred(group(&cluster, "b"), GroupBar::Health(Health::Weak));
-    assert_eq!(blocked[0].why, Why::NoPlace(vec![bar]));
+    assert_eq!(blocked[0].why, StayReason::NoPlace(vec![bar]));
     assert!(matches!(second.outcome, Healing::Stuck(_)));
     assert_eq!(shown(&cluster, healed(&cluster).steps()), ["x: a1 -> b2"]);
 }

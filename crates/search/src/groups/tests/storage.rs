@@ -46,7 +46,7 @@ fn disks_outside_need_no_room_in_nodes() {
     );
     let plan = healed(&inside);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
-    let Why::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
+    let StayReason::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
     let [GroupWhy { bar: None, places: nearest, .. }] = &bars[..] else { panic!("{bars:?}") };
     assert!(
         matches!(nearest.kept[0].bar, Bar::Primary(Rule::Disk) | Bar::Secondary(Rule::Disk)),
@@ -165,7 +165,7 @@ fn tags_count() {
     let b = group(&none, "b");
     assert_eq!(
         blocked[0].why,
-        Why::NoPlace(vec![GroupWhy::barred(b, GroupBar::Migration(none.instances[0].primary))])
+        StayReason::NoPlace(vec![GroupWhy::barred(b, GroupBar::Migration(none.instances[0].primary))])
     );
 }
 
@@ -179,7 +179,7 @@ fn what_is_missing_is_said() {
     );
     let plan = healed(&cluster);
     let Healing::Stuck(blocked) = &plan.repairs[0].outcome else { panic!("{:?}", plan.repairs) };
-    let Why::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
+    let StayReason::NoPlace(bars) = &blocked[0].why else { panic!("{blocked:?}") };
     let [GroupWhy { bar: None, places: nearest, .. }] = &bars[..] else { panic!("{bars:?}") };
     // b1 has 3000 of 5000 MiB, b2 only 2000; one MiB must stay free.
     assert_eq!(cluster.node(nearest.kept[0].node).spec.name, "b1");

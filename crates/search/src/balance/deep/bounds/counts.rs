@@ -33,11 +33,11 @@ pub(super) fn keys(terrain: &Terrain<'_>) -> f64 {
         .filter(|(_, standing)| **standing != SlotStanding::Outside)
         .map(|(node, _)| *node)
         .collect();
-    terrain.weights.keys * (crowds(terrain) + terrain.cluster.least_key_cost(&set)) as f64
+    terrain.weights.keys * (repulsion_cost(terrain) + terrain.cluster.least_key_cost(&set)) as f64
 }
 
 /// Lower bound of the cost of keys that repel their own kind, from their number and the number of nodes.
-fn crowds(terrain: &Terrain<'_>) -> i64 {
+fn repulsion_cost(terrain: &Terrain<'_>) -> i64 {
     let mut kinds: BTreeMap<KeyIdx, (i64, i64)> = BTreeMap::new();
     let mut count = |instance: &Instance| {
         for (key, cost) in instance.keys.own_costs().filter(|(_, cost)| *cost > 0) {

@@ -96,15 +96,15 @@ fn of_different_nodes(column: &LaneColumn, total: f64) -> f64 {
     for _ in 0..2 * HALVINGS {
         let third = (high - low) / 3.0;
         let (a, b) = (low + third, high - third);
-        if around(column, total, a) < around(column, total, b) { high = b } else { low = a }
+        if squares_around(column, total, a) < squares_around(column, total, b) { high = b } else { low = a }
     }
-    let squares = around(column, total, (low + high) / 2.0);
+    let squares = squares_around(column, total, (low + high) / 2.0);
     // The search by thirds ends where the squares no longer differ.
     (squares / column.fixed.len() as f64 * (1.0 - 1e-9)).max(0.0).sqrt()
 }
 
 /// The least sum of squares around `mean`.
-fn around(column: &LaneColumn, total: f64, mean: f64) -> f64 {
+fn squares_around(column: &LaneColumn, total: f64, mean: f64) -> f64 {
     let part = |(fixed, scale): (&f64, &f64), price: f64| ((mean + price / scale) / scale - fixed).max(0.0);
     let nodes = || column.fixed.iter().zip(&column.scales);
     let poured = |price: f64| nodes().map(|node| part(node, price)).sum::<f64>();

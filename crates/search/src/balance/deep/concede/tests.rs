@@ -1,4 +1,4 @@
-use super::super::order::{Ordered, order};
+use super::super::order::{OrderedSteps, order};
 use crate::balance::{BalanceOptions, Concessions};
 use htools_model::{Cluster, Concession, InstanceIdx, Mib, NodeIdx, Placement};
 use htools_plan::checker::{CheckOptions, check, check_scores};
@@ -31,7 +31,7 @@ fn swap(with_third: bool) -> Cluster {
 }
 
 /// The steps that take each instance to the node with the given number.
-fn ordered(cluster: &Cluster, to: &[usize], concessions: Concessions) -> Ordered {
+fn ordered(cluster: &Cluster, to: &[usize], concessions: Concessions) -> OrderedSteps {
     let nodes: Vec<NodeIdx> = (0..cluster.nodes.len()).map(NodeIdx::new).collect();
     let options = BalanceOptions { concessions, ..BalanceOptions::default() };
     let place = |(at, to): (usize, &usize)| {
@@ -48,7 +48,7 @@ const NOTHING: Concessions = Concessions { interruptions: false, overcommit: fal
 const STOPS: Concessions = Concessions { interruptions: true, overcommit: false };
 const CROWDS: Concessions = Concessions { interruptions: false, overcommit: true };
 
-fn conceded(ordered: &Ordered) -> Vec<(usize, Concession)> {
+fn conceded(ordered: &OrderedSteps) -> Vec<(usize, Concession)> {
     ordered.steps.iter().map(|step| (step.instance.get(), step.concession)).collect()
 }
 

@@ -1,25 +1,25 @@
-//! Knots: the strongly connected components of a graph.
+//! Strongly connected components of a graph.
 
 /// Strongly connected components of a graph in which `before` has the predecessors of each node. Returns the component
 /// of each node, named by one of its nodes.
-pub(crate) fn knots(before: &[Vec<usize>]) -> Vec<usize> {
+pub(crate) fn strong_components(before: &[Vec<usize>]) -> Vec<usize> {
     let mut following = vec![Vec::new(); before.len()];
     for (after, earlier) in before.iter().enumerate() {
         earlier.iter().for_each(|one| following[*one].push(after));
     }
     // A node reached both ways from the last remaining end of a walk is in a circle with it (Kosaraju's algorithm).
     let ends = walked(&following);
-    let mut knot = vec![usize::MAX; before.len()];
+    let mut component = vec![usize::MAX; before.len()];
     for start in ends.into_iter().rev() {
         let mut left = vec![start];
         while let Some(one) = left.pop() {
-            if knot[one] == usize::MAX {
-                knot[one] = start;
+            if component[one] == usize::MAX {
+                component[one] = start;
                 left.extend(&before[one]);
             }
         }
     }
-    knot
+    component
 }
 
 /// All nodes in the order in which depth-first walks leave them.

@@ -9,16 +9,16 @@ use crate::tools::completion;
 
 /// One of the things that are put somewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Good {
+pub(super) struct FileToInstall {
     /// Where it goes.
     pub path: PathBuf,
     /// What it is.
-    pub kind: GoodKind,
+    pub kind: FileContent,
 }
 
 /// What a thing is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum GoodKind {
+pub(super) enum FileContent {
     /// A symbolic link to this.
     Link(PathBuf),
     /// A file with this text.
@@ -29,14 +29,16 @@ pub(super) enum GoodKind {
 ///
 /// The places are those where `man` and the shells look below `/usr/local` and `~/.local`. Bash and Fish look for a file with the name of
 /// the command, Zsh finds all names in one file.
-pub(super) fn goods(prefix: &Path, program: &Path) -> Vec<Good> {
+pub(super) fn files(prefix: &Path, program: &Path) -> Vec<FileToInstall> {
     let share = prefix.join("share");
-    let link = |path: PathBuf, target: &Path| Good { path, kind: GoodKind::Link(target.to_owned()) };
-    let text = |path: PathBuf, text: String| Good { path, kind: GoodKind::Text(text) };
+    let link =
+        |path: PathBuf, target: &Path| FileToInstall { path, kind: FileContent::Link(target.to_owned()) };
+    let text = |path: PathBuf, text: String| FileToInstall { path, kind: FileContent::Text(text) };
     let names = completion::names();
     let tools = &names[1..];
 
-    let mut all: Vec<Good> = names.iter().map(|name| link(prefix.join("bin").join(name), program)).collect();
+    let mut all: Vec<FileToInstall> =
+        names.iter().map(|name| link(prefix.join("bin").join(name), program)).collect();
     all.extend(
         PAGES
             .iter()
@@ -54,6 +56,6 @@ pub(super) fn goods(prefix: &Path, program: &Path) -> Vec<Good> {
 }
 
 /// The link by which Ganeti finds hail in a directory of allocators.
-pub(super) fn allocator(directory: &Path, program: &Path) -> Good {
-    Good { path: directory.join("hail"), kind: GoodKind::Link(program.to_owned()) }
+pub(super) fn allocator(directory: &Path, program: &Path) -> FileToInstall {
+    FileToInstall { path: directory.join("hail"), kind: FileContent::Link(program.to_owned()) }
 }

@@ -2,10 +2,10 @@
 
 use super::super::index::HostIdx;
 use super::super::score::AllocationScore;
-use super::super::working_set::{Resource, RunCondition, SeveralPolicy};
+use super::super::working_set::{MultipleActivePolicy, Resource, RunCondition};
 use super::Reader;
 use super::failures::{PastOutcome, outcome};
-use super::history::Trace;
+use super::history::RecordedState;
 use super::migrations::HistoryPlace;
 use super::on_fail::{FailureRules, OnFail};
 
@@ -77,12 +77,13 @@ pub(super) const UNDER_WAY: &str = "a live migration that has not come to its en
 
 impl Reader<'_, '_> {
     /// Operations of a primitive by host. Expired failures are marked as forgotten, if none is counted on the host.
-    fn remembered(&self, name: &str, rules: &FailureRules<'_>) -> Vec<(HostIdx, Trace)> {
+    fn remembered(&self, name: &str, rules: &FailureRules<'_>) -> Vec<(HostIdx, RecordedState)> {
         let records = self.records_of(name).iter();
-        let mut traces: Vec<_> = records.map(|record| (record.host, record.history.trace.clone())).collect();
-        let Some(after) = rules.timeout else { return traces };
-        for (host, trace) in &mut traces {
-            let Trace::Troubled(operations) = trace else { continue };
+        let mut recorded_states: Vec<_> =
+            records.map(|record| (record.host, record.history.recorded_state.clone())).collect();
+        let Some(after) = rules.timeout else { return recorded_states };
+        for (host, recorded_state) in &mut recorded_states {
+            let RecordedState::Unsettled(operations) = recorded_state else { continue };
             let mut counts = self.failures_of(name, rules).filter(|failed| failed.host == *host);
             if !counts.any(|failed| failed.score > AllocationScore::ZERO) {
                 for operation in operations.iter_mut() {
@@ -92,13 +93,13 @@ impl Reader<'_, '_> {
                 }
             }
         }
-        traces
+        recorded_states
     }
 
     /// Finds the hosts of a primitive, by its name in the status. `managed_on` tells if it is managed, given that it
     /// was blocked on another host or not. An offline host counts only if it was lost. Hosts that must be fenced or go
     /// to standby because of its failures are marked so.
-    pub(super) fn whereabouts(
+    pub(super) fn find_run_places(
         &mut self,
         name: &str,
         rules: &FailureRules<'_>,
@@ -106,30 +107,30 @@ impl Reader<'_, '_> {
         reasons: &mut Vec<&'static str>,
     ) -> RunPlaces {
         let mut places = RunPlaces::default();
-        let mut traces = self.remembered(name, rules);
+        let mut recorded_states = self.remembered(name, rules);
         let turn = |host: HostIdx| self.set.status_order.iter().position(|other| *other == host);
-        traces.sort_by_cached_key(|(host, _)| turn(*host));
-        for (host, trace) in &traces {
+        recorded_states.sort_by_cached_key(|(host, _)| turn(*host));
+        for (host, recorded_state) in &recorded_states {
             let state = self.set.host(*host).state;
             let is_known = state.online || state.unclean;
             let managed = managed_on(places.blocked);
-            match trace {
-                Trace::Active(_) if is_known => places.suppose(*host, RunCondition::Sound),
-                Trace::Active(_) if self.set.fencing => {
-                    self.doubt(*host, managed);
+            match recorded_state {
+                RecordedState::Active(_) if is_known => places.suppose(*host, RunCondition::Sound),
+                RecordedState::Active(_) if self.set.fencing => {
+                    self.mark_for_fencing(*host, managed);
                     places.suppose(*host, RunCondition::Sound);
                 }
-                Trace::Active(_) | Trace::Inactive(_) => {}
-                Trace::Troubled(operations) if is_known || self.set.fencing => {
+                RecordedState::Active(_) | RecordedState::Inactive(_) => {}
+                RecordedState::Unsettled(operations) if is_known || self.set.fencing => {
                     let here = HistoryPlace {
                         name: &self.set.host(*host).name,
                         can_be_fenced: self.set.can_fence(*host),
-                        other: &|other| self.other_end(name, &traces, other),
+                        other: &|other| self.other_end(name, &recorded_states, other),
                     };
                     let past = outcome(operations, rules, self.set.fencing, managed, &here);
                     self.note_trouble(&mut places, *host, past, managed, reasons);
                 }
-                Trace::Troubled(_) => {}
+                RecordedState::Unsettled(_) => {}
             }
         }
         places.settle_sent(|host| self.set.host(host).state.unclean);
@@ -138,7 +139,7 @@ impl Reader<'_, '_> {
 
     /// Marks a host for fencing if something runs there by its operations, although it was shut down. The resource may
     /// run elsewhere only after that. Unmanaged resources have no such effect.
-    fn doubt(&mut self, host: HostIdx, managed: bool) {
+    fn mark_for_fencing(&mut self, host: HostIdx, managed: bool) {
         let state = &mut self.set.hosts[host.get()].state;
         state.unclean |= managed && !state.maintenance;
     }
@@ -164,7 +165,7 @@ impl Reader<'_, '_> {
         state.unclean |= fencing && past.on_fail == OnFail::Fence;
         state.standby |= past.on_fail == OnFail::Standby;
         if !is_known && fencing && past.active {
-            self.doubt(host, managed);
+            self.mark_for_fencing(host, managed);
         }
         let state = self.set.host(host).state;
         if !places.blocked {
@@ -198,7 +199,7 @@ impl Reader<'_, '_> {
         } else if past.banned {
             places.banned.push(host);
         }
-        past.beyond.into_iter().for_each(|reason| add_reason(reasons, reason));
+        past.unsupported.into_iter().for_each(|reason| add_reason(reasons, reason));
     }
 
     /// Sets the hosts of a primitive. If it runs on several, it is stopped on all of them, unless it is unmanaged or
@@ -231,10 +232,10 @@ impl Reader<'_, '_> {
             resource.also_on.push(to);
         }
         resource.managed &= !blocks;
-        resource.if_several = match word.as_str() {
-            "stop_unexpected" => SeveralPolicy::StopOthers,
-            "stop_only" => SeveralPolicy::StopAll,
-            _ => SeveralPolicy::Restart,
+        resource.multiple_active = match word.as_str() {
+            "stop_unexpected" => MultipleActivePolicy::StopOthers,
+            "stop_only" => MultipleActivePolicy::StopAll,
+            _ => MultipleActivePolicy::Restart,
         };
         // A failure on a lost host is over with the host.
         let is_online = |place: &&(HostIdx, RunCondition)| self.set.host(place.0).state.online;
