@@ -7,7 +7,7 @@ use std::fs;
 const DIRECTORY: &str = "data/units";
 
 /// Settings that every service must have.
-const HARDENED: [&str; 24] = [
+const HARDENED: [&str; 22] = [
     "NoNewPrivileges=yes",
     "ProtectSystem=strict",
     "PrivateTmp=yes",
@@ -30,8 +30,6 @@ const HARDENED: [&str; 24] = [
     "SystemCallFilter=@system-service",
     "SystemCallFilter=~@privileged @resources",
     "UMask=0077",
-    "Nice=10",
-    "[Service]",
 ];
 
 /// Names of the files with this ending, sorted.
