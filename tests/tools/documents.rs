@@ -8,9 +8,10 @@ use std::os::unix::fs::PermissionsExt;
 
 use trycmd::TestCases;
 
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 10] = [
     "README.md",
     "docs/guide.md",
+    "docs/recipes/balance-from-cron.md",
     "docs/pacemaker.md",
     "docs/affinity.md",
     "docs/simulation.md",

@@ -38,6 +38,7 @@ mod saved;
 mod several_groups;
 mod simulation;
 mod squeeze;
+mod units;
 mod views;
 mod week;
 mod weights;
