@@ -8,10 +8,17 @@ use std::os::unix::fs::PermissionsExt;
 
 use trycmd::TestCases;
 
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 16] = [
     "README.md",
     "docs/guide.md",
+    "docs/recipes/new-node.md",
+    "docs/recipes/empty-node.md",
+    "docs/recipes/power-saving.md",
+    "docs/recipes/survive.md",
+    "docs/recipes/why-stopped.md",
+    "docs/recipes/room.md",
     "docs/pacemaker.md",
+    "docs/pacemaker-support.md",
     "docs/affinity.md",
     "docs/simulation.md",
     "docs/tour.md",
