@@ -1,5 +1,5 @@
 //! Pacemaker's cluster information base (CIB): the XML document that describes a cluster, read into a
-//! [`WorkingSet`]. What it says beyond docs/pacemaker-support.md is listed in [`WorkingSet::outside`].
+//! [`WorkingSet`]. What it says beyond docs/pacemaker.md is listed in [`WorkingSet::outside`].
 
 pub mod change;
 mod clones;

@@ -1,5 +1,5 @@
 //! From where resources go to what is done, and in which order: the transition of a Pacemaker cluster as Pacemaker
-//! 2.1.5 makes it. docs/pacemaker-support.md tells the rules.
+//! 2.1.5 makes it. docs/pacemaker.md tells the rules.
 
 pub(crate) mod action;
 mod actions;
