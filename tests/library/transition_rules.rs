@@ -34,7 +34,7 @@ fn goes(task: ActionTask) -> bool {
     matches!(task, Stop | Stopped | MigrateTo)
 }
 
-/// Whether the rule that an edge names asks for it: rules 1 to 9 of what is ordered, in docs/pacemaker.md.
+/// Whether the rule that an edge names asks for it: rules 1 to 9 of what is ordered, in docs/pacemaker-support.md.
 fn is_asked_for(set: &WorkingSet, plan: &Transition, edge: &Edge<WaitReason>) -> bool {
     let (before, after) = (plan.step(edge.before), plan.step(edge.after));
     match edge.why {

@@ -8,11 +8,18 @@ use std::os::unix::fs::PermissionsExt;
 
 use trycmd::TestCases;
 
-const DOCUMENTS: [&str; 10] = [
+const DOCUMENTS: [&str; 17] = [
     "README.md",
     "docs/guide.md",
     "docs/recipes/balance-from-cron.md",
+    "docs/recipes/new-node.md",
+    "docs/recipes/empty-node.md",
+    "docs/recipes/power-saving.md",
+    "docs/recipes/survive.md",
+    "docs/recipes/why-stopped.md",
+    "docs/recipes/room.md",
     "docs/pacemaker.md",
+    "docs/pacemaker-support.md",
     "docs/affinity.md",
     "docs/simulation.md",
     "docs/tour.md",

@@ -45,7 +45,7 @@ pub(super) fn words() -> impl Iterator<Item = &'static str> {
 }
 
 fn contents() -> String {
-    let row = |word: &str, title: &str| format!("  {word:14} {title}\n");
+    let row = |word: &str, title: &str| format!("  {word:18} {title}\n");
     let documents: String = TOPICS.iter().map(|topic| row(topic.word, topic.title())).collect();
     let tools: String = TOOLS.iter().map(|tool| row(tool.spec.name(), tool.spec.summary())).collect();
     format!(

@@ -17,8 +17,16 @@ macro_rules! topics {
 }
 
 topics! {
+    "index" "docs/index.md",
     "guide" "docs/guide.md",
     "tour" "docs/tour.md",
+    "coming-from" "docs/coming-from.md",
+    "new-node" "docs/recipes/new-node.md",
+    "empty-node" "docs/recipes/empty-node.md",
+    "power-saving" "docs/recipes/power-saving.md",
+    "survive" "docs/recipes/survive.md",
+    "why-stopped" "docs/recipes/why-stopped.md",
+    "room" "docs/recipes/room.md",
     "configuration" "docs/configuration.md",
     "execution" "docs/execution.md",
     "monitoring" "docs/monitoring.md",
@@ -26,6 +34,8 @@ topics! {
     "groups" "docs/groups.md",
     "placing" "docs/placing.md",
     "pacemaker" "docs/pacemaker.md",
+    "pacemaker-support" "docs/pacemaker-support.md",
+    "pacemaker-verified" "docs/pacemaker-verified.md",
     "affinity" "docs/affinity.md",
     "simulation" "docs/simulation.md",
     "search" "docs/search.md",

@@ -92,7 +92,7 @@ impl Counts {
     }
 }
 
-/// Clusters of which hplace does not know all yet (docs/pacemaker.md).
+/// Clusters of which hplace does not know all yet (docs/pacemaker-verified.md).
 struct Special {
     what: &'static str,
     clusters: u64,
