@@ -122,8 +122,8 @@ pub fn without_score(text: &str) -> String {
     }
 }
 
-/// Tells if our answer uses only allowed nodes, and the moves are equal up to the reference's first one to another
-/// node.
+/// Tells if our answer uses only allowed nodes, and the moves are equal up to the reference's first one that does
+/// not.
 pub fn same_until_allowed(case: &Case, theirs: &str, ours: &str) -> bool {
     let (Some(theirs), Some(ours)) = (parsed(theirs), parsed(ours)) else { return false };
     let Some(allowed) = &case.facts.restricted else { return false };

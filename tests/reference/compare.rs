@@ -324,7 +324,7 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
         Rule::ToldAhead => {
             let said = String::from_utf8_lossy(&ours.stderr);
             let fails = |words: &str| said.contains(words);
-            // Output of the reference, or its end.
+            // The reference does these things anyway, or ends with the error later.
             let told = fails(": Execution of commands possible only on LUXI")
                 || fails(": there is no field 'nosuch'")
                 || (fails("cannot write file ") && theirs.status != Some(0));

@@ -29,8 +29,8 @@ pub fn limit_to_request(odd: &mut OddCluster, random: &mut Random) {
         if !matches!(instance.status, RunStatus::AdminDown | RunStatus::AdminOffline) {
             instance.status = RunStatus::Running;
         }
-        // Each disk must be as large as policies require, unless only the sum counts. The reference gets one disk if
-        // the cluster comes as text.
+        // Each disk must be as large as policies require, unless only the sum counts. A cluster
+        // that the reference gets as text has one disk per instance.
         let part = if odd.purpose == Purpose::Allocate { 1024 } else { 7 };
         let whole = odd.purpose == Purpose::Fill;
         if instance.disk.0 > 2 * part && random.chance(0.3) && instance.disks[0].spindles.is_none() && !whole

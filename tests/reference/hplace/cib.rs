@@ -143,8 +143,8 @@ const NOTED: [&str; 4] = [
     "956d225f1261d857d759758076a4385e",
 ];
 
-/// The same CIB with parameters for primitives. Some have them since their start. Others have different ones, so they
-/// restart or reload, or another agent.
+/// The same CIB with parameters for primitives. Some were started with these parameters. Others were started with
+/// different ones, so they restart or reload, or with another agent.
 fn with_parameters(mut xml: String, primitives: &[Primitive], random: &mut Random) -> String {
     let [none, one, two, both] = NOTED;
     for primitive in primitives {
