@@ -1,4 +1,4 @@
-//! The parts of a step on their own: `cargo bench --bench search`.
+//! Parts of a step, measured separately: `cargo bench --bench search`.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -44,7 +44,7 @@ fn scoring(group: &mut BenchmarkGroup<'_, WallTime>, cluster: &Cluster) {
     let board = Board::new(cluster, &all);
     let running = Running::of(&board);
     let rules = MoveRules::default();
-    // a move that touches three nodes
+    // A move that touches three nodes.
     let outcome = cluster.instances.iter().find_map(|instance| {
         let trial = Trial::new(cluster, instance, &rules);
         all.iter().find_map(|node| trial.run(Move::ReplaceAndFailover(*node)).ok())

@@ -1,4 +1,4 @@
-//! The one program of the package; it plays the tool it is called as.
+//! The package's only program. It acts as the tool under whose name it is called.
 
 fn main() -> std::process::ExitCode {
     htools::tools::main()

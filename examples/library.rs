@@ -1,5 +1,5 @@
-//! What the library is asked for: a cluster is loaded and checked, a new instance is placed, the
-//! cluster is balanced, and the plan is written down.
+//! Typical use of the library: loads and checks a cluster, places a new instance, balances the cluster, and prints
+//! the plan.
 //!
 //! `cargo run --release --example library data/unbalanced-drbd.data`
 
@@ -34,7 +34,7 @@ fn say_what_is_wrong(cluster: &Cluster) {
     }
 }
 
-/// One more instance like the first.
+/// Places one more instance like the first.
 fn place_another(cluster: &Cluster) {
     let nodes = cluster.all_nodes();
     let Some(like) = cluster.instances.first() else { return };
@@ -49,7 +49,7 @@ fn place_another(cluster: &Cluster) {
 fn plan(start: &Cluster) -> Result<(), Box<dyn Error>> {
     let mut draft = Draft::of(start);
     for (group, found) in balance::all(&mut draft, BalanceOptions::default()) {
-        // by the plain rules, without the search
+        // An independent check by the plain rules, without the search.
         check(start, start.nodes_of(group), &found.steps, CheckOptions::default())?;
         println!("{}: score {:.4} at the end", start.group(group).name, found.last.score());
         for (number, jobset) in (1..).zip(jobsets(start, &found.steps)) {

@@ -1,5 +1,5 @@
-//! How good the best placement is on nearly full clusters: two kinds of capacity, equal nodes, all running that Pacemaker's
-//! strategy placed. Prints a table in Markdown:
+//! Quality of the best placement on nearly full clusters with two kinds of capacity and equal nodes. All resources
+//! run where Pacemaker's strategy placed them. Prints a table in Markdown:
 //!
 //! `cargo run --release --example optimal`
 
@@ -17,7 +17,7 @@ use htools::search::Deadline;
 
 const KINDS: [SizedKind; 2] = [SizedKind { name: "cpu", most: 8 }, SizedKind { name: "memory", most: 32 }];
 
-/// A kind of capacity, and the most that a resource needs of it.
+/// A kind of capacity, with the largest need of a resource.
 struct SizedKind {
     name: &'static str,
     most: i64,
@@ -29,7 +29,7 @@ fn amounts(list: &[i64]) -> Capacities {
     amounts
 }
 
-/// Equal nodes, of which all resources together need the part `full`, in thousandths.
+/// Equal nodes. The resources together need `full` thousandths of their capacity.
 fn cluster(nodes: usize, resources: usize, full: i64, seed: u64) -> WorkingSet {
     let mut random = Random::new(seed);
     let sizes: Vec<Vec<i64>> =

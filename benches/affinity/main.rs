@@ -1,10 +1,10 @@
-//! How long placement by affinity keys takes: one placement, and the question which of all machines would be elsewhere, without
-//! the reading of documents; and, as whole processes, hbal and hail where keys count, and a year of `hplace simulate`. Prints tables in
-//! Markdown:
+//! Time of placement by affinity keys: of one placement, and of searching all machines for those that should be
+//! elsewhere. These figures do not include the reading of documents. Further tables time whole processes: hbal and
+//! hail with keys, and a year of `hplace simulate`. Prints tables in Markdown:
 //!
 //!     cargo bench --bench affinity
 
-#[allow(dead_code, unused_imports)] // what other benches need
+#[allow(dead_code, unused_imports)] // Other benches need the rest.
 #[path = "../common/mod.rs"]
 mod common;
 mod processes;
@@ -20,9 +20,9 @@ use htools::model::random::Random;
 
 const NODES: usize = 1000;
 const MACHINES: usize = 50_000;
-/// Customer's keys of each machine.
+/// Customer keys of each machine.
 const KEYS: usize = 5;
-/// Placements of which the mean is taken.
+/// Number of placements averaged.
 const PLACEMENTS: usize = 200;
 
 fn main() -> anyhow::Result<()> {
@@ -55,7 +55,7 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Nodes with three keys each, and machines of which a fiftieth part is on each node.
+/// A fleet: each node has three keys, and the machines are spread evenly over the nodes.
 fn fleet(shared: Option<usize>) -> Fleet {
     let mut random = Random::new(1);
     let nodes = (0..NODES).map(node).collect();

@@ -1,4 +1,4 @@
-//! The tools in which keys count, as whole processes.
+//! Tools that use keys, as whole processes.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,15 +13,15 @@ use serde_json::json;
 use super::common::numbers::{seconds, thousands};
 use super::common::workshop::{Taken, Workshop};
 
-/// More than any of these takes.
+/// Longer than any of these runs.
 const LIMIT: Duration = Duration::from_secs(600);
 const RUNS: u32 = 3;
 /// Keys of each instance.
 const KEYS: usize = 2;
-/// Their names.
+/// Number of different key names.
 const NAMES: usize = 200;
 
-/// Prints a table of what the tools take.
+/// Prints a table of the tools' times.
 pub fn measure() -> anyhow::Result<()> {
     let workshop = Workshop::new()?;
     let htools = |words: &[&str]| {
@@ -71,7 +71,7 @@ pub fn measure() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Two hundred nodes, and ten instances a node that all have keys of these weights.
+/// Two hundred nodes with ten instances each. All instances have keys with these weights.
 fn cluster(weights: &[i32]) -> anyhow::Result<String> {
     let made = GeneratedText::new(&ClusterSpec::new(200, 2000, TemplateMix::Drbd, 1))?;
     let mut random = Random::new(3);
@@ -90,7 +90,7 @@ fn cluster(weights: &[i32]) -> anyhow::Result<String> {
     Ok([&[*groups, *nodes, &instances], rest].concat().join("\n\n"))
 }
 
-/// A small instance that wants to be with others.
+/// A request for a small instance whose key attracts it to others.
 fn request() -> String {
     let request = json!({
         "type": "allocate", "name": "new", "memory": 256, "vcpus": 1, "disk_space_total": 10368,

@@ -1,4 +1,4 @@
-//! The two programs and what they are measured with.
+//! The two programs, and the tools for measuring them.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,27 +16,27 @@ use super::workshop::{Run, Taken, Workshop};
 mod original;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_htools");
-/// No run of this project's program comes near it.
+/// Time limit far above any run of this project's program.
 const PATIENCE: Duration = Duration::from_secs(4 * 3600);
 
 /// Runs our program, and the reference on request.
 pub struct Bench {
     pub settings: Settings,
-    /// Where the reference's tools are, or why they are not measured.
+    /// Directory of the reference's tools, or the reason why they are not measured.
     pub reference: Result<PathBuf, &'static str>,
     clusters: Clusters,
     workshop: Workshop,
 }
 
 impl Bench {
-    /// Looks for the reference if it is wanted.
+    /// Looks for the reference if the settings request it.
     pub fn new(settings: Settings) -> io::Result<Bench> {
         let reference = reference(&settings);
         let clusters = Clusters::new(settings.clusters.clone());
         Ok(Bench { settings, reference, clusters, workshop: Workshop::new()? })
     }
 
-    /// What and how is measured.
+    /// Description of the measurement: programs, machine and number of runs.
     pub fn describe(&self) -> String {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let runs = self.settings.runs();
@@ -61,8 +61,8 @@ impl Bench {
         }
     }
 
-    /// The same, run once: for answers that matter more than how long they take.
-    #[allow(dead_code)] // not by every bench
+    /// The same with a single run, for answers that matter more than their time.
+    #[allow(dead_code)] // Some benches do not use it.
     pub fn ours_once(&self, words: &[&str], input: &Input) -> io::Result<Run> {
         match self.workshop.best(&mut command(PROGRAM, words, input), 1, PATIENCE)? {
             Taken::Run(run) => Ok(run),
@@ -70,7 +70,7 @@ impl Bench {
         }
     }
 
-    /// The reference's tool of that name.
+    /// The reference's tool with this name.
     pub fn theirs(&self, words: &[&str], input: &Input) -> io::Result<Theirs> {
         let place = match &self.reference {
             Ok(place) => place,
@@ -84,7 +84,7 @@ impl Bench {
     }
 
     /// Our tool, named by the first word, with these words only.
-    #[allow(dead_code)] // not by every bench
+    #[allow(dead_code)] // Some benches do not use it.
     pub fn ours_alone(&self, words: &[&str]) -> io::Result<Run> {
         let mut command = alone(PROGRAM, words);
         match self.workshop.best(&mut command, self.settings.runs(), PATIENCE)? {
@@ -93,14 +93,14 @@ impl Bench {
         }
     }
 
-    /// The reference's tool of that name, with these words only.
-    #[allow(dead_code)] // not by every bench
+    /// The reference's tool with this name, with these words only.
+    #[allow(dead_code)] // Some benches do not use it.
     pub fn theirs_alone(&self, words: &[&str]) -> io::Result<Theirs> {
         let place = match &self.reference {
             Ok(place) => place,
             Err(reason) => return Ok(Theirs::Missing(reason)),
         };
-        // hail is where Ganeti looks for allocators
+        // Ganeti looks for hail in its directory of allocators.
         let allocators = [original::ALLOCATORS, "/usr/lib/ganeti/iallocators"].map(PathBuf::from);
         let places = [place.clone()].into_iter().chain(allocators).map(|place| place.join(words[0]));
         let Some(program) = places.into_iter().find(|p| p.is_file()) else {
@@ -114,7 +114,7 @@ impl Bench {
     }
 
     /// Writes a file for the programs to read.
-    #[allow(dead_code)] // not by every bench
+    #[allow(dead_code)] // Some benches do not use it.
     pub fn file(&self, name: &str, content: &str) -> io::Result<PathBuf> {
         self.workshop.file(name, content)
     }
@@ -127,7 +127,7 @@ impl Bench {
         }
     }
 
-    /// What the command printed last.
+    /// Output of the last command.
     pub fn printed(&self) -> io::Result<String> {
         self.workshop.printed()
     }
@@ -140,7 +140,7 @@ impl Bench {
     }
 }
 
-#[allow(dead_code)] // not by every bench
+#[allow(dead_code)] // Some benches do not use it.
 fn alone(program: impl AsRef<OsStr>, words: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(words).env_remove("HTOOLS");
@@ -153,7 +153,7 @@ fn command(program: impl AsRef<OsStr>, words: &[&str], input: &Input) -> Command
     command
 }
 
-/// Where the reference's tools are, or what the tables say instead.
+/// Directory of the reference's tools, or the words that replace their figures in tables.
 fn reference(settings: &Settings) -> Result<PathBuf, &'static str> {
     if !settings.reference {
         return Err("not asked for");
@@ -169,7 +169,7 @@ fn reference(settings: &Settings) -> Result<PathBuf, &'static str> {
         .ok_or("not installed")
 }
 
-/// What the reference took.
+/// Time of the reference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Theirs {
     Missing(&'static str),
@@ -179,8 +179,7 @@ pub enum Theirs {
 }
 
 impl Theirs {
-    /// What so many steps take if each takes as long as this one: nobody waits
-    /// for them.
+    /// Estimated time of this many steps, if each takes as long as this one. It avoids waiting for them.
     pub fn steps(self, steps: usize) -> Theirs {
         match self {
             Theirs::Seconds(step) => Theirs::Estimate(step * steps as f64),
@@ -189,7 +188,7 @@ impl Theirs {
         }
     }
 
-    /// For a table.
+    /// Text for a table.
     pub fn text(self) -> String {
         match self {
             Theirs::Missing(reason) => reason.to_owned(),

@@ -1,4 +1,4 @@
-//! The clusters to measure on: of the library's own generator, or of a script.
+//! The clusters to measure on: from the library's own generator or from a script.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use htools::tools::generate::GeneratedText;
 
 use super::workshop::Workshop;
 
-/// What cluster is wanted.
+/// Properties of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
     pub nodes: usize,
     pub instances: usize,
     pub templates: TemplateMix,
-    /// Whether there are exclusion tags and locations.
+    /// True for exclusion tags and locations.
     pub tags: bool,
-    /// Whether node sizes differ.
+    /// True for different node sizes.
     pub heterogeneous: bool,
     /// Number of node groups.
     pub groups: usize,
-    /// Names the cluster among all that are alike.
+    /// Seed that distinguishes clusters with the same properties.
     pub seed: u64,
 }
 
@@ -42,7 +42,7 @@ impl Kind {
         }
     }
 
-    /// The template, as both generators call it.
+    /// The template's name in both generators.
     pub fn template(&self) -> &'static str {
         match self.templates {
             TemplateMix::Drbd => "drbd",
@@ -75,24 +75,24 @@ impl Kind {
 /// A cluster as a file in the text format.
 pub struct Input {
     pub kind: Kind,
-    /// How many instances found a place.
+    /// Number of instances that found a place.
     pub instances: usize,
     pub file: PathBuf,
 }
 
-/// Makes each cluster once.
+/// Creates each cluster once.
 pub struct Clusters {
     script: Option<PathBuf>,
     made: RefCell<Vec<Rc<Input>>>,
 }
 
 impl Clusters {
-    /// Clusters of this script, or of the library.
+    /// Clusters of this script, or of the library's generator.
     pub fn new(script: Option<PathBuf>) -> Clusters {
         Clusters { script, made: RefCell::default() }
     }
 
-    /// Who makes them, for people.
+    /// Description of the generator.
     pub fn source(&self) -> String {
         let maker = match &self.script {
             None => "htools generate".into(),
@@ -135,7 +135,7 @@ fn of_the_library(kind: Kind) -> anyhow::Result<String> {
     .text)
 }
 
-/// The command, for messages, and what it printed.
+/// The command, for messages, and its output.
 fn of_a_script(script: &Path, kind: Kind) -> anyhow::Result<(String, String)> {
     let mut words = vec![
         kind.nodes.to_string(),

@@ -1,4 +1,4 @@
-//! What the benches that time whole processes share.
+//! Shared parts of the benches that time whole processes.
 
 pub mod bench;
 pub mod clusters;

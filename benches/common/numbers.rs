@@ -1,6 +1,6 @@
-//! How the tables write numbers.
+//! Format of numbers in tables.
 
-/// A time in a unit that suits it.
+/// A time, in a unit that suits it.
 pub fn seconds(time: f64) -> String {
     match time {
         _ if time < 0.1 => format!("{:.1} ms", time * 1000.0),
@@ -11,17 +11,17 @@ pub fn seconds(time: f64) -> String {
     }
 }
 
-/// Memory in MiB, where it is known.
+/// Memory in MiB, if known.
 pub fn memory(mib: Option<f64>) -> String {
     mib.map_or_else(|| "not known".to_owned(), |mib| format!("{} MiB", short(mib)))
 }
 
-/// A number whose decimals only matter if it is small.
+/// A number, with a decimal only if it is small.
 pub fn short(number: f64) -> String {
     if number < 100.0 { format!("{number:.1}") } else { thousands(number.round() as usize) }
 }
 
-/// A whole number with commas.
+/// A whole number with commas between thousands.
 pub fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits

@@ -1,24 +1,24 @@
-//! The options that the benches share.
+//! Options shared by the benches.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-/// What the command line says.
+/// Values of the options.
 pub struct Settings {
-    /// Whether Ganeti's own tools are measured, too.
+    /// True to measure Ganeti's own tools, too.
     pub reference: bool,
-    /// Whether less precise figures will do.
+    /// True if less precise figures are enough.
     pub quick: bool,
     /// The longest run of a command of the reference.
     pub limit: Duration,
-    /// The script that makes the clusters; the library does otherwise.
+    /// The script that makes the clusters; by default the library does.
     pub clusters: Option<PathBuf>,
 }
 
 impl Settings {
-    /// The options, for a bench to add its own.
+    /// The shared options; a bench adds its own.
     pub fn command(name: &'static str, about: &'static str) -> Command {
         Command::new(name).about(about).args([
             switch("reference", "Measure Ganeti's own tools, too"),
@@ -36,12 +36,12 @@ impl Settings {
                     "Measure on clusters that this script prints when given \
                      NODES INSTANCES TEMPLATE SEED [--tags] [--hetero]",
                 ),
-            // what cargo adds
+            // Cargo adds this option.
             switch("bench", "").hide(true),
         ])
     }
 
-    /// What was given of them.
+    /// Reads the shared options.
     pub fn of(matches: &ArgMatches) -> Settings {
         let quick = matches.get_flag("quick");
         let limit = matches.get_one("limit").copied().unwrap_or(if quick { 20 } else { 60 });
@@ -53,13 +53,12 @@ impl Settings {
         }
     }
 
-    /// How often a command is run at most.
+    /// Most runs of a command.
     pub fn runs(&self) -> u32 {
         if self.quick { 2 } else { 7 }
     }
 }
 
-/// An option that is there or not.
 pub fn switch(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
 }

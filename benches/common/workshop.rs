@@ -1,4 +1,4 @@
-//! Whole processes under the clock.
+//! Runs whole processes and times them.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,42 +7,42 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// A command that takes longer is run twice at most.
+/// A command that takes longer is run at most twice.
 const LONG: Duration = Duration::from_secs(2);
 /// A command that takes longer is run once.
 const VERY_LONG: Duration = Duration::from_secs(20);
-/// How often a running process is looked at, at first; and later at every
-/// such part of the time that it has run. The precision of the figures.
+/// Shortest interval between two looks at a running process. Later the interval is one part in [`LOOKS`] of the time
+/// that the process has run, which limits the precision of the figures.
 const LOOK: Duration = Duration::from_micros(100);
 const LOOKS: u32 = 500;
 
-/// What came of a command.
+/// Outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Taken {
-    /// It came to its end.
+    /// It ended by itself.
     Run(Run),
-    /// It was ended when this time was up.
+    /// It was killed after this time.
     MoreThan(Duration),
 }
 
-/// The runs of a command.
+/// Figures from all runs of a command.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
-    /// The time of the shortest.
+    /// Time of the shortest run.
     pub seconds: f64,
-    /// The most memory that the first held at a time, where the system tells.
+    /// Peak memory of the first run, if the system reports it.
     pub mib: Option<f64>,
-    /// Seconds of processor time of one, the mean of all, where the system tells.
+    /// Mean processor time of a run in seconds, if the system reports it.
     pub cpu: Option<f64>,
 }
 
-/// Where commands read and write.
+/// Directory for the input and the output of commands.
 pub struct Workshop {
     directory: PathBuf,
 }
 
 impl Workshop {
-    /// An empty directory of its own.
+    /// Creates an empty directory.
     pub fn new() -> io::Result<Workshop> {
         let name = format!("{}-{}", env!("CARGO_CRATE_NAME"), std::process::id());
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -57,11 +57,10 @@ impl Workshop {
         Ok(path)
     }
 
-    /// The shortest of up to `runs` runs of a command, none of them longer than
-    /// `limit`; fewer runs of a long one.
+    /// The shortest of up to `runs` runs of a command, each limited to `limit`. A long command is run less often.
     pub fn best(&self, command: &mut Command, runs: u32, limit: Duration) -> io::Result<Taken> {
-        // only the first run is slowed down by looks at its memory; the last look counts, for the
-        // system itself keeps the highest figure
+        // Only the first run is slowed down by reading its memory. The last reading is enough, because the system
+        // itself keeps the peak.
         let before = cpu_of_children();
         let mut kib = None;
         let first = self.once(command, limit, |child| kib = high_water_mark(child).max(kib))?;
@@ -81,12 +80,12 @@ impl Workshop {
         Ok(Taken::Run(Run { seconds: best.as_secs_f64(), mib: kib.map(|kib| kib as f64 / 1024.0), cpu }))
     }
 
-    /// What the command printed last.
+    /// Output of the last command.
     pub fn printed(&self) -> io::Result<String> {
         fs::read_to_string(self.directory.join("stdout"))
     }
 
-    /// The time of one run, if it is no longer than `limit`.
+    /// Time of one run, if it ends within `limit`.
     fn once(
         &self,
         command: &mut Command,
@@ -106,7 +105,7 @@ impl Workshop {
             let time = start.elapsed();
             match status {
                 Some(status) if status.success() => return Ok(Some(time)),
-                // the negative answer of a tool that checks something
+                // A tool that checks something ends like this if its answer is no.
                 Some(status) if matches!(status.code(), Some(1 | 2)) && !self.printed()?.is_empty() => {
                     return Ok(Some(time));
                 }
@@ -125,22 +124,22 @@ impl Workshop {
 
 impl Drop for Workshop {
     fn drop(&mut self) {
-        // leftovers only take room
+        // The files are of no further use.
         let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
-/// The seconds of processor time of all processes that were waited for. The system counts in hundredths.
+/// Processor time in seconds of all child processes that have ended. The system counts in hundredths.
 fn cpu_of_children() -> Option<f64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // the name of the program, in parentheses, may hold blanks
+    // The program's name, in parentheses, may contain blanks.
     let (_, fields) = stat.rsplit_once(')')?;
     let ticks: u64 =
         fields.split_whitespace().skip(13).take(2).filter_map(|text| text.parse::<u64>().ok()).sum();
     Some(ticks as f64 / 100.0)
 }
 
-/// The memory high-water mark of a process, in KiB, where the system tells.
+/// Peak memory of a process in KiB, if the system reports it.
 fn high_water_mark(child: &Child) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

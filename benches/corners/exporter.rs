@@ -1,4 +1,4 @@
-//! The exporter: a server, which is asked until it has looked at its cluster once.
+//! The exporter: a server that is polled until it has read its cluster once.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 
-/// A pause between two questions.
+/// Pause between two requests.
 const PAUSE: Duration = Duration::from_millis(10);
 /// A figure that the exporter shows only after it has read a cluster.
 const READ: &str = "\nhtools_cluster_score";
 
-/// Ends with its owner.
+/// A server that is killed when it is dropped.
 struct Server(Child);
 
 impl Drop for Server {
@@ -25,7 +25,7 @@ impl Drop for Server {
     }
 }
 
-/// The seconds from the start to the first figures of a cluster in a text file, if no more than the limit.
+/// Time in seconds from the start to the first figures of a cluster in a text file, if within the limit.
 pub fn time(program: &Path, input: &Path, limit: Duration) -> anyhow::Result<Option<f64>> {
     let start = Instant::now();
     let mut command = Command::new(program);

@@ -1,14 +1,14 @@
-//! Clusters of Ganeti, as text files.
+//! Ganeti clusters, as text files.
 
 use std::fmt::Write;
 
 use super::{Corner, INPUT, REQUEST};
 
-/// A section of a text file: a row for each of some numbers.
+/// A section of a text file: one row per number below `count`.
 fn rows(count: usize, row: impl Fn(usize) -> String) -> String {
     let mut section = String::new();
     for at in 0..count {
-        // writing into a string does not fail
+        // Writing to a string cannot fail.
         let _ = writeln!(section, "{}", row(at));
     }
     section
@@ -22,7 +22,7 @@ fn group(at: usize) -> String {
     format!("g{at}|u{at}|preferred||")
 }
 
-/// A node that has half of its memory free.
+/// A node with half of its memory free.
 fn node(at: usize, group: usize, tags: &str) -> String {
     format!("n{at:06}|16384|0|8192|100000|50000|8|N|u{group}|1|{tags}|N|1|0|1.0")
 }
@@ -80,7 +80,7 @@ fn mirrors(n: usize) -> String {
     cluster(&rows(1, group), &nodes, &rows(n, |i| instance(i, 0, Some(i + 1), "drbd", "")), "")
 }
 
-/// Instances that are planned only, in groups of their own.
+/// Planned instances, each in a group of its own.
 fn planned(n: usize) -> String {
     let instances = rows(n, |i| instance(i, i, None, "ext", "") + "|Y");
     cluster(&rows(n, group), &rows(n, |i| node(i, i, "")), &instances, "")
@@ -93,7 +93,7 @@ fn tags_of_an_instance(n: usize) -> String {
     cluster(&rows(1, group), &rows(4, |i| node(i, 0, "")), &instances, "htools:iextags:s\n")
 }
 
-/// A rule, an instance and a node for each of many tags.
+/// Many tags, each with a rule, an instance and a node.
 fn rules(n: usize) -> String {
     let nodes = rows(n.min(1000), |i| node(i, 0, &format!("l{i}:x,m{i}:y,htools:odd:{i}")));
     let instances = rows(n, |i| instance(i, i % n.min(1000), None, "ext", &format!("s{i}:x,htools:odd:{i}")));

@@ -1,13 +1,13 @@
-//! Growth of the time of every tool with inputs of a hostile shape: many groups, locations, colocations, tags,
-//! nodes of one kind of instance. Each input is made at a size and at ten times that size, at most about 10 MB.
-//! Prints a table in Markdown, with the processor time of whole processes:
+//! Growth of the time of every tool with inputs of a hostile shape: many groups, locations, colocations or tags, or
+//! nodes full of one kind of instance. Each input is made at one size and at ten times that size, at most about 10
+//! MB. Prints a table in Markdown, with the processor time of whole processes:
 //!
 //!     cargo bench --bench corners [-- [--only WORD] [--limit SECONDS]]
 //!
-//! A tool is near-linear if ten times as much takes less than 15 times the time. The bench ends with status 1
-//! if some tool is not, and takes longer than a second.
+//! A tool is near-linear if ten times the input takes less than 15 times the time. The bench ends with status 1 if a
+//! tool is not near-linear and takes longer than a second.
 
-// parts of it serve other benches
+// Other benches need the rest.
 #[allow(dead_code)]
 #[path = "../common/numbers.rs"]
 mod numbers;
@@ -31,13 +31,13 @@ use workshop::{Run, Taken, Workshop};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_htools");
 /// Factor by which the second input is larger.
 const TIMES: usize = 10;
-/// From this ratio of times on a tool is not near-linear.
+/// Ratio of times from which a tool is not near-linear.
 const WORST: f64 = 15.0;
-/// Shorter times, in seconds, say nothing about how a tool grows.
+/// Times shorter than this, in seconds, are too short to show growth.
 const FLOOR: f64 = 1.0;
-/// The word of a command that stands for the input.
+/// Placeholder for the input in a command.
 const INPUT: &str = "INPUT";
-/// The word of a command that stands for the request of an allocator.
+/// Placeholder for the allocator's request in a command.
 const REQUEST: &str = "REQUEST";
 
 /// An input, and the tools that read it.
@@ -45,9 +45,9 @@ struct Corner {
     name: &'static str,
     /// The smaller size.
     size: usize,
-    /// The input of a size.
+    /// Makes the input for a size.
     make: fn(usize) -> String,
-    /// What `REQUEST` stands for; nothing if no command asks an allocator.
+    /// Makes the text of `REQUEST`; empty if no command needs a request.
     request: fn(usize) -> String,
     /// Tools with their options.
     commands: &'static [&'static [&'static str]],
@@ -64,7 +64,7 @@ fn main() -> anyhow::Result<ExitCode> {
                 .value_parser(value_parser!(u64).range(1..=1_000_000))
                 .default_value("20")
                 .help("The longest run of a command"),
-            // what cargo adds
+            // Cargo adds this option.
             Arg::new("bench").long("bench").hide(true).action(clap::ArgAction::SetTrue),
         ])
         .get_matches();
@@ -143,7 +143,7 @@ impl Bench {
         Ok(is_fine)
     }
 
-    /// The seconds that a tool takes, if no more than the limit.
+    /// Time of a tool in seconds, if within the limit.
     fn time(&self, words: &[&str], files: &Files) -> anyhow::Result<Option<f64>> {
         if words.first() == Some(&"exporter") {
             return exporter::time(Path::new(PROGRAM), &files.input, self.limit);
@@ -164,10 +164,10 @@ impl Bench {
     }
 }
 
-/// Below this the system's hundredths of a second are too coarse.
+/// Shorter processor times, in seconds, are too imprecise, because the system counts in hundredths.
 const COARSE: f64 = 0.1;
 
-/// The processor time of a run, where it is known well enough.
+/// Processor time of a run if it is precise enough, else its elapsed time.
 fn of_processor(run: Run) -> f64 {
     run.cpu.filter(|cpu| *cpu >= COARSE).unwrap_or(run.seconds)
 }

@@ -1,14 +1,14 @@
-//! Clusters of Pacemaker, as documents (CIBs).
+//! Pacemaker clusters, as CIBs.
 
 use std::fmt::Write;
 
 use super::{Corner, INPUT};
 
-/// An element for each of some numbers.
+/// One element per number below `count`.
 fn elements(count: usize, element: impl Fn(usize) -> String) -> String {
     let mut all = String::new();
     for at in 0..count {
-        // writing into a string does not fail
+        // Writing to a string cannot fail.
         let _ = writeln!(all, "{}", element(at));
     }
     all
@@ -48,7 +48,7 @@ fn cib(nodes: &str, resources: &str, constraints: &str, tags: &str, online: usiz
     )
 }
 
-/// So many resources on ten nodes, each of which can hold all, with constraints.
+/// Resources with constraints, on ten nodes that can each hold all of them.
 fn constrained(resources: usize, constraints: &str, tags: &str) -> String {
     let nodes = elements(10, |i| node(i, "cpu", resources));
     cib(&nodes, &elements(resources, |i| primitive(i, "cpu")), constraints, tags, 10)
@@ -60,7 +60,7 @@ fn locations(n: usize) -> String {
     constrained(1000, &elements(n, location), "")
 }
 
-/// Locations by tags, each of which has something that is no resource.
+/// Locations by tags. Each tag also names something that is not a resource.
 fn tagged(n: usize) -> String {
     let location =
         |i: usize| format!(r#"<rsc_location id="l{i}" rsc="t{i}" node="n{}" score="{i}"/>"#, i % 10);
@@ -71,7 +71,7 @@ fn tagged(n: usize) -> String {
     constrained(100, &elements(n, location), &elements(n, tag))
 }
 
-/// Resources in a chain, each of which has to be with the next one.
+/// A chain of resources: each must run with the next one.
 fn chain(n: usize) -> String {
     let colocation = |i: usize| {
         format!(r#"<rsc_colocation id="c{i}" rsc="r{i}" with-rsc="r{}" score="INFINITY"/>"#, i + 1)
@@ -79,7 +79,7 @@ fn chain(n: usize) -> String {
     constrained(n, &elements(n - 1, colocation), "")
 }
 
-/// Pairs of resources that are to keep apart.
+/// Pairs of resources that must not run together.
 fn apart(n: usize) -> String {
     let colocation = |i: usize| {
         format!(r#"<rsc_colocation id="c{i}" rsc="r{}" with-rsc="r{}" score="-INFINITY"/>"#, 2 * i, 2 * i + 1)
@@ -96,7 +96,7 @@ fn resources(n: usize) -> String {
     constrained(n, "", "")
 }
 
-/// Resources on ten nodes that have room for a tenth of them.
+/// Resources on ten nodes with room for a tenth of them.
 fn no_room(n: usize) -> String {
     let nodes = elements(10, |i| node(i, "cpu", n / 100));
     cib(&nodes, &elements(n, |i| primitive(i, "cpu")), "", "", 10)
@@ -112,7 +112,7 @@ fn capacities(n: usize) -> String {
     cib(&nodes, &elements(n, |i| primitive(i, &format!("a{i}"))), "", "", 10)
 }
 
-/// Constraints about resources that are not there.
+/// Constraints for resources that do not exist.
 fn absent(n: usize) -> String {
     let location = |i: usize| format!(r#"<rsc_location id="l{i}" rsc="x{i}" node="y{i}" score="1"/>"#);
     constrained(n / 10, &elements(n / 10, location), "")

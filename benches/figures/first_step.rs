@@ -1,4 +1,4 @@
-//! How the time of one step grows with the cluster.
+//! Growth of the time of one step with the cluster.
 
 use crate::common::clusters::Input;
 use crate::common::numbers::seconds;
@@ -18,7 +18,7 @@ pub fn table(bench: &Bench, targets: &mut Targets) -> anyhow::Result<()> {
     for nodes in [100, 200, 400, 1000] {
         let input = bench.input(Kind::drbd(nodes, 10 * nodes))?;
         let whole = bench.ours(&["hbal", "-l", "1"], &input)?.seconds;
-        // everything but the search
+        // Everything except the search.
         let rest = bench.ours(&["hbal", "-l", "0"], &input)?.seconds;
         let step = (whole - rest).max(0.0);
         let reference = bench.theirs_after(theirs, &["hbal", "-l", "1"], &input)?;

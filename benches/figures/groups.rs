@@ -1,4 +1,4 @@
-//! A cluster of fifty node groups: hgroup, and hbal on all groups. Ganeti's htools have neither.
+//! A cluster of fifty node groups: hgroup, and hbal on all groups. Ganeti's htools can do neither.
 
 use std::fs;
 
@@ -12,13 +12,13 @@ use crate::targets::Targets;
 
 /// 50 groups of 20 nodes.
 const MIXED: Kind = Kind { templates: TemplateMix::Mixed, groups: 50, ..Kind::drbd(1000, 10_000) };
-/// The same without instances that cannot leave their nodes.
+/// The same, but every instance can leave its node.
 const EXT: Kind = Kind { templates: TemplateMix::Ext, ..MIXED };
 const DRBD: Kind = Kind { templates: TemplateMix::Drbd, ..MIXED };
 /// Number of groups that lose a node.
 const BROKEN: usize = 5;
 
-/// What is measured: the command, whether groups are broken, and the time that it is to stay under.
+/// The measurements: cluster, command, true if groups are broken, and the target time in seconds.
 const CASES: [(Kind, &str, bool, Option<f64>); 9] = [
     (MIXED, "hgroup status", false, Some(0.2)),
     (MIXED, "hgroup redistribute", true, Some(5.0)),
@@ -41,7 +41,7 @@ pub fn table(bench: &Bench, targets: &mut Targets) -> anyhow::Result<()> {
         let words: Vec<&str> = command.split(' ').chain(more).collect();
         let run = bench.ours(&words, &input)?;
         let printed = bench.printed()?;
-        // the line that sums up, where there is one
+        // The last line with the summary, if there is one.
         let answer = printed.lines().last().filter(|line| line.ends_with('.')).unwrap_or_default();
         let note = if broken { format!(", {BROKEN} groups without a node") } else { String::new() };
         let cluster = format!("{}, 50 groups, {}", name(&input), kind.template());

@@ -1,4 +1,5 @@
-//! hcheck with its simulation, and hroller, beside the reference's; the loss of any nodes, which the reference has not.
+//! hcheck with its simulation and hroller, compared with the reference; and the loss of any nodes, which the
+//! reference cannot check.
 
 use crate::common::numbers::{seconds, thousands};
 use crate::common::{Bench, Kind};
@@ -13,7 +14,7 @@ pub fn table(bench: &Bench, targets: &mut Targets) -> anyhow::Result<()> {
         [("hcheck", Kind::drbd(20, 160), 1000.0), ("hroller", Kind::drbd(400, 4000), 500.0)]
     {
         let input = bench.input(kind)?;
-        // a cluster of the library's own generator need not say which node is the master
+        // The library's generator does not always mark a master.
         let words: &[&str] = if tool == "hroller" { &[tool, "-f"] } else { &[tool] };
         let ours = bench.ours(words, &input)?.seconds;
         let theirs = bench.theirs(words, &input)?;
@@ -32,7 +33,7 @@ pub fn table(bench: &Bench, targets: &mut Targets) -> anyhow::Result<()> {
     survival(bench, targets)
 }
 
-/// Prints how long the combinations of nodes take.
+/// Prints the times for combinations of nodes.
 fn survival(bench: &Bench, targets: &mut Targets) -> anyhow::Result<()> {
     println!("| cluster | command | combinations | time |\n|---|---|---:|---:|");
     for (most, combinations, limit) in [("2", "5,050", Some(1.0)), ("3", "166,750", None)] {

@@ -1,4 +1,4 @@
-//! Loading a large cluster, and the memory that a step takes.
+//! Loading of a large cluster, and the memory of a step.
 
 use std::fs;
 use std::time::Instant;

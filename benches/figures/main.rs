@@ -1,12 +1,10 @@
-//! The figures that the project quotes, measured as its users see them: whole
-//! processes, the best of several runs, on clusters of the library's own
-//! generator or of a script. Prints tables in Markdown:
+//! The figures that the project quotes, measured as users see them: whole processes, best of several runs. The
+//! clusters come from the library's own generator or from a script. Prints tables in Markdown:
 //!
 //!     cargo bench --bench figures [-- [--reference] [--limit SECONDS] [--quick | --long]
 //!         [--only TABLE] [--clusters PYTHON_SCRIPT]]
 //!
-//! With --reference the same commands are given to Ganeti's own tools in the
-//! same run, on the same files, each for at most --limit seconds.
+//! With --reference, Ganeti's own tools run the same commands on the same files, each for at most --limit seconds.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -83,7 +81,7 @@ fn main() -> anyhow::Result<()> {
     if wanted("hard") {
         hard::table(&bench, &mut targets)?;
     }
-    // minutes, and files of 100 MB: only on demand
+    // It takes minutes and files of 100 MB, so it runs only on demand.
     if only == Some("million") {
         million::table(&bench, &mut targets)?;
     }

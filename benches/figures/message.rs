@@ -1,4 +1,4 @@
-//! Allocator requests about a cluster, as Ganeti's master writes them.
+//! Allocator requests for a cluster, in the format of Ganeti's master.
 
 use std::fs;
 
@@ -73,14 +73,14 @@ fn spec(s: &InstanceSpec) -> Value {
         "nic-count": s.nic_count, "spindle-use": s.spindle_use})
 }
 
-/// A place for a new DRBD instance.
+/// A request for a place for a new DRBD instance.
 pub fn allocate() -> Value {
     json!({"type": "allocate", "name": "new", "required_nodes": 2, "memory": 1024, "vcpus": 1, "spindle_use": 1,
         "disk_space_total": 10_240, "disks": [{"size": 10_240}], "tags": [], "nics": [], "disk_template": "drbd"})
 }
 
-/// Other nodes for the instances of the node that has as many of them as possible, up
-/// to `most`, and their number.
+/// A request for other nodes for one node's instances, and their number. It is the node with the most instances, up
+/// to `most`.
 pub fn evacuate(cluster: &Cluster, most: usize) -> (Value, usize) {
     let of = |node: &NodeIdx| -> Vec<&str> {
         cluster.instances.iter().filter(|i| i.nodes().any(|n| n == *node)).map(|i| i.name.as_str()).collect()

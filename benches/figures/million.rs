@@ -1,4 +1,4 @@
-//! The memory that each tool takes at its peak for a million instances on a thousand nodes.
+//! Peak memory of each tool for a million instances on a thousand nodes.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::targets::Targets;
 const NODES: usize = 1000;
 const INSTANCES: usize = 1_000_000;
 
-/// In MiB; a node is about half full.
+/// Memory and disk of a node in MiB; a node is about half full.
 const NODE_MEMORY: usize = 2_800_000;
 const NODE_OWN: usize = 4096;
 const NODE_DISK: usize = 163_840_000;
@@ -19,7 +19,7 @@ const NODE_DISK: usize = 163_840_000;
 /// Most memory that a tool may take, in MiB.
 const MOST: f64 = 1024.0;
 
-/// The commands; searches that take long are ended by a limit.
+/// The commands. Long searches have a time limit.
 const COMMANDS: [&str; 17] = [
     "hinfo",
     "hcheck --no-simulation",
@@ -65,7 +65,7 @@ fn cluster() -> String {
         let size = *random.pick(&[512, 512, 1024, 1024, 1024, 2048, 4096]);
         let volume = *random.pick(&[10_240, 20_480, 51_200, 102_400]);
         let cpus = *random.pick(&[1, 1, 2, 2, 4]);
-        // the first half has more
+        // The first half of the nodes gets more instances.
         let among = if random.chance(0.2) { NODES / 2 } else { NODES };
         let primary = random.below(among);
         memory[primary] -= size;

@@ -1,4 +1,4 @@
-//! hspace on made-up clusters, hail on requests about large ones.
+//! hspace on simulated clusters, and hail on requests for large ones.
 
 use std::time::Instant;
 
@@ -88,7 +88,7 @@ fn requests(bench: &Bench, targets: &mut Targets) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The time from a cluster and a request to the answer.
+/// Time in seconds from a cluster and a request to the answer.
 fn answering(text: &str, runs: u32) -> anyhow::Result<f64> {
     let mut best = f64::INFINITY;
     for _ in 0..runs {

@@ -1,4 +1,4 @@
-//! Commands beside the reference's.
+//! Commands compared with the reference.
 
 use crate::common::clusters::Input;
 use crate::common::numbers::{seconds, thousands};
@@ -6,7 +6,7 @@ use crate::common::{Bench, Kind, Theirs};
 use crate::name;
 use crate::targets::Targets;
 
-/// How many times faster than the reference the first step is to be.
+/// Target speed-up of the first step over the reference.
 const TIMES: f64 = 1000.0;
 
 /// Prints the table.
@@ -55,7 +55,7 @@ fn check(targets: &mut Targets, ours: f64, theirs: Theirs) {
     }
 }
 
-/// How many times as long as ours, at least.
+/// Ratio of the reference's time to ours, or a lower bound of it.
 pub fn factor(theirs: Theirs, ours: f64) -> Option<f64> {
     match theirs {
         Theirs::Missing(_) => None,
@@ -63,7 +63,7 @@ pub fn factor(theirs: Theirs, ours: f64) -> Option<f64> {
     }
 }
 
-/// The same for a table.
+/// The ratio for a table.
 pub fn ratio(theirs: Theirs, ours: f64) -> String {
     let Some(factor) = factor(theirs, ours) else { return String::new() };
     let number = if factor < 10.0 { format!("{factor:.1}") } else { thousands(factor as usize) };

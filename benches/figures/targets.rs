@@ -1,4 +1,4 @@
-//! What the project wants to reach, and whether it does.
+//! The project's targets, and the results.
 
 use std::fmt::Write;
 
@@ -9,12 +9,12 @@ use crate::common::numbers::memory;
 pub struct Targets(String);
 
 impl Targets {
-    /// A target that was looked at.
+    /// Records a target that was measured.
     pub fn check(&mut self, target: &str, measured: &str, met: bool) {
         self.line(target, measured, if met { "met" } else { "MISSED" });
     }
 
-    /// A limit of memory, where the system tells how much it is.
+    /// Records a memory limit, if the system reports the memory.
     pub fn memory(&mut self, target: &str, mib: Option<f64>, most: f64) {
         match mib {
             Some(measured) => self.check(target, &memory(mib), measured < most),
@@ -22,13 +22,13 @@ impl Targets {
         }
     }
 
-    /// A target that was not looked at, and why.
+    /// Records a target that was not measured, with the reason.
     pub fn open(&mut self, target: &str, reason: &str) {
         self.line(target, reason, "open");
     }
 
     fn line(&mut self, target: &str, measured: &str, verdict: &str) {
-        // writing to a string cannot fail
+        // Writing to a string cannot fail.
         let _ = writeln!(self.0, "| {target} | {measured} | {verdict} |");
     }
 

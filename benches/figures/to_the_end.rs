@@ -1,5 +1,5 @@
-//! Whole plans, from the text file to the printed list, without a limit of
-//! steps wherever somebody may wait for it.
+//! Whole plans, from the text file to the printed list. Steps are limited only where the whole plan would take too
+//! long.
 
 use htools::generate::TemplateMix;
 
@@ -17,21 +17,21 @@ struct Case {
     kind: Kind,
     /// Most steps.
     steps: Option<usize>,
-    /// The time that it is to stay under.
+    /// Target time in seconds.
     seconds: Option<f64>,
-    /// The memory that it is to stay under.
+    /// Target memory in MiB.
     mib: Option<f64>,
-    /// Whether it is measured with --long only.
+    /// True if it is measured only with --long.
     long: bool,
 }
 
 impl Case {
-    /// To the end in less than so many seconds.
+    /// A plan without a limit of steps that must take less than `seconds`.
     const fn within(seconds: f64, kind: Kind) -> Case {
         Case { kind, steps: None, seconds: Some(seconds), mib: None, long: false }
     }
 
-    /// The words that hbal is called with.
+    /// The command line of hbal.
     fn command(&self) -> String {
         match self.steps {
             None => "hbal".to_owned(),
@@ -39,14 +39,14 @@ impl Case {
         }
     }
 
-    /// The target that is this limit.
+    /// Name of a target with this limit.
     fn target(&self, limit: &str) -> String {
         let Kind { nodes, instances, .. } = self.kind;
         let command = if self.steps.is_none() { "hbal to the end".to_owned() } else { self.command() };
         format!("{} {}, {command}: under {limit}", size(nodes, instances), look(&self.kind))
     }
 
-    /// Compares what was measured with the targets.
+    /// Compares the measurements with the targets.
     fn check(&self, run: Option<Run>, targets: &mut Targets) {
         if let Some(most) = self.seconds {
             let target = self.target(&format!("{most} s"));
@@ -65,7 +65,7 @@ impl Case {
     }
 }
 
-/// Template and peculiarities.
+/// Template and special properties.
 fn look(kind: &Kind) -> String {
     let peculiar = [(kind.tags, ", tags"), (kind.heterogeneous, ", mixed node sizes")];
     let words = peculiar.iter().filter(|(there, _)| *there).map(|(_, word)| *word);

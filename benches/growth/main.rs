@@ -1,13 +1,11 @@
-//! How the time of hbal to the end grows with the cluster: whole processes, the
-//! best of several runs, on clusters with ten DRBD instances a node. Prints a
-//! table in Markdown, and draws it on request:
+//! Growth of the time of hbal's whole plan with the cluster: whole processes, best of several runs, on clusters with
+//! ten DRBD instances per node. Prints a table in Markdown and, on request, draws a plot:
 //!
 //!     cargo bench --bench growth [-- [--largest NODES] [--plot [FILE]] [--quick]
 //!         [--clusters PYTHON_SCRIPT] [--reference] [--limit SECONDS]]
 //!
-//! With --reference the table and the plot say what Ganeti's own hbal would take:
-//! the number of steps times the time of its first, where that is at most
-//! --limit seconds.
+//! With --reference, the table and the plot also show the estimated time of Ganeti's own hbal: the number of steps
+//! times the time of its first step, if that takes at most --limit seconds.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -24,7 +22,7 @@ use plot::Curve;
 /// Sizes of clusters, in nodes.
 const NODES: [usize; 8] = [50, 100, 200, 500, 1000, 2000, 5000, 10_000];
 const INSTANCES_A_NODE: usize = 10;
-/// Where the plot goes if nothing else is said, from the package's directory.
+/// Default path of the plot, relative to the package's directory.
 const PLOT: &str = "docs/growth.svg";
 
 fn main() -> anyhow::Result<()> {
@@ -52,7 +50,7 @@ fn main() -> anyhow::Result<()> {
     ensure!(largest >= NODES[0], "--largest {largest}: the smallest cluster has {} nodes", NODES[0]);
     let plot: Option<&PathBuf> = matches.get_one("plot");
     if let Some(directory) = plot.and_then(|file| file.parent()) {
-        // better known before the measurements
+        // The user should learn of this before the measurements.
         let there = directory.as_os_str().is_empty() || directory.is_dir();
         ensure!(there, "--plot: there is no directory '{}'", directory.display());
     }
@@ -69,7 +67,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints the table and returns the curves that show it.
+/// Prints the table and returns its curves.
 fn table(bench: &Bench, sizes: impl Iterator<Item = usize>) -> anyhow::Result<[Curve; 2]> {
     let reference = bench.settings.reference;
     let (head, line) =
@@ -115,13 +113,13 @@ fn table(bench: &Bench, sizes: impl Iterator<Item = usize>) -> anyhow::Result<[C
     Ok([ours, theirs])
 }
 
-/// The score before and after, as hbal prints them.
+/// The initial and the final score, as hbal prints them.
 fn scores(printed: &str) -> (&str, &str) {
     let behind = |start: &str| printed.lines().find_map(|line| line.strip_prefix(start));
     if let Some(change) = behind("Cluster score improved from ").and_then(|line| line.split_once(" to ")) {
         return change;
     }
-    // no step made it better
+    // No step improved the score.
     let score = behind("Initial score: ").unwrap_or("-");
     (score, score)
 }

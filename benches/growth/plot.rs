@@ -1,5 +1,5 @@
-//! The times as a picture: SVG, both axes logarithmic. The same numbers give
-//! the same bytes; letters are left to whoever shows it.
+//! The times as an SVG picture with logarithmic axes. The same numbers give the same bytes. The viewer provides the
+//! font.
 
 use anyhow::{Context, bail};
 use plotters::coord::combinators::BindKeyPoints;
@@ -8,11 +8,11 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::common::numbers::thousands;
 
-/// Of the picture without its legend, in pixels.
+/// Size of the picture without its legend, in pixels.
 const SIZE: (u32, u32) = (760, 450);
-/// The height of a line of the legend.
+/// Height of a line of the legend, in pixels.
 const ROW: i32 = 22;
-/// Where it begins, and how long a piece of the curve it shows.
+/// Left edge of the legend, and length of its line samples, in pixels.
 const LEFT: i32 = 86;
 const SAMPLE: i32 = 34;
 const FONT: &str = "sans-serif";
@@ -20,13 +20,13 @@ const INK: RGBColor = RGBColor(40, 40, 40);
 const OURS: RGBColor = RGBColor(0, 90, 170);
 const THEIRS: RGBColor = RGBColor(190, 70, 20);
 const MARGIN: u32 = 14;
-/// Dash and gap of what was not measured, in pixels.
+/// Dash and gap of estimated curves, in pixels.
 const DASHES: (i32, i32) = (8, 5);
 
 /// Times against numbers of nodes.
 pub struct Curve {
     pub name: &'static str,
-    /// Whether it was not measured but calculated.
+    /// True if the curve is an estimate.
     pub estimate: bool,
     pub points: Vec<(usize, f64)>,
 }
@@ -37,7 +37,7 @@ impl Curve {
     }
 }
 
-/// The picture of these curves; those without points are left out.
+/// The picture of these curves; curves without points are left out.
 pub fn svg(curves: &[Curve]) -> anyhow::Result<String> {
     let mut text = String::new();
     draw(curves, &mut text).context("cannot draw the plot")?;
@@ -83,7 +83,7 @@ fn draw(curves: &[Curve], text: &mut String) -> anyhow::Result<()> {
     for (row, curve) in shown.iter().enumerate() {
         let (line, dot) = (curve.color().stroke_width(2), curve.color().filled());
         let points = || curve.points.iter().map(|(nodes, seconds)| (*nodes as f64, *seconds));
-        // the legend, below the axes, where it hides nothing
+        // Below the axes, the legend hides nothing.
         let y = ROW / 2 + ROW * row as i32;
         if curve.estimate {
             let (dash, gap) = DASHES;

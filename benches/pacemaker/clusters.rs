@@ -1,4 +1,4 @@
-//! The clusters: regular ones, of which everything runs, and sets of resources that keep away from each other.
+//! The clusters: regular ones whose resources all run, and sets of resources that avoid each other.
 
 use std::fmt::Write;
 
@@ -12,15 +12,15 @@ pub struct PacemakerCluster {
     pub nodes: usize,
     pub resources: usize,
     pub strategy: &'static str,
-    /// Whether each node's history has every resource, as it is once all were probed everywhere; otherwise only what runs
-    /// there, and nothing is to be probed.
+    /// True if each node's history contains every resource, as after probing everywhere. Otherwise it contains only
+    /// the resources running there, and nothing needs a probe.
     pub probed: bool,
-    /// Whether all keep away from each other.
+    /// True if all resources avoid each other (score -100).
     pub apart: bool,
 }
 
 impl PacemakerCluster {
-    /// Its document: equal nodes with room for half as much again as runs, two kinds of capacity, stickiness 100.
+    /// The CIB: equal nodes with room for 1.5 times the running resources, two kinds of capacity, stickiness 100.
     pub fn document(&self) -> String {
         let mut xml = String::new();
         begin(&mut xml, 0);
@@ -71,7 +71,7 @@ impl PacemakerCluster {
         xml
     }
 
-    /// What a node tells of itself and of the resources on it.
+    /// A node's status, and the history of its resources.
     fn state(&self, xml: &mut String, node: usize) {
         let _ = write!(
             xml,

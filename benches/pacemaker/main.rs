@@ -1,15 +1,15 @@
-//! hplace beside Pacemaker's crm_simulate, on the same documents in the same run: processor time, memory, and whether
-//! scores, places and capacities are the same. Prints a table in Markdown:
+//! hplace compared with Pacemaker's crm_simulate, on the same documents in the same run: processor time, memory, and
+//! whether scores, places and capacities are the same. Prints a table in Markdown:
 //!
 //!     cargo bench --bench pacemaker [-- [--reference] [--limit SECONDS] [--quick]]
 //!
-//! Without --reference nothing but hplace is measured.
+//! Without --reference, only hplace is measured.
 
-#[allow(dead_code)] // what random clusters need
+#[allow(dead_code)] // Random clusters need the rest.
 #[path = "../../tests/common/cib_text.rs"]
 mod cib_text;
 mod clusters;
-#[allow(dead_code, unused_imports)] // what other benches need
+#[allow(dead_code, unused_imports)] // Other benches need the rest.
 #[path = "../common/mod.rs"]
 mod common;
 
@@ -22,17 +22,18 @@ use common::Settings;
 use common::numbers::{memory, seconds, thousands};
 use common::workshop::{Run, Taken, Workshop};
 
-/// So many runs of something short tell its processor time well enough, which the system counts in hundredths of a second.
+/// Number of runs of a short command that makes its processor time precise enough; the system counts in hundredths of
+/// a second.
 const RUNS: u32 = 60;
-/// The tool's own patience with itself.
+/// Time limit of a run.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What is asked of both.
+/// A question to both programs.
 struct Question {
     words: &'static str,
     ours: &'static [&'static str],
     theirs: &'static [&'static str],
-    /// Whether the answers have lines that can be compared.
+    /// True if the answers have comparable lines.
     compared: bool,
 }
 
@@ -132,7 +133,7 @@ fn cpu(run: Run) -> anyhow::Result<f64> {
     run.cpu.context("this system does not tell the processor time of processes")
 }
 
-/// How many lines are the same in both answers.
+/// Checks that both answers have the same lines, and returns their number.
 fn same(ours: &str, theirs: &str) -> anyhow::Result<String> {
     let is_answer =
         |line: &&str| ["Original: ", "Remaining: ", "pcmk__"].iter().any(|begin| line.starts_with(begin));

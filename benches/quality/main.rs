@@ -1,12 +1,12 @@
-//! How good the plans of `hbal --deep` are, beside those of step after step, on the clusters and with the limits of
+//! Quality of the plans of `hbal --deep` compared with step-by-step plans, on the clusters and within the limits of
 //! the project's targets. Prints a table in Markdown:
 //!
 //!     cargo bench --bench quality [-- [--seeds N] [--largest NODES] [--clusters PYTHON_SCRIPT]]
 //!
-//! With --seeds each question is asked of so many clusters, of the seeds 1 to N; the table gives the mean and the worst
-//! of the ratios between the two scores. The targets are for the clusters of the script, seed 1.
+//! With --seeds, each question is repeated on N clusters, with the seeds 1 to N. The table shows the mean and the
+//! worst ratio between the two scores. The targets are for the script's clusters with seed 1.
 
-#[allow(dead_code, unused_imports)] // what other benches need
+#[allow(dead_code, unused_imports)] // Other benches need the rest.
 #[path = "../common/mod.rs"]
 mod common;
 
@@ -18,24 +18,25 @@ use common::numbers::{seconds, thousands};
 use common::{Bench, Kind, Settings};
 use htools::generate::TemplateMix;
 
-/// How many instances may move.
+/// Most instances that may move.
 #[derive(Clone, Copy)]
 enum Most {
     Free,
     Moves(usize),
-    /// As many as step after step moves.
+    /// As many as the step-by-step plan moves.
     AsStepByStep,
 }
 
-/// What is asked, and what is wanted of the answer.
+/// A question, and the required answer.
 struct Question {
     nodes: usize,
     instances: usize,
     templates: TemplateMix,
     most: Most,
-    /// The score for seed 1, rounded as the targets are; as a share of the other's score where that is the limit.
+    /// Required score for seed 1, rounded like the targets. If the step-by-step plan is the limit, a share of its
+    /// score.
     score: f64,
-    /// Whether the score has to be proved the best.
+    /// True if the score must be proved optimal.
     optimal: bool,
     seconds: f64,
 }
@@ -71,12 +72,12 @@ const QUESTIONS: [Question; 13] = [
     ask((1000, 10_000, TemplateMix::Mixed), Most::AsStepByStep, (0.8, false), 120.0),
 ];
 
-/// A plan as it was printed.
+/// The figures of a printed plan.
 struct Printed {
     score: f64,
-    /// How many instances move.
+    /// Number of instances that move.
     moved: usize,
-    /// What is said about the bound.
+    /// The text about the bound.
     bound: String,
     seconds: f64,
 }
@@ -122,7 +123,7 @@ fn cluster(question: &Question) -> String {
     format!("{}/{} {}", thousands(question.nodes), thousands(question.instances), kind.template())
 }
 
-/// Asks a question of the cluster of one seed: step after step, and deep.
+/// Plans for one cluster, step by step and deep.
 fn answers(bench: &Bench, question: &Question, seed: u64) -> anyhow::Result<(Printed, Printed, usize)> {
     let kind = Kind { templates: question.templates, seed, ..Kind::drbd(question.nodes, question.instances) };
     let input = bench.input(kind)?;
@@ -136,13 +137,13 @@ fn answers(bench: &Bench, question: &Question, seed: u64) -> anyhow::Result<(Pri
         Most::Moves(most) => most,
         Most::AsStepByStep => steps.moved,
     };
-    // where moves are free all of them pay
+    // With free moves, every move pays.
     let limit = if most == usize::MAX { "--move-cost=0".to_owned() } else { format!("--max-moves={most}") };
     let deep = run(&["hbal", "--ignore-dynu", "--deep", &limit])?;
     Ok((steps, deep, most))
 }
 
-/// Reads a plan.
+/// Reads a printed plan.
 fn printed(text: &str, seconds: f64) -> anyhow::Result<Printed> {
     let after = |start: &str| text.lines().find_map(|line| Some(line.split_once(start)?.1));
     let moved: BTreeSet<&str> = text
@@ -170,12 +171,12 @@ fn most_words(question: &Question, most: usize) -> String {
     }
 }
 
-/// The row of a question for seed 1, with what is wanted.
+/// The row of a question for seed 1, with the target.
 fn verdict(bench: &Bench, question: &Question) -> anyhow::Result<String> {
     let (steps, deep, most) = answers(bench, question, 1)?;
     let relative = matches!(question.most, Most::AsStepByStep);
     let wanted = if relative { question.score * steps.score } else { question.score };
-    // what is wanted is rounded
+    // The target is rounded.
     let digits = wanted.to_string().split('.').nth(1).map_or(0, str::len).min(8) as i32;
     let good = deep.score <= wanted + if relative { 0.0 } else { 0.5 * 10_f64.powi(-digits) };
     let proved = !question.optimal || deep.bound == "optimal";

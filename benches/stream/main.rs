@@ -1,10 +1,10 @@
-//! How long plans take by jobsets and as streams, by the duration model. Prints tables in Markdown:
+//! Durations of plans by jobsets and as streams, by the duration model. Prints tables in Markdown:
 //!
 //!     cargo bench --bench stream [-- [--random N] [--largest NODES] [--clusters PYTHON_SCRIPT]]
 //!
-//! With no stream longer than its jobsets the last line says so; otherwise the exit status is 1.
+//! If no stream takes longer than its jobsets, the last line says so; otherwise the exit status is 1.
 
-#[allow(dead_code, unused_imports)] // what other benches need
+#[allow(dead_code, unused_imports)] // Other benches need the rest.
 #[path = "../common/mod.rs"]
 mod common;
 
@@ -35,7 +35,7 @@ const ONE_BY_ONE: StreamLimits = StreamLimits {
     per_group: None,
 };
 
-/// A plan and what is said of it.
+/// Figures of a plan.
 struct Row {
     steps: usize,
     edges: usize,
@@ -44,7 +44,7 @@ struct Row {
     free: f64,
     limited: f64,
     critical: f64,
-    /// How long the graph took, and the check.
+    /// Time to build the graph, and to check it.
     built: f64,
     checked: f64,
 }
@@ -145,7 +145,7 @@ fn read(file: &Path) -> anyhow::Result<Cluster> {
     Ok(cluster)
 }
 
-/// The plan of a group, step after step.
+/// The step-by-step plan of a group.
 fn plan(cluster: &Cluster) -> Vec<Step> {
     let mut end = Draft::of(cluster);
     let nodes = end.all_nodes();

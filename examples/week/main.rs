@@ -1,13 +1,12 @@
-//! A week of load and the nodes that it needs: a simulation of `hsqueeze`, run from cron.
+//! A week of load and the nodes that it needs: a simulation of `hsqueeze` run from cron.
 //!
 //! ```sh
 //! cargo run --release --example week -- --help
 //! ```
 //!
-//! Instances come (to where hail would put them) and go as a file with the load of a week
-//! says; when cron would run hsqueeze, the library is asked, its plan is checked, and done.
-//! Nodes that are off report nothing but their tags, as on real clusters. Everything is
-//! random but fixed by `--seed`.
+//! Instances come and go according to a file with a week's load. New ones go where hail would place them. When cron
+//! would run hsqueeze, the library makes a plan, which is checked and executed. Nodes that are off report only their
+//! tags, as on real clusters. Everything is random but determined by `--seed`.
 
 mod plot;
 mod profile;

@@ -1,4 +1,4 @@
-//! Load and nodes over the week as a picture: SVG. The same numbers give the same bytes.
+//! Load and nodes over the week as an SVG picture. The same numbers give the same bytes.
 
 use anyhow::Context;
 use plotters::coord::ranged1d::{KeyPointHint, Ranged};
@@ -7,9 +7,9 @@ use plotters::prelude::*;
 use super::profile::{DAYS, Profile};
 use super::simulate::Week;
 
-/// Of the picture, in pixels.
+/// Size of the picture, in pixels.
 const SIZE: (u32, u32) = (860, 520);
-/// The height of its upper half.
+/// Height of the picture's upper half, in pixels.
 const UPPER: u32 = 250;
 const FONT: &str = "sans-serif";
 const INK: RGBColor = RGBColor(40, 40, 40);
@@ -40,7 +40,7 @@ fn draw(profile: &Profile, week: &Week, text: &mut String) -> anyhow::Result<()>
     Ok(())
 }
 
-/// What is drawn as a line.
+/// A line of the plot.
 struct Series {
     name: String,
     values: Vec<usize>,
@@ -72,7 +72,7 @@ fn panel(
         .draw()?;
     for (series, color) in all.iter().zip(COLORS.iter().cycle()) {
         let hour = |minutes: u32| f64::from(minutes) / 60.0;
-        // steps: what holds until the next moment
+        // Each value holds until the next moment, so the line has steps.
         let points = week.moments.iter().zip(&series.values).flat_map(|(moment, value)| {
             [moment.time, moment.time + week.minutes].map(|at| (hour(at), *value as f64))
         });

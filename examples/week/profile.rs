@@ -1,19 +1,18 @@
-//! The load of a week: how many instances every node group is to run, and when.
+//! The load of a week: the number of instances that every node group runs at each moment.
 
 use anyhow::{Context, bail, ensure};
 
-/// The names of the days, in their order.
 pub const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const MINUTES_A_WEEK: u32 = 7 * 24 * 60;
 
-/// How many instances are wanted, and when.
+/// Number of required instances over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     /// Names of node groups.
     pub groups: Vec<String>,
     /// The moments, in order.
     pub ticks: Vec<Tick>,
-    /// Minutes from one moment to the next.
+    /// Minutes between two moments.
     pub minutes: u32,
 }
 
@@ -27,17 +26,17 @@ pub struct Tick {
 }
 
 impl Tick {
-    /// The day, from 0.
+    /// Number of the day, from 0.
     pub fn day(&self) -> usize {
         (self.time / (24 * 60)) as usize
     }
 
-    /// Whether it is this hour, sharp.
+    /// Tells if the time is this hour exactly.
     pub fn is_hour(&self, hour: u32) -> bool {
         self.time % (24 * 60) == hour * 60
     }
 
-    /// The time as it is written in the file.
+    /// The time in the file's format.
     pub fn text(&self) -> String {
         let minute = self.time % (24 * 60);
         format!("{} {:02}:{:02}", DAYS[self.day()], minute / 60, minute % 60)

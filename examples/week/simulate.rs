@@ -1,5 +1,5 @@
-//! The week itself: at every moment instances come and go, and at the hours of cron the
-//! library's `squeeze` is asked, its answer checked and carried out.
+//! The simulation of the week: instances come and go at every moment. At cron's hours, the library's `squeeze` makes
+//! a plan, which is checked and executed.
 
 use anyhow::{Context, ensure};
 use htools::load::raw::RawCluster;
@@ -10,22 +10,22 @@ use htools::search::squeeze::{Decision, GroupPlan, Reach, Reserve, SqueezeOption
 use super::profile::Profile;
 use super::world::World;
 
-/// What is asked of hsqueeze, and when.
+/// Options and times of the hsqueeze runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Standard instances for which every online node must have room.
     pub minimal: f64,
-    /// The same, once nodes have been freed.
+    /// The same, after nodes have been freed.
     pub target: f64,
-    /// Nodes with DRBD instances are freed, too.
+    /// True to free nodes with DRBD instances, too.
     pub drbd: bool,
-    /// The hours at which it runs, sharp; none means at every moment.
+    /// The full hours at which hsqueeze runs; if empty, at every moment.
     pub at: Vec<u32>,
-    /// For so many minutes a node that was switched is left alone.
+    /// Minutes for which a node is left alone after it was switched.
     pub cooldown: u32,
-    /// The share of instances that is replaced by new ones, from one moment to the next.
+    /// Share of the instances that is replaced by new ones between two moments.
     pub churn: f64,
-    /// Names the random choices.
+    /// Seed of the random choices.
     pub seed: u64,
 }
 
@@ -35,14 +35,14 @@ impl Default for Settings {
     }
 }
 
-/// What happened at a moment.
+/// Events and figures of a moment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Moment {
     /// Minutes since Monday, midnight.
     pub time: u32,
     /// Instances that run, by group of the profile.
     pub running: Vec<usize>,
-    /// Instances that found no place, and try again at the next moment.
+    /// Instances without a place; they try again at the next moment.
     pub waiting: usize,
     /// Groups in which a node lacked the minimal reserve, before nodes were switched.
     pub short: usize,
@@ -54,25 +54,24 @@ pub struct Moment {
     pub up: usize,
     /// Instances migrated.
     pub migrations: usize,
-    /// Copies of disks made anew.
+    /// Disk copies made anew.
     pub replacements: usize,
 }
 
 /// A week.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Week {
-    /// Its moments.
     pub moments: Vec<Moment>,
-    /// Minutes from one to the next.
+    /// Minutes between two moments.
     pub minutes: u32,
     /// Nodes of the cluster.
     pub nodes: usize,
 }
 
-/// Lets a week go by.
+/// Simulates a week.
 ///
 /// # Errors
-/// If the profile does not suit the cluster, or a plan breaks a promise.
+/// If the profile does not suit the cluster, or a plan breaks its guarantees.
 pub fn simulate(raw: RawCluster, profile: &Profile, settings: &Settings) -> anyhow::Result<Week> {
     let mut world = World::new(raw, settings.seed)?;
     let groups = profile.groups.iter().map(|name| world.group(name)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -122,7 +121,7 @@ impl Moment {
     }
 }
 
-/// Runs hsqueeze, checks what it says, and does it.
+/// Runs hsqueeze, checks its plans, and executes them.
 fn run(
     world: &mut World,
     cluster: &Cluster,
@@ -146,7 +145,7 @@ fn run(
         ensure!(!plan.nodes.iter().any(|n| options.left_alone.contains(n)), "a node was not left alone");
         world.carry_out(plan, before, &found.after);
     }
-    // from here on only what the nodes themselves report counts
+    // From here on, only the reports of the nodes count.
     let after = world.cluster()?;
     for plan in &found.plans {
         keeps_its_promises(plan, plan.start(cluster), &after, settings)?;
@@ -154,7 +153,7 @@ fn run(
     Ok(found.plans)
 }
 
-/// What must hold after a plan was carried out.
+/// Checks the guarantees of an executed plan.
 fn keeps_its_promises(
     plan: &GroupPlan,
     before: &Cluster,

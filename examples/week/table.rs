@@ -1,4 +1,4 @@
-//! What a week has come to: tables for people, and figures for programs.
+//! Results of a week: tables for people, and figures for programs.
 
 use super::profile::DAYS;
 use super::simulate::{Moment, Settings, Week};
@@ -8,9 +8,9 @@ use super::simulate::{Moment, Settings, Week};
 pub struct Sums {
     /// Fewest and most nodes that were on.
     pub nodes: (usize, usize),
-    /// Hours that nodes were on, all together.
+    /// Total hours of nodes that were on.
     pub hours_on: f64,
-    /// Hours that nodes were off.
+    /// Total hours of nodes that were off.
     pub hours_off: f64,
     /// Nodes powered down.
     pub down: usize,
@@ -18,11 +18,11 @@ pub struct Sums {
     pub up: usize,
     /// Instances migrated.
     pub migrations: usize,
-    /// Copies of disks made anew.
+    /// Disk copies made anew.
     pub replacements: usize,
-    /// How often a group lacked the minimal reserve.
+    /// Number of times that a group lacked the minimal reserve.
     pub short: usize,
-    /// How often an instance found no place.
+    /// Number of times that an instance found no place.
     pub waiting: usize,
 }
 
@@ -46,7 +46,7 @@ impl Sums {
         sums
     }
 
-    /// The share of node hours that was saved, in percent.
+    /// Percentage of node hours saved.
     pub fn saved(&self) -> f64 {
         100.0 * self.hours_off / (self.hours_on + self.hours_off)
     }
@@ -117,7 +117,7 @@ pub fn compared() -> [Settings; 4] {
     ]
 }
 
-/// How settings are given to hsqueeze.
+/// The settings as a title.
 pub fn name(settings: &Settings) -> String {
     let mut name = format!("{}, {}", settings.minimal, settings.target);
     if settings.drbd {
@@ -144,7 +144,7 @@ pub fn comparison(weeks: &[(Settings, Week)]) -> String {
     text
 }
 
-/// One line a moment, with commas.
+/// One line per moment, separated by commas.
 pub fn series(week: &Week, groups: &[String], times: impl Iterator<Item = String>) -> String {
     let named =
         |what: &str| groups.iter().map(|group| format!("{what} {group}")).collect::<Vec<_>>().join(",");

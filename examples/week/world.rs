@@ -1,5 +1,4 @@
-//! A cluster that lives: instances come and go, nodes are switched, and what a tool
-//! would read of it at any time.
+//! A simulated cluster: instances come and go, and nodes are switched. A tool can read it at any time.
 
 use anyhow::{Context, bail, ensure};
 use htools::generate::random::Random;
@@ -11,20 +10,19 @@ use htools::model::{Cluster, DiskTemplate, Mib, NodeIdx};
 use htools::search::requests::{Answer, Settings, answer};
 use htools::search::squeeze::{Decision, GroupPlan};
 
-/// The cluster as it really is.
+/// The true state of the cluster.
 pub struct World {
     raw: RawCluster,
-    /// The nodes as they are when they are on, without instances.
+    /// The nodes in their state when they are on, without instances.
     full: Vec<RawNode>,
-    /// By group: what new instances are like.
+    /// Patterns of new instances, by group.
     patterns: Vec<Vec<RawInstance>>,
     random: Random,
     born: usize,
 }
 
 impl World {
-    /// The cluster as it is at the beginning. New instances of a group will be like one
-    /// of those that it has then.
+    /// The cluster at the start. New instances of a group will be like one of those that it has then.
     pub fn new(raw: RawCluster, seed: u64) -> anyhow::Result<World> {
         ensure!(raw.nodes.iter().all(|n| !n.offline), "all nodes must be online at the beginning");
         ensure!(raw.nodes.iter().all(|n| !n.exclusive_storage), "exclusive storage is not simulated");
@@ -40,7 +38,7 @@ impl World {
         Ok(World { raw, full, patterns, random: Random::new(seed), born: 0 })
     }
 
-    /// What is read of it: nodes that are off report nothing.
+    /// The cluster as a tool reads it: nodes that are off report nothing.
     pub fn cluster(&self) -> anyhow::Result<Cluster> {
         let mut raw = self.raw.clone();
         for (at, node) in raw.nodes.iter_mut().enumerate() {
@@ -96,7 +94,7 @@ impl World {
         (0..self.raw.instances.len()).filter(|at| is_there(&self.raw.instances[*at])).collect()
     }
 
-    /// Some instances of a group end.
+    /// Removes random instances of a group.
     pub fn leave(&mut self, group: usize, count: usize) {
         for _ in 0..count {
             let members = self.members(group);
@@ -107,8 +105,7 @@ impl World {
         }
     }
 
-    /// New instances come into a group, to where hail would put them. Returns how many
-    /// have found no place.
+    /// Adds instances to a group, where hail would place them. Returns the number of instances without a place.
     pub fn come(&mut self, group: usize, count: usize) -> anyhow::Result<usize> {
         let mut cluster = self.cluster()?;
         for placed in 0..count {
@@ -137,8 +134,7 @@ impl World {
         Ok(0)
     }
 
-    /// Carries the plan for a group out. `before` is the cluster as it was read for the
-    /// plan, `after` as the plan leaves it.
+    /// Executes the plan for a group. `before` is the cluster that was read for the plan; `after` is its result.
     pub fn carry_out(&mut self, plan: &GroupPlan, before: &Cluster, after: &Cluster) {
         for idx in &plan.nodes {
             let node = &mut self.raw.nodes[idx.get()];

@@ -1,4 +1,4 @@
-//! What is known to fail is told before a cluster is asked and searched.
+//! Early checks: obstacles that are known beforehand are reported before a cluster is read and searched.
 
 use std::io::{IsTerminal, stderr};
 
@@ -9,10 +9,10 @@ use super::options::{CommandTarget, ExecutionOptions, OutputOptions, SourceOptio
 use super::save;
 use crate::report::form::file::{WriteError, check_stream, check_whole};
 
-/// Whether the files of `-C`, `-S` and `--report` can be written; the states of `-S` have these `suffixes`.
+/// Checks that the files of `-C`, `-S` and `--report` can be written. `suffixes` are the states that `-S` saves.
 ///
 /// # Errors
-/// The first file that cannot be.
+/// The first file that cannot be written.
 pub(super) fn files(options: &OutputOptions, suffixes: &[&str]) -> Result<(), WriteError> {
     let OutputOptions { commands, save: saved, report, .. } = options;
     let commands = match commands {
@@ -25,10 +25,11 @@ pub(super) fn files(options: &OutputOptions, suffixes: &[&str]) -> Result<(), Wr
         .map_or(Ok(()), |prefix| suffixes.iter().try_for_each(|end| check_whole(&save::file(prefix, end))))
 }
 
-/// Whether a plan could be carried out, if that is asked for: jobs submitted, and what is done written down.
+/// Checks that a plan could be executed, if `--exec` is given: the source takes jobs, and the journal and the event
+/// stream can be written.
 ///
 /// # Errors
-/// What is in the way.
+/// The obstacle.
 pub(super) fn execution(
     tool: &str,
     execution: &ExecutionOptions,
@@ -38,7 +39,7 @@ pub(super) fn execution(
         return Ok(());
     }
     if !takes_jobs(source) {
-        // the words of Ganeti's own tools, which scripts know; RAPI does, too
+        // Ganeti's own tools use these words, which scripts look for. RAPI works too.
         let way_out = if stderr().is_terminal() { ": name a live cluster with -L or -m" } else { "" };
         bail!("{tool}: Execution of commands possible only on LUXI{way_out}");
     }

@@ -1,13 +1,13 @@
-//! Where the commands of a plan go (`-C`).
+//! Output of a plan's commands (`-C`).
 
 use super::options::CommandTarget;
 use super::output::Output;
 
-/// Shows the commands under a heading, or says in which file they are; nothing if they are not
-/// asked for. The file is written already.
+/// Shows the commands under a heading, or names the file that holds them. Shows nothing without `-C`. The file has
+/// been written before.
 ///
 /// # Errors
-/// Standard output.
+/// If standard output cannot be written.
 pub(super) fn show(
     target: Option<&CommandTarget>,
     heading: &str,

@@ -1,4 +1,4 @@
-//! `htools generate`: a made-up cluster in the text format.
+//! `htools generate`: prints a made-up cluster in the text format.
 
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
@@ -54,8 +54,8 @@ pub const SPEC: Spec<ClusterSpec> = Spec {
     words: &[],
 };
 
-/// Most nodes, instances or groups: far beyond any cluster, but a slip of the
-/// finger does not fill the memory.
+/// Most nodes, instances or groups: far beyond any cluster, but low enough that a typing mistake does not exhaust the
+/// memory.
 const MOST: i64 = 1_000_000;
 
 /// The command for clap, a subcommand of the executable.
@@ -68,7 +68,7 @@ pub fn command() -> clap::Command {
     ])
 }
 
-/// Reads the words behind `generate` and prints the cluster that they ask for.
+/// Runs `htools generate` with these words: prints the cluster that they describe.
 pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let (mut spec, words) = match SPEC.read(args) {
@@ -97,7 +97,7 @@ pub fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
 pub struct GeneratedText {
     /// The text.
     pub text: String,
-    /// Instances for which there was no room.
+    /// Instances left out for lack of room.
     pub left_out: usize,
 }
 
@@ -105,7 +105,7 @@ impl GeneratedText {
     /// Makes the cluster that `spec` describes.
     ///
     /// # Errors
-    /// None that the generator is known to lead to.
+    /// None are known.
     pub fn new(spec: &ClusterSpec) -> anyhow::Result<GeneratedText> {
         let mut made = merge(cluster(spec), &MergeOptions::default()).context("cannot make the cluster")?;
         finish(&mut made, Mib::ZERO);

@@ -1,4 +1,4 @@
-//! Choosing the node group to work on.
+//! Choice of the node group to work on.
 
 use std::io;
 
@@ -8,9 +8,8 @@ use super::output::Output;
 use crate::load::lookup::hint;
 use crate::model::{Cluster, Group, GroupIdx};
 
-/// The group to work on: the one named (by name or UUID), else the only one that
-/// has nodes. Nothing if that is not one group; standard error then lists the
-/// groups.
+/// Returns the group named by `wanted` (name or UUID), or else the only group that has nodes. If that is not exactly
+/// one group, lists the groups on standard error and returns none.
 pub(super) fn select(
     cluster: &Cluster,
     wanted: Option<&str>,
@@ -43,7 +42,7 @@ pub(super) fn select(
 /// The group that `--group` names.
 ///
 /// # Errors
-/// If that is not exactly one.
+/// If the name does not match exactly one group.
 pub(super) fn named(cluster: &Cluster, key: &str) -> anyhow::Result<GroupIdx> {
     find(cluster, key).ok_or_else(|| {
         anyhow!(
@@ -53,7 +52,7 @@ pub(super) fn named(cluster: &Cluster, key: &str) -> anyhow::Result<GroupIdx> {
     })
 }
 
-/// The groups that a mistyped key may stand for, to follow a complaint.
+/// Suggestions for a mistyped group, to follow an error message.
 fn near(cluster: &Cluster, key: &str) -> String {
     hint(key, cluster.groups.iter().map(|group| group.name.as_str()))
 }

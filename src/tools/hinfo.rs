@@ -12,7 +12,6 @@ use crate::report::cluster::info::text::Information;
 use crate::report::form::json;
 use crate::report::{self, debug};
 
-/// What hinfo is asked to do.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct HinfoOptions {
     pub load: LoadOptions,
@@ -38,7 +37,7 @@ pub(crate) const SPEC: Spec<HinfoOptions> = Spec {
     words: &[],
 };
 
-/// Does what the options ask for.
+/// Runs hinfo with these options.
 pub(crate) fn run(options: HinfoOptions) -> anyhow::Result<ExitStatus> {
     let (cluster, output) = (source::cluster_label(&options.load.source), &mut Output::standard());
     metered(SPEC.name, &options.output, cluster, output, by_status, |output| inform(&options, output))

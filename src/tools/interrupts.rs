@@ -1,5 +1,4 @@
-//! Interrupts (Ctrl-C) while a program searches: the first one ends the search,
-//! not the program.
+//! Interrupts (Ctrl-C) during a search: the first one ends the search, not the program.
 
 use std::io;
 use std::ops::Deref;
@@ -13,10 +12,10 @@ use signal_hook::{SigId, flag, low_level};
 
 use crate::search::Deadline;
 
-/// What happens at an interrupt, for all searches.
+/// Signal handlers of the current search.
 static HANDLERS: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
 
-/// Leaves interrupts to others, who must listen already.
+/// Removes the handlers. Another listener must be active already.
 pub(super) fn retire() {
     for handler in HANDLERS.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
         low_level::unregister(handler);
@@ -30,14 +29,13 @@ pub(super) struct Interruptible {
 }
 
 impl Interruptible {
-    /// Begins a search. From now on the clock runs, and the first interrupt
-    /// (Ctrl-C) is only noted.
+    /// Begins a search. The clock starts, and the first interrupt (Ctrl-C) only ends the search.
     ///
     /// # Errors
     /// If the system does not let the program handle interrupts.
     pub(super) fn begin(limit: Option<Duration>) -> anyhow::Result<Interruptible> {
         let interrupted = Arc::new(AtomicBool::new(false));
-        // an earlier search would end the program
+        // The handlers of an earlier search would end the program.
         retire();
         listen(&interrupted).context("cannot prepare for interrupts")?;
         Ok(Interruptible { deadline: Deadline::new(limit, Arc::clone(&interrupted)), interrupted })
@@ -45,7 +43,7 @@ impl Interruptible {
 }
 
 fn listen(interrupted: &Arc<AtomicBool>) -> io::Result<()> {
-    // this order, or the first interrupt would find its own note and end the program
+    // In the opposite order, the first interrupt would set the flag and then end the program.
     let handlers = [
         flag::register_conditional_default(SIGINT, Arc::clone(interrupted))?,
         flag::register(SIGINT, Arc::clone(interrupted))?,
@@ -63,8 +61,8 @@ impl Deref for Interruptible {
 }
 
 impl Drop for Interruptible {
-    /// Ends the search: an interrupt ends the program again. Taking the handlers
-    /// back would not do, since the signal would then be ignored.
+    /// Ends the search: an interrupt ends the program again. The handlers cannot be removed, because the signal would
+    /// then be ignored.
     fn drop(&mut self) {
         self.interrupted.store(true, Ordering::SeqCst);
     }

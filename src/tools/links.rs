@@ -1,5 +1,4 @@
-//! `htools install-links`: a symbolic link for each tool, all to this
-//! executable.
+//! `htools install-links`: creates a symbolic link to this executable for each tool.
 
 use std::fs;
 use std::io;
@@ -11,17 +10,16 @@ use anyhow::{Context, bail};
 use super::TOOLS;
 use super::output::Output;
 
-/// What is at the place of a link.
+/// State of a link's path.
 enum LinkFound {
     Nothing,
-    /// The link (or the executable itself): there is nothing to do.
+    /// The link or the executable itself: there is nothing to do.
     ThisProgram,
     Other,
     Directory,
 }
 
-/// Makes the links in `directory`. Nothing is touched if one of the places is
-/// taken, unless `force` says to replace what is there.
+/// Creates the links in `directory`. If a path is taken, nothing is changed unless `force` allows replacing files.
 pub(super) fn install(directory: &Path, force: bool, output: &mut Output) -> anyhow::Result<()> {
     let program = program()?;
     let mut missing = Vec::new();
@@ -43,16 +41,16 @@ pub(super) fn install(directory: &Path, force: bool, output: &mut Output) -> any
     warn_if_closed(&program, output)
 }
 
-/// Where this program is, without links.
+/// Path of this program, with links resolved.
 ///
 /// # Errors
-/// If the system does not tell.
+/// If the system does not report it.
 pub(super) fn program() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe().context("cannot find out where this program is installed")?;
     program.canonicalize().with_context(|| program.display().to_string())
 }
 
-/// Says so where links lead to what other users cannot run.
+/// Warns if the links lead to a program that other users cannot run.
 pub(super) fn warn_if_closed(program: &Path, output: &mut Output) -> anyhow::Result<()> {
     if let Some(closed) = closed(program) {
         output.error_line(&format!(
@@ -64,7 +62,7 @@ pub(super) fn warn_if_closed(program: &Path, output: &mut Output) -> anyhow::Res
     Ok(())
 }
 
-/// The first directory above a program through which other users do not come.
+/// The first directory above the program that other users cannot enter.
 pub(super) fn closed(program: &Path) -> Option<&Path> {
     let is_closed = |dir: &&Path| fs::metadata(dir).is_ok_and(|data| data.permissions().mode() & 0o001 == 0);
     program.ancestors().skip(1).find(is_closed)
@@ -79,19 +77,18 @@ fn look(link: &Path, program: &Path) -> io::Result<LinkFound> {
     if metadata.is_dir() {
         return Ok(LinkFound::Directory);
     }
-    // a dangling link has no canonical path and is something else
+    // A dangling link has no canonical path, so it counts as something else.
     let same = link.canonicalize().is_ok_and(|target| target == program);
     Ok(if same { LinkFound::ThisProgram } else { LinkFound::Other })
 }
 
-/// Makes one link. What is there is replaced in one step, so that the name
-/// works at every moment.
+/// Creates one link. Whatever is there is replaced in one step, so that the name works at every moment.
 pub(super) fn make(link: &Path, program: &Path) -> io::Result<()> {
-    // named as every file of ours that is not finished
+    // The name has the pattern of all our unfinished files.
     let fresh = link.with_file_name(format!(".htools-link-{}", std::process::id()));
     symlink(program, &fresh)?;
     fs::rename(&fresh, link).inspect_err(|_| {
-        // the first error is the one to report
+        // The first error is the one to report.
         let _ = fs::remove_file(&fresh);
     })
 }

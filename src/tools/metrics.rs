@@ -1,4 +1,4 @@
-//! `--metrics`: the figures of a run, in a file that the textfile collector of Prometheus's node exporter reads.
+//! `--metrics`: writes the figures of a run to a file for the textfile collector of Prometheus's node exporter.
 
 use std::path::Path;
 use std::time::{Instant, SystemTime};
@@ -10,23 +10,24 @@ use crate::report::form::file::{check_whole, write_for_all};
 use crate::report::form::metrics::{Sheet, exposition};
 use crate::report::runs::{self, RunRecord};
 
-/// Whether a run that ends like this has not done what it was asked for.
+/// Tells if a run with this exit status has failed.
 pub(super) type IsFailure = fn(ExitStatus) -> bool;
 
-/// Of tools whose status says whether they did.
+/// For tools whose exit status reports success.
 pub(super) fn by_status(status: ExitStatus) -> bool {
     status == ExitStatus::Failure
 }
 
-/// Of tools whose status is an answer.
+/// For tools whose exit status is an answer.
 pub(super) fn never(_: ExitStatus) -> bool {
     false
 }
 
-/// Runs a tool on a cluster of this name, and writes the file if one is wanted: also if the run ends with an error, so that it is noticed.
+/// Runs a tool on the cluster with this name and writes the file with `--metrics`. The file is written even if the
+/// run fails, so that the failure is noticed.
 ///
 /// # Errors
-/// Those of the run; the file.
+/// Errors of the run, or a file that cannot be written.
 pub(super) fn metered(
     tool: &str,
     options: &OutputOptions,

@@ -1,14 +1,14 @@
-//! Nodes that options name.
+//! Lookup of the nodes that options name.
 
 use anyhow::{Context, Result};
 
 use crate::load::lookup::find_named;
 use crate::model::{Cluster, NodeIdx};
 
-/// The nodes that the values of an option name, in their order.
+/// Finds the nodes that an option names, in the order of its values.
 ///
 /// # Errors
-/// A value that is neither a node's name nor the unique beginning of one.
+/// If a value is neither a node's name nor a unique prefix of one.
 pub(super) fn named_nodes(option: &str, keys: &[String], cluster: &Cluster) -> Result<Vec<NodeIdx>> {
     let names = cluster.nodes.iter().map(|node| node.spec.name.as_str());
     let find = |key: &String| {

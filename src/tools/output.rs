@@ -1,15 +1,12 @@
-//! Writing to standard output and standard error without panicking.
+//! Output to standard output and standard error, without panics.
 //!
-//! All that the programs print passes through here, and here alone it is known where it
-//! goes: what a terminal would obey (control characters, signs that turn the writing
-//! direction) is escaped on standard output if that is a terminal, and on standard error
-//! always. Names may hold such characters, and whoever made them up must not have a
-//! hand on the terminal of whoever looks at them. Elsewhere standard output stays as it is,
-//! byte for byte, for programs.
+//! All output of the programs passes through here. Control characters and characters that change the writing
+//! direction are escaped: always on standard error, and on standard output if it is a terminal. Names may contain
+//! such characters, and their authors must not control the terminal of the reader. Otherwise standard output stays
+//! unchanged, byte for byte, for programs.
 //!
-//! Errors of these two streams are marked as such, so that a reader who has
-//! seen enough (`hbal ... | head`) ends the program quietly, while a broken
-//! connection to a cluster stays an error.
+//! Errors of these two streams are marked. A closed pipe (`hbal ... | head`) can then end the program quietly, while
+//! a broken connection to a cluster remains an error.
 
 use std::cell::Cell;
 use std::env;
@@ -24,12 +21,12 @@ use crate::report::form::tone::Tone;
 use htools_model::words;
 
 words!(
-    /// When lines have colours.
+    /// Use of colours in lines.
     #[derive(Default)]
     pub ColourUse, "use of colours" {
         Always = "always",
         Never = "never",
-        /// On terminals, unless the environment asks for none.
+        /// On terminals, unless the environment forbids colours.
         #[default]
         Auto = "auto",
     }
@@ -54,7 +51,7 @@ impl ColourUse {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write to {stream}")]
 pub(crate) struct OutputError {
-    /// Which of the two.
+    /// Name of the stream.
     stream: &'static str,
     source: io::Error,
 }
@@ -67,7 +64,7 @@ struct MarkedStream {
 
 impl MarkedStream {
     fn mark<T>(&self, result: io::Result<T>) -> io::Result<T> {
-        // an interrupted write is tried again by the caller, so it stays as it is
+        // The caller retries an interrupted write, so the error stays unmarked.
         result.map_err(|source| match source.kind() {
             io::ErrorKind::Interrupted => source,
             kind => io::Error::new(kind, OutputError { stream: self.name, source }),
@@ -87,12 +84,12 @@ impl Write for MarkedStream {
     }
 }
 
-/// Escapes what a terminal would obey; line breaks and tabs pass.
+/// Escapes control characters; line breaks and tabs pass.
 struct Escaping<W> {
     inner: W,
-    /// The beginning of a character whose end is still to come.
+    /// Start of a character whose remaining bytes have not been written yet.
     begun: Vec<u8>,
-    /// Whether what comes now is the program's own, and passes as it is.
+    /// True while the program writes its own sequences, which are not escaped.
     is_own: Rc<Cell<bool>>,
 }
 
@@ -139,24 +136,23 @@ impl<W: Write> Write for Escaping<W> {
     }
 }
 
-/// Bytes that go to standard output at once: some tools write hundreds of megabytes.
+/// Size of the buffer for standard output, in bytes. Some tools write hundreds of megabytes.
 const BUFFER: usize = 64 << 10;
 
-/// Where a program writes. Standard output is locked and buffered: call
-/// [`flush`](Output::flush) at the end, or errors go unnoticed. Standard error
-/// is written at once, after what standard output holds, so that the two keep
+/// The output streams of a program. Standard output is locked and buffered: call [`flush`](Output::flush) at the end,
+/// or errors go unnoticed. Standard error is written at once, after the buffered standard output, so that both keep
 /// their order on a terminal.
 pub struct Output {
     out: MarkedStream,
     err: MarkedStream,
-    /// Whether standard output is read by a person, at once.
+    /// True if standard output is a terminal.
     is_shown: bool,
     has_colours: bool,
-    /// Lets pass, for a moment, what a terminal would obey.
+    /// True while the program's own control sequences pass unescaped.
     is_own: Rc<Cell<bool>>,
-    /// The figures of the last result, if they are collected.
+    /// Figures of the last result, if they are collected.
     figures: Option<Sheet>,
-    /// Which cluster they are of.
+    /// Label of the cluster in the figures.
     figures_of: String,
 }
 
@@ -168,12 +164,12 @@ impl Output {
         let is_own = Rc::new(Cell::new(false));
         let out: Box<dyn Write> =
             if is_shown { Box::new(Escaping::new(out, Rc::clone(&is_own))) } else { Box::new(out) };
-        // standard error is not locked: a panic on another thread must be able to report itself
+        // Standard error is not locked, so that a panic in another thread can report itself.
         let err = Escaping::new(io::stderr(), Rc::default());
         Output { is_shown, is_own, ..Output::to(out, Box::new(err)) }
     }
 
-    /// Any two streams, which get everything as it is.
+    /// Any two streams; nothing is escaped.
     pub fn to(out: Box<dyn Write>, err: Box<dyn Write>) -> Self {
         Output {
             out: MarkedStream { name: "standard output", inner: out },
@@ -186,28 +182,28 @@ impl Output {
         }
     }
 
-    /// The same with colours, or without.
+    /// The same output with or without colours.
     pub fn with_colours(self, wanted: ColourUse) -> Output {
         Output { has_colours: wanted.is_on(self.is_shown), ..self }
     }
 
-    /// Whether standard output is a terminal.
+    /// Tells if standard output is a terminal.
     pub fn is_shown(&self) -> bool {
         self.is_shown
     }
 
-    /// Collects figures from now on; `cluster` is what their label says.
+    /// Starts to collect figures, with `cluster` as their label.
     pub fn collect_figures(&mut self, cluster: String) {
         self.figures = Some(Sheet::of(cluster.clone()));
         self.figures_of = cluster;
     }
 
-    /// Whether figures are collected.
+    /// Tells if figures are collected.
     pub fn wants_figures(&self) -> bool {
         self.figures.is_some()
     }
 
-    /// Collects the figures of a result, in the place of those of one before it.
+    /// Collects the figures of a result, replacing those of an earlier one.
     pub fn figures(&mut self, tell: impl FnOnce(&mut Sheet)) {
         if let Some(figures) = &mut self.figures {
             *figures = Sheet::of(self.figures_of.clone());
@@ -215,7 +211,7 @@ impl Output {
         }
     }
 
-    /// What was collected.
+    /// Takes the collected figures.
     pub fn take_figures(&mut self) -> Option<Sheet> {
         self.figures.take()
     }
@@ -229,7 +225,7 @@ impl Output {
         self.out.write_all(text.as_bytes())
     }
 
-    /// Writes a line: one on a terminal, whatever it holds.
+    /// Writes a line. On a terminal, line breaks in the text are escaped.
     pub fn line(&mut self, text: &str) -> io::Result<()> {
         if self.is_shown {
             self.write(&one_line(text))?
@@ -239,7 +235,7 @@ impl Output {
         self.write("\n")
     }
 
-    /// Writes a line in the colour of its tone, where colours are wanted.
+    /// Writes a line in the colour of its tone, if colours are on.
     pub fn toned_line(&mut self, tone: Tone, text: &str) -> io::Result<()> {
         if tone == Tone::Plain || !self.has_colours {
             return self.line(text);
@@ -265,12 +261,12 @@ impl Output {
         self.err.flush()
     }
 
-    /// Writes a line to standard error: one, whatever it holds.
+    /// Writes a line to standard error; line breaks in the text are escaped.
     pub fn error_line(&mut self, text: &str) -> io::Result<()> {
         self.error_lines([text])
     }
 
-    /// Writes lines to standard error, all at once: no more than there are, whatever they hold.
+    /// Writes lines to standard error, all at once; line breaks within a line are escaped.
     pub fn error_lines(&mut self, lines: impl IntoIterator<Item = impl AsRef<str>>) -> io::Result<()> {
         let lines: String = lines.into_iter().map(|line| one_line(line.as_ref()) + "\n").collect();
         self.error_write(&lines)
@@ -282,30 +278,29 @@ impl Output {
     }
 }
 
-/// A text without line breaks, and without anything else that a terminal would obey.
+/// Escapes all control characters of a text, line breaks included.
 fn one_line(text: &str) -> String {
     printable(text, usize::MAX)
 }
 
-/// The two streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Channel {
     Out,
     Err,
 }
 
-/// What was written, stream by stream, in order.
+/// Recorded output of both streams, in order.
 type Written = Vec<(Channel, Vec<u8>)>;
 
-/// Text that waits for its turn, as work that is done side by side produces it.
+/// Output of parallel work, kept until its turn comes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recording {
     written: Arc<Mutex<Written>>,
-    /// Whether it will be shown on a terminal.
+    /// True if it will be shown on a terminal.
     is_shown: bool,
 }
 
-/// One of the streams of a recording.
+/// One stream of a recording.
 struct Recorder {
     channel: Channel,
     written: Arc<Mutex<Written>>,
@@ -327,25 +322,25 @@ impl Write for Recorder {
 }
 
 impl Recording {
-    /// A recording that goes to an output in the end: `is_shown` as [`Output::is_shown`] says.
+    /// A recording that is replayed to an output later. `is_shown` is that of [`Output::is_shown`].
     pub(crate) fn shown(is_shown: bool) -> Recording {
         Recording { is_shown, ..Recording::default() }
     }
 
-    /// An output that goes here.
+    /// An output that writes to this recording.
     pub(crate) fn output(&self) -> Output {
         let stream = |channel| Box::new(Recorder { channel, written: Arc::clone(&self.written) });
         Output { is_shown: self.is_shown, ..Output::to(stream(Channel::Out), stream(Channel::Err)) }
     }
 
-    /// All that was recorded, of both streams.
+    /// The recorded text of both streams.
     pub(crate) fn text(&self) -> String {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = written.iter().flat_map(|(_, text)| text).copied().collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Writes what was recorded.
+    /// Writes the recorded output to `output`.
     pub(crate) fn replay(&self, output: &mut Output) -> io::Result<()> {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         written.iter().try_for_each(|(channel, text)| match channel {
@@ -358,7 +353,7 @@ impl Recording {
     }
 }
 
-/// Whether an error means that nobody reads the output any more.
+/// Tells if an error means that the output's reader is gone.
 pub(crate) fn reader_is_gone(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.downcast_ref::<io::Error>().is_some_and(|e| {
@@ -450,7 +445,7 @@ mod tests {
         assert!(!reader_is_gone(&io::Error::from(io::ErrorKind::BrokenPipe).into()));
     }
 
-    /// A stream whose bytes can be looked at afterwards.
+    /// A stream whose bytes can be inspected afterwards.
     #[derive(Clone, Default)]
     struct SharedBytes(Rc<std::cell::RefCell<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! A Pacemaker cluster in the tools that know nodes and instances.
+//! Pacemaker clusters in the tools that work with nodes and instances.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -28,33 +28,33 @@ use crate::search::Stopped;
 use crate::search::moves::{MoveRules, perform_step};
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 
-/// A cluster, and what it is if it is one of Pacemaker's.
+/// A cluster, with its CIB if it is a Pacemaker cluster.
 pub(super) struct LoadedCluster {
     pub cluster: Cluster,
     pub cib: Option<CibOrigin>,
 }
 
-/// What a cluster of Pacemaker's is made of.
+/// The CIB behind a cluster, and the resources behind its instances.
 pub(super) struct CibOrigin {
     read: ReadCib,
-    /// By instance, the resource that it is.
+    /// The unit of resources that each instance stands for, by instance.
     units: Vec<MovableUnit>,
-    /// Whose commands are shown; none: `cibadmin`'s for plans, `crm_resource`'s for a step.
+    /// Tool whose commands are shown. If none: those of `cibadmin` for plans, and of `crm_resource` for a step.
     form: Option<CommandForm>,
-    /// The ids that are taken, once they are asked for.
+    /// Constraint ids in use, computed lazily.
     survey: OnceCell<PinSurvey>,
-    /// The steps of the plan that is to be carried out, and what ended the search for it.
+    /// The steps of the plan to execute, and the cause of an early end of the search.
     planned: OnceCell<(Vec<Step>, Option<Stopped>)>,
 }
 
-/// What switches the nodes of a plan, and what the cluster does then.
+/// The changes that switch the nodes of a plan, and the forecast of the cluster's reaction.
 struct NodeSwitching {
     /// In the order in which they can be made one by one.
     parts: Vec<CibChange>,
     outlook: Foresight,
 }
 
-/// What a cluster, of either kind, is called in the labels of its metrics.
+/// Label of a cluster in metrics, for Ganeti and Pacemaker.
 pub(super) fn label(load: &LoadOptions, cib: &CibOptions) -> String {
     let local = cib.live.then(|| "local".to_owned());
     let named = cib.file.as_deref().map(source::file_label).or(local);
@@ -63,18 +63,18 @@ pub(super) fn label(load: &LoadOptions, cib: &CibOptions) -> String {
 
 /// Options that mean nothing for a Pacemaker cluster, of all tools that take one.
 const OF_GANETI: [&str; 17] = [
-    // Pacemaker's limits are hard ones
+    // Pacemaker's limits are hard.
     "ignore-soft-errors",
     "max-cpu",
     "allow-overcommit-during-migration",
     "allow-interruptions",
-    // hplace tells exactly what follows
+    // hplace predicts the consequences exactly.
     "offline",
     "evacuate",
     "repair-only",
     "without-node",
     "survive",
-    // Ganeti's words and forms
+    // These are Ganeti's terms and formats.
     "mond",
     "disk-template",
     "save",
@@ -85,10 +85,10 @@ const OF_GANETI: [&str; 17] = [
     "standby-data",
 ];
 
-/// Refuses what does not go together with a Pacemaker cluster, if it is one.
+/// Refuses options that contradict a Pacemaker cluster, or that need one if there is none.
 ///
 /// # Errors
-/// Such an option.
+/// The first such option.
 pub(super) fn check(
     cib: &CibOptions,
     load: &LoadOptions,
@@ -115,26 +115,26 @@ pub(super) fn check(
         execution.is_none_or(|execution| execution.resume.is_none()),
         "hplace --resume JOURNAL goes on with a run on a Pacemaker cluster, whichever tool has begun it"
     );
-    // --mond=no asks for nothing
+    // `--mond=no` requests nothing.
     let refused = OF_GANETI.into_iter().filter(|long| *long != "mond" || load.mond);
     output.refuse(&refused.collect::<Vec<_>>(), "for a Pacemaker cluster")
 }
 
-/// What a tool does with the resources that run.
+/// Effect of a tool on running resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClusterUse {
-    /// It leaves them where they are.
+    /// Leaves them where they are.
     Looking,
-    /// It moves them, or tries what that would bring.
+    /// Moves them, or tries moves.
     Moving,
-    /// It moves them away from nodes, also those that need nothing.
+    /// Moves them away from nodes, even if they have no requirements.
     Emptying,
 }
 
 /// Reads the cluster that the options name.
 ///
 /// # Errors
-/// What is wrong with the options, the files or the data.
+/// Mistakes in the options, the files or the data.
 pub(super) fn load(
     load: &LoadOptions,
     cib: &CibOptions,
@@ -171,7 +171,7 @@ pub(super) fn load(
     Ok(LoadedCluster { cluster, cib: Some(cib) })
 }
 
-/// How many resources stay where they run, and why.
+/// Number of resources that stay where they run, with the reasons.
 fn stay(running: usize, held: &BTreeMap<HoldReason, usize>) -> Option<String> {
     let all: usize = held.values().sum();
     let reasons: Vec<String> = held.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
@@ -182,18 +182,18 @@ fn stay(running: usize, held: &BTreeMap<HoldReason, usize>) -> Option<String> {
     (all > 0).then(|| format!("{all} of {all_running} {stay}: {}", reasons.join(", ")))
 }
 
-/// The capacities that no node of Ganeti's has.
+/// Names the capacities that Ganeti's nodes do not have.
 fn respected(unmeasured: &[String]) -> Option<String> {
     let names: Vec<String> = unmeasured.iter().map(|name| shown_name(name).to_string()).collect();
     (!names.is_empty())
         .then(|| format!("Capacities that are not balanced, but not exceeded either: {}", names.join(", ")))
 }
 
-/// Whether a step of some plans breaks a limit that is hard for Pacemaker, though not for Ganeti where a node is emptied.
+/// Tells if a step of some plans breaks a limit of Pacemaker. In Ganeti, emptying a node may break it.
 pub(super) fn breaks_limits(cluster: &Cluster, found: &Squeeze) -> bool {
     let mut draft = Draft::of(cluster);
     found.plans.iter().any(|plan| {
-        // nodes are emptied before they are switched
+        // Nodes that are powered down are emptied first, and those that come up are switched first.
         if plan.decision == Decision::Expand {
             plan.switch(&mut draft);
         }
@@ -202,10 +202,10 @@ pub(super) fn breaks_limits(cluster: &Cluster, found: &Squeeze) -> bool {
 }
 
 impl CibOrigin {
-    /// What has to be typed so that Pacemaker comes to where some steps lead.
+    /// Commands after which Pacemaker reaches the placement at the end of these steps.
     ///
     /// # Errors
-    /// It does not come there whatever it is told, or a name that no command is written with.
+    /// If Pacemaker does not reach the placement with any commands, or a name cannot be used in a command.
     pub(super) fn commands(&self, steps: &[Step]) -> anyhow::Result<Vec<String>> {
         let ReadCib { text, source, .. } = &self.read;
         if steps.is_empty() {
@@ -219,16 +219,16 @@ impl CibOrigin {
         self.form.unwrap_or(CommandForm::Cib)
     }
 
-    /// Remembers a plan that may be carried out.
+    /// Keeps a plan that may be executed.
     pub(super) fn remember(&self, steps: &[Step], stopped: Option<Stopped>) {
-        // there is one plan in a run
+        // A run has only one plan.
         let _ = self.planned.set((steps.to_vec(), stopped));
     }
 
-    /// Has the cluster come to where the plan ends.
+    /// Executes the remembered plan.
     ///
     /// # Errors
-    /// As [`commands`](Self::commands), and why it was not begun, or what went wrong.
+    /// As for [`commands`](Self::commands), and obstacles to starting or failures.
     pub(super) fn carry_out(
         &self,
         execution: &ExecutionOptions,
@@ -246,18 +246,18 @@ impl CibOrigin {
         carry_out_pinning(execution, &self.read, pinning, output)
     }
 
-    /// The same with nodes that go to standby at the end, or come out of it at the beginning.
+    /// Commands for a plan whose nodes go to standby at the end, or leave standby at the beginning.
     ///
     /// # Errors
-    /// As [`commands`](Self::commands).
+    /// As for [`commands`](Self::commands).
     pub(super) fn switch_commands(&self, plan: &GroupPlan) -> anyhow::Result<Vec<String>> {
         Ok(lines(self.plan_form(), &CibChange::Together(self.switching(plan)?.parts))?)
     }
 
-    /// The same as calls, each of them whole, and without how they are taken back.
+    /// The same commands, one complete call each, without those for taking them back.
     ///
     /// # Errors
-    /// As [`commands`](Self::commands).
+    /// As for [`commands`](Self::commands).
     pub(super) fn switch_calls(&self, plan: &GroupPlan) -> anyhow::Result<Vec<String>> {
         let mut calls = Vec::new();
         for part in &self.switching(plan)?.parts {
@@ -267,10 +267,10 @@ impl CibOrigin {
         Ok(calls)
     }
 
-    /// Has the cluster switch the nodes of a plan and come to where the plan ends.
+    /// Switches the nodes of a plan and executes its steps.
     ///
     /// # Errors
-    /// As [`commands`](Self::commands), and why it was not begun, or what went wrong.
+    /// As for [`commands`](Self::commands), and obstacles to starting or failures.
     pub(super) fn carry_out_switching(
         &self,
         execution: &ExecutionOptions,
@@ -298,11 +298,11 @@ impl CibOrigin {
         Ok(NodeSwitching { parts, outlook })
     }
 
-    /// By resource, where it is to run after some steps; none where nobody has to care.
+    /// Required node of each resource after these steps; none if the cluster may choose.
     fn hosts_after(&self, steps: &[Step]) -> Vec<Option<HostIdx>> {
         let mut hosts: Vec<Option<HostIdx>> =
             self.read.set.resources.iter().map(|resource| resource.active).collect();
-        // the cluster moves and stops these by itself
+        // The cluster moves or stops these by itself.
         let goes =
             |unit: &&MovableUnit| matches!(unit.hold, Some(HoldReason::Leaving | HoldReason::Stopping));
         for unit in self.units.iter().filter(goes) {
@@ -315,10 +315,10 @@ impl CibOrigin {
         hosts
     }
 
-    /// The id of a constraint about a resource.
+    /// Id for a location constraint of a resource.
     ///
     /// # Errors
-    /// None that reading the cluster has not found.
+    /// None that reading the cluster has not found already.
     fn id_for(&self, resource: &str) -> anyhow::Result<String> {
         let survey = match self.survey.get() {
             Some(survey) => survey,
@@ -330,17 +330,17 @@ impl CibOrigin {
         Ok(survey.id_alone(resource))
     }
 
-    /// What has to be typed for one step, if nothing else is in its way; each command is whole.
+    /// Complete commands for one step, provided that nothing else is in its way.
     ///
     /// # Errors
-    /// A name that no command is written with.
+    /// If a name cannot be used in a command.
     fn step_commands(&self, step: &Step) -> anyhow::Result<Vec<String>> {
         let set = &self.read.set;
         let resource = set.resource(self.units[step.instance.get()].resource).id.clone();
         let node = set.host(host(step.to.primary)).name.clone();
         let form = self.form.unwrap_or(CommandForm::CrmResource);
         let id = match form {
-            // it names the constraint itself
+            // `crm_resource` names the constraint itself.
             CommandForm::CrmResource => resource.clone(),
             CommandForm::Cib | CommandForm::Pcs | CommandForm::Crmsh => self.id_for(&resource)?,
         };
@@ -349,7 +349,7 @@ impl CibOrigin {
     }
 }
 
-/// The commands that a step takes, for documents.
+/// Commands of a step, for documents.
 pub(super) fn step_commands<'a>(
     cluster: &'a Cluster,
     cib: Option<&'a CibOrigin>,
@@ -360,14 +360,14 @@ pub(super) fn step_commands<'a>(
     }
 }
 
-/// A script of commands for Pacemaker that a tool has found.
+/// Script with the commands of a plan for Pacemaker.
 pub(super) fn cib_script(tool: &str, lines: &[String]) -> String {
     let head =
         format!("#!/bin/sh\n\n# Has Pacemaker come to a placement that {tool} has found\n\nset -e\n\n");
     format!("{head}{}\n", lines.join("\n"))
 }
 
-/// The host that a node is.
+/// The host of a node.
 fn host(node: NodeIdx) -> HostIdx {
     HostIdx::new(node.get())
 }

@@ -1,4 +1,4 @@
-//! A line on a terminal that shows that a long search is alive.
+//! A progress line on a terminal, for long searches.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -11,22 +11,21 @@ use crate::report::balance::deep::text::gap;
 use crate::search::balance::deep::headway::Headway;
 use crate::tools::scarcity;
 
-/// Searches show nothing in their first moments, and most are over then.
+/// Time before anything is shown; most searches end earlier.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// The progress line of a search. Nothing is shown unless standard error is a
-/// terminal and the search takes long.
+/// The progress line of a search. It appears only if standard error is a terminal and the search takes long.
 pub(super) struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// Begins a search.
+    /// Progress of a search that is about to start.
     pub(super) fn start() -> Progress {
         Progress::looking_on(|| None)
     }
 
-    /// Begins a deep search, and looks now and then how far it is.
+    /// Progress of a deep search, read from `headway` at intervals.
     pub(super) fn of_deep(headway: Arc<Headway>) -> Progress {
         Progress::looking_on(move || deep_message(&headway))
     }
@@ -35,11 +34,11 @@ impl Progress {
         let bar = ProgressBar::new_spinner();
         let late = move |state: &ProgressState, line: &mut dyn Write| {
             if state.elapsed() >= SILENCE {
-                // an indicator is not worth an error
+                // A failure of the progress line is not worth an error.
                 let _ = write!(line, "[{} s] {}", state.elapsed().as_secs(), look().unwrap_or_default());
             }
         };
-        // the template is fixed and known to be valid; the plain style is a fine substitute
+        // The template is constant and known to be valid; the default style would do as well.
         if let Ok(style) = ProgressStyle::with_template("{late}{msg}") {
             bar.set_style(style.with_key("late", late));
         }
@@ -49,19 +48,19 @@ impl Progress {
         Progress { bar }
     }
 
-    /// A search that is one of several, which are shown together.
+    /// A hidden line, for one of several searches that are shown together.
     pub(super) fn hidden() -> Progress {
         Progress { bar: ProgressBar::hidden() }
     }
 
-    /// Shows how far several searches are.
+    /// Shows the progress of several searches.
     pub(super) fn say(&self, message: String) {
         if self.bar.elapsed() >= SILENCE {
             self.bar.set_message(message);
         }
     }
 
-    /// Shows how far the search is.
+    /// Shows the progress of the search.
     pub(super) fn step(&mut self, steps: usize, score: f64) {
         let elapsed = self.bar.elapsed();
         if elapsed >= SILENCE {
@@ -69,7 +68,7 @@ impl Progress {
         }
     }
 
-    /// Does something that may print, with the progress line out of the way.
+    /// Runs an action that may print, with the progress line hidden.
     pub(super) fn aside<R>(&self, action: impl FnOnce() -> R) -> R {
         self.bar.suspend(action)
     }
@@ -80,7 +79,7 @@ fn message(steps: usize, score: f64, elapsed: Duration) -> String {
     format!("{steps} steps, score {score:.8}, {rate:.1} steps a second")
 }
 
-/// How far a deep search is, once it has something to tell.
+/// Progress of a deep search, after its first result.
 fn deep_message(headway: &Headway) -> Option<String> {
     let best = headway.best()?;
     let moves = counted(best.moves, "move");

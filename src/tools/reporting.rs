@@ -1,4 +1,4 @@
-//! The page for a browser (`--report`), as all tools write it.
+//! HTML report (`--report`) of all tools.
 
 use super::options::{OutputOptions, TypedOption};
 use crate::plan::shell::quoted;
@@ -6,10 +6,10 @@ use crate::remote::rapi::Address;
 use crate::report::form::file::write_whole;
 use crate::report::form::html::ReportPage;
 
-/// Writes the page, if it is wanted.
+/// Writes the report with `--report`.
 ///
 /// # Errors
-/// What keeps it from being made, and the file.
+/// If the report cannot be made, or the file cannot be written.
 pub(super) fn write(
     tool: &str,
     options: &OutputOptions,
@@ -19,13 +19,13 @@ pub(super) fn write(
     Ok(write_whole(path, &page()?.text(&command(tool, &options.typed)))?)
 }
 
-/// The command line, as a shell takes it, without passwords.
+/// The command line in shell syntax, without passwords.
 fn command(tool: &str, typed: &[TypedOption]) -> String {
     let words = typed.iter().map(|option| quoted(&without_secrets(option).again()));
     [tool.to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// An option as anybody may see it.
+/// An option without its secrets.
 fn without_secrets(typed: &TypedOption) -> TypedOption {
     let shown = |value: &String| match typed.long {
         Some("master") => Address::new(value.as_ref()).shown(),

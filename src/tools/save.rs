@@ -9,11 +9,10 @@ use crate::load::text::writer::whole_cluster_text;
 use crate::model::Cluster;
 use crate::report::form::file::{WriteError, write_whole};
 
-/// A way to write a state to `PREFIX.SUFFIX`, which is said to be that of some moment.
+/// Function that writes a state to `PREFIX.SUFFIX` and returns a message. The third argument describes the moment.
 pub(super) type Write = fn(&Path, &str, &str, &str) -> Result<String, WriteError>;
 
-/// Writes a state of the cluster to `PREFIX.SUFFIX`; returns what is to be said about
-/// it.
+/// Writes a state of the cluster to `PREFIX.SUFFIX`; returns a message about it.
 ///
 /// # Errors
 /// If the file cannot be written, or would not load back.
@@ -26,8 +25,8 @@ pub(super) fn save(prefix: &Path, suffix: &str, when: &str, content: &str) -> Re
     write(&path, when, content)
 }
 
-/// Writes the state of one node group. Its instances may have their secondary nodes in another one,
-/// which the file does not have.
+/// Writes the state of one node group. It need not load back: instances may have secondary nodes in other groups,
+/// which are not in the file.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -40,7 +39,7 @@ pub(super) fn save_group(
     write(&file(prefix, suffix), when, content)
 }
 
-/// The file of a state.
+/// Path of a state's file.
 pub(super) fn file(prefix: &Path, suffix: &str) -> PathBuf {
     let mut path = prefix.as_os_str().to_owned();
     path.push(".");
@@ -53,7 +52,7 @@ fn write(path: &Path, when: &str, content: &str) -> Result<String, WriteError> {
     Ok(format!("The cluster state {when} has been written to file '{}'", path.display()))
 }
 
-/// Writes the whole cluster, and says so on standard error; nothing without a prefix.
+/// Writes the whole cluster and reports that on standard error; does nothing without a prefix.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -72,7 +71,7 @@ pub(super) fn save_cluster(
 mod tests {
     use super::*;
 
-    /// What the text cannot say is not written.
+    /// A state that would not load back is not written.
     #[test]
     fn only_what_loads_back_is_saved() {
         let dir = tempfile::tempdir().unwrap();

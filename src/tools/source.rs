@@ -1,4 +1,4 @@
-//! Reading the cluster that the options name.
+//! Reads the cluster that the options name.
 
 use std::fs::File;
 use std::path::Path;
@@ -21,26 +21,26 @@ use crate::model::{Cluster, Utilisation};
 use crate::remote::luxi::Timeouts;
 use crate::remote::rapi::{Access, Address, FetchLimits};
 
-/// How error messages about the cluster's data begin.
+/// Start of error messages about the cluster's data.
 const LOADING: &str = "failed to load data, aborting";
 
-/// Reads the cluster and completes it; warnings go to standard error.
+/// Reads and completes the cluster; warnings go to standard error.
 ///
 /// # Errors
-/// What is wrong with the options, the files or the data.
+/// Mistakes in the options, the files or the data.
 pub(super) fn load(options: &LoadOptions, output: &mut Output) -> anyhow::Result<Cluster> {
     check_sources(options)?;
-    // what is wrong with that file is told first
+    // Mistakes in that file are reported first.
     let utilisation = read_utilisation(options)?;
     let raw = read_source(options)?;
     merged(raw, utilisation, options, output)
 }
 
-/// Completes a cluster that is from another source; warnings go to standard error. `idle` names instances that make no load, unless
-/// a file of the options says how much.
+/// Completes a cluster from another source; warnings go to standard error. `idle` names instances that cause no load,
+/// unless a file of the options gives their load.
 ///
 /// # Errors
-/// What is wrong with the options, the files or the data.
+/// Mistakes in the options, the files or the data.
 pub(super) fn complete_raw(
     raw: RawCluster,
     idle: Vec<String>,
@@ -72,8 +72,8 @@ fn merged(
     Ok(cluster)
 }
 
-/// What a cluster is called in the labels of its metrics: as it is named in the configuration or on the command line, without
-/// user, password and path.
+/// Label of a cluster in metrics: its name in the configuration or on the command line, without user, password and
+/// path.
 pub(super) fn cluster_label(source: &SourceOptions) -> String {
     let SourceOptions { text_data, rapi, named, rapi_access: _, luxi, ialloc, simulate } = source;
     if let Some(name) = named {
@@ -89,7 +89,7 @@ pub(super) fn cluster_label(source: &SourceOptions) -> String {
     }
 }
 
-/// The same for a cluster in a file.
+/// Label of a cluster in a file.
 pub(super) fn file_label(path: &Path) -> String {
     match path.file_stem() {
         Some(stem) if stem != "-" => stem.to_string_lossy().into_owned(),
@@ -97,19 +97,18 @@ pub(super) fn file_label(path: &Path) -> String {
     }
 }
 
-/// Reads an allocator message, the cluster in it as well as the question. A cluster that
-/// the options name replaces the one in the message; the question is then about
-/// the objects of the same names there.
+/// Reads an allocator message: the cluster and the request. If the options name another cluster, it replaces the
+/// message's. The request then concerns the objects with the same names there.
 ///
 /// # Errors
-/// What is wrong with the message, or with the other cluster and the options.
+/// Mistakes in the message, in the other cluster, or in the options.
 pub(super) fn load_request(
     path: &Path,
     options: &LoadOptions,
     output: &mut Output,
 ) -> anyhow::Result<(Cluster, Request)> {
     let message = read_named(path, iallocator::parse_bytes)?;
-    // measured load is no part of a message, so that there is none to ignore
+    // A message has no measured load, so `--ignore-dynu` has no effect.
     let weights = options.merge.weights;
     let mut own = merge(message.cluster, &MergeOptions { weights, ..MergeOptions::default() })?;
     let elsewhere = options.source.is_named();
@@ -126,7 +125,7 @@ pub(super) fn load_request(
     Ok((cluster, request))
 }
 
-/// Completes a merged cluster, and warns of nodes whose figures do not add up.
+/// Completes a merged cluster, and warns of nodes with inconsistent figures.
 fn complete(cluster: &mut Cluster, options: &LoadOptions, output: &mut Output) -> anyhow::Result<()> {
     let missing = finish(cluster, options.static_kvm_node_memory);
     if !missing.is_empty() && options.verbosity >= 1 {
@@ -135,7 +134,7 @@ fn complete(cluster: &mut Cluster, options: &LoadOptions, output: &mut Output) -
     Ok(())
 }
 
-/// Tells which metrics count for something else than in Ganeti.
+/// At high verbosity, lists the weights that differ from Ganeti's.
 fn tell_weights(cluster: &Cluster, options: &LoadOptions, output: &mut Output) -> anyhow::Result<()> {
     let chosen: Vec<String> =
         cluster.weights.chosen().map(|(metric, weight)| format!("{}={weight}", metric.name)).collect();
@@ -154,7 +153,7 @@ fn check_sources(options: &LoadOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads a file whole, unless it is too large; `-` is standard input where `stdin` allows it.
+/// Reads a whole file unless it is too large. With `stdin`, `-` stands for standard input.
 fn read_file(path: &Path, stdin: bool) -> anyhow::Result<Vec<u8>> {
     if stdin && path == Path::new("-") {
         return read_limited(std::io::stdin().lock(), local::SIZE).context("cannot read standard input");
@@ -164,7 +163,7 @@ fn read_file(path: &Path, stdin: bool) -> anyhow::Result<Vec<u8>> {
         .with_context(|| format!("cannot read file '{}'", path.display()))
 }
 
-/// Reads a file besides the cluster, of whose content errors tell only if the user named it.
+/// Reads a file other than the cluster's. Errors quote its content only if the user named the file, not a saved plan.
 fn read_beside<T>(
     path: &Path,
     options: &LoadOptions,
@@ -188,15 +187,15 @@ fn read_utilisation(options: &LoadOptions) -> anyhow::Result<Vec<(String, Utilis
     })
 }
 
-/// Reads a file in the text format, as it is.
+/// Reads a file in the text format, without completing it.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Mistakes in the file.
 pub(super) fn read_text(path: &Path, options: &LoadOptions) -> anyhow::Result<RawCluster> {
     read_beside(path, options, |bytes, source| Ok(text::parse_bytes(bytes, source)?))
 }
 
-/// Reads a cluster, if the options name a source of its kind.
+/// Reads a cluster if the options name a source of this kind.
 type SourceReader = fn(&LoadOptions) -> Option<anyhow::Result<RawCluster>>;
 
 /// The sources, in the reference's order of preference.
@@ -219,8 +218,7 @@ fn read_named<T>(path: &Path, parse: fn(&[u8], &str) -> Result<T, LoadError>) ->
     Ok(parse(&read_file(path, true)?, &path.to_string_lossy())?)
 }
 
-/// Reads the cluster in a text file. Where there is a limit of time, the end of the file must come by itself: a pipe, in which
-/// it may never come, is refused.
+/// Reads the cluster in a text file. With a time limit, only regular files are read, because a pipe may never end.
 fn read_data(path: &Path, options: &LoadOptions) -> anyhow::Result<RawCluster> {
     match options.reading_limit {
         None => read_named(path, text::parse_bytes),
@@ -231,7 +229,7 @@ fn read_data(path: &Path, options: &LoadOptions) -> anyhow::Result<RawCluster> {
     }
 }
 
-/// Reads the cluster of this machine.
+/// Reads the local cluster.
 fn read_luxi(options: &LoadOptions) -> anyhow::Result<RawCluster> {
     let usual = Timeouts::default();
     let limits = options.reading_limit.map_or(usual, |most| Timeouts {
@@ -244,7 +242,7 @@ fn read_luxi(options: &LoadOptions) -> anyhow::Result<RawCluster> {
     Ok(luxi::parse(&luxi::fetch(&options.source.socket(), limits, options.detail)?)?)
 }
 
-/// Reads a cluster over RAPI; tells how safe that was.
+/// Reads a cluster over RAPI; warns if the connection is not safe.
 fn read_rapi(address: &str, options: &LoadOptions) -> anyhow::Result<RawCluster> {
     let addresses = [Address::new(address.as_ref())];
     let access = Access::read(&options.source.rapi_access, &addresses)?;
@@ -270,7 +268,7 @@ fn apply_monitoring(cluster: &mut Cluster, options: &LoadOptions, output: &mut O
         None => ask_daemons(cluster, collector, output)?,
     };
     if options.merge.ignore_dynu {
-        // the file must be right all the same
+        // The file must be valid even if it is ignored.
         return Ok(());
     }
     if let Err(missing) = load_data::apply(cluster, &data, collector) {
@@ -289,7 +287,7 @@ fn read_monitoring(path: &Path, options: &LoadOptions) -> anyhow::Result<Monitor
     })
 }
 
-/// Asks the daemons of all nodes; tells which could not be asked.
+/// Asks the daemons of all nodes; reports those that do not answer.
 fn ask_daemons(
     cluster: &Cluster,
     collector: Collector,

@@ -1,4 +1,4 @@
-//! What a plan costs and brings (`--summary`, and on terminals), as several tools print it.
+//! Summary of a plan's cost and benefit (`--summary`, and on terminals), for several tools.
 
 use super::execution::rates;
 use super::options::{ExecutionOptions, LoadOptions};
@@ -10,20 +10,20 @@ use crate::plan::work::Work;
 use crate::report::cluster::summary::{Cost, Moment, PlanTime, summary};
 use crate::report::timetable::Timetable;
 
-/// Whether a plan ends with that: if it is asked for, or somebody looks on.
+/// Tells if a plan ends with the summary: with `--summary`, or on a terminal.
 pub(super) fn is_wanted(asked: bool, json: bool, load: &LoadOptions, output: &Output) -> bool {
     !json && (asked || (output.is_shown() && load.verbosity >= 1))
 }
 
-/// What moves come to as work. Nothing if a name in them is one that Ganeti cannot have: they are never carried out.
+/// The moves as a plan. None if a name is not valid in Ganeti, so that they cannot be executed anyway.
 pub(super) fn work_of(before: &Cluster, steps: &[Step], jobsets: &[Jobset]) -> Option<Work> {
     Work::rebuilt(before, steps, jobsets.to_vec(), CheckOptions::default()).ok()
 }
 
-/// When some work is done, if there is any; as a stream, too, unless that is not how it would be carried out.
+/// Timetable of a plan, if there is one. `is_streamable` adds the times of a streamed execution.
 ///
 /// # Errors
-/// A journal that speeds are to be taken from.
+/// If a journal of `--durations-from` cannot be read.
 pub(super) fn times_of<'w>(
     work: Option<&'w Work>,
     execution: &ExecutionOptions,
@@ -34,10 +34,10 @@ pub(super) fn times_of<'w>(
     work.map(table).transpose()
 }
 
-/// Prints it of a plan for a whole cluster, nothing of none.
+/// Prints the summary of a plan for the whole cluster; nothing for an empty plan.
 ///
 /// # Errors
-/// Standard output.
+/// If standard output cannot be written.
 pub(super) fn of_moves(
     before: &Cluster,
     after: &Cluster,

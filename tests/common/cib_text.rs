@@ -1,13 +1,13 @@
-//! Pieces of Pacemaker's documents, for those that make some up.
+//! Pieces of CIBs, for tests and benches that make them up.
 
 use std::fmt::Write;
 
 /// The agent of resources that do nothing.
 pub const DUMMY: &str = r#"class="ocf" provider="pacemaker" type="Dummy""#;
-/// The agent of a device that fences.
+/// The agent of a fencing device.
 pub const FENCING: &str = r#"class="stonith" type="fence_sbd""#;
 
-/// Begins a document of a cluster that the node with this id coordinates.
+/// Begins a CIB; the node with this id is the designated controller.
 pub fn begin(xml: &mut String, coordinator: usize) {
     let _ = writeln!(
         xml,
@@ -15,7 +15,7 @@ pub fn begin(xml: &mut String, coordinator: usize) {
     );
 }
 
-/// A set of names and values, if there are any.
+/// A set of name-value pairs, if there are any.
 pub fn attributes(xml: &mut String, element: &str, id: &str, pairs: &[(&str, String)]) {
     if pairs.is_empty() {
         return;
@@ -27,7 +27,7 @@ pub fn attributes(xml: &mut String, element: &str, id: &str, pairs: &[(&str, Str
     let _ = write!(xml, "</{element}>");
 }
 
-/// What a resource, its id and agent given, left on a host: that it was started, or found not to run.
+/// History of a resource, given by id and agent, on a host: it was started there, or probed and found not to run.
 pub fn history(xml: &mut String, call: usize, (id, agent): (&str, &str), host: &str, active: bool) {
     let (operation, code) = if active { ("start", 0) } else { ("monitor", 7) };
     let uuid = "00000000-0000-0000-0000-000000000000";

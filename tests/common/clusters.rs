@@ -13,8 +13,7 @@ use htools::search::{BalanceOptions, MoveRules};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// So many cases, if `PROPTEST_CASES` is not set; always the same ones, if
-/// `PROPTEST_RNG_SEED` is not set.
+/// Number of cases, scaled by `PROPTEST_CASES`. The cases are always the same unless `PROPTEST_RNG_SEED` is set.
 pub fn cases(usual: u32) -> ProptestConfig {
     let config = ProptestConfig::default();
     let cases = (u64::from(config.cases) * u64::from(usual)).div_ceil(256) as u32;
@@ -40,7 +39,7 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`, 0 if there is none.
+    /// A number below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
@@ -55,7 +54,7 @@ impl Dice {
     }
 }
 
-/// What kind of cluster.
+/// Kind of cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// A bit of everything, with reasonable figures.
@@ -66,11 +65,11 @@ pub enum Style {
     Symmetric,
     /// As symmetric, with many instances that cannot leave offline nodes.
     Stranded,
-    /// Figures that no cluster has.
+    /// Figures that no real cluster has.
     Weird,
 }
 
-/// How to make a cluster.
+/// Parameters of a random cluster.
 #[derive(Debug, Clone)]
 pub struct Recipe {
     pub style: Style,
@@ -107,7 +106,7 @@ const TEMPLATES: [DiskTemplate; 12] = [
 const WEIRD: [f64; 12] =
     [0.0, -0.0, -1.0, -4096.0, 1e-300, 1e18, 3e18, 1e30, 1e200, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
 
-/// Ganeti's weights, or a few others, or other ones altogether.
+/// Ganeti's weights, or some changed, or all changed.
 pub fn weights(dice: &mut Dice) -> Weights {
     let mut weights = Weights::default();
     let chance = dice.of(&[0, 0, 15, 60]);
@@ -159,7 +158,7 @@ impl Recipe {
         raw
     }
 
-    /// Keeps instances of some clusters out of some nodes, now and then of one where they are.
+    /// Keeps the instances of some clusters out of some nodes, occasionally out of one of their own.
     fn keep_out(&self, raw: &mut RawCluster, dice: &mut Dice) {
         if !dice.chance(15) {
             return;
@@ -179,7 +178,7 @@ impl Recipe {
         }
     }
 
-    /// Has tags say in some clusters which nodes reach which storage, and where disks are.
+    /// In some clusters, adds tags for the storage that each node reaches and for the location of disks.
     fn name_pools(&self, raw: &mut RawCluster, dice: &mut Dice) {
         if !dice.chance(if self.symmetric() { 15 } else { 30 }) {
             return;
@@ -259,7 +258,7 @@ impl Recipe {
                 })
                 .collect()
         };
-        // copies of sticky keys, and the keys of nodes with which they are compared
+        // Copies of sticky keys, and the nodes' keys that they are compared with.
         let is_sticky = dice.chance(50);
         let weights: &[f64] =
             if few { &[0.5, -0.5] } else { &[0.01, 0.3, 1.0, -0.2, -1.0, 40.0, -0.000_001] };
@@ -293,7 +292,7 @@ impl Kitchen<'_> {
         self.recipe.style
     }
 
-    /// The figure, or in weird clusters now and then another one.
+    /// The usual figure or, occasionally in weird clusters, another one.
     fn odd(&mut self, usual: f64) -> f64 {
         if self.style() == Style::Weird && self.dice.chance(1) { self.dice.of(&WEIRD) } else { usual }
     }
@@ -417,7 +416,7 @@ impl Kitchen<'_> {
             19 => self.dice.of(RunStatus::ALL),
             _ => RunStatus::Running,
         };
-        // most instances crowd on part of the nodes, so that there is work to do
+        // Most instances crowd on a part of the nodes, so that there are moves to find.
         let stranded = self.style() == Style::Stranded && template == DiskTemplate::Plain;
         let primary = match (stranded, self.dice.below(4)) {
             (true, _) => self.dice.below(2.min(nodes.len())),
@@ -463,7 +462,7 @@ impl Kitchen<'_> {
         }
     }
 
-    /// Sets what is free on a node to about what its instances leave.
+    /// Sets the free resources of a node to roughly the remainder that its instances leave.
     fn fill(&mut self, at: NodeIdx, node: &mut RawNode, instances: &[RawInstance]) {
         let real = || instances.iter().filter(|i| !i.forthcoming);
         let primaries = real().filter(|i| i.primary == at);

@@ -1,4 +1,4 @@
-//! A strict reader of Prometheus's text exposition format, by its specification: what is doubtful is refused.
+//! A strict reader of Prometheus's text exposition format, after its specification. Doubtful input is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     pub name: String,
-    /// In the order in which they are written.
+    /// In the order of the text.
     pub labels: Vec<(String, String)>,
     pub value: f64,
 }
@@ -21,7 +21,7 @@ impl Series {
 /// All values of a text.
 ///
 /// # Errors
-/// The first line that is wrong, and why.
+/// The first faulty line, with the reason.
 pub fn parse(text: &str) -> Result<Vec<Series>, String> {
     if !text.is_empty() && !text.ends_with('\n') {
         return Err("the last line has no end".to_owned());
@@ -110,7 +110,7 @@ fn sample(line: &str) -> Result<Series, String> {
     }
 }
 
-/// The value of a label up to its closing quote, and what is behind that.
+/// The value of a label up to its closing quote, and the text after it.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.char_indices();

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::{rapi, request};
 
-/// The four answers about a cluster, in the order of the requests: nodes, instances, the
-/// cluster, groups, these with their disk parameters.
+/// The four answers for a cluster, in the order of the requests: nodes, instances, the cluster, and groups with their
+/// disk parameters.
 pub fn answers(raw: &RawCluster, hypervisor: &str) -> [String; 4] {
     let [_, _, _, info] = rapi::answers(raw, hypervisor);
     let groups: Vec<Value> = raw
@@ -51,7 +51,7 @@ fn node_row(raw: &RawCluster, node: &RawNode) -> Value {
         json!(node.cpu_total),
         json!(node.cpu_node),
         json!(false),
-        // out of use, but with all figures
+        // Out of use, but with all figures.
         json!(node.offline),
         json!(true),
         json!(node.spindle_total),

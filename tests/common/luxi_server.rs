@@ -1,4 +1,4 @@
-//! A master daemon by script: a server on a Unix socket that answers as it is told.
+//! A scripted master daemon: a server on a Unix socket with prepared answers.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -10,42 +10,42 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// The socket's name in its directory.
+/// Name of the socket in its directory.
 pub const SOCKET: &str = "luxi.sock";
 
-/// What ends a message.
+/// End of a message.
 pub const END: u8 = 0x03;
 
-/// A part of what the server does about a request.
+/// One part of the server's reaction to a request.
 #[derive(Debug, Clone)]
 pub enum Act {
-    /// Sends bytes as they are.
+    /// Sends these bytes unchanged.
     Send(Vec<u8>),
     /// Waits.
     Pause(Duration),
-    /// Sends the bytes over and over again, with pauses, until the client has gone.
+    /// Sends the bytes repeatedly, with pauses, until the client has gone.
     Endless(Vec<u8>, Duration),
     /// Closes the connection.
     Close,
 }
 
-/// A message, whole and at once.
+/// A message in one piece.
 pub fn message(text: impl AsRef<str>) -> Vec<Act> {
     let mut bytes = text.as_ref().as_bytes().to_vec();
     bytes.push(END);
     vec![Act::Send(bytes)]
 }
 
-/// A message in pieces of so many bytes.
+/// A message in pieces of `size` bytes.
 pub fn in_pieces(text: &str, size: usize, pause: Duration) -> Vec<Act> {
     let mut bytes = text.as_bytes().to_vec();
     bytes.push(END);
     bytes.chunks(size).flat_map(|piece| [Act::Send(piece.to_vec()), Act::Pause(pause)]).collect()
 }
 
-/// A server that ends with the test.
+/// A server that stops when it is dropped.
 pub struct Server {
-    /// Where it listens.
+    /// Path of the socket.
     pub socket: PathBuf,
     /// The requests so far.
     pub requests: Arc<Mutex<Vec<String>>>,
@@ -53,10 +53,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server in a directory that does what the script says about a request, given its
-    /// number on its connection.
+    /// A server in a directory. The script gets each request with its number on the connection, and returns the
+    /// reaction.
     pub fn new(directory: &Path, script: impl Fn(usize, &str) -> Vec<Act> + Send + Sync + 'static) -> Server {
-        // the directory's name may be too long for a socket's
+        // The directory's path may be too long for a socket address.
         let place = File::open(directory).unwrap();
         let listener = UnixListener::bind(format!("/proc/self/fd/{}/{SOCKET}", place.as_raw_fd())).unwrap();
         let (requests, ends) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
@@ -74,7 +74,7 @@ impl Server {
         Server { socket: directory.join(SOCKET), requests, ends }
     }
 
-    /// A server that gives these answers, one after the other, on each connection.
+    /// A server that gives these answers, one after another, on each connection.
     pub fn of(directory: &Path, answers: impl IntoIterator<Item = String>) -> Server {
         let answers: Vec<String> = answers.into_iter().collect();
         Server::new(directory, move |number, _| answers.get(number).map_or_else(|| vec![Act::Close], message))
@@ -85,7 +85,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::SeqCst);
         if let Some(place) = self.socket.parent().and_then(|directory| File::open(directory).ok()) {
-            // so that it looks
+            // Wakes the server, so that it notices the end.
             drop(UnixStream::connect(format!("/proc/self/fd/{}/{SOCKET}", place.as_raw_fd())));
         }
     }

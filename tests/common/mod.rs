@@ -1,4 +1,4 @@
-//! What several of the test programs use.
+//! Shared parts of several test programs.
 
 pub mod clusters;
 pub mod exposition;

@@ -1,4 +1,5 @@
-//! Where Debian's ganeti has the reference, whatever lies in its place on the search path: our own package puts our tools there.
+//! Paths of the reference in Debian's ganeti. They do not depend on the search path, where our own package replaces
+//! the tools.
 
 /// The directory of the tools.
 pub const TOOLS: &str = "/usr/lib/ganeti/default/usr/bin";

@@ -1,4 +1,4 @@
-//! Two new nodes for a DRBD instance, by carrying all moves out for every pair.
+//! Two new nodes for a DRBD instance, found by trying all moves for every pair.
 
 use htools::model::{Cluster, Draft, InstanceIdx, Move, NodeIdx, Placement};
 use htools::score::Board;
@@ -6,7 +6,7 @@ use htools::search::MoveRules;
 use htools::search::moves::perform;
 use htools::search::place::evacuation::{Destination, PairStep, Stuck};
 
-/// The best pair, or why the last one is impossible.
+/// The best pair, or the reason why the last pair is impossible.
 pub fn best_pair(cluster: &Cluster, idx: InstanceIdx, destination: &Destination) -> Result<Placement, Stuck> {
     let instance = cluster.instance(idx);
     let rules = MoveRules { ignore_soft_errors: destination.ignore_soft_errors, ..MoveRules::default() };

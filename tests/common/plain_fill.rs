@@ -1,5 +1,4 @@
-//! Filling a cluster by the rules as they are stated, with nothing remembered and
-//! every place tried.
+//! Filling of a cluster by the plain rules: nothing is cached, and every place is tried.
 
 use htools::model::{Disk, DiskTemplate, Draft, FailCounts, FailKind, Instance, InstanceDetails, Mib};
 use htools::redundancy::global::{Scope, evacuates};
@@ -55,7 +54,7 @@ impl Plain<'_> {
         })
     }
 
-    /// One size.
+    /// Fills with instances of one size.
     pub fn iterate(&mut self, size: Size, limit: Option<i64>) -> FailCounts {
         let Some(scope) = self.scope.clone().filter(|_| self.settings.template != DiskTemplate::Drbd) else {
             return self.steps(size, limit, None);
@@ -83,7 +82,7 @@ impl Plain<'_> {
         }
     }
 
-    /// Sizes that shrink.
+    /// Fills with instances of shrinking sizes.
     pub fn tiered(&mut self, size: Size, limit: Option<i64>) -> FailCounts {
         let failures = self.iterate(size, limit);
         if limit.is_some_and(|l| l <= self.added) {
@@ -121,7 +120,7 @@ impl Plain<'_> {
     }
 }
 
-/// A size of few steps down to the smallest.
+/// A size that takes few steps down to the smallest one.
 pub fn size(memory: i64, disk: i64, vcpus: i64, spindles: i64) -> Size {
     Size { memory: Mib(memory), disk: Mib(disk), vcpus, spindles }
 }

@@ -1,5 +1,5 @@
-//! What a placement of a Pacemaker cluster may not do, and what it is worth, worked out plainly from what the cluster says: for
-//! comparisons with the strategy `optimal`.
+//! Rules and value of a placement on a Pacemaker cluster, computed plainly from the configuration. Tests compare them
+//! with the strategy `optimal`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -8,7 +8,7 @@ use htools::pacemaker::optimal::ThenGoal;
 use htools::pacemaker::working_set::{Colocation, OrderStrength, StartOrder};
 use htools::pacemaker::{AllocationScore, AttributeIdx, HostIdx, ResourceIdx, WorkingSet};
 
-/// Where every resource is, by resource.
+/// Host of every resource, by resource.
 pub type Places = Vec<Option<HostIdx>>;
 
 pub const INFINITY: AllocationScore = AllocationScore::INFINITY;
@@ -18,7 +18,7 @@ pub fn primitives(set: &WorkingSet) -> impl Iterator<Item = ResourceIdx> + '_ {
     set.resource_indices().filter(|one| set.resource(*one).is_primitive())
 }
 
-/// Whether a primitive is to be placed.
+/// Tells if the placement decides about a primitive.
 pub fn is_placed_by_us(set: &WorkingSet, one: ResourceIdx) -> bool {
     let of = set.resource(one);
     !of.is_group() && set.is_managed(one) && !of.stopped && !set.stop_all
@@ -29,7 +29,8 @@ pub fn agree(set: &WorkingSet, attribute: Option<&str>, one: HostIdx, other: Hos
     attribute.map_or(one == other, |name| value(one, name) == value(other, name))
 }
 
-/// The two primitives that a colocation is about, or more, where a member that is not managed keeps nobody back.
+/// The pairs of primitives that a colocation concerns. There is one, or more if an unmanaged member does not hold
+/// back those after it.
 pub fn ends(set: &WorkingSet, colocation: &Colocation) -> Vec<(ResourceIdx, ResourceIdx)> {
     let is_must = colocation.score == INFINITY;
     let primary = match &set.resource(colocation.primary).members[..] {
@@ -49,7 +50,7 @@ pub fn ends(set: &WorkingSet, colocation: &Colocation) -> Vec<(ResourceIdx, Reso
     dependents.into_iter().filter(|one| *one != primary).map(|one| (one, primary)).collect()
 }
 
-/// Who needs whom, in which way: (first, then, symmetrical).
+/// Dependencies between primitives: (first, then, symmetrical).
 pub fn needs(set: &WorkingSet) -> Vec<(ResourceIdx, ResourceIdx, bool)> {
     let mut seen = HashSet::new();
     let orders = set.orders.iter().filter(|order| seen.insert((order.first, order.then)));
@@ -65,7 +66,7 @@ pub fn members(set: &WorkingSet, one: ResourceIdx) -> Vec<ResourceIdx> {
     set.primitives(&one).to_vec()
 }
 
-/// What a placement does against the rules.
+/// Violations of the rules by a placement.
 pub fn faults(set: &WorkingSet, at: &Places) -> Vec<String> {
     let mut faults = Vec::new();
     let id = |one: ResourceIdx| set.resource(one).id.as_str();
@@ -99,7 +100,7 @@ pub fn faults(set: &WorkingSet, at: &Places) -> Vec<String> {
             let charges = set.charges.iter().filter(|charge| charge.host == host);
             let has = set.host(host).capacity.get(kind)
                 - charges.map(|charge| charge.utilization.get(kind)).sum::<i64>();
-            // a kind that the host does not have is not owed either
+            // If the host lacks this kind of capacity, its existing use does not make the remainder negative.
             let lacks = set.host(host).capacity.iter().all(|(other, _)| other != kind);
             let left = if lacks { has.max(0) } else { has } - if lacks { 0 } else { sum(false) };
             let lists = |one: &ResourceIdx| {
@@ -150,7 +151,8 @@ pub fn faults(set: &WorkingSet, at: &Places) -> Vec<String> {
     faults
 }
 
-/// Of which two the later one gives its live migration up where the other one goes down, beside those who need each other.
+/// Pairs in which the later primitive gives up its live migration if the first one stops, in addition to pairs with a
+/// dependency.
 fn gives_up(set: &WorkingSet) -> Vec<(ResourceIdx, ResourceIdx)> {
     let is_mandatory = |strength: OrderStrength| strength == OrderStrength::Mandatory;
     let of_choices = set.choices.iter().filter(|choice| is_mandatory(choice.strength));
@@ -172,7 +174,7 @@ fn is_same_pair(one: &StartOrder, other: &StartOrder) -> bool {
     (one.first, one.then) == (other.first, other.then)
 }
 
-/// The stages: how many of each priority, highest first; the score; stops and migrations; what decides then.
+/// The stages: number placed of each priority, highest first; score; stops and migrations; the last tie-breaker.
 pub type Value = (Vec<(Reverse<AllocationScore>, usize)>, i64, Reverse<(usize, usize)>, Reverse<i128>);
 
 pub fn value(set: &WorkingSet, at: &Places, then: ThenGoal) -> Value {
@@ -201,7 +203,7 @@ pub fn value(set: &WorkingSet, at: &Places, then: ThenGoal) -> Value {
     (counts.into_iter().collect(), score, Reverse(disruption(set, at)), Reverse(rest(set, at, then)))
 }
 
-/// How many running primitives are stopped, for a while or for good, and how many move while they run.
+/// Number of running primitives that are stopped, temporarily or for good, and number of live migrations.
 pub fn disruption(set: &WorkingSet, at: &Places) -> (usize, usize) {
     let live =
         |one: ResourceIdx, from: HostIdx| set.resource(one).allow_migrate && set.host(from).state.online;
@@ -254,7 +256,7 @@ pub fn disruption(set: &WorkingSet, at: &Places) -> (usize, usize) {
             break;
         }
     }
-    // what shall not run, or cannot, is stopped whatever is done
+    // A primitive that must not or cannot run is stopped in any case.
     let ours = |one: &ResourceIdx| is_placed_by_us(set, *one);
     (down.into_iter().filter(|one| ours(one)).count(), lives.len())
 }

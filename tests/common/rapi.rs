@@ -1,4 +1,4 @@
-//! A cluster as the answers of the remote API.
+//! A cluster as answers of the remote API.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::request::policy;
 
-/// The names of the files of a directory, and the resources with these answers.
+/// File names in a directory, and the resources that they answer.
 pub const RESOURCES: [(&str, &str); 4] = [
     ("groups.json", "/2/groups?bulk=1"),
     ("nodes.json", "/2/nodes?bulk=1"),
@@ -17,8 +17,8 @@ pub const RESOURCES: [(&str, &str); 4] = [
     ("info.json", "/2/info"),
 ];
 
-/// Takes from a cluster what RAPI cannot say: networks, several masters or none,
-/// the speed of processors, figures of offline nodes.
+/// Removes everything that RAPI cannot express: networks, several masters or none, the speed of processors, figures
+/// of offline nodes.
 pub fn limit_to_rapi(raw: &mut RawCluster) {
     for group in &mut raw.groups {
         group.networks.clear();
@@ -37,7 +37,7 @@ pub fn limit_to_rapi(raw: &mut RawCluster) {
     }
 }
 
-/// The four answers about a cluster.
+/// The four answers for a cluster.
 pub fn answers(raw: &RawCluster, hypervisor: &str) -> [Value; 4] {
     let groups: Vec<Value> = raw
         .groups
@@ -68,7 +68,7 @@ pub fn write(answers: &[Value; 4], directory: &Path) {
 }
 
 fn node_value(raw: &RawCluster, node: &RawNode) -> Value {
-    // drained: out of use, but with all figures
+    // Drained: out of use, but with all figures.
     json!({
         "name": node.name, "offline": false, "drained": node.offline, "tags": node.tags,
         "group.uuid": raw.groups[node.group.get()].uuid, "sptotal": node.spindle_total,
@@ -96,7 +96,7 @@ fn instance_value(raw: &RawCluster, instance: &RawInstance) -> Value {
     })
 }
 
-/// Disk parameters, with some that are not about pools.
+/// Disk parameters, including some that do not concern pools.
 pub fn disk_parameters(parameters: &DiskParameters) -> Value {
     let GlusterVolume { host, port, volume } = &parameters.gluster;
     json!({

@@ -1,4 +1,4 @@
-//! A cluster as the file that an allocator gets, without the question.
+//! A cluster as the file for an allocator, without the request.
 
 use std::iter;
 
@@ -6,16 +6,16 @@ use htools::load::raw::{RawCluster, RawInstance, RawNode};
 use htools::model::{Disk, InstancePolicy, InstanceSpec, RunStatus};
 use serde_json::{Map, Value, json};
 
-/// Why a node is out of use; text only says that it is.
+/// Reason why a node is out of use. The text format does not contain it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idle {
     Offline,
-    /// Its numbers count.
+    /// Its figures count.
     Drained,
     NotCapable,
 }
 
-/// Why the node of that number is out of use, if it is.
+/// Reason why the node with this number is out of use, if it is.
 pub fn idle(index: usize, node: &RawNode) -> Option<Idle> {
     let kind = [Idle::Offline, Idle::Drained, Idle::NotCapable, Idle::Drained][index % 4];
     node.offline.then_some(kind)
@@ -65,7 +65,7 @@ fn node_value(raw: &RawCluster, index: usize, node: &RawNode) -> Value {
         "free_disk": node.disk_free.0, "total_cpus": node.cpu_total as i64,
         "reserved_cpus": node.cpu_node,
     });
-    // nobody looks at the numbers of a node that is not live
+    // The figures of a node that is not live do not matter.
     if (idle.is_none_or(|idle| idle == Idle::Drained) || !index.is_multiple_of(3))
         && let (Value::Object(all), Value::Object(more)) = (&mut value, numbers)
     {
@@ -74,7 +74,7 @@ fn node_value(raw: &RawCluster, index: usize, node: &RawNode) -> Value {
     value
 }
 
-/// What a request says of an instance, existing or new, but for its place.
+/// Description of an instance in a request, existing or new, without its nodes.
 pub fn description(instance: &RawInstance) -> Map<String, Value> {
     let disk = |disk: &Disk| match disk.spindles {
         Some(spindles) => json!({"mode": "rw", "size": disk.size.0, "spindles": spindles}),

@@ -74,7 +74,7 @@ fn same(found: &PlaceSearch, expected: &PlaceSearch) -> Result<(), TestCaseError
             PlaceMetric::Lost(..) => 0,
         };
         prop_assert_eq!(bits(a), bits(b), "{:?} {:?}", a, b);
-        // by text, since loads may not be numbers
+        // Compared as text, because loads may be NaN.
         prop_assert_eq!(format!("{place:?}"), format!("{other:?}"));
     }
     Ok(())
@@ -200,7 +200,7 @@ fn check_evacuation(recipe: &Recipe) -> Result<(), TestCaseError> {
         cluster.instances.iter().filter(|i| i.template.has_secondary() && (i.is_movable() || split(i)))
     {
         let group = GroupIdx::new(dice.below(cluster.groups.len()));
-        // change-group leaves the group of the primary; the secondary may be where it goes
+        // change-group leaves the group of the primary; a secondary in the target group may stay.
         let stays = |n: NodeIdx| split(instance) && group_of(n) != group_of(instance.primary);
         let usable = |n: &NodeIdx| {
             let own = *n == instance.primary || Some(*n) == instance.secondary && !stays(*n);
@@ -219,20 +219,19 @@ fn check_evacuation(recipe: &Recipe) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(cases(256))]
 
-    /// Verdicts from sums are those of the simulation.
+    /// Verdicts from sums equal those of the simulation.
     #[test]
     fn redundancy_is_as_simulated(recipe in recipes(ANY, 1..=9, 1..=30)) {
         check_redundancy(&recipe)?;
     }
 
-    /// What a guard says of an arrival is what the state after it is.
+    /// A guard's forecast of an arrival equals the state after it.
     #[test]
     fn guards_foresee_redundancy(recipe in recipes(ANY, 1..=7, 1..=20)) {
         check_guard(&recipe)?;
     }
 
-    /// The two nodes found for an instance that leaves both of its own are those of
-    /// carrying everything out.
+    /// The two nodes found for an instance that leaves both of its own equal those found by trying everything.
     #[test]
     fn evacuation_to_two_nodes_is_as_carried_out(recipe in recipes(ANY, 3..=22, 1..=8)) {
         check_evacuation(&recipe)?;
@@ -242,13 +241,12 @@ proptest! {
     #[test]
     fn filling_is_as_stated(recipe in recipes(ANY, 2..=8, 1..=12)) {
         let mut cluster = recipe.cluster();
-        // hspace asks for no more than N+1
+        // hspace requires only N+1.
         cluster.keep_reserve(None);
         check_fill(&cluster, recipe.seed)?;
     }
 
-    /// So it does on empty nodes that are all alike, where most places give the same
-    /// score but for the last bits.
+    /// The same on empty, equal nodes, where the scores of most places differ only in the last bits.
     #[test]
     fn filling_equal_nodes_is_as_stated(
         nodes in 2usize..30,

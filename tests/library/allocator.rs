@@ -32,7 +32,7 @@ fn cases(usual: u32) -> ProptestConfig {
 
 const SANE: &[Style] = &[Style::Mixed, Style::Tight, Style::Tight, Style::Symmetric];
 
-/// A new instance, often too big for the cluster.
+/// A new instance, often too large for the cluster.
 fn newcomer(cluster: &Cluster, dice: &mut Dice) -> Allocation {
     let template = dice.of(&[DiskTemplate::Drbd, DiskTemplate::Drbd, DiskTemplate::Ext, DiskTemplate::Plain]);
     let largest = cluster.nodes.iter().map(|n| n.spec.mem_for_instances().0).max().unwrap_or(0);
@@ -60,14 +60,14 @@ fn allocate(cluster: &Cluster, instance: &Allocation, settings: &Settings) -> Re
     answer(cluster.clone(), request, settings)
 }
 
-/// The metric and the nodes of a new instance that found a place.
+/// Metric and nodes of a new instance that found a place.
 fn place_of(reply: &Reply) -> Option<(PlaceMetric, Placement)> {
     let Ok(Answer::Allocated { choice, .. }) = &reply.answer else { return None };
     let trial = &choice.trials[choice.selected?];
     trial.best().map(|(metric, place)| (metric.clone(), place.placement))
 }
 
-/// Carries a move out by the rules of the search; nothing if it is forbidden.
+/// Makes a move by the rules of the search; none if it is forbidden.
 fn moved(cluster: &Cluster, idx: InstanceIdx, mv: Move, rules: &MoveRules) -> Option<Cluster> {
     let mut after = Draft::of(cluster);
     perform(&mut after, idx, mv, rules).ok()?;
@@ -78,7 +78,7 @@ fn all_moved(cluster: &Cluster, steps: &[Step], rules: &MoveRules) -> Option<Clu
     steps.iter().try_fold(cluster.clone(), |state, step| moved(&state, step.instance, step.mv, rules))
 }
 
-/// Every single move that a plan could have: its group and what it leads to.
+/// The results of all single moves that a plan could contain.
 fn single_moves(cluster: &Cluster, rules: &MoveRules) -> Vec<Cluster> {
     let mut states = Vec::new();
     for instance in cluster.instances.iter().filter(|i| i.is_movable() && i.auto_balance && !i.forthcoming) {
@@ -140,7 +140,7 @@ fn room_is_made(recipe: &Recipe, dice: &mut Dice) -> Result<(), TestCaseError> {
     if let Some(plan) = found {
         holds(&cluster, plan, &instance, &settings)?;
     }
-    // no single move is overlooked
+    // No single move is missed.
     let rules = MoveRules { ignore_soft_errors: settings.ignore_soft_errors, ..MoveRules::default() };
     let states = single_moves(&cluster, &rules);
     let places: Vec<(PlaceMetric, Placement)> =
@@ -154,7 +154,7 @@ fn room_is_made(recipe: &Recipe, dice: &mut Dice) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Replays what an evacuation answers, move by move.
+/// Replays the answer to an evacuation, move by move.
 fn evacuation_holds(cluster: &Cluster, reply: &Reply, avoided: &[NodeIdx]) -> Result<(), TestCaseError> {
     let Ok(Answer::Evacuated { moved: done, failed }) = &reply.answer else {
         return Err(TestCaseError::fail("not an answer to an evacuation"));
@@ -177,8 +177,8 @@ fn evacuation_holds(cluster: &Cluster, reply: &Reply, avoided: &[NodeIdx]) -> Re
     Ok(())
 }
 
-/// An evacuation that is interrupted at once: the first instance is looked at as ever, all others are
-/// said not to be.
+/// Checks an evacuation that is interrupted at once: the first instance is handled normally, and all others are
+/// reported as not examined.
 fn interrupted_evacuation_holds(
     cluster: &Cluster,
     request: &Request,
@@ -225,7 +225,7 @@ fn evacuated_elsewhere(recipe: &Recipe, dice: &mut Dice) -> Result<(), TestCaseE
         let Ok(Answer::Evacuated { moved, .. }) = &reply.answer else { return Vec::new() };
         moved.iter().map(|(m, group)| (m.instance, *group)).collect()
     };
-    // what stays in the group is not affected by what leaves it
+    // The part that stays in the group does not depend on the part that leaves it.
     let stayed: Vec<_> = groups(&reply).into_iter().filter(|m| m.1 == group).collect();
     prop_assert_eq!(groups(&usual), stayed);
     Ok(())

@@ -1,4 +1,4 @@
-//! Full nodes whose instances change places: what is stopped for it, and what is too much on a node meanwhile.
+//! Full nodes whose instances change places: the instances stopped for it, and the temporary overcommitment of nodes.
 
 use crate::common::clusters::{Dice, cases};
 use htools::load::merge::{MergeOptions, finish, merge};
@@ -11,10 +11,10 @@ use htools::search::BalanceOptions;
 use htools::search::balance::Concessions;
 use htools::search::balance::deep::order::{OrderedSteps, order};
 
-/// What a node has for instances, in MiB.
+/// Memory of a node for instances, in MiB.
 const MEMORY: i64 = 8000;
 
-/// Nodes that are nearly full of instances with external storage, or mirrored ones; and where these go: to each other's
+/// Nodes nearly full of instances with external or mirrored storage, and target placements: the instances change
 /// places.
 fn case(seed: u64) -> (Cluster, Vec<(InstanceIdx, Placement)>) {
     let mut dice = Dice::new(seed ^ 0xc0de);
@@ -40,7 +40,7 @@ fn case(seed: u64) -> (Cluster, Vec<(InstanceIdx, Placement)>) {
     let raw = htools::load::text::parse(&(text + "\n\n"), "test").unwrap();
     let mut cluster = merge(raw, &MergeOptions::default()).unwrap();
     finish(&mut cluster, Mib::ZERO);
-    // a placement that fits: pairs change places where the nodes have the memory for it
+    // A placement that fits: pairs change places if the nodes have the memory for it.
     let mut to: Vec<usize> = instances.iter().map(|i| i.0).collect();
     for _ in 0..20 {
         let (a, b) = (dice.below(to.len()), dice.below(to.len()));
@@ -60,7 +60,7 @@ fn case(seed: u64) -> (Cluster, Vec<(InstanceIdx, Placement)>) {
     (cluster, placements)
 }
 
-/// The steps to some placements, which are legal with what is conceded for them.
+/// The steps to these placements. They must be legal with their concessions.
 fn ordered(
     seed: u64,
     cluster: &Cluster,
@@ -81,8 +81,8 @@ fn ordered(
     ordered
 }
 
-/// Goes through the work as a stream, with the memory that nodes really need at every moment: of what runs, and of what
-/// moves at both ends. The most that any takes.
+/// Executes the work as a stream and computes the memory that nodes really need at every moment: for running
+/// instances, and at both ends of a move. Returns the highest use of any node.
 fn most_taken(cluster: &Cluster, work: &Work, seconds: &[f64]) -> i64 {
     let name = |node: NodeIdx| cluster.node(node).spec.name.as_str();
     let mut runs: Vec<(&str, Vec<&str>)> =
@@ -147,7 +147,7 @@ fn nodes_never_have_more_than_fits_if_instances_are_stopped() {
                 continue;
             }
             crowds += 1;
-            // no step stands for another thing than the move itself
+            // Every step is only the move itself, so the checker can follow the moments.
             let moments = PlanSchedule::stream(&work, &vec![1.0; work.steps.len()], StreamLimits::default());
             let moments = moments.moments();
             assert!(check_moments(&cluster, &nodes, &found.steps, CheckOptions::default(), moments).is_ok());

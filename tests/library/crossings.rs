@@ -1,5 +1,5 @@
-//! Moves between groups against brute force: where a tool says that an instance can go nowhere, no node of another group
-//! takes it by the rules of the checker, which shares no code with the search.
+//! Moves between groups against brute force. If a tool reports that an instance cannot leave its group, the checker's
+//! rules must forbid every node of the other groups. The checker shares no code with the search.
 
 use crate::common::clusters::{Dice, Recipe, Style, cases};
 use htools::load::iallocator::Request;
@@ -15,7 +15,7 @@ use htools::search::groups::RegroupOptions;
 use htools::search::groups::compress::{Compressed, compress};
 use htools::search::requests::{Answer, Settings, answer};
 
-/// A cluster of two or three groups, some of which moves must not leave or enter.
+/// A cluster of two or three groups; moves must not leave or enter some of them.
 fn cluster(seed: u64) -> Cluster {
     let mut dice = Dice::new(seed ^ 0xc055);
     let style = dice.of(&[Style::Mixed, Style::Tight, Style::Symmetric]);
@@ -40,7 +40,7 @@ fn cluster(seed: u64) -> Cluster {
     cluster
 }
 
-/// One that keeps, now and then, memory for the loss of two nodes at once.
+/// Such a cluster that sometimes reserves memory for the loss of two nodes at once.
 fn cluster_with_reserve(seed: u64) -> Cluster {
     let mut cluster = cluster(seed);
     cluster.keep_reserve(Dice::new(seed ^ 0x7e5e).chance(30).then_some(2));
@@ -54,7 +54,7 @@ fn failover(instance: &Instance, node: NodeIdx) -> Step {
     Step { instance: instance.idx, mv, from, to, score: 0.0, concession }
 }
 
-/// The nodes of other groups that take an instance, or the faults of all.
+/// A node of another group that takes an instance, or the faults of all of them.
 fn ways_out(cluster: &Cluster, instance: &Instance) -> Result<NodeIdx, Vec<Fault>> {
     let group = |node: NodeIdx| cluster.node(node).spec.group;
     let mut faults = Vec::new();
@@ -77,7 +77,7 @@ fn an_instance_that_goes_nowhere_has_no_way_out() {
             let there = cluster.residents(cluster.nodes_of(group));
             let [only] = there[..] else { continue };
             let instance = cluster.instance(only);
-            // hgroup does not move an instance on shared storage that has a secondary node all the same
+            // hgroup does not move an instance on shared storage that names a secondary node.
             let is_held = !instance.is_movable() || instance.secondary.is_some();
             if Class::of(instance.template) != Class::Relocate || is_held {
                 continue;
@@ -98,19 +98,19 @@ fn an_instance_that_goes_nowhere_has_no_way_out() {
     assert!(counts.iter().all(|count| *count > 20), "{counts:?}");
 }
 
-/// hail asks neither for health nor for the policy of a group, as Ganeti's does: groups are left out of which the checker
-/// says that alone.
+/// Like Ganeti's, hail ignores the health and the policy of groups. Groups refused by the checker for these reasons
+/// alone are left out.
 fn is_asked(fault: &Fault) -> bool {
     !matches!(fault, Fault::Health(_) | Fault::Policy(..))
 }
 
-/// Tells if an instance is on shared storage, names one node, and may move.
+/// Tells if an instance is on shared storage, has only a primary node, and may move.
 fn is_single(instance: &Instance) -> bool {
     let is_shared = Class::of(instance.template) == Class::Relocate && instance.secondary.is_none();
     is_shared && instance.is_movable() && !instance.forthcoming && instance.auto_balance
 }
 
-/// Tells if hail's search moves the one instance of the request.
+/// Tells if hail's search moves the request's only instance.
 fn moves(cluster: &Cluster, request: Request, other_groups: bool) -> bool {
     let settings = Settings { no_capacity_checks: true, other_groups, ..Settings::default() };
     let answer = answer(cluster.clone(), request, &settings).answer;
@@ -163,7 +163,7 @@ fn an_instance_that_hail_cannot_evacuate_has_no_way_within_its_group() {
             assert_eq!(found, !ways.is_empty(), "seed {seed}, {}: {ways:?}", instance.name);
             goes += usize::from(found);
             stays += usize::from(!found);
-            // elsewhere only where the own group has no room, and another one takes it
+            // Another group is tried only if the own group has no room and another one takes the instance.
             let out = ways_out(&cluster, instance);
             if !found && !out.as_ref().is_err_and(|faults| !faults.iter().all(is_asked)) {
                 let elsewhere = moves(&cluster, request(), true);

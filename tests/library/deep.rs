@@ -1,4 +1,4 @@
-//! Deep balancing against brute force: on small clusters all placements that moves lead to are known.
+//! Deep balancing against brute force: on small clusters, all placements that moves can reach are known.
 
 use crate::common::clusters::cases;
 use crate::placements::{case, visit_all};
@@ -12,8 +12,8 @@ use htools::search::balance::deep::{Deep, DeepOptions, search};
 use htools::search::{BalanceOptions, Deadline};
 use proptest::prelude::*;
 
-/// By number of moved instances, the smallest score of all placements that so many moves, one an instance, lead to;
-/// nothing if there are too many.
+/// Smallest score of all placements that can be reached, by the number of moved instances, with one move per
+/// instance; none if there are too many.
 fn optimum(cluster: &Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> Option<Vec<f64>> {
     let mut best = vec![f64::INFINITY];
     let mut see = |draft: &Draft, moved: usize| {
@@ -29,7 +29,8 @@ fn optimum(cluster: &Cluster, nodes: &[NodeIdx], options: &BalanceOptions) -> Op
     Some(best)
 }
 
-/// How often the optimum for a number of moves was looked for, and found; and missed by more than a hundredth.
+/// Number of comparisons with the optimum for a number of moves: all, optimum found, and missed by more than one
+/// percent.
 #[derive(Default, Debug)]
 struct Hits {
     all: usize,
@@ -100,7 +101,7 @@ fn against_brute_force(
     Ok(())
 }
 
-/// Clusters in the usual run; `PROPTEST_CASES=10000` looks at more.
+/// Clusters in the usual run; `PROPTEST_CASES=10000` tries more.
 const CLUSTERS: u32 = 2000;
 
 #[test]
@@ -119,7 +120,8 @@ fn what_is_found_is_the_optimum_and_what_is_said_of_it_is_true() {
     assert!(hits.far * 200 <= hits.all, "{hits:?}");
 }
 
-/// Nodes of 8 GiB, and instances with memory and nodes, mirrored if there are two; all with an exclusion tag.
+/// Nodes of 8 GiB with instances of this memory and these nodes. Instances with two nodes are mirrored. All have the
+/// same exclusion tag.
 fn crowded(nodes: usize, instances: &[(i64, usize, Option<usize>)]) -> Cluster {
     let mut text = "default|u|preferred||\n\n".to_owned();
     for node in 0..nodes {
@@ -142,7 +144,7 @@ fn crowded(nodes: usize, instances: &[(i64, usize, Option<usize>)]) -> Cluster {
     cluster
 }
 
-/// Who goes where, and the order for it.
+/// The ordered steps that exchange the placements of two instances.
 fn exchanged(cluster: &Cluster, pair: [usize; 2]) -> OrderedSteps {
     let [a, b] = pair.map(|at| cluster.instances[at].idx);
     let at = |i| cluster.instance(i).placement();
@@ -159,14 +161,14 @@ fn exchanged(cluster: &Cluster, pair: [usize; 2]) -> OrderedSteps {
 
 #[test]
 fn who_cannot_pass_goes_round_or_stays() {
-    // neither comes to the other's node before that has left it
+    // Neither can enter the other's node before the other has left it.
     let ext = [(2048, 0, None), (1024, 1, None)];
     let ordered = exchanged(&crowded(3, &ext), [0, 1]);
     assert_eq!((ordered.steps.len(), ordered.detours.len()), (3, 1));
-    // there is no third node
+    // There is no third node.
     let ordered = exchanged(&crowded(2, &ext), [0, 1]);
     assert_eq!((ordered.steps.len(), ordered.given_up.len()), (0, 2));
-    // pairs: on four nodes the mirrors change places one at a time, as the tag is about primaries
+    // Mirrored pairs: on four nodes, one instance moves at a time, because the tag concerns primaries.
     let drbd = [(2048, 0, Some(1)), (1024, 2, Some(3))];
     let ordered = exchanged(&crowded(4, &drbd), [0, 1]);
     assert!(ordered.given_up.is_empty() && ordered.detours.len() == 1, "{ordered:?}");
@@ -215,7 +217,7 @@ fn limits_hold() {
                 found.line.iter().all(|p| p.moves as u64 <= most && p.data <= Mib(30_000)),
                 "seed {seed}"
             );
-            // more moves may do more, but not get below what holds for any number
+            // More moves can reach a better score, but not one below the bound for any number.
             assert!(found.bound() >= found.floor && found.bound() <= found.best().score, "seed {seed}");
         }
     }

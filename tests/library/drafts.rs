@@ -1,4 +1,4 @@
-//! Changes tried on top of each other, by random walks.
+//! Changes tried on top of each other, in random walks.
 
 use crate::common::clusters::{Dice, Style, cases, recipes};
 use htools::model::{Cluster, Concession, Draft, Instance, Leg, Mark, Mirroring, Move, NodeIdx, Step};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 const STYLES: &[Style] = &[Style::Mixed, Style::Tight, Style::Symmetric, Style::Stranded];
 
-/// Any move of an instance to online nodes that it is not on, if there can be one.
+/// A random move of an instance to online nodes other than its own, if there is one.
 fn any_move(cluster: &Cluster, instance: &Instance, dice: &mut Dice) -> Option<Move> {
     let group = cluster.node(instance.primary).spec.group;
     let own = |n: &NodeIdx| *n == instance.primary || Some(*n) == instance.secondary;
@@ -39,14 +39,14 @@ fn any_move(cluster: &Cluster, instance: &Instance, dice: &mut Dice) -> Option<M
     (!fails_over_first || instance.mirror().is_some_and(|s| !offline(s))).then_some(mv)
 }
 
-/// All that a draft holds, and what it works out once it is asked.
+/// The whole content of a draft, including its lazily computed parts.
 fn everything(draft: &Draft) -> String {
     let cluster = Cluster::clone(draft);
     let reserves: Vec<_> = cluster.groups.iter().map(|group| cluster.group_reserve(group.idx)).collect();
     format!("{cluster:?} {reserves:?}")
 }
 
-/// The step of a move, with the score that the search expects of it; nothing if a rule forbids it.
+/// The step of a move, with the score that the search predicts; none if a rule forbids it.
 fn promised(draft: &Draft, board: &Board, instance: &Instance, mv: Move) -> Option<Step> {
     let rules = MoveRules::default();
     let trial = Trial::new(draft, instance, &rules);
@@ -65,9 +65,9 @@ fn promised(draft: &Draft, board: &Board, instance: &Instance, mv: Move) -> Opti
 proptest! {
     #![proptest_config(cases(256))]
 
-    /// Of any moves on top of each other, also such that change both nodes, the score is the
-    /// expected one to the last bit, the independent checker agrees with them all, and going back
-    /// leads to what was there, to the order of all lists.
+    /// Random moves are made on top of each other, including moves that change both nodes. Each score equals the
+    /// prediction to the last bit, and the independent checker agrees. Undoing them restores the start, including the
+    /// order of all lists.
     #[test]
     fn drafts_are_exact_and_taken_back(recipe in recipes(STYLES, 3..=12, 1..=30), seed in any::<u64>()) {
         let start = recipe.cluster();

@@ -1,5 +1,5 @@
-//! Every parser meets arbitrary bytes and mutilated documents: none panics,
-//! and every error is one short line that is safe on a terminal.
+//! Every parser gets arbitrary bytes and mutilated documents. No parser panics, and every error is one short line
+//! that is safe on a terminal.
 
 use htools::input;
 use htools::load::merge::{MergeOptions, finish, merge};
@@ -115,7 +115,7 @@ fn feed(bytes: &[u8], source: &str) -> Result<(), TestCaseError> {
             prop_assert!(!line.chars().any(char::is_control), "{parser}: {line:?}");
         }
     }
-    // also written on a terminal, but as part of another message
+    // This error is also shown on a terminal, but as part of another message.
     let _ = load::units::parse_size(&text);
     Ok(())
 }
@@ -152,8 +152,7 @@ fn luxi(which: usize, text: &str, source: &str) -> Result<(), LoadError> {
     merge(raw, &MergeOptions::default()).map(drop)
 }
 
-/// A mutation may ask for a million nodes. That is allowed and slow, and other
-/// tests have it.
+/// A mutated spec may request a million nodes. That is allowed but slow, and other tests cover it.
 fn simulate(spec: &str) -> Result<(), LoadError> {
     let digits = spec.split(',').nth(1).unwrap_or_default().len();
     if digits > 3 && digits < 8 {
@@ -162,7 +161,7 @@ fn simulate(spec: &str) -> Result<(), LoadError> {
     load::simulate::parse_specs(&[spec.to_owned()]).map(drop)
 }
 
-/// The example with a question of each type, and one instance more.
+/// The example with a request of each type, and one with an additional instance.
 fn questions() -> Vec<String> {
     let new = r#""name":"new","required_nodes":2,"disk_space_total":1152,"disks":[{"size":1024,"spindles":1}],
         "memory":1024,"vcpus":2,"tags":["a"],"disk_template":"drbd","spindle_use":1,"nics":[{"network":"net1"}]"#;
@@ -179,7 +178,7 @@ fn questions() -> Vec<String> {
     ]
 }
 
-/// Answers a message, if it can be read: with one line.
+/// Answers a message, if it can be read. The answer must be one line.
 fn answered(bytes: &[u8]) -> Result<bool, TestCaseError> {
     let Ok(message) = load::iallocator::parse_bytes(bytes, "request") else { return Ok(false) };
     let Ok(mut cluster) = merge(message.cluster, &MergeOptions::default()) else { return Ok(false) };
@@ -211,7 +210,7 @@ fn mutation() -> impl Strategy<Value = Mutation> {
         2 => (place(), vec(any::<u8>(), 0..200)).prop_map(|(i, b)| Mutation::Insert(i, b)),
         2 => place().prop_map(Mutation::Duplicate),
         2 => place().prop_map(Mutation::DeleteLine),
-        // more likely to get past the outermost check
+        // These bytes are more likely to pass the outermost checks.
         3 => (place(), prop::sample::select(b"0123456789|,;:?.-\"{}[]\n\r \x1b".to_vec()))
             .prop_map(|(i, b)| Mutation::SwapPunctuation(i, b)),
     ]
@@ -280,7 +279,7 @@ fn config() -> ProptestConfig {
 }
 
 proptest! {
-    // the same input in every run; PROPTEST_RNG_SEED and PROPTEST_CASES look further
+    // The input is the same in every run; PROPTEST_RNG_SEED and PROPTEST_CASES vary and extend it.
     #![proptest_config(config())]
 
     #[test]
@@ -310,7 +309,7 @@ proptest! {
         let _ = load::units::parse_size(&text);
         let int = load::number::parse_int(&text);
         let float = load::number::parse_float(&text);
-        // whatever is a whole number is a real one, of the same value
+        // Every integer is also a valid float with the same value.
         if let Ok(value) = int {
             prop_assert_eq!(float, Ok(value as f64));
         }

@@ -1,4 +1,4 @@
-//! Ganeti clusters under the strategies of Pacemaker.
+//! Ganeti clusters under Pacemaker's placement strategies.
 
 use htools::affinity::bridges::ganeti;
 use htools::load::merge::{MergeOptions, finish, merge};
@@ -42,7 +42,7 @@ fn placed(stickiness: i64, strategy: Strategy) -> (WorkingSet, AllPlaced) {
     (set, placed)
 }
 
-/// Where an instance goes.
+/// Node of an instance.
 fn place_of<'a>(set: &'a WorkingSet, placed: &AllPlaced, name: &str) -> Option<&'a str> {
     let resource = set.resource_indices().find(|of| set.resource(*of).id == name).unwrap();
     placed.host(resource).map(|host| set.host(host).name.as_str())
@@ -75,7 +75,7 @@ fn exclusion_tags_part_and_stickiness_keeps() {
             .filter(|of| **of == Some("node2"))
             .count()
     };
-    // one is on node1 with what is fixed there in any case, as there are three and two nodes
+    // There are three instances for two nodes, so one can join the fixed one on node1. The other must be on node2.
     assert!(apart(&free) >= 1);
     let (_, held) = placed(100_000, Strategy::Balanced);
     assert_eq!(place_of(&set, &held, "mirrored"), Some("node1"));
@@ -90,16 +90,16 @@ fn what_nodes_have_is_what_instances_can_have() {
         let kind = set.attribute_indices().find(|of| set.attributes[of.get()] == kind).unwrap();
         (set.host(host).capacity.get(kind), placed.remaining[host.get()].get(kind))
     };
-    // node3 has the instance whose node is offline; its disks were there before
+    // node3 takes the instance of the offline node; its disks were there before.
     assert_eq!(left("node3", "vcpus"), (31, 30));
     assert_eq!(left("node3", "disk"), (102_400, 92_160));
     assert_eq!(left("node3", "memory").1, left("node3", "memory").0 - 1024);
     assert_eq!(left("node4", "disk"), (102_400, 102_400));
-    // a mirror and local disks
+    // A mirror and local disks.
     assert_eq!(left("node2", "disk"), (102_400, 102_400 - 10_240 - 20_480));
 }
 
-/// Many instances with one tag are spread evenly, and as quickly as others.
+/// Many instances with the same tag are spread evenly, and as fast as others.
 #[test]
 fn many_with_one_tag_are_spread() {
     let mut text = "rack|uuid-1|preferred||\n\n".to_owned();
@@ -124,7 +124,7 @@ fn many_with_one_tag_are_spread() {
     }
 }
 
-/// In one group with shared storage nothing is out of reach, so that it can be asked what fits.
+/// In a single group with shared storage, every node is reachable, so the questions about room can be answered.
 #[test]
 fn one_group_of_shared_storage_is_symmetric() {
     let one: String = CLUSTER

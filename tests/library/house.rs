@@ -1,10 +1,11 @@
-//! The house itself: a name stands for one thing in its crate, and rooms of a crate know only what they may.
+//! Structure of the source code: a type name is unique within its crate, and modules import only from those that they
+//! may.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Crates, from the one that needs no other to the program.
+/// Crates, from the one without dependencies to the program.
 const CRATES: [&str; 8] = [
     "crates/model",
     "crates/plan",
@@ -16,11 +17,11 @@ const CRATES: [&str; 8] = [
     ".",
 ];
 
-/// A room, and the rooms of the same crate that it may import from.
+/// A module, and the modules of the same crate from which it may import.
 type Room = (&'static str, &'static [&'static str]);
 
-/// By crate, its rooms, and the rooms of the same crate that each may import from. The compiler holds the borders of
-/// crates.
+/// The modules of each crate, with the modules of the same crate from which each may import. The compiler enforces
+/// the borders of crates.
 const ARROWS: [(&str, &[Room]); 2] = [
     (
         "crates/ganeti",
@@ -48,7 +49,7 @@ fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The files of a crate and what is in them, without tests.
+/// The files of a crate with their content, without tests.
 fn files(of_crate: &str) -> BTreeMap<PathBuf, String> {
     let mut found = Vec::new();
     sources(&Path::new(of_crate).join("src"), &mut found);
@@ -118,7 +119,7 @@ fn rooms_import_only_what_they_may() {
     }
 }
 
-/// Folders in which no file needs another one that needs it, too. What is in a folder inside counts as one file.
+/// Folders in which files must not depend on each other in a ring. A subfolder counts as one file.
 const WITHOUT_RINGS: [&str; 14] = [
     "crates/ganeti/src/execute",
     "crates/plan/src",
@@ -136,13 +137,13 @@ const WITHOUT_RINGS: [&str; 14] = [
     "./src/tools/hsqueeze",
 ];
 
-/// The module that a file or folder of a crate is, as its path in the crate.
+/// The module of a file or folder, as its path in the crate.
 fn module(path: &Path) -> Vec<String> {
     let names = path.iter().map(|name| name.to_str().unwrap().trim_end_matches(".rs").to_owned());
     names.skip_while(|name| name != "src").skip(1).filter(|name| name != "mod" && name != "lib").collect()
 }
 
-/// The paths in the crate that the code of a module names from the crate, or from a module around it.
+/// Paths in the crate that a module imports from the crate or from an enclosing module.
 fn imported(module: &[String], code: &str) -> Vec<Vec<String>> {
     let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
     let code = lines.collect::<Vec<_>>().join("\n");

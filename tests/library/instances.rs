@@ -1,5 +1,5 @@
-//! A Pacemaker cluster as nodes and instances: whatever is moved there, in whatever order, breaks nothing here. What it could
-//! break is worked out plainly from what the cluster says.
+//! A Pacemaker cluster as nodes and instances. No sequence of moves may break a rule. The rules are computed plainly
+//! from the configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,17 +18,17 @@ use htools::search::{BalanceOptions, Balancer, Deadline};
 
 use super::transition::random_cib::{self, Dimensions};
 
-/// Where every resource runs, by resource.
+/// Host of every running resource, by resource.
 type RunningAt = Vec<Option<HostIdx>>;
 
-/// How the name of a wish ends that does not hold.
+/// Suffix of the names of violated wishes.
 const WISH: &str = " (a wish)";
 const MOVABLE: [MovableResources; 2] = [
     MovableResources { restarts: false, weightless: false },
     MovableResources { restarts: true, weightless: true },
 ];
 
-/// What is against the rules, with how much of it there is.
+/// Violations of the rules, with their amounts.
 fn wrongs(set: &WorkingSet, at: &RunningAt) -> BTreeMap<String, i64> {
     let mut wrongs = BTreeMap::new();
     let primitives = || set.resource_indices().filter(|one| set.resource(*one).is_primitive());
@@ -81,7 +81,7 @@ fn cluster(view: &ResourcesAsInstances) -> Cluster {
     cluster
 }
 
-/// A cluster on which moves are made, and where resources run meanwhile.
+/// A cluster during a series of moves, and the hosts of its resources.
 struct Replay<'a> {
     set: &'a WorkingSet,
     view: &'a ResourcesAsInstances,
@@ -89,8 +89,8 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    /// Follows a move, and holds what is wrong after it against what was wrong before; with a wish, that is before
-    /// the first move.
+    /// Makes a move and compares the violations after it with those before it; for a wish, with those before the
+    /// first move.
     fn step(&mut self, instance: InstanceIdx, to: NodeIdx, about: &str) {
         let (start, before) = (wrongs(self.set, &running(self.set)), wrongs(self.set, &self.at));
         let unit = &self.view.units[instance.get()];
@@ -122,13 +122,14 @@ fn random_clusters(count: u64) -> impl Iterator<Item = (u64, WorkingSet)> {
             ),
         )
     };
-    // also those of which a part is outside: it stays where it is
+    // Clusters partly outside the model are included; the resources outside stay where they are.
     let read =
         |(number, text): (u64, String)| cib::parse(&text, &number.to_string()).ok().map(|set| (number, set));
     (0..count).map(document).filter_map(read)
 }
 
-/// Random clusters with their views: with and without what is moved only if it is asked for. Each is named.
+/// Random clusters with their views, each with and without the resources that move only on request. Each view has a
+/// name.
 fn views(count: u64) -> impl Iterator<Item = (u64, String, WorkingSet, ResourcesAsInstances)> {
     let view = |(number, set): (u64, WorkingSet)| {
         MOVABLE.map(|movable| {
@@ -201,7 +202,7 @@ fn no_step_of_a_deep_plan_breaks_anything() {
     assert!(made > 150, "{made}");
 }
 
-/// What is not moved without a restart, is not.
+/// Resources that would restart are not moved.
 #[test]
 fn only_what_migrates_is_moved_without_restarts() {
     for (number, set) in random_clusters(300) {
@@ -212,7 +213,8 @@ fn only_what_migrates_is_moved_without_restarts() {
     }
 }
 
-/// Every resource that runs is an instance, or counted among those that stay; and nodes have what is left beside them.
+/// Every running resource is an instance or counts as staying. The nodes have the capacity that the staying ones
+/// leave.
 #[test]
 fn nothing_that_runs_is_lost() {
     for (number, set) in random_clusters(300) {
@@ -235,7 +237,7 @@ fn nothing_that_runs_is_lost() {
             let charged: i64 = charges.map(|charge| charge.utilization.get(memory)).sum();
             let node = &cluster.nodes[host.get()];
             let free = set.host(host).capacity.get(memory) - taken - charged;
-            // one more than there is: see below
+            // One MiB more than there is; see the test below.
             let shown = node.state.ledger.mem_unallocated(&node.spec);
             if set.host(host).capacity.get(memory) > 0 {
                 assert_eq!(shown, Mib(free + 1), "{number}: {}", set.host(host).name);
@@ -244,7 +246,7 @@ fn nothing_that_runs_is_lost() {
     }
 }
 
-/// The last MiB of a node, which Ganeti keeps free, is Pacemaker's to give.
+/// Ganeti keeps the last MiB of a node free; Pacemaker can use it.
 #[test]
 fn a_node_can_be_filled_to_the_last() {
     let set = cib::parse(include_str!("../../data/pacemaker-six-nodes.xml"), "six").unwrap();
@@ -255,7 +257,7 @@ fn a_node_can_be_filled_to_the_last() {
     assert_eq!(draft.node(NodeIdx::new(zeta)).spec.name, "zeta");
     let to = Move::FailoverTo(NodeIdx::new(zeta));
     assert!(perform(&mut draft, InstanceIdx::new(build), to, &MoveRules::default()).is_ok());
-    // all eight CPUs are taken, to the last
+    // All eight CPUs are in use.
     let node = draft.node(NodeIdx::new(zeta));
     assert_eq!((node.state.ledger.vcpus, node.spec.cpu_total), (8, 8.0));
 }

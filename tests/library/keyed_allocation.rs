@@ -1,5 +1,5 @@
-//! `hail --affinity` on random clusters: the primary node is the first, by the keys, that has a place by hail's own rules. Both are
-//! worked out anew, as plainly as they can be.
+//! `hail --affinity` on random clusters. The primary node must be the first in the order of the keys that has a place
+//! by hail's own rules. Both are recomputed plainly.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ fn description(cluster: &Cluster, dice: &mut Dice) -> (Description, i64) {
     let template =
         if dice.chance(60) { DiskTemplate::Drbd } else { dice.of(&[DiskTemplate::Ext, DiskTemplate::Plain]) };
     let disk = Mib(dice.of(&[model.disk.0.clamp(0, 1 << 30), 1024, 0]));
-    // one that Ganeti knows gets new disks
+    // An instance that Ganeti knows already gets new disks.
     let name = if dice.chance(40) { model.name.clone() } else { "newcomer".to_owned() };
     let description = Description {
         name,
@@ -87,7 +87,7 @@ fn description(cluster: &Cluster, dice: &mut Dice) -> (Description, i64) {
     (description, if template == DiskTemplate::Drbd { 2 } else { 1 })
 }
 
-/// The keys of a side that tags tell.
+/// The keys of one side in some tags.
 fn told(tags: &[String], side: &str) -> Vec<Key> {
     let start = format!("htools:key:{side}:");
     let told = tags.iter().filter_map(|tag| tag.strip_prefix(&start));
@@ -98,7 +98,7 @@ fn told(tags: &[String], side: &str) -> Vec<Key> {
     told.map(key).collect()
 }
 
-/// The same by name, but for those that weigh nothing.
+/// The same, without keys of weight 0.
 fn keys(tags: &[String], side: &str) -> Vec<Key> {
     let mut keys = told(tags, side);
     keys.retain(|(.., weight)| *weight != 0.0);
@@ -106,7 +106,7 @@ fn keys(tags: &[String], side: &str) -> Vec<Key> {
     keys
 }
 
-/// The operator's keys of a new instance, from the level that wins to the one that loses.
+/// The operator's keys of a new instance, highest precedence first.
 fn system_keys(cluster: &Cluster, instance: &Instance) -> Vec<Key> {
     let known = cluster.instances.iter().find(|of| of.name == instance.name);
     let home = known.map(|of| &cluster.node(of.primary).spec.tags[..]).unwrap_or_default();
@@ -177,7 +177,7 @@ fn ranked(
             };
             score += there.map_or(0.0, |there| proximity(there, value) * weight);
         }
-        // every key that is there counts: the nodes' that begin with _, and those of what runs
+        // All keys there count: the node's keys that begin with `_`, and those of the running instances.
         let mut wish = 0.0;
         for (name, value, weight) in keys(&instance.tags, "customer") {
             let of_nodes = own.iter().filter(|(other, _)| *other == name).map(|(_, value)| *value);
@@ -194,12 +194,12 @@ fn ranked(
         let passed = (1..=options.msav_steps).find(|round| is_more(options.threshold(*round)));
         found.extend(passed.map(|round| (round, wish + 0.0, node.spec.name.as_str(), idx)));
     }
-    // all sums are exact here: what ties is equal
+    // All sums are exact here, so ties are exactly equal.
     found.sort_by(|one, other| one.0.cmp(&other.0).then(other.1.total_cmp(&one.1)).then(one.2.cmp(other.2)));
     found.into_iter().map(|(.., idx)| idx).collect()
 }
 
-/// The first of these nodes with a place by hail's own rules, and what goes with it.
+/// The first of these nodes with a place by hail's own rules, with the place.
 fn placed(
     cluster: &Cluster,
     group: GroupIdx,

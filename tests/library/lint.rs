@@ -1,8 +1,8 @@
-//! What is very likely not meant: one document for each rule, and nothing in one where all is well.
+//! `lint`: one faulty document for each rule, and no finding in a correct one.
 
 use htools::pacemaker::lint::{LintFinding, lint, rules};
 
-/// A cluster of two nodes of which all is well; each rule's document differs in one place.
+/// A correct cluster of two nodes; each rule's document differs from it in one place.
 const WELL: &str = r#"<cib have-quorum="1"><configuration><crm_config><cluster_property_set id="o">
 <nvpair id="o1" name="placement-strategy" value="balanced"/><nvpair id="o2" name="stonith-enabled" value="false"/>
 </cluster_property_set></crm_config><nodes>
@@ -21,7 +21,7 @@ fn found(text: &str) -> Vec<LintFinding> {
     lint(text, "made up", &suggest).unwrap()
 }
 
-/// By rule: what is changed into what, whose element is named, and a part of what is said.
+/// Columns: rule, text replaced, replacement, element that is named, and part of the message.
 const WRONG: [(&str, &str, &str, &str, &str); 24] = [
     (
         "no-fencing",
@@ -222,14 +222,14 @@ fn names_that_may_be_meant_are_said() {
 #[test]
 fn what_only_looks_like_it_is_no_matter() {
     let fine = [
-        // it ends by itself
+        // The rule expires by itself.
         r##"<rsc_location id="cli-ban-web-on-beta" rsc="web"><rule id="r" score="-INFINITY"><expression id="e" attribute="#uname" operation="eq" value="beta"/><date_expression id="d" operation="lt" end="2000-01-01"/></rule></rsc_location>"##,
         r#"<rsc_order id="x" first="db" then="web"/>"#,
     ];
     for constraint in fine {
         assert_eq!(found(&WELL.replacen("<constraints>", &format!("<constraints>{constraint}"), 1)), []);
     }
-    // a member of a group beside its next one
+    // These orders agree with the order of the group's members.
     let group = r#"<group id="g"><primitive id="in" type="Dummy"/><primitive id="last" type="Dummy"/></group></resources><constraints>
 <rsc_order id="x" first="in" then="db"/><rsc_order id="y" first="db" then="last"/>"#;
     assert_eq!(found(&WELL.replacen("</resources><constraints>", group, 1)), []);

@@ -1,6 +1,7 @@
-//! The library: properties on random clusters, answers held to plain definitions, parsers fed with arbitrary input.
+//! Tests of the library: properties on random clusters, comparisons with plain definitions, and parsers with
+//! arbitrary input.
 
-// not each of these programs uses all of it
+// Each test program uses only a part of it.
 #[allow(dead_code)]
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! Repair and evacuation on small clusters: what all placements that moves lead to could mend is known.
+//! Repair and evacuation on small clusters, compared with all placements that moves can reach.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ use htools::search::balance::deep::repair::Mending;
 use htools::search::moves::perform;
 use htools::search::{BalanceOptions, Deadline};
 
-/// What is wrong with some nodes, worst first, by plain definitions: roles on offline nodes, nodes that fail N+1 or their
-/// policy, exclusion tags that meet on a node, location costs, and tags that meet at a location.
+/// Faults of some nodes by plain definitions, worst first: roles on offline nodes, nodes that fail N+1 or their
+/// policy, conflicting exclusion tags on a node, location costs, and conflicting tags at a location.
 type Wrong = [i64; 6];
 
 const HEALTHY: Wrong = [0; 6];
@@ -41,11 +41,11 @@ fn wrong(cluster: &Cluster, nodes: &[NodeIdx]) -> Wrong {
 fn breaks_policy(cluster: &Cluster, node: NodeIdx) -> bool {
     let node = cluster.node(node);
     let spindles = node.spec.exclusive_storage && node.policy_health() == PolicyHealth::TooManySpindles;
-    // spindles that are units are a matter of room, not of policy
+    // Spindles as units limit the room; they are not a matter of policy.
     node.policy_health() != PolicyHealth::Fine && !spindles
 }
 
-/// Primaries beyond the first of each pair of a location and an exclusion tag.
+/// Primaries in excess of one for each pair of location and exclusion tag.
 fn crowded(cluster: &Cluster, nodes: &[NodeIdx]) -> i64 {
     let mut counts: HashMap<(TagId, TagId), i64> = HashMap::new();
     for instance in cluster.instances.iter().filter(|i| !i.forthcoming && nodes.contains(&i.primary)) {
@@ -59,7 +59,7 @@ fn crowded(cluster: &Cluster, nodes: &[NodeIdx]) -> i64 {
     counts.values().map(|count| (count - 1).max(0)).sum()
 }
 
-/// The cluster after some of the steps, by their numbers; nothing if one is not possible without the others.
+/// The cluster after the chosen steps (a bit mask); none if one is impossible without the others.
 fn after(cluster: &Cluster, ordered: &OrderedSteps, options: &BalanceOptions, chosen: u32) -> Option<Draft> {
     let mut draft = Draft::of(cluster);
     for (bit, step) in ordered.steps.iter().enumerate() {
@@ -74,7 +74,7 @@ fn after(cluster: &Cluster, ordered: &OrderedSteps, options: &BalanceOptions, ch
     Some(draft)
 }
 
-/// What is mended, and how: every part of the plan is legal, and moves who has to move.
+/// Makes a plan for a goal. Checks that every part is legal and moves only the necessary instances.
 fn planned(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -92,28 +92,28 @@ fn planned(
     (mending, ordered)
 }
 
-/// How plans compare with the best that there is.
+/// Comparison of plans with the optimum.
 #[derive(Debug, Default)]
 struct Tally {
     clusters: usize,
     broken: usize,
-    /// Plans that mend as much as can be mended.
+    /// Plans that repair as much as possible.
     mended: usize,
-    /// Those among them with no more moves than are needed.
+    /// Repairing plans with the least number of moves.
     shortest: usize,
-    /// Plans of which a proper part mends as much.
+    /// Plans of which a proper part repairs as much.
     superfluous: usize,
 }
 
 impl Tally {
-    /// A few of a hundred plans miss what only several moves at once would mend.
+    /// A few percent of the plans may miss faults that only several simultaneous moves repair.
     fn hold(&self) {
         assert_eq!(self.superfluous, 0, "{self:?}");
         assert!(self.mended * 100 >= self.broken * 98 && self.shortest * 100 >= self.broken * 97, "{self:?}");
     }
 }
 
-/// Holds a plan to all others; `wrong` says what is to be ended.
+/// Compares a plan with all others. `wrong` computes the faults to be repaired.
 fn hold_to_all(
     cluster: &Cluster,
     nodes: &[NodeIdx],
@@ -149,7 +149,7 @@ fn hold_to_all(
     tally.superfluous += usize::from((0..all).any(part));
 }
 
-/// Clusters with something to be mended in the usual run; `PROPTEST_CASES` looks at more.
+/// Clusters with faults in the usual run; `PROPTEST_CASES` tries more.
 const CLUSTERS: u32 = 2000;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Plans of step after step with one move for each instance, on random clusters.
+//! Step-by-step plans merged into one move per instance, on random clusters.
 
 use std::collections::HashMap;
 
@@ -38,6 +38,6 @@ fn merged_plans_lead_to_the_same_end_with_fewer_steps() {
             }
         }
     }
-    // on nodes as small and full as these there often is no other way
+    // On such small and full nodes, the steps often cannot be ordered otherwise.
     assert!(repeated > 50 && merges * 2 > repeated, "{merges} of {repeated}");
 }

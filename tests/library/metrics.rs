@@ -1,5 +1,5 @@
-//! The exposition format: whatever names and values there are, they are read back; and the table of metrics in the
-//! documents is that of the code.
+//! The exposition format: any names and values are read back unchanged. The table of metrics in the documents matches
+//! the code.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -43,7 +43,7 @@ proptest! {
     }
 }
 
-/// The reader refuses what is no such text, or the tests that use it would show nothing.
+/// The reader refuses malformed text; otherwise the tests that use it would prove nothing.
 #[test]
 fn the_reader_is_strict() {
     let head = "# HELP a_b h\n# TYPE a_b gauge\n";
@@ -94,7 +94,7 @@ fn the_table_follows_the_conventions() {
 const DOCUMENT: &str = "docs/monitoring.md";
 const BEGINNING: &str = "## All metrics\n\n";
 
-/// The tables of the document.
+/// The document's tables.
 fn tables() -> String {
     let mut sources: Vec<&str> = Family::ALL.iter().map(|family| family.row().source).collect();
     sources.dedup();
@@ -110,7 +110,7 @@ fn tables() -> String {
     text
 }
 
-/// `UPDATE_DOCS=1 cargo test --test library metrics` writes them.
+/// `UPDATE_DOCS=1 cargo test --test library metrics` updates them.
 #[test]
 fn every_metric_is_documented() {
     let document = fs::read_to_string(DOCUMENT).unwrap();
@@ -125,7 +125,7 @@ fn every_metric_is_documented() {
     assert_eq!(rest[..end].trim_end(), made.trim_end(), "UPDATE_DOCS=1 cargo test --test library metrics");
 }
 
-/// The words of a text that are names of metrics of ours.
+/// The words of a text that are names of our metrics.
 fn metric_names(text: &str) -> Vec<&str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|word| word.starts_with("htools_")).collect()
@@ -187,7 +187,7 @@ fn the_dashboard_shows_all_metrics_and_no_others() {
     let missing: Vec<&str> =
         Family::ALL.iter().map(|family| family.row().name).filter(|name| !shown.contains(name)).collect();
     assert!(missing.is_empty(), "not on the dashboard: {missing:?}");
-    // in the variables, too
+    // The dashboard's variables, too.
     metric_names(&text).into_iter().for_each(|name| assert_eq!(row(name).name, name));
 }
 

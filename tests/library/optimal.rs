@@ -1,5 +1,5 @@
-//! The best placement: what it must be on known clusters, and on small random ones that nothing tried is better. Rules and
-//! values are worked out here once more, plainly, from what the cluster says.
+//! The strategy `optimal`: its results on known clusters, and proof by brute force on small random ones. Rules and
+//! values are recomputed plainly from the configuration.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ fn places(set: &WorkingSet, placed: &AllPlaced) -> Places {
     set.resource_indices().map(|one| placed.host(one)).collect()
 }
 
-/// The best of all placements, and of those that are equal the first by names.
+/// The best of all placements; among equals, the first by names.
 fn by_trying_all(set: &WorkingSet, then: ThenGoal) -> (Value, Places) {
     let free: Vec<ResourceIdx> = primitives(set).filter(|one| is_placed_by_us(set, *one)).collect();
     let mut at: Places = set.resource_indices().map(|_| None).collect();
@@ -41,7 +41,7 @@ fn by_trying_all(set: &WorkingSet, then: ThenGoal) -> (Value, Places) {
     let mut best: Option<(Value, Places)> = None;
     for number in 0..choices.pow(free.len() as u32) {
         let mut rest = number;
-        // the last one changes fastest, and none comes after the last host
+        // The last resource changes fastest. After the last host comes "nowhere".
         for one in free.iter().rev() {
             at[one.get()] = Some(rest % choices).filter(|host| *host < set.hosts.len()).map(HostIdx::new);
             rest /= choices;
@@ -97,7 +97,7 @@ fn case(name: &str) -> WorkingSet {
     cib::parse(&fs::read_to_string(format!("tests/fixtures/pacemaker/{name}.xml")).unwrap(), name).unwrap()
 }
 
-/// What runs in the end, and how many running ones are moved.
+/// The running resources in the end, and the number of running ones that are moved.
 fn outcome(set: &WorkingSet, placed: &AllPlaced) -> (Vec<String>, usize) {
     let changes = ResourceChanges::of(set, set.strategy(), placed);
     let row = |one: ResourceIdx| {
@@ -111,7 +111,7 @@ fn outcome(set: &WorkingSet, placed: &AllPlaced) -> (Vec<String>, usize) {
     (primitives(set).filter_map(row).collect(), moved.count())
 }
 
-/// The optimum of known clusters, found by trying all assignments: how many run, how many move, and where some are.
+/// The optimum of known clusters, found by trying all assignments: number running, number moved, and some hosts.
 #[test]
 fn the_optimum_of_known_clusters() {
     let seed: &[&str] = &["rsc-small node2", "rsc-medium node1", "rsc-large node2"];
@@ -146,13 +146,13 @@ fn the_optimum_of_known_clusters() {
     }
 }
 
-/// How many run of each priority, and how many hosts hold more than they have.
+/// Number running of each priority, and number of overcommitted hosts.
 fn running(set: &WorkingSet, placed: &AllPlaced) -> (Vec<(Reverse<AllocationScore>, usize)>, usize) {
     let changes = ResourceChanges::of(set, set.strategy(), placed);
     let mut counts: BTreeMap<Reverse<AllocationScore>, usize> = BTreeMap::new();
     for one in primitives(set).filter(|one| is_placed_by_us(set, *one)) {
         let count = counts.entry(Reverse(set.resource(one).priority)).or_default();
-        // what waits in a circle of orders does so wherever it goes
+        // A resource in a circle of orders waits wherever it is placed.
         let waits = changes.causes[one.get()] == Some(WaitReason::Circle);
         *count += usize::from(placed.host(one).is_some() && (waits || changes.get(one).runs_on().is_some()));
     }
@@ -171,7 +171,7 @@ fn no_strategy_runs_more() {
             let placed = place(&set, strategy).unwrap();
             let (theirs, over) = running(&set, &placed);
             let is_ruled = faults(&set, &places(&set, &placed)).is_empty();
-            // what takes the room of what is not managed, or keeps to no rule, can run more
+            // A placement that breaks a rule, or uses the room of unmanaged resources, can run more.
             if over > 0 || !is_ruled {
                 continue;
             }
@@ -183,7 +183,7 @@ fn no_strategy_runs_more() {
     assert!(compared > 300 && better > 20, "{compared} {better}");
 }
 
-/// What a placement does against the rules where there are clones.
+/// Violations of the rules, in clusters with clones.
 fn faults_with_clones(set: &WorkingSet, at: &Places) -> Vec<String> {
     let is_clone = |one: ResourceIdx| set.resource(one).is_clone();
     let mut plain = set.clone();
@@ -219,7 +219,7 @@ fn around_clones_no_strategy_runs_more() {
         let ours = best(&set, ThenGoal::Balanced);
         let placed = place(&set, set.strategy()).unwrap();
         let [ours_at, theirs_at] = [&ours, &placed].map(|placed| places(&set, placed));
-        // clones that come before what is not managed can take room that is not there
+        // Clones that precede unmanaged resources can take room that does not exist.
         let known = faults_with_clones(&set, &theirs_at);
         let new = faults_with_clones(&set, &ours_at).into_iter().find(|fault| !known.contains(fault));
         assert_eq!(new, None, "{number}");
@@ -260,7 +260,7 @@ fn less_room_never_runs_more_and_fewer_rules_never_run_fewer() {
             looser.colocations.remove(at);
             looser
         }));
-        // of several orders of the same two, the first counts
+        // If several orders concern the same two resources, the first counts.
         looser.extend(set.orders.iter().map(|order| {
             let mut looser = set.clone();
             looser.orders.retain(|other| (other.first, other.then) != (order.first, order.then));
@@ -304,7 +304,7 @@ fn limits_are_kept() {
     }
 }
 
-/// The plan for the best placement passes the checker of plans.
+/// The plan for the best placement passes the independent checker.
 #[test]
 fn its_plan_can_be_carried_out() {
     for (number, set) in random_clusters(4, 8, 120) {

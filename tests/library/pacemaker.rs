@@ -1,4 +1,4 @@
-//! Pacemaker's own answers, as its crm_simulate gave them for the clusters in tests/fixtures/pacemaker.
+//! Pacemaker's own answers: the output of crm_simulate for the clusters in tests/fixtures/pacemaker.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,14 +8,14 @@ use htools::pacemaker::cib::GuestReading;
 use htools::pacemaker::{ResourceChange, ResourceChanges, WaitReason, WorkingSet, cib, place};
 use htools::report::pacemaker::crm_simulate;
 
-/// The clusters, by the paths of their documents: whole ones, and one for each rule.
+/// Paths of the CIBs: whole clusters, and one for each rule.
 pub(crate) fn clusters() -> Vec<PathBuf> {
     let (whole, rules) = (documents("tests/fixtures/pacemaker"), documents("tests/fixtures/pacemaker/rules"));
     assert_eq!((whole.len(), rules.len()), (40, 44));
     whole.into_iter().chain(rules).collect()
 }
 
-/// Clusters in which operations failed, or had not ended.
+/// Clusters with failed or unfinished operations.
 pub(crate) fn with_failures() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/failures");
     assert_eq!(clusters.len(), 48);
@@ -29,7 +29,7 @@ pub(crate) fn on_several_nodes() -> BTreeSet<PathBuf> {
     clusters
 }
 
-/// Clusters in which lost nodes are fenced, and not everything waits for that, or nodes are unfenced.
+/// Clusters in which lost nodes are fenced while some actions do not wait for that, or nodes are unfenced.
 pub(crate) fn with_fencing() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/fencing");
     assert_eq!(clusters.len(), 10);
@@ -43,7 +43,7 @@ pub(crate) fn with_clones() -> BTreeSet<PathBuf> {
     clones
 }
 
-/// Clusters whose documents say things by reference, in other units, or for several at once.
+/// Clusters whose CIBs use references, other units, or one entry for several objects.
 pub(crate) fn in_other_words() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/notation");
     assert_eq!(clusters.len(), 7);
@@ -57,14 +57,14 @@ pub(crate) fn changed() -> BTreeSet<PathBuf> {
     clusters
 }
 
-/// Clusters with guest nodes. Only what follows for places and changes is known of them.
+/// Clusters with guest nodes. Only the consequences for places and changes are known.
 pub(crate) fn with_guests() -> BTreeSet<PathBuf> {
     let clusters = documents("tests/fixtures/pacemaker/guests");
     assert_eq!(clusters.len(), 64);
     clusters
 }
 
-/// A cluster, in which guest nodes are hosts.
+/// A cluster read with its guest nodes as hosts.
 fn with_guests_read(name: &str) -> WorkingSet {
     let text = fs::read_to_string(format!("tests/fixtures/pacemaker/guests/{name}.xml")).unwrap();
     cib::read_with(text.as_bytes(), name, GuestReading::Followed).unwrap()
@@ -110,7 +110,7 @@ fn same_scores_same_places_same_order() {
     }
 }
 
-/// Properties have other names since Pacemaker 3.
+/// Some properties have had new names since Pacemaker 3.
 #[test]
 fn newer_names_of_options_mean_the_same() {
     let names = [
@@ -133,7 +133,7 @@ fn newer_names_of_options_mean_the_same() {
     assert!(renamed[0] > 20 && renamed[1..].iter().all(|count| *count > 0), "{renamed:?}");
 }
 
-/// Pacemaker reads the utilization of nodes in the status since 2.1.6.
+/// Since 2.1.6, Pacemaker reads the utilization of nodes from the status.
 #[test]
 fn utilization_in_the_status_counts_in_newer_clusters() {
     let utilization = |of: &str, cpu: usize| {
@@ -151,7 +151,7 @@ fn utilization_in_the_status_counts_in_newer_clusters() {
     }
 }
 
-/// What becomes of a resource in a cluster with guest nodes, in words, and the machine that made it so.
+/// Change of a resource in a cluster with guest nodes, in words, and the machine that caused it.
 fn change(name: &str, resource: &str) -> (String, Option<String>) {
     let set = with_guests_read(name);
     let placed = place(&set, set.strategy()).unwrap();
@@ -187,20 +187,20 @@ fn what_runs_in_a_machine_goes_with_it() {
         ("machine-to-be-stopped", "A", "moves from g1 to n1", None),
         ("comes-up", "A", "starts on g1", None),
         ("machine-cannot-start", "A", "cannot start on g1", Some("vm")),
-        // to fence a guest node is to restart its machine
+        // Fencing a guest node means restarting its machine.
         ("could-not-be-stopped-there", "vm", "restarts on n1", None),
         ("machine-did-not-answer", "B", "restarts on lxc1", Some("container1")),
         ("lost-machine-does-not-migrate", "vm", "moves from n1 to n2", None),
         ("lost-machine-does-not-migrate", "A", "restarts on g1", Some("vm")),
         ("lost-machine-without-others-migrates", "vm", "migrates from n1 to n2", None),
-        // Pacemaker chooses guest nodes that are in standby, and those that never come, where nothing else is left
+        // If there is no other node, Pacemaker chooses guest nodes in standby, and those that never appear.
         ("taken-in-standby", "A", "stays on g1", None),
         ("wanted-before-its-connection", "A", "cannot start on g1", Some("vm")),
         ("not-kept-where-machine-stops", "A", "moves from g2 to g1", None),
         ("sent-where-no-machine-is", "A", "migrates from n2 to g1", None),
         ("sent-where-no-machine-is", "B", "stops on n2", Some("vm")),
         ("blocked-where-machine-restarts", "A", "is left on g1", Some("vm")),
-        // a group is not held by what nobody can stop, though it would be stopped after that
+        // A resource that nobody can stop does not block a group, though the group would be stopped after it.
         ("group-before-blocked", "vm", "moves from n2 to n1", None),
         ("group-before-blocked", "q", "moves from g1 to n1", None),
     ] {
@@ -215,7 +215,7 @@ fn guest_nodes_are_outside_unless_they_are_asked_for() {
     let reasons: Vec<&str> = set.unsupported.iter().map(|of| of.reason.as_str()).collect();
     assert_eq!(reasons, ["a remote or guest node", "it makes a guest node"]);
     assert!(!set.has_guests());
-    // what is beyond guest nodes, too, leaves them outside, where it is to be skipped
+    // With `IfAllIsKnown`, another unsupported feature (here a bundle) leaves the guest nodes outside, too.
     let odd = text.replacen("<resources>", r#"<resources><bundle id="b"/>"#, 1);
     let read = |how| cib::read_with(odd.as_bytes(), "odd", how).unwrap();
     assert_eq!(read(GuestReading::Followed).unsupported.len(), 1);
@@ -225,7 +225,7 @@ fn guest_nodes_are_outside_unless_they_are_asked_for() {
     assert!(all.has_guests() && all.unsupported.is_empty());
 }
 
-/// Machines of which it is not sure what follows are named.
+/// Machines with unclear consequences are named.
 #[test]
 fn guest_nodes_in_unclear_states_are_outside() {
     let text = fs::read_to_string("tests/fixtures/pacemaker/guests/runs.xml").unwrap();

@@ -1,4 +1,4 @@
-//! All placements of a small cluster that moves lead to, one move an instance at most.
+//! All placements of a small cluster that at most one move per instance can reach.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,10 @@ use htools::model::{Cluster, Draft, Instance, InstanceIdx, Mirroring, Move, Node
 use htools::search::moves::{Repertoire, perform};
 use htools::search::{BalanceOptions, MoveRules};
 
-/// More placements than this are not tried.
+/// Larger sets of placements are not tried.
 const MOST_PLACEMENTS: usize = 3000;
 
-/// A small cluster of any kind, and options.
+/// A small cluster of any style, with options.
 pub fn case(seed: u64) -> (Cluster, BalanceOptions) {
     let mut dice = Dice::new(seed);
     let style = dice.of(&[Style::Mixed, Style::Tight, Style::Symmetric, Style::Stranded]);
@@ -24,7 +24,7 @@ pub fn case(seed: u64) -> (Cluster, BalanceOptions) {
     (recipe.cluster(), BalanceOptions { rules, evacuate: dice.chance(15), ..BalanceOptions::default() })
 }
 
-/// The moves of an instance, one by one: those of the greedy search, and those that change both nodes.
+/// The single moves of an instance: those of the greedy search, and those that change both nodes.
 pub fn moves(cluster: &Cluster, nodes: &[NodeIdx], instance: InstanceIdx, rules: &MoveRules) -> Vec<Move> {
     let i = cluster.instance(instance);
     let usable = |n: NodeIdx| nodes.contains(&n) && !cluster.node(n).spec.offline;
@@ -51,8 +51,8 @@ pub fn moves(cluster: &Cluster, nodes: &[NodeIdx], instance: InstanceIdx, rules:
     moves
 }
 
-/// Looks at every placement that moves of some nodes' instances lead to, with the number of moved instances; the first
-/// is that of now. Returns whether they are so few that it did.
+/// Visits every placement that moves of these nodes' instances can reach, with the number of moved instances. The
+/// first is the present one. Returns false if there are too many.
 pub fn visit_all(
     cluster: &Cluster,
     nodes: &[NodeIdx],

@@ -1,4 +1,4 @@
-//! Storage pools as a rule of placement.
+//! Storage pools as a placement rule.
 
 use crate::common::clusters::{Style, cases, recipes};
 use htools::model::StorageMap;
@@ -9,7 +9,7 @@ const STYLES: &[Style] = &[Style::Mixed, Style::Tight, Style::Symmetric];
 proptest! {
     #![proptest_config(cases(400))]
 
-    /// The sets of tags by which placements are refused say the same as the map of storage.
+    /// The tag sets that refuse placements agree with the storage map.
     #[test]
     fn nodes_offer_what_the_map_says(recipe in recipes(STYLES, 1..=8, 1..=20)) {
         let cluster = recipe.cluster();
@@ -23,7 +23,7 @@ proptest! {
         }
     }
 
-    /// A new instance that names no pool needs what those of its template on the node need.
+    /// A new instance without a named pool needs the pools of the instances with its template on the node.
     #[test]
     fn newcomers_need_what_follows_from_their_node(recipe in recipes(STYLES, 1..=6, 1..=12)) {
         let cluster = recipe.cluster();

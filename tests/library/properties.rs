@@ -91,7 +91,7 @@ proptest! {
 proptest! {
     #![proptest_config(cases(24))]
 
-    // so many moves that are alike that one stands for all of them
+    // So many equal moves that one represents all of them.
     #[test]
     fn screened_and_exhaustive_search_agree_on_equal_nodes(
         (nodes, rounds, seed) in (18usize..=34, 1usize..=4, any::<u64>().no_shrink()),
@@ -155,8 +155,7 @@ fn moves(cluster: &Cluster, board: &Board, instance: &Instance, repertoire: &Rep
     moves
 }
 
-/// An instance's possible moves, with their exact scores, are inside the intervals
-/// and not below the bounds.
+/// The exact scores of an instance's possible moves are inside the intervals and not below the bounds.
 fn moves_are_bounded(
     balancer: &Balancer<'_>,
     all: Option<&MoveBounds>,
@@ -235,7 +234,7 @@ proptest! {
     }
 }
 
-/// A score of -28 that is the sum of parts a hundred times as large: keys count for less than nothing.
+/// A score of -28 as the sum of parts a hundred times as large: the keys' part is negative.
 #[test]
 fn bounds_hold_where_keys_outweigh_other_counts() {
     let recipe = Recipe { style: Style::Stranded, nodes: 19, instances: 597, seed: 1236756038684536869 };
@@ -246,7 +245,7 @@ fn bounds_hold_where_keys_outweigh_other_counts() {
 proptest! {
     #![proptest_config(cases(10))]
 
-    /// So many different instances that sizes have to be put together.
+    /// So many different instances that sizes must be combined.
     #[test]
     fn bounds_hold_for_instances_of_very_many_sizes(
         recipe in recipes(&[Style::Mixed, Style::Tight], 16..=24, 350..=450),
@@ -286,8 +285,8 @@ proptest! {
     }
 }
 
-/// Adds the integers of a node's ledger up, from where the instances are. Free
-/// disk and planned memory are those of the start, changed by who came and went.
+/// Recomputes the integers of a node's ledger from the placements of instances. Free disk and planned memory are
+/// those at the start, changed by arrivals and departures.
 fn added_up(start: &Cluster, now: &Cluster, node: NodeIdx) -> Ledger {
     let spec = &now.node(node).spec;
     let mut l = Ledger { ..now.node(node).state.ledger };
@@ -452,7 +451,7 @@ fn damage_is_found(
     damaged[at].instance = InstanceIdx::new(start.instances.len());
     prop_assert_eq!(refused(&damaged), Some(at + 1));
 
-    // a step before another of the same instance
+    // Swaps a step with a later one of the same instance.
     let later = (at + 1..steps.len()).find(|l| steps[*l].instance == steps[at].instance);
     if let Some(later) = later.filter(|l| steps[*l].from != steps[at].from) {
         let mut damaged = steps.to_vec();
@@ -460,7 +459,7 @@ fn damage_is_found(
         prop_assert_eq!(refused(&damaged), Some(at + 1));
     }
 
-    // a set of nodes to which the new node does not belong
+    // A set of nodes without the new node.
     if let Some(target) = steps[at].mv.target() {
         let rest: Vec<NodeIdx> = nodes.iter().copied().filter(|n| *n != target).collect();
         prop_assert!(check(start, &rest, steps, checks).is_err());
@@ -473,8 +472,8 @@ fn damage_is_found(
     Ok(())
 }
 
-/// A ledger without what is allowed to differ after a removal: loads, the N+1
-/// flag, and free spindles where they mean nothing.
+/// A ledger without the parts that may differ after a removal: loads, the N+1 flag, and free spindles if they mean
+/// nothing.
 fn integers(node: &Node, ledger: Ledger) -> Ledger {
     let mut ledger = Ledger { load: Default::default(), n1_fail: false, ..ledger };
     if !node.spec.exclusive_storage {
@@ -544,12 +543,12 @@ proptest! {
     }
 }
 
-/// The checker allows exactly the moves that the search thinks possible.
+/// The checker allows exactly the moves that the search considers possible.
 fn verdicts_agree(recipe: &Recipe, options: BalanceOptions, steps: usize) -> Result<(), TestCaseError> {
     let mut cluster = Draft::from(recipe.cluster());
     let checks = CheckOptions { ignore_soft_errors: options.rules.ignore_soft_errors };
-    // a secondary that means nothing goes on reserving memory against the node on which the
-    // instance was at first, which a checker that starts half-way cannot know
+    // A meaningless secondary continues to reserve memory for the instance's first node. A checker that starts
+    // half-way cannot know this.
     let stray = cluster.instances.iter().any(|i| i.secondary.is_some() && i.mirror().is_none());
     let steps = if stray { 0 } else { steps };
     for nodes in groups(&cluster) {

@@ -1,4 +1,4 @@
-//! `--keep-reserve`, held to its definition and to what `hcheck --survive` finds out.
+//! `--keep-reserve`, compared with its definition and with the results of `hcheck --survive`.
 
 use crate::common::clusters::{Dice, Recipe, Style, balance_options, cases, recipes};
 use htools::load::merge::{MergeOptions, finish, merge};
@@ -19,7 +19,7 @@ use proptest::prelude::*;
 
 const SANE: &[Style] = &[Style::Mixed, Style::Tight, Style::Symmetric];
 
-/// A cluster in which nothing but memory decides about what the loss of nodes means.
+/// A cluster in which only memory decides about the consequences of losing nodes.
 fn plain_cluster(recipe: &Recipe, losses: usize) -> Cluster {
     let mut raw = recipe.raw();
     for node in &mut raw.nodes {
@@ -28,7 +28,7 @@ fn plain_cluster(recipe: &Recipe, losses: usize) -> Cluster {
     }
     for instance in &mut raw.instances {
         instance.auto_balance = true;
-        // a secondary that means nothing keeps memory against the node on which the instance was at first
+        // A meaningless secondary would reserve memory for the instance's first node.
         instance.secondary = instance.secondary.filter(|_| instance.template.has_secondary());
         if recipe.seed.is_multiple_of(3) && instance.secondary.is_none() {
             instance.template = DiskTemplate::Ext;
@@ -40,18 +40,18 @@ fn plain_cluster(recipe: &Recipe, losses: usize) -> Cluster {
     cluster
 }
 
-/// How many combinations are not survived, if that is known of all.
+/// Number of combinations that are not survived, if known for all.
 fn failing(cluster: &Cluster, losses: usize) -> u64 {
     survival(cluster, losses, 1, &Deadline::never()).failing()
 }
 
-/// Whether sums show that all combinations are survived.
+/// Tells if sums prove that all combinations are survived.
 fn is_proved(cluster: &Cluster, losses: usize) -> bool {
     let found = survival(cluster, losses, 1, &Deadline::never());
     found.groups.iter().flat_map(|group| &group.sizes).all(|size| size.is_proved)
 }
 
-/// Every choice of up to `most` of the nodes.
+/// Every set of at most `most` of the nodes.
 fn choices(nodes: &[NodeIdx], most: usize) -> Vec<Vec<NodeIdx>> {
     let Some((first, rest)) = nodes.split_first() else { return vec![Vec::new()] };
     let without = choices(rest, most);
@@ -60,8 +60,8 @@ fn choices(nodes: &[NodeIdx], most: usize) -> Vec<Vec<NodeIdx>> {
     without.iter().cloned().chain(with).collect()
 }
 
-/// What a node lacks by the definition: the most that any so many others ask of it together, and one more, against what nobody
-/// has; 0 or less is nothing.
+/// Memory that a node lacks, by the definition: the highest joint demand of `losses` other nodes, plus one, minus its
+/// unallocated memory. Values up to 0 mean that nothing is missing.
 fn lack(cluster: &Cluster, node: &Node, losses: usize) -> i64 {
     let others: Vec<NodeIdx> = cluster.all_nodes().into_iter().filter(|n| *n != node.spec.idx).collect();
     let asked = |lost: &[NodeIdx]| -> i64 {
@@ -72,8 +72,9 @@ fn lack(cluster: &Cluster, node: &Node, losses: usize) -> i64 {
     most + 1 - node.state.ledger.mem_unallocated(&node.spec).0
 }
 
-/// What the group of a node has by the definition, whichever nodes are lost, for its instances on shared storage, the largest of
-/// so much memory; nothing without any. Of several sets of pools the least counts.
+/// Memory that a node's group has left by the definition, whichever nodes are lost, for its instances on shared
+/// storage. On each node, a gap as large as the largest instance may be unusable. None without such instances. Of
+/// several sets of pools, the smallest margin counts.
 fn margin(cluster: &Cluster, node: NodeIdx, losses: usize) -> Option<i64> {
     let of_group = cluster.nodes_of(cluster.node(node).spec.group).to_vec();
     let reached = |n: NodeIdx, i: &Instance| cluster.node(n).spec.reaches(i);
@@ -105,7 +106,7 @@ fn margin(cluster: &Cluster, node: NodeIdx, losses: usize) -> Option<i64> {
     shared.iter().filter_map(|kind| of_kind(kind)).min()
 }
 
-/// Whether nothing that is kept has become less than is asked for, and less than it was.
+/// Tells if no reserve has fallen below the requirement and below its earlier value.
 fn is_kept(before: &Cluster, after: &Cluster, at: Placement, losses: usize) -> bool {
     let nodes = at.nodes().all(|n| {
         let [was, is] = [before, after].map(|cluster| lack(cluster, cluster.node(n), losses));
@@ -118,7 +119,7 @@ fn is_kept(before: &Cluster, after: &Cluster, at: Placement, losses: usize) -> b
 proptest! {
     #![proptest_config(cases(300))]
 
-    /// What a cluster survived before, it does after balancing, step after step and deep.
+    /// Anything that a cluster survived before balancing, it survives afterwards, step by step and deep.
     #[test]
     fn balancing_takes_nothing_of_the_reserve(
         recipe in recipes(SANE, 3..=9, 4..=30),
@@ -135,7 +136,7 @@ proptest! {
             let nodes = cluster.nodes_of(group).to_vec();
             let mut draft = Draft::of(&cluster);
             let found = balance::run(&mut draft, &nodes, options);
-            // of each node no more is missing than before, if anything is
+            // If a node lacks memory, it lacks no more than before.
             for node in &draft.nodes {
                 let [was, is] = [&cluster, &*draft].map(|c| lack(c, c.node(node.spec.idx), losses));
                 prop_assert!(is <= 0 || is <= was, "{} lacks {is}, {was} before", node.spec.name);
@@ -156,7 +157,7 @@ proptest! {
         }
     }
 
-    /// What is carried along is what the definition says, also after changes are taken back.
+    /// The incrementally updated reserves equal the definition, also after changes are undone.
     #[test]
     fn reserves_that_are_carried_along_are_those_of_the_state(
         recipe in recipes(SANE, 2..=8, 1..=20),
@@ -201,7 +202,7 @@ proptest! {
         }
     }
 
-    /// A move is possible if it is without the option, and takes nothing of what is kept.
+    /// A move is possible if and only if it is possible without the option and does not reduce the reserve.
     #[test]
     fn moves_are_refused_for_the_reserve_alone(
         recipe in recipes(SANE, 2..=6, 1..=12),
@@ -228,7 +229,8 @@ proptest! {
         }
     }
 
-    /// A new instance has a place if it has one without the option that takes nothing of what is kept, and gets such a one.
+    /// A new instance has a place if one exists without the option that does not reduce the reserve, and gets such a
+    /// place.
     #[test]
     fn places_are_those_of_brute_force(
         recipe in recipes(SANE, 2..=6, 1..=12),
@@ -271,7 +273,7 @@ proptest! {
         let best = found.best.map(|(_, place)| place.placement);
         prop_assert_eq!(best.is_some(), !allowed.is_empty(), "{:?} of {:?}", best, allowed);
         prop_assert!(best.is_none_or(|at| allowed.contains(&at)));
-        // the best of those
+        // The best of these places.
         let score = |at: &Placement| {
             let mut after = Draft::of(&free);
             let place = fit.at(*at).expect("it is possible");

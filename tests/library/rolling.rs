@@ -1,4 +1,4 @@
-//! Plans of rolling maintenances on random clusters, held against the plain rules.
+//! Plans of rolling reboots on random clusters, compared with the plain rules.
 
 use crate::common::clusters::{Recipe, Style, cases, recipes};
 use htools::model::{Cluster, Mib, NodeIdx, Placement};
@@ -17,7 +17,7 @@ fn options() -> impl Strategy<Value = RollingOptions> {
     })
 }
 
-/// Where every instance is while a part is down.
+/// Placements of all instances while a part is down.
 fn replayed(cluster: &Cluster, part: &Part) -> Vec<Placement> {
     let place = |i: &htools::model::Instance| i.placement();
     let mut places: Vec<Placement> = cluster.instances.iter().map(place).collect();
@@ -28,7 +28,7 @@ fn replayed(cluster: &Cluster, part: &Part) -> Vec<Placement> {
     places
 }
 
-/// A node that got an instance holds all that it has: in memory and on disk.
+/// A node that received instances has room for all of its instances, in memory and on disk.
 fn check_room(cluster: &Cluster, places: &[Placement]) {
     let mut mem = vec![Mib::ZERO; cluster.nodes.len()];
     let mut disk = vec![Mib::ZERO; cluster.nodes.len()];
@@ -61,13 +61,13 @@ fn check_room(cluster: &Cluster, places: &[Placement]) {
     }
 }
 
-/// Nothing is left on the nodes that must not be.
+/// The nodes are free of all instances that must leave them.
 fn check_cleared(cluster: &Cluster, part: &Part, places: &[Placement], options: &RollingOptions) {
     let down = |n: NodeIdx| part.nodes.contains(&n);
     for (instance, place) in cluster.instances.iter().zip(places).filter(|(i, _)| !i.forthcoming) {
         if instance.template.has_secondary() {
             let touched = down(place.primary) || place.secondary.is_some_and(down);
-            // a change of roles only is not listed
+            // A mere change of roles is not listed.
             assert!(!options.full_evacuation || !touched, "{}: data stays", instance.name);
             continue;
         }
@@ -84,7 +84,7 @@ proptest! {
     fn plans_keep_the_rules(recipe in recipes(STYLES, 2..=24, 0..=60), options in options()) {
         let recipe: Recipe = recipe;
         let mut cluster = recipe.cluster();
-        // such instances are no part of what is checked here
+        // Split instances are outside the scope of this check.
         prop_assume!(cluster.instances.iter().all(|i| !cluster.is_split(i)));
         if let Some(node) = cluster.nodes.iter_mut().find(|n| !n.spec.offline) {
             node.spec.master = true;

@@ -1,4 +1,4 @@
-//! Scores taken apart: the parts add up, by Pacemaker's arithmetic, to the scores by which resources are placed and that
+//! Parts of scores: by Pacemaker's arithmetic they add up to the scores that place resources and that
 //! `--crm-simulate-format` prints.
 
 use std::fs;
@@ -21,7 +21,7 @@ fn sum(log: &AdditionLog, resource: ResourceIdx, host: HostIdx) -> AllocationSco
     parts.iter().fold(AllocationScore::ZERO, |sum, part| sum.plus(part.score))
 }
 
-/// Holds the parts of all scores to the scores; tells how many parts there were that are no bare prohibitions.
+/// Compares the sum of the parts with each score. Returns the number of parts that are not mere bans.
 fn add_up(set: &WorkingSet, placed: &AllPlaced, name: &str) -> usize {
     let mut parts = 0;
     let explainer = PlacementExplainer::of(set, set.strategy(), placed).unwrap();
@@ -46,7 +46,7 @@ fn add_up(set: &WorkingSet, placed: &AllPlaced, name: &str) -> usize {
     parts
 }
 
-/// Whether what is told to forbid a host first can be this part of the score.
+/// Tells if the reported first hindrance of a host can be this part of the score.
 fn names(set: &WorkingSet, hindrance: &HostHindrance, part: &ScorePart) -> bool {
     let is_colocation = |id: &str, at: usize| set.colocations[at].id == id;
     match (hindrance, part.source) {
@@ -61,7 +61,7 @@ fn names(set: &WorkingSet, hindrance: &HostHindrance, part: &ScorePart) -> bool 
         (HostHindrance::Instance(_), source) => source == ScoreSource::Instance,
         (HostHindrance::CloneUnwanted(_), source) => source == ScoreSource::Clone,
         (HostHindrance::RunsTwice, source) => source == ScoreSource::RunsTwice,
-        // the state of the host, or of the resource, comes before scores
+        // The state of the host or the resource precedes scores.
         _ => true,
     }
 }
@@ -120,7 +120,7 @@ fn parts_in_the_best_placement_add_up() {
     assert!(parts > 500, "{parts}");
 }
 
-/// Twenty resources that want to be near each other, some of them without room: their paths cannot be listed.
+/// Twenty resources that attract each other, some of them without room. Their paths are too many to list.
 #[test]
 fn too_many_paths_are_one_part() {
     let one = |at: usize| format!(r#"<primitive id="p{at:02}" type="x"/>"#);

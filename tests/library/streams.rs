@@ -1,4 +1,5 @@
-//! What steps wait for: every order that the edges allow is legal, with steps that overlap, and no edge is too many.
+//! Dependencies between steps: every order that the edges allow is legal, with overlapping steps, and no edge is
+//! superfluous.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use htools::plan::graph::{Edge, EdgeReason, Precedence, StepIdx};
 use htools::plan::needs::edges;
 use htools::search::MoveRules;
 
-/// A plan of moves that mean nothing, but are legal one after the other.
+/// A plan of moves without a purpose that are legal one after another.
 fn wanderings(cluster: &Cluster, nodes: &[NodeIdx], most: usize, dice: &mut Dice, soft: bool) -> Vec<Step> {
     let options = CheckOptions { ignore_soft_errors: soft };
     let rules = MoveRules {
@@ -36,7 +37,7 @@ fn wanderings(cluster: &Cluster, nodes: &[NodeIdx], most: usize, dice: &mut Dice
         steps.push(Step { instance, mv, from, to, score: 0.0, concession: Concession::None });
         let is_legal = |steps: &[Step]| check(cluster, nodes, steps, options).is_ok();
         if !is_legal(&steps) {
-            // somebody may come all the same, where memory is all that is lacking
+            // If only memory is lacking, an overcommitment can make the move legal.
             let memory = Mib(dice.of(&[300, 1500, 9000]));
             let last = steps.last_mut().unwrap();
             last.concession = if dice.chance(15) { Concession::Overcommit(memory) } else { Concession::None };
@@ -52,10 +53,10 @@ fn wanderings(cluster: &Cluster, nodes: &[NodeIdx], most: usize, dice: &mut Dice
     steps
 }
 
-/// Looks at a moment: what is done, what is under way, and what may begin. Whether to look at more.
+/// Callback for a moment: steps done, steps under way, and a step that may begin. Returns true to continue.
 type See<'s> = dyn FnMut(&[StepIdx], &[StepIdx], StepIdx) -> bool + 's;
 
-/// All that may be at some moment: which steps are done, which are under way, and one that may begin.
+/// Visits all possible moments: the steps done, those under way, and one that may begin.
 fn visit_moments(steps: usize, edges: &[Edge<EdgeReason<NodeIdx>>], see: &mut See<'_>) -> bool {
     let mut before: Vec<Vec<StepIdx>> = vec![Vec::new(); steps];
     edges.iter().for_each(|edge| before[edge.after.get()].push(edge.before));
@@ -109,7 +110,8 @@ fn edges_are_enough_and_none_is_too_many() {
             plans += usize::from(steps.len() > 2);
             conceded += steps.iter().filter(|step| !step.concession.is_none()).count();
             for edge in &edges {
-                // the rules of a node that fails N+1, and of a group without its reserve, depend on all before
+                // The rules of a node that fails N+1, and of a group without its reserve, depend on all earlier
+                // steps.
                 let others: Vec<_> = edges.iter().filter(|other| *other != edge).copied().collect();
                 let breaks = !visit_moments(steps.len(), &others, &mut |done, running, next| {
                     begins(done, running, next).is_ok()

@@ -1,4 +1,4 @@
-//! Which nodes cannot be lost together, held to the loss of every combination by itself.
+//! Sets of nodes that cannot be lost together, compared with the loss of every single combination.
 
 use crate::common::clusters::{Recipe, Style, cases, recipes};
 use htools::model::{Cluster, DiskTemplate, InstanceIdx, Mib, NodeIdx};
@@ -24,7 +24,7 @@ fn combinations(nodes: &[NodeIdx], size: usize) -> Vec<Vec<NodeIdx>> {
     }
 }
 
-/// Whether nothing of an instance's disks is left without these nodes.
+/// Tells if nothing of an instance's disks is left after the loss of these nodes.
 fn is_gone(cluster: &Cluster, instance: InstanceIdx, lost: &[NodeIdx]) -> bool {
     let instance = &cluster.instances[instance.get()];
     match instance.template {
@@ -34,7 +34,7 @@ fn is_gone(cluster: &Cluster, instance: InstanceIdx, lost: &[NodeIdx]) -> bool {
     }
 }
 
-/// What a combination does by the plain rule: those without a place, those that lose their disks.
+/// Effect of a combination by the plain rule: instances without a place, and the number that lose their disks.
 fn plainly(cluster: &Cluster, lost: &[NodeIdx]) -> (Vec<InstanceIdx>, usize) {
     let found = loss(cluster, lost);
     let homeless =
@@ -65,7 +65,7 @@ fn agrees(recipe: &Recipe, most: usize) -> Result<(), TestCaseError> {
             let failing = harms.iter().filter(|(_, (homeless, _))| !homeless.is_empty()).count();
             let losing = harms.iter().filter(|(_, (_, gone))| *gone > 0).count();
             prop_assert_eq!((of_size.failing, of_size.losing), (failing as u64, losing as u64));
-            // what sums show is so
+            // Proofs by sums are correct.
             prop_assert!(!of_size.is_proved || of_size.failing == 0);
             wanted.extend(harms.into_iter().filter(|(_, harm)| !harm.0.is_empty() || harm.1 > 0));
         }

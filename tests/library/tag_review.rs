@@ -1,4 +1,4 @@
-//! Tags that do nothing.
+//! Tags without effect.
 
 use htools::load::tag_review::{Owner, Reason, idle_tags};
 use htools::model::key_tags::KeyTagFault;

@@ -1,4 +1,4 @@
-//! Requests of the allocator, asked about another cluster.
+//! Allocator requests applied to another cluster.
 
 use htools::load::iallocator::Request;
 use htools::model::{Cluster, EvacMode, GroupIdx, InstanceIdx, NodeIdx};

@@ -1,4 +1,4 @@
-//! What is done to Pacemaker's clusters, and in which order: as Pacemaker does it, and by plain rules.
+//! Actions on Pacemaker clusters and their order: compared with Pacemaker's and with plain rules.
 
 #[path = "../reference/hplace/graph.rs"]
 pub(crate) mod graph;
@@ -28,7 +28,7 @@ fn case(name: &str) -> (WorkingSet, AllPlaced, Transition) {
     planned(&fs::read_to_string(format!("tests/fixtures/pacemaker/{name}.xml")).unwrap(), name)
 }
 
-/// Random clusters of which nothing is outside, by their numbers.
+/// Random clusters that are completely inside the model, by number.
 pub(crate) fn random_clusters(count: u64) -> impl Iterator<Item = (u64, String)> {
     random(count, false)
 }
@@ -113,7 +113,7 @@ fn what_needs_a_stopped_one_is_not_started_and_keeps_its_room() {
     assert!(views::dot(&set, &plan).contains("\"app_start_0 node1\" [ style=dashed"));
 }
 
-/// Pairs of actions and of edges in Pacemaker's XML form, by its keys.
+/// Actions, and pairs of dependent actions, in Pacemaker's XML, by operation key.
 fn synapses(xml: &str) -> (BTreeSet<String>, BTreeSet<(String, String)>) {
     let document = roxmltree::Document::parse(xml).unwrap();
     let key = |action: roxmltree::Node<'_, '_>| {
@@ -274,7 +274,7 @@ fn the_checker_sees_what_is_missing_or_too_much() {
     assert!(faults(&crowded).iter().any(|fault| matches!(fault, TransitionFault::Overfull(..))));
 }
 
-/// A document with the lines of a section in another order.
+/// A CIB with the lines of a section in another order.
 pub(crate) fn shuffled(text: &str, section: &str, random: &mut Random) -> String {
     let opening = format!("<{section}>\n");
     let begin = text.find(&opening).unwrap() + opening.len();
@@ -329,7 +329,7 @@ fn what_some_are_enough_for_is_lost_with_all_of_them() {
         };
         plan.all().find(is_it).unwrap()
     };
-    // db2 has no room, and the group beside app counts as soon as it begins
+    // db2 has no room. The group that is the alternative to app counts as soon as its start begins.
     let fates = plan.if_fails(start("db1"));
     assert_eq!(
         [start("app"), start("redis"), start("web")].map(|step| fates[step.get()]),
@@ -344,7 +344,7 @@ fn what_some_are_enough_for_is_lost_with_all_of_them() {
     );
 }
 
-/// Nobody is started whose mandatory predecessor was to be started and is not.
+/// A resource does not start if its mandatory predecessor should start and does not.
 fn must_propagates(set: &WorkingSet, plan: &Transition, fates: &[StepFate]) {
     let starts = |resource| {
         let is_start = |step: &StepIdx| {

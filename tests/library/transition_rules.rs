@@ -1,5 +1,5 @@
-//! Every edge of a transition has a rule that asks for it, stated here once more and plainly; and what order must not
-//! matter does not.
+//! Every edge of a transition follows from a rule that is restated plainly here. Changes of order that must not
+//! matter do not matter.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -19,26 +19,26 @@ use htools::report::pacemaker::transition as views;
 
 use crate::transition::{graph, planned, random_clusters, shuffled};
 
-/// Whether an action is done with a resource, or, if that is a group, with one of its members.
+/// Tells if an action concerns a resource or, if that is a group, one of its members.
 fn with(set: &WorkingSet, action: &TransitionAction, resource: ResourceIdx) -> bool {
     action.resource.is_some_and(|done| done == resource || set.resource(done).group == Some(resource))
 }
 
-/// Whether an action brings a resource to a host, or marks that it came.
+/// Tells if an action brings a resource to a host, or marks its arrival.
 fn comes(task: ActionTask) -> bool {
     matches!(task, Start | Running | MigrateTo | MigrateFrom)
 }
 
-/// Whether an action takes a resource away from a host, or marks that it went.
+/// Tells if an action takes a resource away from a host, or marks its departure.
 fn goes(task: ActionTask) -> bool {
     matches!(task, Stop | Stopped | MigrateTo)
 }
 
-/// Whether the rule that an edge names asks for it: rules 1 to 9 of what is ordered, in docs/pacemaker-support.md.
+/// Tells if the rule that an edge names requires it: rules 1 to 9 of the ordering in docs/pacemaker.md.
 fn is_asked_for(set: &WorkingSet, plan: &Transition, edge: &Edge<WaitReason>) -> bool {
     let (before, after) = (plan.step(edge.before), plan.step(edge.after));
     match edge.why {
-        // stop, then start; migrate, take over, stop, mark; a group's marks
+        // Stop, then start; migrate, take over, stop, mark; a group's marks.
         WaitReason::Change(resource) => {
             let turns = [MigrateTo, MigrateFrom, Stop, Stopped, Start, Running];
             let turn = |action: &TransitionAction| turns.iter().position(|task| *task == action.task);
@@ -104,9 +104,9 @@ fn is_asked_for(set: &WorkingSet, plan: &Transition, edge: &Edge<WaitReason>) ->
             let unfences = |action: &TransitionAction| action.task == Unfence && action.host == Some(host);
             unfences(before) || (unfences(after) && before.task == Stop && before.host == Some(host))
         }
-        // graphs of clusters with guest nodes are not made
+        // There are no graphs of clusters with guest nodes.
         WaitReason::Machine(_) => false,
-        // nothing waits for that: it is not done
+        // These actions are not taken, so nothing waits for them.
         WaitReason::Circle | WaitReason::Quorum => false,
         WaitReason::OneByOne => (before.task, after.task) == (Fence, Fence),
         WaitReason::Shutdown(host) => {
@@ -137,7 +137,7 @@ fn every_edge_has_its_rule_and_none_is_there_twice() {
     assert!(seen > 2000 && reasons.len() >= 7, "{seen} edges for {} kinds of reasons", reasons.len());
 }
 
-/// Where capacities count and all is managed, no host gets more than it has.
+/// If capacities count and everything is managed, no host exceeds its capacity.
 #[test]
 fn no_host_is_overcommitted_where_all_is_managed() {
     let mut hosts = 0;
@@ -159,8 +159,8 @@ fn no_host_is_overcommitted_where_all_is_managed() {
     assert!(hosts > 1000, "{hosts}");
 }
 
-/// Whether the order of constraints can tell: scores that are cut off at infinity, and constraints that speak of the
-/// same two resources.
+/// Tells if the order of constraints can matter: scores are cut off at infinity, or constraints concern the same two
+/// resources.
 fn hangs_on_order(set: &WorkingSet, text: &str) -> bool {
     let mut pairs = BTreeSet::new();
     let mut is_new =
@@ -197,7 +197,7 @@ fn shuffled_constraints_same_places_and_same_order() {
     assert!(compared > 20, "{compared}");
 }
 
-/// Removing every order changes no score and no place.
+/// Removing all orders changes no score and no place.
 #[test]
 fn placing_does_not_look_at_orders() {
     let mut without = 0;
@@ -212,7 +212,7 @@ fn placing_does_not_look_at_orders() {
     assert!(without > 20, "{without}");
 }
 
-/// For places that are given, colocations that only wish change nothing of what waits for what.
+/// For given places, optional colocations do not affect the dependencies.
 #[test]
 fn ordering_does_not_look_at_wishes() {
     let mut without = 0;

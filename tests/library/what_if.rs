@@ -1,4 +1,4 @@
-//! What the loss of nodes means, and how much more fits: the same as for a document that says it is so.
+//! Consequences of losing nodes, and room for more resources: the same as for a CIB that contains the change.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use roxmltree::Document;
 
 use super::pacemaker::clusters;
 
-/// The document of a cluster after nodes were lost: they are offline, and nothing runs there.
+/// The CIB of a cluster after the loss of nodes: they are offline, and nothing runs there.
 fn without(text: &str, lost: &[&str]) -> String {
     let document = Document::parse(text).unwrap();
     let states = document.descendants().filter(|node| node.has_tag_name("node_state"));
@@ -35,7 +35,7 @@ fn read(text: &str) -> WorkingSet {
     cib::parse(text, "made up").unwrap()
 }
 
-/// Where every resource goes, in words.
+/// Places of all resources, in words.
 fn places(set: &WorkingSet, strategy: Strategy) -> Vec<String> {
     let placed = place(set, strategy).unwrap();
     let shown = |host: Option<HostIdx>| host.map(|host| set.host(host).name.clone()).unwrap_or_default();
@@ -68,7 +68,7 @@ fn a_lost_node_is_one_that_is_offline() {
     assert!(tried > 400, "{tried}");
 }
 
-/// What stays down, starts elsewhere or moves is told by the places before and after.
+/// The report of resources that stay down, start elsewhere or move matches the places before and after.
 #[test]
 fn nothing_is_forgotten() {
     for file in clusters() {
@@ -83,7 +83,8 @@ fn nothing_is_forgotten() {
                 let Some(was) = settled.resource(resource).active else { continue };
                 let lists = [&loss.down, &loss.restarted, &loss.moved].map(|list| list.contains(&resource));
                 let name = &settled.resource(resource).id;
-                // what has no place goes on where it cannot be stopped; what is placed can still wait in vain for what it needs
+                // A resource without a place continues where it cannot be stopped. A placed resource can still wait
+                // in vain for its dependencies.
                 let is_held = matches!(changes.get(resource), ResourceChange::Held(_));
                 if is_held || after.host(resource).is_none() {
                     assert_eq!(lists, [!is_held, false, false], "{name}");
@@ -100,7 +101,7 @@ fn nothing_is_forgotten() {
     }
 }
 
-/// The document of a cluster with more primitives of a size.
+/// The CIB of a cluster with additional primitives of one size.
 fn grown(text: &str, count: usize, amounts: &[(&str, i64)]) -> String {
     let pairs: String = amounts
         .iter()
@@ -119,7 +120,8 @@ fn grown(text: &str, count: usize, amounts: &[(&str, i64)]) -> String {
     text.replacen("</resources>", &format!("{more}</resources>"), 1)
 }
 
-/// So many more are placed if they are written into the document, and with one more somebody is left out.
+/// The predicted number of additional resources is placed if they are in the CIB; with one more, a resource is left
+/// out.
 #[test]
 fn as_many_as_are_placed_when_they_are_there() {
     let mut counts = Vec::new();
@@ -181,7 +183,7 @@ fn more_that_survive() {
         let more = FitQuestion { size: size.clone(), survive }.answer(&set, strategy).unwrap();
         assert_eq!((more.count, more.survives), (count, true));
     }
-    // where something stays down after a loss even now, nothing more is promised
+    // If something stays down after a loss already now, no further room is promised.
     let text = fs::read_to_string("data/pacemaker-six-nodes.xml").unwrap();
     let set = read(&text);
     let settled = set.settled(Strategy::Balanced, &place(&set, Strategy::Balanced).unwrap());

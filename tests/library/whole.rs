@@ -1,4 +1,4 @@
-//! Whole clusters: all groups, the worst one, and the example in `examples/`.
+//! Whole clusters: all groups, the worst group, and the example in `examples/`.
 
 #[path = "../../examples/library.rs"]
 mod example;
@@ -17,8 +17,8 @@ fn shown(draft: Draft) -> String {
 proptest! {
     #![proptest_config(cases(128))]
 
-    /// Side by side comes what comes one after the other; the worst group is the one with the
-    /// highest score of those that are improved.
+    /// Balancing groups in parallel gives the same result as one after another. The worst group is the one with the
+    /// highest score among those that are improved.
     #[test]
     fn groups_are_balanced_alone(recipe in recipes(STYLES, 3..=20, 0..=40), options in balance_options()) {
         let start: Cluster = recipe.cluster();

@@ -1,4 +1,4 @@
-//! Programs under a time limit: each in a process group of its own, which ends as a whole.
+//! Programs with a time limit, each in a process group of its own that is killed as a whole.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// The groups that run now, for an interrupted suite to end.
+/// The running process groups, to be killed if the suite is interrupted.
 static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// What a run gave.
+/// Result of a run.
 #[derive(Debug, Clone)]
 pub struct Output {
     /// The command, for messages.
     pub command: String,
-    /// Exit status; a signal's number plus 128.
+    /// Exit status; 128 plus the number for a signal.
     pub status: i32,
     /// Standard output.
     pub stdout: String,
@@ -32,7 +32,7 @@ impl Output {
         self.expect(0)
     }
 
-    /// The output, if the program ended with that status.
+    /// The output, if the program ended with this status.
     pub fn expect(self, status: i32) -> anyhow::Result<Self> {
         ensure!(
             self.status == status,
@@ -54,12 +54,12 @@ impl Output {
     }
 }
 
-/// Runs the program to its end; one that takes longer is killed, and an error.
+/// Runs the program to its end. A program that exceeds the limit is killed, which is an error.
 pub fn run(command: &mut Command, limit: Duration) -> anyhow::Result<Output> {
     Running::start(command)?.wait(limit)
 }
 
-/// A program at work. It ends with this value.
+/// A running program. It is killed when this value is dropped.
 pub struct Running {
     child: Child,
     command: String,
@@ -74,8 +74,7 @@ impl Running {
     pub fn start(command: &mut Command) -> anyhow::Result<Self> {
         let text = words(command);
         let (out, err) = (tempfile::tempfile()?, tempfile::tempfile()?);
-        // nothing may start between the fork and the entry into the list, or an
-        // interrupted suite would leave it behind
+        // Nothing may start between the fork and the entry in the list; an interrupted suite would leave it behind.
         let mut groups = GROUPS.lock().expect("no thread panics with the list");
         let child = command
             .stdin(Stdio::null())
@@ -89,7 +88,7 @@ impl Running {
         Ok(Running { child, command: text, out, err, since: Instant::now(), ended: false })
     }
 
-    /// Sends the program, and nothing below it, a signal.
+    /// Sends a signal to the program, but not to its children.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         kill_process(Pid::from_child(&self.child), signal)
             .with_context(|| format!("signal for {}", self.command))
@@ -105,8 +104,7 @@ impl Running {
         content(&self.err)
     }
 
-    /// Waits until `seen` holds of standard output so far; an error if the program ends
-    /// before, or the time is up.
+    /// Waits until `seen` accepts the standard output so far; fails if the program ends before, or the time is up.
     pub fn wait_for(
         &mut self,
         what: &str,
@@ -169,17 +167,17 @@ impl Drop for Running {
     }
 }
 
-/// Ends all that runs, for good: nothing can be started afterwards.
+/// Kills all running programs. No program can be started afterwards.
 pub fn end_all() {
     let groups = GROUPS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     for group in groups.iter().filter_map(|group| Pid::from_raw(*group)) {
         let _ = kill_process_group(group, Signal::KILL);
     }
-    // the list stays locked
+    // The list stays locked for ever.
     std::mem::forget(groups);
 }
 
-/// The whole file, whatever the position that the writer shares.
+/// The whole file, independent of the position shared with the writer.
 fn content(file: &File) -> anyhow::Result<String> {
     use std::os::unix::fs::FileExt;
     let mut bytes = vec![0; file.metadata()?.len() as usize];

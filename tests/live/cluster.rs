@@ -1,4 +1,4 @@
-//! A cluster on this machine, of Ganeti (`vcluster`) or of Pacemaker (`pcluster`): up, reset, down whatever happens.
+//! A Ganeti (`vcluster`) or Pacemaker cluster (`pcluster`) on this machine: started, reset, and always shut down.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,40 +13,40 @@ use anyhow::{Context, bail, ensure};
 use crate::child::{self, Output};
 use crate::scenarios::Kind;
 
-/// What brings clusters up.
+/// The scripts that run clusters.
 const SCRIPTS: [&str; 2] = [GANETI, PACEMAKER];
-/// The same for those of Ganeti.
+/// The script for Ganeti.
 pub const GANETI: &str = "vcluster";
-/// The same for those of Pacemaker.
+/// The script for Pacemaker.
 pub const PACEMAKER: &str = "pcluster";
 
-/// Longest time for one that is brought up, on a busy machine, too.
+/// Longest time for starting a cluster, also on a busy machine.
 const UP: Duration = Duration::from_secs(1200);
 
-/// Longest time for one that is reset, or taken down.
+/// Longest time for a reset or a shutdown.
 const RESET: Duration = Duration::from_secs(600);
 
 /// Longest time for a command on a node.
 const EXEC: Duration = Duration::from_secs(300);
 
-/// Clusters to take down when the suite is interrupted.
+/// Clusters to shut down if the suite is interrupted.
 static OURS: Mutex<Vec<(&str, PathBuf)>> = Mutex::new(Vec::new());
 
-/// A cluster that runs.
+/// A running cluster.
 pub struct Cluster {
-    /// What brings it up.
+    /// The script that started it.
     script: &'static str,
     directory: PathBuf,
     environment: BTreeMap<String, String>,
-    /// Takes the cluster down when the suite is no more; none for a cluster that stays.
+    /// Shuts the cluster down after the suite's end; none for a cluster that stays.
     janitor: Option<Child>,
 }
 
 impl Cluster {
-    /// Brings a cluster up in a new directory.
+    /// Starts a cluster in a new directory.
     pub fn up(kind: Kind, keep: bool) -> anyhow::Result<Self> {
         let script = kind.script();
-        // short: the path of a socket has 107 bytes at most
+        // The path must be short, because that of a socket has at most 107 bytes.
         let directory = PathBuf::from(format!("/tmp/htools-live-{}-{}", std::process::id(), kind.name()));
         ensure!(!directory.exists(), "{} is in the way", directory.display());
         let janitor = if keep { None } else { Some(janitor(script, &directory)?) };
@@ -60,7 +60,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Uses a cluster that runs, and leaves it running.
+    /// Uses a running cluster and leaves it running.
     pub fn attach(kind: Kind, directory: &Path) -> anyhow::Result<Self> {
         let (script, directory) = (kind.script(), directory.to_path_buf());
         let mut cluster = Cluster { script, directory, environment: BTreeMap::new(), janitor: None };
@@ -69,9 +69,9 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Puts everything back to how it was when the cluster was up, job numbers included.
+    /// Restores the state directly after the start, including job numbers.
     pub fn reset(&self) -> anyhow::Result<()> {
-        // what scenarios leave in files that a reset does not know
+        // Files of scenarios that a reset does not remove.
         let _ = fs::remove_file(self.path("faults"));
         let _ = fs::remove_file(self.path("sync-seconds"));
         let _ = fs::remove_file(self.path("sync-rate"));
@@ -84,17 +84,17 @@ impl Cluster {
         self.directory.join(name)
     }
 
-    /// What `vcluster env` says of the name.
+    /// Value of a name in `vcluster env`.
     pub fn value(&self, name: &str) -> &str {
         self.environment.get(name).map_or("", String::as_str)
     }
 
-    /// The remote API, with user and password.
+    /// URL of the remote API, with user and password.
     pub fn login_url(&self) -> &str {
         self.value("GANETI_RAPI_LOGIN_URL")
     }
 
-    /// The master daemon's socket.
+    /// Path of the master daemon's socket.
     pub fn socket(&self) -> &str {
         self.value("GANETI_LUXI_SOCKET")
     }
@@ -104,14 +104,14 @@ impl Cluster {
         child::run(&mut self.command(words), EXEC)
     }
 
-    /// The same command, to be run.
+    /// The same command, not started yet.
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = self.script(&["exec"]);
         command.args(words);
         command
     }
 
-    /// Powers a node on or off, as its owner would with the switch, and waits until it is.
+    /// Powers a node on or off, as if by its switch, and waits for the effect.
     pub fn power(&self, node: &str, state: &str) -> anyhow::Result<()> {
         fs::write(self.path("power").join(node), format!("{state}\n"))?;
         let seen = self.path("nodes").join(node).join("power");
@@ -134,7 +134,7 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         let Some(mut janitor) = self.janitor.take() else { return };
-        // the end of its input is the janitor's sign
+        // The end of its input tells the janitor to start.
         drop(janitor.stdin.take());
         let _ = janitor.wait();
         OURS.lock()
@@ -143,7 +143,7 @@ impl Drop for Cluster {
     }
 }
 
-/// Installs what clusters need, and says why there can be none.
+/// Checks that clusters can run on this machine, and installs the required packages.
 pub fn check_machine() -> anyhow::Result<()> {
     let missing = "a real cluster needs namespaces of its own";
     if !rustix::process::geteuid().is_root() {
@@ -156,7 +156,7 @@ pub fn check_machine() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Takes all clusters down at once, for a suite that was interrupted.
+/// Shuts all clusters down at once, for an interrupted suite.
 pub fn down_all() {
     let ours = OURS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let started: Vec<_> =
@@ -166,7 +166,7 @@ pub fn down_all() {
     }
 }
 
-/// Waits until `done`.
+/// Waits until `done` returns true.
 pub fn wait_for(what: &str, limit: Duration, mut done: impl FnMut() -> bool) -> anyhow::Result<()> {
     let start = Instant::now();
     while !done() {
@@ -176,7 +176,7 @@ pub fn wait_for(what: &str, limit: Duration, mut done: impl FnMut() -> bool) -> 
     Ok(())
 }
 
-/// A process that takes the cluster down when this one ends, even if it is killed.
+/// A process that shuts the cluster down when this one ends, even if this one is killed.
 fn janitor(name: &str, directory: &Path) -> anyhow::Result<Child> {
     let script = script(name, directory, &["down"]);
     let mut command = Command::new("/bin/sh");

@@ -1,4 +1,4 @@
-//! As much of LUXI as the suite speaks: JSON texts that end with a byte of their own.
+//! The part of LUXI that the suite needs: JSON texts, each ended by a special byte.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -18,14 +18,14 @@ pub fn send(stream: &mut impl Write, message: &str) -> std::io::Result<()> {
     stream.write_all(&[message.as_bytes(), &[END]].concat())
 }
 
-/// Messages as they come.
+/// Splits a stream into messages.
 #[derive(Debug, Default)]
 pub struct Messages {
     rest: Vec<u8>,
 }
 
 impl Messages {
-    /// The next message, or none at the end.
+    /// The next message; none at the end.
     pub fn next(&mut self, stream: &mut impl Read) -> std::io::Result<Option<String>> {
         let mut chunk = [0; 65536];
         loop {
@@ -41,7 +41,7 @@ impl Messages {
     }
 }
 
-/// Asks the daemon at the socket.
+/// Calls a method of the daemon at the socket.
 pub fn call(socket: &str, method: &str, args: Value) -> anyhow::Result<Value> {
     let mut stream = UnixStream::connect(socket).with_context(|| format!("no daemon at {socket}"))?;
     stream.set_read_timeout(Some(LIMIT))?;
@@ -57,21 +57,18 @@ pub fn call(socket: &str, method: &str, args: Value) -> anyhow::Result<Value> {
 /// A job in Ganeti's queue.
 #[derive(Debug, Clone)]
 pub struct QueuedJob {
-    /// Its number.
     pub id: u64,
-    /// How far it is.
     pub status: String,
-    /// Its opcodes.
     pub opcodes: Vec<Value>,
 }
 
 impl QueuedJob {
-    /// Whether it is still to be waited for.
+    /// Tells if the job has not ended yet.
     pub fn is_pending(&self) -> bool {
         !["success", "error", "canceled"].contains(&&*self.status)
     }
 
-    /// What its opcodes are for.
+    /// Comment of the first opcode.
     pub fn comment(&self) -> &str {
         self.opcodes.first().map_or("", |opcode| opcode["comment"].as_str().unwrap_or_default())
     }

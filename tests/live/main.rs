@@ -1,11 +1,11 @@
-//! Runs the tools against real clusters of Ganeti and of Pacemaker, which it brings up on this
-//! machine (`vcluster`, `pcluster`; Debian, as root) and takes down afterwards:
+//! Runs the tools on real Ganeti and Pacemaker clusters. The suite starts them on this machine (`vcluster`,
+//! `pcluster`; Debian, as root) and shuts them down afterwards:
 //!
 //!     cargo test --release --test live -- [--only NAME] [--keep] [--cluster DIR]...
 //!         [--program FILE | --installed] [--list]
 //!
-//! Each kind of cluster comes up beside the others, with its scenarios one after the other. A
-//! scenario that changes its cluster, or fails, is followed by a reset.
+//! The kinds of clusters run side by side. The scenarios of one cluster run one after another. A reset follows each
+//! scenario that fails or changes its cluster.
 
 mod child;
 mod cluster;
@@ -30,7 +30,7 @@ use scenarios::{ALL, Kind, Scenario};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// What the command line of the suite says.
+/// Values of the command line.
 struct Settings {
     only: Vec<String>,
     keep: bool,
@@ -118,7 +118,7 @@ fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs the scenarios of one cluster, and counts those that passed and failed.
+/// Runs the scenarios of one cluster, and counts passes and failures.
 fn run_all(kind: Kind, scenarios: &[&Scenario], settings: &Settings, counts: &Mutex<(usize, usize)>) {
     if scenarios.is_empty() {
         return;
@@ -159,8 +159,8 @@ fn run_all(kind: Kind, scenarios: &[&Scenario], settings: &Settings, counts: &Mu
     }
 }
 
-/// Brings a cluster up, twice if need be: Debian's Ganeti now and then fails to create an instance on a busy machine, before
-/// anything of ours has run.
+/// Starts a cluster, with a second attempt after a failure. On a busy machine, Debian's Ganeti sometimes fails to
+/// create an instance before any of our programs has run.
 fn up(kind: Kind, keep: bool) -> anyhow::Result<Cluster> {
     Cluster::up(kind, keep).or_else(|problem| {
         println!("cluster {kind:?} did not come up, and is tried once more: {problem:#}");
@@ -168,13 +168,13 @@ fn up(kind: Kind, keep: bool) -> anyhow::Result<Cluster> {
     })
 }
 
-/// A panic is a failure of the scenario, and of no other.
+/// Runs a scenario. A panic is a failure of this scenario only.
 fn run(scenario: &Scenario, cluster: &Cluster) -> anyhow::Result<()> {
     catch_unwind(AssertUnwindSafe(|| (scenario.run)(cluster)))
         .unwrap_or_else(|_| Err(anyhow!("the scenario panicked; see above")))
 }
 
-/// A suite that is told to end takes its clusters along.
+/// Shuts the clusters down if the suite is told to end.
 fn end_on_signals() -> anyhow::Result<()> {
     let received = Arc::new(AtomicUsize::new(0));
     for signal in [SIGINT, SIGTERM, SIGHUP] {

@@ -1,5 +1,4 @@
-//! A socket that stands before the master daemon's, records what is said, and can lose or
-//! change some of it.
+//! A socket in front of the master daemon's. It records all messages, and can drop or change some of them.
 
 use std::io::Write;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -12,7 +11,7 @@ use serde_json::Value;
 
 use crate::luxi::{Messages, send};
 
-/// Which way a message went.
+/// Direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// From the tool.
@@ -24,42 +23,40 @@ pub enum Way {
 /// One message.
 #[derive(Debug, Clone)]
 pub struct Message {
-    /// Which way.
     pub way: Way,
-    /// Its text.
     pub text: String,
 }
 
-/// What the proxy does besides passing on.
+/// Interventions of the proxy, and its record.
 #[derive(Debug, Default)]
 struct State {
     record: Vec<Message>,
-    /// Messages of this way are kept back if the request has this text, such as a method, in it.
+    /// Messages of this direction are dropped if the request contains this text, for instance a method.
     hold: Option<(Way, &'static str)>,
-    /// How many are.
+    /// Number of messages dropped.
     held: usize,
     /// The tools' ends of all connections.
     tools: Vec<UnixStream>,
-    /// Texts in answers that are changed.
+    /// A text in answers, and its replacement.
     rewrite: Option<(String, String)>,
 }
 
 type Shared = Arc<Mutex<State>>;
 
-/// A proxy at work.
+/// A running proxy.
 pub struct Proxy {
     directory: tempfile::TempDir,
     state: Shared,
 }
 
 impl Proxy {
-    /// Stands before the daemon at `socket`.
+    /// Listens in front of the daemon at `socket`.
     pub fn before(socket: &str) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir_in("/tmp")?;
         let listener = UnixListener::bind(directory.path().join("luxi")).context("cannot listen")?;
         let state = Shared::default();
         let (shared, proxy, socket) = (Arc::clone(&state), Proxy { directory, state }, PathBuf::from(socket));
-        // ends with the suite
+        // The thread ends with the suite.
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (Ok(stream), state, socket) = (stream, Arc::clone(&shared), socket.clone()) else {
@@ -71,28 +68,27 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// Keeps the requests with this text in them, such as a method, or the answers to them, from now on; they are
-    /// never passed on.
+    /// From now on, drops the requests that contain this text, for instance a method, or the answers to them.
     pub fn keep_back(&self, way: Way, text: &'static str) {
         self.state().hold = Some((way, text));
     }
 
-    /// Passes everything on again, but what was kept back.
+    /// Passes on all further messages. Those dropped stay lost.
     pub fn pass_on(&self) {
         self.state().hold = None;
     }
 
-    /// How many messages were kept back.
+    /// Number of messages dropped.
     pub fn kept_back(&self) -> usize {
         self.state().held
     }
 
-    /// Changes a text in all answers.
+    /// Replaces a text in all answers.
     pub fn rewrite(&self, from: &str, to: &str) {
         self.state().rewrite = Some((from.to_owned(), to.to_owned()));
     }
 
-    /// Ends all connections.
+    /// Closes all connections.
     pub fn hang_up(&self) {
         for tool in self.state().tools.drain(..) {
             let _ = tool.shutdown(std::net::Shutdown::Both);
@@ -108,19 +104,19 @@ impl Proxy {
         self.directory.path().join("luxi")
     }
 
-    /// What was said so far.
+    /// All messages so far.
     pub fn messages(&self) -> Vec<Message> {
         self.state().record.clone()
     }
 
-    /// What was asked with this method, in order.
+    /// Arguments of all requests with this method, in order.
     pub fn requests(&self, method: &str) -> anyhow::Result<Vec<Value>> {
         let texts = self.messages().into_iter().filter(|message| message.way == Way::Request);
         requests(texts.map(|message| message.text), method)
     }
 }
 
-/// The arguments of those of the requests that call this method.
+/// The arguments of the requests that call this method.
 pub fn requests(texts: impl Iterator<Item = String>, method: &str) -> anyhow::Result<Vec<Value>> {
     let mut found = Vec::new();
     for text in texts {
@@ -132,11 +128,11 @@ pub fn requests(texts: impl Iterator<Item = String>, method: &str) -> anyhow::Re
     Ok(found)
 }
 
-/// Passes on what one connection says, both ways, until one side hangs up.
+/// Relays one connection in both directions until one side closes it.
 fn relay(tool: &UnixStream, socket: &Path, state: &Shared) {
     let Ok(daemon) = UnixStream::connect(socket) else { return };
     lock(state).tools.extend(tool.try_clone());
-    // the tool waits for an answer before it asks again
+    // The tool waits for an answer before its next request.
     let asked = Mutex::new(String::new());
     let pass = |way: Way, from: &UnixStream, to: &UnixStream| {
         let (mut messages, mut from, mut into) = (Messages::default(), from, to);
@@ -153,7 +149,7 @@ fn relay(tool: &UnixStream, socket: &Path, state: &Shared) {
                 break;
             }
         }
-        // the other direction ends, too
+        // The other direction ends, too.
         let _ = to.shutdown(std::net::Shutdown::Both);
     };
     thread::scope(|scope| {
@@ -162,7 +158,7 @@ fn relay(tool: &UnixStream, socket: &Path, state: &Shared) {
     });
 }
 
-/// Records a message; gives what is to be passed on.
+/// Records a message. Returns the text to be passed on, if any.
 fn take(state: &Shared, message: Message, request: &str) -> Option<String> {
     let mut state = lock(state);
     let mut text = message.text.clone();

@@ -1,4 +1,4 @@
-//! Our tools and the reference's, asked the same.
+//! Our tools and the reference's, run with the same arguments.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,13 +13,13 @@ use crate::original;
 /// Longest run of a tool that only reads.
 pub const READING: Duration = Duration::from_secs(300);
 
-/// Our program, if not the one that was built with this suite.
+/// Our program, if it is not the one built with this suite.
 pub static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// The program of the package that is installed on this machine.
+/// The program of the installed package.
 pub const INSTALLED: &str = "/usr/bin/htools";
 
-/// Whether our tools are those of the machine, under their own names.
+/// Tells if our tools are the installed ones, under their own names.
 pub fn are_installed() -> bool {
     program() == Path::new(INSTALLED)
 }
@@ -56,7 +56,7 @@ pub fn reference_hail() -> Command {
     command
 }
 
-/// Nothing of the caller's settings.
+/// Removes the caller's settings.
 fn clean(command: &mut Command) -> &mut Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("GANETI_") {
@@ -66,7 +66,7 @@ fn clean(command: &mut Command) -> &mut Command {
     command.env("LC_ALL", "C.UTF-8").env_remove("HTOOLS")
 }
 
-/// Asks both the same; standard output and exit status have to be equal. Gives ours.
+/// Runs both with the same arguments. Standard output and exit status must be equal. Returns our output.
 pub fn compare(tool: &str, words: &[&str]) -> anyhow::Result<Output> {
     let theirs = child::run(reference(tool).args(words), READING)?;
     let ours = child::run(ours(tool).args(words), READING)?;
@@ -74,7 +74,7 @@ pub fn compare(tool: &str, words: &[&str]) -> anyhow::Result<Output> {
     Ok(ours)
 }
 
-/// Standard output and exit status are equal.
+/// Checks that standard output and exit status are equal.
 pub fn same(theirs: &Output, ours: &Output) -> anyhow::Result<()> {
     ensure!(
         theirs.status == ours.status,
@@ -87,7 +87,7 @@ pub fn same(theirs: &Output, ours: &Output) -> anyhow::Result<()> {
     same_text(&ours.command, &theirs.stdout, &ours.stdout)
 }
 
-/// Two texts are equal; if not, the first line that differs is shown.
+/// Checks that two texts are equal; the error shows the first line that differs.
 pub fn same_text(what: &str, theirs: &str, ours: &str) -> anyhow::Result<()> {
     if theirs == ours {
         return Ok(());

@@ -1,9 +1,10 @@
-//! `hplace --strategy optimal` against a solver of linear programs: on random clusters, and stage by stage, no placement that glpsol finds
-//! is better than what is proved, and none that is found is better than glpsol's.
+//! `hplace --strategy optimal` compared with a linear-programming solver, on random clusters and stage by stage.
+//! glpsol must not find a better placement than a proved one, and no placement may be better than glpsol's optimum.
 //!
 //!     cargo test --test milp -- [--seed N] [--runs N]
 //!
-//! needs Debian's package `glpk-utils`. What is not linear is left out: how evenly nodes are used, and disruption where orders pass it on.
+//! This needs Debian's package `glpk-utils`. Non-linear goals are left out: the balance of the nodes, and disruption
+//! that orders propagate.
 
 #[path = "../common/plain_placement.rs"]
 #[allow(dead_code)]
@@ -23,17 +24,17 @@ use plain_placement::{Places, faults, needs, value};
 use program::{LinearGoal, PlacementProgram, Solved};
 use random_cib::Dimensions;
 
-/// Scores above this are left out: what differs by one is not told apart there.
+/// Higher scores are left out, because glpsol cannot tell apart values that differ by one.
 const MOST: i32 = 100_000;
 
-/// What came of the clusters.
+/// Results of the comparison.
 #[derive(Default)]
 struct Outcome {
     clusters: usize,
-    /// Stages that were compared, and how many of them were proved.
+    /// Stages compared, and those of them that were proved.
     stages: usize,
     proved: usize,
-    /// Stages in which glpsol found something better than what was not proved.
+    /// Stages without a proof for which glpsol found something better.
     improvable: usize,
     /// Clusters on which glpsol gave up.
     unsolved: usize,
@@ -80,7 +81,7 @@ fn main() -> ExitCode {
     if differences.is_empty() && *clusters > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The document with scores that are told apart: what is wanted above all else is wanted much.
+/// The CIB with scores that can be told apart: infinite wishes become large finite ones.
 fn plain_scores(text: &str) -> String {
     let sticky = text.replace(
         r#"name="resource-stickiness" value="INFINITY""#,
@@ -97,9 +98,9 @@ fn plain_scores(text: &str) -> String {
     sticky.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Compares the stages of one cluster, in order, as long as all before were equal.
+/// Compares the stages of one cluster, in order, as long as all earlier ones were equal.
 fn compare(set: &WorkingSet, then: ThenGoal, number: u64, outcome: &mut Outcome) -> Result<(), String> {
-    // also searches that end before they have proved anything
+    // Some searches must end before they have proved anything.
     let steps = if number.is_multiple_of(5) { 30 } else { 2_000_000 };
     let limits = PlacingLimits { steps, moves: None, deadline: Deadline::never() };
     let placed = optimal(set, then, &limits).map_err(|error| error.to_string())?;

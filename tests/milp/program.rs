@@ -1,4 +1,4 @@
-//! A cluster as a linear program: which primitive runs on which host, a variable each that is 0 or 1.
+//! A cluster as a linear program: for each primitive and host, a 0-1 variable tells if the primitive runs there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -9,10 +9,10 @@ use htools::pacemaker::{AllocationScore, HostIdx, ResourceIdx, WorkingSet};
 
 use super::plain_placement::{INFINITY, NEVER, ends, is_placed_by_us, members, needs, primitives};
 
-/// The most seconds for one goal.
+/// Time limit for one goal, in seconds.
 const TIME: &str = "60";
 
-/// A sum of variables and a number.
+/// A linear sum of variables, with a constant.
 #[derive(Debug, Clone, Default)]
 pub struct LinearGoal {
     terms: BTreeMap<String, i64>,
@@ -41,25 +41,25 @@ impl LinearGoal {
     }
 }
 
-/// What came of a goal.
+/// Result for a goal.
 pub enum Solved {
-    /// The greatest value.
+    /// The maximum.
     Best(i64),
-    /// There was no time.
+    /// The time was up.
     GaveUp,
 }
 
-/// What all placements have to obey.
+/// The constraints of all placements.
 pub struct PlacementProgram {
-    /// By resource, the hosts on which it may run, if its place is to be found.
+    /// The hosts on which each primitive may run, for primitives to be placed.
     free: BTreeMap<ResourceIdx, Vec<HostIdx>>,
     rules: Vec<String>,
     variables: BTreeSet<String>,
 }
 
 impl PlacementProgram {
-    /// The program of a cluster. None, if something needs less than nothing, or something that is not managed needs what its host
-    /// does not have at all: of several, the first one then takes nothing.
+    /// The program of a cluster. None if a need is negative, or if an unmanaged resource needs a capacity that its
+    /// host lacks: in that case the first of several resources counts as needing none.
     pub fn of(set: &WorkingSet) -> Option<PlacementProgram> {
         let is_odd = |one: ResourceIdx| {
             let of = set.resource(one);
@@ -79,7 +79,7 @@ impl PlacementProgram {
             free.insert(one, set.host_indices().filter(may).collect::<Vec<_>>());
         }
         let mut program = PlacementProgram { free, rules: Vec::new(), variables: BTreeSet::new() };
-        // there has to be a rule
+        // The format requires at least one constraint.
         program.variables.insert("nothing".to_owned());
         program.at_most(&LinearGoal::default(), 0);
         for one in program.free.keys().copied().collect::<Vec<_>>() {
@@ -94,7 +94,7 @@ impl PlacementProgram {
         Some(program)
     }
 
-    /// Whether a primitive is on one of some hosts.
+    /// The sum of a primitive's variables over some hosts.
     fn on(&self, set: &WorkingSet, one: ResourceIdx, is: impl Fn(HostIdx) -> bool) -> LinearGoal {
         let mut goal = LinearGoal::default();
         match self.free.get(&one) {
@@ -142,7 +142,7 @@ impl PlacementProgram {
         }
     }
 
-    /// The hosts that are one for a colocation, in groups.
+    /// Classes of hosts that count as one place for a colocation.
     fn classes(set: &WorkingSet, attribute: Option<&str>) -> Vec<BTreeSet<HostIdx>> {
         let mut classes: BTreeMap<Option<String>, BTreeSet<HostIdx>> = BTreeMap::new();
         for host in set.host_indices() {
@@ -187,7 +187,7 @@ impl PlacementProgram {
         }
     }
 
-    /// Of several that are started first, so many have to run that they are enough. A group counts in any case.
+    /// Of alternative predecessors, enough must run. A group always counts as running.
     fn choices(&mut self, set: &WorkingSet) {
         for choice in &set.choices {
             let dependents = choice.dependents.iter().flat_map(|then| members(set, *then));
@@ -206,13 +206,13 @@ impl PlacementProgram {
         }
     }
 
-    /// How many of a priority run.
+    /// Number of running primitives with a priority.
     pub fn placed(&self, set: &WorkingSet, priority: AllocationScore) -> LinearGoal {
         let of = self.free.keys().filter(|one| set.resource(**one).priority == priority);
         of.fold(LinearGoal::default(), |goal, one| goal.with(&self.on(set, *one, |_| true), 1))
     }
 
-    /// The sum of scores, and of wishes to be together that hold.
+    /// The sum of scores, including those of satisfied optional colocations.
     pub fn score(&mut self, set: &WorkingSet) -> LinearGoal {
         let mut goal = LinearGoal::default();
         for (one, hosts) in &self.free {
@@ -236,7 +236,7 @@ impl PlacementProgram {
                     meet.terms.insert(name, 1);
                     let sides =
                         [dependent, primary].map(|one| self.on(set, one, |host| class.contains(&host)));
-                    // both are there if and only if it is 1
+                    // It is 1 if and only if both are there.
                     sides.iter().for_each(|side| self.at_most(&meet.clone().with(side, -1), 0));
                     let both = LinearGoal::default().with(&sides[0], 1).with(&sides[1], 1);
                     self.at_most(&both.with(&meet, -1), 1);
@@ -247,8 +247,8 @@ impl PlacementProgram {
         goal
     }
 
-    /// How many running primitives are not stopped, not even for a while, and how many do not migrate: less what runs. For clusters
-    /// without orders.
+    /// Minus the numbers of running primitives that are stopped, even temporarily, and of those that migrate, up to a
+    /// constant. It holds for clusters without orders.
     pub fn disruption(&self, set: &WorkingSet) -> [LinearGoal; 2] {
         let mut goals = [LinearGoal::default(), LinearGoal::default()];
         for one in self.free.keys() {
@@ -267,7 +267,7 @@ impl PlacementProgram {
         goals
     }
 
-    /// How many nodes are used, less than nothing.
+    /// Minus the number of used nodes.
     pub fn nodes(&mut self, set: &WorkingSet) -> LinearGoal {
         let mut goal = LinearGoal::default();
         for host in set.host_indices().filter(|host| set.host(*host).state.available()) {
@@ -284,12 +284,12 @@ impl PlacementProgram {
         goal
     }
 
-    /// From now on a goal is reached.
+    /// Requires a goal to keep this value from now on.
     pub fn keep(&mut self, goal: &LinearGoal, value: i64) {
         self.rules.push(format!("{} >= {}", goal.text(), value - goal.constant));
     }
 
-    /// The greatest value of a goal.
+    /// The maximum of a goal.
     pub fn solve(&self, goal: &LinearGoal) -> Result<Solved, String> {
         let mut text = format!("Maximize\n goal:{}Subject To\n", goal.text());
         for (number, rule) in self.rules.iter().enumerate() {

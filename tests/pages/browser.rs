@@ -11,10 +11,10 @@ use reqwest::blocking::Client;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How an element is called in answers.
+/// Key of an element in answers.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// What Chromium is started with: nothing that it would do for people, and nothing that it would fetch.
+/// Arguments of Chromium: no features for users, and no downloads.
 const ARGUMENTS: [&str; 12] = [
     "--headless",
     "--no-sandbox",
@@ -30,7 +30,7 @@ const ARGUMENTS: [&str; 12] = [
     "--hide-scrollbars",
 ];
 
-/// A browser, which ends with this value.
+/// A browser, which is closed when it is dropped.
 pub struct Browser {
     driver: Child,
     client: Client,
@@ -45,7 +45,7 @@ pub struct Browser {
 pub struct Element(String);
 
 impl Browser {
-    /// Starts one.
+    /// Starts a browser.
     ///
     /// # Errors
     /// If it is not installed.
@@ -92,74 +92,74 @@ impl Browser {
         self.post(&format!("{}/{name}", self.session), body).with_context(|| name.to_owned())
     }
 
-    /// A command of Chromium's own protocol.
+    /// Sends a command of Chromium's own protocol.
     pub fn own(&self, name: &str, parameters: &Value) -> anyhow::Result<Value> {
         self.command("goog/cdp/execute", &json!({ "cmd": name, "params": parameters }))
             .with_context(|| name.to_owned())
     }
 
-    /// Opens an address, and waits for the end of that.
+    /// Opens an address and waits until it is loaded.
     pub fn open(&self, address: &str) -> anyhow::Result<()> {
         self.command("url", &json!({ "url": address })).map(drop)
     }
 
-    /// What a script gives back.
+    /// Runs a script and returns its result.
     pub fn run(&self, script: &str) -> anyhow::Result<Value> {
         self.run_on(script, &[])
     }
 
-    /// What a script gives back that is handed elements as `arguments`.
+    /// Runs a script with elements as `arguments` and returns its result.
     pub fn run_on(&self, script: &str, elements: &[&Element]) -> anyhow::Result<Value> {
         let arguments: Vec<Value> = elements.iter().map(|element| json!({ ELEMENT: element.0 })).collect();
         self.command("execute/sync", &json!({ "script": script, "args": arguments }))
     }
 
-    /// Whether an expression is true; `what` it says that it is not.
+    /// Checks that an expression is true; `what` is the error message.
     pub fn holds(&self, script: &str, what: &str) -> anyhow::Result<()> {
         let value = self.run(script)?;
         ensure!(value == Value::Bool(true), "{what}: {value}");
         Ok(())
     }
 
-    /// The elements that a selector finds.
+    /// The elements that match a selector.
     pub fn all(&self, selector: &str) -> anyhow::Result<Vec<Element>> {
         let found = self.command("elements", &json!({ "using": "css selector", "value": selector }))?;
         let id = |element: &Value| element[ELEMENT].as_str().map(|id| Element(id.to_owned()));
         found.as_array().into_iter().flatten().map(|element| id(element).context("no element")).collect()
     }
 
-    /// An element that a script gave back.
+    /// The element that a script returned.
     pub fn found(&self, value: &Value) -> anyhow::Result<Element> {
         Ok(Element(value[ELEMENT].as_str().context("no element")?.to_owned()))
     }
 
-    /// The first that it finds.
+    /// The first element that matches a selector.
     pub fn one(&self, selector: &str) -> anyhow::Result<Element> {
         self.all(selector)?.into_iter().next().with_context(|| format!("there is no {selector}"))
     }
 
-    /// A click of the mouse.
+    /// Clicks an element.
     pub fn click(&self, element: &Element) -> anyhow::Result<()> {
         self.command(&format!("element/{}/click", element.0), &json!({})).map(drop)
     }
 
-    /// Keys, to an element that gets the focus.
+    /// Types keys into an element, which gets the focus.
     pub fn keys(&self, element: &Element, keys: &str) -> anyhow::Result<()> {
         self.command(&format!("element/{}/value", element.0), &json!({ "text": keys })).map(drop)
     }
 
-    /// Makes the page so large, in pixels.
+    /// Sets the size of the page in pixels.
     pub fn size(&self, width: u32, height: u32) -> anyhow::Result<()> {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.own("Emulation.setDeviceMetricsOverride", &size).map(drop)
     }
 
-    /// Has the reader wish for `light` or `dark`.
+    /// Sets the preferred colour scheme, `light` or `dark`.
     pub fn scheme(&self, scheme: &str) -> anyhow::Result<()> {
         self.media("", scheme)
     }
 
-    /// Shows the page as it is printed, or on a screen again.
+    /// Shows the page for a medium: print, or the screen again.
     pub fn media(&self, media: &str, scheme: &str) -> anyhow::Result<()> {
         let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
         self.own("Emulation.setEmulatedMedia", &json!({ "media": media, "features": [feature] })).map(drop)
@@ -172,8 +172,7 @@ impl Browser {
         Ok(STANDARD.decode(found["data"].as_str().context("no picture")?)?)
     }
 
-    /// Whether the browser had nothing to say about the page: no error, no warning, nothing that its policy kept from
-    /// running.
+    /// Checks that the browser has logged nothing about the page: no errors, warnings or violations of its policy.
     pub fn is_silent(&self) -> anyhow::Result<()> {
         let said = self.command("se/log", &json!({ "type": "browser" }))?;
         ensure!(said.as_array().is_some_and(Vec::is_empty), "the browser says {said}");
@@ -181,7 +180,7 @@ impl Browser {
     }
 }
 
-/// The port on which the driver says that it listens.
+/// The port on which the driver reports to listen.
 fn port(driver: &mut Child) -> anyhow::Result<u16> {
     let lines = BufReader::new(driver.stdout.take().context("no output")?).lines();
     for line in lines {
@@ -195,7 +194,7 @@ fn port(driver: &mut Child) -> anyhow::Result<u16> {
 impl Drop for Browser {
     fn drop(&mut self) {
         if !self.session.is_empty() {
-            // the browser ends with its session, and if it does not, with the driver
+            // The browser ends with its session; otherwise it ends with the driver.
             let _ = self.client.delete(&self.session).send();
         }
         let _ = self.driver.kill();

@@ -1,11 +1,11 @@
-//! What must be true of every page.
+//! Checks that every page must pass.
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use super::browser::{Browser, Element};
 
-/// A check, on a page that was just opened.
+/// A check of a page that was just opened.
 pub type Check = fn(&Browser) -> anyhow::Result<()>;
 
 pub const CHECKS: [(&str, Check); 8] = [
@@ -21,7 +21,7 @@ pub const CHECKS: [(&str, Check); 8] = [
 
 const ENTER: &str = "\u{e007}";
 
-/// The texts of a column of a table, as they are sorted.
+/// The texts of a table's column, in the form that is sorted.
 const COLUMN: &str = "const [table, column] = [arguments[0], Number(COLUMN)];
     return Array.from(table.tBodies[0].rows, (row) => {
         const cell = row.cells[column];
@@ -33,11 +33,11 @@ fn self_contained(browser: &Browser) -> anyhow::Result<()> {
     browser
         .holds("return document.title.length > 0 && document.documentElement.lang === 'en'", "no title")?;
     browser.holds("return document.querySelectorAll('h1').length === 1", "not one heading")?;
-    // a policy that lets nothing else run
+    // The policy must block all other scripts.
     let evil = "const script = document.createElement('script'); script.textContent = 'window.evil = 1';
         document.body.append(script); script.remove(); return window.evil === undefined";
     browser.holds(evil, "another script was run")?;
-    // which the browser tells
+    // The browser logs the violation.
     ensure!(browser.is_silent().is_err(), "the policy is not told");
     let ids = "const ids = Array.from(document.querySelectorAll('[id]'), (e) => e.id);
         return new Set(ids).size === ids.length";
@@ -81,7 +81,7 @@ fn sorting(browser: &Browser) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether numbers, or texts that are numbers, are in order; of other texts the browser's own order is not known here.
+/// Tells if numbers are in order, given as numbers or texts. The browser's own order of other texts is not checked.
 fn is_sorted(cells: &[Value], order: &str) -> bool {
     let number = |cell: &Value| match cell {
         Value::Number(number) => number.as_f64(),
@@ -151,7 +151,7 @@ fn parts(browser: &Browser) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The least contrast of letters with what is behind them, as WCAG 2 defines it, over all texts of the page.
+/// The lowest contrast between text and background on the page, as defined by WCAG 2.
 const CONTRAST: &str = "
     const light = ([r, g, b]) => {
         const linear = (c) => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
@@ -193,7 +193,7 @@ fn schemes(browser: &Browser) -> anyhow::Result<()> {
         );
         browser.click(&button)?;
         ensure!(browser.run(ground)? == other, "{scheme}: the button does not change it back");
-        // what was chosen by hand is not remembered
+        // A scheme chosen by hand would take precedence.
         browser.run("delete document.documentElement.dataset.theme")?;
     }
     browser.scheme("light")?;
@@ -215,7 +215,7 @@ fn widths(browser: &Browser) -> anyhow::Result<()> {
     browser.size(1280, 900)
 }
 
-/// Everything that can be used is reached with the tabulator key, and shows that it has the focus.
+/// Everything interactive can be reached with the Tab key, and shows that it has the focus.
 fn keyboard(browser: &Browser) -> anyhow::Result<()> {
     let count = "return Array.from(document.querySelectorAll('button, a, input, summary, [tabindex]'))
         .filter((e) => e.getClientRects().length > 0).length";

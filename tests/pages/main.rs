@@ -1,10 +1,9 @@
-//! Looks at the pages of `--report` as people do, in Chromium without a window (Debian's packages chromium and
-//! chromium-driver):
+//! Checks the pages of `--report` in headless Chromium (Debian's packages chromium and chromium-driver):
 //!
 //!     cargo test --release --test pages -- [--only NAME] [--screenshots]
 //!
-//! Each page is opened, sorted, searched, switched between light and dark, made narrow, and printed. With `--screenshots`
-//! the pictures in docs/reports are made anew, and nothing else is done.
+//! Each page is opened, sorted, searched, switched between light and dark, narrowed, and printed. With
+//! `--screenshots`, the suite only updates the pictures in docs/reports.
 
 mod browser;
 mod checks;
@@ -21,7 +20,7 @@ use self::browser::Browser;
 use self::checks::CHECKS;
 use self::samples::{PICTURES, SAMPLES};
 
-/// Where the pictures are.
+/// Directory of the pictures.
 const PICTURES_IN: &str = "docs/reports";
 
 fn main() -> ExitCode {
@@ -52,7 +51,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Looks at all pages; how many checks failed.
+/// Checks all pages; returns the number of failed checks.
 fn look(begin: &str) -> anyhow::Result<usize> {
     let start = Instant::now();
     let directory = tempfile::tempdir()?;

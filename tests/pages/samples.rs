@@ -1,4 +1,4 @@
-//! The pages that are looked at: one of each kind.
+//! The pages to check: one of each kind.
 
 use std::fs;
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 
-/// A page: a tool, its options, and the cluster.
+/// A page: a tool, its options and the cluster.
 pub struct Sample {
     pub name: &'static str,
     words: &'static [&'static str],
     cluster: SampleCluster,
 }
 
-/// Where a cluster comes from.
+/// Source of a cluster.
 enum SampleCluster {
     /// A file in the tree.
     File(&'static str),
-    /// Made up: so many nodes and instances.
+    /// Generated, with these numbers of nodes and instances.
     Made(&'static str, &'static str),
 }
 
@@ -54,7 +54,7 @@ pub struct Picture {
     pub sample: Sample,
     /// `light` or `dark`.
     pub scheme: &'static str,
-    /// In pixels.
+    /// Width in pixels.
     pub width: u32,
     pub height: u32,
 }
@@ -66,7 +66,7 @@ pub const PICTURES: &[Picture] = &[
 ];
 
 impl Sample {
-    /// Makes the page in a directory; the address of it.
+    /// Creates the page in a directory, and returns its address.
     pub fn page(&self, directory: &Path) -> anyhow::Result<String> {
         let cluster = match self.cluster {
             File(path) => path.into(),
@@ -85,7 +85,7 @@ impl Sample {
     }
 }
 
-/// Standard output of a run. A tool that did not find all it sought ends with 1, and has written its page.
+/// Standard output of a run. A tool that achieves only a part exits with status 1, but writes its page.
 fn run(words: &[&str]) -> anyhow::Result<Vec<u8>> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
     let output = command.env_remove("HTOOLS").args(words).stdin(Stdio::null()).output()?;

@@ -1,4 +1,4 @@
-//! Answers of hail, as far as listed differences change them.
+//! Comparison of hail's answers where listed differences apply.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use super::restate;
 use super::rules::{Rule, split_instances};
 use super::run::Output;
 
-/// Standard output as JSON, if it is.
+/// Standard output as a JSON object, if it is one.
 pub fn parsed(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().filter(Value::is_object)
 }
 
-/// The answer without the parts whose text is free.
+/// The answer without the parts whose wording is free.
 pub fn masked(case: &Case, asked: &Asked, restated: bool, text: &str) -> String {
     let Some(mut answer) = parsed(text) else { return text.to_owned() };
     if Rule::ChangeGroupDump.applies(case) {
@@ -39,7 +39,7 @@ pub fn masked(case: &Case, asked: &Asked, restated: bool, text: &str) -> String 
     answer.to_string()
 }
 
-/// Cuts the texts after the words that no group is left.
+/// Cuts off the text after the message that no group is left.
 fn cut_dumps(answer: &mut Value) {
     const BEGIN: &str = "no groups for evacuation: ";
     for failed in answer["result"][1].as_array_mut().into_iter().flatten() {
@@ -49,8 +49,8 @@ fn cut_dumps(answer: &mut Value) {
     }
 }
 
-/// Whether a request for several instances, put as one for the only group, came
-/// out as ours: all of them in the same places, or not all of them.
+/// Compares a request for several instances, restated for a single group, with our answer. Returns true if all are in
+/// the same places, or if not all of them were placed.
 pub fn same_places(theirs: &str, ours: &str) -> bool {
     let (Some(theirs), Some(ours)) = (parsed(theirs), parsed(ours)) else { return false };
     if theirs["success"] == true {
@@ -59,8 +59,7 @@ pub fn same_places(theirs: &str, ours: &str) -> bool {
     ours["result"][1].as_array().is_some_and(|failed| !failed.is_empty()) || ours["success"] == false
 }
 
-/// Whether the places of several instances are the same up to the first one of
-/// ours in another group than the first instance.
+/// Tells if several instances have the same places, up to our first one in another group than the first instance's.
 pub fn same_until_other_group(case: &Case, theirs: &str, ours: &str) -> bool {
     let (Some(theirs), Some(ours)) = (parsed(theirs), parsed(ours)) else { return false };
     let list = |answer: &Value| answer["result"][0].as_array().cloned().unwrap_or_default();
@@ -70,19 +69,19 @@ pub fn same_until_other_group(case: &Case, theirs: &str, ours: &str) -> bool {
         node.map(|node| node.group)
     };
     let (theirs, ours) = (list(&theirs), list(&ours));
-    // with instances half in the group, it cannot be put in other words
+    // A case with instances partly in the group cannot be restated.
     let named = case.asked.as_ref().is_some_and(|asked| asked.group_name().is_some());
     if named && !split_instances(raw).is_empty() {
         return !ours.is_empty() && theirs.first() == ours.first();
     }
     let first = ours.first().and_then(group);
     let until = ours.iter().position(|entry| group(entry) != first).unwrap_or(ours.len());
-    // the reference fails as a whole where the group of its choice is full
+    // The reference fails completely if the group of its choice is full.
     until < ours.len() && (theirs.is_empty() || theirs.get(..until) == Some(&ours[..until]))
 }
 
-/// Whether the descriptions of where one instance could go differ only in how
-/// many places the capacity check dropped, of which ours are not fewer.
+/// Tells if the descriptions of one instance's places differ only in the number dropped by the capacity check, and
+/// ours is not smaller.
 pub fn same_but_dropped(theirs: &str, ours: &str) -> bool {
     let counts = |text: &str| {
         let info = parsed(text)?["info"].as_str()?.to_owned();
@@ -105,8 +104,7 @@ pub fn same_but_dropped(theirs: &str, ours: &str) -> bool {
     }
 }
 
-/// Whether our answer to the request that the reference cannot digest is the
-/// one meant: it fails, and says why in one line.
+/// Tells if our answer to a request that the reference cannot process is right: it fails with a one-line reason.
 pub fn refused(asked: &Asked, ours: &Output, text: &str) -> bool {
     let Some(answer) = parsed(text) else { return false };
     let says = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty() && !text.contains('\n'));
@@ -116,7 +114,7 @@ pub fn refused(asked: &Asked, ours: &Output, text: &str) -> bool {
     ours.status == Some(0) && (failed || listed)
 }
 
-/// The answer without the number behind "score".
+/// The answer without the number after "score".
 pub fn without_score(text: &str) -> String {
     match text.split_once("score: ") {
         Some((before, after)) => format!("{before}{}", after.split_once(',').map_or("", |(_, rest)| rest)),
@@ -124,8 +122,8 @@ pub fn without_score(text: &str) -> String {
     }
 }
 
-/// Whether ours keeps to the nodes that may be used, and moves are the same up
-/// to the first one of the reference's that does not.
+/// Tells if our answer uses only allowed nodes, and the moves are equal up to the reference's first one that does
+/// not.
 pub fn same_until_allowed(case: &Case, theirs: &str, ours: &str) -> bool {
     let (Some(theirs), Some(ours)) = (parsed(theirs), parsed(ours)) else { return false };
     let Some(allowed) = &case.facts.restricted else { return false };
@@ -139,8 +137,7 @@ pub fn same_until_allowed(case: &Case, theirs: &str, ours: &str) -> bool {
     ours.iter().all(keeps) && until.is_some_and(|until| ours.get(..until) == Some(&theirs[..until]))
 }
 
-/// Tells if both answers say the same of each instance up to the first one that the reference leaves where it is, and
-/// that ours moves.
+/// Tells if the answers are equal up to the first instance that the reference leaves where it is and ours moves.
 pub fn same_until_next_group(case: &Case, asked: &Asked, theirs: &str, ours: &str) -> bool {
     let (Some(theirs), Some(ours)) = (parsed(theirs), parsed(ours)) else { return false };
     let entry = |answer: &Value, part: usize, name: &str| {
@@ -153,8 +150,8 @@ pub fn same_until_next_group(case: &Case, asked: &Asked, theirs: &str, ours: &st
     first.is_some_and(|name| entry(&theirs, 1, name).is_some() && entry(&ours, 0, name).is_some())
 }
 
-/// Whether the answers are the same but for instances that the reference moves
-/// between nodes out of use, and ours leaves there.
+/// Tells if the answers are equal except for instances that the reference moves between nodes out of use, and ours
+/// leaves there.
 pub fn same_but_forced(case: &Case, asked: &Asked, theirs: &str, ours: &str) -> bool {
     let (Some(mut theirs), Some(mut ours)) = (parsed(theirs), parsed(ours)) else { return false };
     let names: Vec<&str> = listed(&case.cluster.raw, asked)

@@ -1,4 +1,4 @@
-//! One case: a cluster, the files that describe it, and a command line.
+//! A case: a cluster, its files, and a command line.
 
 use htools::generate::random::Random;
 
@@ -11,30 +11,28 @@ use super::{
     hail, harep, hcheck, hroller, hscan, hspace, hsqueeze, input, loads, luxi, mistakes, rapi, requests,
 };
 
-/// What to run on both sides.
+/// A run for both sides.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// Its number among those of the seed.
+    /// Number among the cases of the seed.
     pub number: u64,
-    /// Which tool.
     pub tool: Tool,
-    /// The cluster.
     pub cluster: OddCluster,
-    /// Files to be in the working directory: name and content.
+    /// Files in the working directory: name and content.
     pub files: Vec<(&'static str, String)>,
-    /// The command line, without what names the cluster's source.
+    /// The command line without the words for the cluster's source.
     pub words: Vec<String>,
-    /// Where among the words the source belongs.
+    /// Position of the source among the words.
     pub source_at: usize,
-    /// Where the tool finds its main input.
+    /// Source of the tool's main input.
     pub source: Source,
-    /// What the options ask for, as far as the comparison must know.
+    /// Properties of the options that the comparison needs.
     pub facts: Facts,
-    /// What hail is asked.
+    /// The request to hail.
     pub asked: Option<Asked>,
 }
 
-/// Where the tool finds its main input.
+/// Source of a tool's main input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// `-t`, a text file.
@@ -45,7 +43,7 @@ pub enum Source {
     Rapi,
     /// `-L`, a master daemon.
     Luxi,
-    /// The words say it, or forgot to.
+    /// The words contain it, or lack it by mistake.
     Nowhere,
     /// A request as the argument.
     Argument,
@@ -53,29 +51,28 @@ pub enum Source {
     Input,
 }
 
-/// In what form the cluster comes.
+/// Form of the cluster's description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
     Text,
     Request,
     Rapi,
     Luxi,
-    /// The words say it, or forgot to.
+    /// The words contain it, or lack it by mistake.
     Other,
 }
 
 impl Over {
-    /// Those that one may ask for, with their names.
+    /// Forms for `--over`, with their names.
     pub const NAMES: [(&str, Over); 4] =
         [("text", Over::Text), ("request", Over::Request), ("rapi", Over::Rapi), ("luxi", Over::Luxi)];
 
-    /// The one of that name.
     pub fn named(name: &str) -> Option<Over> {
         Over::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, over)| over)
     }
 }
 
-/// What the options ask for.
+/// Properties of the options.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// Keys of nodes marked offline.
@@ -88,7 +85,7 @@ pub struct Facts {
     pub save: bool,
     /// Commands are printed or written.
     pub commands: bool,
-    /// The plan is to be carried out, which fails unless it is empty.
+    /// The plan is executed, which fails unless it is empty.
     pub execute: bool,
     /// There is a file of monitoring data.
     pub monitoring: bool,
@@ -104,13 +101,13 @@ pub struct Facts {
     pub limit: Option<i64>,
     /// Nothing is printed for people.
     pub quiet: bool,
-    /// Nothing is balanced on trial.
+    /// No trial balancing.
     pub no_simulation: bool,
-    /// It does not matter whether nodes could be emptied.
+    /// The check for nodes that can be emptied is off.
     pub no_capacity_checks: bool,
-    /// What hroller is asked.
+    /// Options of hroller.
     pub rolling: Option<hroller::Rolling>,
-    /// The standard instances for which hsqueeze keeps room on every node.
+    /// Number of standard instances for which hsqueeze keeps room on every node.
     pub reserve: Option<f64>,
     /// The hypervisor is KVM.
     pub kvm: bool,
@@ -123,7 +120,7 @@ pub const TEXT: &str = "cluster.data";
 /// The request's file name.
 pub const REQUEST: &str = "request.json";
 
-/// Of the cases of all tools, how many are one's.
+/// Share of each tool in the cases of all tools.
 const SHARES: [(Tool, f64); 9] = [
     (Tool::Hbal, 0.25),
     (Tool::Hinfo, 0.07),
@@ -137,7 +134,7 @@ const SHARES: [(Tool, f64); 9] = [
 ];
 
 impl Case {
-    /// Makes case `number` of `seed`.
+    /// Creates case `number` of `seed`.
     pub fn new(seed: u64, number: u64, only: Option<Tool>) -> Case {
         let mut random = Random::stream(seed, number);
         let drawn = SHARES[random.weighted(&SHARES.map(|(_, share)| share))].0;
@@ -178,7 +175,7 @@ impl Case {
         }
         random.shuffle(&mut meant);
         let mut words = options::typed(tool, &meant, random);
-        // at an end: a value belongs to the word before it
+        // Only at an end, because a value belongs to the word before it.
         let source_at = if random.chance(0.5) { words.len() } else { 0 };
         if random.chance(0.04) {
             facts.mistaken = true;
@@ -187,7 +184,7 @@ impl Case {
         Case { number, tool, cluster, files, words, source_at, source, facts, asked: None }
     }
 
-    /// In what form the cluster comes.
+    /// Form of the cluster's description.
     pub fn over(&self) -> Over {
         let has = |name: &str| self.files.iter().any(|(known, _)| *known == name);
         match self.source {
@@ -201,9 +198,8 @@ impl Case {
         }
     }
 
-    /// The command line with the cluster read from text, as the reference
-    /// gets it (its own reading of requests counts every instance twice), or
-    /// from where it is.
+    /// The command line. With `as_text`, the cluster is read as text, as the reference gets it: its own reading of
+    /// requests counts every instance twice. Otherwise it is read from its source.
     pub fn arguments(&self, as_text: bool) -> Vec<String> {
         let luxi = luxi::word();
         let source: &[&str] = match self.source {
@@ -216,7 +212,7 @@ impl Case {
             Source::Input => &["-"],
         };
         let mut words = self.words.clone();
-        // the reference does not look at this
+        // The reference does not check this.
         let unchecked = self.tool == Tool::Hsqueeze && !as_text;
         words.splice(self.source_at..self.source_at, source.iter().map(|word| (*word).to_owned()));
         if unchecked {
@@ -228,13 +224,13 @@ impl Case {
         words
     }
 
-    /// The file that is standard input.
+    /// The file for standard input.
     pub fn input(&self) -> Option<&'static str> {
         (self.source == Source::Input).then_some(REQUEST)
     }
 }
 
-/// Whether the cluster comes as text or in an allocator request.
+/// Draws between text and an allocator request.
 pub fn draw_source(cluster: &mut OddCluster, random: &mut Random) -> Source {
     if random.chance(0.08) && !cluster.has("non-ASCII") && !cluster.has("duplicate names") {
         requests::limit_to_request(cluster, random);
@@ -244,7 +240,7 @@ pub fn draw_source(cluster: &mut OddCluster, random: &mut Random) -> Source {
     }
 }
 
-/// The same, or whether it comes from a master daemon.
+/// Draws between these and a master daemon.
 pub fn draw_local_source(cluster: &mut OddCluster, random: &mut Random) -> Source {
     if random.chance(0.08) {
         luxi::limit_to_luxi(cluster, random);
@@ -253,7 +249,7 @@ pub fn draw_local_source(cluster: &mut OddCluster, random: &mut Random) -> Sourc
     draw_source(cluster, random)
 }
 
-/// The same, or whether it comes from RAPI.
+/// Draws between these and RAPI.
 pub fn draw_any_source(cluster: &mut OddCluster, random: &mut Random) -> Source {
     if random.chance(0.08) {
         rapi::limit_to_rapi(cluster, random);
@@ -262,7 +258,7 @@ pub fn draw_any_source(cluster: &mut OddCluster, random: &mut Random) -> Source 
     draw_local_source(cluster, random)
 }
 
-/// The files with the cluster.
+/// The files that describe the cluster.
 pub fn source_files(
     source: Source,
     cluster: &mut OddCluster,
@@ -274,7 +270,7 @@ pub fn source_files(
     if source != Source::Rapi {
         return vec![source_file(source, cluster, random)];
     }
-    // on kvm the nodes' own memory would be replaced: hscan's cases have that
+    // With KVM, the nodes' own memory would be replaced; hscan's cases cover that.
     let mut documents = rapi::documents(&cluster.raw, "xen-pvm", random);
     let names = ["rapi/groups.json", "rapi/nodes.json", "rapi/instances.json", "rapi/info.json"];
     if random.chance(0.12) {
@@ -286,7 +282,7 @@ pub fn source_files(
     names.into_iter().zip(documents.iter().map(|document| rapi::text(document, random))).collect()
 }
 
-/// The files with a cluster that does not come from RAPI; all nodes answer.
+/// The files of a cluster that does not come from RAPI. All nodes answer.
 pub fn local_files(
     source: Source,
     cluster: &mut OddCluster,
@@ -298,7 +294,7 @@ pub fn local_files(
     }
 }
 
-/// The file with the cluster.
+/// The file that describes the cluster.
 pub fn source_file(source: Source, cluster: &mut OddCluster, random: &mut Random) -> (&'static str, String) {
     match source {
         Source::Request => (REQUEST, hail::nothing_asked(&cluster.raw)),

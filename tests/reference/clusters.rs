@@ -1,6 +1,5 @@
-//! Odd clusters. Each case takes a few oddities from a list, so that every
-//! one of them also meets many others; the rest of the cluster stays sane
-//! enough for balancing to have something to do.
+//! Odd clusters. Each case takes a few oddities from a list, so that each one is combined with many others. The rest
+//! of the cluster stays sane enough for balancing to find moves.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +10,11 @@ use htools::model::{Disk, DiskTemplate, GroupIdx, Mib, NodeIdx, Outage, RunStatu
 use super::decorate;
 use super::oddities::{self, Purpose};
 
-/// A cluster, and what the raw data does not say about its text form.
+/// A cluster, with properties of its text form that the raw data does not contain.
 #[derive(Debug, Clone)]
 pub struct OddCluster {
-    /// What it is for.
     pub purpose: Purpose,
-    /// What a loader makes of it.
+    /// The data as a loader returns it.
     pub raw: RawCluster,
     /// Nodes written with a `?` where a number belongs.
     pub unknown: BTreeSet<usize>,
@@ -25,24 +23,24 @@ pub struct OddCluster {
 }
 
 impl OddCluster {
-    /// Whether it has the oddity.
+    /// Tells if it has the oddity.
     pub fn has(&self, feature: &str) -> bool {
         self.features.contains(feature)
     }
 }
 
-/// A node while instances are put on it.
+/// A node while instances are placed on it.
 pub struct Room {
     group: usize,
     mem: i64,
     own: i64,
     disk: i64,
     cpus: i64,
-    /// What its instances take.
+    /// Resources used by its instances: memory, disk and vCPUs.
     used_mem: i64,
     used_disk: i64,
     vcpus: i64,
-    /// Memory to keep for each node's instances.
+    /// Memory to reserve for the instances of each other node.
     peers: Vec<i64>,
 }
 
@@ -56,7 +54,7 @@ impl Room {
     }
 }
 
-/// Makes an odd cluster.
+/// Creates an odd cluster.
 pub fn odd_cluster(purpose: Purpose, random: &mut Random) -> OddCluster {
     let (nodes, instances, size) = oddities::extent(purpose, random);
     let mut odd = sized(purpose, nodes, instances, random);
@@ -64,7 +62,7 @@ pub fn odd_cluster(purpose: Purpose, random: &mut Random) -> OddCluster {
     odd
 }
 
-/// Makes an odd cluster of so many nodes and instances.
+/// Creates an odd cluster with these numbers of nodes and instances.
 pub fn sized(purpose: Purpose, nodes: usize, instances: usize, random: &mut Random) -> OddCluster {
     let mut odd = OddCluster {
         purpose,
@@ -125,12 +123,12 @@ fn rooms(odd: &OddCluster, nodes: usize, groups: usize, random: &mut Random) -> 
         .collect()
 }
 
-/// Sizes from which instances take theirs.
+/// The sizes from which instances are drawn.
 struct Sizes {
     mem: Vec<i64>,
     disk: Vec<i64>,
     vcpus: Vec<i64>,
-    /// The share of nodes with most of the instances.
+    /// Share of the nodes that has most of the instances.
     skew: f64,
 }
 
@@ -141,7 +139,7 @@ impl Sizes {
         let mem = rooms.iter().map(|r| r.mem).sum::<i64>() as f64 * fill * 0.75 / count;
         let disk = rooms.iter().map(|r| r.disk).sum::<i64>() as f64 * fill * 0.5 / count;
         let vcpus = rooms.iter().map(|r| r.cpus).sum::<i64>() as f64 * fill * 1.5 / count;
-        // an instance against the policy can be nowhere: the exception
+        // An instance that violates the policy cannot be placed anywhere, so it must be an exception.
         let (least_mem, least_disk, most_cpus) = match odd.purpose {
             Purpose::Allocate if random.chance(0.9) => (128, 1024, 8.0),
             _ => (64, 512, f64::MAX),
@@ -231,7 +229,7 @@ fn place_all(
             };
             let (mut primary, mut secondary) = (draw(), template.has_secondary().then(&mut draw));
             if odd.has("symmetric") {
-                // a pattern, hence many moves of the same worth
+                // A regular pattern gives many moves of equal value.
                 primary = (number + attempt) % pool.max(1);
                 secondary = secondary.map(|_| (primary + 1 + attempt) % rooms.len());
             }
@@ -289,7 +287,7 @@ fn take(rooms: &mut [Room], instance: &RawInstance) {
     let primary = instance.primary.get();
     let disk = if instance.template.uses_local_storage() { instance.disk.0 } else { 0 };
     let p = &mut rooms[primary];
-    // stopped instances keep their room: they may be started
+    // Stopped instances keep their room, because they may be started.
     p.used_mem += instance.mem.0;
     p.vcpus += instance.vcpus;
     p.used_disk += disk;

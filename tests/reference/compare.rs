@@ -1,5 +1,5 @@
-//! Compares what the two sides gave: exit status, standard output, tables on
-//! standard error, saved states, commands written to a file.
+//! Compares the results of both sides: exit status, standard output, tables on standard error, saved states, and
+//! written commands.
 
 use std::fs;
 use std::path::Path;
@@ -13,18 +13,18 @@ use super::statistics::crashed;
 use super::tools::Tool;
 use super::{answers, harep_compare, hcheck, saved};
 
-/// How a case came out.
+/// Result of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The same bytes.
+    /// Identical bytes.
     Agree,
-    /// Different by a listed difference only.
+    /// Different only by a listed difference.
     Listed(Rule),
-    /// Different; says where.
+    /// Different, with the first difference.
     Differ(String),
 }
 
-/// What one side gave, in named parts.
+/// Output of one side, in named parts.
 type Parts = Vec<(&'static str, String)>;
 
 /// Titles of the tables on standard error.
@@ -41,26 +41,26 @@ const TABLES: [&str; 10] = [
     "Standard allocation map",
 ];
 
-/// States that are saved after moves.
+/// States saved after moves.
 const AFTER: [&str; 5] =
     ["state.balanced", "state.post-ialloc", "state.squeezed", "state.tiered", "state.standard"];
 
-/// How other lines on standard error begin that are compared.
+/// Starts of the other lines on standard error that are compared.
 const LINES: [&str; 3] = ["Bad nodes: ", "Bad groups: ", "Allocatable nodes: "];
 
-/// In place of the reason why hscan could not read a cluster.
+/// Placeholder for the reason why hscan could not read a cluster.
 const REASON: &str = "(reason)";
 
-/// What the reference was given.
+/// Input of the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Words {
-    /// The case as it is.
+    /// The case itself.
     Original,
-    /// The case in other words: only the answer can be compared.
+    /// A restated case: only the answer can be compared.
     Other,
 }
 
-/// Compares the two sides of a case, given their outputs and directories.
+/// Compares the two sides of a case.
 pub fn compare(case: &Case, words: Words, theirs: (&Output, &Path), ours: (&Output, &Path)) -> Verdict {
     for (who, output) in [("the reference", theirs.0), ("our program", ours.0)] {
         if output.status.is_none() {
@@ -71,13 +71,13 @@ pub fn compare(case: &Case, words: Words, theirs: (&Output, &Path), ours: (&Outp
         return harep_compare::compare(case, words, theirs, ours);
     }
     let (mut a, mut b) = (parts(case, theirs.0, theirs.1), parts(case, ours.0, ours.1));
-    // the files of hscan are its answer
+    // The files of hscan are its answer.
     if words == Words::Other && case.tool != Tool::Hscan {
         a.truncate(2);
         b.truncate(2);
     }
     let Some(first) = difference(&a, &b) else { return Verdict::Agree };
-    // exact transformations first: with them, everything else must agree
+    // Exact transformations come first; after them, everything else must agree.
     let used = match case.tool {
         Tool::Hcheck => expected(case, words, &mut a, &b),
         _ => transform(case, words, &mut a, &mut b),
@@ -95,9 +95,9 @@ pub fn compare(case: &Case, words: Words, theirs: (&Output, &Path), ours: (&Outp
     Verdict::Differ(rest.unwrap_or(first))
 }
 
-/// Compares a plan for nodes with others among them, by way of the same question
-/// with the others behind: there the answers are the same, and where the order of
-/// all nodes does not matter ours is the same for both questions.
+/// Compares a plan for selected nodes that are mixed with others. The comparison uses the same request with the
+/// others at the end, where the answers agree. If the order of all nodes does not matter, our answers to both
+/// requests are equal.
 pub fn gathered(
     rule: Rule,
     (case, other): (&Case, &Case),
@@ -126,8 +126,7 @@ pub fn gathered(
     Verdict::Listed(rule)
 }
 
-/// Whether what is shown and saved before the answer is the same: other words
-/// do not show whether it is right.
+/// Tells if the output and the files before the answer are equal; a restated case does not check these.
 pub fn same_beginning(case: &Case, theirs: (&Output, &Path), ours: (&Output, &Path)) -> bool {
     if case.tool == Tool::Harep {
         return harep_compare::same_beginning(case, theirs, ours);
@@ -154,7 +153,7 @@ pub fn same_beginning(case: &Case, theirs: (&Output, &Path), ours: (&Output, &Pa
     beginning(theirs) == beginning(ours)
 }
 
-/// Makes of hcheck's answer what ours has to be.
+/// Turns the reference's answer of hcheck into the one that ours must equal.
 fn expected(case: &Case, words: Words, a: &mut Parts, b: &Parts) -> Option<Rule> {
     let mut theirs = [a[0].1.clone(), a[1].1.clone()];
     let ours = [b[0].1.clone(), b[1].1.clone()];
@@ -165,7 +164,7 @@ fn expected(case: &Case, words: Words, a: &mut Parts, b: &Parts) -> Option<Rule>
     used
 }
 
-/// Undoes the differences that can be undone on both sides.
+/// Reverts the reversible differences on both sides.
 fn transform(case: &Case, words: Words, a: &mut Parts, b: &mut Parts) -> Option<Rule> {
     let mut used = None;
     let both = |change: &dyn Fn(&str) -> String, a: &mut Parts, b: &mut Parts| {
@@ -242,8 +241,7 @@ fn transform(case: &Case, words: Words, a: &mut Parts, b: &mut Parts) -> Option<
     used
 }
 
-/// The tables with the numbers of new instances left out of lists, which may
-/// then be narrower.
+/// The tables without the numbers of new instances in lists, which may then be narrower.
 fn without_new_numbers(text: &str, known: i64) -> String {
     let list = |word: &str| {
         let inner = word.strip_prefix('[')?.strip_suffix(']')?;
@@ -275,7 +273,7 @@ fn without_happy(text: &str, names: &[&str]) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// hspace's result without the memory that nodes out of use have or not.
+/// hspace's result without the memory figures of nodes out of use.
 fn without_free_memory(text: &str) -> String {
     let free = ["_MEM_FREE=", "_MEM_AVAIL=", "_MEM_RESVD=", "_MEM_OVERHEAD="];
     text.lines()
@@ -284,8 +282,7 @@ fn without_free_memory(text: &str) -> String {
         .collect()
 }
 
-/// The text with the memory of the nodes themselves left out: nodes are the rows
-/// with 15 columns.
+/// The text without the nodes' own memory. Nodes are the rows with 15 columns.
 fn without_node_memory(text: &str) -> String {
     let row = |line: &str| {
         let mut columns: Vec<&str> = line.split('|').collect();
@@ -297,17 +294,17 @@ fn without_node_memory(text: &str) -> String {
     text.split('\n').map(row).collect::<Vec<_>>().join("\n")
 }
 
-/// A rule by which the answers may differ beyond a transformation.
+/// A rule that allows the answers to differ beyond a transformation.
 fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, &Parts)) -> Option<Rule> {
     let ((theirs, a), (ours, b)) = (theirs, ours);
     let original = words == Words::Original;
-    // with -X the number of steps decides about our status
+    // With -X, the number of steps determines our status.
     let executes = case.facts.execute;
     let ended = ours.status == Some(0) || executes;
     let ends_early = theirs.status == Some(1) && ended;
     let begins = || b[1].1.starts_with(&a[1].1);
     let broke_off = || ends_early && begins();
-    // later, ours may find that there is no place
+    // Our tool may find later that there is no place.
     let gave_up = || crashed(&theirs.stderr) && begins();
     let answers = case.asked.as_ref().map(|asked| (asked, a[1].1.as_str(), b[1].1.as_str()));
     let may_break_off = || {
@@ -327,7 +324,7 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
         Rule::ToldAhead => {
             let said = String::from_utf8_lossy(&ours.stderr);
             let fails = |words: &str| said.contains(words);
-            // what the reference does, or ends with
+            // The reference does these things anyway, or ends with the error later.
             let told = fails(": Execution of commands possible only on LUXI")
                 || fails(": there is no field 'nosuch'")
                 || (fails("cannot write file ") && theirs.status != Some(0));
@@ -390,19 +387,19 @@ fn excuse(case: &Case, words: Words, theirs: (&Output, &Parts), ours: (&Output, 
         }
         Rule::DedicatedOvercommit if original => answers::same_until_other_group(case, &a[1].1, &b[1].1),
         Rule::DedicatedOvercommit => answers::same_places(&a[1].1, &b[1].1),
-        // nodes out of use may still become secondaries here
+        // Nodes out of use may still become secondaries here.
         Rule::OfflineRescue
             if case.asked.as_ref().is_some_and(|asked| asked.kind() == "allocate-secondary") =>
         {
             theirs.status == ours.status && answers::same_but_dropped(&a[1].1, &b[1].1)
         }
-        // the others are undone, or avoided by other words
+        // The others are reverted, or avoided by restating.
         _ => false,
     })
 }
 
-/// Whether all is the same but for rows of other groups at the end, which the
-/// reference leaves out of tables and, if it does not break off, of files.
+/// Tells if everything is equal except for rows of other groups at the end. The reference leaves them out of tables
+/// and, unless it crashes, of files.
 fn same_but_other_groups(theirs: &Output, a: &Parts, b: &Parts) -> bool {
     let broke_off = crashed(&theirs.stderr);
     (0..a.len()).all(|i| match a[i].0 {
@@ -413,14 +410,13 @@ fn same_but_other_groups(theirs: &Output, a: &Parts, b: &Parts) -> bool {
     })
 }
 
-/// Whether the rows, as words, are among the others in that order: columns may
-/// be wider there.
+/// Tells if the rows, as words, are among the others in the same order. Columns may be wider there.
 fn rows_within(rows: &str, others: &str) -> bool {
     let mut others = others.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     rows.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).all(|row| others.any(|o| o == row))
 }
 
-/// What is printed before the first score or flag can matter.
+/// The output before the first score or flag can matter.
 fn loaded(tool: Tool, stdout: &str) -> Vec<&str> {
     let later = ["Initial", "Cluster is", "The cluster contains", "Continuing", "Node group information"];
     let early = ["HTS_CLUSTER", "The cluster has", "  MEM", "There are"];
@@ -430,7 +426,7 @@ fn loaded(tool: Tool, stdout: &str) -> Vec<&str> {
         Tool::Hcheck => {
             stdout.lines().filter(|l| l.contains("_UUID_") || l.ends_with(" initially")).collect()
         }
-        // nothing but an answer
+        // There is only an answer.
         Tool::Hail => stdout.lines().filter(|line| answers::parsed(line).is_none()).collect(),
         Tool::Hroller | Tool::Hsqueeze | Tool::Harep => stdout.lines().collect(),
         Tool::Hscan => Vec::new(),
@@ -438,8 +434,7 @@ fn loaded(tool: Tool, stdout: &str) -> Vec<&str> {
     }
 }
 
-/// The lines of hscan without what is bad about the clusters and their scores; tables
-/// without the N+1 flag, or not at all.
+/// The lines of hscan without the clusters' faults and scores. Tables are without the N+1 flag, or left out.
 fn scanned(stdout: &str, tables: bool) -> Vec<String> {
     let columns = |line: &str| match line.split_whitespace().collect::<Vec<_>>().as_slice() {
         [name, nodes, instances, _, _, rest @ .., _] if is_cluster(name) && rest.len() == 4 => {
@@ -450,20 +445,20 @@ fn scanned(stdout: &str, tables: bool) -> Vec<String> {
     stdout.lines().filter(|line| tables || !line.starts_with(' ')).map(columns).collect()
 }
 
-/// Whether hscan's lines about clusters begin with that.
+/// Tells if a line of hscan about a cluster starts with this name.
 fn is_cluster(name: &str) -> bool {
     name.starts_with("file://") || name == "LOCAL"
 }
 
-/// The text of hscan without the reasons why clusters could not be read, whose
-/// words are our own; the reference's may have several lines.
+/// The text of hscan without the reasons why clusters could not be read. The wording of the reasons is our own; the
+/// reference's may have several lines.
 fn without_reasons(stdout: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut reason = false;
     for line in stdout.lines() {
         let cluster = line.split_whitespace().next().is_some_and(is_cluster);
         let begins = cluster || line.starts_with("Error for ");
-        // at least one line of it
+        // At least one line of it.
         reason = reason && !(begins && kept.last() == Some(&REASON));
         match reason {
             false => kept.push(line),
@@ -514,7 +509,7 @@ fn parts(case: &Case, output: &Output, directory: &Path) -> Parts {
     };
     parts.extend(states.map(|name| (name, file(name))));
     if matches!(case.tool, Tool::Hbal | Tool::Hsqueeze) {
-        // the script's frame is our own; its commands are compared
+        // The script's frame is our own; its commands are compared.
         let script = file("commands.sh");
         let ours = |line: &&str| ["  gnt-", "echo ", "  echo "].iter().any(|start| line.starts_with(start));
         parts.push(("commands.sh", script.lines().filter(ours).map(|line| format!("{line}\n")).collect()));
@@ -536,7 +531,7 @@ fn tables(stderr: &str) -> String {
     kept
 }
 
-/// Where two sides differ first, in words, with the lines.
+/// The first difference between both sides, with the lines.
 fn difference(a: &Parts, b: &Parts) -> Option<String> {
     let ((part, a), (_, b)) = a.iter().zip(b).find(|(a, b)| a != b)?;
     let number = a.lines().zip(b.lines()).take_while(|(a, b)| a == b).count();
@@ -566,7 +561,7 @@ fn shorten_commands(text: &str, suffix: &str) -> String {
         .join("\n")
 }
 
-/// Has the commands of these instances fail over that migrate.
+/// Replaces migrations of these instances by failovers in the commands.
 fn with_failovers(text: &str, names: &[&str], suffix: &str) -> String {
     let is_one = |line: &str| {
         let last = line.rsplit(' ').next().unwrap_or_default();
@@ -579,7 +574,7 @@ fn with_failovers(text: &str, names: &[&str], suffix: &str) -> String {
     changed.collect::<Vec<_>>().join("\n")
 }
 
-/// Puts the names of split instances behind their heading, unless they are there.
+/// Inserts the names of split instances after their heading, unless they are there.
 fn insert_names(text: &str, names: &[&str]) -> String {
     let heading = "Found instances belonging to multiple node groups:\n";
     let list: String = names.iter().map(|name| format!("  {name}\n")).collect();
@@ -589,8 +584,7 @@ fn insert_names(text: &str, names: &[&str]) -> String {
     }
 }
 
-/// The texts of the moves that hbal printed: `f`, `r:T f` and so on, with the
-/// target left out.
+/// The moves that hbal printed, without their targets: `f`, `r:T f` and so on.
 pub fn moves(case: &Case, stdout: &[u8]) -> Vec<String> {
     if case.tool != Tool::Hbal {
         return Vec::new();

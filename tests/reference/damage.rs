@@ -1,15 +1,15 @@
-//! Requests that are refused, or nearly so: a value of another type, a key
-//! left out, a name that does not exist, half of the file.
+//! Damaged requests, most of which are refused: a value of another type, a missing key, an unknown name, or half of
+//! the file.
 
 use htools::generate::random::Random;
 use serde_json::{Value, json};
 
-/// The text of the message, after something was done to it.
+/// The text of the message after damage.
 pub fn damaged(message: &mut Value, random: &mut Random) -> String {
     if random.chance(0.12) {
         return cut(&message.to_string(), random);
     }
-    // the question is the smaller part and deserves the same attention
+    // The request is the smaller part but deserves the same attention.
     let inner = random.chance(0.5);
     let target = if inner { &mut message["request"] } else { &mut *message };
     let mut places = Vec::new();
@@ -21,7 +21,7 @@ pub fn damaged(message: &mut Value, random: &mut Random) -> String {
     format!("{message}\n")
 }
 
-/// The text of any document, after something was done to it.
+/// The text of any document after damage.
 pub fn damaged_document(document: &mut Value, random: &mut Random) -> String {
     if random.chance(0.15) {
         return cut(&document.to_string(), random);
@@ -50,17 +50,16 @@ fn cut(text: &str, random: &mut Random) -> String {
     }
 }
 
-/// What the reference never looks at, and we check all the same.
+/// Keys that the reference ignores, but that we check.
 const UNUSED: [&str; 2] = ["restrict-to-nodes", "nics"];
 
-/// What would make another cluster of it, not a mistake.
+/// Keys whose change would give another cluster instead of a mistake.
 const MEANT: [&str; 3] = ["vm_capable", "admin_state", "forthcoming"];
 
 /// The places in a document, as JSON pointers.
 fn collect(value: &Value, question: bool, path: &mut String, places: &mut Vec<String>) {
     let mut visit = |key: &str, inner: &Value| {
-        // the reference looks at the name of one of several new instances only if
-        // there is something to say about it
+        // The reference reads the name of one of several new instances only if it reports something about it.
         let named = question && key == "name" && path.starts_with("/instances/");
         if named || UNUSED.contains(&key) || !question && MEANT.contains(&key) {
             return;
@@ -88,7 +87,7 @@ fn change(root: &mut Value, place: &str, random: &mut Random) {
             Some(Value::Object(map)) => {
                 map.shift_remove(key);
             }
-            // an instance without secondary is another matter
+            // An instance without a secondary is a different case.
             Some(Value::Array(list)) if !parent.ends_with("/nodes") => {
                 list.pop();
             }
@@ -98,7 +97,7 @@ fn change(root: &mut Value, place: &str, random: &mut Random) {
     }
     let Some(value) = root.pointer_mut(place) else { return };
     *value = match (&*value, random.below(8)) {
-        // rounded, half to even
+        // Rounded half to even.
         (Value::Number(number), 0..=3) if number.is_i64() => {
             json!(number.as_i64().unwrap_or(0) as f64 + *random.pick(&[0.25, -0.4]))
         }
@@ -107,7 +106,7 @@ fn change(root: &mut Value, place: &str, random: &mut Random) {
         (_, 1 | 5) => json!("x"),
         (_, 2) => json!(7),
         (value, 3) if !value.is_boolean() => json!(true),
-        // the reference takes an empty list for the empty string
+        // The reference takes an empty list for the empty string.
         (value, 6) if !value.is_string() => json!([]),
         _ => json!({}),
     };

@@ -1,5 +1,5 @@
-//! The oddities that do not depend on where instances are: names, tags, run
-//! states of nodes, policies, spindles, and what nodes report as free.
+//! Oddities that do not depend on the places of instances: names, tags, run states of nodes, policies, spindles, and
+//! the free resources that nodes report.
 
 use htools::generate::random::Random;
 use htools::load::raw::RawGroup;
@@ -28,7 +28,7 @@ pub fn group(number: usize, purpose: Purpose, random: &mut Random) -> RawGroup {
     }
 }
 
-/// Adds to `odd` what its features ask for.
+/// Applies the features of `odd`.
 pub fn decorate(odd: &mut OddCluster, random: &mut Random) {
     names(odd, random);
     tags(odd, random);
@@ -40,7 +40,7 @@ pub fn decorate(odd: &mut OddCluster, random: &mut Random) {
     memory::free_memory(odd, random);
     roles(odd, random);
     duplicates(odd, random);
-    // last, for it looks at all of the above
+    // This comes last because it depends on everything above.
     let settled = if odd.purpose == Purpose::Balance { 0.75 } else { 0.98 };
     if random.chance(settled) {
         memory::settle_flags(odd, random);
@@ -56,7 +56,7 @@ fn names(odd: &mut OddCluster, random: &mut Random) {
         0 => format!("{kind}{i}.example.com"),
         1 => format!("{kind}-{i}"),
         2 => format!("{kind}{i}.{}.example.com", ["a", "b"][i % 2]),
-        // "node" is a name, and the beginning of others
+        // "node" is a name, and also a prefix of others.
         3 => {
             let number = if i < 4 { String::new() } else { (i / 4).to_string() };
             format!("{kind}{number}{}", ["", ".x", ".x.y", ".z"][i % 4])
@@ -169,7 +169,7 @@ fn spindles(odd: &mut OddCluster, random: &mut Random) {
     }
 }
 
-/// The networks that exist, of which a group may lack some.
+/// The existing networks; a group may lack some.
 pub const NETWORKS: [&str; 3] = ["net-1", "net-2", "net-3"];
 
 fn networks(odd: &mut OddCluster, random: &mut Random) {
@@ -205,7 +205,7 @@ fn secondaries(odd: &mut OddCluster, random: &mut Random) {
         for instance in &mut odd.raw.instances {
             if !instance.template.has_secondary() && random.chance(0.3) {
                 let stray = NodeIdx::new(random.below(nodes));
-                // naming the primary twice is a matter of balancing only
+                // Naming the primary twice concerns only balancing.
                 if odd.purpose == Purpose::Balance || stray != instance.primary {
                     instance.secondary = Some(stray);
                 }
@@ -257,7 +257,7 @@ fn duplicates(odd: &mut OddCluster, random: &mut Random) {
         let copied = random.pick(&odd.raw.instances).name.clone();
         one(&mut odd.raw.instances, random, |instance| instance.name = copied);
     }
-    // of two nodes of one name, all references are to the later
+    // If two nodes have the same name, all references mean the later one.
     if odd.has("duplicate names") && random.chance(0.4) && odd.raw.nodes.len() > 2 {
         let copied = odd.raw.nodes[0].name.clone();
         let last = odd.raw.nodes.len() - 1;
@@ -274,7 +274,7 @@ fn duplicates(odd: &mut OddCluster, random: &mut Random) {
     }
 }
 
-/// Changes one of the items, if there is any.
+/// Changes a random item, if there is any.
 pub fn one<T>(items: &mut [T], random: &mut Random, change: impl FnOnce(&mut T)) {
     let chosen = random.below(items.len());
     if let Some(item) = items.get_mut(chosen) {

@@ -1,5 +1,4 @@
-//! Cases of hail: a question about a cluster, in one file or with the cluster
-//! elsewhere.
+//! Cases of hail: a request, with the cluster in the same file or elsewhere.
 
 use htools::generate::random::Random;
 use htools::load::raw::RawCluster;
@@ -16,12 +15,11 @@ use super::rules::Rule;
 use super::tools::Tool;
 use super::{damage, input, memory, questions, requests};
 
-/// What was asked, for those who judge the answer.
+/// The request and its circumstances, for judging the answer.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// The request.
     pub request: Value,
-    /// Where the cluster comes from.
+    /// Source of the cluster.
     pub place: Place,
     /// The capacity check is on.
     pub checked: bool,
@@ -29,14 +27,14 @@ pub struct Asked {
     pub damaged: bool,
 }
 
-/// Where hail finds the cluster.
+/// Source of hail's cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// In the file of the request.
     Own,
     /// In a text file.
     Text,
-    /// In the same text file, but what the request names is to be found there.
+    /// In a text file that is the actual cluster; the request's objects are looked up there.
     Foreign,
     /// In the descriptions of a simulation.
     Simulated,
@@ -48,7 +46,7 @@ impl Asked {
         self.request["type"].as_str().unwrap_or_default()
     }
 
-    /// The instances to be allocated.
+    /// The instances to allocate.
     pub fn entries(&self) -> Vec<&Value> {
         match self.kind() {
             "allocate" => vec![&self.request],
@@ -57,13 +55,13 @@ impl Asked {
         }
     }
 
-    /// The group named.
+    /// The named group.
     pub fn group_name(&self) -> Option<&str> {
         self.request["group_name"].as_str()
     }
 }
 
-/// Makes a case.
+/// Creates a case.
 pub fn case(number: u64, random: &mut Random) -> Case {
     let place = [Place::Own, Place::Text, Place::Foreign, Place::Simulated]
         [random.weighted(&[0.85, 0.08, 0.025, 0.045])];
@@ -111,8 +109,8 @@ pub fn case(number: u64, random: &mut Random) -> Case {
     case
 }
 
-/// Damages the request, which may yet be accepted: only if no listed difference
-/// depends on what it says.
+/// Damages the request, which may still be accepted. It is done only if no listed difference depends on the request's
+/// content.
 fn damage(case: &mut Case, random: &mut Random) {
     let textual = |rule: &Rule| [Rule::ChangeGroupDump, Rule::InitialN1, Rule::LoadsBack].contains(rule);
     if Rule::ALL.iter().any(|rule| !textual(rule) && rule.applies(case)) {
@@ -127,7 +125,7 @@ fn damage(case: &mut Case, random: &mut Random) {
     }
 }
 
-/// On kvm, the memory of the nodes themselves is what the option says.
+/// On KVM, replaces the nodes' own memory by the option's value.
 fn replace_node_memory(cluster: &mut OddCluster, mib: i64, random: &mut Random) {
     if mib <= 0 {
         return;
@@ -152,7 +150,7 @@ fn files(cluster: &mut OddCluster, asked: &Asked, random: &mut Random) -> Vec<(&
         Place::Own => {
             let mut raw = cluster.raw.clone();
             if kvm {
-                // what will be replaced
+                // The value that will be replaced.
                 raw.nodes.iter_mut().for_each(|node| node.mem_node = Mib(77));
             }
             raw
@@ -168,14 +166,14 @@ fn files(cluster: &mut OddCluster, asked: &Asked, random: &mut Random) -> Vec<(&
     files
 }
 
-/// The same names under other numbers.
+/// The same names in another order.
 fn other_order(raw: &RawCluster) -> RawCluster {
     let mut raw = raw.clone();
     raw.instances.reverse();
     raw
 }
 
-/// A cluster that should not matter.
+/// A cluster that must not matter.
 fn small(random: &mut Random) -> RawCluster {
     let mut other = odd_cluster(Purpose::Allocate, random);
     requests::limit_to_request(&mut other, random);
@@ -195,7 +193,7 @@ fn simulated(random: &mut Random) -> (OddCluster, Vec<Opt>) {
     (cluster, specs.into_iter().map(|spec| valued(None, "simulate", spec)).collect())
 }
 
-/// A description of a group of nodes.
+/// The description of a group of nodes for a simulation.
 pub fn simulation(random: &mut Random) -> String {
     let mut parts = vec![
         (*random.pick(&["p", "p", "a", "preferred", "last_resort"])).to_owned(),
@@ -251,9 +249,9 @@ fn meant(odd: &OddCluster, facts: &mut Facts, asked: &mut Asked, random: &mut Ra
     options
 }
 
-/// The message with which hbal and others get a cluster: to evacuate nothing.
+/// The message that gives hbal and others a cluster: a request to evacuate nothing.
 pub fn nothing_asked(raw: &RawCluster) -> String {
-    // on kvm the nodes' own memory would be replaced
+    // With KVM, the nodes' own memory would be replaced.
     let request = json!({"type": "node-evacuate", "instances": [], "evac_mode": "all"});
     format!("{}\n", requests::message(raw, &["xen-pvm"], &request))
 }

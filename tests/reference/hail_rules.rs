@@ -1,4 +1,4 @@
-//! When the listed differences of hail may show.
+//! Conditions for hail's listed differences.
 
 use htools::load::raw::{RawCluster, RawInstance};
 use htools::model::{AllocPolicy, Class};
@@ -9,7 +9,7 @@ use super::hail::{Asked, Place};
 use super::restate;
 use super::rules::{Rule, common_suffix, is_offline, may_rescue_offline, split_instances};
 
-/// Whether the rule may show in the answer to a request.
+/// Tells if the rule can affect the answer to a request.
 pub fn applies(rule: Rule, case: &Case, asked: &Asked) -> bool {
     let raw = &case.cluster.raw;
     if rule == Rule::TemplateMissing {
@@ -66,19 +66,19 @@ pub fn named_group(raw: &RawCluster, asked: &Asked) -> Option<usize> {
     group(raw, asked.group_name()?)
 }
 
-/// The group of that name or UUID.
+/// The group with this name or UUID.
 pub fn group(raw: &RawCluster, key: &str) -> Option<usize> {
     raw.groups.iter().position(|group| group.name == key || group.uuid == key)
 }
 
-/// The instance that the name means, with or without what all names end in.
+/// The instance with this name, complete or without the common suffix.
 pub fn instance(raw: &RawCluster, key: &str) -> Option<usize> {
     let suffix = common_suffix(raw);
     raw.instances.iter().position(|i| i.name == key || i.name.strip_suffix(suffix) == Some(key))
 }
 
-/// The names that a request to move instances lists there, without those that
-/// mean what a former one means; nothing if there are none such.
+/// The names in a list of a request to move instances, without repetitions of the same object; none if there are no
+/// repetitions.
 pub fn once(asked: &Asked, list: &str, meaning: impl Fn(&str) -> Option<usize>) -> Option<Vec<Value>> {
     let names = asked.request[list].as_array().filter(|_| asked.entries().is_empty())?;
     let means = |name: &Value| name.as_str().and_then(&meaning);
@@ -90,7 +90,7 @@ pub fn once(asked: &Asked, list: &str, meaning: impl Fn(&str) -> Option<usize>) 
     (kept.len() < names.len()).then_some(kept)
 }
 
-/// The tags of the cluster in the request's own message.
+/// The cluster's tags in the request's own message.
 fn own_tags(case: &Case) -> Vec<String> {
     let message = case.files.iter().find(|(name, _)| *name == REQUEST);
     let message: Value = message.and_then(|(_, text)| serde_json::from_str(text).ok()).unwrap_or_default();
@@ -98,8 +98,7 @@ fn own_tags(case: &Case) -> Vec<String> {
     tags.filter_map(|tag| tag.as_str().map(str::to_owned)).collect()
 }
 
-/// Whether the reference takes the request for one of a dedicated cluster, and
-/// whether we do.
+/// Tells if the reference treats the request as one for a dedicated cluster, and if we do.
 pub fn dedicated(raw: &RawCluster, asked: &Asked) -> (bool, bool) {
     let named = named_group(raw, asked);
     let allocable = |g: usize| raw.groups[g].alloc_policy != AllocPolicy::Unallocable;
@@ -122,25 +121,24 @@ pub fn dedicated(raw: &RawCluster, asked: &Asked) -> (bool, bool) {
     (theirs, ours)
 }
 
-/// Whether the request makes an instance live where none of it was.
+/// Tells if the request places an instance on entirely new nodes.
 fn places_new(asked: &Asked) -> bool {
     ["allocate", "multi-allocate", "change-group", "allocate-secondary"].contains(&asked.kind())
 }
 
-/// Whether an instance on shared storage leaves its node when that is emptied; a new one may leave it
-/// before or after.
+/// Tells if an instance on shared storage would leave its node if that is emptied. A new one may leave it before or
+/// after.
 fn has_departures(raw: &RawCluster) -> bool {
     raw.instances.iter().any(|i| Class::of(i.template) == Class::Relocate && !i.forthcoming)
 }
 
-/// The instances to be evacuated.
+/// The instances to evacuate.
 pub fn listed<'a>(raw: &'a RawCluster, asked: &'a Asked) -> impl Iterator<Item = &'a RawInstance> {
     let keys = asked.request["instances"].as_array().into_iter().flatten().filter_map(Value::as_str);
     keys.filter_map(move |key| Some(&raw.instances[instance(raw, key)?]))
 }
 
-/// Whether the instance's secondary is out of use and yet has memory, or needs
-/// none in the reference.
+/// Tells if the instance's secondary is out of use but has memory, or needs none in the reference.
 pub fn drained_secondary(case: &Case, instance: &RawInstance) -> bool {
     forced(case, instance)
         || instance.template.has_secondary()
@@ -149,15 +147,14 @@ pub fn drained_secondary(case: &Case, instance: &RawInstance) -> bool {
             })
 }
 
-/// Whether both nodes are out of use: leaving an offline node, the reference
-/// asks for no memory.
+/// Tells if both nodes are out of use. The reference requires no memory to leave an offline node.
 pub fn forced(case: &Case, instance: &RawInstance) -> bool {
     instance.template.has_secondary()
         && is_offline(case, instance.primary.get())
         && instance.secondary.is_some_and(|secondary| is_offline(case, secondary.get()))
 }
 
-/// Whether a new instance gets a number that one of the named group has.
+/// Tells if a new instance gets a number that an instance of the named group has.
 fn shadows(raw: &RawCluster, asked: &Asked) -> bool {
     let Some(group) = named_group(raw, asked) else { return false };
     let inside = |i: usize| raw.nodes[raw.instances[i].primary.get()].group.get() == group;

@@ -1,8 +1,8 @@
-//! Cases of harep: clusters with nodes that are out of use, tags of all kinds, and jobs of earlier repairs, as a master
-//! daemon knows them.
+//! Cases of harep: clusters with nodes out of use, tags of all kinds, and jobs of earlier repairs in a master daemon.
 //!
-//! What only ours looks for does not occur: drained nodes, instances that are down on nodes in order, degraded disks, and
-//! instances on offline nodes that have their disks neither mirrored by DRBD nor on that node alone in volumes.
+//! Faults that only ours detects do not occur. These are drained nodes, instances that are down on healthy nodes,
+//! degraded disks, and instances on offline nodes unless their disks are mirrored by DRBD or are volumes on that node
+//! only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,19 +21,19 @@ use super::options::{self, flag, valued};
 use super::requests;
 use super::tools::Tool;
 
-/// Most instances where tags are written: the reference waits half a second for each of them.
+/// Most instances if tags are written: the reference waits half a second for each of them.
 const MOST_WITH_CHANGES: i64 = 3;
-/// And where nothing is changed.
+/// Most instances if nothing is changed.
 const MOST: i64 = 14;
 
-/// A node as instances are put on it.
+/// A node while instances are placed on it.
 struct Node {
     name: String,
     group: usize,
     is_out: bool,
 }
 
-/// Makes a case.
+/// Creates a case.
 pub fn case(number: u64, random: &mut Random) -> Case {
     let changes = random.chance(0.22);
     let mut features = BTreeSet::from([if changes { "repairs carried out" } else { "repairs on trial" }]);
@@ -77,7 +77,7 @@ pub fn case(number: u64, random: &mut Random) -> Case {
     }
 }
 
-/// What the master knows.
+/// The master's knowledge.
 fn knowledge(count: i64, changes: bool, features: &mut BTreeSet<&'static str>, random: &mut Random) -> Value {
     let domain = *random.pick(&["", ".example.com", ".b"]);
     let groups = 1 + random.weighted(&[0.55, 0.3, 0.15]);
@@ -93,7 +93,7 @@ fn knowledge(count: i64, changes: bool, features: &mut BTreeSet<&'static str>, r
         vec![random.pick(&names).clone()]
     };
     let (refused, failing) = (some(0.25), some(0.15));
-    // without jobs of its own, only ours asks about jobs
+    // If it submits no jobs, only ours asks about jobs.
     let mute = !changes && !jobs.is_empty() && random.chance(0.03);
     for (holds, feature) in [
         (!refused.is_empty(), "repairs refused"),
@@ -132,7 +132,7 @@ fn nodes(groups: usize, domain: &str, random: &mut Random) -> Vec<Node> {
     for group in 0..groups {
         for _ in 0..random.between(2, 6) {
             let at = nodes.len();
-            // the first one is the master, which answers
+            // The first node is the master, which answers.
             nodes.push(Node {
                 name: format!("node{at}{domain}"),
                 group,

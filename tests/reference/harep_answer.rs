@@ -1,4 +1,4 @@
-//! What harep said, instance by instance.
+//! The output of harep, instance by instance.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,23 +7,23 @@ use serde_json::Value;
 use super::harep_tags::{FUTURE, PREFIX};
 use super::master::FIRST_JOB;
 
-/// What every opcode has when it is submitted: who did that, when, and why.
+/// Keys of every submitted opcode for its sender, time and reason.
 const COMMON: [&str; 4] = ["priority", "depends", "comment", "reason"];
 
-/// What was said, and what was left at the end.
+/// The output and the final counts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// In the order in which it was said.
+    /// In the order of the output.
     pub visits: Vec<Visit>,
-    /// How many instances are how; none if the run was cut off.
+    /// Number of instances by state; none if the run was cut off.
     pub counts: Option<BTreeMap<String, i64>>,
 }
 
-/// What was said at a time about an instance.
+/// The output of one visit to an instance.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Visit {
     pub name: String,
-    /// What is done, or why nothing is.
+    /// The action, or the reason why there is none.
     pub head: String,
     /// The opcodes of a repair.
     pub opcodes: Vec<Value>,
@@ -32,7 +32,7 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// What the instance counts as after it, as the reference says it.
+    /// The instance's state afterwards, in the reference's words.
     pub fn status(&self) -> &'static str {
         match self.head.split(' ').next() {
             Some("Executing") => "Pending repair",
@@ -43,7 +43,7 @@ impl Visit {
     }
 }
 
-/// The answer that a text is, if it is one.
+/// Parses the output, if it is valid.
 pub fn parsed(text: &str) -> Option<Answer> {
     let mut answer = Answer::default();
     let mut lines = text.lines().peekable();
@@ -80,7 +80,7 @@ pub fn parsed(text: &str) -> Option<Answer> {
 }
 
 impl Answer {
-    /// What is being said about an instance.
+    /// The current visit of an instance.
     fn of(&mut self, name: &str) -> &mut Visit {
         if self.visits.last().is_none_or(|visit| visit.name != name) {
             self.visits.push(Visit { name: name.to_owned(), ..Visit::default() });
@@ -88,7 +88,7 @@ impl Answer {
         self.visits.last_mut().expect("one was just pushed")
     }
 
-    /// Puts the repairs that were submitted where they were spoken of; gives those that were not.
+    /// Assigns submitted repairs to the visits that mention them. Returns the others.
     pub fn attach(&mut self, repairs: &[Value]) -> Vec<Value> {
         let mut left = Vec::new();
         for repair in repairs {
@@ -110,7 +110,7 @@ impl Answer {
         left
     }
 
-    /// Takes what must differ out of tags.
+    /// Removes the parts of tags that always differ.
     pub fn mask(&mut self, tags: &BTreeMap<String, Vec<String>>) {
         for visit in &mut self.visits {
             let known = tags.get(&visit.name).map_or(&[][..], Vec::as_slice);
@@ -120,7 +120,7 @@ impl Answer {
     }
 }
 
-/// The instance that a first line is about.
+/// The instance named in a visit's first line.
 fn name_in(line: &str) -> Option<&str> {
     let word = match line.split(' ').next()? {
         "Moving" => line.split(' ').nth(1)?,
@@ -136,8 +136,8 @@ fn name_in(line: &str) -> Option<&str> {
     Some(word.split_once(": ").map_or(word, |(name, _)| name))
 }
 
-/// A tag without what differs from run to run: when it was written, the ID of a repair that begins, and the numbers of
-/// jobs that are submitted. Tags that an instance had are left as they are, and so are their IDs.
+/// A tag without the parts that differ from run to run: its time, the ID of a new repair, and the numbers of
+/// submitted jobs. The tags and IDs that an instance had before are unchanged.
 pub fn masked(tag: &str, known: &[String]) -> String {
     if known.iter().any(|known| known == tag) {
         return tag.to_owned();

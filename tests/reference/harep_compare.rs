@@ -1,8 +1,8 @@
-//! Compares what the two sides said about instances and did to them.
+//! Compares the output of both sides about instances, and the actions on them.
 //!
-//! Two things are never compared, as no two runs have them in common, also of the reference: times and IDs of repairs that
-//! begin ([`super::harep_answer::masked`]), and the words of errors. All else has to be the same, but for the rules
-//! that are named here.
+//! Two things are never compared, because no two runs agree on them, not even two of the reference: times and IDs of
+//! new repairs ([`super::harep_answer::masked`]), and the wording of errors. Everything else must be equal, except
+//! for the rules named here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,12 +20,12 @@ use super::master::{AFTER, MASTER};
 use super::rules::Rule;
 use super::run::Output;
 
-/// The feature of a case in which nothing is changed.
+/// The feature of a case that changes nothing.
 const ON_TRIAL: &str = "repairs on trial";
 
-/// What is said, and what differs by rule.
+/// The rules by which the sides differ.
 type Rules = BTreeSet<Rule>;
-/// What an instance counts as to the reference, and to ours.
+/// State of an instance in the reference's counts, and in ours.
 type Recount = (&'static str, &'static str);
 
 /// The case without anything that makes the reference give up.
@@ -45,7 +45,7 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
 pub fn compare(case: &Case, words: Words, theirs: (&Output, &Path), ours: (&Output, &Path)) -> Verdict {
     let [a, b] = [theirs, ours].map(|(output, _)| String::from_utf8_lossy(&output.stdout).into_owned());
     let (Some(known), Some(a), Some(b)) = (Knowledge::of(case), parsed(&a), parsed(&b)) else {
-        // not what runs say
+        // The output is not that of a run.
         let same = theirs.0.status == ours.0.status && a == b;
         return if same { Verdict::Agree } else { Verdict::Differ(format!("- {a}\n+ {b}")) };
     };
@@ -66,7 +66,7 @@ pub fn compare(case: &Case, words: Words, theirs: (&Output, &Path), ours: (&Outp
     }
 }
 
-/// Whether the reference, which gave up, had said the same until then: its last words are about what went wrong.
+/// Tells if the output of the reference before it gave up equals ours. Its last words name the problem.
 pub fn same_beginning(case: &Case, theirs: (&Output, &Path), ours: (&Output, &Path)) -> bool {
     let [a, b] = [theirs, ours].map(|(output, _)| parsed(&String::from_utf8_lossy(&output.stdout)));
     let (Some(known), Some(a), Some(b)) = (Knowledge::of(case), a, b) else { return false };
@@ -81,7 +81,7 @@ pub fn same_beginning(case: &Case, theirs: (&Output, &Path), ours: (&Output, &Pa
     paired(&known, &a.visits, &b.visits).is_ok()
 }
 
-/// Both answers with the repairs that were submitted, and ready to be compared.
+/// Both answers with their submitted repairs, ready for comparison.
 fn sides(case: &Case, sides: [(Answer, &Path); 2]) -> Result<[Answer; 2], String> {
     let sides = sides.map(|(answer, directory)| side(case, answer, directory));
     let [a, b] = sides;
@@ -91,7 +91,7 @@ fn sides(case: &Case, sides: [(Answer, &Path); 2]) -> Result<[Answer; 2], String
 fn side(case: &Case, mut answer: Answer, directory: &Path) -> Result<Answer, String> {
     let read =
         |name: &str| fs::read_to_string(directory.join(name)).map_err(|error| format!("{name}: {error}"));
-    // in other words, the reference has another master
+    // In a restated case, the reference has another master.
     let known = Knowledge::parse(&read(MASTER)?).ok_or("no master's file")?;
     let text = read(AFTER)?;
     let after: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
@@ -117,7 +117,7 @@ fn side(case: &Case, mut answer: Answer, directory: &Path) -> Result<Answer, Str
     Ok(answer)
 }
 
-/// Compares what is said, visit by visit. Gives the rules by which it differs, and what instances count as to both.
+/// Compares the visits one by one. Returns the rules by which they differ, and the instances' states on both sides.
 fn paired(known: &Knowledge, theirs: &[Visit], ours: &[Visit]) -> Result<(Rules, Vec<Recount>), String> {
     let mut rules = Rules::new();
     let mut last: BTreeMap<&str, &'static str> = BTreeMap::new();
@@ -125,14 +125,14 @@ fn paired(known: &Knowledge, theirs: &[Visit], ours: &[Visit]) -> Result<(Rules,
     for visit in theirs {
         match last.insert(&visit.name, visit.status()) {
             None => first.push(visit),
-            // a repair that has just ended is seen by the next run, which knows what it has mended; the reference
-            // begins the same again on the strength of what was so before
+            // The next run sees a repair that has just ended, and knows its effect. The reference repeats the repair
+            // because of the state before.
             Some(_) => drop(rules.insert(Rule::RepairWaits)),
         }
     }
     let (spoken, silent): (Vec<&Visit>, Vec<&Visit>) = ours.iter().partition(|visit| !visit.head.is_empty());
     for visit in silent {
-        // an instance for which nothing is done otherwise
+        // An instance for which nothing else is done.
         are_outdated(known, visit, &visit.removed)?;
         rules.insert(Rule::RepairOldTags);
     }
@@ -147,7 +147,7 @@ fn paired(known: &Knowledge, theirs: &[Visit], ours: &[Visit]) -> Result<(Rules,
     Ok((rules, recounts))
 }
 
-/// Compares what is said of an instance. Gives what it counts as to ours.
+/// Compares two visits of an instance. Returns its state in our counts.
 fn pair(known: &Knowledge, a: &Visit, b: &Visit, rules: &mut Rules) -> Result<&'static str, String> {
     if a.name != b.name {
         return Err("another instance".to_owned());
@@ -155,7 +155,7 @@ fn pair(known: &Knowledge, a: &Visit, b: &Visit, rules: &mut Rules) -> Result<&'
     let tags = known.tags.get(&a.name).map_or(&[][..], Vec::as_slice);
     let executes = a.head.starts_with("Executing ");
     let name = &a.name;
-    // the damage is there still after a repair that ended well a short while ago: the same again would not mend it
+    // The damage is still there after a repair that ended well a short while ago, so repeating it would not help.
     if executes && b.head.starts_with(&format!("Moving {name} from \"Healthy\" to \"Failure\": ")) {
         let ended = |tag: &String| {
             let failed = tag.replace(&format!(":{FUTURE}:success:"), ":0:failure:");
@@ -164,7 +164,7 @@ fn pair(known: &Knowledge, a: &Visit, b: &Visit, rules: &mut Rules) -> Result<&'
         rules.insert(Rule::RepairInVain);
         return if tags.iter().any(ended) { Ok("Failure") } else { Err("not in vain".to_owned()) };
     }
-    // a repair begins where there is room for the instance; the reference lets the job find that out
+    // Our repair begins only if there is room for the instance; the reference lets the job find out.
     if executes && b.head.starts_with(&format!("Not repairing {name} because no node has room for it")) {
         rules.insert(Rule::RepairNoRoom);
         let silent = b.added.is_none() && b.removed.is_empty() && b.opcodes.is_empty();
@@ -174,7 +174,7 @@ fn pair(known: &Knowledge, a: &Visit, b: &Visit, rules: &mut Rules) -> Result<&'
             Err("there is room".to_owned())
         };
     }
-    // without jobs, a repair was announced and never begun; to the reference all of none have ended well
+    // A repair without jobs was announced and never begun. For the reference, all of its jobs have ended well.
     if a.head == format!("Moving {name} from \"Pending repair\" to \"Healthy\"")
         && b.head == format!("{}: it was announced, and never begun", a.head)
     {
@@ -189,7 +189,7 @@ fn pair(known: &Knowledge, a: &Visit, b: &Visit, rules: &mut Rules) -> Result<&'
     if a.head != b.head {
         return Err("what is done".to_owned());
     }
-    // that a repair is not permitted is noted once; the reference writes it anew every time
+    // A missing permission is recorded once; the reference records it every time.
     if a.added != b.added {
         let noted = |tag: &String| tag.contains(":result:") && tag.ends_with(":enoperm:");
         if a.status() != "Needs repair" || b.added.is_some() || !tags.iter().any(noted) {
@@ -198,7 +198,7 @@ fn pair(known: &Knowledge, a: &Visit, b: &Visit, rules: &mut Rules) -> Result<&'
         rules.insert(Rule::RepairNotedOnce);
         are_outdated(known, b, &b.removed)?;
     } else if a.removed != b.removed {
-        // those of the same repair that another one has replaced go, too
+        // Our tool also removes tags of the same repair that another one has replaced.
         if !a.removed.is_subset(&b.removed) {
             return Err("tags that go".to_owned());
         }
@@ -209,7 +209,7 @@ fn pair(known: &Knowledge, a: &Visit, b: &Visit, rules: &mut Rules) -> Result<&'
     Ok(a.status())
 }
 
-/// Whether tags told nothing any more: an instance has them, and another one of a repair.
+/// Tells if tags were outdated: the instance has them, and another tag of a repair.
 fn are_outdated(known: &Knowledge, visit: &Visit, gone: &BTreeSet<String>) -> Result<(), String> {
     let had = known.tags.get(&visit.name).map_or(&[][..], Vec::as_slice);
     let of_repairs = had.iter().filter(|tag| tag.contains(":pending:") || tag.contains(":result:")).count();
@@ -219,7 +219,7 @@ fn are_outdated(known: &Knowledge, visit: &Visit, gone: &BTreeSet<String>) -> Re
     }
 }
 
-/// Compares how many instances are how, but for so many of which ours alone knows.
+/// Compares the numbers of instances by state, except for those that only ours knows about.
 fn counted(
     theirs: Option<BTreeMap<String, i64>>,
     ours: Option<BTreeMap<String, i64>>,
@@ -241,7 +241,7 @@ fn counted(
     if same { Ok(()) } else { Err(format!("counts: {expected:?}, ours {ours:?}")) }
 }
 
-/// Instances about which ours says that something went wrong.
+/// Instances for which our tool reports a problem.
 fn problems(output: &Output) -> BTreeSet<String> {
     let text = String::from_utf8_lossy(&output.stderr);
     let name = |line: &str| {
@@ -251,8 +251,8 @@ fn problems(output: &Output) -> BTreeSet<String> {
     text.lines().filter_map(name).collect()
 }
 
-/// Compares the answer about the cluster in which nothing goes wrong with ours about the one where it does: that is about
-/// single instances. The reference stops at the first.
+/// Compares the reference's answer for a cluster without problems with ours for the one with problems, which affect
+/// only single instances. The reference would stop at the first problem.
 fn but_for_problems(
     known: &Knowledge,
     (mut a, theirs): (Answer, &Output),
@@ -275,7 +275,8 @@ fn but_for_problems(
     let mut left_out = Vec::new();
     for name in &problems {
         let last = a.visits.iter().rfind(|visit| visit.name == *name);
-        // without a word, it is suspended in the other words, or under way with old tags that cannot be removed
+        // Without output, it is suspended in the restated case, or has a repair under way with old tags that cannot
+        // be removed.
         let silent = if contradictory.contains(name) { "Healthy" } else { "Pending repair" };
         left_out.push(last.map_or(silent, Visit::status).to_owned());
     }

@@ -1,4 +1,4 @@
-//! What the master of a case of harep knows, as far as the comparison has to.
+//! The master's knowledge in a case of harep, as far as the comparison needs it.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::cases::Case;
 use super::harep_tags::PREFIX;
 use super::master::MASTER;
 
-/// Nodes, instances and what is wrong with them.
+/// Nodes, instances and their faults.
 pub struct Knowledge {
     value: Value,
     /// Tags of instances.
@@ -16,13 +16,13 @@ pub struct Knowledge {
 }
 
 impl Knowledge {
-    /// That of a case.
+    /// The knowledge of a case.
     pub fn of(case: &Case) -> Option<Knowledge> {
         let (_, text) = case.files.iter().find(|(name, _)| *name == MASTER)?;
         Knowledge::parse(text)
     }
 
-    /// That of a master's file.
+    /// The knowledge in a master's file.
     pub fn parse(text: &str) -> Option<Knowledge> {
         let value: Value = serde_json::from_str(text).ok()?;
         let row = |row: &Value| Some((row["name"].as_str()?.to_owned(), strings(&row["tags"])));
@@ -30,7 +30,7 @@ impl Knowledge {
         Some(Knowledge { value, tags })
     }
 
-    /// Names under one of the keys of the master's file.
+    /// Names under a key of the master's file.
     pub fn names(&self, key: &str) -> Vec<String> {
         strings(&self.value[key])
     }
@@ -52,12 +52,12 @@ impl Knowledge {
         primary.into_iter().chain(strings(&row["snodes"])).collect()
     }
 
-    /// Whether a node that the instance needs is out of use.
+    /// Tells if a node that the instance needs is out of use.
     pub fn is_damaged(&self, instance: &str) -> bool {
         self.nodes_of(instance).iter().any(|node| self.is_out(node))
     }
 
-    /// The nodes to which an instance may go that it is not on.
+    /// Nodes that can take an instance and do not have it yet.
     pub fn places(&self, instance: &str) -> Vec<String> {
         let own = self.nodes_of(instance);
         let group = own.first().map_or(&Value::Null, |node| &self.row("node", node)["group.uuid"]);
@@ -69,25 +69,25 @@ impl Knowledge {
             .collect()
     }
 
-    /// Whether there are too few nodes to mend an instance on: one that has lost all needs as many as it has, and
-    /// others a new secondary.
+    /// Tells if there are too few nodes to repair an instance. If it has lost all nodes, it needs as many new ones;
+    /// otherwise it needs a new secondary.
     pub fn lacks_places(&self, instance: &str) -> bool {
         let own = self.nodes_of(instance);
         let needed = match own.iter().all(|node| self.is_out(node)) {
             true => own.len(),
-            // the secondary takes over
+            // The secondary takes over.
             false if own.first().is_some_and(|node| self.is_out(node)) => 0,
             false => 1,
         };
         self.places(instance).len() < needed
     }
 
-    /// Instances whose tags say that a repair began before another one had ended.
+    /// Instances whose tags indicate that a repair began before another one had ended.
     pub fn contradictory(&self) -> Vec<String> {
         self.tags.iter().filter(|(_, tags)| contradict(tags)).map(|(name, _)| name.clone()).collect()
     }
 
-    /// The same knowledge, of a master that takes every job, where the instances that are named do not count.
+    /// The same knowledge for a master that accepts every job. The named instances are suspended.
     pub fn peaceful(&self, left_out: &[String]) -> Value {
         let mut value = self.value.clone();
         value["refused"] = Value::Array(Vec::new());
@@ -105,7 +105,7 @@ fn strings(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// A tag of a repair: its ID, the time, and the weight of its result.
+/// A repair tag: ID, time, and rank of its result.
 fn repair(tag: &str) -> Option<(&str, i64, usize)> {
     let fields: Vec<&str> = tag.strip_prefix(PREFIX)?.split(':').collect();
     let (kind, id, time, result, jobs) = match fields[..] {
@@ -122,7 +122,7 @@ fn repair(tag: &str) -> Option<(&str, i64, usize)> {
 }
 
 fn contradict(tags: &[String]) -> bool {
-    // by ID: the earliest time, and the greatest of results, of which a pending one is the least
+    // By ID: the earliest time, and the highest result; a pending one ranks lowest.
     let mut repairs: BTreeMap<&str, (i64, usize)> = BTreeMap::new();
     for (id, time, result) in tags.iter().filter_map(|tag| repair(tag)) {
         let (earliest, greatest) = repairs.entry(id).or_insert((time, result));

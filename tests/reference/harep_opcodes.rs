@@ -1,4 +1,4 @@
-//! Compares how instances are mended.
+//! Compares the opcodes of repairs.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,13 @@ use serde_json::Value;
 use super::harep_history::Knowledge;
 use super::rules::Rule;
 
-/// Keys that name nodes, or who chooses them; and whether a delay takes locks, for which others would wait.
+/// Free keys: those that name nodes or choose them, and the locks of a delay, for which others would wait.
 const FREE: [&str; 4] = ["iallocator", "remote_node", "nodes", "no_locks"];
-/// What ours does besides: an instance that should run is stopped before it gets new disks, and started then.
+/// Additional opcodes of ours: an instance that should run is stopped before it gets new disks, and started
+/// afterwards.
 const BESIDES: [&str; 2] = ["OP_INSTANCE_SHUTDOWN", "OP_INSTANCE_STARTUP"];
 
-/// Compares the opcodes of a repair; the nodes that ours chooses have to be of use.
+/// Compares the opcodes of a repair. The nodes that ours chooses must be usable.
 pub fn compare(
     known: &Knowledge,
     instance: &str,
@@ -23,7 +24,8 @@ pub fn compare(
     if theirs == ours {
         return Ok(());
     }
-    // ours chooses the nodes of all repairs with each other, before it begins any; the reference leaves that to hail, one by one
+    // Our tool chooses the nodes of all repairs together before it begins any. The reference leaves the choice to
+    // hail, one by one.
     rules.insert(Rule::RepairOpcodes);
     let places = known.places(instance);
     let chosen = ours.iter().flat_map(|opcode| {
@@ -38,7 +40,7 @@ pub fn compare(
     if a == b { Ok(()) } else { Err(format!("opcodes {a:?} and {b:?}")) }
 }
 
-/// An opcode without what is free, and without what is not said; numbers as reals.
+/// An opcode without free keys and null values, with numbers as floats.
 fn plain(opcode: &Value) -> Vec<(String, Value)> {
     let keys = opcode.as_object().into_iter().flatten();
     let said = keys.filter(|(key, value)| !FREE.contains(&key.as_str()) && !value.is_null());

@@ -1,4 +1,4 @@
-//! Cases of hcheck, and what ours has to say, given what the reference says.
+//! Cases of hcheck, and the answer that ours must give according to the reference's.
 
 use htools::generate::random::Random;
 use htools::load::raw::RawCluster;
@@ -12,16 +12,16 @@ use super::rules::{Rule, is_offline};
 use super::tools::Tool;
 use super::{loads, mistakes, restate};
 
-/// Makes a case.
+/// Creates a case.
 pub fn case(number: u64, random: &mut Random) -> Case {
-    // the reference takes ages for large ones
+    // The reference takes too long for large ones.
     let mut cluster: OddCluster = loop {
         let cluster = odd_cluster(Purpose::Balance, random);
         if !cluster.has("large") {
             break cluster;
         }
     };
-    // the reference gets requests as text, where disks are not told apart
+    // The reference gets requests as text, which does not distinguish disks.
     cluster.purpose = Purpose::Fill;
     let source = cases::draw_local_source(&mut cluster, random);
     let mut facts = Facts { utilisation: random.chance(0.12), ..Facts::default() };
@@ -42,7 +42,7 @@ pub fn case(number: u64, random: &mut Random) -> Case {
     Case { number, tool: Tool::Hcheck, cluster, files, words, source_at, source, facts, asked: None }
 }
 
-/// How the groups are balanced.
+/// Options for the balancing of groups.
 fn search(odd: &OddCluster, random: &mut Random) -> Vec<Opt> {
     let mut options = Vec::new();
     if odd.raw.nodes.len() > 8 && random.chance(0.7) {
@@ -89,7 +89,7 @@ fn search(odd: &OddCluster, random: &mut Random) -> Vec<Opt> {
     options
 }
 
-/// What is checked, and how it is shown.
+/// Options for the checks and for the output.
 fn own(raw: &RawCluster, split: bool, facts: &mut Facts, random: &mut Random) -> Vec<Opt> {
     let mut options = Vec::new();
     let levels: &[(&str, f64)] =
@@ -132,13 +132,13 @@ const VALUES: [(&str, &str); 8] = [
     ("GN1_FAIL", "Nodes not directly evacuateable"),
     ("SCORE", "Group score"),
     ("NEED_REBALANCE", "Cluster is not healthy"),
-    // ours only, for shells only
+    // Only ours has it, and only for shells.
     PROBLEMS_LEFT,
 ];
 
 const PROBLEMS_LEFT: (&str, &str) = ("PROBLEMS_LEFT", "Problems left");
 
-/// An answer: what comes first, the blocks of statistics, and whether it is for shells.
+/// An answer: the head, the blocks of statistics, and the flag for shell output.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Answer {
     head: Vec<String>,
@@ -147,7 +147,7 @@ struct Answer {
     shell: bool,
 }
 
-/// The statistics of a group or, at the end, of the cluster.
+/// The statistics of a group or, in the last block, of the cluster.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Block {
     title: String,
@@ -173,14 +173,14 @@ impl Block {
         VALUES[..5].iter().any(|(key, _)| self.number(key) > 0)
     }
 
-    /// Takes the other's count of nodes that could not be emptied if it is larger.
+    /// Adopts the other's count of nodes that cannot be emptied, if it is larger.
     fn raise_capacity(&mut self, from: &Block) {
         if from.number("GN1_FAIL") > self.number("GN1_FAIL") {
             self.set("GN1_FAIL", from.get("GN1_FAIL").unwrap_or_default());
         }
     }
 
-    /// Puts the other's count of nodes that could not be emptied where it belongs.
+    /// Inserts the other's count of nodes that cannot be emptied at its place.
     fn take_capacity(&mut self, from: &Block) {
         if let (None, Some(value)) = (self.get("GN1_FAIL"), from.get("GN1_FAIL")) {
             let at = self.values.iter().position(|v| v.0 > 4).unwrap_or(self.values.len());
@@ -198,7 +198,7 @@ fn parsed(text: &str) -> Option<Answer> {
             true => {
                 let (name, value) = line.split_once('=')?;
                 let title = name.strip_suffix(&format!("_{key}"))?;
-                // one key is the end of another
+                // One key is the suffix of another.
                 let other = *key == "N1_FAIL" && name.ends_with("_GN1_FAIL");
                 (!other && !title.contains("UUID")).then_some((Some(title), at, value))
             }
@@ -226,20 +226,20 @@ fn parsed(text: &str) -> Option<Answer> {
     (!answer.initial.is_empty()).then_some(answer)
 }
 
-/// How the reference was asked.
+/// Form of the request to the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
-    /// As we are.
+    /// The same as ours.
     Alike,
-    /// As we are; but it may find that more nodes can be emptied.
+    /// The same as ours, but it may find that more nodes can be emptied.
     Hopefully,
-    /// Not whether nodes can be emptied.
+    /// Without the check for nodes that can be emptied.
     WithoutCapacity,
-    /// With nodes out of use that rescue nothing, and about the beginning only.
+    /// With nodes out of use that take no instances; only the initial state is compared.
     AtFirst,
 }
 
-/// How the reference was asked in other words.
+/// Form of the restated request to the reference.
 pub fn asked_again(case: &Case) -> Asked {
     let restated = |rule: Rule| rule.applies(case);
     match () {
@@ -253,8 +253,8 @@ fn is_silent(case: &Case) -> bool {
     case.facts.quiet && !case.facts.machine_readable
 }
 
-/// Makes of the reference's answer (status and text) what ours has to be. Returns the
-/// difference that shows.
+/// Turns the reference's answer (status and text) into the one that ours must equal. Returns the difference that
+/// applies.
 pub fn expect(case: &Case, asked: Asked, theirs: &mut [String; 2], ours: &[String; 2]) -> Option<Rule> {
     let mut answer = parsed(&theirs[1])?;
     let mut used = None;
@@ -290,7 +290,7 @@ pub fn expect(case: &Case, asked: Asked, theirs: &mut [String; 2], ours: &[Strin
     }
     let simulates = initially && !case.facts.no_simulation;
     if simulates && (asked == Asked::AtFirst || !simulated) {
-        // the reference saw nothing to mend, or was not to mend it
+        // The reference saw no faults, or was not asked to repair them.
         if asked == Asked::Alike {
             return None;
         }
@@ -308,8 +308,8 @@ pub fn expect(case: &Case, asked: Asked, theirs: &mut [String; 2], ours: &[Strin
     used
 }
 
-/// Our status where only the reference prints anything, if that tells: it does not where the reference did not look at
-/// nodes that could not be emptied.
+/// Our status where only the reference prints anything. It is unknown if the reference did not check for nodes that
+/// cannot be emptied.
 fn silent_status(case: &Case, asked: Asked, answer: &mut Answer) -> Option<Option<i32>> {
     count_instances_initially(case, answer)?;
     let wrong = judged(&mut answer.initial) && !case.facts.no_simulation;
@@ -321,7 +321,7 @@ fn needed(blocks: &[Block]) -> bool {
     blocks.last().and_then(|block| block.get("NEED_REBALANCE")).is_some_and(|v| v == "1" || v == "True")
 }
 
-/// Sets the flag of the cluster's block by its counts.
+/// Sets the flag of the cluster's block according to its counts.
 fn judged(blocks: &mut [Block]) -> bool {
     let bad = blocks.last().is_some_and(Block::bad);
     judge(blocks, bad);
@@ -335,7 +335,7 @@ fn judge(blocks: &mut [Block], bad: bool) {
     cluster.set("NEED_REBALANCE", words[usize::from(bad)]);
 }
 
-/// Adds to the cluster's block, for shells, whether its counts leave anything to mend.
+/// Adds the value that tells if the counts leave any faults to the cluster's block, for shells.
 fn say_what_is_left(blocks: &mut [Block]) {
     let Some(cluster) = blocks.last_mut() else { return };
     let left = u8::from(cluster.bad()).to_string();
@@ -349,7 +349,7 @@ fn as_last(initial: &[Block]) -> Vec<Block> {
     initial.iter().map(renamed).collect()
 }
 
-/// All values of a cluster without nodes; the reference gives the flag the first name.
+/// All values of a cluster without nodes. The reference calls the flag by the first name.
 fn without_nodes(case: &Case, answer: &mut Answer) {
     let zero = |block: &mut Block| {
         let flag = block.values[0].1.clone();
@@ -359,7 +359,7 @@ fn without_nodes(case: &Case, answer: &mut Answer) {
     answer.initial.iter_mut().chain(&mut answer.last).for_each(zero);
 }
 
-/// By group and, last, in the cluster: what the reference counts under that name, and what ours does.
+/// Counts under one name, by group and, last, for the cluster: those of the reference and ours.
 struct SecondaryCounts {
     offline_nodes: Vec<i64>,
     instances: Vec<i64>,
@@ -386,7 +386,7 @@ fn count_secondaries(case: &Case) -> SecondaryCounts {
     SecondaryCounts { offline_nodes, instances }
 }
 
-/// Puts the number of instances for that of nodes in the state before, after checking that.
+/// Replaces the number of nodes by that of instances in the initial state, after checking it.
 fn count_instances_initially(case: &Case, answer: &mut Answer) -> Option<bool> {
     let SecondaryCounts { offline_nodes, instances } = count_secondaries(case);
     let mut changed = false;
@@ -409,7 +409,7 @@ fn count_instances(case: &Case, answer: &mut Answer, mine: &Answer) -> Option<bo
         if block.number("OFFLINE_SEC") != offline_nodes[at] {
             return None;
         }
-        // a failover away from an offline node leaves the secondary there
+        // A failover away from an offline node leaves the secondary there.
         let most = instances[at] + answer.initial[at].number("OFFLINE_PRI") - block.number("OFFLINE_PRI");
         let found = match mine.last.get(at).map(|block| block.number("OFFLINE_SEC")) {
             Some(found)
@@ -425,7 +425,7 @@ fn count_instances(case: &Case, answer: &mut Answer, mine: &Answer) -> Option<bo
     Some(changed)
 }
 
-/// Groups of which no node is online have a score here.
+/// Groups without online nodes have a score here.
 fn score_offline_groups(case: &Case, answer: &mut Answer, mine: &Answer) -> Option<Rule> {
     let raw = &case.cluster.raw;
     let of_group = |g: usize| (0..raw.nodes.len()).filter(move |i| raw.nodes[*i].group.get() == g);
@@ -477,7 +477,7 @@ impl Answer {
     }
 }
 
-/// Whether all counts at the beginning are the same that do not depend on which nodes fail N+1.
+/// Tells if all initial counts that do not depend on N+1 failures are equal.
 pub fn same_but_n1(case: &Case, theirs: &str, ours: &str) -> bool {
     if is_silent(case) {
         return true;
@@ -491,7 +491,7 @@ pub fn same_but_n1(case: &Case, theirs: &str, ours: &str) -> bool {
     kept(theirs) == kept(ours)
 }
 
-/// The case in words that avoid what the reference does wrong.
+/// The case, restated to avoid an error of the reference.
 pub fn restate(case: &Case) -> Option<(Rule, Case)> {
     let mut other = case.clone();
     let mut add = |word: &str| {
@@ -505,7 +505,7 @@ pub fn restate(case: &Case) -> Option<(Rule, Case)> {
         _ => {}
     }
     if is_silent(case) {
-        // the last one counts
+        // The last option counts.
         let at_end = other.source_at == other.words.len();
         other.words.push("--machine-readable".to_owned());
         other.source_at += usize::from(at_end && other.source_at > 0);
@@ -514,20 +514,20 @@ pub fn restate(case: &Case) -> Option<(Rule, Case)> {
     match again {
         Asked::WithoutCapacity => Some((Rule::SplitInstanceCheck, other)),
         Asked::AtFirst => Some((Rule::OfflineRescue, other)),
-        // an offline node counts there, which the status shows
+        // There, an offline node counts, as the status shows.
         _ if Rule::DisklessMoves.applies(case) => Some((Rule::DisklessMoves, other)),
         _ => (is_silent(case) && Rule::OfflineSecondaries.applies(case))
             .then_some((Rule::OfflineSecondaries, other)),
     }
 }
 
-/// Whether ours says the same but for nodes that cannot be emptied, of which it may know more.
+/// Tells if the answers are equal except for nodes that cannot be emptied, of which ours may know more.
 pub fn same_but_capacity(case: &Case, theirs: &[String; 2], ours: &[String; 2]) -> bool {
     if is_silent(case) {
         return true;
     }
     if Rule::DisklessMoves.applies(case) {
-        // what balancing makes of it is another question there
+        // Balancing would give a different result there.
         return same_initially(case, &theirs[1], &ours[1]).unwrap_or(false);
     }
     let mut expected = theirs.clone();
@@ -535,7 +535,7 @@ pub fn same_but_capacity(case: &Case, theirs: &[String; 2], ours: &[String; 2]) 
     expected == *ours
 }
 
-/// The same of the state before balancing.
+/// The same for the state before balancing.
 fn same_initially(case: &Case, theirs: &str, ours: &str) -> Option<bool> {
     let (mut theirs, ours) = (parsed(theirs)?, parsed(ours)?);
     theirs.initial.iter_mut().zip(&ours.initial).for_each(|(block, mine)| block.raise_capacity(mine));

@@ -12,7 +12,7 @@ use super::options::{self, Opt, flag, valued};
 use super::rules::is_offline;
 use super::tools::Tool;
 
-/// What the options ask for, as far as the comparison must know.
+/// Options that the comparison needs to know.
 #[derive(Debug, Clone, Default)]
 pub struct Rolling {
     /// `--node-tags`
@@ -25,7 +25,7 @@ pub struct Rolling {
     pub evacuates: bool,
 }
 
-/// Makes a case.
+/// Creates a case.
 pub fn case(number: u64, random: &mut Random) -> Case {
     let mut cluster = odd_cluster(Purpose::Balance, random);
     let mut facts = Facts::default();
@@ -50,7 +50,7 @@ pub fn case(number: u64, random: &mut Random) -> Case {
     Case { number, tool: Tool::Hroller, cluster, files, words, source_at, source, facts, asked: None }
 }
 
-/// Mostly one, now and then none or several.
+/// Mostly one master, sometimes none or several.
 fn masters(odd: &mut OddCluster, random: &mut Random) {
     odd.raw.nodes.iter_mut().for_each(|node| node.master = false);
     let online: Vec<usize> = (0..odd.raw.nodes.len()).filter(|i| !odd.raw.nodes[*i].offline).collect();
@@ -82,7 +82,7 @@ fn tags(odd: &mut OddCluster, random: &mut Random) {
     }
 }
 
-/// Which nodes are planned for.
+/// Options that select nodes.
 fn selection(odd: &OddCluster, facts: &mut Facts, random: &mut Random) -> Vec<Opt> {
     let mut options = Vec::new();
     let mut rolling = Rolling::default();
@@ -116,7 +116,7 @@ fn selection(odd: &OddCluster, facts: &mut Facts, random: &mut Random) -> Vec<Op
     options
 }
 
-/// What the plan has to respect.
+/// Options that constrain the plan.
 fn maintenance(facts: &mut Facts, random: &mut Random) -> Vec<Opt> {
     let mut options = Vec::new();
     let mut rolling = facts.rolling.take().unwrap_or_default();
@@ -158,7 +158,7 @@ fn output(facts: &mut Facts, random: &mut Random) -> Vec<Opt> {
     options
 }
 
-/// Which nodes the case plans for.
+/// Tells for each node if the case plans for it.
 pub fn selected(case: &Case) -> Vec<bool> {
     let raw = &case.cluster.raw;
     let Some(rolling) = &case.facts.rolling else { return vec![true; raw.nodes.len()] };
@@ -184,7 +184,7 @@ pub fn selected(case: &Case) -> Vec<bool> {
         .collect()
 }
 
-/// Whether a node that is not planned for is between others that are.
+/// Tells if there is an unselected node between selected ones.
 pub fn has_gap(case: &Case) -> bool {
     let selected = selected(case);
     let first = selected.iter().position(|s| *s);
@@ -192,14 +192,13 @@ pub fn has_gap(case: &Case) -> bool {
     first.zip(last).is_some_and(|(first, last)| selected[first..=last].contains(&false))
 }
 
-/// The cluster with the nodes that are planned for before all others, and without
-/// secondaries that are the primary.
+/// The cluster with the selected nodes in front of all others, and without secondaries that equal the primary.
 pub fn gathered(case: &Case) -> RawCluster {
     let selected = selected(case);
     let mut order: Vec<usize> = (0..selected.len()).collect();
     order.sort_by_key(|i| !selected[*i]);
     let mut raw = case.cluster.raw.clone();
-    // names mean the last node that has them, which must stay so
+    // Names mean the last node with that name, which must stay so.
     for i in (0..order.len()).filter(|i| !selected[*i]) {
         let name = raw.nodes[i].name.clone();
         if raw.nodes[i + 1..].iter().any(|node| node.name == name) {
@@ -220,8 +219,8 @@ pub fn gathered(case: &Case) -> RawCluster {
     raw
 }
 
-/// Whether the place of the other nodes among all can matter for the plan:
-/// instances are moved, to the first node that takes them.
+/// Tells if the position of the other nodes can matter for the plan: instances move to the first node that takes
+/// them.
 pub fn order_matters(case: &Case) -> bool {
     let Some(rolling) = &case.facts.rolling else { return false };
     let raw = &case.cluster.raw;
@@ -237,8 +236,7 @@ pub fn order_matters(case: &Case) -> bool {
         })
 }
 
-/// The answer with nodes by their names in place of their numbers, and
-/// neighbours sorted.
+/// The answer with the names of nodes in place of their numbers, and with sorted neighbours.
 pub fn with_names(text: &str, raw: &RawCluster) -> String {
     let line = |line: &str| {
         let Some(rows) = line.strip_prefix("Node Graph: array ") else { return line.to_owned() };
@@ -260,7 +258,7 @@ pub fn with_names(text: &str, raw: &RawCluster) -> String {
     text.lines().map(|l| line(l) + "\n").collect()
 }
 
-/// The nodes of all groups, in the order of their names.
+/// The nodes of all groups, in the order of the output.
 pub fn planned(stdout: &str) -> Vec<&str> {
     let aside = ["'", "Node Graph", "Dcolor: ", "Dsatur: ", "LF: ", "  "];
     let lines = stdout.lines().filter(|line| !aside.iter().any(|start| line.starts_with(start)));

@@ -1,5 +1,4 @@
-//! Cases of hscan: a cluster in one or more directories of RAPI answers, some
-//! of them damaged.
+//! Cases of hscan: a cluster in one or more directories of RAPI answers, some of which are damaged.
 
 use htools::generate::random::Random;
 use htools::model::Mib;
@@ -18,14 +17,14 @@ const DIRECTORIES: [[&str; 4]; 3] = [
     ["c2/groups.json", "c2/nodes.json", "c2/instances.json", "c2/info.json"],
     ["c3/groups.json", "c3/nodes.json", "c3/instances.json", "c3/info.json"],
 ];
-/// Ways to name each directory.
+/// Different names for each directory.
 const NAMES: [[&str; 3]; 3] = [
     ["file://c1", "file://./c1", "file://c1/"],
     ["file://c2", "file://c1/../c2", "file://c2//"],
     ["file://c3", "file://c3", "file://./c3/."],
 ];
 
-/// Makes a case.
+/// Creates a case.
 pub fn case(number: u64, random: &mut Random) -> Case {
     if random.chance(0.2) {
         return local(number, random);
@@ -47,7 +46,7 @@ pub fn case(number: u64, random: &mut Random) -> Case {
     } else {
         facts.kvm = hypervisor == "kvm";
         for which in 0..1 + random.weighted(&[0.75, 0.2, 0.05]) {
-            // each time in other words
+            // Each time in a different form.
             let documents = rapi::documents(&cluster.raw, hypervisor, random);
             let texts = documents.iter().map(|document| rapi::text(document, random));
             files.extend(DIRECTORIES[which].into_iter().zip(texts.collect::<Vec<_>>()));
@@ -74,7 +73,7 @@ pub fn case(number: u64, random: &mut Random) -> Case {
         words.extend(mistakes::mistake(Tool::Hscan, random));
     }
     let mut addresses: Vec<String> = addresses.into_iter().map(str::to_owned).collect();
-    // at an end: a value belongs to the word before it
+    // Only at an end, because a value belongs to the word before it.
     if random.chance(0.5) && !facts.mistaken {
         words.append(&mut addresses);
     } else {
@@ -85,7 +84,7 @@ pub fn case(number: u64, random: &mut Random) -> Case {
     Case { number, tool: Tool::Hscan, cluster, files, words, source_at: 0, source, facts, asked: None }
 }
 
-/// A case about the local cluster.
+/// A case with the local cluster.
 fn local(number: u64, random: &mut Random) -> Case {
     let mut cluster = odd_cluster(Purpose::Balance, random);
     luxi::limit_to_luxi(&mut cluster, random);
@@ -98,7 +97,7 @@ fn local(number: u64, random: &mut Random) -> Case {
     for node in cluster.raw.nodes.iter_mut().filter(|_| facts.kvm && facts.node_memory > 0) {
         node.mem_node = Mib(facts.node_memory);
     }
-    // the last one counts
+    // The last option counts.
     meant.push(optional('L', "luxi", Some(SOCKET.to_owned())));
     let words = options::typed(Tool::Hscan, &meant, random);
     let source = Source::Nowhere;

@@ -1,4 +1,4 @@
-//! Cases of hspace: small clusters, to be filled.
+//! Cases of hspace: small clusters to be filled.
 
 use htools::generate::random::Random;
 use htools::load::simulate;
@@ -11,7 +11,7 @@ use super::oddities::Purpose;
 use super::options::{self, Opt, flag, optional, valued};
 use super::tools::Tool;
 
-/// Makes a case.
+/// Creates a case.
 pub fn case(number: u64, random: &mut Random) -> Case {
     let mut cluster = odd_cluster(Purpose::Fill, random);
     let mut facts = Facts::default();
@@ -41,10 +41,10 @@ pub fn case(number: u64, random: &mut Random) -> Case {
     Case { number, tool: Tool::Hspace, cluster, files, words, source_at, source, facts, asked: None }
 }
 
-/// What is to be allocated, and how much of it.
+/// Options for the size and number of instances.
 fn sizes(odd: &OddCluster, source: Source, facts: &mut Facts, random: &mut Random) -> Vec<Opt> {
     let mut options = Vec::new();
-    // the built-in policy's sizes are far from each other
+    // The sizes in the built-in policy are far apart.
     let default_policy = odd.has("no policy") || source == Source::Request;
     if random.chance(if default_policy { 0.9 } else { 0.5 }) {
         let name = *random.pick(&[
@@ -80,7 +80,7 @@ fn sizes(odd: &OddCluster, source: Source, facts: &mut Facts, random: &mut Rando
     options
 }
 
-/// A size of which a node holds some.
+/// A size that fits a few times into a node.
 fn size(odd: &OddCluster, least: i64, most: i64, random: &mut Random) -> String {
     let node = odd.raw.nodes.iter().max_by(|a, b| a.mem_total.total_cmp(&b.mem_total));
     let (mem, disk) = node.map_or((2048, 20_480), |n| (n.mem_total as i64, n.disk_total as i64));
@@ -101,7 +101,7 @@ fn size(odd: &OddCluster, least: i64, most: i64, random: &mut Random) -> String 
     parts.join(",")
 }
 
-/// Which nodes take part, and what a placement must keep.
+/// Options that select nodes and checks.
 fn checks(odd: &OddCluster, facts: &mut Facts, random: &mut Random) -> Vec<Opt> {
     let mut options = Vec::new();
     for (chance, long) in [

@@ -1,5 +1,5 @@
-//! Cases of hsqueeze: small clusters of one group with a master, whose offline nodes, if there
-//! are any, are standby nodes in working order. Elsewhere the answers are meant to differ.
+//! Cases of hsqueeze: small clusters of one group with a master. Offline nodes, if any, are healthy standby nodes. In
+//! other clusters the answers differ by design.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use super::oddities::Purpose;
 use super::options::{self, flag, optional, valued};
 use super::tools::Tool;
 
-/// Makes a case.
+/// Creates a case.
 pub fn case(number: u64, random: &mut Random) -> Case {
     let (nodes, instances) = (random.between(2, NODES), random.between(0, INSTANCES));
     let mut cluster = sized(Purpose::Balance, nodes as usize, instances as usize, random);
@@ -65,17 +65,17 @@ pub fn case(number: u64, random: &mut Random) -> Case {
     }
 }
 
-/// The largest cluster, in nodes and instances: the reference balances it anew for every
-/// candidate, each time in minutes if it is not small.
+/// The largest cluster, in nodes and instances. The reference balances it again for every candidate, which takes
+/// minutes unless the cluster is small.
 const NODES: i64 = 6;
 const INSTANCES: i64 = 14;
 
-/// Leaves what both sides see alike.
+/// Removes everything that the two sides see differently.
 fn tame(odd: &mut OddCluster, random: &mut Random) {
     let raw = &mut odd.raw;
     odd.unknown.clear();
     raw.groups.truncate(1);
-    // the disk of the reserve is looked at by ours only
+    // Only ours checks the disk of the reserve.
     for policy in raw.groups.iter_mut().map(|group| &mut group.policy).chain([&mut raw.policy]) {
         policy.disk_templates.retain(|template| *template != DiskTemplate::Ext);
         policy.disk_templates.insert(0, DiskTemplate::Ext);
@@ -86,14 +86,14 @@ fn tame(odd: &mut OddCluster, random: &mut Random) {
     for instance in &mut raw.instances {
         instance.forthcoming = false;
         instance.secondary = instance.secondary.filter(|s| *s != instance.primary);
-        // balancing moves neither there; ours moves the diskless ones
+        // The reference's balancing moves neither of them there; ours moves the diskless ones.
         if matches!(instance.template, DiskTemplate::File | DiskTemplate::Diskless) {
             instance.template = DiskTemplate::Ext;
         }
         if instance.template == DiskTemplate::Drbd && instance.secondary.is_none() {
             instance.template = DiskTemplate::Ext;
         }
-        // ours moves DRBD instances only if it is asked to
+        // Ours moves DRBD instances only on request.
         if is_shared && instance.template == DiskTemplate::Drbd {
             (instance.template, instance.secondary) = (DiskTemplate::Ext, None);
         }
@@ -116,15 +116,15 @@ fn tame(odd: &mut OddCluster, random: &mut Random) {
     }
 }
 
-/// An answer without what only ours has: commands to drain nodes, to wait for them, to look whether they are empty, to
-/// mark them as offline and online, and tags that are there already or remember sizes and times; and headings above
-/// nothing else. Nodes are powered on and off by their names without the domain.
+/// An answer without additions of ours: commands to drain nodes, wait for them, check that they are empty, and mark
+/// them offline and online; tags that exist already or record sizes and times; and empty headings. Nodes are powered
+/// on and off by their names without the domain.
 pub fn masked(text: &str, suffix: &str) -> String {
     let added = ["gnt-node modify ", "until ssh ", "test ", "gnt-node remove-tags ", "gnt-node add-tags "];
     let comes_up = text.contains("gnt-node power -f on ");
     let is_ours = |heading: &str| match heading {
         "echo Drain Commands" | "echo Check Commands" => true,
-        // the reference tags no node that comes up
+        // The reference adds no tags to nodes that come up.
         "echo Tagging Commands" => comes_up,
         _ => false,
     };
@@ -132,7 +132,7 @@ pub fn masked(text: &str, suffix: &str) -> String {
     for line in text.lines() {
         let command = line.trim_start();
         if is_ours(command) {
-            // the empty line before it
+            // The empty line before it.
             kept.pop_if(|last| last.trim_start().is_empty());
         } else if command.starts_with("gnt-node power ") {
             let bare = line.replace('\'', "");
@@ -144,30 +144,30 @@ pub fn masked(text: &str, suffix: &str) -> String {
     kept.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// Whether the file names a master: mutations may have changed its role.
+/// Tells if the file names a master: mutations may have changed its role.
 pub fn has_master(case: &Case) -> bool {
     case.files.iter().any(|(name, text)| *name == TEXT && text.lines().any(|line| line.contains("|M|")))
 }
 
-/// Whether freeing nodes can worsen exclusion tags or locations, which the reference does not
-/// look at. (Policies it keeps: the reserve asks for the vCPU ratio, and what is moved by force
-/// in these clusters has no spindles.)
+/// Tells if freeing nodes can worsen exclusion tags or locations, which the reference ignores. (It respects policies:
+/// the reserve requires the vCPU ratio, and the instances that are moved by force have no spindles in these
+/// clusters.)
 pub fn has_soft_tags(case: &Case) -> bool {
     let kinds = ["htools:iextags:", "htools:nlocation:", "htools:desiredlocation:"];
     case.cluster.raw.tags.iter().any(|tag| kinds.iter().any(|kind| tag.starts_with(kind)))
 }
 
-/// The candidates, where they are shown.
+/// The lines with candidates, if shown.
 pub fn candidates(text: &str) -> Vec<&str> {
     text.lines().filter(|line| line.contains("line candidates: ")).collect()
 }
 
-/// Whether an answer with the same candidates has a node that the other has not.
+/// Tells if one answer with the same candidates has a node that the other lacks.
 pub fn frees_more(theirs: &str, ours: &str) -> bool {
     candidates(theirs) == candidates(ours) && switched(theirs).difference(&switched(ours)).next().is_some()
 }
 
-/// Whether ours frees all that the reference frees, and more, or powers fewer of the nodes up.
+/// Tells if ours frees everything that the reference frees and more, or powers up fewer of the nodes.
 pub fn frees_at_once(theirs: &str, ours: &str) -> bool {
     let (theirs_switched, ours_switched) = (switched(theirs), switched(ours));
     let frees = |text: &str| text.contains("'Nodes to offline'");
@@ -183,26 +183,26 @@ pub fn frees_at_once(theirs: &str, ours: &str) -> bool {
     candidates(theirs) == candidates(ours) && differ && fits
 }
 
-/// A saved state without the tag that nodes get when they are powered down.
+/// A saved state without the tag of nodes that were powered down.
 pub fn without_auto_tags(text: &str) -> String {
     text.replace(",htools:standby:auto", "").replace("htools:standby:auto", "")
 }
 
-/// Whether an answer with the same candidates frees a node without room for the reserve even
-/// when it is empty. The reference counts it, though it is offline then.
+/// Tells if an answer with the same candidates frees a node that lacks room for the reserve even when empty. The
+/// reference counts that node although it is offline then.
 pub fn frees_small(case: &Case, theirs: &str, ours: &str) -> bool {
     let small = without_reserve(case);
     let more: Vec<_> = switched(ours).difference(&switched(theirs)).copied().collect();
     candidates(theirs) == candidates(ours) && more.iter().any(|node| small.contains(*node))
 }
 
-/// The nodes that are to be switched.
+/// The nodes to be switched.
 fn switched(text: &str) -> BTreeSet<&str> {
     let shown = text.lines().take_while(|line| !line.is_empty() && !line.starts_with("The commands"));
     shown.filter(|line| !line.starts_with('\'') && !line.contains("line candidates: ")).collect()
 }
 
-/// Names of the nodes that have no room for the reserve that is asked for, without any instance.
+/// Names of the nodes that lack room for the required reserve even without instances.
 fn without_reserve(case: &Case) -> BTreeSet<String> {
     let Some(factor) = case.facts.reserve else { return BTreeSet::new() };
     let mut raw = case.cluster.raw.clone();

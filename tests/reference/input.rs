@@ -1,5 +1,4 @@
-//! A cluster as the text files that the tools read: in all their historic
-//! forms, now and then broken.
+//! A cluster as the text files that the tools read, in all their historic forms and sometimes damaged.
 
 use htools::generate::random::Random;
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
@@ -8,8 +7,7 @@ use htools::model::NodeIdx;
 
 use super::clusters::OddCluster;
 
-/// The text form. Trailing columns that hold their defaults may be left out,
-/// as older versions did.
+/// The text form. Trailing columns with default values may be left out, as in older versions.
 pub fn text(odd: &mut OddCluster, random: &mut Random) -> String {
     let short = random.chance(0.25);
     let strange_numbers = random.chance(0.03);
@@ -60,7 +58,7 @@ pub fn text(odd: &mut OddCluster, random: &mut Random) -> String {
     if random.chance(0.02) { whole.trim_end_matches('\n').to_owned() } else { whole }
 }
 
-/// The text form with every column and nothing strange about it.
+/// The text form with all columns and no peculiarities.
 pub fn plain_text(raw: &RawCluster) -> String {
     let node = |node: &RawNode| node_row(&raw.groups[node.group.get()].uuid, node);
     let mut policies = vec![policy_row("", &raw.policy)];
@@ -91,7 +89,7 @@ fn group_row(group: &RawGroup) -> String {
 
 fn instance_row(cluster: &RawCluster, instance: &RawInstance) -> String {
     let node = |node: NodeIdx| cluster.nodes[node.get()].name.as_str();
-    // one unknown number makes the sum unknown
+    // One unknown number makes the sum unknown.
     let spindles: Option<i64> = instance.disks.iter().map(|disk| disk.spindles).sum();
     let sizes = [instance.mem.0, instance.disk.0, instance.vcpus].map(|size| size.to_string());
     let columns = [
@@ -116,7 +114,7 @@ fn node_row(uuid: &str, node: &RawNode) -> String {
         (false, true) => "M",
         (false, false) => "N",
     };
-    // totals as they are: a fraction is part of the comparison
+    // Totals are unchanged: a fraction is part of the comparison.
     format!(
         "{}|{}|{}|{}|{}|{}|{}|{role}|{uuid}|{}|{}|{}|{}|{}|{:?}",
         node.name,
@@ -135,7 +133,7 @@ fn node_row(uuid: &str, node: &RawNode) -> String {
     )
 }
 
-/// Leaves out up to all trailing columns that hold their defaults.
+/// Leaves out some trailing columns with default values.
 fn shorten(row: String, least: usize, defaults: &[&str], wanted: bool, random: &mut Random) -> String {
     if !wanted {
         return row;
@@ -157,7 +155,7 @@ fn with_unknown(row: &str, random: &mut Random) -> String {
     columns.join("|")
 }
 
-/// Other ways to write the same whole numbers.
+/// Writes the same integers in other ways.
 fn restyle(row: &str, which: &[usize], random: &mut Random) -> String {
     let mut columns: Vec<String> = row.split('|').map(str::to_owned).collect();
     for i in which {
@@ -172,7 +170,7 @@ fn restyle(row: &str, which: &[usize], random: &mut Random) -> String {
     columns.join("|")
 }
 
-/// Makes the file one that is refused, or nearly so.
+/// Damages the file, so that it is usually refused.
 fn damage(sections: &mut Vec<Vec<String>>, random: &mut Random) {
     let section = random.below(sections.len().min(3));
     let rows = &mut sections[section];
@@ -186,7 +184,7 @@ fn damage(sections: &mut Vec<Vec<String>>, random: &mut Random) {
     match random.below(4) {
         0 => columns.truncate(column),
         1 => columns[column] = "1.5x".into(),
-        // an instance without secondary is another matter
+        // An instance without a secondary is a different case.
         2 if (section, column) != (2, 7) => columns[column].clear(),
         _ => columns[column].push(' '),
     }

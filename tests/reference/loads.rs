@@ -1,11 +1,10 @@
-//! Files of dynamic data: utilisation, and what monitoring daemons report.
+//! Files of dynamic data: utilisation, and reports of monitoring daemons.
 
 use htools::generate::random::Random;
 use htools::load::raw::RawCluster;
 use serde_json::{Value, json};
 
-/// A utilisation file (`-U`): odd numbers, unknown names, repetitions; now
-/// and then a line that is refused.
+/// A utilisation file (`-U`) with odd numbers, unknown names and repetitions, and sometimes a line that is refused.
 pub fn utilisation(raw: &RawCluster, random: &mut Random) -> String {
     let mut lines = Vec::new();
     for instance in &raw.instances {
@@ -40,14 +39,13 @@ fn number(random: &mut Random) -> String {
         3 => format!("({:.2})", random.unit()),
         4 => "0x1".into(),
         5 => "1.0".into(),
-        // seventeen digits: sums that differ in the last bit
+        // Seventeen digits, so that sums differ in the last bit.
         6..=8 => format!("{:?}", random.unit() * 3.0),
         _ => format!("{:.3}", random.unit() * 2.0),
     }
 }
 
-/// A file of monitoring reports (`--mond-data`), of both collectors; some
-/// miss a node or an instance.
+/// A file of monitoring reports (`--mond-data`) from both collectors. Some lack a node or an instance.
 pub fn reports(raw: &RawCluster, random: &mut Random) -> String {
     let gaps = if random.chance(0.25) { 0.15 } else { 0.0 };
     let report = |name: &str, data: Value| {

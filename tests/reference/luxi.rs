@@ -1,5 +1,5 @@
-//! A cluster as the answers of a master daemon: with fields without data, in
-//! all the ways in which a master may say that, and other odd answers.
+//! A cluster as the answers of a master daemon. They include fields without data, in all notations that a master may
+//! use, and other odd answers.
 
 use std::io;
 use std::path::Path;
@@ -17,22 +17,21 @@ use super::requests::{Idle, idle, policy};
 use super::server::{Act, SOCKET, Server, message};
 use super::{damage, rapi};
 
-/// The files with the answers, in the order of the requests: nodes, instances, the
-/// cluster, groups.
+/// The files with the answers, in the order of the requests: nodes, instances, the cluster, groups.
 pub const FILES: [&str; 4] = ["luxi/1-nodes", "luxi/2-instances", "luxi/3-info", "luxi/4-groups"];
 
-/// The answer about nodes with silent ones marked as offline.
+/// The answer about nodes, with silent ones marked as offline.
 pub const MARKED: &str = "luxi/1-nodes-marked";
 
-/// An answer that does not come: the connection is closed.
+/// A missing answer: the connection is closed.
 const CLOSED: &str = "(closed)";
 
-/// How the socket is named on the command line.
+/// The socket on the command line.
 pub fn word() -> String {
     format!("--luxi={SOCKET}")
 }
 
-/// Takes from the cluster what a master cannot say.
+/// Removes everything that a master cannot express.
 pub fn limit_to_luxi(odd: &mut OddCluster, random: &mut Random) {
     let speeds: Vec<f64> = odd.raw.nodes.iter().map(|node| node.cpu_speed).collect();
     rapi::limit_to_rapi(odd, random);
@@ -41,7 +40,7 @@ pub fn limit_to_luxi(odd: &mut OddCluster, random: &mut Random) {
     for (node, speed) in odd.raw.nodes.iter_mut().zip(speeds) {
         node.cpu_speed = speed;
     }
-    // the one that answers; text cannot say of others that they are the master
+    // The master is the node that answers; the text format cannot mark others as the master.
     let online: Vec<usize> = (0..odd.raw.nodes.len()).filter(|i| !odd.raw.nodes[*i].offline).collect();
     if !online.is_empty() {
         odd.raw.nodes.iter_mut().for_each(|node| node.master = false);
@@ -49,7 +48,7 @@ pub fn limit_to_luxi(odd: &mut OddCluster, random: &mut Random) {
     }
 }
 
-/// The files with the answers; the cluster becomes what they mean.
+/// The files with the answers. The cluster is changed to what they mean.
 pub fn files(
     odd: &mut OddCluster,
     hypervisor: &str,
@@ -71,7 +70,7 @@ pub fn files(
         3 if random.chance(0.3) => texts[which] = CLOSED.to_owned(),
         _ => return FILES.into_iter().zip(texts).collect(),
     }
-    // a rule must know what it is about
+    // The rules need the meaning of the answers.
     let answer = |i: usize| Ok(texts[i].clone());
     let [nodes, instances, info, groups] = [0, 1, 2, 3].map(answer);
     let meant =
@@ -81,7 +80,7 @@ pub fn files(
     FILES.into_iter().zip(texts).collect()
 }
 
-/// A server in the case's directory, if the case needs one.
+/// Starts a server in the case's directory, if the case needs one.
 pub fn serve(case: &Case, directory: &Path) -> io::Result<Option<Server>> {
     let find = |name: &str| case.files.iter().find(|(known, _)| *known == name).map(|(_, text)| text.clone());
     let [Some(nodes), Some(instances), Some(info), Some(groups)] = FILES.map(find) else { return Ok(None) };
@@ -92,7 +91,7 @@ pub fn serve(case: &Case, directory: &Path) -> io::Result<Option<Server>> {
     })))
 }
 
-/// Nodes that were online do not answer; gives the answer of a master that knows it.
+/// Makes some online nodes silent. Returns the answer of a master that knows about it.
 fn silence(raw: &mut RawCluster, documents: &mut [Value; 4], random: &mut Random) -> Value {
     let online: Vec<usize> = (0..raw.nodes.len()).filter(|i| !raw.nodes[*i].offline).collect();
     let mut marked = documents[0].clone();
@@ -150,7 +149,7 @@ fn documents(raw: &RawCluster, hypervisor: &str, random: &mut Random) -> [Value;
             row(cells.into_iter().chain([json!(group.tags)]), random)
         })
         .collect();
-    // names mean the last of that name
+    // Names mean the last node with that name.
     let master = raw.nodes.iter().find(|node| node.master).map_or("nobody", |node| &node.name);
     let info = json!({
         "name": "cluster", "master": master, "tags": raw.tags, "ipolicy": policy(&raw.policy),
@@ -180,7 +179,7 @@ fn normal(value: Value, random: &mut Random) -> Value {
     json!([status, value])
 }
 
-/// Something in place of a value that nobody looks at.
+/// A placeholder for a value that nobody reads.
 fn anything(random: &mut Random) -> Value {
     random
         .pick(&[
@@ -205,7 +204,7 @@ fn node_row(raw: &RawCluster, index: usize, node: &RawNode, random: &mut Random)
         match counts && !nothing {
             true => normal(value, random),
             false if counts || random.chance(0.8) => anything(random),
-            // not taken although it is there
+            // Not used although it is there.
             false => json!([0, 17]),
         }
     };
@@ -238,7 +237,7 @@ fn instance_row(raw: &RawCluster, instance: &RawInstance, random: &mut Random) -
     let name = |node: htools::model::NodeIdx| raw.nodes[node.get()].name.clone();
     let mut sizes: Vec<i64> = instance.disks.iter().map(|disk| disk.size.0).collect();
     let mut spindles: Vec<Option<i64>> = instance.disks.iter().map(|disk| disk.spindles).collect();
-    // what has no counterpart is cut off
+    // Elements without a counterpart are cut off.
     match random.below(20) {
         0 => sizes.push(77),
         1 => spindles.push(*random.pick(&[None, Some(3)])),

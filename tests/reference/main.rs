@@ -1,17 +1,16 @@
-//! Compares all tools with the reference, Ganeti's own tools, on random odd
-//! clusters, option sets and requests:
+//! Compares all tools with the reference, Ganeti's own tools, on random odd clusters, option sets and requests:
 //!
 //!     cargo test --release --test reference -- [--seed N] [--runs N]
 //!         [--tool hbal|hinfo|hail|hspace|hcheck|hroller|hscan|hsqueeze|harep|hplace]
 //!         [--over text|request|rapi|luxi] [--jobs N] [--only CASE] [--keep DIR] [--stats] [--self]
 //!
-//! Standard output must be the same bytes, the exit status the same number;
-//! also tables and maps on standard error, saved states and written commands.
-//! Where ours is meant to differ, a listed difference says so (`rules`); if
-//! other words avoid it, the reference is asked again (`restate`). Cases that
-//! fail are kept in a directory with everything that is needed to run them
-//! again. With --over, runs are those among more cases where the cluster comes in
-//! that form. hplace is compared with Pacemaker's crm_simulate, on clusters of its own. With --self the reference runs on both sides: that checks the suite.
+//! Standard output and exit status must be identical, as must tables and maps on standard error, saved states and
+//! written commands. If ours differs by design, a listed difference covers it (`rules`). If a restated case avoids
+//! the difference, the reference is run again with that (`restate`).
+//!
+//! Failing cases are kept in a directory with everything needed to run them again. With --over, the runs are only
+//! those cases in which the cluster comes in that form. hplace is compared with Pacemaker's crm_simulate on clusters
+//! of its own. With --self, the reference runs on both sides, which checks the suite.
 
 mod answers;
 mod cases;
@@ -78,15 +77,15 @@ use tools::Tool;
 /// Failing cases whose differences are shown.
 const SHOWN: usize = 5;
 
-/// The tool whose reference is not Ganeti's.
+/// The tool whose reference is not one of Ganeti's.
 const PLACEMENT: &str = "hplace";
 
-/// What the command line of the suite says.
+/// Values of the command line.
 struct Settings {
     seed: u64,
     runs: u64,
     tool: Option<Tool>,
-    /// Whether hplace is compared, and whether nothing else is.
+    /// True if hplace is compared, and true if nothing else is.
     placement: bool,
     only_placement: bool,
     over: Option<Over>,
@@ -135,13 +134,13 @@ fn settings() -> Settings {
     }
 }
 
-/// The page that has to list every rule.
+/// The page that must list every rule.
 const DIFFERENCES: &str = include_str!("../../docs/differences.md");
 
 fn main() -> ExitCode {
     let settings = settings();
     let is_listed = |rule: &&rules::Rule| DIFFERENCES.contains(&format!("`{}`", rule.name()));
-    // all of harep's as soon as one of them is
+    // If one of harep's differences is listed, all must be.
     let of_harep = &rules::Rule::OF_HAREP;
     let of_harep = if of_harep.iter().any(|rule| is_listed(&rule)) { &of_harep[..] } else { &[] };
     if let Some(rule) = rules::Rule::ALL.iter().chain(of_harep).find(|rule| !is_listed(rule)) {
@@ -161,7 +160,7 @@ fn main() -> ExitCode {
     let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("reference-{}", std::process::id()));
     let start = Instant::now();
     let result = run_all(&settings, &programs, &work);
-    // leftovers only take room
+    // The files are of no further use.
     let _ = fs::remove_dir_all(&work);
     match result {
         Ok(statistics) => {
@@ -190,7 +189,7 @@ fn main() -> ExitCode {
 fn placement(settings: &Settings) -> ExitCode {
     let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("placement-{}", std::process::id()));
     let result = hplace::run(settings.seed, settings.jobs, settings.only, &work, &settings.keep);
-    // leftovers only take room
+    // The files are of no further use.
     let _ = fs::remove_dir_all(&work);
     match result {
         Ok(counts) => {
@@ -205,7 +204,7 @@ fn placement(settings: &Settings) -> ExitCode {
 }
 
 fn run_all(settings: &Settings, programs: &Programs, work: &Path) -> io::Result<Statistics> {
-    // some forms are rare
+    // Some forms are rare.
     let all = if settings.over.is_some() { settings.runs.saturating_mul(1000) } else { settings.runs };
     let numbers = settings.only.map_or(0..all, |only| only..only + 1);
     let (next, taken) = (AtomicU64::new(numbers.start), AtomicU64::new(0));
@@ -251,8 +250,8 @@ fn run_all(settings: &Settings, programs: &Programs, work: &Path) -> io::Result<
     Ok(statistics.into_inner().expect("no thread panics while counting"))
 }
 
-/// Runs both sides of a case, each in a directory of its own with the same
-/// files, so that the same words name the same things.
+/// Runs both sides of a case, each in a directory of its own with the same files, so that the same words name the
+/// same things.
 fn run_case(
     settings: &Settings,
     programs: &Programs,
@@ -267,12 +266,12 @@ fn run_case(
         for side in [&theirs, &ours] {
             let mut command = std::process::Command::new(&programs.hail);
             run::run(command.args(["-S", "request", REQUEST]), side, None)?;
-            // absent if the request was refused; the tools will say so, too
+            // It is absent if the request was refused; the tools will report that, too.
             let _ = fs::rename(side.join("request.pre-ialloc"), side.join(TEXT));
             let _ = fs::remove_file(side.join("request.post-ialloc"));
         }
     }
-    // in place while the programs run
+    // The servers run as long as the programs.
     let _servers = [serve(case, &theirs)?, serve(case, &ours)?];
     let tool = case.tool.name();
     let reference = run::run(programs.reference(tool).args(case.arguments(true)), &theirs, case.input())?;
@@ -298,7 +297,7 @@ fn run_case(
             Verdict::Differ(more) => {
                 Verdict::Differ(format!("{text}with other words, for {}: {more}", rule.name()))
             }
-            // the reference had stopped before it said anything
+            // The reference stopped before it printed anything.
             _ if rule == rules::Rule::SilentNode && reference.stdout.is_empty() => Verdict::Listed(rule),
             _ if rule == rules::Rule::SilentNodes => Verdict::Listed(rule),
             _ if compare::same_beginning(case, (&reference, &theirs), (&mine, &ours)) => {
@@ -310,7 +309,7 @@ fn run_case(
     Ok((reference, mine, verdict))
 }
 
-/// A master daemon in the case's directory, if the case needs one.
+/// Starts a master daemon in the case's directory, if the case needs one.
 fn serve(case: &Case, directory: &Path) -> io::Result<Option<server::Server>> {
     match case.tool {
         Tool::Harep => master::serve(case, directory),
@@ -328,8 +327,7 @@ fn write_files(case: &Case, directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps a failing case: both directories, both outputs, the command line and
-/// the difference.
+/// Keeps a failing case: both directories, both outputs, the command line and the difference.
 fn keep(settings: &Settings, case: &Case, directory: &Path, text: &str) -> io::Result<PathBuf> {
     let kept = settings.keep.join(format!("seed-{}-case-{}", settings.seed, case.number));
     if kept.exists() {
@@ -365,7 +363,7 @@ fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A word as a shell takes it.
+/// A word in shell syntax.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

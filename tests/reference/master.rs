@@ -1,4 +1,4 @@
-//! A master daemon that remembers: it has a cluster and jobs, takes more of them, and keeps the tags that they set.
+//! A master daemon with a memory: it has a cluster and jobs, accepts more of them, and keeps the tags that they set.
 
 use std::fs;
 use std::io;
@@ -10,19 +10,22 @@ use serde_json::{Map, Value, json};
 use super::cases::Case;
 use super::server::{Act, Server, message};
 
-/// The file with what the master knows at first: rows of `node`, `instance` and `group`, objects by the names of fields
-/// where null is a value that is not known; `info`; `jobs`, the statuses of those that there are, by number; `refused`
-/// and `failing`, names of instances of which no repairs are taken, or whose tags cannot be changed; `mute`, whether
-/// nothing is said about jobs.
+/// The file with the master's initial knowledge:
+///
+/// - rows of `node`, `instance` and `group`: objects by field names, with null for unknown values;
+/// - `info`;
+/// - `jobs`: the statuses of existing jobs, by number;
+/// - `refused` and `failing`: names of instances for which no repairs are accepted, or whose tags cannot be changed;
+/// - `mute`: true if requests about jobs get no answer.
 pub const MASTER: &str = "master.json";
 
-/// The file with what it knows in the end: the `repairs` that were submitted, in opcodes, and `tags` by instance.
+/// The file with its final knowledge: the submitted `repairs`, as opcodes, and `tags` by instance.
 pub const AFTER: &str = "after.json";
 
-/// The number of the first job that is submitted.
+/// Number of the first submitted job.
 pub const FIRST_JOB: u64 = 1000;
 
-/// A server in the case's directory, if the case comes with a master's knowledge.
+/// Starts a server in the case's directory, if the case has a file with a master's knowledge.
 pub fn serve(case: &Case, directory: &Path) -> io::Result<Option<Server>> {
     let Some((_, text)) = case.files.iter().find(|(name, _)| *name == MASTER) else { return Ok(None) };
     let known = serde_json::from_str(text).map_err(io::Error::other)?;
@@ -40,7 +43,7 @@ struct Master {
     after: PathBuf,
 }
 
-/// A job that was submitted; it has ended already.
+/// A submitted job; it has ended already.
 struct Submitted {
     opcodes: Value,
     is_well: bool,
@@ -51,7 +54,7 @@ impl Master {
         Master { known, submitted: Vec::new(), after }
     }
 
-    /// The answer to a request; none to one that makes no sense.
+    /// The answer to a request; none if the request is invalid.
     fn answer(&mut self, request: &str) -> Option<String> {
         let request: Value = serde_json::from_str(request).ok()?;
         let args = request.get("args")?;
@@ -70,7 +73,7 @@ impl Master {
         Some(json!({"success": true, "result": result}).to_string())
     }
 
-    /// What is asked about nodes, instances or groups, all or the one of a name.
+    /// Answers a query for nodes, instances or groups: all, or the one with a name.
     fn query(&self, args: &Value) -> Option<Value> {
         let rows = self.known.get(args.get(0)?.as_str()?)?.as_array()?;
         let fields = args.get(1)?.as_array()?;
@@ -86,7 +89,7 @@ impl Master {
         Some(json!({"fields": [], "data": data}))
     }
 
-    /// The jobs after that of a number.
+    /// The jobs with numbers above a given one.
     fn query_for_jobs(&self, args: &Value) -> Option<Value> {
         let after = args.get(2)?.get(2)?.as_u64()?;
         let row = |id: u64| -> Value {
@@ -117,7 +120,7 @@ impl Master {
         first.chain((FIRST_JOB..).take(self.submitted.len())).collect()
     }
 
-    /// A job, by the names of fields.
+    /// A job, by field names.
     fn job(&self, id: u64) -> Value {
         let failure = json!([["OpExecError", ["something failed"]]]);
         let (status, opcodes, results) = match id.checked_sub(FIRST_JOB) {
@@ -144,7 +147,7 @@ impl Master {
         })
     }
 
-    /// Takes a job, which ends at once; a repair is only noted.
+    /// Accepts a job, which ends at once; a repair is only recorded.
     fn submit(&mut self, job: &Value) -> Value {
         let names = |key: &str| -> Vec<Value> { self.known[key].as_array().cloned().unwrap_or_default() };
         let opcodes = || job.as_array().into_iter().flatten();
@@ -174,7 +177,7 @@ impl Master {
         }
     }
 
-    /// Writes down what the comparison looks at.
+    /// Writes the parts that the comparison needs.
     fn save(&self) {
         let is_repair = |job: &&Submitted| {
             job.opcodes
@@ -185,7 +188,7 @@ impl Master {
         let rows = self.known["instance"].as_array().into_iter().flatten();
         let tags: Map<String, Value> =
             rows.filter_map(|row| Some((row["name"].as_str()?.to_owned(), row["tags"].clone()))).collect();
-        // where that fails there is nothing to compare, which is noticed
+        // If this fails there is nothing to compare, which is noticed.
         let _ = fs::write(&self.after, json!({"repairs": repairs, "tags": tags}).to_string());
     }
 }
@@ -194,7 +197,7 @@ fn is_about_tags(opcode: &Value) -> bool {
     opcode["OP_ID"].as_str().is_some_and(|id| id.starts_with("OP_TAGS_"))
 }
 
-/// What the opcodes of a job say: the disks of instances are well.
+/// Results of a job's opcodes: the disks of instances are healthy.
 fn results(opcodes: &Value) -> Value {
     let copy = json!(["/dev/drbd0", 147, 0, null, null, false, 1]);
     let well = json!({"disks": [{"pstatus": copy, "sstatus": copy, "children": []}]});

@@ -1,4 +1,4 @@
-//! What nodes report as free, and what the N+1 check makes of it.
+//! Free memory that nodes report, and its effect on the N+1 check.
 
 use htools::generate::random::Random;
 use htools::model::Mib;
@@ -7,7 +7,7 @@ use super::clusters::OddCluster;
 use super::decorate::one;
 use super::rules::initial_flags;
 
-/// What nodes report as free; the records and the report usually agree.
+/// Sets the free memory that nodes report; it usually agrees with the instances.
 pub fn free_memory(odd: &mut OddCluster, random: &mut Random) {
     for i in 0..odd.raw.nodes.len() {
         let used: i64 = odd
@@ -53,8 +53,8 @@ pub fn free_memory(odd: &mut OddCluster, random: &mut Random) {
     }
 }
 
-/// Removes the cases where the reference's first N+1 flag and ours differ, by
-/// small changes of memory: most cases are to be compared byte for byte.
+/// Removes the cases where the reference's initial N+1 flag differs from ours, by small changes of memory. Most cases
+/// should be compared byte for byte.
 pub fn settle_flags(odd: &mut OddCluster, random: &mut Random) {
     for _ in 0..4 {
         let differing: Vec<usize> = (0..odd.raw.nodes.len())
@@ -67,7 +67,7 @@ pub fn settle_flags(odd: &mut OddCluster, random: &mut Random) {
         if differing.is_empty() {
             return;
         }
-        // identical nodes are to stay identical
+        // Identical nodes must stay identical.
         let all: Vec<usize> = (0..odd.raw.nodes.len()).collect();
         let grow = odd.has("symmetric") || random.chance(0.7);
         for i in if odd.has("symmetric") { all } else { differing } {

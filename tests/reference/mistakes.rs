@@ -1,10 +1,10 @@
-//! Command lines that are wrong, or at least strange.
+//! Wrong or at least strange command lines.
 
 use htools::generate::random::Random;
 
 use super::tools::Tool;
 
-/// Words that make a command line wrong, or at least strange.
+/// Words that make a command line wrong or at least strange.
 pub fn mistake(tool: Tool, random: &mut Random) -> Vec<String> {
     let words: &[&[&str]] = match tool {
         Tool::Hbal => &[

@@ -1,22 +1,21 @@
-//! Which oddities a cluster gets, and how large it is: that depends on what it
-//! is for.
+//! Choice of a cluster's oddities and size, which depends on its purpose.
 
 use std::collections::BTreeSet;
 
 use htools::generate::random::Random;
 
-/// What a cluster is for.
+/// Purpose of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To be balanced or shown.
+    /// Balancing or display.
     Balance,
-    /// To take new instances, or to move some, as an allocator request asks.
+    /// New instances, or moves that an allocator request asks for.
     Allocate,
-    /// To be filled until nothing fits any more: small, or it takes ages.
+    /// Filling until nothing fits any more. The cluster is small, because this takes time.
     Fill,
 }
 
-/// The oddities that change the cluster itself, and how often each is taken.
+/// Oddities of the cluster itself, with their probabilities.
 const ODDITIES: [(&str, f64); 36] = [
     ("symmetric", 0.06),
     ("several groups", 0.22),
@@ -56,7 +55,7 @@ const ODDITIES: [(&str, f64); 36] = [
     ("all offline", 0.006),
 ];
 
-/// Oddities that only allocation knows, or needs more or less often.
+/// Oddities that concern only allocation, or need other probabilities for it.
 const FOR_ALLOCATION: [(&str, f64); 19] = [
     ("several groups", 0.45),
     ("every template", 0.35),
@@ -79,9 +78,9 @@ const FOR_ALLOCATION: [(&str, f64); 19] = [
     ("drbd without secondary", 0.015),
 ];
 
-/// And those that are different again where the cluster is filled.
+/// Further changes for filling.
 const FOR_FILLING: [(&str, f64); 11] = [
-    // would never be full
+    // It would never be full.
     ("huge values", 0.0),
     ("several groups", 0.35),
     ("failing N+1", 0.2),
@@ -95,8 +94,7 @@ const FOR_FILLING: [(&str, f64); 11] = [
     ("forthcoming", 0.16),
 ];
 
-/// What would cancel out, or needs another oddity: the second must be there,
-/// or must not.
+/// Conflicts and dependencies between oddities: the second must be present, or must not.
 const BONDS: [(&str, &str, bool); 9] = [
     ("split instances", "several groups", true),
     ("split instances", "no drbd", false),
@@ -131,7 +129,7 @@ pub fn draw(purpose: Purpose, random: &mut Random) -> BTreeSet<&'static str> {
     drawn
 }
 
-/// How many nodes and instances; large ones are for short runs.
+/// Numbers of nodes and instances; large ones are for short runs.
 pub fn extent(purpose: Purpose, random: &mut Random) -> (usize, usize, Option<&'static str>) {
     let weights = match purpose {
         Purpose::Balance => [0.01, 0.01, 0.72, 0.2, 0.04],
@@ -143,7 +141,7 @@ pub fn extent(purpose: Purpose, random: &mut Random) -> (usize, usize, Option<&'
         0 => (random.below(3), 0, Some("no instances")),
         1 => (1, random.below(12), Some("one node")),
         2 => {
-            // groups take their share of the nodes
+            // Each group takes a share of the nodes.
             let nodes =
                 if purpose == Purpose::Allocate { random.between(3, 10) } else { random.between(2, 8) };
             let nodes = nodes as usize;

@@ -1,4 +1,4 @@
-//! Command lines: which options, and in which of the ways they can be typed.
+//! Command lines: the options, and the ways to type them.
 
 use htools::generate::random::Random;
 
@@ -6,7 +6,7 @@ use super::cases::Facts;
 use super::clusters::OddCluster;
 use super::tools::Tool;
 
-/// An option as meant, before it is typed in one of its ways.
+/// An option before it is typed in one of its ways.
 #[derive(Debug, Clone)]
 pub struct Opt {
     short: Option<char>,
@@ -36,8 +36,7 @@ pub fn optional(short: impl Into<Option<char>>, long: &'static str, value: Optio
     Opt { short: short.into(), long, value: Value::Optional(value) }
 }
 
-/// Puts options in another order, but for descriptions of groups, whose order
-/// matters.
+/// Shuffles the options, except for descriptions of groups, whose order matters.
 pub fn shuffle(options: &mut [Opt], random: &mut Random) {
     let describes = |option: &Opt| option.long == "simulate";
     let groups: Vec<Opt> = options.iter().filter(|option| describes(option)).cloned().collect();
@@ -47,10 +46,10 @@ pub fn shuffle(options: &mut [Opt], random: &mut Random) {
     }
 }
 
-/// The words of a command line that means `options`.
+/// The words of a command line with these options.
 pub fn typed(tool: Tool, options: &[Opt], random: &mut Random) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
-    // whether further short options can be added to the last word
+    // True if more short options can be appended to the last word.
     let mut open = false;
     for option in options {
         let short = option.short.filter(|_| random.chance(0.6));
@@ -144,7 +143,7 @@ pub fn fields(random: &mut Random) -> Option<String> {
     }
 }
 
-/// Options that both tools have.
+/// Options of both tools.
 pub fn common(odd: &OddCluster, facts: &mut Facts, random: &mut Random) -> Vec<Opt> {
     let mut options = Vec::new();
     let levels = random.weighted(&[0.35, 0.2, 0.12, 0.08, 0.05, 0.04, 0.1, 0.06]);
@@ -184,7 +183,7 @@ pub fn common(odd: &OddCluster, facts: &mut Facts, random: &mut Random) -> Vec<O
     options
 }
 
-/// What only hbal has.
+/// Options of hbal only.
 pub fn balancing(odd: &OddCluster, facts: &mut Facts, random: &mut Random) -> Vec<Opt> {
     let mut options = Vec::new();
     let number = |random: &mut Random, values: &[&'static str]| random.pick(values).to_string();
@@ -255,7 +254,7 @@ pub fn balancing(odd: &OddCluster, facts: &mut Facts, random: &mut Random) -> Ve
         facts.save = true;
         options.push(valued('S', "save", "state"));
     }
-    // a job names its instance: where two have that name, ours does not begin
+    // A job names its instance. If two instances have that name, ours does not begin.
     if random.chance(0.04) && !(odd.has("LUXI") && odd.has("duplicate names")) {
         facts.execute = true;
         options.push(flag('X', "exec"));

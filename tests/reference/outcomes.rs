@@ -1,5 +1,5 @@
-//! What came of the runs of hail and hspace, in words to be counted: a suite
-//! that never sees a failing capacity check does not test it.
+//! Results of hail and hspace, in words to be counted. A suite that never sees a failing capacity check does not test
+//! it.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::hail::{Asked, Place};
 use super::run::Output;
 use super::tools::Tool;
 
-/// Everything worth counting about the reference's answer.
+/// Everything worth counting in the reference's answer.
 pub fn outcomes(case: &Case, output: &Output) -> Vec<String> {
     let names = match (&case.asked, case.tool) {
         (Some(asked), _) => of_hail(case, asked, output),

@@ -1,5 +1,5 @@
-//! Odd instance policies: other ratios, fewer templates, several ranges of
-//! sizes, and the small sizes that make filling a cluster a matter of moments.
+//! Odd instance policies: other ratios, fewer templates, several ranges of sizes, and small sizes that let a cluster
+//! be filled quickly.
 
 use htools::generate::random::Random;
 use htools::model::{InstancePolicy, InstanceSpec, Mib, SpecRange};
@@ -33,7 +33,7 @@ pub fn policies(odd: &mut OddCluster, random: &mut Random) {
             policy.disk_templates.truncate(5);
         }
         if small.is_some() {
-            // the first one is what hspace uses
+            // hspace uses the first one.
             random.shuffle(&mut policy.disk_templates);
             policy.disk_templates.sort_by_key(|template| !template.has_secondary() && prefer_drbd);
             if random.chance(0.015) {
@@ -56,8 +56,7 @@ pub fn policies(odd: &mut OddCluster, random: &mut Random) {
     }
 }
 
-/// A range cut in two or three: dedicated clusters have some sizes and nothing
-/// between them.
+/// A range divided into two or three: dedicated clusters have some sizes and nothing between them.
 fn split_range(whole: SpecRange, random: &mut Random) -> Vec<SpecRange> {
     let mut ranges: Vec<SpecRange> = (0..random.between(2, 3))
         .map(|step| {
@@ -87,7 +86,7 @@ impl Small {
         };
         Small {
             mem: most(|node| node.mem_total) / random.between(4, 9) / 64 * 64,
-            // many steps of shrinking take their time
+            // Many shrinking steps take time.
             disk: (most(|node| node.disk_total) / random.between(4, 12) / 256 * 256).min(6144),
         }
     }

@@ -1,5 +1,4 @@
-//! What an allocator is asked: requests of every type, about what the cluster
-//! has and now and then about what it has not.
+//! Allocator requests of every type, about existing objects and occasionally about missing ones.
 
 use htools::generate::random::Random;
 use htools::load::raw::{RawCluster, RawInstance};
@@ -11,7 +10,7 @@ use super::options::short_or_full;
 use super::requests::description;
 use super::rules::common_suffix;
 
-/// The types of requests and how often each is asked.
+/// Types of requests, with their probabilities.
 const TYPES: [(&str, f64); 6] = [
     ("allocate", 0.34),
     ("multi-allocate", 0.18),
@@ -21,7 +20,7 @@ const TYPES: [(&str, f64); 6] = [
     ("allocate-secondary", 0.08),
 ];
 
-/// Draws a type; `allocations` leaves only those that make new instances.
+/// Draws a type; with `allocations`, only one that creates instances.
 pub fn draw_type(allocations: bool, raw: &RawCluster, random: &mut Random) -> &'static str {
     let idle = |node: NodeIdx| raw.nodes[node.get()].offline;
     let stranded = raw.instances.iter().any(|instance| instance.secondary.is_some_and(idle));
@@ -30,7 +29,7 @@ pub fn draw_type(allocations: bool, raw: &RawCluster, random: &mut Random) -> &'
         "allocate" | "multi-allocate" => weight,
         _ if allocations => 0.0,
         "node-evacuate" if stranded => weight * 2.0,
-        // what cannot succeed is not asked as often
+        // Requests that cannot succeed are rarer.
         _ if raw.instances.is_empty() => weight / 8.0,
         "change-group" if raw.groups.len() == 1 => weight / 8.0,
         "allocate-secondary" if !single => weight / 5.0,
@@ -39,7 +38,7 @@ pub fn draw_type(allocations: bool, raw: &RawCluster, random: &mut Random) -> &'
     TYPES[random.weighted(&weights)].0
 }
 
-/// A request of the type.
+/// A request of this type.
 pub fn question(kind: &'static str, raw: &RawCluster, random: &mut Random) -> Value {
     let mut request = match kind {
         "allocate" => allocate(raw, random),
@@ -65,7 +64,7 @@ fn allocate(raw: &RawCluster, random: &mut Random) -> Value {
             0 => nodes.clear(),
             1 => nodes = vec!["nosuch".into()],
             2 => nodes.push("nosuch.example.com".into()),
-            // only full names count
+            // Only full names count.
             3 => nodes.iter_mut().for_each(|name| *name = short_or_full(name, random)),
             _ => {}
         }
@@ -105,7 +104,7 @@ struct Sizes {
     disks: Vec<Disk>,
 }
 
-/// Sizes that may fit into what is left, and mostly into a policy.
+/// Sizes that may fit into the free resources, and mostly into a policy.
 fn sizes(raw: &RawCluster, random: &mut Random) -> Sizes {
     let most = |of: &dyn Fn(usize) -> i64| (0..raw.nodes.len()).map(of).max().unwrap_or(0);
     let mem = most(&|i| super::rules::unallocated(raw, i));
@@ -187,7 +186,7 @@ fn new_instance(raw: &RawCluster, number: usize, random: &mut Random) -> Map<Str
     value
 }
 
-/// Whether a disk of a new instance says how many spindles it takes.
+/// Tells if a disk of a new instance names its number of spindles.
 fn exclusive(raw: &RawCluster, random: &mut Random) -> bool {
     let known = raw.nodes.iter().any(|node| node.exclusive_storage);
     random.chance(if known { 0.95 } else { 0.05 })
@@ -219,7 +218,7 @@ fn relocate(raw: &RawCluster, random: &mut Random) -> Value {
     json!({"name": name, "required_nodes": nodes, "relocate_from": from})
 }
 
-/// Names of instances to be moved, mostly such that can be.
+/// Names of instances to move, mostly movable ones.
 fn instances(raw: &RawCluster, among: impl Fn(&RawInstance) -> bool, random: &mut Random) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     if raw.instances.is_empty() || random.chance(0.03) {
@@ -244,7 +243,7 @@ fn instances(raw: &RawCluster, among: impl Fn(&RawInstance) -> bool, random: &mu
     names
 }
 
-/// All of a node, or any; often such with a secondary out of use.
+/// All instances of a node, or any; often such with a secondary out of use.
 fn node_evacuate(raw: &RawCluster, random: &mut Random) -> Value {
     let whole = !raw.instances.is_empty() && random.chance(0.5);
     let node = whole.then(|| random.pick(&raw.instances).primary);
@@ -261,7 +260,7 @@ fn node_evacuate(raw: &RawCluster, random: &mut Random) -> Value {
     })
 }
 
-/// Instances of one group, or any; to others, or any.
+/// Instances of one group, or any, and target groups, or any.
 fn change_group(raw: &RawCluster, random: &mut Random) -> Value {
     let group = |i: &RawInstance| raw.nodes[i.primary.get()].group;
     let one = !raw.instances.is_empty() && random.chance(0.85);
@@ -280,8 +279,8 @@ fn change_group(raw: &RawCluster, random: &mut Random) -> Value {
     json!({"instances": list, "target_groups": targets})
 }
 
-/// The name, mostly in full; else without what all names end in, or its first
-/// part, which are not always the same.
+/// The name, mostly complete. Otherwise it is without the common suffix, or only its first part, which are not always
+/// the same.
 fn shortened(raw: &RawCluster, name: &str, random: &mut Random) -> String {
     match random.weighted(&[0.72, 0.25, 0.03]) {
         0 => name.to_owned(),

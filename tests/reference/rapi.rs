@@ -1,5 +1,5 @@
-//! A cluster as the directory of RAPI answers that the tools read: with nulls,
-//! keys left out, keys that nobody looks at, and numbers of all sorts.
+//! A cluster as the directory of RAPI answers that the tools read: with nulls, missing keys, unknown keys, and
+//! numbers of all kinds.
 
 use htools::generate::random::Random;
 use htools::load::rapi::{RapiAnswers, ResourceAnswer, parse};
@@ -14,8 +14,7 @@ use super::requests::{Idle, idle, policy};
 /// The files of a directory.
 pub const FILES: [&str; 4] = ["groups.json", "nodes.json", "instances.json", "info.json"];
 
-/// Takes from the cluster what RAPI cannot say. All of it is said afterwards but
-/// the memory of KVM nodes themselves.
+/// Removes everything that RAPI cannot express. Everything left is expressed, except the own memory of KVM nodes.
 pub fn limit_to_rapi(odd: &mut OddCluster, random: &mut Random) {
     odd.unknown.clear();
     odd.features.remove("unknown nodes");
@@ -25,7 +24,7 @@ pub fn limit_to_rapi(odd: &mut OddCluster, random: &mut Random) {
     for (i, node) in odd.raw.nodes.iter_mut().enumerate() {
         node.cpu_speed = 1.0;
         node.master = i == master;
-        // no storage for disks is enabled
+        // No disk storage is enabled.
         if random.chance(0.02) {
             (node.disk_total, node.disk_free) = (0.0, Mib(0));
         }
@@ -59,7 +58,7 @@ pub fn documents(raw: &RawCluster, hypervisor: &str, random: &mut Random) -> [Va
     let nodes = nodes.collect();
     let instances = raw.instances.iter().map(|instance| instance_value(raw, instance, random));
     let instances = instances.collect();
-    // names mean the last of that name
+    // Names mean the last node with that name.
     let master = raw.nodes.iter().find(|node| node.master).map_or("nobody", |node| &node.name);
     let info = json!({
         "name": "cluster", "master": master, "tags": raw.tags, "ipolicy": policy(&raw.policy),
@@ -73,9 +72,9 @@ pub fn text(document: &Value, random: &mut Random) -> String {
     if random.chance(0.2) { format!("{document:#}\n") } else { document.to_string() }
 }
 
-/// A whole number, now and then with a fraction that is rounded off.
+/// An integer, sometimes with a fraction that is rounded off.
 pub fn int(value: i64, random: &mut Random) -> Value {
-    // doubles hold it exactly
+    // Doubles hold it exactly.
     if value.abs() > 1 << 50 || !random.chance(0.06) {
         return value.into();
     }
@@ -83,7 +82,7 @@ pub fn int(value: i64, random: &mut Random) -> Value {
     (value as f64 + *random.pick(&[0.0, 0.25, -0.4, half])).into()
 }
 
-/// A real number, mostly without a point where it needs none.
+/// A float, mostly without a decimal point if it needs none.
 pub fn real(value: f64, random: &mut Random) -> Value {
     if value.fract() == 0.0 && value.abs() < 1e15 && random.chance(0.7) {
         (value as i64).into()
@@ -92,7 +91,7 @@ pub fn real(value: f64, random: &mut Random) -> Value {
     }
 }
 
-/// Puts a value into an object, or what means the same as long as it is nothing.
+/// Adds a value to an object; an absent one is written in one of the equivalent forms.
 fn put_or_leave(object: &mut Map<String, Value>, key: &str, value: Value, absent: bool, random: &mut Random) {
     match (absent, random.below(3)) {
         (true, 0) => {}
@@ -154,7 +153,7 @@ fn instance_value(raw: &RawCluster, instance: &RawInstance, random: &mut Random)
         "spindle_use": instance.spindle_use, "minmem": 64,
     });
     let oper_ram = if random.chance(0.6) {
-        // what it is to have does not matter then
+        // Its configured value does not matter then.
         if random.chance(0.7) {
             parameters["memory"] = json!(mem + 1);
         }
@@ -172,7 +171,7 @@ fn instance_value(raw: &RawCluster, instance: &RawInstance, random: &mut Random)
     };
     let mut sizes: Vec<i64> = instance.disks.iter().map(|disk| disk.size.0).collect();
     let mut spindles: Vec<Option<i64>> = instance.disks.iter().map(|disk| disk.spindles).collect();
-    // what has no counterpart is cut off
+    // Elements without a counterpart are cut off.
     match random.below(20) {
         0 => sizes.push(77),
         1 => spindles.push(*random.pick(&[None, Some(3)])),
@@ -196,8 +195,7 @@ fn instance_value(raw: &RawCluster, instance: &RawInstance, random: &mut Random)
     value
 }
 
-/// Does something to one of the documents; tells what the texts mean then, if
-/// they mean anything.
+/// Damages one of the documents. Returns the texts and their meaning, if they have one.
 pub fn damage(documents: &mut [Value; 4], random: &mut Random) -> ([String; 4], Option<RawCluster>) {
     let which = random.below(4);
     let broken = damage::damaged_document(&mut documents[which], random);
@@ -207,10 +205,10 @@ pub fn damage(documents: &mut [Value; 4], random: &mut Random) -> ([String; 4], 
     (texts, meant)
 }
 
-/// What Ganeti does not know of a node that does not answer.
+/// Figures that Ganeti lacks for a node that does not answer.
 const FIGURES: [&str; 5] = ["mtotal", "mnode", "mfree", "ctotal", "cnos"];
 
-/// Now and then, a node that is down but not marked as offline.
+/// Sometimes makes a node silent without marking it offline.
 pub fn silence(files: &mut [(&'static str, String)], cluster: &mut OddCluster, random: &mut Random) {
     let Ok(mut nodes) = serde_json::from_str::<Vec<Value>>(&files[1].1) else { return };
     if nodes.is_empty() || !random.chance(0.1) {
@@ -229,7 +227,7 @@ pub fn silence(files: &mut [(&'static str, String)], cluster: &mut OddCluster, r
     }
 }
 
-/// The same with such nodes marked as offline.
+/// The same text with such nodes marked offline.
 pub fn marked_offline(text: &str) -> Option<String> {
     let mut nodes: Vec<Value> = serde_json::from_str(text).ok()?;
     for node in &mut nodes {
@@ -240,7 +238,7 @@ pub fn marked_offline(text: &str) -> Option<String> {
     Some(Value::from(nodes).to_string())
 }
 
-/// What we make of the texts: a rule must know what it is about.
+/// The meaning of the texts, which the rules need.
 fn meaning(texts: &[String; 4]) -> Option<RawCluster> {
     let answer =
         |i: usize| ResourceAnswer { source: FILES[i].into(), body: Ok(texts[i].clone().into_bytes()) };

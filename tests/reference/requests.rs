@@ -8,7 +8,7 @@ use super::memory;
 use super::oddities::Purpose;
 pub use super::request::{Idle, description, idle, message, policy};
 
-/// Takes from the cluster what an allocator request cannot say.
+/// Removes everything that an allocator request cannot express.
 pub fn limit_to_request(odd: &mut OddCluster, random: &mut Random) {
     odd.unknown.clear();
     odd.features.remove("unknown nodes");
@@ -29,8 +29,8 @@ pub fn limit_to_request(odd: &mut OddCluster, random: &mut Random) {
         if !matches!(instance.status, RunStatus::AdminDown | RunStatus::AdminOffline) {
             instance.status = RunStatus::Running;
         }
-        // each disk is to be as large as policies ask, unless only the sum counts;
-        // what the reference gets as text has one disk
+        // Each disk must be as large as policies require, unless only the sum counts. A cluster
+        // that the reference gets as text has one disk per instance.
         let part = if odd.purpose == Purpose::Allocate { 1024 } else { 7 };
         let whole = odd.purpose == Purpose::Fill;
         if instance.disk.0 > 2 * part && random.chance(0.3) && instance.disks[0].spindles.is_none() && !whole
@@ -41,7 +41,7 @@ pub fn limit_to_request(odd: &mut OddCluster, random: &mut Random) {
             instance.disks = parts.to_vec();
         }
     }
-    // more memory is reserved now, and used
+    // More memory is reserved now, and used.
     if odd.purpose == Purpose::Allocate {
         memory::settle_flags(odd, random);
     }

@@ -1,5 +1,5 @@
-//! The same case in other words: where the reference is known to go wrong, it
-//! is asked again such that it does not, and has to give our answer.
+//! Restated cases: where the reference is known to go wrong, it is run with an equivalent input that avoids the
+//! error. Its answer must then equal ours.
 
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
 use htools::model::{
@@ -15,10 +15,10 @@ use super::rules::{Rule, is_offline};
 use super::tools::Tool;
 use super::{harep_compare, hcheck, hroller, input, luxi, rapi, requests};
 
-/// The name of a group that is there only to be no dedicated one.
+/// Name of a group that only keeps the cluster from being dedicated.
 pub const EXTRA: &str = "extra-group";
 
-/// The case in other words, and the listed difference that this avoids.
+/// The restated case, and the listed difference that it avoids.
 pub fn restated(case: &Case) -> Option<(Rule, Case)> {
     let applying = |rules: &[Rule]| rules.iter().copied().find(|rule| rule.applies(case));
     if let Some(asked) = &case.asked {
@@ -93,7 +93,7 @@ pub fn restated(case: &Case) -> Option<(Rule, Case)> {
     Some((rule, restated))
 }
 
-/// The request with disk templates where instances, or new ones, have none; nothing if none is missing.
+/// The request with the missing disk templates of existing or new instances added; none if none is missing.
 pub fn with_templates(case: &Case) -> Option<String> {
     let (_, text) = case.files.iter().find(|(name, _)| *name == REQUEST)?;
     let mut message: Value = serde_json::from_str(text).ok()?;
@@ -121,7 +121,7 @@ pub fn with_templates(case: &Case) -> Option<String> {
     filled.then(|| format!("{message}\n"))
 }
 
-/// The cluster as text, if it is not or has to change: with nodes out of use that have no memory.
+/// The cluster as text, if it is not or must change: with `without_rescue`, nodes out of use have no memory.
 pub fn as_text(case: &Case, other: &mut Case, without_rescue: bool) {
     let diskless = Rule::DisklessMoves.applies(case);
     if without_rescue {
@@ -143,7 +143,7 @@ pub fn as_text(case: &Case, other: &mut Case, without_rescue: bool) {
     replace(other, TEXT, text);
 }
 
-/// A simulated cluster as a text file instead.
+/// Replaces a simulated cluster by a text file.
 fn given_as_text(case: &mut Case, text: String) {
     let mut words = vec!["-t".to_owned(), TEXT.to_owned()];
     let mut meant = case.words.drain(..);
@@ -171,14 +171,15 @@ fn forget_spindles(raw: &mut RawCluster) {
     raw.nodes.iter_mut().filter(dead).for_each(|node| node.spindle_total = 0);
 }
 
-/// Diskless instances get storage that all nodes share: the reference moves them then.
+/// Moves diskless instances to shared storage, because the reference moves them then.
 fn share_storage(raw: &mut RawCluster) {
     for instance in raw.instances.iter_mut().filter(|i| i.template == DiskTemplate::Diskless) {
         instance.template = DiskTemplate::SharedFile;
     }
 }
 
-/// The largest instance is last, which the reference lets leave first; of equal ones, the first by name.
+/// Puts the largest instance last, because the reference lets the last one leave first. Equal ones are ordered by
+/// name.
 fn smallest_first(raw: &mut RawCluster) {
     let in_use = |i: &RawInstance| if i.status.uses_memory() { i.mem } else { Mib(0) };
     let size = |i: &RawInstance| match Class::of(i.template) {
@@ -188,7 +189,7 @@ fn smallest_first(raw: &mut RawCluster) {
     raw.instances.sort_by(|a, b| size(a).cmp(&size(b)).then_with(|| b.name.cmp(&a.name)));
 }
 
-/// Nodes out of use get no memory: nothing can be put on them.
+/// Removes the memory of nodes out of use, so that nothing can be placed on them.
 fn disarm(case: &Case, raw: &mut RawCluster) {
     for i in 0..raw.nodes.len() {
         if is_offline(case, i) {
@@ -249,8 +250,7 @@ fn question(case: &Case, asked: &Asked) -> Option<Case> {
     Some(restated)
 }
 
-/// A preferred group with one node that is offline and has nothing: with it
-/// not every node is exclusive.
+/// Adds a preferred group with one offline, empty node, so that not every node is exclusive.
 fn add_group(raw: &mut RawCluster) {
     raw.groups.push(RawGroup {
         name: EXTRA.into(),
@@ -281,7 +281,7 @@ fn add_group(raw: &mut RawCluster) {
     raw.nodes.push(node);
 }
 
-/// The group as the only one, and allocable; unless instances are half in it.
+/// The cluster with this group only, which is allocable; none if instances are partly in it.
 fn alone(raw: &RawCluster, group: usize) -> Option<RawCluster> {
     let inside = |node: NodeIdx| raw.nodes[node.get()].group.get() == group;
     let kept: Vec<usize> = (0..raw.nodes.len()).filter(|i| inside(NodeIdx::new(*i))).collect();
@@ -308,7 +308,7 @@ fn alone(raw: &RawCluster, group: usize) -> Option<RawCluster> {
     Some(one)
 }
 
-/// Takes out of the answer what the other words brought in.
+/// Removes the additions of the restated case from the answer.
 pub fn without_extra_group(answer: &mut Value) {
     if let Some(info) = answer["info"].as_str() {
         let cut = info.find(&format!(", Group {EXTRA}: ")).unwrap_or(info.len());

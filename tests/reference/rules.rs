@@ -1,6 +1,5 @@
-//! The listed differences: where our answer is meant to differ from the
-//! reference's. Each has a name, a condition on the input, and whatever can
-//! still be compared is compared.
+//! The listed differences: inputs for which our answer differs from the reference's by design. Each has a name and a
+//! condition on the input. Everything that can still be compared is compared.
 
 use htools::load::raw::RawCluster;
 use htools::model::{DiskTemplate, Mib, Mirroring, NodeIdx};
@@ -21,11 +20,10 @@ pub enum Rule {
     /// Commands of forthcoming instances fail over; the reference's migrate if the status says that the instance runs.
     /// Compared exactly, after changing the word.
     ForthcomingFailsOver,
-    /// No commands are made with a name that Ganeti cannot have. What was printed until
-    /// then is compared.
+    /// No commands are written with a name that is not valid in Ganeti. The output until then is compared.
     ImpossibleNames,
-    /// What is known to fail (`-X` where no jobs can be submitted, files that cannot be written, fields that
-    /// do not exist) fails before anything is printed.
+    /// Foreseeable errors are reported before anything is printed: `-X` where no jobs can be submitted, files that
+    /// cannot be written, and unknown fields.
     ToldAhead,
     /// With `-v` five times, no node is listed both as bad and as happy. Compared
     /// exactly, but for nodes of which a total is zero.
@@ -34,163 +32,146 @@ pub enum Rule {
     /// output; the reference puts the names on standard error. Compared
     /// exactly, after inserting the names.
     SplitInstanceNames,
-    /// hbal prints and saves clusters with split instances; the reference
-    /// breaks off. What it printed until then is compared.
+    /// hbal prints and saves clusters with split instances; the reference crashes. Its output until then is compared.
     SplitInstanceOutput,
-    /// hbal leaves a movable DRBD instance without secondary node alone; the
-    /// reference breaks off. What it printed until then is compared.
+    /// hbal does not touch a movable DRBD instance without a secondary node; the reference crashes. Its output until
+    /// then is compared.
     DrbdWithoutSecondary,
     /// Diskless instances move like those on shared storage; the reference leaves them where they are. Compared
     /// exactly, after giving them storage that all nodes share.
     DisklessMoves,
-    /// An instance whose source names its primary as its secondary as well
-    /// counts as a primary; the reference loses it as one.
+    /// An instance whose source names its primary also as its secondary counts as a primary; the reference loses it
+    /// as one.
     OwnSecondary,
     /// Nodes, but none online: the reference shows score 0 and no components.
     AllOffline,
-    /// hail looks for places for sizes of the policy where storage is exclusive;
-    /// the reference also in some cases where it is not. Compared exactly,
-    /// after asking the reference such that it does not.
+    /// hail looks for places for the sizes of the policy if storage is exclusive; the reference sometimes also if it
+    /// is not. Compared exactly, after restating the request to avoid this.
     DedicatedWithoutExclusive,
-    /// A dedicated request for many instances places each beside the former
-    /// ones, in any group; the reference forgets them, or the other groups.
-    /// Compared exactly for one group, else until the first other group.
+    /// A dedicated request for many instances places each one in addition to the earlier ones, in any group. The
+    /// reference forgets the earlier ones, or the other groups. Compared exactly for one group, otherwise up to the
+    /// first other group.
     DedicatedOvercommit,
-    /// A node that is offline or drained rescues nobody. Compared exactly,
-    /// after taking the memory of such nodes away.
+    /// A node that is offline or drained takes no instances. Compared exactly, after removing the memory of such
+    /// nodes.
     OfflineRescue,
-    /// No instance is failed over to a secondary that is drained. Compared
-    /// exactly, after taking the memory of such nodes away; the text why the
-    /// instance stays is free.
+    /// No instance fails over to a drained secondary. Compared exactly, after removing the memory of such nodes. The
+    /// reason why the instance stays may differ.
     DrainedSecondary,
-    /// With `-t`, hail looks names and tags up in the cluster that it works with.
-    /// Compared exactly, after giving the reference the same cluster twice.
+    /// With `-t`, hail looks up names and tags in the actual cluster. Compared exactly, after giving the reference
+    /// the same cluster twice.
     ForeignReferences,
-    /// An instance of a request without a disk template has its disks in its nodes; the reference refuses the request.
-    /// Compared exactly, after naming the template.
+    /// An instance of a request without a disk template has its disks on its nodes; the reference refuses the
+    /// request. Compared exactly, after adding the template.
     TemplateMissing,
-    /// An instance that is to be moved and named twice is moved once. Compared
-    /// exactly, after naming it once.
+    /// An instance that a request names twice is moved once. Compared exactly, after naming it once.
     RepeatedInstance,
-    /// No instance stays in its group because that is listed twice as a target.
-    /// Compared exactly, after listing it once.
+    /// An instance does not stay in its group because the group is listed twice as a target. Compared exactly, after
+    /// listing it once.
     RepeatedTarget,
-    /// Instances change to a group's nodes of `--restrict-allocation-to` only;
-    /// the reference just chooses the group by them. Compared until the
-    /// reference first uses another node.
+    /// Instances change only to the nodes of `--restrict-allocation-to`. The reference uses these nodes just to
+    /// choose the group. Compared until the reference uses another node.
     RestrictedChangeGroup,
-    /// An instance changes to the next group if migration tags close the way to the best one; the reference gives up.
+    /// If migration tags exclude the best group, an instance changes to the next one; the reference gives up.
     /// Compared until then.
     NextGroup,
-    /// A new instance has a number in tables; the reference shows -1. Everything
-    /// but that number is compared.
+    /// A new instance has a number in tables; the reference shows -1. Everything except this number is compared.
     NewInstanceNumber,
-    /// A new instance in a named group may get the number of another one in
-    /// the reference, which is then overlooked. Compared exactly, after giving
-    /// that group's instances the first numbers.
+    /// In the reference, a new instance in a named group may get the number of another one, which is then overlooked.
+    /// Compared exactly, after giving that group's instances the first numbers.
     GroupIndexShadow,
-    /// What is shown and saved after an allocation in one group is the whole
-    /// cluster; the reference shows that group, and may break off when saving.
-    /// What it shows must be there.
+    /// After an allocation in one group, the whole cluster is shown and saved. The reference shows only this group,
+    /// and may crash when saving. Its output must be contained in ours.
     GroupState,
-    /// The check of one group for N+1 redundancy knows instances with one node
-    /// elsewhere; the reference breaks off, where it looks. That hail answers is
-    /// compared, and what hspace printed until then.
+    /// The N+1 check of a single group handles instances with one node elsewhere; the reference crashes when it looks
+    /// at them. Compared are whether hail answers, and hspace's output until then.
     SplitInstanceCheck,
-    /// An instance with its secondary in another group is in what is shown and
-    /// saved once on each of its nodes; the reference may count it twice after
-    /// it changed its group. The answer is compared.
+    /// An instance with its secondary in another group is shown and saved once on each of its nodes. The reference
+    /// may count it twice after its group change. The answer is compared.
     SplitInstanceState,
-    /// A new DRBD instance with one node is refused; the reference breaks off,
-    /// or makes it.
+    /// A new DRBD instance with one node is refused; the reference crashes, or creates it.
     DrbdOnOneNode,
-    /// The text why no group is left for an instance is readable. What
-    /// follows its first words is not compared.
+    /// The reason why no group is left for an instance is readable. Only its first words are compared.
     ChangeGroupDump,
-    /// hspace with a limit below one prints its whole result; the reference
-    /// breaks off in the middle. What it printed until then is compared.
+    /// hspace with a limit below one prints its whole result; the reference crashes on the way. Its output until then
+    /// is compared.
     LimitZero,
-    /// hspace allocates nothing if `--independent-groups` leaves out all groups with places; the reference breaks
-    /// off. What it printed until then is compared.
+    /// hspace allocates nothing if `--independent-groups` excludes all groups with places; the reference crashes. Its
+    /// output until then is compared.
     NoGroupLeft,
-    /// hspace for programs goes on where instances are forthcoming; the
-    /// reference breaks off. What it printed until then is compared.
+    /// hspace for programs handles forthcoming instances; the reference crashes. Its output until then is compared.
     ForthcomingCount,
-    /// hcheck counts instances that have their secondary on an offline node; the
-    /// reference counts offline nodes. Compared exactly, after counting both.
+    /// hcheck counts instances whose secondary is on an offline node; the reference counts offline nodes. Compared
+    /// exactly, after counting both.
     OfflineSecondaries,
-    /// hcheck for shells has a key more, which tells whether balancing leaves problems. Compared exactly, after
-    /// working it out from the reference's counts.
+    /// hcheck for shells has an additional key that tells if balancing leaves problems. Compared exactly, after
+    /// computing it from the reference's counts.
     ProblemsLeft,
-    /// Without nodes, hcheck shows all values under their names; the reference the
-    /// flag under the first one. Compared exactly.
+    /// Without nodes, hcheck shows all values under their names; the reference shows the flag under the first one.
+    /// Compared exactly.
     LabelsWithoutNodes,
-    /// Nodes that hroller does not plan for take no part in the plan. Compared
-    /// exactly, after putting them behind the others; where that changes where
-    /// instances go, our answers to both have the same nodes.
+    /// Nodes that hroller does not plan for do not affect the plan. Compared exactly, after putting them behind the
+    /// others. If that changes the targets of instances, our answers to both must have the same nodes.
     UnselectedNodes,
-    /// hscan writes the memory that KVM nodes are assumed to use, with which its
-    /// line is computed; the reference writes what was reported. Compared exactly,
-    /// but for that column.
+    /// hscan writes the memory that KVM nodes are assumed to use, and computes its line from it; the reference writes
+    /// the reported memory. Compared exactly, except for that column.
     KvmNodeMemory,
-    /// What is shown and saved after moves has the free memory that nodes have then; the
-    /// reference has what they reported before. Saved states are compared exactly, once moved
-    /// memory is counted in the reference's; tables but for that column.
+    /// The output and the files after moves contain the nodes' free memory at that time; the reference's contain the
+    /// reported values from before. Saved states are compared exactly, after correcting the reference's by the moved
+    /// memory; tables are compared without that column.
     SavedFreeMemory,
-    /// A node that does not answer but is not marked as offline counts as offline; the
-    /// reference stops. Compared exactly, after marking it.
+    /// A node that does not answer counts as offline even without a mark; the reference stops. Compared exactly,
+    /// after marking it.
     SilentNode,
-    /// A node that does not answer counts as offline; the reference stops. Compared
-    /// exactly, after marking it as offline.
+    /// A node that does not answer counts as offline; the reference stops. Compared exactly, after marking it as
+    /// offline.
     SilentNodes,
-    /// A state that would not load back is not saved, with status 1. What is printed is compared.
+    /// A state that would not load back is not saved, and the exit status is 1. The output is compared.
     LoadsBack,
-    /// hsqueeze looks for the reserve on online nodes only; the reference also on those that it frees.
+    /// hsqueeze requires the reserve on online nodes only; the reference also on the nodes that it frees.
     OfflineReserve,
-    /// hsqueeze frees no node if another one would fail N+1 then.
+    /// hsqueeze frees no node if another one would then fail N+1.
     FreedN1,
-    /// hsqueeze moves no DRBD instance unless `--drbd` or `--all` says so.
+    /// hsqueeze moves DRBD instances only with `--drbd` or `--all`.
     DrbdStays,
-    /// hsqueeze frees at once what the next run would free.
+    /// hsqueeze frees at once the nodes that the next run would free.
     FreedAtOnce,
-    /// The state after hsqueeze has the standby tags of nodes that were switched. Compared exactly,
-    /// without these tags.
+    /// The state after hsqueeze contains the standby tags of switched nodes. Compared exactly, without these tags.
     SqueezedTags,
-    /// The instances of a node that hail empties on trial leave it by their size; in the reference,
-    /// by the order of their list. Compared exactly, after listing them by size.
+    /// The instances of a node that hail empties on trial leave it in the order of their sizes; in the reference, in
+    /// the order of their list. Compared exactly, after listing them by size.
     EvacuationOrder,
-    /// hsqueeze leaves a node online where no node is known to be the master.
+    /// hsqueeze leaves a node online if no node is known to be the master.
     LastNode,
-    /// The commands of hsqueeze are complete: they drain, wait, mark nodes and remember
-    /// sizes. Compared exactly, after leaving these out.
+    /// The commands of hsqueeze are complete: they drain, wait, mark nodes and record sizes. Compared exactly, after
+    /// leaving these out.
     CompleteScript,
-    /// Whether a node fails N+1 is `unallocated <= reserved` from the start;
-    /// the reference begins with `free < reserved`.
+    /// A node fails N+1 if `unallocated <= reserved`, from the start; the reference begins with `free < reserved`.
     InitialN1,
-    /// What harep cannot do about one instance (contradictory tags, a job that is refused, tags that cannot be written)
-    /// does not keep it from looking after the others; the reference stops. Compared exactly but for that instance,
-    /// after mending the cluster.
+    /// If harep fails for one instance (contradictory tags, a refused job, tags that cannot be written), it still
+    /// attends to the others; the reference stops. Compared exactly except for that instance, after repairing the
+    /// cluster.
     RepairGoesOn,
-    /// A repair that ended well a short while ago and has mended nothing counts as a failure; the reference repeats it.
+    /// A repair that ended well a short while ago without an effect counts as a failure; the reference repeats it.
     RepairInVain,
-    /// That a repair is not permitted is noted once; the reference replaces the tag by a new one in every run.
+    /// A missing permission is recorded once; the reference replaces the tag by a new one in every run.
     RepairNotedOnce,
-    /// A repair without jobs was never begun; to the reference it has ended well.
+    /// A repair without jobs was never begun; for the reference it has ended well.
     RepairNeverBegun,
-    /// No repair is begun where there is no room for it; the reference submits its job.
+    /// No repair begins without room for it; the reference submits its job.
     RepairNoRoom,
     /// Tags of a repair that others have replaced are removed, too.
     RepairOldTags,
-    /// An instance whose repair has just ended is left to the next run of harep; the reference may begin the same
-    /// repair again. What it says after the end of the first is left out.
+    /// An instance whose repair has just ended is left to the next run of harep; the reference may repeat the repair.
+    /// Its output after the end of the first repair is ignored.
     RepairWaits,
-    /// harep names the nodes in its opcodes, and stops and starts what gets new disks; the reference leaves the nodes
-    /// to hail. Compared exactly, but for these.
+    /// harep names the nodes in its opcodes, and stops and starts instances that get new disks; the reference leaves
+    /// the nodes to hail. Compared exactly, except for these.
     RepairOpcodes,
 }
 
 impl Rule {
-    /// All of them, in the order in which they are tried.
+    /// All except harep's, in the order in which they are tried.
     pub const ALL: [Rule; 48] = [
         Rule::SilentNodes,
         Rule::FullNamesInCommands,
@@ -242,7 +223,7 @@ impl Rule {
         Rule::EvacuationOrder,
     ];
 
-    /// Those of harep: of several that show in a case, the first one is counted.
+    /// Those of harep. If several apply to a case, the first is counted.
     pub const OF_HAREP: [Rule; 8] = [
         Rule::RepairGoesOn,
         Rule::RepairInVain,
@@ -254,7 +235,7 @@ impl Rule {
         Rule::RepairOpcodes,
     ];
 
-    /// The name in the documentation of differences.
+    /// Name in the documentation of differences.
     pub fn name(self) -> &'static str {
         match self {
             Rule::FullNamesInCommands => "full-names-in-commands",
@@ -317,14 +298,14 @@ impl Rule {
         }
     }
 
-    /// Whether the case is one where the answers may differ by this rule.
+    /// Tells if the answers to the case may differ by this rule.
     pub fn applies(self, case: &Case) -> bool {
         let raw = &case.cluster.raw;
         let (hbal, hinfo) = (case.tool == Tool::Hbal, case.tool == Tool::Hinfo);
         let hspace = case.tool == Tool::Hspace;
         let hcheck = case.tool == Tool::Hcheck;
         let is_hsqueeze = case.tool == Tool::Hsqueeze;
-        // they show when both answers are there
+        // They are detected once both answers are known.
         if case.tool == Tool::Harep {
             return false;
         }
@@ -338,7 +319,7 @@ impl Rule {
         match self {
             Rule::LoadsBack => case.facts.save && case.cluster.has("duplicate names"),
             Rule::OfflineReserve => is_hsqueeze,
-            // whatever the template, a secondary node counts
+            // A secondary node counts with any template.
             Rule::FreedN1 => is_hsqueeze && raw.instances.iter().any(|i| i.secondary.is_some()),
             Rule::DrbdStays => {
                 is_hsqueeze && raw.instances.iter().any(|i| i.template.mirroring() == Mirroring::Internal)
@@ -374,7 +355,7 @@ impl Rule {
                     && raw.instances.iter().any(|instance| {
                         instance.template.mirroring() == Mirroring::Internal
                             && instance.secondary.is_none()
-                            // hcheck looks what would become of all
+                            // hcheck checks the consequences for all instances.
                             && (instance.auto_balance || hcheck && !case.facts.no_capacity_checks)
                     })
             }
@@ -386,7 +367,7 @@ impl Rule {
             Rule::AllOffline => match case.tool {
                 Tool::Hbal | Tool::Hinfo | Tool::Hcheck => all_offline(case),
                 Tool::Hspace | Tool::Hscan => none_online(case),
-                // only here a node out of use may be chosen, and the score shown
+                // Only here can a node out of use be chosen and the score be shown.
                 Tool::Hail => none_online(case) && asks(case, "allocate-secondary"),
                 Tool::Hroller | Tool::Hsqueeze | Tool::Harep => false,
             },
@@ -422,7 +403,7 @@ impl Rule {
     }
 }
 
-/// Whether a node out of use has memory for instances of its group's others.
+/// Tells if a node out of use has memory for instances of other nodes in its group.
 pub fn may_rescue_offline(case: &Case) -> bool {
     let raw = &case.cluster.raw;
     (0..raw.nodes.len()).any(|i| {
@@ -432,8 +413,7 @@ pub fn may_rescue_offline(case: &Case) -> bool {
     })
 }
 
-/// Names of the nodes of which a total is zero: what is free of it is not a
-/// number, and such a node is not even equal to itself.
+/// Names of the nodes with a total of zero. Their free share is NaN, so such a node is not even equal to itself.
 pub fn without_total(raw: &RawCluster) -> Vec<&str> {
     raw.nodes
         .iter()
@@ -452,8 +432,7 @@ pub fn split_instances(raw: &RawCluster) -> Vec<&str> {
         .collect()
 }
 
-/// The longest ending of the first name that starts at a dot and that all
-/// names of nodes and instances share.
+/// The longest suffix of the first name that starts at a dot and that all names of nodes and instances share.
 pub fn common_suffix(raw: &RawCluster) -> &str {
     let names =
         || raw.nodes.iter().map(|n| n.name.as_str()).chain(raw.instances.iter().map(|i| i.name.as_str()));
@@ -465,7 +444,7 @@ pub fn common_suffix(raw: &RawCluster) -> &str {
         .unwrap_or("")
 }
 
-/// Memory of a node that neither its instances nor anything unknown uses.
+/// Memory of a node that is used neither by its instances nor by anything unknown.
 pub fn unallocated(raw: &RawCluster, node: usize) -> i64 {
     let used: i64 = raw
         .instances
@@ -477,7 +456,7 @@ pub fn unallocated(raw: &RawCluster, node: usize) -> i64 {
     (node.mem_total.trunc() as i64 - node.mem_node.0 - used).min(node.mem_free.0)
 }
 
-/// The N+1 flag of a node right after loading: the reference's, and ours.
+/// The N+1 flag of a node directly after loading: the reference's, and ours.
 pub fn initial_flags(raw: &RawCluster, node: usize) -> (bool, bool) {
     let mut peers = vec![0_i64; raw.nodes.len()];
     for instance in &raw.instances {
@@ -490,17 +469,16 @@ pub fn initial_flags(raw: &RawCluster, node: usize) -> (bool, bool) {
     (raw.nodes[node].mem_free.0 < reserved, unallocated(raw, node) <= reserved)
 }
 
-/// Whether the data or an option says that the node is out of use.
+/// Tells if the data or an option marks the node as out of use.
 pub fn is_offline(case: &Case, node: usize) -> bool {
     let raw = &case.cluster.raw;
-    // all nodes that share the name are meant
+    // The option means all nodes with the name.
     let means =
         |key: &String| looked_up(raw, key).is_some_and(|at| raw.nodes[at].name == raw.nodes[node].name);
     raw.nodes[node].offline || case.facts.offline.iter().any(means)
 }
 
-/// The node that `-O key` means: that very name, or the only one of which the
-/// key is the part before a dot.
+/// The node that `-O key` means: the one with this name, or the only one whose name before a dot is the key.
 fn looked_up(raw: &RawCluster, key: &str) -> Option<usize> {
     let exact = raw.nodes.iter().rposition(|node| node.name == key);
     exact.or_else(|| {
@@ -510,18 +488,18 @@ fn looked_up(raw: &RawCluster, key: &str) -> Option<usize> {
     })
 }
 
-/// Whether hail is asked that.
+/// Tells if hail has a request of this type.
 fn asks(case: &Case, kind: &str) -> bool {
     case.asked.as_ref().is_some_and(|asked| asked.kind() == kind)
 }
 
-/// Whether there are nodes, none of them online.
+/// Tells if there are nodes, but none of them is online.
 fn none_online(case: &Case) -> bool {
     let nodes = case.cluster.raw.nodes.len();
     nodes > 0 && (0..nodes).all(|i| is_offline(case, i))
 }
 
-/// Whether there are nodes to look at, none of them online.
+/// Tells if there are nodes to examine, but none of them is online.
 fn all_offline(case: &Case) -> bool {
     let raw = &case.cluster.raw;
     let groups = (0..raw.groups.len()).filter(|g| {
@@ -533,7 +511,7 @@ fn all_offline(case: &Case) -> bool {
         .any(|nodes: Vec<usize>| !nodes.is_empty() && nodes.iter().all(|i| is_offline(case, *i)))
 }
 
-/// Names of instances that do not exist yet, of which the status says that they run.
+/// Names of forthcoming instances with the status of running ones.
 pub fn forthcoming_running(raw: &RawCluster) -> Vec<&str> {
     let them = raw.instances.iter().filter(|instance| instance.forthcoming && instance.status.is_running());
     them.map(|instance| instance.name.as_str()).collect()

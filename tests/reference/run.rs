@@ -1,4 +1,4 @@
-//! Runs programs: in a directory of their own, with a time limit.
+//! Runs programs, each in a directory of its own and with a time limit.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,20 +11,19 @@ use crate::original;
 /// Longest run of one program; reported and counted when reached.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// What a run gave.
+/// Result of a run.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// Exit status; a signal's number plus 128; none when the time was up.
+    /// Exit status; 128 plus the number for a signal; none if the time was up.
     pub status: Option<i32>,
     /// Standard output.
     pub stdout: Vec<u8>,
     /// Standard error.
     pub stderr: Vec<u8>,
-    /// How long it took.
     pub time: Duration,
 }
 
-/// Where the programs are.
+/// Paths of the programs.
 #[derive(Debug, Clone)]
 pub struct Programs {
     /// The reference's directory, or none for the search path.
@@ -33,7 +32,7 @@ pub struct Programs {
     pub hail: PathBuf,
 }
 
-/// Directories in which distributions keep allocators; first where Debian has nothing but the reference's.
+/// Directories in which distributions keep allocators. The first one contains only the reference's in Debian.
 const ALLOCATORS: [&str; 4] = [
     original::ALLOCATORS,
     "/usr/lib/ganeti/iallocators",
@@ -42,7 +41,7 @@ const ALLOCATORS: [&str; 4] = [
 ];
 
 impl Programs {
-    /// Finds the reference, or says what is missing.
+    /// Finds the reference, or reports what is missing.
     pub fn find() -> Result<Self, String> {
         let reference = std::env::var_os("HTOOLS_REFERENCE_DIR")
             .map(PathBuf::from)
@@ -83,7 +82,7 @@ impl Programs {
         command
     }
 
-    /// The command that runs our tool of that name.
+    /// The command that runs our tool with this name.
     pub fn ours(tool: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
         command.env("HTOOLS", tool);
@@ -91,9 +90,8 @@ impl Programs {
     }
 }
 
-/// Runs the command with the directory as its working directory and one of its
-/// files, if any is named, as standard input. Output goes through files beside
-/// the directory, so that no amount of it can block.
+/// Runs the command in the directory, with one of its files as standard input if named. The output goes to files
+/// beside the directory, so that no amount of it can block.
 pub fn run(command: &mut Command, directory: &Path, input: Option<&str>) -> io::Result<Output> {
     let (out, err) = (directory.with_extension("stdout"), directory.with_extension("stderr"));
     let input = match input {
@@ -104,7 +102,7 @@ pub fn run(command: &mut Command, directory: &Path, input: Option<&str>) -> io::
     let mut child = command
         .current_dir(directory)
         .env("LC_ALL", "C.UTF-8")
-        // a run that changes a cluster takes a lock there, and all clusters have the same name
+        // A run that changes a cluster takes a lock there, and all clusters have the same name.
         .env("XDG_STATE_HOME", directory.join("home"))
         .stdin(input)
         .stdout(File::create(&out)?)

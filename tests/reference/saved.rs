@@ -1,19 +1,19 @@
-//! Free memory after moves: the reference shows and saves what nodes had before them.
+//! Free memory after moves: the reference shows and saves the values from before.
 
 use std::collections::{HashMap, HashSet};
 
 use htools::load::raw::RawCluster;
 use htools::model::RunStatus;
 
-/// Columns of a node's row in a saved state, and of an instance's.
+/// Number of columns in a node's row of a saved state, and in an instance's.
 const NODE: usize = 15;
 const INSTANCE: usize = 13;
 
-/// The heading of the column with free memory.
+/// Heading of the column with free memory.
 const HEADING: &str = "f_mem";
 
-/// Makes of a state that the reference saved after moves what ours has to be: every node has as
-/// much memory free as those that left it gave back, less what those that came take.
+/// Turns a state that the reference saved after moves into the one that ours must equal. Each node has the memory
+/// returned by departed instances, minus that of new ones.
 pub fn moved(raw: &RawCluster, state: &str) -> String {
     let mut more: HashMap<&str, i64> = HashMap::new();
     for instance in raw.instances.iter().filter(|i| i.status.uses_memory() && !i.forthcoming) {
@@ -35,7 +35,7 @@ pub fn moved(raw: &RawCluster, state: &str) -> String {
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether names of nodes do not tell on which one an instance is.
+/// Tells if the names of nodes are not unique, so that they do not identify an instance's node.
 pub fn has_namesakes(raw: &RawCluster) -> bool {
     let mut names = HashSet::new();
     !raw.nodes.iter().all(|node| names.insert(node.name.as_str()))
@@ -53,7 +53,7 @@ pub fn without_reported(state: &str) -> String {
     state.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Tables without the free memory of nodes after moves.
+/// Tables after moves, without the free memory of nodes.
 pub fn without_free(tables: &str) -> String {
     let mut columns: Vec<usize> = Vec::new();
     let mut after = false;
@@ -77,7 +77,7 @@ pub fn without_free(tables: &str) -> String {
     text
 }
 
-/// The words of a line, one blank between them, without those that end at these columns.
+/// The words of a line, separated by one blank, without those that end at these columns.
 fn masked(line: &str, ends: &[usize]) -> String {
     let mut at = 0;
     let word = |part: &str| {

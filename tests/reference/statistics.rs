@@ -1,4 +1,4 @@
-//! What a run of the suite covered, and how it came out.
+//! Coverage and results of a run of the suite.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -112,7 +112,7 @@ impl Statistics {
         lines.join("\n")
     }
 
-    /// What was covered.
+    /// Statistics of the coverage.
     pub fn coverage(&self) -> String {
         let mut lines = vec![format!("{} cases, {} of hbal with moves", self.cases, self.hbal_with_moves)];
         for (tool, of) in &self.tools {
@@ -146,7 +146,7 @@ impl Statistics {
     }
 }
 
-/// Whether a program of the reference ended by an error of its own.
+/// Tells if the reference ended with an internal error.
 pub fn crashed(stderr: &[u8]) -> bool {
     let text = String::from_utf8_lossy(stderr);
     ["CallStack", "IntMap.", "Map.!", "Prelude.", "Irrefutable", "Non-exhaustive"]

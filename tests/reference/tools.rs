@@ -1,6 +1,5 @@
 //! The tools that are compared.
 
-/// The tools that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tool {
     Hbal,
@@ -15,7 +14,6 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// All of them.
     pub const ALL: [Tool; 9] = [
         Tool::Hbal,
         Tool::Hinfo,
@@ -28,12 +26,10 @@ impl Tool {
         Tool::Harep,
     ];
 
-    /// The tool of that name.
     pub fn named(name: &str) -> Option<Tool> {
         Tool::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
-    /// The program's name.
     pub fn name(self) -> &'static str {
         match self {
             Tool::Hbal => "hbal",
@@ -48,8 +44,7 @@ impl Tool {
         }
     }
 
-    /// All long options of the reference: what an abbreviation must not be
-    /// the beginning of twice.
+    /// All long options of the reference. An abbreviation must be a prefix of only one.
     pub fn long_options(self) -> impl Iterator<Item = &'static str> {
         let all = match self {
             Tool::Hbal => HBAL,

@@ -1,5 +1,5 @@
-//! Who may ask RAPI, whom it is believed, and what a failed call means: servers of our
-//! own on the loopback interface, with TLS.
+//! Authentication at RAPI, trust in its certificate, and errors of failed calls. The tests use servers of their own
+//! on the loopback interface, with TLS.
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -27,13 +27,13 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
-/// A server: its port, and the requests so far.
+/// A server with its port and the requests so far.
 struct Server {
     port: u16,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
-/// The TLS of a server with a certificate and a key, which need not belong together.
+/// TLS settings of a server with a certificate and a key, which need not match.
 fn tls(certificate: &str, key: &str, versions: &[&'static SupportedProtocolVersion]) -> Arc<ServerConfig> {
     let read = |name: &str, end: &str| fs::read(fixture(&format!("tls/{name}.{end}"))).unwrap();
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(certificate, "pem")).collect();
@@ -49,7 +49,7 @@ trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
 
 impl Server {
-    /// A server that answers like this, over TLS if there is a certificate.
+    /// A server with these answers, over TLS if there is a certificate.
     fn new(certificate: Option<&str>, answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> Server {
         Server::with_tls(certificate.map(|name| tls(name, name, DEFAULT_VERSIONS)), answer)
     }
@@ -112,7 +112,7 @@ fn session(address: &str) -> Session {
     Session::new(&Address::new(OsStr::new(address)), &Access::default(), manner).unwrap()
 }
 
-/// A request; nothing from a client that does not like the certificate.
+/// Reads a request; none if the client rejects the certificate.
 fn read_request(stream: &mut impl Read) -> Option<String> {
     let mut bytes = Vec::new();
     let mut byte = [0];
@@ -135,7 +135,7 @@ fn response(status: &str, body: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Exit status, and both outputs, which never show the password; no file does.
+/// Exit status and both outputs. Neither they nor any file may contain the password.
 fn run(tool: &str, args: &[&str], environment: &[(&str, &str)], dir: &Path) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
     command.env("HTOOLS", tool).env("NO_PROXY", "*").args(args).current_dir(dir);
@@ -154,7 +154,7 @@ fn run(tool: &str, args: &[&str], environment: &[(&str, &str)], dir: &Path) -> (
     (output.status.code().unwrap(), stdout, stderr)
 }
 
-/// The one line of a run that fails.
+/// The one-line error of a failing run.
 fn refused(args: &[&str], environment: &[(&str, &str)], dir: &Path) -> String {
     let (status, stdout, stderr) = run("hinfo", args, environment, dir);
     assert_eq!((status, stdout.as_str()), (1, ""), "{stderr}");
@@ -171,7 +171,7 @@ fn private(path: &Path, content: &str) {
     fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
 }
 
-// user:s3cr3t, reader:s3cr3t
+// Base64 of user:s3cr3t and reader:s3cr3t, in lower case.
 const USER: &str = "authorization: basic dxnlcjpzm2nym3q=";
 const READER: &str = "authorization: basic cmvhzgvyonmzy3izda==";
 
@@ -194,7 +194,7 @@ fn where_user_and_password_come_from() {
         (&named, &file, &other, USER),
         (&plain, &[], &both, USER),
         (&named, &[], &both, USER),
-        // the password of another user is not sent
+        // The password of another user is not sent.
         (&named, &[], &other, "authorization: basic dxnlcjo="),
     ];
     for (url, options, environment, wanted) in cases {
@@ -257,7 +257,7 @@ fn certificates() {
     let (stranger, other_host) =
         ("it is none of its certificates, and signed by none of them", "it is not for this host");
     let versions: [&[_]; 2] = [&[&TLS12], &[&TLS13]];
-    // whom the server is, who is trusted, and why not
+    // Certificate of the server, trusted authority, and the expected problem.
     for (server, trusted, problem) in [
         ("v1", pem("v1"), None),
         ("v3", pem("v3"), None),
@@ -274,7 +274,7 @@ fn certificates() {
         ("v1", pem("ca"), Some(stranger)),
         ("v3", pem("v1"), Some(stranger)),
         ("good", pem("v1"), Some(stranger)),
-        // another authority of the same name; one that is pinned, but is no authority
+        // Another authority with the same name; a pinned certificate that is not an authority.
         ("good", pem("other_ca"), Some(stranger)),
         ("below_v3", pem("v3"), Some(stranger)),
         ("over", pem("ca"), Some("it has expired")),
@@ -299,13 +299,13 @@ fn certificates() {
                 "{error}"
             );
             assert!(error.ends_with(problem) || error.contains("..."), "{server} {trusted}: {error}");
-            // nothing is said to whom one does not trust
+            // Nothing is sent to a server that is not trusted.
             assert!(running.requests().is_empty());
         }
     }
 }
 
-/// Certificates are public: showing one is not enough.
+/// Certificates are public, so presenting one is not enough.
 #[test]
 fn certificates_of_others() {
     let dir = tempfile::tempdir().unwrap();
@@ -324,7 +324,7 @@ fn certificates_of_others() {
     }
 }
 
-/// Where anybody is believed, anything goes.
+/// Without verification, any certificate is accepted.
 #[test]
 fn certificates_that_are_not_looked_at() {
     let dir = tempfile::tempdir().unwrap();
@@ -350,13 +350,13 @@ fn certificates_that_nobody_checks() {
         let error = refused(&["-m", &url, "--rapi-cacert", "c.pem"], &[], dir.path());
         assert_eq!(error, format!("c.pem: {problem}"));
     }
-    // plain HTTP has no certificate
+    // Plain HTTP has no certificate.
     let plain = Server::cluster(None);
     let url = format!("http://127.0.0.1:{}", plain.port);
     assert_eq!(run("hinfo", &["-m", &url, "--rapi-cacert", "missing"], &[], dir.path()).2, "");
 }
 
-/// `run` looks for the password in what is said and written.
+/// `run` checks the output and all files for the password.
 #[test]
 fn passwords_in_odd_addresses() {
     let dir = tempfile::tempdir().unwrap();
@@ -431,7 +431,7 @@ fn what_a_failure_means() {
     let CallError::Refused(text) = refusal else { panic!("{refusal:?}") };
     assert!(text.ends_with("/2/x: Can't do it (400 Bad Request)") || text.contains("refused"), "{text}");
 
-    // nobody listens; a name that is none; no TLS
+    // No listener; an invalid name; no TLS.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let plain = TcpListener::bind("127.0.0.1:0").unwrap();
     let plain_port = plain.local_addr().unwrap().port();
@@ -448,7 +448,7 @@ fn what_a_failure_means() {
         let error = session(&address).get("x").unwrap_err();
         assert!(matches!(error, CallError::NotSent(_)), "{error:?}");
     }
-    // silence
+    // A silent server.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let error = session(&format!("http://127.0.0.1:{port}")).get("x").unwrap_err();

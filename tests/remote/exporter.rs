@@ -1,4 +1,4 @@
-//! `htools exporter`: several clusters, some of which hang or fail; clients that mean no good.
+//! `htools exporter` with several clusters, some of which hang or fail, and with malicious clients.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,16 +18,16 @@ use super::rapi::{Server, fixture, response};
 use crate::common::exposition::{Series, parse};
 use crate::common::rapi::RESOURCES;
 
-/// How often something is waited for, and the pause between. No test depends on how long it takes.
+/// Most attempts while waiting, and the pause between them. No test depends on the time that something takes.
 const ATTEMPTS: usize = 1200;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What a cluster does about questions.
+/// Reactions of a cluster to requests.
 const GOOD: u8 = 0;
 const BROKEN: u8 = 1;
 const SILENT: u8 = 2;
 
-/// A cluster whose manner can be changed.
+/// A cluster whose reaction can be changed.
 fn cluster(manner: u8) -> (Server, Arc<AtomicU8>) {
     let manner = Arc::new(AtomicU8::new(manner));
     let own = Arc::clone(&manner);
@@ -44,7 +44,7 @@ fn cluster(manner: u8) -> (Server, Arc<AtomicU8>) {
     (server, manner)
 }
 
-/// A server that ends with the test.
+/// A server that stops when it is dropped.
 struct Exporter {
     child: Child,
     address: String,
@@ -56,7 +56,7 @@ impl Exporter {
         Exporter::configured("", words)
     }
 
-    /// With a configuration file; none if its name is empty.
+    /// An exporter with a configuration file; without one if the name is empty.
     fn configured(file: &str, words: &[&str]) -> Exporter {
         let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
         command.env_remove("HTOOLS").env("NO_PROXY", "*").env("HTOOLS_CONFIG", file);
@@ -81,10 +81,10 @@ impl Exporter {
         TcpStream::connect(&self.address).unwrap()
     }
 
-    /// The head and the body of the answer to some bytes.
+    /// Head and body of the answer to a request.
     fn ask(&self, bytes: &[u8]) -> (String, String) {
         let mut stream = self.connect();
-        // who is refused early may not be able to send all
+        // A client that is refused early may be unable to send everything.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -103,7 +103,7 @@ impl Exporter {
         parse(&body).unwrap()
     }
 
-    /// Asks again and again until the answer is as wanted.
+    /// Requests the figures until they satisfy the condition.
     fn wait_for(&self, what: &str, is_there: impl Fn(&[Series]) -> bool) -> Vec<Series> {
         for _ in 0..ATTEMPTS {
             let found = self.scrape();
@@ -115,7 +115,7 @@ impl Exporter {
         panic!("{what} never happens: {}", self.said.lock().unwrap());
     }
 
-    /// Its exit status after a signal.
+    /// Exit status after a signal.
     fn end(mut self, signal: Signal) -> Option<i32> {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
         self.child.wait().unwrap().code()
@@ -157,7 +157,7 @@ fn a_cluster_that_hangs_holds_nobody_up_and_comes_back() {
         ["-m", &one_url, "--rapi-credentials", &files[0], "-m", &two_url, "--rapi-credentials", &files[1]];
     let exporter = Exporter::start(&[&access[..], &["--every", "0.1", "--timeout", "2"]].concat());
 
-    // the second one is silent all the time
+    // The second one is silent all the time.
     let found = exporter.wait_for("the first is up", |found| is_up(found, &one_url));
     assert!(!is_up(&found, &two_url));
     assert_eq!(values(&found, "group_score", &one_url).len(), 1);
@@ -171,7 +171,7 @@ fn a_cluster_that_hangs_holds_nobody_up_and_comes_back() {
     second.store(GOOD, Ordering::SeqCst);
     exporter.wait_for("the second is up", |found| is_up(found, &two_url));
 
-    // the last figures of one that fails are kept for a while
+    // The last figures of a failing cluster are kept for a while.
     first.store(BROKEN, Ordering::SeqCst);
     let found = exporter.wait_for("the first is down", |found| !is_up(found, &one_url));
     assert_eq!(values(&found, "group_score", &one_url).len(), 1);
@@ -180,7 +180,7 @@ fn a_cluster_that_hangs_holds_nobody_up_and_comes_back() {
     let found = exporter.wait_for("the first is up again", |found| is_up(found, &one_url));
     assert!(values(&found, "readings_total", &one_url) > values(&found, "reading_failures_total", &one_url));
 
-    // each cluster got its own password, and nobody else got any
+    // Each cluster got its own password, and nobody else got one.
     for (server, login) in [(&one, "b25lOnMzY3IzdC1vbmU="), (&two, "dHdvOnMzY3IzdC10d28=")] {
         let requests = server.requests.lock().unwrap().concat().to_lowercase();
         assert!(requests.contains(&format!("authorization: basic {}", login.to_lowercase())), "{requests}");
@@ -195,7 +195,7 @@ fn a_cluster_that_hangs_holds_nobody_up_and_comes_back() {
     assert_eq!(exporter.end(Signal::TERM), Some(0));
 }
 
-/// Clusters of a configuration file, each with its own credentials, under the names that they have there.
+/// Clusters of a configuration file, each with its own credentials and under its configured name.
 #[test]
 fn named_clusters() {
     let dir = tempfile::tempdir().unwrap();
@@ -229,7 +229,7 @@ fn figures_that_are_too_old_are_dropped() {
     assert!(!is_up(&found, &url) && values(&found, "reading_age_seconds", &url) > vec![3.0]);
 }
 
-/// A text file that changes, one that is not there, and two of one name.
+/// A changing text file, a missing one, and two with the same name.
 #[test]
 fn files_are_read_again() {
     let dir = tempfile::tempdir().unwrap();
@@ -249,7 +249,7 @@ fn files_are_read_again() {
     let found =
         exporter.wait_for("the new cluster", |found| !moves(found).is_empty() && moves(found) != before);
     assert_eq!(moves(&found), [15.0]);
-    // a pipe, whose end may never come
+    // A pipe may never end.
     fs::remove_file(&other).unwrap();
     mknodat(CWD, &*other, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     exporter.wait_for("the pipe", |found| !is_up(found, "c (2)") && is_up(found, "c"));
@@ -261,7 +261,7 @@ fn files_are_read_again() {
 fn clients_that_mean_no_good() {
     let exporter = Exporter::start(&["-t", "data/balanced.data"]);
     exporter.wait_for("a reading", |found| is_up(found, "balanced"));
-    // more than there may be, which say nothing, or never all
+    // These are more connections than allowed; they send nothing, or only a part.
     let mut idle: Vec<TcpStream> = (0..200).map(|_| exporter.connect()).collect();
     for (at, stream) in idle.iter_mut().enumerate().filter(|(at, _)| at % 2 == 0) {
         let _ = stream.write_all(&b"GET /metrics HTTP/1.1\r\nHost: x\r\nX: "[..at % 35]);

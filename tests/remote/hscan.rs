@@ -36,7 +36,7 @@ fn names_in(directory: &Path) -> Vec<String> {
     names
 }
 
-/// An empty directory with links to two fixtures, `a` and `b`.
+/// A directory with links to two fixtures, `a` and `b`.
 fn with_fixtures() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for (name, of) in [("a", "states"), ("b", "two-groups")] {
@@ -84,7 +84,7 @@ fn what_fails_does_not_stop_the_others() {
     let (status, stdout, stderr) =
         run("hscan", &["--no-headers", &down, "file://nosuch", "file://b"], dir.path());
     assert_eq!(status, 2);
-    // a node that does not answer is offline
+    // A node that does not answer is offline.
     let warning =
         format!("Warning: {down}: node 'node3.vc.test' does not answer and is treated as offline\n");
     assert_eq!(stderr, warning);
@@ -102,7 +102,7 @@ fn files_stay_in_their_directory() {
     let dir = with_fixtures();
     let inner = dir.path().join("x/y");
     fs::create_dir_all(&inner).unwrap();
-    // as a directory it is the one above
+    // As a directory, this is the one above.
     let (status, ..) = run("hscan", &["file://../../a", "file://../../b/", "-d", "."], &inner);
     assert_eq!(status, 0);
     assert_eq!(names_in(&inner), ["file:__.._.._a.data", "file:__.._.._b_.data"]);
@@ -111,7 +111,7 @@ fn files_stay_in_their_directory() {
     assert_eq!(names_in(dir.path()), ["a", "b", "x"]);
 }
 
-/// Before anything is asked or written.
+/// It is refused before anything is requested or written.
 #[test]
 fn two_clusters_with_one_file_are_refused() {
     let dir = with_fixtures();
@@ -124,7 +124,7 @@ fn two_clusters_with_one_file_are_refused() {
          another way\n"
     );
     assert_eq!(names_in(dir.path()), ["a", "b", "x"]);
-    // the same cluster twice, and files with other names
+    // The same cluster twice, and files with different names.
     for words in [&["file://a", "file://a"][..], &["file://a", "file:///a", "--anonymise"]] {
         let (status, _, stderr) = run("hscan", words, dir.path());
         assert!(status != 1 && !stderr.contains("both"), "{stderr}");
@@ -188,7 +188,7 @@ fn names_that_would_break_the_file_are_refused() {
 
 // --- anonymous files
 
-/// Everything that has a name in a cluster.
+/// All names in a cluster.
 fn names_of(raw: &RawCluster) -> BTreeSet<&str> {
     let groups = raw.groups.iter().flat_map(|g| [g.name.as_str(), g.uuid.as_str()]);
     let nodes = raw.nodes.iter().map(|node| node.name.as_str());
@@ -215,7 +215,7 @@ fn anonymous_files_hold_no_names() {
             assert!(!text.contains(original), "{original} in {text}");
         }
     }
-    // the same names in both clusters, the same replacements
+    // The same names in both clusters have the same replacements.
     assert!(texts.iter().all(|text| text.contains("\ninstance-16|512|0|1|running|")), "{}", texts[1]);
     assert!(texts[0].contains("htools:standby:auto") && texts[0].contains("\nhtools:iextags:"));
     assert!(
@@ -231,7 +231,7 @@ fn recipe() -> impl Strategy<Value = Recipe> {
 proptest! {
     #![proptest_config(cases(40))]
 
-    /// What hscan writes is what the other tools read over RAPI.
+    /// The file of hscan contains the same cluster that the other tools read over RAPI.
     #[test]
     fn the_file_is_the_cluster(recipe in recipe(), kvm in any::<bool>()) {
         let dir = tempfile::tempdir().unwrap();
@@ -241,7 +241,7 @@ proptest! {
         rapi::write(&answers, &dir.path().join("c"));
         let (status, stdout, _) = run("hscan", &["file://c", "--no-headers"], dir.path());
         if stdout.contains("failed to process") {
-            // only instances that the text format refuses
+            // Only instances that the text format refuses.
             let own = raw.instances.iter().any(|i| i.secondary == Some(i.primary));
             prop_assert!(own, "{}", stdout);
             return Ok(());
@@ -250,7 +250,7 @@ proptest! {
         let options = ["-v", "-v", "--print-instances", "-p+amem,ptags,peermap,plist,slist,spindle_count"];
         let direct = run("hinfo", &[&["-m", "file://c"], &options[..]].concat(), dir.path());
         let mut saved = run("hinfo", &[&["-t", "file:__c.data"], &options[..]].concat(), dir.path());
-        // only text files are looked at for values that cannot be true
+        // Only text files are checked for implausible values.
         let is_doubt = |line: &str| line.starts_with("Warning: file:__c.data, line ");
         saved.2 = saved.2.split_inclusive('\n').filter(|line| !is_doubt(line)).collect();
         prop_assert_eq!(&direct, &saved);
@@ -258,7 +258,7 @@ proptest! {
         prop_assert!(stdout.ends_with(score), "{}", stdout);
     }
 
-    /// Other names, the same score, and a plan of the same length.
+    /// The names differ, but the score and the length of the plan are the same.
     #[test]
     fn anonymous_files_mean_the_same(recipe in recipe()) {
         let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,4 @@
-//! The same cluster is the same model, whatever it was read from, and what is
-//! written is what was read.
+//! The same cluster gives the same model from every source, and written files contain what was read.
 
 use std::fs;
 use std::path::Path;
@@ -46,9 +45,8 @@ fn written(cluster: &Cluster) -> String {
     cluster_text(cluster, &cluster.all_nodes(), &instances)
 }
 
-/// Everything that a model holds, and the scores that come of it: groups,
-/// nodes with their ledgers and lists, instances, tags, policies. Numbers are
-/// written with all their digits.
+/// The whole content of a model and the resulting scores: groups, nodes with their ledgers and lists, instances,
+/// tags, policies. Numbers have all their digits.
 fn state(c: &Cluster) -> Vec<String> {
     let mut parts = vec![
         format!("{:?} {:?} {:?} {}", c.tags, c.policy, c.common_suffix, c.first_node_number),
@@ -68,8 +66,8 @@ fn assert_same(a: &Cluster, b: &Cluster) {
     assert_eq!(a.len(), b.len());
 }
 
-/// An allocator message about the cluster, as far as it can say what the
-/// cluster holds; drained nodes are offline and keep their numbers.
+/// An allocator message with the cluster, as far as the format allows. Drained nodes are offline but keep their
+/// figures.
 fn message(raw: &RawCluster) -> String {
     let object = |members: Vec<(String, Value)>| Value::Object(members.into_iter().collect());
     let groups = raw.groups.iter().map(|g| {
@@ -107,7 +105,7 @@ fn message(raw: &RawCluster) -> String {
     .to_string()
 }
 
-/// What a message cannot say gets the value that it stands for.
+/// Replaces everything that a message cannot express by its default.
 fn as_messages_have_it(mut raw: RawCluster) -> RawCluster {
     raw.policy = InstancePolicy::default();
     for node in &mut raw.nodes {
@@ -123,7 +121,7 @@ fn as_messages_have_it(mut raw: RawCluster) -> RawCluster {
     raw
 }
 
-/// Makes a cluster odd, in ways that every format can say.
+/// Makes a cluster odd, in ways that every format can express.
 fn odd(mut raw: RawCluster, seed: u64) -> RawCluster {
     let random = &mut Random::stream(seed, 7);
     let tags = [
@@ -213,27 +211,27 @@ fn clusters() -> impl Strategy<Value = RawCluster> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// What the writer wrote is read and written again as it was.
+    /// Written text is read and written again unchanged.
     #[test]
     fn text_to_model_to_text(raw in clusters()) {
         let content = to_text(&raw);
         let read = from_text(&content);
         let first = model(read.clone());
         prop_assert_eq!(written(&first), content.as_str());
-        // and the model is that of the cluster itself
+        // The model is that of the original cluster.
         assert_same(&model(raw), &first);
         prop_assert_eq!(to_text(&read), content);
     }
 
-    /// A state that is saved after moves loads with the very figures and scores that were shown.
+    /// A state saved after moves loads with exactly the figures and scores that were shown.
     #[test]
     fn what_was_moved_loads_back(mut raw in clusters()) {
-        // a secondary that means nothing counts until its instance moves
+        // A meaningless secondary counts until its instance moves.
         for instance in raw.instances.iter_mut().filter(|i| !i.template.has_secondary()) {
             instance.secondary = None;
         }
-        // on nodes with exclusive storage, instances of external storage take planned spindles when they are
-        // moved, as in the reference, and not when they are loaded; those of unknown spindles leave -1 behind
+        // On nodes with exclusive storage, instances with external storage use planned spindles when moved, as in the
+        // reference, but not when loaded. Instances with unknown spindles leave -1 behind.
         let odd = |i: &RawInstance| !i.template.has_secondary() || i.forthcoming;
         if raw.instances.iter().any(odd) {
             raw.nodes.iter_mut().for_each(|node| node.exclusive_storage = false);
@@ -248,7 +246,7 @@ proptest! {
         for (end, loaded) in end.nodes.iter().zip(&loaded.nodes) {
             let mut ledger = loaded.state.ledger;
             if !end.spec.exclusive_storage {
-                // nobody asks for it
+                // Nothing uses this value.
                 ledger.spindles_free_planned = end.state.ledger.spindles_free_planned;
             }
             prop_assert_eq!(format!("{:?}", end.state.ledger), format!("{:?}", ledger));
@@ -266,10 +264,10 @@ proptest! {
     #[test]
     fn text_and_allocator_message(raw in clusters()) {
         let raw = as_messages_have_it(raw);
-        // only text files are looked at for values that cannot be true
+        // Only text files are checked for implausible values.
         let by_text = RawCluster { doubts: Vec::new(), ..from_text(&to_text(&raw)) };
         let mut by_message = from_allocator(&message(&raw));
-        // only messages tell drained nodes from those that are offline
+        // Only messages distinguish drained nodes from offline ones.
         for node in &mut by_message.nodes {
             node.outage = Outage::default();
         }
@@ -277,7 +275,7 @@ proptest! {
         assert_same(&model(by_text), &model(by_message));
     }
 
-    /// Simulated clusters: the description and the text say the same.
+    /// Simulated clusters: description and text give the same cluster.
     #[test]
     fn simulation_text_and_allocator_message(
         groups in prop::collection::vec((0_usize..3, 0_u32..5, 1_u32..5000, 1_u32..512, 1_u32..64, 1_u32..9, any::<bool>()), 1..4)
@@ -291,7 +289,7 @@ proptest! {
             })
             .collect();
         let simulated = simulate::parse_specs(&specs).unwrap();
-        // only the numbers under which nodes are shown begin elsewhere
+        // Only the displayed numbers of nodes start differently.
         let expected = RawCluster { first_node_number: 0, ..simulated.clone() };
         let by_text = from_text(&to_text(&simulated));
         prop_assert_eq!(&by_text, &expected);
@@ -301,7 +299,7 @@ proptest! {
     }
 }
 
-/// Historic forms of the text become the full one, which then stays.
+/// Historic forms of the text are completed; the full form then stays.
 #[test]
 fn short_rows_are_completed() {
     let content = "g1|u1|preferred|\n\n\
@@ -334,7 +332,7 @@ fn sample(name: &str) -> String {
 fn the_allocation_sample_holds_the_first_cluster() {
     let mut by_text = as_messages_have_it(from_text(&sample("unbalanced-drbd.data")));
     let mut by_message = from_allocator(&sample("allocate.json"));
-    // the message has the disk without DRBD's own data, an interface, and a hypervisor
+    // The message has the disk without DRBD's metadata, an interface, and a hypervisor.
     for instance in &mut by_message.instances {
         assert_eq!(instance.disks[0].size + Mib(128), instance.disk);
         instance.disks[0].size = instance.disk;
@@ -363,12 +361,12 @@ fn figures_of_the_samples_add_up() {
         assert_eq!(finish(&mut cluster, Mib(4096)), [], "{}", path.display());
         for node in &cluster.nodes {
             let name = &node.spec.name;
-            // what is down has no figures
+            // A node that is down has no figures.
             if node.spec.mem_total == 0.0 {
                 continue;
             }
             assert_eq!(node.spec.mem_unaccounted, Mib(0), "{name}");
-            // in one sample something is wrong
+            // One sample contains a fault.
             let broken = path.ends_with("pools.data") && name == "s1";
             assert_eq!(node.state.ledger.n1_fail, broken, "{name}");
             let on_disk: Mib = (node.state.primaries.iter().chain(&node.state.secondaries))
@@ -381,7 +379,7 @@ fn figures_of_the_samples_add_up() {
     }
 }
 
-/// `-S`: the state before balancing tells hinfo what the sample itself tells.
+/// `-S`: hinfo shows the same for the state saved before balancing as for the sample.
 #[test]
 fn saved_states_are_the_cluster() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,4 @@
-//! The master daemon: a server of our own on a socket gives good answers and all sorts of
-//! bad ones.
+//! The master daemon: a server of the tests on a socket gives good answers and many kinds of bad ones.
 
 use std::fs;
 use std::os::unix::net::UnixListener;
@@ -24,7 +23,7 @@ use crate::common::luxi_server::{Act, END, Server, in_pieces, message};
 
 const SUCCESS: &str = r#"{"success":true,"result":"é"}"#;
 
-/// Short enough for a test, long enough for a busy machine.
+/// Time limits short enough for a test, and long enough for a busy machine.
 fn short() -> Timeouts {
     let time = Duration::from_millis(300);
     Timeouts { connect: time, send: time, silence: time, answer: 3 * time, size: 1 << 20 }
@@ -34,7 +33,7 @@ fn patient() -> Timeouts {
     Timeouts::default()
 }
 
-/// What becomes of one call.
+/// Result of one call.
 fn call(
     manner: Timeouts,
     script: impl Fn(usize, &str) -> Vec<Act> + Send + Sync + 'static,
@@ -60,7 +59,7 @@ fn a_call() {
         Server::of(place.path(), [SUCCESS.to_owned(), r#"{"success":false,"result":"no"}"#.to_owned()]);
     let mut connection = Connection::open(&server.socket, patient()).unwrap();
     assert_eq!(connection.call("Test", &json!([1, "é/\u{3}\n", null])), Ok(json!("é")));
-    // a refusal is no failure of the connection
+    // A refusal is not a failure of the connection.
     assert_eq!(connection.call("Test", &json!([])), Err(CallError::Refused("no".to_owned())));
     assert!(connection.is_open());
     let seen = server.requests.lock().unwrap();
@@ -76,7 +75,7 @@ fn answers_in_pieces_and_together() {
         let result = call(patient(), move |_, _| in_pieces(SUCCESS, size, Duration::from_millis(1)));
         assert_eq!(result, Ok(json!("é")));
     }
-    // what comes behind the end belongs to the next answer
+    // Bytes after the end belong to the next answer.
     let place = tempfile::tempdir().unwrap();
     let server = Server::new(place.path(), |number, _| match number {
         0 => vec![Act::Send(format!("{SUCCESS}\u{3}{}", &SUCCESS[..9]).into_bytes())],
@@ -104,10 +103,10 @@ fn daemons_that_take_their_time() {
     let late = |text: &str| Err(CallError::Late(text.to_owned()));
     let silent = call(short(), |_, _| vec![Act::Pause(Duration::from_secs(2))]);
     assert_eq!(silent, late("the master daemon was silent for 0.3 s"));
-    // in the middle of an answer
+    // Silent in the middle of an answer.
     let silent = call(short(), |_, _| vec![Act::Send(b"{".into()), Act::Pause(Duration::from_secs(2))]);
     assert_eq!(silent, late("the master daemon was silent for 0.3 s"));
-    // never silent for long
+    // Never silent for long.
     let start = Instant::now();
     let slow = call(short(), |_, _| vec![Act::Endless(b" ".into(), Duration::from_millis(20))]);
     assert_eq!(slow, late("the answer was not complete within 0.9 s"));
@@ -133,13 +132,13 @@ fn a_call_with_a_time_of_its_own() {
 #[test]
 fn requests_that_are_not_taken() {
     let place = tempfile::tempdir().unwrap();
-    // accepts by itself, and never reads
+    // The kernel accepts the connection, but nobody reads.
     let _listener = UnixListener::bind(place.path().join("s")).unwrap();
     let long = json!(["x".repeat(10 << 20)]);
     let mut connection = Connection::open(&place.path().join("s"), short()).unwrap();
     let result = connection.call("Test", &long);
     assert_eq!(result, Err(CallError::NotSent("the request was not taken within 0.3 s".to_owned())));
-    // and one that goes away meanwhile
+    // A daemon that goes away in the meantime.
     let listener = UnixListener::bind(place.path().join("t")).unwrap();
     let mut connection = Connection::open(&place.path().join("t"), patient()).unwrap();
     let taken = std::thread::spawn(move || drop(listener.accept().unwrap()));
@@ -172,7 +171,7 @@ fn where_nobody_answers() {
     fs::write(at("file"), "").unwrap();
     drop(UnixListener::bind(at("dead")).unwrap());
     let full = UnixListener::bind(at("full")).unwrap();
-    // connections that nobody accepts: until there is no room for more
+    // Connections that nobody accepts, until there is no room for more.
     let waiting: Vec<_> = std::iter::from_fn(|| Connection::open(&at("full"), short()).ok()).collect();
     for (socket, problem) in [
         (at("nosuch"), "there is no such socket: this machine is probably not the master of a cluster"),
@@ -205,7 +204,7 @@ fn a_hundred_million_bytes() {
     assert_eq!(answer.len(), length);
 }
 
-/// The answers of a recorded exchange, after a look at its requests.
+/// The answers of a recorded exchange, after a check of its requests.
 fn recorded(name: &str) -> Vec<String> {
     let messages: Vec<Value> = fs::read_to_string(fixture(&format!("{name}.jsonl")))
         .unwrap()
@@ -266,7 +265,7 @@ fn a_silent_node_is_offline() {
     for (tool, args) in [("hinfo", &["-p"][..]), ("hbal", &["-p"]), ("hscan", &["-p"])] {
         let (status, stdout, stderr) = run(tool, &[&["-Lluxi.sock"], args].concat(), place.path());
         assert_eq!(status, 0, "{stderr}");
-        // hscan may read several clusters
+        // hscan may read several clusters.
         let cluster = if tool == "hscan" { "LOCAL: " } else { "" };
         let warning =
             format!("Warning: {cluster}node 'node3.vc.test' does not answer and is treated as offline\n");
@@ -289,7 +288,7 @@ fn the_local_cluster_is_saved() {
     assert_eq!(saved, fs::read_to_string(fixture("unbalanced.data")).unwrap());
 }
 
-/// The answers about a small cluster.
+/// The answers for a small cluster.
 fn small() -> [Value; 4] {
     let mut raw = Recipe { nodes: 2, instances: 2, style: Style::Mixed, seed: 1 }.raw();
     rapi::limit_to_rapi(&mut raw);
@@ -327,7 +326,7 @@ fn a_refusal_does_not_stop_the_rest() {
     });
     let answers = fetch(&server.socket, patient(), Detail::Usual).unwrap();
     assert_eq!(server.requests.lock().unwrap().len(), 4);
-    // groups are looked at first
+    // Groups are parsed first.
     assert!(parse(&answers).unwrap_err().problem.ends_with("query for groups: no 3"));
 }
 
@@ -397,7 +396,7 @@ fn disk_parameters_are_asked_for_where_they_are_wanted() {
     };
     let ssd = DiskParameters { rbd_pool: "ssd".into(), ..DiskParameters::default() };
     assert_eq!(with(json!([0, {"rbd": {"pool": "ssd"}}])), Ok(ssd));
-    // a master that does not know the field, and one that knows nothing of pools
+    // A master that does not know the field, and one without information about pools.
     for nothing in [json!([1, null]), json!([0, {}]), json!([0, null])] {
         assert_eq!(with(nothing), Ok(DiskParameters::default()));
     }
@@ -454,7 +453,7 @@ fn problems_in_tables_and_the_cluster() {
     );
 }
 
-/// Where the values of a document are, as JSON pointers.
+/// JSON pointers of all values in a document.
 fn pointers(value: &Value, path: &mut String, places: &mut Vec<String>) {
     places.push(path.clone());
     let mut visit = |key: &str, inner: &Value| {
@@ -548,7 +547,7 @@ proptest! {
         let texts: Vec<String> = sizes.iter().map(|size| "é".repeat(*size)).collect();
         let place = tempfile::tempdir().unwrap();
         let sent = texts.clone();
-        // all of them as the answer to the first request
+        // All of them as the answer to the first request.
         let server = Server::new(place.path(), move |number, _| {
             let all: Vec<u8> = sent.iter().flat_map(|text| text.bytes().chain([END])).collect();
             if number > 0 { Vec::new() } else { all.chunks(piece).map(|piece| Act::Send(piece.to_vec())).collect() }
@@ -567,7 +566,7 @@ fn a_reading_has_one_deadline_and_one_size() {
     let server = Server::new(place.path(), move |_, _| {
         [vec![Act::Pause(Duration::from_millis(600))], message(refusal)].concat()
     });
-    // a refusal does not stop the rest, and none of the four is late by itself
+    // A refusal does not stop the rest, and none of the four is late by itself.
     let time = Duration::from_secs(1);
     let manner = Timeouts { silence: 60 * time, answer: time, ..patient() };
     let start = Instant::now();

@@ -1,6 +1,6 @@
-//! What is read from clusters, and plans carried out: against servers on sockets and on the loopback interface.
+//! Reading of clusters and execution of plans, with servers on sockets and on the loopback interface.
 
-// not each of these programs uses all of it
+// Each test program uses only a part of it.
 #[allow(dead_code)]
 #[path = "../common/mod.rs"]
 mod common;

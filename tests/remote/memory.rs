@@ -1,5 +1,5 @@
-//! Answers and files that become more in memory than there is: every run has a limit on its
-//! address space, and has to end with one line on standard error.
+//! Answers and files that need more memory than there is. Every run has a limit on its address space and must end
+//! with one line on standard error.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,9 +13,9 @@ use crate::common::rapi;
 
 use crate::common::luxi_server::{Act, END, Server};
 
-/// What a run may have, in KiB: 1 GiB.
+/// Limit of a run, in KiB: 1 GiB.
 const LIMIT: u64 = 1 << 20;
-/// The bytes of a long answer: half a gigabyte and more, if every value of it were kept.
+/// Size of a long answer in bytes. It would need more than half a gigabyte if all its values were kept.
 const LONG: usize = 28 << 20;
 
 /// Exit status, standard output, standard error of a tool under the limit.
@@ -27,7 +27,7 @@ fn run(tool: &str, args: &[&str], directory: &Path) -> (i32, String, String) {
         .args(args)
         .env("HTOOLS", tool)
         .env("NO_PROXY", "*")
-        // arenas and stacks of threads are address space, too
+        // Arenas and stacks of threads use address space, too.
         .env("MALLOC_ARENA_MAX", "2")
         .env("RAYON_NUM_THREADS", "2")
         .current_dir(directory);
@@ -43,12 +43,12 @@ fn line(found: (i32, String, String), status: i32) -> String {
     found.2.trim_end().to_owned()
 }
 
-/// `[0,0,...]`, of so many bytes.
+/// `[0,0,...]` with this number of bytes.
 fn zeros(bytes: usize) -> String {
     format!("[0{}]", ",0".repeat(bytes / 2 - 1))
 }
 
-/// Bytes with `text` in the place of `HERE`.
+/// The frame with `text` in place of `HERE`.
 fn with(frame: &str, text: &str) -> String {
     let (before, after) = frame.split_once("HERE").unwrap();
     [before, text, after].concat()
@@ -58,7 +58,7 @@ fn fixture(name: &str) -> String {
     fs::read_to_string(Path::new("tests/fixtures/rapi/two-groups").join(name)).unwrap()
 }
 
-/// The answers of a cluster over RAPI in a directory, one of them replaced.
+/// The answers of a cluster over RAPI in a directory, with one of them replaced.
 fn directory(name: &str, text: &str) -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     for (file, _) in rapi::RESOURCES {
@@ -88,7 +88,7 @@ fn long_answers_of_rapi() {
     }
 }
 
-/// Depth is as good as length.
+/// Deep nesting has the same effect as length.
 #[test]
 fn deep_answers_of_rapi() {
     for frame in ["HERE", r#"[{"name":"n","tags":HERE}]"#, r#"[{"name":"n","nobody":HERE}]"#] {
@@ -109,7 +109,7 @@ fn http(port: Option<&str>, answer: String) -> u16 {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             skip_head(&mut stream);
-            // the client may have gone
+            // The client may have gone.
             let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{answer}", answer.len());
         }
     });
@@ -132,7 +132,7 @@ fn long_answers_over_http() {
     assert!(found.ends_with("takes more than 384 MiB of memory"), "{found}");
 }
 
-/// hscan says on standard output what is wrong with a cluster.
+/// hscan reports problems of a cluster on standard output.
 trait Swap {
     fn swap(self) -> Self;
 }
@@ -156,7 +156,7 @@ fn long_answers_of_the_master_daemon() {
         let place = tempfile::tempdir().unwrap();
         let answer = with(frame, &zeros(LONG));
         let server = Server::new(place.path(), move |number, _| {
-            // groups are asked for last
+            // Groups are requested last.
             let text = if number == 3 { answer.as_str() } else { "{}" };
             vec![Act::Send([text.as_bytes(), &[END]].concat())]
         });
@@ -172,7 +172,7 @@ fn long_answers_about_jobs() {
     use htools::execute::{JobClient, LuxiClient, RapiClient};
     use htools::remote::rapi::{Access, Address, FetchLimits, Session};
 
-    // these are calls of the library: the limit is what they say
+    // These are calls of the library; the limit appears in their errors.
     let wanted = "what it says takes more than 64 MiB of memory";
     let place = tempfile::tempdir().unwrap();
     let answer = format!(r#"{{"success":true,"result":{}}}"#, zeros(LONG));
@@ -205,7 +205,7 @@ fn files_that_never_end() {
         let found = line(run(tool, args, place.path()), status);
         assert!(found.ends_with(wanted), "{found}");
     }
-    // what is no regular file, or larger than any of its kind
+    // Files that are not regular, or larger than any of their kind.
     for (args, wanted) in [
         (&["-m", "127.0.0.1:1", "--rapi-credentials", "/dev/zero"][..], "not a regular file"),
         (&["-m", "https://127.0.0.1:1", "--rapi-cacert", "/dev/zero"], "not a regular file"),

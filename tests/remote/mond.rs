@@ -1,5 +1,4 @@
-//! Monitoring daemons: small servers of our own on loopback addresses, which are the
-//! names of the nodes.
+//! Monitoring daemons: small servers of the tests on loopback addresses, which are also the names of the nodes.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,8 +12,8 @@ use htools::load::monitoring::{Collector, CollectorReport};
 
 const CPU: Collector = Collector::CpuAvgLoad;
 
-/// A daemon at an address, for as long as the test runs. The port is always the same, so
-/// each test has addresses of its own.
+/// A daemon at an address that runs as long as the test. The port is always the same, so each test has addresses of
+/// its own.
 fn daemon(address: &str, answer: impl Fn(TcpStream, &str) + Send + 'static) {
     let listener = TcpListener::bind((address, 1815)).unwrap();
     thread::spawn(move || {
@@ -49,7 +48,7 @@ fn cpu(total: f64) -> String {
     report("cpu-avg-load", &format!(r#"{{"cpu_number":4,"cpus":[],"cpu_total":{total}}}"#))
 }
 
-/// Addresses of a test that no other process has.
+/// Addresses for a test that no other process uses.
 fn addresses(test: u8) -> [String; 4] {
     let id = std::process::id();
     std::array::from_fn(|i| format!("127.{}.{}.{}", 1 + id / 200 % 200, 1 + id % 200, test * 4 + i as u8 + 1))
@@ -87,7 +86,7 @@ fn run(tool: &str, nodes: &[&str], options: &[&str]) -> (i32, String, String) {
 fn the_load_of_all_nodes() {
     let [a, b, c, _] = addresses(0);
     says(&a, "200 OK", cpu(1.5));
-    // neither the name nor a redirect matters
+    // Neither the name nor a redirect matters.
     says(&b, "200 OK", cpu(3.0).replace("cpu-avg", "x"));
     says(&c, "302 Found", cpu(0.75));
     let (status, stdout, stderr) = run("hinfo", &[&a, &b, &c], &["--mond", "-pname,cload"]);
@@ -134,7 +133,7 @@ fn a_daemon_that_is_missing() {
     let (status, stdout, stderr) = run("hbal", &nodes, &["--mond", "--exit-on-missing-mond-data"]);
     assert_eq!((status, stdout.lines().count()), (1, 0), "{stdout}");
     assert_eq!(stderr, format!("{wanted}Error: Not all required data available\n"));
-    // nobody is asked
+    // No daemon is asked.
     assert_eq!(run("hbal", &nodes, &["--mond", "--ignore-dynu"]).2, "");
 }
 
@@ -166,7 +165,7 @@ fn daemons_that_never_end() {
     assert!(start.elapsed() < Duration::from_secs(20));
 }
 
-/// Sends a head, and then these bytes one by one, for as long as somebody listens.
+/// Sends a head, and then these bytes one by one until the client has gone.
 fn trickles(address: &str, head: &'static [u8], byte: &'static [u8]) {
     daemon(address, move |mut stream, _| {
         thread::spawn(move || {
@@ -197,7 +196,7 @@ fn a_byte_now_and_then_gives_no_more_time() {
 fn all_daemons_together_have_a_limit() {
     let [a, ..] = addresses(5);
     trickles(&a, b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b" ");
-    // a daemon answers one after the other, so that there are many rounds
+    // A daemon answers one request at a time, so there are many rounds.
     let nodes = vec![a.as_str(); 32 * 40];
     let limits = MonitorLimits { all: Duration::from_secs(1), ..MonitorLimits::default() };
     let start = Instant::now();

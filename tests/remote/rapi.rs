@@ -1,5 +1,5 @@
-//! The remote API over HTTP: a small server of our own on the loopback
-//! interface gives good answers and all sorts of bad ones.
+//! The remote API over HTTP: a small server of the tests on the loopback interface gives good answers and many kinds
+//! of bad ones.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,7 +21,7 @@ use crate::common::rapi::RESOURCES;
 
 const PASSWORD: &str = "s3cr3t";
 
-/// A server that ends with the test.
+/// A server that stops when it is dropped.
 pub struct Server {
     port: u16,
     /// The heads of the requests so far.
@@ -41,7 +41,7 @@ impl Server {
                 let head = read_head(&mut stream);
                 let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
                 seen.lock().unwrap().push(head);
-                // the client may have gone
+                // The client may have gone.
                 let _ = stream.write_all(&answer(&path));
             }
         });
@@ -194,7 +194,7 @@ fn where_nobody_answers() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     assert!(error_of(&format!("127.0.0.1:{port}")).ends_with("/2/groups?bulk=1: connection refused"));
     assert!(error_of("foo://bar").contains("not a usable URL"));
-    // plain HTTP where TLS is expected
+    // Plain HTTP instead of the expected TLS.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
@@ -215,11 +215,11 @@ fn a_silent_server_costs_a_limited_time() {
     let start = Instant::now();
     let error = load(&format!("127.0.0.1:{port}"), manner).unwrap_err().to_string();
     assert_eq!(error, format!("http://127.0.0.1:{port}/2/groups?bulk=1: no complete answer within 300.0ms"));
-    // once, not four times
+    // The wait happens once, not four times.
     assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
-/// A server that sends its answers a byte at a time, `pause` between them.
+/// A server that sends its answers byte by byte, with `pause` between them.
 fn trickling(pause: Duration, answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -1,5 +1,5 @@
-//! The program as its users start it: which tool runs, what is a correct
-//! command line, what goes to which stream, and how it ends.
+//! The program as its users start it: the choice of the tool, valid command lines, the streams of its output, and the
+//! exit status.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -24,7 +24,7 @@ fn htools(args: &[&str]) -> Command {
     command
 }
 
-/// A tool, chosen by the variable.
+/// A tool chosen by the environment variable.
 fn tool(name: &str, args: &[&str]) -> Assert {
     htools(args).env("HTOOLS", name).assert()
 }
@@ -33,7 +33,7 @@ fn hbal(args: &[&str]) -> Assert {
     tool("hbal", args)
 }
 
-/// The options are all right: nothing is printed but the version.
+/// Checks that the options are accepted: only the version is printed.
 fn accepted(args: &[&str]) {
     let args = [&["-V"], args].concat();
     hbal(&args).code(0).stderr("").stdout(starts_with("hbal (htools) version "));
@@ -48,7 +48,7 @@ fn value_error(args: &[&str], option: &str, value: &str) {
     hbal(args).code(1).stdout("").stderr(starts_with(wanted).and(contains(format!("'{value}'"))));
 }
 
-// --- what was typed
+// --- typed options
 
 #[test]
 fn short_options() {
@@ -72,7 +72,7 @@ fn options_that_ganeti_lacks() {
     accepted(&["--time-limit=0.5", "--time-limit", "2", "--ti=1e3", "--time-limit=( 1 )"]);
     syntax_error(&["--json=x"], "option `--json' doesn't allow an argument");
     syntax_error(&["--time"], "option `--time' requires an argument SECONDS");
-    // what these abbreviate for the reference
+    // The meaning of these abbreviations in the reference.
     accepted(&["--t", "f", "--te=f"]);
 }
 
@@ -104,7 +104,7 @@ fn malformed_command_lines() {
         &["-Z", "--evac=3", "-h"],
         "option `--evac' doesn't allow an argument\nunrecognized option `-Z'",
     );
-    // a bad value comes second to malformed options
+    // Malformed options are reported before bad values.
     syntax_error(&["-lx", "-Z"], "unrecognized option `-Z'");
 }
 
@@ -114,11 +114,11 @@ fn ambiguous_abbreviations_list_the_candidates() {
         starts_with("Command line error: option `--ver' is ambiguous; could be one of:\n  -v  --verbose  ")
             .and(contains("\n  -V  --version  ")),
     );
-    // without short forms the first column is empty
+    // Without short forms, the first column is empty.
     hbal(&["--no"]).code(2).stderr(contains("could be one of:\n    --no-disk-moves      "));
 }
 
-// --- what it means
+// --- meaning of options
 
 #[test]
 fn unusable_values() {
@@ -229,7 +229,7 @@ fn options_of_hcheck() {
     for word in ["-p", "--print-instances", "-G", "--mond"] {
         hcheck(&[word]).code(2).stdout("").stderr(starts_with("Command line error: "));
     }
-    // what the reference accepts means the same, whatever was added
+    // Words that the reference accepts keep their meaning, whatever was added.
     tool("hcheck", &["--l", "--help"]).code(0).stderr("");
     hcheck(&["x"]).code(1).stdout("").stderr("Error: This program doesn't take any arguments.\n");
 }
@@ -243,7 +243,7 @@ fn options_of_harep() {
          --backoff integer\n--no-disk-check none\n--journal file\n-v,--verbose none\n-q,--quiet none\n--weights string\n--json none\n--metrics none\n\
          --detailed-status none\n--no-config none\n-V,--version none\n-h,--help none\n--help-completion none\n",
     );
-    // what the reference accepts means the same, whatever was added
+    // Words that the reference accepts keep their meaning, whatever was added.
     for short in ["--j=1", "--d", "--r=x", "--l=s"] {
         harep(&[short, "--help"]).code(0).stderr("");
     }
@@ -268,7 +268,7 @@ fn options_of_harep() {
     harep(&["-t", "data/balanced.data", "--dry-run", "--detailed-status"]).code(0);
 }
 
-// --- which tool
+// --- choice of the tool
 
 #[test]
 fn the_variable_decides_first() {
@@ -347,7 +347,7 @@ fn help_in_the_terminal() {
         .stdout("")
         .stderr(contains("no help on 'exection', did you mean 'execution'?"));
     htools(&["help", "tour", "x"]).assert().code(2).stdout("").stderr(contains("wrong arguments for `help'"));
-    // what follows the words of a document fits
+    // The lines fit into 80 columns, except for indented ones.
     let shown = htools(&["help", "differences"]).assert().code(0).get_output().stdout.clone();
     assert!(
         String::from_utf8(shown)
@@ -379,7 +379,7 @@ fn install(directory: &Path, more: &[&str]) -> Assert {
     htools(&["install-links"]).arg(directory).args(more).assert()
 }
 
-/// Nothing, unless the tests run where other users do not come.
+/// Expects no output, unless the tests run in a place that is closed to other users.
 fn said() -> impl Predicate<str> {
     predicate::str::is_empty().or(starts_with("Warning: ").and(contains(" is closed to other users: ")))
 }
@@ -488,7 +488,7 @@ fn malformed_requests_for_clusters() {
     generate("--help").code(0).stderr("").stdout(contains("--fill=F").and(contains("[0.55]")));
 }
 
-/// Standard input, and a plan in a few lines.
+/// Standard input, and a plan of a few lines.
 #[test]
 fn a_cluster_from_standard_input() {
     let text = fs::read_to_string("data/unbalanced-drbd.data").unwrap();
@@ -548,7 +548,7 @@ fn a_closed_pipe_ends_the_program_quietly() {
     for args in
         [&["hbal", "--help"][..], &["--list"], &["completion", "bash"], &["generate", "5", "9", "drbd"]]
     {
-        // a socket pair is a pipe whose reader can be closed before the program starts
+        // A socket pair is a pipe whose reader can be closed before the program starts.
         let (reader, writer) = UnixStream::pair().unwrap();
         drop(reader);
         let child = Process::new(PROGRAM)
@@ -586,9 +586,9 @@ fn an_error_that_nobody_can_read_keeps_its_status() {
     assert_eq!(status.code(), Some(2));
 }
 
-// --- anything at all
+// --- arbitrary words
 
-/// Words that look like options more often than chance would have it.
+/// Words that resemble options more often than random ones.
 fn word() -> impl Strategy<Value = OsString> {
     let long = proptest::sample::select(htools::tools::find("hbal").expect("it exists").spec.options())
         .prop_flat_map(|option| (Just(option.long), 0..=option.long.len(), "(=.{0,4})?"))

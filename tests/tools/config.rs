@@ -1,4 +1,4 @@
-//! Configuration files as the tools use them.
+//! Configuration files in the tools.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 const SAMPLE: &str = "data/unbalanced-drbd.data";
 
-/// A directory with a file, and what is run with it.
+/// A directory with a configuration file, for runs with it.
 struct Place {
     directory: TempDir,
     file: PathBuf,
@@ -47,7 +47,7 @@ fn what_a_file_says_is_as_if_it_were_typed() {
     let typed = ["hbal", "-t", SAMPLE, "--weights=free_mem_cv=3", "-l2"];
     assert_eq!(place.run(&words).1, ran(&NONE, &typed).1);
     assert_ne!(place.run(&words).1, ran(&NONE, &words).1);
-    // what is typed wins
+    // Options on the command line win.
     assert_eq!(
         place.run(&[&words[..], &["-l3", "--weights="]].concat()).1,
         ran(&NONE, &[&words[..], &["-l3"]].concat()).1
@@ -79,9 +79,9 @@ fn a_file_that_is_wrong_ends_a_tool_with_one_line() {
     let problem =
         format!("{}, line 3: there is no metric 'n1_cmt', did you mean 'n1_cnt'?", place.file.display());
     assert_eq!((status, out.as_str(), said), (1, "", format!("Error: {problem}\n")));
-    // who asks for help gets it; who leaves files out is not held up
+    // Help is still available.
     assert_eq!(place.run(&["hbal", "--help"]).0, 0);
-    // Ganeti is answered
+    // Ganeti gets an answer.
     let (status, out, _) = place.run(&["hail", "data/allocate.json"]);
     let answer: Value = serde_json::from_str(&out).unwrap();
     let info = format!("Request failed: configuration file {problem}");
@@ -100,7 +100,7 @@ fn others_must_not_write_to_it() {
     fs::remove_file(&place.file).unwrap();
     let (status, _, said) = place.run(&["hinfo", "-t", SAMPLE]);
     assert!(status == 1 && said.contains("htools.toml: cannot be read: "), "{said}");
-    // a pipe is not waited for
+    // A pipe does not block the program.
     let made = std::process::Command::new("mkfifo").arg(&place.file).status().unwrap();
     assert!(made.success());
     let (status, _, said) = place.run(&["hinfo", "-t", SAMPLE]);
@@ -160,7 +160,7 @@ fn what_holds_is_shown() {
     assert_eq!(place.run(&["config", "cheque"]).0, 2);
 }
 
-/// A plan is made anew with the options of then, whatever files say now.
+/// A plan is made again with its original options, regardless of the present files.
 #[test]
 fn saved_plans_are_not_for_files_to_change() {
     let place = Place::with("[weights]\nfree_disk_cv = 6\nn1_cnt = 0\n[hbal]\nmax-length = 4\n");

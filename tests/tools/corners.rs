@@ -1,5 +1,5 @@
-//! Inputs whose size lies in one corner: many groups, many constraints. Tools take time by the size of the input there, too.
-//! `cargo bench --bench corners` measures many more of them.
+//! Inputs that are large in one respect: many groups, or many constraints. The time of the tools must depend on the
+//! input's size only. `cargo bench --bench corners` measures many more of them.
 
 use std::fmt::Write;
 use std::fs;
@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use assert_cmd::Command;
 
-/// Many times what a run takes on a machine with other work, and less than it took when each group looked at the whole cluster.
+/// Many times longer than a run takes on a busy machine, and shorter than it took when each group examined the whole
+/// cluster.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// Standard output of a tool that reads `text` in time.
+/// Standard output of a tool that reads `text` within the time limit.
 fn output(words: &[&str], text: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("input");
@@ -21,7 +22,7 @@ fn output(words: &[&str], text: &str) -> String {
     String::from_utf8(run.stdout).unwrap()
 }
 
-/// Groups of one node each, the first thousand with an instance.
+/// Groups of one node each; the first thousand have an instance.
 fn many_groups(count: usize) -> String {
     let (mut groups, mut nodes, mut instances) = (String::new(), String::new(), String::new());
     for at in 0..count {

@@ -13,7 +13,7 @@ const TAGS: &str = "data/tags.data";
 const MIXED: &str = "data/mixed-templates.data";
 const OFFLINE: &str = "data/offline-nodes.data";
 
-/// Both streams of a run with so many threads that ends with this status.
+/// Both streams of a run with this number of threads that ends with this status.
 #[track_caller]
 fn ends(words: &[&str], threads: usize, status: i32) -> (String, String) {
     let mut command = Command::new(PROGRAM);
@@ -33,7 +33,7 @@ fn schema(name: &str) -> Validator {
     jsonschema::draft202012::new(&serde_json::from_str(&text).unwrap()).unwrap()
 }
 
-/// A document, which its schema allows.
+/// Parses a document and checks it against its schema.
 #[track_caller]
 fn checked(text: &str) -> Value {
     let document: Value = serde_json::from_str(text).unwrap();
@@ -49,7 +49,7 @@ fn document(words: &[&str]) -> Value {
     checked(&stdout(&[words, &["--json"]].concat()))
 }
 
-/// The score at the end of a run.
+/// Final score of a run.
 fn last_score(words: &[&str]) -> f64 {
     document(words)["final_score"]["total"].as_f64().unwrap()
 }
@@ -78,7 +78,7 @@ fn limits_hold() {
     assert!(count(&free) > 2);
     let few = document(&["-t", UNBALANCED, "--deep", "--move-cost=0", "--max-moves=2"]);
     assert!(count(&few) <= 2);
-    // the bound is that of two moves
+    // The bound is that for two moves.
     let bound = |document: &Value| document["deep"]["bound"].as_f64().unwrap();
     assert!(bound(&few) > bound(&free) + 1.0, "{} {}", bound(&few), bound(&free));
     let text = stdout(&["-t", UNBALANCED, "--deep", "--move-cost=0", "--max-moves=2"]);
@@ -199,7 +199,7 @@ fn what_would_move_twice_moves_once() {
     assert_eq!(text.lines().filter(|line| line.contains(" a=")).count(), 12);
 }
 
-/// Two full nodes; a tag wants one instance of each to be on the other one.
+/// Two full nodes. A tag requires one instance of each to be on the other.
 const FULL: &str = "\
 g|u|preferred||
 
@@ -251,7 +251,7 @@ fn what_has_no_order_is_conceded_where_that_is_asked_for() {
     let found = checked(&run(&["--allow-interruptions", "--json"]));
     assert_eq!(found["steps"][0]["stopped"], "c");
     assert_eq!(found["steps"][0]["lacking"], 1405);
-    // written down, it is the same plan
+    // The saved plan is the same.
     let saved = directory.path().join("plan");
     let mut save = words(&["--allow-interruptions", "--print-plan=json"]);
     save.push(format!("--save-plan={}", saved.display()));

@@ -1,4 +1,4 @@
-//! Diskless instances: nothing ties them to a node, so every tool moves them, to any node.
+//! Diskless instances: nothing ties them to a node, so every tool can move them to any node.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ fn stdout(words: &[&str], status: i32) -> String {
     String::from_utf8(run.get_output().stdout.clone()).unwrap()
 }
 
-/// Three nodes, of which the first runs four instances of a template.
+/// Three nodes; the first runs four instances of a template.
 fn cluster(directory: &Path, template: &str) -> String {
     let file = directory.join(format!("{template}.data"));
     let nodes =

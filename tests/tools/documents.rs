@@ -1,7 +1,8 @@
-//! The tools answer as README and the documents show. `TRYCMD=overwrite` puts the answers of now into them.
+//! The tools answer as README and the documents show. `TRYCMD=overwrite` updates the documents with the current
+//! answers.
 //!
-//! An exit status other than 0 is shown as a person sees it, by `echo $?` at the end of a block; or, where it does not
-//! matter to readers, said in a comment above the block, which no reader sees.
+//! An exit status other than 0 is shown by `echo $?` at the end of a block. If it does not matter to readers, it is
+//! in a comment above the block, which they do not see.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -31,16 +32,16 @@ const DOCUMENTS: [&str; 17] = [
 const ASKED: &str = "$ echo $?";
 const FENCE: &str = "```console";
 
-/// The status that a comment above a block says.
+/// The exit status in a comment above a block.
 fn hidden(line: &str) -> Option<&str> {
     line.strip_prefix("<!-- exit status ")?.strip_suffix(" -->")
 }
 
-/// A document with exit statuses as trycmd wants them: below the command.
+/// A document in trycmd's format, with exit statuses below the commands.
 fn as_trycmd(document: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut rest = document.lines();
-    // where the status of the last command of this block belongs
+    // Place for the status of this block's last command.
     let mut below = None;
     let mut runs = false;
     while let Some(line) = rest.next() {
@@ -65,7 +66,7 @@ fn as_trycmd(document: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The document of such a text.
+/// The original document of a text in trycmd's format.
 fn as_document(text: &str) -> String {
     let mut lines: Vec<&str> = Vec::new();
     let mut status = None;
@@ -78,7 +79,7 @@ fn as_document(text: &str) -> String {
         if line == "```"
             && let Some(status) = status.take()
         {
-            // before the empty line at the end
+            // Before the empty line at the end.
             let end = lines.len() - 1;
             lines.splice(end..end, [ASKED, status]);
         }
@@ -103,7 +104,7 @@ fn examples_are_answered_as_shown() {
         fs::write(copy(document), as_trycmd(&fs::read_to_string(document).unwrap())).unwrap();
         cases.case(copy(document));
     }
-    // it runs them
+    // Dropping it runs the cases.
     drop(cases);
     if std::env::var_os("TRYCMD").is_some_and(|mode| mode == "overwrite") {
         for document in DOCUMENTS {
@@ -125,19 +126,20 @@ fn statuses_are_below_commands_for_trycmd_and_below_answers_for_readers() {
     }
 }
 
-/// The examples of docs/configuration.md, in a directory with the files that they name: the sample in the text, and two with a slip.
+/// The examples of docs/configuration.md, in a directory with the files that they name: the sample in the text, and
+/// two with mistakes.
 #[test]
 fn examples_of_configuration_files() {
     let directory = tempfile::tempdir().unwrap();
     let document = fs::read_to_string("docs/configuration.md").unwrap();
     let (_, rest) = document.split_once("```toml\n").unwrap();
     let (sample, _) = rest.split_once("```").unwrap();
-    // trycmd runs a document in the directory of that name
+    // trycmd runs a document in the directory with that name.
     let place = directory.path().join("configuration.in");
     fs::create_dir_all(place.join("data")).unwrap();
     let write = |name: &str, text: &str| {
         fs::write(place.join(name), text).unwrap();
-        // what others can write to is refused, whatever the umask
+        // Files that others can write to are refused, whatever the umask is.
         fs::set_permissions(place.join(name), Permissions::from_mode(0o644)).unwrap();
     };
     write("c.toml", sample);

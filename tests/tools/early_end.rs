@@ -1,9 +1,8 @@
-//! Searches that end early, by time or by interrupt, and what they say about
-//! themselves: everything found counts, as if -l had ended them there.
+//! Searches that end early, by the time limit or by an interrupt, and their messages. Everything found counts, as if
+//! -l had ended them there.
 //!
-//! None of this depends on how fast the search is. A time limit that is over at
-//! once leaves one step, and a search whose lines do not fit into a pipe waits
-//! for its reader.
+//! None of this depends on the speed of the search. A time limit that is over at once leaves one step. A search whose
+//! lines do not fit into a pipe waits for its reader.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -48,7 +47,7 @@ impl Place {
         command
     }
 
-    /// What a successful run gave.
+    /// Output of a successful run.
     fn run(&self, words: &[&str]) -> Output {
         let output = self.command(words).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{words:?}: {}", text(&output.stderr));
@@ -92,7 +91,7 @@ fn a_time_limit_that_is_not_reached_changes_nothing() {
     }
 }
 
-/// A search that ends by itself just then was not ended by anything else.
+/// A search that happens to end by itself at that point is not reported as ended early.
 #[test]
 fn the_last_step_is_no_early_end() {
     let place = Place::new(10, 60);
@@ -117,7 +116,7 @@ fn documents_say_that_the_search_ended_early() {
     assert_eq!(limited, short);
 }
 
-/// What another tool says about a cluster: its document, and standard error.
+/// Output of another tool for a cluster: its document, and standard error.
 fn told(place: &Place, words: &[&str]) -> (Value, String) {
     let mut command = Command::new(PROGRAM);
     command.env_remove("HTOOLS").current_dir(place.directory.path()).stdin(Stdio::null());
@@ -157,9 +156,8 @@ fn other_tools_end_early_with_what_they_have() {
 
 // --- interrupts
 
-/// A cluster whose nodes have names so long that the line about a step does
-/// not fit into a pipe, let alone all of them: the search cannot end before its
-/// output is read.
+/// A cluster with very long names of nodes. Not even one line about a step fits into a pipe, so the search cannot end
+/// before its output is read.
 fn wide() -> Place {
     let made = GeneratedText::new(&ClusterSpec::new(10, 60, TemplateMix::Drbd, 1)).unwrap();
     let text = made.text.replace("node-", &format!("{}-", "n".repeat(20_000)));
@@ -167,29 +165,29 @@ fn wide() -> Place {
     Place::with(&text)
 }
 
-/// A cluster with a plan whose commands are more than a pipe holds.
+/// A cluster with a plan whose commands do not fit into a pipe.
 fn many_commands() -> Place {
     let made = GeneratedText::new(&ClusterSpec::new(20, 300, TemplateMix::Drbd, 1)).unwrap();
     Place::with(&made.text.replace("node-", &format!("{}-", "n".repeat(220))))
 }
 
-/// A run whose output is read bit by bit.
+/// A run whose output is read piece by piece.
 struct Run {
     child: Child,
     stdout: BufReader<ChildStdout>,
-    /// What was read so far.
+    /// The text read so far.
     text: String,
 }
 
 impl Run {
     fn start(place: &Place, words: &[&str]) -> Run {
         let mut child = place.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // a small buffer, so that little is read ahead
+        // With a small buffer, little is read ahead.
         let stdout = BufReader::with_capacity(64, child.stdout.take().unwrap());
         Run { child, stdout, text: String::new() }
     }
 
-    /// A search that is writing the line about its first step.
+    /// A search that is writing the line of its first step.
     fn searching(place: &Place, words: &[&str]) -> Run {
         let mut run = Run::start(place, words);
         run.read_to_line("Trying to minimize the CV...");
@@ -200,7 +198,7 @@ impl Run {
         run
     }
 
-    /// Reads up to the line that begins so.
+    /// Reads up to the line that begins with `wanted`.
     fn read_to_line(&mut self, wanted: &str) {
         loop {
             let start = self.text.len();
@@ -212,7 +210,7 @@ impl Run {
     }
 
     fn interrupt(&self) {
-        // the shell's own command, so that nothing else need be installed
+        // This is the shell's built-in command, so no other program is needed.
         let line = format!("kill -INT {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &line]).status().unwrap().success());
     }
@@ -224,8 +222,7 @@ impl Run {
         Output { stdout: self.text.into_bytes(), ..output }
     }
 
-    /// Interrupts until the program is gone: signals that come too close
-    /// together count as one.
+    /// Sends interrupts until the program has ended. Signals in quick succession count as one.
     fn interrupt_to_death(&mut self) {
         for _ in 0..1000 {
             self.interrupt();
@@ -250,7 +247,7 @@ fn an_interrupt_ends_the_search_as_l_does() {
     let stdout = text(&output.stdout);
     assert!(stdout.lines().last().unwrap().starts_with("Cluster score improved from "));
     let found = steps(&stdout);
-    // one where a pipe holds the usual 64 KiB, a few more where it holds more
+    // One step if a pipe holds the usual 64 KiB, a few more if it holds more.
     assert!((1..20).contains(&found), "{found}");
     assert!(stdout == text(&place.run(&["-q", "-S", "short", "-l", &found.to_string()]).stdout));
     assert!(place.file("interrupted.balanced") == place.file("short.balanced"));
@@ -261,11 +258,11 @@ fn an_interrupt_ends_the_search_as_l_does() {
 
 #[test]
 fn a_second_interrupt_ends_the_program() {
-    // the first changes nothing as long as nobody reads the line about the step
+    // The first interrupt has no effect while nobody reads the line of the step.
     Run::searching(&wide(), &[]).interrupt_to_death();
 }
 
-/// The commands do not fit into a pipe either.
+/// The commands do not fit into a pipe, either.
 #[test]
 fn after_the_search_the_first_interrupt_ends_the_program() {
     let place = many_commands();
@@ -278,7 +275,7 @@ fn after_the_search_the_first_interrupt_ends_the_program() {
     }
 }
 
-// --- what -v says
+// --- output of -v
 
 #[test]
 fn verbose_searches_say_how_they_went() {
@@ -297,7 +294,7 @@ fn verbose_searches_say_how_they_went() {
             assert!(line.contains(figure), "{line}");
         }
     }
-    // no search
+    // There is no search.
     let balanced = fs::read_to_string(Path::new("data/balanced.data")).unwrap();
     assert!(text(&Place::with(&balanced).run(&["-v"]).stderr).is_empty());
 }

@@ -1,4 +1,4 @@
-//! hspace where Ganeti's breaks off, and what its two allocations have in common.
+//! hspace where Ganeti's crashes, and properties shared by its two allocations.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,7 +14,7 @@ fn hspace(words: &[&str]) -> String {
     String::from_utf8(run.get_output().stdout.clone()).unwrap()
 }
 
-/// The values of a machine-readable run, which is complete.
+/// The values of a complete machine-readable run.
 fn values(words: &[&str]) -> HashMap<String, String> {
     let text = hspace(&[words, &["--machine-readable"]].concat());
     assert!(text.ends_with("\nHTS_OK=1\n"), "{words:?}");
@@ -25,15 +25,15 @@ fn values(words: &[&str]) -> HashMap<String, String> {
     text.lines().map(value).collect()
 }
 
-/// What is said on standard error.
+/// Standard error of a run.
 fn said(words: &[&str]) -> String {
     let mut command = Command::new(PROGRAM);
     let run = command.env_remove("HTOOLS").arg("hspace").args(words).assert().code(0);
     String::from_utf8(run.get_output().stderr.clone()).unwrap()
 }
 
-/// The first template of the cluster's policy is allowed in no group: that is said at once, and the answer is that
-/// of the reference.
+/// If no group allows the first template of the cluster's policy, this is reported at once. The answer is the
+/// reference's.
 #[test]
 fn template_allowed_nowhere() {
     let sample = ["-t", "data/groups.data"];
@@ -48,7 +48,7 @@ fn template_allowed_nowhere() {
     assert_eq!(value("ALLOC_FAIL_REASON"), "FAILMEM");
 }
 
-/// A time that is over at once: the whole output all the same.
+/// A time limit that is over at once still gives the whole output.
 #[test]
 fn time_limit() {
     let words = ["--simulate", "p,20,8T,64g,16", "--disk-template", "ext", "--time-limit", "1e-9"];
@@ -64,7 +64,7 @@ fn time_limit() {
     assert_eq!(document.matches("\"stopped\": \"time-limit\"").count(), 2, "{document}");
 }
 
-/// A limit of nothing: the reference breaks off before the reason.
+/// A limit of zero: the reference crashes before the reason.
 #[test]
 fn limit_zero() {
     let nodes = ["--simulate", "p,2,100g,4g,4", "--disk-template", "plain"];
@@ -85,7 +85,7 @@ fn limit_zero() {
     }
 }
 
-/// Forthcoming instances: the reference breaks off before the final state.
+/// Forthcoming instances: the reference crashes before the final state.
 #[test]
 fn forthcoming_instances_do_not_count() {
     let directory = tempfile::tempdir().unwrap();
@@ -101,20 +101,19 @@ fn forthcoming_instances_do_not_count() {
     assert!(hspace(&words).contains("There are 1 initial instances on the cluster.\n"));
 }
 
-/// The reference breaks off where it looks at the groups of instances whose nodes are
-/// in two.
+/// The reference crashes when it looks at the groups of instances with nodes in two groups.
 #[test]
 fn split_instances() {
     let words = ["-t", "data/groups.data", "-l", "3", "--tiered-alloc", "10g,1g,1", "--independent-groups"];
     assert!(hspace(&words).contains("There are 14 initial instances on the cluster.\n"));
 }
 
-/// Where all groups are left out because they could not lose a node, nothing is placed, and the answer is whole.
+/// If all groups are excluded because they could not lose a node, nothing is placed, and the answer is complete.
 #[test]
 fn no_group_left() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("c.data");
-    // without b, nobody has the room for its instance
+    // Without b, no node has room for its instance.
     let rows = "a|4000|0|1000|9000|9000|9|M|u\nb|4000|0|1000|9000|9000|9|N|u\n\n\
                 i|3000|0|1|running|Y|a||ext|\nj|3000|0|1|running|Y|b||ext|\n\n";
     fs::write(&file, format!("g|u|preferred||\n\n{rows}\n\n")).unwrap();
@@ -126,9 +125,8 @@ fn no_group_left() {
     assert!(hspace(&words).contains("  - no instances allocated\n"));
 }
 
-/// What is saved after an allocation is what the allocation says. (Not the score: the
-/// reported free memory stays as it is, and with it what forthcoming instances could
-/// have.)
+/// The state saved after an allocation contains its result. (The score may differ: the reported free memory stays
+/// unchanged, and so does the memory that forthcoming instances could have.)
 #[test]
 fn saved_states_hold_the_new_instances() {
     let directory = tempfile::tempdir().unwrap();
@@ -146,7 +144,7 @@ fn saved_states_hold_the_new_instances() {
     }
 }
 
-/// The three shares of the capacity add up to it.
+/// The three shares add up to the capacity.
 #[test]
 fn shares_of_the_capacity() {
     for sample in ["unbalanced-drbd", "mixed-templates", "offline-nodes"] {

@@ -1,4 +1,4 @@
-//! hgroup where a forthcoming instance, which nothing can move, is planned on an offline node.
+//! hgroup with a forthcoming instance, which cannot be moved, planned on an offline node.
 
 use std::fs;
 

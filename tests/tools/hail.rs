@@ -1,5 +1,5 @@
-//! hail as Ganeti's master starts it: one line of JSON and status 0, or nothing, a
-//! message and status 1.
+//! hail as Ganeti's master starts it: it prints one line of JSON with status 0, or only an error message with status
+//! 1.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn hail_in(directory: &Path, words: &[&str], input: &[u8]) -> Run {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // a program that stops before it has read everything closes the pipe
+    // A program that stops before it has read everything closes the pipe.
     let _ = child.stdin.take().unwrap().write_all(input);
     let output = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -46,7 +46,7 @@ fn response(words: &[&str], message: &Value) -> Value {
     serde_json::from_str(&run.stdout).unwrap()
 }
 
-/// Either a whole line and status 0, or nothing and status 1.
+/// Checks for a whole line with status 0, or nothing with status 1.
 fn all_or_nothing(run: &Run) {
     assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
     match run.status {
@@ -124,7 +124,7 @@ fn evacuate(instances: &[&str], mode: &str) -> Value {
     json!({"type": "node-evacuate", "instances": instances, "evac_mode": mode})
 }
 
-// --- what every response is
+// --- properties of every response
 
 #[test]
 fn strings_are_escaped_as_the_reference_does() {
@@ -169,7 +169,7 @@ fn nothing_is_printed_if_a_state_cannot_be_saved() {
     let run = hail(&["-S", "absent/x", "-"], message(new("ext", 128)).to_string().as_bytes());
     assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""));
     assert!(run.stderr.contains("cannot write file 'absent/x.pre-ialloc'"), "{}", run.stderr);
-    // the second file is as good a reason as the first
+    // The second file is as good a reason for the error as the first.
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("x.post-ialloc")).unwrap();
     let run = hail_in(directory.path(), &["-S", "x", "-"], message(new("ext", 128)).to_string().as_bytes());
@@ -200,10 +200,9 @@ fn verbosity_adds_to_standard_error_only() {
     }
 }
 
-// --- requests about another cluster
+// --- requests for another cluster
 
-/// The cluster of the message in the text format, with its nodes and instances in
-/// another order, without instance `c`.
+/// The cluster of the message in the text format, with nodes and instances in another order and without instance `c`.
 const OTHER: &str = "\
 g2|u2|last_resort||\ng1|other|preferred||\n\n\
 n3|8192|0|7168|100000|90000|8|N|other|1\nn2|8192|0|7168|100000|90000|8|N|other|1\n\
@@ -231,7 +230,7 @@ fn objects_of_another_cluster_are_found_by_name() {
     assert!(run.stdout.contains(r#"[["a","g2",["m9"]]]"#), "{}", run.stdout);
 }
 
-// --- differences that are meant
+// --- differences by design
 
 #[test]
 fn an_instance_named_twice_is_moved_once() {
@@ -269,7 +268,7 @@ fn the_lack_of_target_groups_is_said_in_words() {
 
 #[test]
 fn dedicated_placement_needs_exclusive_storage_and_sees_every_instance() {
-    // the group is named by its UUID, and nothing is exclusive
+    // The group is named by its UUID, and no storage is exclusive.
     let by_uuid = response(&[], &message(joined(new("ext", 128), json!({"group_name": "u2"}))));
     let by_name = response(&[], &message(joined(new("ext", 128), json!({"group_name": "g2"}))));
     assert_eq!(by_uuid, by_name);
@@ -277,7 +276,7 @@ fn dedicated_placement_needs_exclusive_storage_and_sees_every_instance() {
     unallocable["nodegroups"]["u1"]["alloc_policy"] = "unallocable".into();
     unallocable["nodegroups"]["u2"]["alloc_policy"] = "unallocable".into();
     assert!(!response(&[], &unallocable)["info"].as_str().unwrap().contains("(["));
-    // one node has room for one of the two
+    // One node has room for one of the two.
     let spindle = json!({"disks": [{"size": 60_000, "spindles": 1}], "disk_space_total": 60_000});
     let one = |name: &str| joined(joined(new("plain", 128), spindle.clone()), json!({"name": name}));
     let request = json!({"type": "multi-allocate", "group_name": "g2", "instances": [one("x"), one("y")]});
@@ -291,7 +290,7 @@ fn dedicated_placement_needs_exclusive_storage_and_sees_every_instance() {
     assert_eq!(placed["result"][0], json!([["x", ["m2"]], ["y", ["m1"]]]), "{placed}");
 }
 
-// --- what the reference cannot do
+// --- additions to the reference
 
 #[test]
 fn all_solutions_are_listed_best_first() {
@@ -331,7 +330,7 @@ fn details_name_places_and_amounts() {
         json!({"nodes": ["n1"], "at": "n1", "rule": "memory", "shortfall": {
             "resource": "memory", "unit": "MiB", "needed": 7500, "available": 7167, "missing": 333}})
     );
-    // its policy
+    // The group's policy is the reason.
     let failed = response(&["--json"], &message(new("ext", 64)));
     assert_eq!(
         failed["details"][0]["groups"][1]["nearest"][0]["shortfall"],
@@ -339,7 +338,7 @@ fn details_name_places_and_amounts() {
     );
     let failed = response(&["--json"], &message(joined(new("rbd", 128), json!({"required_nodes": 3}))));
     assert_eq!(failed["details"][0]["groups"][0]["untried"], "unsupported-number-of-nodes");
-    // moves
+    // Failed moves.
     let mut full = message(evacuate(&["b"], "secondary-only"));
     full["nodes"]["n1"]["total_memory"] = 1100.into();
     full["nodes"]["n1"]["free_memory"] = 76.into();
@@ -365,14 +364,14 @@ fn evacuations_reach_other_groups_that_share_the_storage() {
     full["nodegroups"]["u1"]["tags"] = json!(["htools:pool:one"]);
     full["nodegroups"]["u2"]["tags"] = json!(["htools:pool:one"]);
     assert_eq!(response(&["--other-groups"], &full)["result"][0], json!([["a", "g2", ["m2"]]]));
-    // a group without tags does not say that it reaches the pool
+    // A group without tags does not claim to reach the pool.
     for other in [json!([]), json!(["htools:pool:two"])] {
         full["nodegroups"]["u2"]["tags"] = other;
         let apart = response(&["--other-groups"], &full);
         let reason = apart["result"][1][0][1].as_str().unwrap();
         assert!(reason.contains(", other groups: Group g2 (last_resort): No valid allocation"), "{reason}");
     }
-    // a copy of the disks does not leave the group by itself
+    // A copy of the disks does not leave the group by itself.
     full["request"] = evacuate(&["b"], "secondary-only");
     full["nodes"]["n1"]["free_disk"] = 10.into();
     let reason = response(&["--other-groups"], &full)["result"][1][0][1].clone();
@@ -381,7 +380,7 @@ fn evacuations_reach_other_groups_that_share_the_storage() {
 
 #[test]
 fn moves_make_room() {
-    // every node has 1 GiB in use, the new instance leaves less than that on any
+    // Every node has 1 GiB in use; the new instance leaves less than that on any node.
     let mut full = message(joined(new("ext", 7500), json!({"group_name": "g1"})));
     let usual = response(&["--no-capacity-checks"], &full);
     let made = response(&["--no-capacity-checks", "--make-room"], &full);
@@ -394,7 +393,7 @@ fn moves_make_room() {
     let run = hail(&["--no-capacity-checks", "--make-room", "-v", "-"], full.to_string().as_bytes());
     let node = moved["nodes"][0].as_str().unwrap();
     assert!(run.stderr.contains(&format!("\n  gnt-instance migrate -f -n {node} a\n")), "{}", run.stderr);
-    // no command is made with a name that Ganeti cannot have
+    // No command is made with a name that is not valid in Ganeti.
     let odd = full.to_string().replace("\"a\":", "\"$(touch x)\":");
     let run = hail(&["--no-capacity-checks", "--make-room", "-v", "-"], odd.as_bytes());
     assert!(
@@ -403,10 +402,10 @@ fn moves_make_room() {
         run.stderr
     );
     assert!(!run.stderr.contains("gnt-"), "{}", run.stderr);
-    // if the new instance is to survive the loss of its node, another one has to be emptied, too
+    // If the new instance must survive the loss of its node, another one must be emptied, too.
     let both = response(&["--make-room"], &full);
     assert_eq!(both["make_room"]["moves"].as_array().unwrap().len(), 2);
-    // no moves help against the policy, and none are needed where there is room
+    // No moves help against the policy, and none are needed if there is room.
     full["request"]["memory"] = 99_999.into();
     assert_eq!(response(&["--make-room"], &full)["make_room"], Value::Null);
     full["request"]["memory"] = 128.into();
@@ -489,7 +488,7 @@ fn when_the_time_is_up_the_answer_is_what_was_found() {
     assert_eq!((refused.status, refused.stdout.as_str()), (Some(1), ""));
 }
 
-/// The sample request for an instance with one node and with these tags.
+/// The sample request for an instance with one node and these tags.
 fn request_with(memory: u64, tags: &[&str]) -> Value {
     let mut message: Value =
         serde_json::from_str(&fs::read_to_string("data/allocate.json").unwrap()).unwrap();
@@ -520,7 +519,7 @@ fn keys_choose_among_the_nodes_that_have_a_place() {
             assert_eq!(only["result"], json!([node]), "{only}");
         }
     }
-    // without room for the overhead there is none, and the reason is told
+    // Without room for the overhead there is no place, and the reason is reported.
     let answer = response(&["--affinity", "--overhead", "4000000"], &request_with(512, &[]));
     assert_eq!(answer["success"], false);
     assert!(answer["info"].as_str().unwrap().contains("its affinity keys leave no node"), "{answer}");
@@ -528,13 +527,13 @@ fn keys_choose_among_the_nodes_that_have_a_place() {
 
 #[test]
 fn keys_of_the_request_and_of_those_before_are_compared() {
-    // one round, which all nodes pass
+    // One round that all nodes pass.
     let by_keys = ["--affinity", "--initial-msav=-10"];
     let wish = ["htools:key:customer:web:1:-1000"];
     let mut message = request_with(512, &wish);
     let first = response(&by_keys, &message);
     let first = first["result"][0].as_str().unwrap().to_owned();
-    // somebody of the same kind is there already
+    // An instance of the same kind is there already.
     let neighbour =
         message["instances"].as_object_mut().unwrap().values_mut().find(|of| of["nodes"][0] == json!(first));
     if let Some(neighbour) = neighbour {
@@ -542,7 +541,7 @@ fn keys_of_the_request_and_of_those_before_are_compared() {
         let second = response(&by_keys, &message);
         assert_ne!(second["result"][0].as_str(), Some(first.as_str()));
     }
-    // several new ones keep apart, too, and are answered for one by one
+    // Several new instances also keep apart, and are answered one by one.
     let one = message["request"].clone();
     let several: Vec<Value> = (0..3)
         .map(|at| {

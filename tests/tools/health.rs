@@ -1,4 +1,4 @@
-//! hcheck where it answers otherwise than Ganeti's, and what is new in it.
+//! hcheck where its answers differ from Ganeti's, and its additions.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn hcheck(words: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
 }
 
-/// The same with a cluster of the default group: nodes, instances, tags of the cluster.
+/// The same for a cluster of the default group: nodes, instances, tags of the cluster.
 fn with(parts: [&str; 3], words: &[&str]) -> (i32, String) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("c.data");
@@ -58,7 +58,7 @@ fn the_status_is_about_what_is_wrong_now() {
     assert_eq!(value(&text, "INIT_CLUSTER_CONFLICT_TAGS"), "2");
     assert_eq!(value(&text, "INIT_CLUSTER_NEED_REBALANCE"), "1");
     assert_eq!(value(&text, "FINAL_CLUSTER_NEED_REBALANCE"), "1");
-    // what balancing would make of that has a key of its own
+    // The state after balancing has a key of its own.
     assert_eq!(value(&text, "FINAL_CLUSTER_PROBLEMS_LEFT"), "0");
     let stays = ["-t", sample, "--no-instance-moves", "--no-disk-moves"];
     let (status, text) = hcheck(&[&stays, SHELL].concat());
@@ -75,7 +75,7 @@ fn the_status_is_about_what_is_wrong_now() {
     assert_eq!((status, value(&text, "FINAL_CLUSTER_PROBLEMS_LEFT")), (0, "1"));
 }
 
-/// A node that fails N+1 now is an alarm, even if one move would mend it.
+/// A node that fails N+1 now is an alarm, even if one move would fix it.
 #[test]
 fn n1_that_balancing_mends_is_an_alarm() {
     let mendable = [
@@ -108,7 +108,7 @@ fn a_deep_simulation_tells_what_a_deep_plan_leaves() {
     let (status, deep) = hcheck(&[&words[..], &["--deep", "--effort=20000"]].concat());
     assert_eq!((status, value(&deep, "FINAL_CLUSTER_PROBLEMS_LEFT")), (1, "0"));
     assert_eq!(keys(&deep), keys(&by_steps));
-    // nothing may move: everything stays as it is
+    // Nothing may move, so everything stays as it is.
     let (status, still) = hcheck(&[&words[..], &["--deep", "-l0"]].concat());
     assert_eq!((status, value(&still, "FINAL_CLUSTER_CONFLICT_TAGS")), (1, "2"));
 }
@@ -147,7 +147,7 @@ fn split_instances_do_no_harm() {
     assert_eq!((status, value(&text, "WITHOUT_FAILED_INSTANCES")), (1, "i"));
 }
 
-/// Two nodes with DRBD, and one instance on shared storage for which there is no room.
+/// Two nodes with DRBD, and an instance on shared storage without room elsewhere.
 const PAIR: [&str; 3] = [
     "a|4000|0|1000|9000|6000|9|M|u b|4000|0|2500|9000|7000|9|N|u",
     "d|1000|1000|1|running|Y|a|b|drbd| e|2000|0|1|running|Y|a||ext| o|1500|1000|1|running|Y|b|a|drbd|",
@@ -259,7 +259,7 @@ fn the_document_says_what_the_lines_say() {
     assert_eq!(validated(&text, &validator)["check"]["tags_without_effect"][0]["reason"], "unknown");
 }
 
-/// For monitoring: status, first line up to the bar, performance data, further lines.
+/// Monitoring output: status, first line up to the bar, performance data, further lines.
 fn monitored(words: &[&str]) -> (i32, String, String, Vec<String>) {
     let (status, text) = hcheck(&[&["--monitor"], words].concat());
     let mut lines = text.lines().map(str::to_owned);
@@ -283,7 +283,7 @@ fn monitoring_systems_read_one_line_and_the_status() {
         more[0].starts_with("CRITICAL: ") && more[1].starts_with("  run: hbal -L -X --repair-only"),
         "{more:?}"
     );
-    // nothing else changes the answer: not the order of options, not -q
+    // Neither the order of options nor -q changes the answer.
     assert_eq!(monitored(&["-q", "-q", offline[0], offline[1]]), (status, said, data, more));
 
     let milder = ["--severity", "offline_primary=warning", "--severity=offline_secondary=ok"];
@@ -322,7 +322,7 @@ fn what_cannot_be_known_is_unknown() {
     assert!(status == 0 && !text.contains("UNKNOWN"), "{text}");
 }
 
-/// Three nodes with DRBD instances: each survives the loss of another one, `c` not that of both others.
+/// Three nodes with DRBD instances. Each survives the loss of another one, but `c` not that of both others.
 const TRIO: [&str; 3] = [
     "a|4000|0|3000|9000|8000|9|M|u b|4000|0|3000|9000|8000|9|N|u c|4000|0|1500|9000|6000|9|N|u",
     "p|1000|1000|1|running|Y|a|c|drbd| q|1000|1000|1|running|Y|b|c|drbd| own|2500|0|1|running|Y|c||plain|",
@@ -352,7 +352,7 @@ fn combinations_of_nodes() {
         "{text}"
     );
     assert!(!text.contains("a, c"), "{text}");
-    // the loss of these two by itself says the same
+    // The loss of exactly these two gives the same result.
     assert_eq!(with(TRIO, &["--without-node=a", "--without-node=b"]).0, 1);
     let (_, text) = with(TRIO, &["--survive=2", "--machine-readable"]);
     let values =
@@ -366,10 +366,10 @@ fn combinations_of_nodes() {
     assert_eq!((status, &document["healthy"], &document["loss"]), (1, &json!(false), &Value::Null));
     let survival = &document["survival"];
     assert_eq!((&survival["failing"], &survival["settled"]), (&json!(1), &json!(true)));
-    // no more than there are
+    // No more sizes than nodes.
     assert_eq!(survival["groups"][0]["sizes"].as_array().unwrap().len(), 3);
     let worst = &survival["groups"][0]["worst"][0];
     assert_eq!((&worst["nodes"], &worst["memory"]), (&json!(["a", "b"]), &json!(1000)));
-    // without --survive the document is as it was
+    // Without --survive, the document is unchanged.
     assert_eq!(validated(&with(TRIO, &["--json"]).1, &validator).get("survival"), None);
 }

@@ -1,4 +1,4 @@
-//! hplace on documents that are hostile, packed, or beyond it.
+//! hplace on CIBs that are hostile, compressed, or beyond its abilities.
 
 use std::fs;
 
@@ -57,7 +57,7 @@ fn chains_that_are_too_long_are_refused() {
     hplace(&[], document).code(1).stderr(contains("more than 1000 resources"));
 }
 
-/// Resources that keep away from each other, all sticky, on so many nodes.
+/// Anti-colocated, sticky resources on this number of nodes.
 fn apart(resources: usize, nodes: usize) -> String {
     let hosts: String = (0..nodes).map(|at| format!(r#"<node id="{at}" uname="n{at}"/>"#)).collect();
     let states: String = (0..nodes)
@@ -83,7 +83,7 @@ fn apart(resources: usize, nodes: usize) -> String {
 
 #[test]
 fn many_that_keep_apart_are_placed() {
-    // path by path, these would be 2^50
+    // Path by path, these would be 2^50.
     let placed = hplace(&[], apart(50, 60)).code(0);
     placed.stdout(starts_with("Strategy balanced: 60 nodes, 50 resources\n"));
 }
@@ -107,7 +107,7 @@ fn what_is_beyond_it_is_named_and_refused_or_left() {
 fn clones_in_what_is_beyond_are_named() {
     let file = "tests/fixtures/pacemaker/clones/an-instance-without-a-node.xml";
     let clones = fs::read_to_string(file).unwrap();
-    // its other instance is kept from all other nodes
+    // Its other instance is banned from all other nodes.
     hplace(&[], clones.as_str()).code(0).stderr("");
     let opt_in = clones.replace(
         r#"name="stonith-enabled""#,
@@ -148,7 +148,7 @@ fn what_is_done_in_every_form() {
     xml.stdout(starts_with("<transition_graph ").and(contains("<synapse id=\"9\">")));
 }
 
-/// What is done by orders is in the table and in the document, with its reason.
+/// The effect of orders is in the table and in the document, with its reason.
 #[test]
 fn what_others_make_of_a_resource() {
     let case = |name: &str| fs::read_to_string(format!("tests/fixtures/pacemaker/{name}.xml")).unwrap();
@@ -188,8 +188,8 @@ fn a_form_that_is_printed_alone_is_the_only_one() {
     hplace(&["--dot", "why", "rsc-large"], small.as_str()).code(1).stderr(contains(problem));
 }
 
-/// A cluster with room for three kinds of things on its nodes: a resource `all` that takes one of each, and a group of two, of
-/// which each needs two of the first kind.
+/// A cluster whose nodes have room for three kinds of capacity. The resource `all` takes one of each; the group has
+/// two members that each need two of the first kind.
 fn roomy(nodes: [[u32; 3]; 3], resources: &str) -> String {
     let utilization = |id: &str, [x, y, z]: [u32; 3]| {
         let pairs = [("x", x), ("y", y), ("z", z)];
@@ -221,7 +221,8 @@ fn roomy(nodes: [[u32; 3]; 3], resources: &str) -> String {
     )
 }
 
-/// Two answers of Pacemaker's hang on the order in which it keeps nodes in memory; the table says so, and of no others.
+/// Two of Pacemaker's answers depend on the order in which it keeps nodes in memory. The table reports these, and no
+/// others.
 #[test]
 fn places_that_hang_on_an_order_in_memory_are_told() {
     let told = |document: &str, words: &[&str]| {
@@ -233,25 +234,25 @@ fn places_that_hang_on_an_order_in_memory_are_told() {
             "Warning: Pacemaker can place these elsewhere, and what comes after them, as nodes are equally free and the order in its memory decides: {names}\n"
         )
     };
-    // n1 has more of more kinds than n3, n3 than n2, and n2 than n1
+    // n1 has more of more kinds than n3, n3 than n2, and n2 than n1.
     let circle = roomy([[3, 2, 1], [1, 3, 2], [2, 1, 3]], "all");
     assert!(told(&circle, &[]).ends_with(&warning("all")), "{}", told(&circle, &[]));
     assert!(told(&circle, &["--json"]).contains(r#""order_dependent": true"#));
-    // the group fits on no node as a whole, and its first member goes to the one that is most free
+    // The group as a whole fits on no node, and its first member goes to the node with the most room.
     let equal = roomy([[3, 0, 0]; 3], "group");
     assert!(told(&equal, &[]).ends_with(&warning("m1")), "{}", told(&equal, &[]));
     for document in [
-        // one node has more than each other one, or all have the same
+        // One node has more than every other one, or all have the same.
         roomy([[4, 2, 1], [3, 2, 1], [2, 1, 1]], "all"),
         roomy([[3, 3, 3]; 3], "all"),
         roomy([[3, 0, 0], [2, 0, 0], [2, 0, 0]], "group"),
-        // it fits as a whole
+        // It fits as a whole.
         roomy([[4, 0, 0]; 3], "group"),
     ] {
         assert!(!told(&document, &[]).contains("Warning: "), "{}", told(&document, &[]));
         assert!(!told(&document, &["--json"]).contains(r#""order_dependent": true"#));
     }
-    // room does not decide
+    // The room does not decide.
     for strategy in ["default", "minimal"] {
         assert!(!told(&circle, &["--strategy", strategy]).contains("Warning: "));
     }
@@ -287,7 +288,7 @@ fn exit_status_tells_whether_all_is_placed() {
     hplace(&["--live"], small.as_str()).code(1).stderr(contains("only one of"));
 }
 
-/// What monitoring takes for "not all placed" is nothing but that.
+/// The exit status that monitoring interprets as "not all placed" has no other meaning.
 #[test]
 fn a_malformed_command_line_is_no_answer() {
     let small = fs::read_to_string(SMALL).unwrap();
@@ -307,7 +308,7 @@ fn ganeti_clusters_by_any_strategy() {
         command.env_remove("HTOOLS").arg("hplace").args(words).assert()
     };
     let offline = ["-t", "data/offline-nodes.data"];
-    // who stays, stays, unless that is worth nothing
+    // Running resources stay, unless that is worth nothing.
     for strategy in ["utilization", "balanced", "minimal"] {
         run(&[&offline[..], &["--strategy", strategy]].concat())
             .stdout(contains("start").and(contains("migrate").not()));
@@ -329,7 +330,8 @@ fn ganeti_clusters_by_any_strategy() {
     }
 }
 
-/// Forms for programs do not tell what has no place, but the status does: standard error says why.
+/// Formats for programs do not report resources without a place, but the status does. The reason is on standard
+/// error.
 #[test]
 fn forms_for_programs_say_what_has_no_place() {
     let nothing = r#"<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.7" have-quorum="1"><configuration>

@@ -1,4 +1,4 @@
-//! hplace changing a cluster, which is a few documents and programs that hand them out.
+//! hplace changes a simulated cluster, which consists of a few documents and of programs that return them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,10 +9,10 @@ use predicates::prelude::*;
 use predicates::str::{contains, starts_with};
 
 const SMALL: &str = "data/pacemaker-small.xml";
-/// What the strategy utilization needs in a cluster of the strategy balanced.
+/// The constraint for the placement of the strategy utilization in a cluster with the strategy balanced.
 const PIN: &str = r#"<constraints><rsc_location id="hplace-rsc-small" rsc="rsc-small" node="node1" score="INFINITY"/></constraints>"#;
 
-/// A cluster that is made of files: how it is, and how it will be once it is changed and has come to rest.
+/// A cluster made of files: its present state, its state after the change, and its final state at rest.
 struct PaperCluster(tempfile::TempDir);
 
 impl PaperCluster {
@@ -22,7 +22,7 @@ impl PaperCluster {
         cluster.write("now", &small);
         let pinned = small.replace("<constraints/>", PIN);
         cluster.write("changed", &pinned);
-        // rsc-small on the first node, rsc-medium on the second: which of the operations in the document these are
+        // The starts of rsc-small on the first node and rsc-medium on the second, by their positions in the document.
         cluster.write("rested", &started(&pinned, &[1, 5]));
         cluster.program("cibadmin", r#"[ "$1" = -Q ] || { cat >"$D/input"; echo "$*" >>"$D/calls"; cp "$D/changed" "$D/now"; }; cat "$D/now""#);
         cluster.program("crm_resource", r#"echo "$*" >>"$D/calls"; cp "$D/rested" "$D/now""#);
@@ -55,7 +55,7 @@ impl PaperCluster {
         command.arg("hplace").args(words).assert()
     }
 
-    /// The strategy utilization, brought about.
+    /// Executes the placement of the strategy utilization.
     fn bring(&self, words: &[&str]) -> Assert {
         let journal = self.path("journal");
         let all = ["--live", "-X", "--strategy=utilization", "--journal", journal.to_str().unwrap()];
@@ -85,7 +85,7 @@ fn a_placement_is_brought_about() {
     let calls = "-M -o constraints --allow-create --xml-pipe\n--wait --timeout 3\n";
     assert_eq!(cluster.calls(), calls);
     assert_eq!(fs::read_to_string(cluster.path("input")).unwrap(), PIN);
-    // it is there already
+    // The placement is reached already.
     cluster.run(&["--live", "-X", "--strategy=utilization"]).code(2).stdout(contains("by itself"));
     let journal = cluster.path("journal");
     let again = cluster.run(&["--resume", journal.to_str().unwrap()]);
@@ -95,11 +95,11 @@ fn a_placement_is_brought_about() {
 
 #[test]
 fn nothing_is_changed_where_the_end_is_not_sure() {
-    // nothing holds the result
+    // Nothing holds the result.
     let cluster = PaperCluster::new();
     let why = "Error: --no-keep: without the constraints the cluster would not stay like that (rsc-small): ";
     cluster.bring(&["--no-keep"]).code(1).stderr(starts_with(why));
-    // Pacemaker's own simulation comes to another end
+    // Pacemaker's own simulation has a different result.
     cluster.program("crm_simulate", r#"cp "$D/now" "$6""#);
     let why = "Error: crm_simulate comes to another end, so nothing is changed: rsc-medium is stopped, not on node2\n";
     cluster.bring(&[]).code(1).stderr(why);
@@ -107,7 +107,7 @@ fn nothing_is_changed_where_the_end_is_not_sure() {
     let why = "Error: crm_simulate -S failed: exit status: 1: no such thing\n";
     cluster.bring(&[]).code(1).stderr(why);
     assert!(cluster.calls().is_empty() && !cluster.path("journal").exists());
-    // without it, its place is taken by a word
+    // Without crm_simulate, a message replaces the check.
     fs::remove_file(cluster.path("crm_simulate")).unwrap();
     cluster
         .bring(&[])
@@ -129,7 +129,7 @@ fn an_end_that_was_not_planned_is_told_and_the_run_can_go_on() {
     let journal = cluster.path("journal");
     let resume = ["--resume", journal.to_str().unwrap()];
     cluster.run(&resume).code(2).stderr(starts_with("Step 3 of 3: ").and(contains("Done: ")));
-    // a journal of something else
+    // A journal that does not fit.
     cluster.write("now", &good.replace("node2", "node3"));
     cluster
         .run(&resume)
@@ -165,7 +165,7 @@ fn what_was_set_is_taken_away() {
     assert!(cluster.calls().starts_with(delete), "{}", cluster.calls());
 }
 
-/// The document of a cluster after resources were moved to the last node of its status, which runs nothing.
+/// The document of a cluster after resources were moved to the last node in its status, which runs nothing.
 fn moved_to_last(text: &str, resources: &[&str]) -> String {
     let mut text = text.to_owned();
     for resource in resources {
@@ -179,7 +179,7 @@ fn moved_to_last(text: &str, resources: &[&str]) -> String {
     text
 }
 
-/// hbal has its plan carried out in the same way, once it has shown it.
+/// hbal has its plan executed in the same way, after showing it.
 #[test]
 fn a_balanced_placement_is_brought_about() {
     let cluster = PaperCluster::new();
@@ -213,7 +213,7 @@ fn a_balanced_placement_is_brought_about() {
     );
     let again = cluster.run(&["--resume", journal.to_str().unwrap()]);
     again.code(0).stderr("All 3 steps are done already\n");
-    // there is nothing to do any more
+    // There is nothing left to do.
     run(&["--live", "-X"]).code(0).stdout(contains("Solution length=0\n"));
 }
 
@@ -243,7 +243,7 @@ fn a_node_in_standby() {
     }
 }
 
-/// A change after which Pacemaker would wait for itself for ever is not made.
+/// A change that would make Pacemaker wait for itself for ever is not made.
 #[test]
 fn a_circle_of_orders_is_not_walked_into() {
     let cluster = PaperCluster::new();

@@ -1,4 +1,4 @@
-//! What should run and does not is told by hplace's table, its documents and its exit status.
+//! Resources that should run but do not are reported by hplace's table, its documents and its exit status.
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
@@ -11,14 +11,14 @@ fn hplace(words: &[&str], document: &str) -> Assert {
     command.env_remove("HTOOLS").args(["hplace", "-x", "-"]).args(words).write_stdin(document).assert()
 }
 
-/// A cluster of the nodes alpha, with 4 cpu, and beta, with 2.
+/// A cluster of two nodes: alpha with 4 CPUs, and beta with 2.
 struct TwoNodes {
     options: &'static str,
     resources: &'static str,
     constraints: &'static str,
-    /// What alpha has started.
+    /// Resources started on alpha.
     on_alpha: &'static [&'static str],
-    /// Whether alpha was lost.
+    /// True if alpha was lost.
     lost: bool,
 }
 
@@ -70,15 +70,15 @@ fn orders_in_a_circle() {
     hplace(&["--json"], &circle).stdout(
         contains(r#""action": "blocked""#).and(contains("\"down\": [\n    \"db\",\n    \"web\"\n  ]")),
     );
-    // Pacemaker's own graph has them all the same
+    // Pacemaker's own graph contains them nevertheless.
     hplace(&["--dot"], &circle)
         .stdout(contains("\"db_start_0 alpha\" [ style=bold").and(contains("dashed").not()));
-    // one that does not bind, or not for stops, is a circle, too
+    // An order that is optional, or does not apply to stops, also makes a circle.
     for word in [r#"kind="Optional""#, r#"kind="Serialize""#, r#"symmetrical="false""#] {
         let soft = circle.replace(r#"then="db""#, &format!(r#"then="db" {word}"#));
         hplace(&[], &soft).code(2).stdout(contains(warned));
     }
-    // what stays does not wait; what would move does
+    // A resource that stays does not wait; one that would move does.
     let running = TwoNodes { constraints: CIRCLE, on_alpha: &["db", "web"], ..TWO }.text();
     let held = contains("web      alpha alpha cannot be stopped (it waits in a circle)\n");
     hplace(&[], &running).code(2).stdout(held.and(contains(warned)));
@@ -100,7 +100,7 @@ fn what_waits_for_one_that_is_stopped_on_purpose() {
     let order = r#"<rsc_order id="x" first="db" then="web"/>"#;
     let both = TwoNodes { resources: stopped, constraints: order, ..TWO }.text();
     hplace(&[], &both).code(2).stdout(contains("web      -   -   not started (order x)\n"));
-    // nobody misses what is stopped on purpose
+    // A resource that was stopped on purpose is not missing.
     hplace(&[], &both.replace(order, "")).code(0);
 }
 
@@ -110,7 +110,7 @@ fn a_device_that_fences_the_last_node_is_not_missed() {
         format!(r#"<rsc_location id="l-{name}" rsc="{name}" node="{node}" score="-INFINITY"/>"#)
     };
     let device = r#"class="stonith" type="fence_x""#;
-    // fb, which is kept from beta, runs on alpha
+    // fb is banned from beta and runs on alpha.
     let with = |kind: &str| {
         let resources = format!(r#"<primitive id="fa" {device}/><primitive id="fb" {kind}/>"#);
         let constraints = format!("<constraints>{}{}", ban("fa", "alpha"), ban("fb", "beta"));
@@ -123,7 +123,7 @@ fn a_device_that_fences_the_last_node_is_not_missed() {
     hplace(&["survive"], &with(r#"type="Dummy""#)).code(2);
 }
 
-/// A clone of a group of which each member needs 2 cpu.
+/// A clone of a group whose members each need 2 CPUs.
 const CLONE: &str = r#"<clone id="c"><group id="g">
     <primitive id="g1" type="Dummy"><utilization id="gu1"><nvpair id="gc1" name="cpu" value="2"/></utilization></primitive>
     <primitive id="g2" type="Dummy"><utilization id="gu2"><nvpair id="gc2" name="cpu" value="2"/></utilization></primitive>
@@ -136,7 +136,7 @@ fn a_part_of_an_instance_is_missed() {
     hplace(&[], &cloned)
         .code(2)
         .stdout(contains("Not placed: g2:1 (alpha: g1:0 is there; beta: no room: cpu lacks 2)"));
-    // where both have room, all is well, also when one is lost
+    // If both nodes have room, all is well, also after the loss of one.
     let roomy = cloned.replace(
         r#"name="cpu" value="2"/></utilization></node>"#,
         r#"name="cpu" value="4"/></utilization></node>"#,
@@ -144,7 +144,7 @@ fn a_part_of_an_instance_is_missed() {
     assert_ne!(roomy, cloned);
     hplace(&[], &roomy).code(0);
     hplace(&["survive"], &roomy).code(0);
-    // beta has no room for the second member beside another resource
+    // beta has no room for the second member in addition to another resource.
     let vm = r#"<primitive id="vm" type="Dummy"><meta_attributes id="vm-m"><nvpair id="vm-m1" name="priority" value="9"/></meta_attributes>
         <utilization id="vm-u"><nvpair id="vm-c" name="cpu" value="1"/></utilization></primitive><clone id="c"><meta_attributes id="cm"><nvpair id="cm1" name="priority" value="5"/></meta_attributes>"#;
     let crowded = roomy.replace(r#"<clone id="c">"#, vm).replacen(r#"value="4""#, r#"value="5""#, 1);
@@ -159,7 +159,7 @@ fn a_lost_node_that_nothing_fences() {
     let nothing = "Warning: nothing is started, stopped or moved: stonith-enabled is true (the default), and no resource is a fencing device\n";
     let lost = "Warning: alpha is lost, and nothing fences it: what ran there is not started elsewhere: db\n";
     hplace(&[], &frozen.text()).code(2).stdout(contains(nothing).and(contains(lost)));
-    // all that should run runs
+    // Everything that should run does.
     let calm = TwoNodes { on_alpha: &["db", "web"], lost: false, ..frozen };
     hplace(&[], &calm.text()).code(0).stdout(contains(nothing).and(contains(lost).not()));
     let fenced = TwoNodes { options: TWO.options, ..frozen };

@@ -1,4 +1,4 @@
-//! `hplace why`: it says what the table says, names every part of a score, and knows what clones are made of.
+//! `hplace why`: it agrees with the table, names every part of a score, and knows the parts of clones.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,14 +7,14 @@ use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
 
-/// What a run of hplace prints.
+/// Standard output of a run of hplace.
 fn hplace(words: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_htools"));
     let run = command.env_remove("HTOOLS").arg("hplace").args(words).assert();
     String::from_utf8(run.get_output().stdout.clone()).unwrap()
 }
 
-/// What the first line about a resource has to begin with, by the action in the table.
+/// Possible starts of the first line about a resource, by its action in the table.
 fn beginnings(action: &str) -> &'static [&'static str] {
     match action {
         "not started" => &["is not started"],
@@ -30,11 +30,11 @@ fn beginnings(action: &str) -> &'static [&'static str] {
     }
 }
 
-/// The columns of a line of the table of resources: name and action, and the remarks behind that.
+/// Name, action and remarks in a line of the table of resources.
 fn columns(line: &str) -> Option<(&str, &str, &str)> {
     let mut words = line.split_whitespace();
     let name = words.next()?;
-    // behind the name and two nodes
+    // After the name and two nodes.
     let start =
         line.split_whitespace().take(3).fold(0, |at, word| at + line[at..].find(word).unwrap() + word.len());
     let rest = line[start..].trim();

@@ -1,4 +1,4 @@
-//! `htools install`: everything is there, nothing of others is touched, and all goes again.
+//! `htools install`: everything is installed, other files are left alone, and everything can be removed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -27,7 +27,7 @@ fn uninstall(prefix: &Path) -> Assert {
     install(prefix, &["--uninstall"])
 }
 
-/// Everything below a directory but directories: where links lead, what files hold.
+/// All files and links below a directory: the targets of links, and the content of files.
 fn content(directory: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![directory.to_owned()];
@@ -50,7 +50,7 @@ fn record(prefix: &Path) -> PathBuf {
     prefix.join("share/htools/installed.json")
 }
 
-/// A directory that is not there yet, in one that is.
+/// A directory that does not exist yet, within one that does.
 fn fresh() -> (TempDir, PathBuf) {
     let outer = tempfile::tempdir().unwrap();
     let prefix = outer.path().canonicalize().unwrap().join("below/prefix");
@@ -137,7 +137,7 @@ fn files_of_others_stay() {
 
     install(&prefix, &["--force"]).code(0).stdout(contains("replaced ").count(2));
     assert!(fs::read_to_string(&page).unwrap().starts_with(".TH"));
-    // somebody takes them for their own again, and adds a file
+    // A user replaces some of them, and adds a file.
     fs::write(&page, "somebody's page").unwrap();
     fs::remove_file(prefix.join("bin/hail")).unwrap();
     symlink("elsewhere", prefix.join("bin/hail")).unwrap();
@@ -158,7 +158,7 @@ fn what_was_as_it_should_be_before_stays_afterwards() {
     let bin = prefix.join("bin");
     fs::create_dir_all(&bin).unwrap();
     htools(&["install-links"]).arg(&bin).assert().code(0);
-    // another way to the program
+    // Another link to the program.
     fs::remove_file(bin.join("hbal")).unwrap();
     symlink("hinfo", bin.join("hbal")).unwrap();
     let before = content(&prefix);
@@ -175,7 +175,7 @@ fn neither_directories_nor_links_lead_elsewhere() {
         .code(1)
         .stderr(contains("bin/hbal is a directory").and(contains("nothing was done")));
     fs::remove_dir(prefix.join("bin/hbal")).unwrap();
-    // a link in the place of a file is replaced, not what it leads to
+    // A link in place of a file is replaced, but not its target.
     let victim = outer.path().join("victim");
     fs::write(&victim, "precious").unwrap();
     let page = prefix.join("share/man/man1/hbal.1");
@@ -185,7 +185,7 @@ fn neither_directories_nor_links_lead_elsewhere() {
     install(&prefix, &["--force"]).code(0);
     assert!(page.metadata().unwrap().is_file() && !page.is_symlink());
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
-    // so is a pipe, which nobody reads
+    // A pipe is replaced, too, without being read.
     fs::remove_file(&page).unwrap();
     rustix::fs::mknodat(rustix::fs::CWD, &page, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
     install(&prefix, &[]).code(1).stderr(contains("hbal.1 exists"));
@@ -202,7 +202,7 @@ fn hail_is_put_where_ganeti_looks_for_it() {
         .code(0)
         .stdout(contains(hail.to_str().unwrap()));
     Command::new(&hail).arg("-V").assert().code(0).stdout(starts_with("hail "));
-    // it is remembered, and made again
+    // It is recorded, and installed again.
     fs::remove_file(&hail).unwrap();
     install(&prefix, &[]).code(0).stdout(contains(format!("made {} -> ", hail.display())));
     install(&prefix, &["--uninstall", "--hail-dir", "/x"])
@@ -212,7 +212,7 @@ fn hail_is_put_where_ganeti_looks_for_it() {
     assert_eq!(fs::read_dir(outer.path()).unwrap().count(), 0);
 }
 
-/// Another version has put other pages there, and links to where it was.
+/// Another version has installed other pages, and links to its own place.
 #[test]
 fn another_version_takes_the_place() {
     let (_outer, prefix) = fresh();
@@ -224,7 +224,7 @@ fn another_version_takes_the_place() {
         rest.split('"').nth(5).unwrap().to_owned()
     };
     let text = fs::read_to_string(record(&prefix)).unwrap();
-    // SHA-256 of "an older page", as sha256sum prints it, first half
+    // First half of the SHA-256 of "an older page", as sha256sum prints it.
     let older = text.replace(&digest(&text), "@").replace(
         &format!("{}\"", PathBuf::from(PROGRAM).canonicalize().unwrap().display()),
         "/opt/older/htools\"",
@@ -236,7 +236,7 @@ fn another_version_takes_the_place() {
         fs::remove_file(&link).unwrap();
         symlink("/opt/older/htools", &link).unwrap();
     }
-    // a page that there is no more
+    // A page that no longer exists.
     let gone = prefix.join("share/man/man1/hgone.1");
     fs::copy(&page, &gone).unwrap();
     let item = format!(
@@ -256,8 +256,8 @@ fn half_of_sha256(file: &Path) -> String {
     String::from_utf8(sum).unwrap()[..32].to_owned()
 }
 
-/// A disk that is full in the middle, as a limit on the size of files shows it: what was put there is known, and nothing else
-/// is left.
+/// A disk that becomes full during the installation, simulated by a limit on the size of files. The installed files
+/// are recorded, and nothing else is left.
 #[test]
 fn a_run_that_fails_leaves_nothing_unknown() {
     let (outer, prefix) = fresh();
@@ -279,7 +279,7 @@ fn a_run_that_fails_leaves_nothing_unknown() {
     let made = |file: &str| prefix.join(file).exists();
     fails();
     assert!(made("bin/hbal") && made("share/man/man1/hail.1") && !made("share/man/man1/htools.1"));
-    // goes on
+    // The installation can be continued.
     install(&prefix, &[])
         .code(0)
         .stderr("")
@@ -291,7 +291,7 @@ fn a_run_that_fails_leaves_nothing_unknown() {
     assert!(content(outer.path()).is_empty());
 }
 
-/// A run that is killed, wherever it is: what it has put there is known.
+/// A run that is killed at any point: its installed files are recorded.
 #[test]
 fn a_run_that_is_killed_leaves_nothing_unknown() {
     let (outer, prefix) = fresh();
@@ -308,7 +308,7 @@ fn a_run_that_is_killed_leaves_nothing_unknown() {
     child.kill().unwrap();
     child.wait().unwrap();
     uninstall(&prefix).code(0).stderr("");
-    // what nothing knows of is the file that was being written
+    // Only the file that was being written is not recorded.
     let left: Vec<PathBuf> = content(outer.path()).into_keys().collect();
     let is_part = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with(".htools-");
     assert!(left.len() <= 1 && left.iter().all(is_part), "{left:?}");

@@ -1,6 +1,6 @@
-//! Runs of the tools, on files.
+//! Runs of the tools on files.
 
-// not each of these programs uses all of it
+// Each test program uses only a part of it.
 #[allow(dead_code)]
 #[path = "../common/mod.rs"]
 mod common;

@@ -17,14 +17,14 @@ fn run(words: &[&str]) -> (i32, String, String) {
     (output.status.code().unwrap(), out, err)
 }
 
-/// A text without the seconds since 1970 in it: the clock goes on between two runs.
+/// A text without times in seconds since 1970, which differ between two runs.
 fn timeless(text: &str) -> String {
     let parts = text.split_inclusive(|c: char| !c.is_ascii_digit());
     let is_time = |part: &str| part.len() > 10 && part[..10].bytes().all(|b| b.is_ascii_digit());
     parts.map(|part| if is_time(part) { &part[10..] } else { part }).collect()
 }
 
-/// The same with figures, which are read.
+/// The same with figures, which are parsed.
 fn metered(words: &[&str]) -> (i32, Vec<Series>) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.prom");
@@ -46,7 +46,7 @@ fn value(found: &[Series], name: &str, labels: &[(&str, &str)]) -> f64 {
     one.value
 }
 
-/// Command lines that together tell all that there is to tell.
+/// Command lines that together produce all figures.
 const RUNS: [&[&str]; 14] = [
     &["hinfo", "-t", "data/groups.data"],
     &["hinfo", "-t", "data/offline-nodes.data", "--json"],
@@ -81,7 +81,7 @@ fn each_tool_tells_of_its_own_families_and_of_all_of_them() {
     assert_eq!(told.len(), 7);
 }
 
-/// All but the times of the run.
+/// Everything except the times of the run.
 #[test]
 fn the_same_question_has_the_same_figures() {
     for words in RUNS {
@@ -165,7 +165,7 @@ fn a_file_that_cannot_be_written_is_known_before_anything_is_read() {
     }
 }
 
-/// Two groups and two nodes of one name, and what is no name at all.
+/// Two groups and two nodes with the same name, and invalid names.
 #[test]
 fn whatever_things_are_called_no_series_comes_twice() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The tools that know nodes and instances, on Pacemaker clusters.
+//! The tools that work with nodes and instances, on Pacemaker clusters.
 
 use std::fs;
 
@@ -81,7 +81,7 @@ fn commands_are_for_the_program_that_is_named() {
             run("hbal", &["-x", SIX, "--json", "--commands", form]).code(0).get_output().stdout.clone();
         let document: Value = serde_json::from_slice(&output).unwrap();
         let commands = document["steps"][0]["commands"].as_array().unwrap();
-        // whole, however many lines it has
+        // The command is complete, however many lines it has.
         assert_eq!(commands.len(), 1);
         assert!(format!("{}\n", commands[0].as_str().unwrap()).starts_with(first), "{commands:?}");
     }
@@ -95,7 +95,7 @@ fn commands_are_for_the_program_that_is_named() {
     ganeti.code(1).stdout(is_empty()).stderr(contains("option --commands is for Pacemaker clusters"));
 }
 
-/// How many more fit is the same, to the last, whoever is asked.
+/// The number of further resources is exactly the same in both tools.
 #[test]
 fn hspace_agrees_with_hplace_fit() {
     let vms = "data/pacemaker-vms.xml";
@@ -108,7 +108,7 @@ fn hspace_agrees_with_hplace_fit() {
     }
 }
 
-/// Where a loss is not survived as it is, nothing more fits, in one line.
+/// If a loss is not survived already, nothing more fits, and one line says so.
 #[test]
 fn what_does_not_survive_takes_no_more() {
     let fit = run("hplace", &["fit", "-x", "data/pacemaker-small.xml", "cpu=1", "--survive", "1"]);
@@ -129,12 +129,12 @@ fn hsqueeze_puts_nodes_in_standby_and_takes_them_out() {
     let words = ["-C", "--no-capacity-checks", "--target-resources=0.25", "--minimal-resources=0"];
     let away = fed("hsqueeze", &words, vms.as_str()).code(0);
     away.stdout(starts_with("'Nodes to offline'\nnode4\n"));
-    // with restarts more nodes can be emptied, and what is moved is pinned first
+    // With restarts, more nodes can be emptied. Moved resources are pinned first.
     let more = fed("hsqueeze", &[&words[..], &["--allow-restarts"]].concat(), vms.as_str()).code(0);
     let output = String::from_utf8(more.get_output().stdout.clone()).unwrap();
     let position = |text: &str| output.find(text).unwrap_or_else(|| panic!("{text}: {output}"));
     assert!(position("<rsc_location ") < position("crm_attribute --name standby --node "));
-    // the document has the same commands, and no others
+    // The document has exactly the same commands.
     let document = fed("hsqueeze", &[&words[1..], &["--allow-restarts", "--json"]].concat(), vms.as_str());
     let document: Value = serde_json::from_slice(&document.code(0).get_output().stdout).unwrap();
     let group = &document["groups"][0];

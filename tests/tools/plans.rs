@@ -1,4 +1,4 @@
-//! Plans as graphs: shown in four forms, saved, looked at again, and held to a cluster.
+//! Plans as graphs: shown in four formats, saved, shown again, and compared with a cluster.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -31,7 +31,7 @@ fn validated(text: &str, schema: &str) -> Value {
     document
 }
 
-/// What every graph has to be: forward edges, times that respect them, a critical path that is one.
+/// Checks the properties of every graph: forward edges, times that respect them, and a valid critical path.
 fn is_sound(document: &Value) {
     let steps = document["steps"].as_array().unwrap();
     let time = |step: &Value, key: &str| steps[step.as_u64().unwrap() as usize][key].as_f64().unwrap();
@@ -71,7 +71,7 @@ fn plans_of_all_tools_follow_their_schema() {
     }
     let text = stdout(&["hroller", "-t", "data/week.data", "-f", "--print-plan=json"]);
     is_sound(&validated(&text, "htools.plan-graph-1.json"));
-    // a balanced cluster has an empty one
+    // A balanced cluster has an empty graph.
     let text = stdout(&["hbal", "-t", "data/balanced.data", "--print-plan=json"]);
     assert_eq!(validated(&text, "htools.plan-graph-1.json")["steps"], serde_json::json!([]));
 }
@@ -127,7 +127,7 @@ fn the_picture_in_the_documents_is_what_is_drawn() {
     );
 }
 
-/// How many more elements are opened than closed.
+/// Number of opened elements minus closed ones.
 fn roughly_xml(text: &str) -> i64 {
     let opened = text.matches('<').count() as i64;
     let closing = text.matches("</").count() as i64;
@@ -155,7 +155,7 @@ fn options_that_mean_nothing_alone_are_refused() {
     }
 }
 
-/// A folder with a saved plan of the sample.
+/// A directory with a saved plan for the sample.
 fn saved(words: &[&str]) -> (TempDir, String) {
     let place = TempDir::new().unwrap();
     let path = place.path().join("plan").to_str().unwrap().to_owned();
@@ -211,7 +211,7 @@ fn steps_that_do_not_hold_any_more_are_named() {
     let (place, path) = saved(&["-l", "4"]);
     let cluster = fs::read_to_string(SAMPLE).unwrap();
     let other = place.path().join("cluster").to_str().unwrap().to_owned();
-    // mail has failed over, and node6 has gone out of use
+    // mail has failed over, and node6 is out of use now.
     let row = |name: &str| cluster.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
     let (mail, node) = (row("mail.example.com|"), row("node6.example.com|"));
     let swapped = mail.replace("node1.example.com|node4.example.com", "node4.example.com|node1.example.com");
@@ -225,11 +225,11 @@ fn steps_that_do_not_hold_any_more_are_named() {
         .stderr(contains("step 1, instance 'db1.example.com': node 'node6.example.com' is offline\n"))
         .stderr(contains("step 3, instance 'mail.example.com': it is on node4.example.com:node1.example.com, and the plan moves it from node1.example.com:node4.example.com\n"))
         .stderr(contains("nothing was done; --replan makes another plan\n"));
-    // with the options that it was made with
+    // With the original options.
     htools(&["apply", &path, "-t", &other, "--replan", "--print-plan=text"])
         .code(0)
         .stdout(contains("Solution length=4\nPlan of 4 steps:\n"));
-    // what the plan is not about may have changed
+    // Parts that the plan does not concern may have changed.
     let grown = cluster.replace("|65536|", "|65537|");
     fs::write(&other, grown).unwrap();
     htools(&["apply", &path, "-t", &other]).code(0);
@@ -255,7 +255,7 @@ fn what_hsqueeze_saved_is_done_if_it_decides_the_same_again() {
     validated(&std::fs::read_to_string(&path).unwrap(), "htools.saved-plan-1.json");
     let apply = ["apply", path.as_str(), "-t", now.as_str()];
     htools(&apply).code(0).stdout(made).stderr("The plan fits the cluster: 110 steps can be carried out\n");
-    // nothing to do is no plan
+    // Without anything to do there is no plan.
     let none = directory.path().join("none").display().to_string();
     stdout(&[
         "hsqueeze",
@@ -266,7 +266,7 @@ fn what_hsqueeze_saved_is_done_if_it_decides_the_same_again() {
         &format!("--save-plan={none}"),
     ]);
     assert!(!std::path::Path::new(&none).exists());
-    // a node of those that were to go is needed now
+    // A node that was to be powered down is needed now.
     let needed: Vec<&str> = week.lines().filter(|line| !line.starts_with("san05.")).collect();
     std::fs::write(&now, needed.join("\n").replace("|san05.example.com|", "|san01.example.com|") + "\n")
         .unwrap();
@@ -315,7 +315,7 @@ fn options_in_a_plan_do_not_say_what_becomes_of_it() {
     }
 }
 
-/// Files that a plan names besides the cluster may hold what whoever wrote the plan must not see.
+/// Other files that a plan names may contain secrets from the plan's author.
 #[test]
 fn of_files_that_a_plan_names_nothing_is_quoted() {
     let directory = tempfile::tempdir().unwrap();
@@ -338,7 +338,7 @@ fn of_files_that_a_plan_names_nothing_is_quoted() {
         let file = path("plan");
         stdout(&[tool, "-t", data, &format!("--save-plan={file}")]);
         let plan = SavedPlan::read(Path::new(&file)).unwrap();
-        // another cluster, so that another plan is made
+        // For another cluster, another plan is made.
         let apply = ["apply", &file, "-t", "data/balanced.data", "--replan"];
         for (named, wanted) in [
             (
@@ -357,7 +357,7 @@ fn of_files_that_a_plan_names_nothing_is_quoted() {
     }
 }
 
-/// What others can write to decides nothing, but can be looked at.
+/// Files that others can write to are not trusted, but can be shown.
 #[test]
 fn plans_that_others_can_write_to() {
     let directory = tempfile::tempdir().unwrap();

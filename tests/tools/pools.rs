@@ -1,5 +1,5 @@
-//! Storage pools: no tool runs an instance on a node that does not reach its disks. Denials: nothing leaves a group whose
-//! tags, or the cluster's, deny it.
+//! Storage pools: no tool runs an instance on a node that does not reach its disks. Denials: nothing leaves a group
+//! if its tags, or the cluster's, deny it.
 
 use std::fs;
 use std::path::Path;
@@ -94,7 +94,7 @@ fn losses_are_counted_by_pool() {
     assert!(!kept.contains("leaves instances"), "{kept}");
 }
 
-/// An allocator message about this cluster.
+/// An allocator message for this cluster.
 fn message(
     groups: &[(&str, Vec<&str>)],
     nodes: &[(&str, &str, Vec<&str>)],
@@ -147,7 +147,7 @@ fn hail_places_where_the_disks_are() {
     let new = json!({"type": "allocate", "name": "new", "memory": 2048, "vcpus": 1, "disk_space_total": 1024, "spindle_use": 1,
         "disks": [{"size": 1024, "mode": "rw"}], "disk_template": "ext", "required_nodes": 1, "nics": [],
         "tags": ["htools:pool:hdd"], "os": "x", "hypervisor": "kvm"});
-    // its node would be the only one that reaches the pool
+    // Its node would be the only one that reaches the pool.
     let refused = hail(&[], &message(&groups(), &nodes(), ("a1", vec![]), new.clone()));
     assert_eq!(refused["success"], false, "{refused}");
     let placed = hail(&["--no-capacity-checks"], &message(&groups(), &nodes(), ("a1", vec![]), new));

@@ -1,5 +1,5 @@
-//! The program answers as the reference did when `tests/recorded/record` was run.
-//! The answers are in the `.trycmd` files beside that script, which need no reference.
+//! The program's answers equal those of the reference when `tests/recorded/record` was run. They are in the `.trycmd`
+//! files beside that script, which do not need the reference.
 
 use std::fs;
 

@@ -1,5 +1,4 @@
-//! Moves between node groups: on random clusters every plan keeps the rules, and the tool says
-//! what it finds.
+//! Moves between node groups: on random clusters every plan respects the rules, and the tool reports its results.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -108,7 +107,7 @@ fn random(seed: u64) -> Cluster {
     let raw = text::parse(&text, "random").unwrap_or_else(|e| panic!("{e}\n{text}"));
     let mut cluster = merge(raw, &MergeOptions::default()).unwrap();
     for group in &mut cluster.groups {
-        // Ganeti's own more often than not: else nothing could move
+        // Mostly Ganeti's default; otherwise nothing could move.
         group.disk_parameters.rbd_pool = dice.of(&["rbd", "rbd", "fast", "slow"]).to_owned();
     }
     finish(&mut cluster, Mib::ZERO);
@@ -119,8 +118,8 @@ fn options(careful: bool) -> RegroupOptions {
     RegroupOptions { capacity_checks: careful, max_moves: None }
 }
 
-/// Whether the disks of an instance can be reached from the group where it goes, by tags and
-/// what Ganeti exports: these clusters have no tags on nodes.
+/// Tells if the disks of an instance can be reached from its target group, according to tags and to the pools that
+/// Ganeti exports. The nodes of these clusters have no tags.
 fn stays_in_partition(cluster: &Cluster, step: &Step) -> bool {
     let tagged = |tags: &[String]| -> Vec<String> {
         tags.iter().filter_map(|tag| tag.strip_prefix("htools:pool:")).map(str::to_owned).collect()
@@ -130,7 +129,7 @@ fn stays_in_partition(cluster: &Cluster, step: &Step) -> bool {
         _ => template.to_string(),
     };
     let instance = cluster.instance(step.instance);
-    // where its disks are follows from where it was in the beginning
+    // Its original place determines where its disks are.
     let from = cluster.group(cluster.node(instance.primary).spec.group);
     let target = step.groups(cluster).1;
     let to = cluster.group(target);
@@ -149,7 +148,7 @@ fn stays_in_partition(cluster: &Cluster, step: &Step) -> bool {
     if own.is_empty() {
         return pools == [exported(to, instance.template)];
     }
-    // it says itself where its disks are: what others use there is reached, too
+    // Its own tags name its pools. The target group also reaches the pools that instances there use.
     let neighbours = cluster.instances_of(target).into_iter().map(|i| cluster.instance(i));
     let used =
         neighbours.filter(|i| i.template.uses_external_storage()).flat_map(|i| match tagged(&i.tags) {
@@ -161,7 +160,7 @@ fn stays_in_partition(cluster: &Cluster, step: &Step) -> bool {
     pools.iter().all(|pool| reached.contains(pool))
 }
 
-/// The independent checker accepts the plan, which leads where it says.
+/// Checks the plan with the independent checker, and compares its result.
 fn checked(cluster: &Cluster, steps: &[Step], after: &Cluster) {
     for step in steps {
         assert!(stays_in_partition(cluster, step), "{:?}", step);
@@ -169,7 +168,7 @@ fn checked(cluster: &Cluster, steps: &[Step], after: &Cluster) {
     let replay = check_crossings(cluster, steps).unwrap_or_else(|v| panic!("{v}"));
     check_jobsets(steps, &jobsets(cluster, steps)).unwrap();
     assert!(replay.leads_to(after));
-    // who looks at the cluster afterwards looks for the disks where they are
+    // A later reading of the cluster must find the disks where they are.
     let (before, now) = (StorageMap::of(cluster), StorageMap::of(after));
     let known = |map: &StorageMap, step: &Step| -> Vec<String> {
         map.of_instance(step.instance).iter().map(|pool| map.pool(*pool).to_string()).collect()
@@ -181,7 +180,7 @@ fn checked(cluster: &Cluster, steps: &[Step], after: &Cluster) {
     assert_eq!(apart_from_instances(after), apart_from_instances(cluster));
 }
 
-/// By node: what is free and what its instances have together, which no move changes.
+/// Free resources of each node plus those of its instances, which no move changes.
 fn apart_from_instances(cluster: &Cluster) -> Vec<(Mib, Mib)> {
     let sizes = |node: &Node| {
         let ledger = &node.state.ledger;
@@ -194,12 +193,12 @@ fn apart_from_instances(cluster: &Cluster) -> Vec<(Mib, Mib)> {
     cluster.nodes.iter().map(sizes).collect()
 }
 
-/// How many instances move.
+/// Number of instances that move.
 fn movers<'p>(steps: impl IntoIterator<Item = &'p Step>) -> usize {
     steps.into_iter().map(|step| step.instance).collect::<BTreeSet<_>>().len()
 }
 
-/// By group, its health; only if `careful` a node that could not be emptied makes it weak.
+/// Health of each group. Only if `careful` is set, a node that could not be emptied makes a group weak.
 fn of_all(cluster: &Cluster, careful: bool) -> Vec<Health> {
     cluster.groups.iter().map(|g| Condition::of(cluster, g.idx, careful).health()).collect()
 }
@@ -222,7 +221,7 @@ proptest! {
             let at = repair.group.get();
             match &repair.outcome {
                 Healing::Repaired(moves) => {
-                    // others go out of the way, of which no disks are copied
+                    // Others may only move out of the way, without copies of disks.
                     let leaves = |step: &Step| step.groups(&cluster).0 == repair.group;
                     prop_assert!(moves.iter().all(|step| leaves(step) || step.copied(&cluster) == Mib::ZERO));
                     prop_assert_eq!(after[at], Health::Healthy);
@@ -235,7 +234,7 @@ proptest! {
         }
         prop_assert!(before.iter().zip(&after).all(|(before, after)| after <= before));
         prop_assert_eq!(plan.heals_all(), after.iter().all(|h| *h == Health::Healthy));
-        // what could not be healed cannot be healed afterwards either
+        // Groups that could not be repaired cannot be repaired afterwards, either.
         prop_assert_eq!(redistribute(&plan.after, &options(careful)).steps().count(), 0);
     }
 
@@ -276,7 +275,7 @@ proptest! {
         let again = alone.install(|| balance(&cluster, &options));
         prop_assert_eq!(&plan.steps, &again.steps);
 
-        // with all moves together no rule is broken either, and less remains or is moved
+        // With all moves together no rule is broken either, and the result is at least as good.
         let deep = GroupBalanceOptions { deep: true, effort: Some(20_000), ..options };
         let together = balance(&cluster, &deep);
         checked(&cluster, &together.steps, &together.after);
@@ -290,7 +289,7 @@ proptest! {
     }
 }
 
-/// The random clusters are worth their name.
+/// The random clusters are varied enough.
 #[test]
 fn random_clusters_give_plans() {
     let (mut healed, mut stuck, mut emptied, mut balanced, mut twice) = (0, 0, 0, 0, 0);
@@ -312,7 +311,7 @@ fn random_clusters_give_plans() {
     assert!(twice * 50 < balanced, "{twice} of {balanced}");
 }
 
-/// Plans on clusters as they are made for benchmarks.
+/// Plans on clusters of the kind used in benchmarks.
 #[test]
 fn larger_clusters() {
     for (seed, templates) in [(1, TemplateMix::Drbd), (2, TemplateMix::Ext), (3, TemplateMix::Mixed)] {
@@ -369,7 +368,7 @@ fn the_drawing_in_the_documents_is_that_of_the_sample() {
 #[test]
 fn statuses() {
     hgroup(&["status", "-t", SAMPLE]).code(0);
-    // lab denies moves, and has an instance on an offline node
+    // lab denies moves, and has an instance on an offline node.
     hgroup(&["redistribute", "-t", SAMPLE]).code(1).stdout(contains("1 of 2 groups can be repaired"));
     hgroup(&["redistribute", "-t", "data/groups.data"])
         .code(0)
@@ -398,7 +397,7 @@ fn saved_states_and_scripts() {
     assert!(
         text.starts_with("#!/bin/sh\n") && text.contains("\n  gnt-instance ") && text.contains("  check\n")
     );
-    // what was made of it needs no more moves
+    // The result needs no more moves.
     hgroup(&["balance", "-t", &path("state.regrouped")]).code(0).stdout(contains("No move gains enough"));
     hgroup(&["balance", "-t", &path("state.original"), "-l", "1"]).code(0).stdout(contains("with 1 move."));
 }
@@ -414,10 +413,10 @@ fn names_cannot_break_drawings() {
     hgroup(&["status", "-t", file, "--dot"]).code(0).stdout(contains("label=\"a\\\"<b>&\\\\\\n"));
 }
 
-// --- what Ganeti exports
+// --- exported pools
 
-/// A directory with the answers of RAPI about two groups with a node each, an rbd instance on
-/// the first one, and these disk parameters.
+/// A directory with RAPI answers for two groups with one node each, an rbd instance on the first node, and these disk
+/// parameters.
 fn exporting(parameters: [Option<Value>; 2]) -> TempDir {
     let mut cluster = two_nodes();
     rapi::limit_to_rapi(&mut cluster);
@@ -474,7 +473,7 @@ fn exported_pools_in_drawings_and_documents() {
     }
 }
 
-/// Here and in the other tools that can say the same in several forms.
+/// It applies here and in the other tools with several formats.
 #[test]
 fn one_form_of_the_answer() {
     for (tool, words, one, other) in [
@@ -489,12 +488,12 @@ fn one_form_of_the_answer() {
         let why = format!("Error: options --{one} and --{other} exclude each other\n");
         run.code(1).stdout("").stderr(why);
     }
-    // what comes last holds
+    // The last option counts.
     let words = ["-t", SAMPLE, "--json", "--machine-readable", "--machine-readable=no"];
     Command::new(env!("CARGO_BIN_EXE_htools")).env("HTOOLS", "hspace").args(words).assert().code(0);
 }
 
-/// The other tools do not look at what Ganeti exports, so that nothing there is wrong for them.
+/// The other tools ignore exported pools, so nothing there can be wrong for them.
 #[test]
 fn exported_pools_that_are_none() {
     for (value, problem) in [

@@ -1,4 +1,4 @@
-//! `--report`: a page of every tool, of clusters of all kinds.
+//! `--report`: a page from every tool, for clusters of all kinds.
 
 use std::fs;
 use std::path::Path;
@@ -45,7 +45,7 @@ fn run(words: &[&str]) -> (String, String, i32) {
     (text(output.stdout), text(output.stderr), output.status.code().unwrap())
 }
 
-/// A page, which an XML parser takes, too.
+/// Parses a page as XML, too.
 #[track_caller]
 fn check(text: &str) -> Document<'_> {
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
@@ -61,7 +61,7 @@ fn check(text: &str) -> Document<'_> {
     document
 }
 
-/// What is printed, and the status, are the same with a page and without.
+/// The output and the status are the same with and without a page.
 #[test]
 fn every_tool_writes_its_page() {
     let directory = TempDir::new().unwrap();
@@ -83,7 +83,7 @@ fn every_tool_writes_its_page() {
     }
 }
 
-/// A page says whether the load of nodes was measured, and offers streams only where there are any.
+/// A page says if the load of nodes was measured, and offers streams only if there are any.
 #[test]
 fn pages_say_what_holds() {
     let directory = TempDir::new().unwrap();
@@ -102,7 +102,7 @@ fn pages_say_what_holds() {
     assert!(!pacemaker.contains("--stream"));
 }
 
-/// A document on standard output and a page do not exclude each other.
+/// A document on standard output can be combined with a page.
 #[test]
 fn pages_and_documents() {
     let directory = TempDir::new().unwrap();
@@ -113,7 +113,7 @@ fn pages_and_documents() {
     check(&fs::read_to_string(&page).unwrap());
 }
 
-/// A cluster without instances has a page, too, and so has one without anything to do.
+/// A cluster without instances has a page, and so has a run without anything to do.
 #[test]
 fn nothing_to_do() {
     let directory = TempDir::new().unwrap();
@@ -130,7 +130,7 @@ fn nothing_to_do() {
     }
 }
 
-/// Names that are markup where nobody looks.
+/// Names that would be markup if they were not escaped.
 #[test]
 fn hostile_names_are_text() {
     let directory = TempDir::new().unwrap();
@@ -165,7 +165,7 @@ fn hostile_names_are_text() {
     }
 }
 
-/// On a large cluster the page stays small, and is the same on one core and on many.
+/// On a large cluster the page stays small, and is the same on one core and on several.
 #[test]
 fn large_clusters() {
     let directory = TempDir::new().unwrap();
@@ -188,7 +188,7 @@ fn large_clusters() {
     assert_eq!((rows("node-table"), rows("step-table")), (1000, 150));
 }
 
-/// A file that cannot be written is named before a cluster is read, and there is no part of it afterwards.
+/// A file that cannot be written is reported before a cluster is read, and no part of it is left.
 #[test]
 fn unwritable_files() {
     let directory = TempDir::new().unwrap();
@@ -209,7 +209,7 @@ fn unwritable_files() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
-/// What makes no plan has no page of it.
+/// Options without a plan exclude its page.
 #[test]
 fn options_that_exclude_pages() {
     let directory = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! `--keep-reserve` of hbal and hail, and of plans that are saved.
+//! `--keep-reserve` in hbal, hail and saved plans.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn ended(command: &mut Command) -> (i32, String, String) {
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
-/// Whether the state that hbal saves survives the loss of any two nodes.
+/// Tells if the state that hbal saves survives the loss of any two nodes.
 fn survives_two(options: &[&str]) -> bool {
     let place = TempDir::new().unwrap();
     let hbal = ["hbal", "-t", SAMPLE, "-S", "s"];
@@ -83,7 +83,7 @@ fn hail_tells_what_is_kept() {
     );
 }
 
-/// Three nodes of 4000 MiB with an instance of 1000 MiB each on storage that they share: two of them may be lost.
+/// Three nodes of 4000 MiB on shared storage, each with an instance of 1000 MiB: two of them may be lost.
 #[test]
 fn groups_keep_memory_for_shared_storage() {
     let place = TempDir::new().unwrap();
@@ -104,9 +104,9 @@ fn groups_keep_memory_for_shared_storage() {
         assert_eq!(status, 0, "{error}");
         serde_json::from_str(&out).unwrap()
     };
-    // the last node has 4001 - 1000 beyond the largest, and 2000 of the others come
+    // The last node has 4001 - 1000 MiB apart from the largest instance, and 2000 MiB come from the others.
     assert_eq!(hail(1000, "2")["success"], json!(true));
-    // then it would have 2001, and 2000 and 500 would come
+    // Then it would have 2001 MiB, while 2000 and 500 MiB would come.
     let refused = hail(2000, "2");
     assert_eq!(refused["success"], json!(false), "{refused}");
     let nearest = &refused["details"][0]["groups"][0]["nearest"][0];
@@ -133,7 +133,7 @@ fn a_file_has_hail_keep_it() {
     assert_ne!(hail(&[]), typed(&[]));
     assert_eq!(hail(&["--keep-reserve=1"]), typed(&[]));
     assert_eq!(hail(&["--no-config"]), typed(&[]));
-    // who leaves soft limits out of account leaves this one out as well
+    // An option that ignores soft limits ignores this one, too.
     assert_eq!(hail(&["--ignore-soft-errors"]), typed(&["--ignore-soft-errors"]));
 }
 
@@ -151,7 +151,7 @@ fn a_saved_plan_is_held_to_it() {
     assert!(validator.is_valid(&saved("kept")));
     assert_eq!((saved("free").get("keep_reserve"), &saved("kept")["keep_reserve"]), (None, &json!(2)));
     assert_eq!(run(&["apply", "-t", SAMPLE, "kept"]).0, 0);
-    // with less memory there is still room for the moves, but not for two nodes that are lost
+    // With less memory there is still room for the moves, but not for the loss of two nodes.
     let smaller = fs::read_to_string(SAMPLE)
         .unwrap()
         .replace("node6.example.com|49152|1024|31744|", "node6.example.com|43152|1024|25744|");

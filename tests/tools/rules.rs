@@ -1,5 +1,5 @@
-//! Every rule of placement with every tool that places something: an instance goes to the node `dst`, unless the rule
-//! keeps it from there.
+//! Every placement rule with every tool that places instances: an instance goes to the node `dst`, unless the rule
+//! forbids it.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::common::request::message;
 
-/// A tool, or a way to use one, that chooses nodes. hroller chooses none: Ganeti does.
+/// A tool, or a use of one, that chooses nodes. hroller is not among them: its choices are Ganeti's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Placer {
     Balance,
@@ -67,7 +67,7 @@ impl Placer {
             Placer::Allocate | Placer::AllocateSeveral => {
                 &["hail", "--no-capacity-checks", "-t", "cluster.data", "request.json"]
             }
-            // a request says nothing of the memory of KVM nodes themselves
+            // A request does not contain the own memory of KVM nodes.
             Placer::Relocate | Placer::EvacuateInstance | Placer::ChangeGroup => {
                 &["hail", "--no-capacity-checks", "--static-kvm-node-memory=0", "request.json"]
             }
@@ -78,7 +78,7 @@ impl Placer {
         }
     }
 
-    /// The file that `-S s` writes with the cluster afterwards, where the tool has that option.
+    /// The file with the final cluster that `-S s` writes, if the tool has the option.
     fn saved(self) -> Option<&'static str> {
         Some(match self {
             Placer::Balance | Placer::Deep | Placer::Evacuate | Placer::Offline => "s.balanced",
@@ -94,17 +94,17 @@ impl Placer {
         })
     }
 
-    /// Whether `dst` is in another group than `src`.
+    /// Tells if `dst` is in another group than `src`.
     fn crosses(self) -> bool {
         matches!(self, Placer::Compress | Placer::BalanceGroups | Placer::Redistribute | Placer::ChangeGroup)
     }
 
-    /// Whether the question to the allocator says where instances are.
+    /// Tells if the request to the allocator contains the places of instances.
     fn asks_about_a_cluster(self) -> bool {
         matches!(self, Placer::Relocate | Placer::EvacuateInstance | Placer::ChangeGroup)
     }
 
-    /// Whether the tool has `--min-disk`; for the others no disk has to stay free.
+    /// Tells if the tool has `--min-disk`. For the others, no disk must stay free.
     fn keeps_disk(self) -> bool {
         let without =
             matches!(self, Placer::Squeeze | Placer::Repair | Placer::Relocate | Placer::EvacuateInstance)
@@ -117,20 +117,20 @@ impl Placer {
     }
 }
 
-/// How a rule meets a tool.
+/// Effect of a rule in a tool.
 enum Meeting {
-    /// The tool heeds it.
+    /// The tool respects it.
     Heeded,
-    /// It does not count there: where an instance has to leave a lost node, only what is impossible does.
+    /// It does not count there: an instance that must leave a lost node ignores all but hard rules.
     Soft,
-    /// It has no case there.
+    /// It never applies there.
     Never,
 }
 
-/// What is tried for a rule; nothing where another test has its cases.
+/// The effect to test; none if another test covers it.
 fn meeting(rule: Rule, placer: Placer) -> Option<Meeting> {
     Some(match rule {
-        // new instances of hspace have no tags, and come from nowhere, as those of hail do
+        // New instances of hspace have no tags. Like those of hail, they have no previous place.
         Rule::Pool | Rule::ExclusionTag if placer == Placer::Fill => Meeting::Never,
         Rule::MigrationTags if placer.places_new() => Meeting::Never,
         Rule::DiskReserve | Rule::PlannedDiskReserve if !placer.keeps_disk() => Meeting::Never,
@@ -152,9 +152,10 @@ fn meeting(rule: Rule, placer: Placer) -> Option<Meeting> {
         },
         // tests/library/reserve.rs and tests/tools/reserve.rs
         Rule::JointReserve | Rule::GroupReserve => return None,
-        // only Pacemaker clusters have it: tests/library/kept_out.rs
+        // Only Pacemaker clusters have it: crates/model/tests/model/kept_out.rs.
         Rule::KeptOut => return None,
-        // no tool gives an instance a secondary node that its template has no use for; crates/model/src/placement.rs
+        // No tool gives an instance a secondary node that its template does not need; see
+        // crates/model/src/placement.rs.
         Rule::NotMirrored => return None,
     })
 }
@@ -183,7 +184,7 @@ const RULES: [Rule; 21] = [
     Rule::KeptOut,
 ];
 
-/// A node, of 16 GiB and 90 GB unless it says otherwise.
+/// A node, by default with 16 GiB of memory and 90 GB of disk.
 struct NodeRow {
     name: &'static str,
     mem: i64,
@@ -194,7 +195,7 @@ struct NodeRow {
     role: &'static str,
     group: &'static str,
     spindles: i64,
-    /// Those that are free on a node with exclusive storage.
+    /// Free spindles on a node with exclusive storage.
     free_spindles: Option<i64>,
     tags: &'static str,
 }
@@ -228,12 +229,12 @@ impl NodeRow {
     }
 }
 
-/// The instance that is to go to `dst`, on `src`.
+/// The instance on `src` that should go to `dst`.
 struct Mover {
     cpus: i64,
     spindle_use: i64,
     tags: &'static str,
-    /// The spindles of its disk, where nodes have exclusive storage.
+    /// Spindles of its disk, if nodes have exclusive storage.
     disk_spindles: Option<i64>,
     is_mirrored: bool,
 }
@@ -243,7 +244,7 @@ impl Mover {
         if self.is_mirrored { "drbd" } else { "ext" }
     }
 
-    /// What the allocator is asked, about the cluster of a text if that is needed.
+    /// The request to the allocator, with the cluster of a text if it needs one.
     fn request(&self, placer: Placer, text: &str) -> Value {
         let leaves = if self.is_mirrored { "mid" } else { "src" };
         let mode = if self.is_mirrored { "secondary-only" } else { "primary-only" };
@@ -279,7 +280,7 @@ impl Mover {
     }
 }
 
-/// A cluster in which the best node for an instance on `src` is `dst`, which one rule forbids if it is closed.
+/// A cluster in which `dst` is the best node for an instance on `src`. With `closed`, the rule forbids it.
 fn scene(rule: Rule, placer: Placer, closed: bool) -> (String, Mover) {
     let group = if placer.crosses() { "h" } else { "g" };
     let mirrored = [
@@ -335,7 +336,7 @@ fn scene(rule: Rule, placer: Placer, closed: bool) -> (String, Mover) {
             (mover.spindle_use, mover.disk_spindles) = (2, Some(2));
             others.push(format!("f|100|1024|1|running|Y|dst||plain||1|{}|Y\n", size(7, 2)));
         }
-        // what dst keeps for an instance of top
+        // The memory that dst reserves for an instance of top.
         Rule::Redundancy => {
             let memory = size(15000, 13000);
             tops.push(NodeRow { used: memory, disk_used: 1024, ..NodeRow::new("top", group) });
@@ -349,11 +350,11 @@ fn scene(rule: Rule, placer: Placer, closed: bool) -> (String, Mover) {
         _ => unreachable!("{rule:?} is tried nowhere"),
     }
     let mut mid = NodeRow { disk_used: 1024, ..NodeRow::new("mid", "g") };
-    // nothing else is as good as dst
+    // No other node is as good as dst.
     let used = if mover.is_mirrored && placer.crosses() { 2000 } else { 15000 };
     let mut far = NodeRow { used, disk_used: 1024, tags: src.tags, ..NodeRow::new("far", group) };
     if rule == Rule::SpindleRatio {
-        // whoever takes one of these takes no other
+        // With 12 spindles per mover, a node that takes one has no room for a second.
         (src.spindles, mid.spindles, far.spindles) = (24, 24, 16);
     }
     if matches!(placer, Placer::Balance | Placer::Deep | Placer::BalanceGroups) {
@@ -401,7 +402,7 @@ fn scene(rule: Rule, placer: Placer, closed: bool) -> (String, Mover) {
     (text, mover)
 }
 
-/// Whether the instance, or a new one, is on `dst` afterwards.
+/// Tells if the instance, or a new one, is on `dst` afterwards.
 fn arrives(directory: &Path, rule: Rule, placer: Placer, closed: bool) -> bool {
     let (text, mover) = scene(rule, placer, closed);
     let request = mover.request(placer, &text).to_string();
@@ -421,7 +422,7 @@ fn arrives(directory: &Path, rule: Rule, placer: Placer, closed: bool) -> bool {
         command.arg("--min-disk=0.1");
     }
     if (rule, placer) == (Rule::Redundancy, Placer::Squeeze) {
-        // or top would be freed
+        // Otherwise top would be freed.
         command.arg("--exclude-instances=r");
     }
     if placer == Placer::Fill {

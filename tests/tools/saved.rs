@@ -1,4 +1,4 @@
-//! What `-S` has saved loads back: to the scores and tables that were printed.
+//! A state saved with `-S` loads back to the scores and tables that were printed.
 
 use std::fs;
 use std::path::Path;
@@ -15,8 +15,8 @@ fn run(place: &Path, words: &[&str]) -> (String, String) {
     (text(&output.stdout), text(&output.stderr))
 }
 
-/// The rows of the table with a title, with one blank between columns. Where all names of a cluster end alike,
-/// which new instances do not, nodes are shown without that end.
+/// The rows of the table with a title, with one blank between columns. Nodes are shown without a common suffix of all
+/// names; new instances do not have the suffix.
 fn table(text: &str, title: &str) -> Vec<String> {
     let (_, rest) = text.split_once(&format!("{title}\n")).unwrap_or_else(|| panic!("no {title} in {text}"));
     let words =
@@ -24,24 +24,24 @@ fn table(text: &str, title: &str) -> Vec<String> {
     rest.lines().take_while(|line| line.starts_with(' ')).map(words).collect()
 }
 
-/// What stands behind a label on a line of its own.
+/// The text after a label.
 fn behind<'t>(text: &'t str, label: &str) -> &'t str {
     let line = text.lines().find_map(|line| line.split_once(label));
     line.unwrap_or_else(|| panic!("no {label} in {text}")).1.trim()
 }
 
-/// Looks at a saved state: the same table, the same score, and nothing that is missing.
+/// Checks a saved state: it has the same table and score, and nothing is missing.
 fn loads_back(place: &Path, file: &str, shown: &[String], score: &str) {
     let (out, err) = run(place, &["hbal", "-t", file, "-l", "0", "-p"]);
     assert!(!err.contains("inconsistent data"), "{file}: {err}");
     assert_eq!(table(&err, "Initial cluster status:"), shown, "{file}");
-    // what is balanced says so instead
+    // The message for a balanced cluster has another form.
     let found = out.lines().find_map(|line| line.split_once("score ").or(line.split_once("score: ")));
     let found = found.unwrap_or_else(|| panic!("no score in {out}")).1;
     assert!(found.starts_with(score), "{file}: {score} became {found}");
 }
 
-/// Generated clusters of one group: a directory, with `cluster.data`.
+/// Directories with generated clusters of one group, as `cluster.data`.
 fn clusters() -> impl Iterator<Item = (TempDir, &'static str)> {
     ["drbd", "ext", "plain"].into_iter().flat_map(|template| {
         (1..4).map(move |seed| {

@@ -1,4 +1,4 @@
-//! `hbal --worst-group` and `--all-groups`: the same plans as group by group, in one.
+//! `hbal --worst-group` and `--all-groups`: the same plans as group by group, combined into one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ fn array<'d>(document: &'d Value, key: &str) -> &'d Vec<Value> {
     document[key].as_array().unwrap()
 }
 
-/// Two samples, and clusters that are made up.
+/// Two samples, and generated clusters.
 fn clusters(directory: &TempDir) -> Vec<PathBuf> {
     let mut clusters = vec![PathBuf::from("data/groups.data"), PathBuf::from("data/pools.data")];
     for (number, size) in [["12", "60", "drbd"], ["16", "90", "mixed"], ["9", "40", "ext"]].iter().enumerate()
@@ -67,7 +67,7 @@ fn groups(cluster: &Path) -> Vec<String> {
 
 const OPTION_SETS: [&[&str]; 5] = [&[], &["-l", "2"], &["-v", "-v"], &["-E"], &["-q", "--no-disk-moves"]];
 
-/// The part of a run for one group that is about the group.
+/// The part about the group in the output of a run for one group.
 fn block(cluster: &str, group: &str, options: &[&str]) -> String {
     let text = stdout(&[&["hbal", "-t", cluster, "-G", group], options].concat());
     let start = text.find("Group size").unwrap();
@@ -138,7 +138,7 @@ fn the_plans_of_all_groups_are_one() {
         assert!(!steps.is_empty() && jobsets.len() < steps.len(), "{cluster}");
         assert_eq!(array(&joint, "steps"), &steps, "{cluster}");
         assert_eq!(joint["jobsets"], serde_json::to_value(&jobsets).unwrap(), "{cluster}");
-        // the commands follow the jobsets
+        // The commands follow the jobsets.
         let text = stdout(&["hbal", "-t", cluster, "--all-groups", "-C"]);
         let printed: Vec<&str> = text.lines().map(str::trim).filter(|l| l.starts_with("gnt-")).collect();
         let commands =
@@ -314,7 +314,7 @@ fn time_is_up() {
     let document = document(&words, &schema);
     assert_eq!(document["stopped"], "time-limit");
     let endings: Vec<&Value> = array(&document, "groups").iter().map(|group| &group["ending"]).collect();
-    // the first one always has its turn
+    // The first one always gets its turn.
     assert_eq!(endings, [&"improved".into(), &Value::Null, &Value::Null]);
     assert_eq!(array(&document, "steps").len(), 1);
     let (_, stderr) = ends(&words, 0);
@@ -331,7 +331,7 @@ fn contradictions() {
         (&["--all-groups", "-G", "x"], "Error: options --all-groups and --group=x exclude each other\n"),
         (&["--worst-group", "-Gx"], "Error: options --worst-group and --group=x exclude each other\n"),
     ] {
-        // nothing is read
+        // Nothing is read.
         let words = [&["hbal", "-t", "no-such-file"], words].concat();
         assert_eq!(ends(&words, 1), (String::new(), said.to_owned()));
     }

@@ -1,4 +1,4 @@
-//! hplace simulate: what it prints, draws and refuses.
+//! hplace simulate: its output, its plots, and its errors.
 
 use std::fs;
 
@@ -106,9 +106,9 @@ fn the_picture_is_well_formed() {
     let points: Vec<usize> = lines.map(|line| line.attribute("points").unwrap().split(' ').count()).collect();
     assert_eq!(points, [28; 15]);
     assert!(!text.contains("NaN") && !text.contains("inf"));
-    // the one that the document shows
+    // This is the plot in the document.
     assert_eq!(text, fs::read_to_string("docs/simulation.svg").unwrap());
-    // nobody comes: lines at the bottom
+    // Without arrivals, the lines are at the bottom.
     let nobody = r#"{"nodes": [{"name": "n", "ram_total": 8192, "cpus": 4, "load": 0}], "vms": []}"#;
     simulate(&["--arrivals", "-", "--svg", file.to_str().unwrap()], nobody).code(0);
     assert!(roxmltree::Document::parse(&fs::read_to_string(&file).unwrap()).is_ok());
@@ -122,7 +122,7 @@ fn who_comes_too_late_is_told() {
         .stderr("Warning: 1 of 1 machines arrive after the end of day 3\n");
 }
 
-/// What runs in a Ganeti cluster is there at the beginning, and goes.
+/// The running instances of a Ganeti cluster are there at the start, and leave.
 #[test]
 fn a_ganeti_cluster_is_the_beginning() {
     let run = |words: &[&str]| {
@@ -130,7 +130,7 @@ fn a_ganeti_cluster_is_the_beginning() {
         let run = simulate(&words, "").code(0);
         serde_json::from_slice::<serde_json::Value>(&run.get_output().stdout).unwrap()
     };
-    // nobody leaves in a month who stays for a million days
+    // Instances that stay for a million days do not leave within a month.
     let full = run(&["--lifetime", "1e6"]);
     let empty = run(&["--lifetime", "0.01"]);
     assert_eq!((&full["residents"], &empty["residents"]), (&20.into(), &20.into()));
@@ -140,13 +140,13 @@ fn a_ganeti_cluster_is_the_beginning() {
     };
     for strategy in 0..5 {
         assert!(used(&full, strategy, 0) > 0.2 && used(&empty, strategy, 29) < 0.1, "{strategy}");
-        // all of them run at the beginning
+        // All of them run at the start.
         assert!(empty["strategies"][strategy]["peak"].as_f64().unwrap() > 0.35, "{strategy}");
     }
     simulate(&["-t", "data/wishes.data", "--poisson", "1", "--days", "3"], "")
         .code(0)
         .stdout(contains("; 20 machines there at the beginning;"))
         .stderr("");
-    // all of the memory of nodes promised twice
+    // The whole memory of the nodes is promised twice.
     simulate(&["-t", "data/wishes.data", "--poisson", "1", "--days", "3", "--ram-ratio", "2"], "").code(0);
 }

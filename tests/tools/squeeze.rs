@@ -1,4 +1,4 @@
-//! hsqueeze on files: its own result leaves nothing to do, and options of hbal.
+//! hsqueeze on files: its own result leaves nothing to do. Also the options shared with hbal.
 
 use std::fs;
 use std::path::Path;
@@ -39,14 +39,14 @@ fn a_run_on_its_own_result_does_nothing() {
     }
 }
 
-/// A large node that comes up makes a small one needless: one run switches both, one after the other.
+/// A large node that comes up makes a small one unnecessary. One run switches both, one after the other.
 #[test]
 fn a_node_that_another_one_makes_needless_goes_in_the_same_run() {
     let reserves = ["--minimal-resources=2", "--target-resources=2", "--no-capacity-checks"];
     let run = |more: &[&str]| hsqueeze(&fixture("swap.data"), &[&reserves[..], more].concat()).0;
     let shown = "'Nodes to online'\nn3\n'Nodes to offline'\nn2\n";
     assert_eq!(run(&[]), shown);
-    // bare names do not tell which way they go
+    // Bare names do not show the direction of the switch.
     assert_eq!(run(&["--no-headers"]), "n3\n");
     assert_eq!(
         run(&["-q"]),
@@ -70,13 +70,13 @@ fn a_node_that_another_one_makes_needless_goes_in_the_same_run() {
     assert_eq!(hsqueeze(&directory.path().join("state.squeezed"), &reserves).0, "'No action'\n");
 }
 
-/// Where a node has to come online only for the moves, it goes again in the same run, as the next one would power it down.
+/// A node that must come online only for the moves is powered down in the same run, because the next run would do it.
 #[test]
 fn a_node_that_is_needed_only_for_the_way_goes_again() {
     let words = ["--minimal-resources=2", "--target-resources=3", "--drbd"];
     let run = |more: &[&str]| hsqueeze(&fixture("for-the-way.data"), &[&words[..], more].concat()).0;
     assert_eq!(run(&[]), "'Nodes to online'\nn2\nn5\n'Nodes to offline'\nn2\nn3\n");
-    // what is switched stays so for an hour
+    // A switched node stays so for an hour.
     assert_eq!(run(&["--cooldown=3600"]), "'Nodes to online'\nn2\nn5\n");
 
     let directory = tempfile::tempdir().unwrap();
@@ -85,8 +85,8 @@ fn a_node_that_is_needed_only_for_the_way_goes_again() {
     assert_eq!(hsqueeze(&directory.path().join("state.squeezed"), &words).0, "'No action'\n");
 }
 
-/// `--all` stops what only a node that goes has the disks of: each interruption is named with its length, and the
-/// commands, the plan and the document are of one mind.
+/// `--all` stops instances whose disks exist only on a node to be freed. Each interruption is reported with its
+/// length, and the commands, the plan and the document agree.
 #[test]
 fn with_all_disks_of_one_node_are_copied_while_their_instance_is_stopped() {
     let directory = tempfile::tempdir().unwrap();
@@ -126,7 +126,7 @@ fn with_all_disks_of_one_node_are_copied_while_their_instance_is_stopped() {
     assert_eq!(answer(&["--all", "--exclude-instances=p"]).0, "'No action'\n");
 }
 
-/// What monitoring daemons measured counts as it does for hbal.
+/// Load measured by monitoring daemons counts as in hbal.
 #[test]
 fn measured_load_counts_as_by_hbal() {
     let score = |tool: &str, path: &str, more: &[&str]| {
@@ -141,7 +141,7 @@ fn measured_load_counts_as_by_hbal() {
     let measured = ["--mond", "--mond-data=data/monitoring.json"];
     assert_eq!(hsqueeze(&measured), hbal(&measured));
     assert_ne!(hsqueeze(&measured), hsqueeze(&[]));
-    // nothing is measured if the load is not to count
+    // Nothing is measured if the load does not count.
     assert_eq!(hsqueeze(&["--ignore-dynu"]), hbal(&["--ignore-dynu"]));
 }
 
@@ -176,8 +176,8 @@ fn instances_are_excluded_kept_apart_and_weighed_as_by_hbal() {
     assert!(to("i2").contains(" -n n1 i3"), "{}", to("i2"));
 }
 
-/// A copy on the freed node n2 is made anew on n1 in either case; a new primary is one, too, only
-/// without the option.
+/// A copy on the freed node n2 is rebuilt on n1 in either case. n1 also becomes a new primary only without the
+/// option.
 #[test]
 fn with_restricted_migration_no_instance_runs_on_a_new_node() {
     let moves = |more: &[&str]| {

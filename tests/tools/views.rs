@@ -1,4 +1,4 @@
-//! The views of a plan say the same: commands and the printed plan have the same actions, in orders that agree.
+//! The views of a plan agree: commands and the printed plan have the same actions, in compatible orders.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,10 +8,10 @@ use htools::load::text::writer::whole_cluster_text;
 
 use crate::common::clusters::{Dice, Recipe, Style, cases};
 
-/// What is done, and to what.
+/// An action and its object.
 type Action = (&'static str, String);
 
-/// A step of a printed plan, and the numbers of those that it waits for.
+/// A step of a printed plan, with the numbers of the steps that it waits for.
 struct PrintedStep {
     action: Action,
     before: Vec<usize>,
@@ -22,7 +22,7 @@ fn last(command: &str) -> String {
     command.rsplit(' ').next().unwrap_or_default().trim_matches('\'').to_owned()
 }
 
-/// What a command does; nothing if the line is none.
+/// The action of a command; none if the line is not a command.
 fn action(line: &str) -> Option<Action> {
     let words: Vec<&str> = line.split(' ').collect();
     let done = match words[..] {
@@ -50,7 +50,7 @@ fn action(line: &str) -> Option<Action> {
     Some(done)
 }
 
-/// The actions of commands in order; what several commands in a row do to an instance is one.
+/// The actions of commands in order. Consecutive commands for an instance are one action.
 fn commanded(lines: &[&str]) -> Vec<Action> {
     let mut actions: Vec<Action> = Vec::new();
     let mut goes_on = false;
@@ -67,7 +67,7 @@ fn commanded(lines: &[&str]) -> Vec<Action> {
     actions
 }
 
-/// What a line of a printed plan does.
+/// The action in a line of a printed plan.
 fn planned(text: &str) -> Action {
     if let Some(node) =
         text.strip_prefix("reboot ").and_then(|it| it.strip_suffix(", the master node, by hand"))
@@ -124,7 +124,7 @@ fn run(words: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
 }
 
-/// Holds both views of a plan together; the actions.
+/// Compares both views of a plan, and returns the actions.
 fn agree(words: &[&str], heading: &str) -> Option<Vec<Action>> {
     let text = run(&[words, &["-C", "--print-plan=text"]].concat())?;
     let (_, text) = text.split_once(heading).unwrap_or_else(|| panic!("{words:?}\n{text}"));
@@ -133,7 +133,7 @@ fn agree(words: &[&str], heading: &str) -> Option<Vec<Action>> {
     let lines: Vec<&str> = commands.lines().map(str::trim_start).collect();
     let actions = commanded(&lines);
     let steps = steps(plan);
-    // a node is looked at once more right before it loses its power
+    // A node is checked once more directly before it loses its power.
     let is_look = |at: usize| {
         let off = |node: &String| actions.get(at + 1) == Some(&("power off", node.clone()));
         actions[at].0 == "check" && off(&actions[at].1)
@@ -154,7 +154,7 @@ fn agree(words: &[&str], heading: &str) -> Option<Vec<Action>> {
     for (number, step) in steps.iter().enumerate() {
         assert!(step.before.iter().all(|before| place[*before] < place[number]), "step {number}\n{text}");
     }
-    // documents quote the same commands
+    // Documents contain the same commands.
     let document: serde_json::Value =
         serde_json::from_str(&run(&[words, &["--json"]].concat()).unwrap()).unwrap();
     let quoted = document["groups"].as_array().unwrap().iter().flat_map(|group| {
@@ -165,7 +165,7 @@ fn agree(words: &[&str], heading: &str) -> Option<Vec<Action>> {
     Some(kept)
 }
 
-/// Plans random clusters, each with some of the options; how often each kind of action is in a plan.
+/// Plans random clusters, each with some of the options. Counts the plans that contain each kind of action.
 fn survey(
     (tool, always): (&str, &[[&'static str; 2]]),
     heading: &str,

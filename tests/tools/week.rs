@@ -1,4 +1,4 @@
-//! The simulated week: what its document says of it is what it comes to.
+//! The simulated week: its document shows the actual results.
 
 #[path = "../../examples/week/profile.rs"]
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! `--weights`: what is refused, and that it reaches every score.
+//! `--weights`: invalid values are refused, and the weights affect every score.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ fn what_is_no_weight_is_refused() {
     }
 }
 
-/// Each metric at the start with its weight, as hbal's document has it.
+/// Name, initial value and weight of each metric, according to hbal's document.
 fn components(weights: &str) -> Vec<(String, f64, f64)> {
     let found = document(&["hbal", SAMPLE[0], SAMPLE[1], "-l", "0", "--json", "--weights", weights]);
     let parts = found["initial_score"]["components"].as_array().unwrap();
@@ -73,7 +73,7 @@ fn a_weight_takes_the_place_of_ganetis() {
         };
         assert_eq!(chosen, &(usual.0.clone(), usual.1, weight));
     }
-    // the last one counts; none at all brings Ganeti's back
+    // The last value counts; an empty one restores Ganeti's weights.
     assert_eq!(components("n1_cnt=3,n1_cnt=1,cpu_load_cv=1"), usual);
     let words = ["hbal", SAMPLE[0], SAMPLE[1], "--weights", "free_mem_cv=9"];
     assert_eq!(run(&[&words[..], &["--weights="]].concat()).0, run(&words[..3]).0);
@@ -107,14 +107,14 @@ fn a_metric_switched_off_no_longer_matters() {
         names.map(|name| format!("{name}=0")).collect::<Vec<_>>().join(",")
     };
     let found = |weights: &str| document(&["hbal", SAMPLE[0], SAMPLE[1], "--json", "--weights", weights]);
-    // no node fails N+1: nothing is left to gain
+    // No node fails N+1, so there is nothing to gain.
     assert_eq!(found(&off("n1_cnt"))["ending"], "balanced");
-    // with nothing but memory in the score, memory ends more even than with all
+    // With only memory in the score, memory ends more balanced than with all metrics.
     let spread = |weights: &str| found(weights)["final_score"]["components"][0]["value"].as_f64().unwrap();
     assert!(spread(&off("free_mem_cv")) < spread(""));
 }
 
-/// A plan keeps the weights that it was made with: whoever makes it anew gets the same one.
+/// A saved plan keeps its weights. Making it again gives the same plan.
 #[test]
 fn saved_plans_hold_their_weights() {
     let place = tempfile::TempDir::new().unwrap();
@@ -127,7 +127,7 @@ fn saved_plans_hold_their_weights() {
         |path: &str| -> Value { serde_json::from_slice(&std::fs::read(Path::new(path)).unwrap()).unwrap() };
     assert_eq!(read(&made)["options"], serde_json::json!([format!("--weights={chosen}")]));
     assert_ne!(read(&made)["work"], read(&other)["work"]);
-    // the plan does not fit its own end: it is made anew, with the weights of then
+    // The plan does not fit its own result, so it is made again with its original weights.
     let end = place.path().join("end");
     run(&[&["hbal", "-l", "1", "-S", end.to_str().unwrap()], &SAMPLE[..]].concat());
     let end = format!("{}.balanced", end.display());
@@ -146,11 +146,11 @@ fn keyed(words: &[&str]) -> String {
 fn affinity_keys_count_only_where_that_is_asked_for() {
     assert_eq!(keyed(&["--affinity-weight", "0"]), keyed(&[]));
     assert_ne!(keyed(&["--affinity-weight", "0.01"]), keyed(&[]));
-    // nothing has keys there
+    // There are no keys there.
     let plain = |words: &[&str]| run(&[&["hbal", SAMPLE[0], SAMPLE[1]], words].concat()).0;
     assert_eq!(plain(&["--affinity-weight", "5"]), plain(&[]));
     assert!(!keyed(&["-vvv", "-l0"]).contains("affinity_keys"));
-    // two web servers are on one node, and no database on a fast one
+    // Two web servers are on one node, and no database is on a fast one.
     assert!(
         keyed(&["-vvv", "-l0", "--affinity-weight", "0.5"])
             .contains("affinity_keys            80.00000000  x0.50\n")

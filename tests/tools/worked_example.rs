@@ -1,5 +1,4 @@
-//! A small cluster whose metrics, move scores and first step are known from the
-//! reference.
+//! A small cluster whose metrics, move scores and first step are known from the reference.
 
 use htools::load::merge::{finish, merge};
 use htools::load::raw::{RawCluster, RawGroup, RawInstance, RawNode};
@@ -96,7 +95,7 @@ fn cluster() -> Draft {
     cluster.into()
 }
 
-/// Metrics by name; all others are 0.
+/// Checks metrics by name; all others must be 0.
 fn assert_metrics(cluster: &Cluster, expected: &[(&str, f64)], tolerance: f64) {
     let components = Board::new(cluster, &cluster.all_nodes()).components();
     for (metric, value) in TABLE.iter().zip(&components.values) {
@@ -248,7 +247,7 @@ fn the_checker_names_the_rule_and_the_figures() {
     let nodes = start.all_nodes();
     assert!(check(&start, &nodes, &steps, CheckOptions::default()).is_ok());
     assert_eq!(check_scores(&start, &nodes, &steps), Ok(()));
-    // S has to run `web` while n3 becomes the new primary
+    // n2 must run `web` while n3 becomes the new primary.
     start.nodes[N2].spec.mem_unaccounted = Mib(5000);
     let violation = check(&start, &nodes, &steps, CheckOptions::default()).expect_err("n2 is full");
     let Fault::Rule(unmet) = &violation.fault else { panic!("{violation}") };

@@ -1,5 +1,4 @@
-//! Equal instances on equal nodes: very many moves that only the last bits of their
-//! scores tell apart.
+//! Equal instances on equal nodes: many moves whose scores differ only in the last bits.
 
 use std::fmt::Write;
 
@@ -8,11 +7,11 @@ use super::Case;
 const NODES: usize = 1000;
 const INSTANCES: usize = 10_000;
 
-/// What each instance takes.
+/// Memory and disk of each instance, in MiB.
 const MEMORY: usize = 2048;
 const DISK: usize = 20_480;
 
-/// Half of the nodes full; all instances on one node.
+/// Clusters in which half of the nodes are full, or one node has all instances.
 pub fn cases() -> Vec<Case> {
     vec![
         Case {
@@ -32,8 +31,8 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// A cluster whose instances have these nodes: the primary, and the secondary of DRBD
-/// instances. Nodes are equal, but for what the first one needs to hold more than its share.
+/// A cluster whose instances have these nodes: the primary, and the secondary for DRBD. Nodes are equal, except that
+/// the first one is large enough for its instances.
 fn cluster(nodes_of: impl Fn(usize) -> (usize, Option<usize>)) -> String {
     let mut primaries = vec![0; NODES];
     let mut disks = vec![0; NODES];

@@ -1,6 +1,6 @@
-//! Clusters that a search finds hard: full, of equal nodes, with very many tags or groups. Each once
-//! took minutes; the table keeps what it took then beside what it takes now. The reference is not asked: it
-//! does not come to an end on them.
+//! Clusters that are hard to search: full, with equal nodes, or with very many tags or groups. Each once took
+//! minutes; the table shows the earlier time beside the present one. The reference is not measured, because it does
+//! not finish on them.
 
 mod equal;
 mod space;
@@ -13,19 +13,19 @@ use crate::targets::Targets;
 
 /// A cluster and a command that is hard on it.
 pub struct Case {
-    /// What is hard about it, in a few words.
+    /// Short description of the difficulty.
     pub title: &'static str,
     /// The tool and its options.
     pub command: &'static str,
     /// The cluster in the text format.
     pub cluster: String,
-    /// What it took before it was mended.
+    /// Time before the improvement.
     pub before: &'static str,
-    /// The time that it is to stay under, in seconds.
+    /// Target time in seconds.
     pub most: f64,
 }
 
-/// The cases of one kind, made when they are measured.
+/// Makes the cases of one kind when they are measured.
 type Cases = fn() -> Vec<Case>;
 
 const KINDS: [Cases; 4] = [equal::cases, space::cases, squeeze::cases, tags::cases];

@@ -1,4 +1,4 @@
-//! Clusters that are nearly full, so that hspace has to look at every size and at the loss of every node.
+//! Clusters that are nearly full, so that hspace must try every size and the loss of every node.
 
 use htools::generate::{ClusterSpec, TemplateMix};
 use htools::tools::generate::GeneratedText;
@@ -24,10 +24,10 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// A cluster whose nodes have hardly any memory left.
+/// A cluster whose nodes have almost no free memory.
 fn full(heterogeneous: bool) -> String {
     let spec = ClusterSpec::new(1000, 10_000, TemplateMix::Ext, 1);
     let made = GeneratedText::new(&ClusterSpec { fill: 0.97, heterogeneous, ..spec });
-    // the kind is one that can be made
+    // This kind of cluster can always be made.
     made.map(|made| made.text).unwrap_or_default()
 }

@@ -1,12 +1,12 @@
-//! Large groups of which hsqueeze can free a good part.
+//! Large groups in which hsqueeze can free many nodes.
 
 use super::Case;
 
-/// Nodes of 64 GiB, of which the first half holds three quarters of the instances: text of a cluster.
+/// Text of a cluster with nodes of 64 GiB. The first half of the nodes has three quarters of the instances.
 fn skewed(nodes: usize, instances: usize, drbd: bool) -> String {
     const SIZES: [i64; 5] = [512, 1024, 2048, 4096, 8192];
     let mut free = vec![64_512i64; nodes];
-    // plain linear congruence: the same cluster everywhere
+    // A plain linear congruential generator gives the same cluster everywhere.
     let mut state = 1u64;
     let mut next = |below: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -45,7 +45,7 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// Numbers that look random, the same every time.
+/// Pseudo-random numbers, the same every time.
 struct Numbers(u64);
 
 impl Numbers {
@@ -55,9 +55,8 @@ impl Numbers {
     }
 }
 
-/// A cluster of one group: its nodes with the tags that `node` gives them, `instances`
-/// DRBD instances, most of them on the first nodes, with the tags of `instance`, and the
-/// cluster's tags.
+/// A cluster of one group. Nodes get the tags of `node`; the `instances` DRBD instances get those of `instance`. Most
+/// instances are on the first nodes. The cluster has tags, too.
 fn one_group(
     nodes: usize,
     instances: usize,

@@ -29,10 +29,10 @@ pub(crate) fn clap_command() -> clap::Command {
     SPEC.command().name("config")
 }
 
-/// Reads the words behind `config` and does what they say.
+/// Reads the words behind `config` and runs the command.
 ///
 /// # Errors
-/// Those of the output.
+/// Failures of the output.
 pub(crate) fn start(args: &[OsString]) -> anyhow::Result<ExitStatus> {
     let mut output = Output::standard();
     let (options, words) = match SPEC.read(args) {

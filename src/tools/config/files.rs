@@ -1,24 +1,24 @@
-//! Where configuration files are.
+//! Locations of the configuration files.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The file of the machine.
+/// The system's file.
 pub(super) const SYSTEM: &str = "/etc/htools.toml";
-/// The name of the user's file in the directory for configuration.
+/// Name of the user's file in the configuration directory.
 const NAME: &str = "htools.toml";
 
-/// What of the environment says where files are.
+/// Environment variables that locate the files.
 #[derive(Debug, Default)]
 pub(super) struct ConfigVariables {
-    /// The one file to read; empty: none at all.
+    /// The only file to read; empty to read none.
     named: Option<OsString>,
     directory: Option<OsString>,
     home: Option<OsString>,
 }
 
 impl ConfigVariables {
-    /// Those of this process.
+    /// The variables of this process.
     pub(super) fn now() -> ConfigVariables {
         ConfigVariables {
             named: std::env::var_os("HTOOLS_CONFIG"),
@@ -28,15 +28,15 @@ impl ConfigVariables {
     }
 }
 
-/// A file that is looked for.
+/// A path where a configuration file is looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigPlace {
     pub path: PathBuf,
-    /// Whether it has to be there.
+    /// True if the user named the file, so that it must exist.
     pub named: bool,
 }
 
-/// The files, the one that wins last; `system_only` leaves the user's out.
+/// The files in the order of reading; later ones win. `system_only` leaves the user's file out.
 pub(super) fn places(variables: &ConfigVariables, system_only: bool) -> Vec<ConfigPlace> {
     if let Some(path) = &variables.named {
         let named = ConfigPlace { path: path.into(), named: true };

@@ -1,7 +1,7 @@
-//! What a configuration file may say beside clusters and weights: one row a key, which is the long name of the option
-//! that it stands for.
+//! Keys of configuration files other than clusters and weights. Each key is the long name of an option.
 //!
-//! Nothing here carries a plan out, answers a question, loosens a rule or names a file that is run or written: what is
+//! No key executes a plan, answers a question, loosens a rule, or names a file that is run or written. Only the
+//! command line can do that.
 //! done, and where, is said on the command line.
 
 use crate::tools::cli::{OptionRow, Program};
@@ -18,37 +18,37 @@ use crate::tools::options::pace::{
 use htools_model::words;
 
 words!(
-    /// Where a key stands, unless it is for one tool only.
+    /// Section of a key that is not limited to one tool.
     pub ConfigSection, "section" {
         Limits = "limits",
         Defaults = "defaults",
     }
 );
 
-/// What has to be asked for on the command line, of tools that have such options, or must not be, before a key matters.
+/// Options that must, or must not, be on the command line before a key has an effect. It concerns only tools that
+/// have these options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyNeeds {
-    /// Nothing.
     Nothing,
-    /// One of these options.
+    /// At least one of these options must be given.
     OneOf(&'static [&'static str]),
-    /// That this option is not there.
+    /// This option must not be given.
     Without(&'static str),
 }
 
-/// One key.
 pub(super) struct ConfigKey {
-    /// Its section; none if each tool means something else by it: then it stands in those of tools only.
+    /// Section of the key; none if its meaning differs from tool to tool. Such a key stands only in the sections of
+    /// tools.
     pub section: Option<ConfigSection>,
-    /// The option that it sets: its name is the key, its purpose what the key is for.
+    /// The option that the key sets. The key has its name and its purpose.
     pub option: &'static dyn OptionRow,
-    /// When it counts.
+    /// Condition for an effect.
     pub needs: KeyNeeds,
 }
 
-/// Something is carried out.
+/// Something is executed.
 const RUN: KeyNeeds = KeyNeeds::OneOf(&["exec", "resume"]);
-/// There is a stream, or the time table of one.
+/// There is a stream, or a timetable of one.
 const STREAMED: KeyNeeds = KeyNeeds::OneOf(&["stream", "print-plan"]);
 
 const fn limit(option: &'static dyn OptionRow, needs: KeyNeeds) -> ConfigKey {
@@ -97,7 +97,7 @@ pub(super) static KEYS: [ConfigKey; 30] = [
     of_tools(&MIN_SCORE),
 ];
 
-/// What may be said of a named cluster, and what for.
+/// Keys of a named cluster, with their purposes.
 pub(super) const CLUSTER_KEYS: [(&str, &str); 5] = [
     ("address", "the host name or URL of its remote API (RAPI), as for -m; without a password"),
     ("credentials", "the file with user and password for it, as for --rapi-credentials"),
@@ -107,13 +107,12 @@ pub(super) const CLUSTER_KEYS: [(&str, &str); 5] = [
 ];
 
 impl ConfigKey {
-    /// The option as a tool has it, if it does.
+    /// Returns the tool's variant of the option, if it has one.
     pub(super) fn of(&self, spec: &dyn Program) -> Option<&'static dyn OptionRow> {
         spec.find(self.option.long)
     }
 }
 
-/// The key of a name.
 pub(super) fn find(name: &str) -> Option<&'static ConfigKey> {
     KEYS.iter().find(|key| key.option.long == name)
 }

@@ -1,4 +1,4 @@
-//! From the text of a file to settings and clusters, or to what is wrong with it.
+//! Parses a configuration file into settings and clusters, or lists its mistakes.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::tools::cli::option::{Argument, ArgumentKind};
 use crate::tools::cli::{Given, OptionRow};
 use crate::tools::options::catalogue::WEIGHTS;
 
-/// A file being read.
+/// A parser with its results so far.
 struct ConfigReader<'t> {
     path: &'t Path,
     text: &'t str,
@@ -26,14 +26,14 @@ struct ConfigReader<'t> {
 /// Reads the text of a file.
 ///
 /// # Errors
-/// All that is wrong with it, in the order of the file.
+/// All mistakes, in the order of the file.
 pub(super) fn read(path: &Path, text: &str) -> Result<Configuration, Vec<ConfigError>> {
     let mut reader = ConfigReader { path, text, found: Configuration::default(), problems: Vec::new() };
     match Document::parse(text) {
         Ok(document) => reader.sections(document.as_table()),
         Err(error) => {
             let at = error.span().map_or(0, |span| span.start);
-            // the line itself may hold what nobody is to see
+            // The line itself is not quoted because it may hold a secret.
             let problem = error.message().lines().next().unwrap_or("not TOML").to_owned();
             reader.problem(at, format!("not TOML: {problem}"));
         }
@@ -147,7 +147,7 @@ impl ConfigReader<'_> {
         self.usable(option, value, scope, at, name, key.needs);
     }
 
-    /// Takes a setting in if its option can use the value.
+    /// Adds a setting if its option accepts the value.
     fn usable(
         &mut self,
         option: &'static dyn OptionRow,
@@ -259,7 +259,7 @@ impl ConfigReader<'_> {
     }
 }
 
-/// Whether an address holds more than a user in front of the host.
+/// Tells if an address contains a password in front of the host, plain or percent-encoded.
 fn has_password(address: &str) -> bool {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let authority = rest.split('/').next().unwrap_or_default();
@@ -267,23 +267,23 @@ fn has_password(address: &str) -> bool {
     user.is_some_and(|user| user.contains(':') || user.contains("%3a"))
 }
 
-/// Where an item begins: its key, if that is known.
+/// Byte offset of an item: that of its key, if known.
 fn start(table: &dyn TableLike, name: &str, item: &Item) -> usize {
     let key = table.get_key_value(name).and_then(|(key, _)| key.span());
     key.or_else(|| item.span()).map_or(0, |span| span.start)
 }
 
-/// What a key says about its option.
+/// Value of a key, as an argument of its option.
 enum SettingValue {
     Off,
     On,
     Text(String),
 }
 
-/// The value as the argument of an option.
+/// Converts a value to the argument of an option.
 ///
 /// # Errors
-/// What is wanted instead.
+/// The kind of value that is expected.
 fn argument(option: &dyn OptionRow, item: &Item) -> Result<SettingValue, &'static str> {
     let text = |text: Option<String>, wanted| text.map(SettingValue::Text).ok_or(wanted);
     match (option.argument, option.kind) {
@@ -300,7 +300,7 @@ fn argument(option: &dyn OptionRow, item: &Item) -> Result<SettingValue, &'stati
     }
 }
 
-/// A number as options take it.
+/// A number in the notation that options accept.
 fn number(item: &Item) -> Option<String> {
     let real = item.as_float().map(|number| match number {
         _ if number.is_nan() => "NaN".to_owned(),
@@ -329,7 +329,7 @@ fn words(item: &Item) -> Option<String> {
     }
 }
 
-/// What a value is, in a word.
+/// Kind of a value, for messages.
 fn kind(item: &Item) -> &'static str {
     match item {
         Item::Value(Value::String(text)) if text.value().is_empty() => "an empty text",

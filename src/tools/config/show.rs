@@ -1,4 +1,4 @@
-//! What holds, and where it comes from, as text and as a document.
+//! The effective configuration and its origins, as text and as a JSON document.
 
 use serde::Serialize;
 
@@ -37,7 +37,7 @@ fn files(places: &[ConfigPlace]) -> Vec<String> {
     }
 }
 
-/// That nothing is wrong, and how much there is.
+/// Report of `check` on files without mistakes: the files and the number of settings and clusters.
 pub(super) fn checked(places: &[ConfigPlace], found: &Configuration) -> Vec<String> {
     let (settings, clusters) =
         (counted(found.settings.len(), "setting"), counted(found.clusters.len(), "cluster"));
@@ -47,7 +47,7 @@ pub(super) fn checked(places: &[ConfigPlace], found: &Configuration) -> Vec<Stri
 fn value(setting: &ConfigSetting) -> String {
     match &setting.given.value {
         None => setting.on.to_string(),
-        // of a weight, what stands behind the metric's name
+        // The value of a weight follows the metric's name.
         Some(text) => {
             let text = text.to_string_lossy();
             let weight = setting
@@ -59,14 +59,14 @@ fn value(setting: &ConfigSetting) -> String {
     }
 }
 
-/// Where a cluster is.
+/// Address or path of a cluster.
 fn place(cluster: &NamedCluster) -> String {
     let path = cluster.socket.as_ref().or(cluster.file.as_ref());
     let path = path.map(|path| shown_source(&path.to_string_lossy()));
     cluster.address.as_ref().map(|address| printable(address, 80)).or(path).unwrap_or_default()
 }
 
-/// What holds, as text.
+/// The effective configuration as text.
 pub(super) fn text(places: &[ConfigPlace], found: &Configuration) -> Vec<String> {
     let mut lines = files(places);
     if !found.clusters.is_empty() {
@@ -144,10 +144,10 @@ impl From<&SettingOrigin> for OriginView {
     }
 }
 
-/// What holds, as a document.
+/// The effective configuration as a JSON document.
 ///
 /// # Errors
-/// None that is known.
+/// None are known.
 pub(super) fn document(places: &[ConfigPlace], found: &Configuration) -> serde_json::Result<String> {
     let path = |path: &std::path::PathBuf| path.to_string_lossy().into_owned();
     let file = |place: &ConfigPlace| FileView { path: path(&place.path), read: place.path.exists() };

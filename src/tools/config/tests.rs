@@ -16,7 +16,7 @@ fn problem(text: &str) -> String {
     problems[0].clone()
 }
 
-/// What is given for a tool with these words, as it would be typed.
+/// The options that the configuration adds to these typed words, as they would be typed.
 fn given(found: &Configuration, spec: &dyn Program, typed: &[&str]) -> Vec<String> {
     let words = canonicalise(&spec.options(), &words(typed));
     found.given(spec, &words).iter().map(|given| given.typed().again()).collect()
@@ -101,7 +101,7 @@ fn what_is_said_of_a_tool_wins_over_what_is_said_of_all() {
     let found = parsed("[hbal]\nmin-disk = 0.5\n[defaults]\nmin-disk = 2\nno-disk-moves = true\n").unwrap();
     assert_eq!(given(&found, &hbal::SPEC, &[]), ["--no-disk-moves", "--min-disk=0.5"]);
     assert_eq!(given(&found, &hinfo::SPEC, &[]), [""; 0]);
-    // what is typed wins over both
+    // Options on the command line win over both.
     assert_eq!(given(&found, &hbal::SPEC, &["--min-disk", "3"]), ["--no-disk-moves"]);
     let found = parsed("[defaults]\nno-disk-moves = true\n[hbal]\nno-disk-moves = false\n").unwrap();
     assert_eq!(given(&found, &hbal::SPEC, &[]), [""; 0]);
@@ -129,11 +129,11 @@ fn limits_count_where_there_is_something_to_limit() {
     let found = parsed("[limits]\nmax-parallel = 4\nstream = true\n").unwrap();
     assert_eq!(given(&found, &hbal::SPEC, &[]), [""; 0]);
     assert_eq!(given(&found, &hbal::SPEC, &["-X"]), ["--stream", "--max-parallel=4"]);
-    // a tool that always does what it finds has no such option
+    // harep always executes what it finds and has no --exec, so the condition does not apply to it.
     let found = parsed("[defaults]\nreason = 'night'\n").unwrap();
     assert_eq!(given(&found, &crate::tools::harep::SPEC, &[]), ["--reason=night"]);
     assert_eq!(given(&found, &hbal::SPEC, &[]), [""; 0]);
-    // nor does hgroup get what its command does not take
+    // hgroup gets an option only if its command takes it.
     let found = parsed("[hgroup]\nmin-gain = 1\n").unwrap();
     assert_eq!(given(&found, &hgroup::SPEC, &["balance"]), ["--min-gain=1"]);
     assert_eq!(given(&found, &hgroup::SPEC, &["status"]), [""; 0]);
@@ -197,7 +197,7 @@ fn later_files_win() {
 #[test]
 fn the_sample_has_every_key_and_is_right() {
     let text = std::fs::read_to_string("data/htools.toml").unwrap();
-    // what is a comment there holds, too
+    // The sample's commented-out lines must be valid, too.
     let whole: String = text
         .lines()
         .map(|line| {

@@ -1,4 +1,4 @@
-//! The cluster after the last step: whether it is as the plan should have left it.
+//! Compares the cluster after the last step with the end of the plan.
 
 use std::collections::HashMap;
 use std::thread;
@@ -14,26 +14,26 @@ use crate::plan::work::Work;
 use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
 
-/// The pauses before it is read again where it is not as it should be: what answers questions may
-/// learn of a job's effect a little later than of its end.
+/// Pauses before the cluster is read again if it differs from the plan. Ganeti may report a job's effect a little
+/// later than its end.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
-/// Most names in the last line.
+/// Most names in the final line.
 const NAMED: usize = 10;
 
-/// Outcome of a run in which every job has ended in success.
+/// Result of comparing the cluster with the plan's end after a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Confirmation {
-    /// The run ended otherwise: nothing was compared.
+    /// The run ended otherwise, so nothing was compared.
     Elsewhere,
-    /// The cluster is as planned, in all that the plan is about.
+    /// The cluster is as planned in everything that the plan concerns.
     AsPlanned,
-    /// It is not.
+    /// The cluster differs from the plan.
     Missed(Vec<MissingEffect>),
     Unknown(String),
 }
 
 impl Confirmation {
-    /// Compares a cluster with the end of the work that was done there.
+    /// Compares the cluster with the end of the executed work.
     pub(crate) fn of(
         work: &Work,
         report: &Report,
@@ -58,7 +58,6 @@ impl Confirmation {
         }
     }
 
-    /// Differences.
     pub(crate) fn missed(&self) -> &[MissingEffect] {
         match self {
             Confirmation::Missed(missed) => missed,
@@ -66,7 +65,7 @@ impl Confirmation {
         }
     }
 
-    /// Says what is different, a line each; what is wrong in one line, if anything is.
+    /// Lists the differences, one per line. Returns a one-line summary of the problem, if there is one.
     ///
     /// # Errors
     /// If standard error cannot be written.

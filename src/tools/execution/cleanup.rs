@@ -1,4 +1,4 @@
-//! Instances that a run may have left half migrated, and the way out.
+//! Instances that a run may have left half migrated, and the commands that repair them.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::execute::journal::{Header, OnFailure};
 use crate::execute::{Report, StepState};
 use crate::tools::output::Output;
 
-/// Lines that name the instances that may be half migrated, with the commands that tidy up; none if there are none.
+/// Names the instances that may be half migrated, with their cleanup commands; empty if there are none.
 pub(super) fn lines(header: &Header, report: &Report, journal: &Path) -> Vec<String> {
     let commands = report.cleanup();
     let first = match commands.len() {
@@ -30,7 +30,7 @@ pub(super) fn lines(header: &Header, report: &Report, journal: &Path) -> Vec<Str
     std::iter::once(first).chain(commands).chain([then]).collect()
 }
 
-/// Says which instances a run that is over, or was cut off, may have left half migrated.
+/// Lists the instances that a finished or interrupted run may have left half migrated.
 ///
 /// # Errors
 /// If standard error cannot be written.

@@ -1,5 +1,5 @@
-//! Views of a run: job numbers on standard output, as scripts know them; a bar on
-//! a terminal or a line an event on standard error; events for programs in a file.
+//! Views of a run: job numbers on standard output in the format that scripts know, a progress bar or one line per
+//! event on standard error, and events for programs in a file.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -38,22 +38,23 @@ pub(super) struct Console<'a> {
     signals: &'a Signals,
     handling: Handling,
     events: Option<Events>,
-    /// True if standard output belongs to a document.
+    /// True if standard output is reserved for a JSON document.
     json: bool,
-    /// True if anything is said about the progress.
+    /// True if progress is reported.
     talkative: bool,
     bar: ProgressBar,
     running: usize,
     failed: usize,
-    /// Data that the finished steps copy, and all steps: memory and disks.
+    /// Data that finished steps have copied, and the total of all steps: memory and disks.
     moved: Mib,
     to_move: Mib,
-    /// The jobs that were said to run: between two opcodes they are queued again.
+    /// Jobs already reported as running. Ganeti queues a job again between two opcodes, so its status can return to
+    /// running.
     seen_running: HashSet<JobId>,
     began: Instant,
 }
 
-/// The file for programs.
+/// The event file of `--json-events`.
 struct Events {
     path: PathBuf,
     file: LineFile,
@@ -64,19 +65,19 @@ impl<'a> Console<'a> {
     /// Begins to show progress.
     ///
     /// # Errors
-    /// The file for events.
+    /// If the event file cannot be opened.
     pub(super) fn begin(
         work: &'a Work,
         stage: &ExecutionStage<'a>,
         output: &'a mut Output,
     ) -> anyhow::Result<Console<'a>> {
         let events = stage.context.execution.json_events.as_ref().map(|path| {
-            // the runs of one command share the file
+            // All runs of one command share the file.
             let file = open_stream(path, stage.number > 1)?;
             anyhow::Ok(Events { path: path.clone(), file: LineFile::at_end(file)?, failed: false })
         });
         let events = events.transpose()?;
-        // from now on nothing is kept back that a signal could lose
+        // A signal could lose buffered output, so it is written now.
         output.flush()?;
         let talkative = stage.context.load.verbosity >= 1;
         let bar = bar(work.steps.len(), talkative && io::stderr().is_terminal());
@@ -100,7 +101,7 @@ impl<'a> Console<'a> {
         })
     }
 
-    /// Says something about the run on standard error.
+    /// Writes a line about the run to standard error, if progress is reported.
     pub(super) fn note(&mut self, text: &str) {
         if self.talkative {
             self.error_line(text);
@@ -109,7 +110,7 @@ impl<'a> Console<'a> {
 
     fn error_line(&mut self, text: &str) {
         let Console { output, bar, signals, .. } = self;
-        // a run is more than its reader: it goes on when nobody listens any more
+        // The run must go on even if nobody reads its output any more.
         let _ = bar.suspend(|| signals.whole(|| output.error_line(text)));
     }
 
@@ -118,7 +119,7 @@ impl<'a> Console<'a> {
         let _ = bar.suspend(|| signals.whole(|| output.line(text).and_then(|()| output.flush())));
     }
 
-    /// The end of the run: what became of the steps, unless all went well, and the way out of it.
+    /// Ends the display. If some steps are not done, lists the state of each step and the advice in `way_out`.
     pub(super) fn finish(&mut self, report: &Report, way_out: &[String]) {
         self.bar.finish_and_clear();
         let took = self.began.elapsed().as_secs();
@@ -151,7 +152,7 @@ impl<'a> Console<'a> {
         events.failed |= written.is_err();
     }
 
-    /// The bar, or a line, as an event changes them.
+    /// Updates the bar, or writes a line, for an event.
     fn show(&mut self, event: &Event) {
         if !self.talkative {
             return;
@@ -253,8 +254,8 @@ impl RunHost for Console<'_> {
     }
 }
 
-/// Listens to signals; what is said about them goes directly to the stream, which the
-/// main thread holds.
+/// Listens for signals. The handler writes its messages directly to the stream, because the main thread holds the
+/// output.
 pub(super) fn listen(json: bool) -> io::Result<Signals> {
     let stream: OwnedFd = if json {
         io::stderr().as_fd().try_clone_to_owned()?
@@ -267,14 +268,14 @@ pub(super) fn listen(json: bool) -> io::Result<Signals> {
             SignalWish::Stop => "Cancel request registered, will exit at the end of the current job set...\n",
             SignalWish::Leave => "Double cancel request, exiting now...\n",
         };
-        // whoever sent the signal may not read any more
+        // The sender of the signal may have closed the stream.
         let _ = (&stream).write_all(text.as_bytes());
     })?;
     interrupts::retire();
     Ok(signals)
 }
 
-/// Amount that is copied, if anything is to be.
+/// Amount of data copied so far; empty if the plan copies none.
 fn copied(done: Mib, all: Mib) -> String {
     let gib = |size: Mib| size.as_f64() / 1024.0;
     if all > Mib::ZERO { format!(", {:.1} of {:.1} GiB moved", gib(done), gib(all)) } else { String::new() }
@@ -288,7 +289,7 @@ fn counts(running: usize, waiting: usize, failed: usize) -> String {
 fn bar(steps: usize, shown: bool) -> ProgressBar {
     let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(u64::try_from(steps).ok(), target);
-    // the template is fixed and known to be valid; the plain style is a fine substitute
+    // The template is constant and known to be valid; the default style would do as well.
     if let Ok(style) = ProgressStyle::with_template("[{bar:30}] {pos}/{len} steps done, {msg}, {eta} left") {
         bar.set_style(style.progress_chars("=> "));
     }
@@ -299,7 +300,7 @@ fn bar(steps: usize, shown: bool) -> ProgressBar {
     bar
 }
 
-/// Report on each step, in lines.
+/// State of each step, one line per step.
 fn table(work: &Work, report: &Report) -> Vec<String> {
     let width = work.steps.iter().map(|step| step.title().chars().count()).max().unwrap_or(0);
     let row = |(at, (step, report)): (usize, (&WorkStep, &StepReport))| {
@@ -313,7 +314,7 @@ fn table(work: &Work, report: &Report) -> Vec<String> {
     std::iter::once("Steps:".to_owned()).chain(rows).collect()
 }
 
-/// Lines that scripts know of a run that ended early because it was asked to.
+/// Lines that scripts expect from a run that ended early on request.
 pub(super) fn interrupted(work: &Work, report: &Report) -> Vec<String> {
     let begun =
         |set: &&Jobset| set.iter().any(|step| report.steps[step.get()].state != StepState::NotStarted);

@@ -1,4 +1,4 @@
-//! The cluster just before something is done to it.
+//! The state of the cluster just before execution.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,21 +12,20 @@ use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
 use crate::tools::source;
 
-/// Most changes that are listed.
+/// Most changes listed.
 const SHOWN: usize = 5;
 
-/// The cluster as it is now, with the options applied; what was said at the first
-/// reading is not said again.
+/// Reads the cluster again with the same options. Messages of the first reading are not repeated.
 pub(crate) fn read_again(load: &LoadOptions) -> anyhow::Result<Cluster> {
     let mut silence = Output::to(Box::new(io::sink()), Box::new(io::sink()));
     let mut cluster = source::load(load, &mut silence)?;
-    // the search does not find what was named and is gone, and says so itself
+    // The search ignores named objects that have disappeared and reports them itself.
     let _ = apply_node_options(&mut cluster, &load.nodes);
     Ok(cluster)
 }
 
-/// The first of these steps that must not be carried out on a cluster. All stay in their node
-/// group, which is the one with the UUID `group`; if that is empty, there are several.
+/// Returns the first fault that executing these steps on the cluster would cause. All steps stay within the node
+/// group with the UUID `group`; if that is empty, they concern several groups.
 pub(crate) fn violation(
     work: &Work,
     steps: &[StepIdx],
@@ -56,7 +55,7 @@ pub(crate) fn violation(
     let first = |(group, moves): (GroupIdx, Vec<(StepIdx, Step)>)| {
         let (at, moves): (Vec<StepIdx>, Vec<Step>) = moves.into_iter().unzip();
         let mut found = check(now, now.nodes_of(group), &moves, options).err()?;
-        // its number among these steps
+        // The checker counts from 1 within these steps; the message needs the number in the plan.
         found.step = at.get(found.step.wrapping_sub(1)).map_or(found.step, |at| at.number());
         Some(found)
     };
@@ -64,7 +63,7 @@ pub(crate) fn violation(
     found.map(|found| found.to_string())
 }
 
-/// The first of these moves between groups that must not be carried out on a cluster.
+/// Returns the first fault that executing these moves between groups on the cluster would cause.
 pub(crate) fn crossing_violation(
     work: &Work,
     steps: &[StepIdx],
@@ -83,7 +82,7 @@ pub(crate) fn crossing_violation(
     }
 }
 
-/// Says how the cluster has changed; `again` if the plan is made anew.
+/// Lists how the cluster has changed. `again` is true if a new plan is made.
 pub(super) fn announce(changes: &[String], again: bool, output: &mut Output) -> io::Result<()> {
     let then = if again { ", so the plan is made anew" } else { "" };
     output.error_line(&format!("The cluster has changed since it was read{then}:"))?;

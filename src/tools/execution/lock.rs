@@ -1,4 +1,4 @@
-//! One run at a time: a lock of a tool on a cluster.
+//! Locks that allow one run at a time of each tool on each cluster.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,17 +15,16 @@ use super::place;
 use crate::execute::ClusterId;
 use crate::input::local::check_ours;
 
-/// A lock, held until the end of the program or until it is dropped.
+/// A lock, held until it is dropped or the program ends.
 #[derive(Debug)]
 pub(crate) struct Lock(#[allow(dead_code, reason = "it is the open file that holds the lock")] File);
 
 impl Lock {
-    /// Takes the lock of a tool on a cluster, in a directory of the user's own: the state
-    /// directory, or the one for the time that the user is logged in where there is none. The
-    /// first is the same for a run of a timer and one by hand.
+    /// Takes the lock of a tool on a cluster. The lock file is in the user's state directory, so that a timer's run
+    /// and a manual run use the same file. Without a state directory, the login session's runtime directory is used.
     ///
     /// # Errors
-    /// If another process has it, or it cannot be taken; if there is no such directory, it is a
+    /// If another process holds the lock, or it cannot be taken. If there is no such directory, it is a symbolic
     /// link, or others can write to it.
     pub(crate) fn take(tool: &str, cluster: &ClusterId) -> anyhow::Result<Lock> {
         let directory = match place::make_state() {
@@ -49,14 +48,14 @@ impl Lock {
             Err(TryLockError::WouldBlock) => bail!(held(tool, cluster, &path, &mut file)),
             Err(TryLockError::Error(error)) => return Err(error).with_context(what),
         }
-        // for whoever comes in vain
+        // The process ID is for the message that a second run gets.
         file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())).with_context(what)?;
         Ok(Lock(file))
     }
 }
 
-/// The directory of the user while logged in, as the XDG base directory specification names
-/// it, or where systemd makes it.
+/// The runtime directory of the login session: `XDG_RUNTIME_DIR` as in the XDG base directory specification, or the
+/// one that systemd creates.
 fn runtime_directory(named: Option<OsString>) -> Option<PathBuf> {
     let named = named.map(PathBuf::from).filter(|path| path.is_absolute());
     let usual =
@@ -64,8 +63,8 @@ fn runtime_directory(named: Option<OsString>) -> Option<PathBuf> {
     named.or_else(usual)
 }
 
-/// Opens the file of a lock: a new one, or one that nobody else can have put there. Links are
-/// not followed.
+/// Opens a lock file: a new one, or an existing one that nobody else can have put there. Symbolic links are not
+/// followed.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
@@ -73,7 +72,7 @@ fn open(path: &Path) -> io::Result<File> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         done => return done,
     }
-    // nor is the other end of a pipe waited for
+    // A pipe must not block the opening.
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
     let file = options.open(path).map_err(|error| match fs::symlink_metadata(path) {
         Ok(about) if about.is_symlink() => io::Error::other("it is a symbolic link"),
@@ -122,7 +121,7 @@ mod tests {
         assert!(Lock::of("t", &cluster("a"), &nowhere).is_err());
     }
 
-    /// Files that others might have put in the way are neither written to nor believed.
+    /// Lock files that others might have planted are neither written to nor trusted.
     #[test]
     fn only_files_of_ones_own() {
         let base = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Pace of the steps of a plan, by the options: limits, speeds, the window.
+//! Pace of a plan's execution, from the options: limits, speeds and the deadline.
 
 use anyhow::{Context, bail, ensure};
 
@@ -10,14 +10,14 @@ use crate::plan::stream::StreamLimits;
 use crate::plan::work::Work;
 use crate::tools::options::{ExecutionOptions, OutputOptions, one_form};
 
-/// Refuses options that mean nothing without others.
+/// Refuses options that have no effect without others.
 ///
 /// # Errors
-/// The first that does.
+/// The first such option.
 pub(crate) fn check(options: &ExecutionOptions, output: &OutputOptions) -> anyhow::Result<()> {
     one_form(&[("print-plan", options.prints_document()), ("json", output.json)])?;
     let limited = options.limits != StreamLimits::default();
-    // a time table has limits, too
+    // A timetable has limits, too.
     if limited && !options.stream && options.print_plan.is_none() {
         bail!(
             "the limits --max-parallel, --max-out-per-node, --max-in-per-node, --max-syncs and --max-per-group need --stream"
@@ -32,19 +32,19 @@ pub(crate) fn check(options: &ExecutionOptions, output: &OutputOptions) -> anyho
     Ok(())
 }
 
-/// Refuses to plan anew after a failure, where nothing does.
+/// Refuses `--on-failure=replan` for a tool that cannot replan.
 ///
 /// # Errors
-/// If that is asked for.
+/// If the option is given.
 pub(crate) fn never_replans(tool: &str, options: &ExecutionOptions) -> anyhow::Result<()> {
     ensure!(options.on_failure != Some(OnFailure::Replan), "--on-failure=replan means nothing to {tool}");
     Ok(())
 }
 
-/// Speeds, by the options and the journals that they name.
+/// Transfer speeds from the options, refined by the journals of `--durations-from`.
 ///
 /// # Errors
-/// A journal that cannot be read.
+/// If a journal cannot be read.
 pub(crate) fn rates(options: &ExecutionOptions) -> anyhow::Result<Rates> {
     let mut read = Vec::new();
     for path in &options.durations_from {
@@ -54,13 +54,13 @@ pub(crate) fn rates(options: &ExecutionOptions) -> anyhow::Result<Rates> {
     Ok(options.rates.refined(&measured))
 }
 
-/// Pace of a run that does not go by jobsets.
+/// Pace of a streamed run; none if the run goes by jobsets.
 pub(super) fn pace(options: &ExecutionOptions) -> Option<StreamPace> {
     let on_failure = options.on_failure.unwrap_or(OnFailure::Stop);
     options.stream.then_some(StreamPace { limits: options.limits, on_failure })
 }
 
-/// Terms of a run besides its plan.
+/// Terms of a run other than its plan.
 ///
 /// # Errors
 /// See [`rates`].

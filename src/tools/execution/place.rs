@@ -1,4 +1,4 @@
-//! Place of journals if nobody names one.
+//! Default location of journals.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -12,8 +12,8 @@ use rustix::io::Errno;
 use crate::input::local::check_ours;
 use crate::report::form::file::check_whole;
 
-/// The journal of the run that is the `number`th of its command: the file that was named, with
-/// the number behind its name from the second on, or one of its own.
+/// Path of the journal of a command's `number`th run: the named file, with `.number` appended from the second run on,
+/// or else a default path.
 pub(crate) fn journal_path(
     named: Option<&Path>,
     number: usize,
@@ -30,14 +30,12 @@ pub(crate) fn journal_path(
     }
 }
 
-/// Path of the journal of a run, in a directory that is made if need be: the state directory
-/// of the user, as the XDG base directory specification names it.
+/// File name of a run's journal in the user's state directory, which follows the XDG base directory specification.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JournalName<'a> {
     pub tool: &'a str,
-    /// The cluster's name.
     pub cluster: &'a str,
-    /// When the run began.
+    /// Start of the run.
     pub began: u64,
 }
 
@@ -49,7 +47,7 @@ impl JournalName<'_> {
     }
 }
 
-/// Checks that the journal of a run can be written: a new file.
+/// Checks that a run's journal can be written as a new file.
 ///
 /// # Errors
 /// The obstacle.
@@ -67,25 +65,25 @@ fn check_new(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Words about a journal that cannot be begun.
+/// Message for a journal that cannot be created.
 pub(crate) fn unwritable(path: &Path) -> String {
     format!("the journal '{}' cannot be written, so nothing was submitted", path.display())
 }
 
-/// The directory for what outlives a run.
+/// Returns the state directory, which is created if necessary.
 ///
 /// # Errors
-/// If there is none and it cannot be made; if it is a link, or others can write to it.
+/// If it cannot be created, is a symbolic link, or others can write to it.
 pub(crate) fn state() -> anyhow::Result<PathBuf> {
     let directory = make_state()?;
     check_directory(&directory)?;
     Ok(directory)
 }
 
-/// Refuses a directory in which others could change what is kept there, or that is a link.
+/// Refuses a directory that is a symbolic link or that others can write to.
 ///
 /// # Errors
-/// Its fault.
+/// The reason for the refusal.
 pub(super) fn check_directory(directory: &Path) -> anyhow::Result<()> {
     let about = directory.symlink_metadata();
     let checked = about.and_then(|about| {
@@ -96,10 +94,10 @@ pub(super) fn check_directory(directory: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// The same directory, whoever can write to it.
+/// Returns the state directory without checking its permissions.
 ///
 /// # Errors
-/// If there is none and it cannot be made.
+/// If it does not exist and cannot be created.
 pub(super) fn make_state() -> anyhow::Result<PathBuf> {
     let Some(directory) = state_directory(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
     else {
@@ -116,7 +114,7 @@ pub(super) fn make_state() -> anyhow::Result<PathBuf> {
 }
 
 fn state_directory(state: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
-    // a relative path means nothing there
+    // The XDG base directory specification says that relative paths are ignored.
     let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute(state).or_else(|| absolute(home).map(|home| home.join(".local/state")));
     state.map(|state| state.join("htools"))

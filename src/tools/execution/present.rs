@@ -1,4 +1,4 @@
-//! A plan as a graph, shown and saved, whether it is carried out or not.
+//! Display of a plan as a graph (`--print-plan`), independent of its execution.
 
 use super::pace::rates;
 use crate::plan::work::Work;
@@ -9,10 +9,10 @@ use crate::tools::options::ExecutionOptions;
 use crate::tools::options::pace::PlanForm;
 use crate::tools::output::Output;
 
-/// Shows some work as `--print-plan` says; gives what is to be the only thing on standard output.
+/// Shows a plan as `--print-plan` says. Returns the document if it must be the only output on standard output.
 ///
 /// # Errors
-/// A journal that speeds are to be taken from; standard output.
+/// If a journal of `--durations-from` cannot be read, or standard output cannot be written.
 pub(crate) fn shown(
     execution: &ExecutionOptions,
     work: &Work,

@@ -1,5 +1,5 @@
-//! A plan on its way to being carried out: asked about, compared with the cluster as it is just
-//! then, and made anew where that has changed.
+//! A plan before its execution: confirmation by the user, comparison with the current cluster, and a new plan if the
+//! cluster has changed.
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -25,34 +25,33 @@ use crate::tools::ExitStatus;
 use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
 
-/// Most plans that are made because the cluster has changed meanwhile.
+/// Most plans made because the cluster keeps changing.
 const ATTEMPTS: usize = 5;
 
-/// Maker of plans, who makes them anew if need be.
+/// Makes plans, and new ones if the cluster changes.
 pub(crate) trait Planner {
-    /// A plan, with the cluster that it was made on.
+    /// A plan, with the cluster that it was made for.
     type Plan;
-    /// Outcome if none is to be carried out.
+    /// Outcome if no plan is executed.
     type End;
 
     /// Options for reading the cluster.
     fn load(&self) -> &LoadOptions;
     fn output(&mut self) -> &mut Output;
-    /// Looks whether a plan may be carried out at all; asks if somebody is to be asked.
+    /// Checks whether a plan may be executed at all, and asks the user unless that is switched off.
     fn consider(&mut self, plan: &mut Self::Plan) -> anyhow::Result<ControlFlow<Self::End>>;
-    /// Obstacles to a plan on the cluster as it is now, a line each.
+    /// Obstacles to a plan on the current cluster, one per line.
     fn changes(&mut self, plan: &Self::Plan, now: &Cluster) -> anyhow::Result<Vec<String>>;
-    /// Shows what must be shown once, of the last plan.
+    /// Shows the output that appears only once, for the last plan.
     fn show_last(&mut self, plan: &mut Self::Plan) -> anyhow::Result<()>;
-    /// Another plan for the same end.
+    /// Makes another plan for the same goal.
     fn anew(&mut self, plan: Self::Plan, now: Cluster) -> anyhow::Result<ControlFlow<Self::End, Self::Plan>>;
 }
 
-/// A plan that fits the cluster as it is at this moment: the first one, or one that was made in
-/// its place.
+/// Returns a plan that fits the current cluster: the first one, or a replacement.
 ///
 /// # Errors
-/// If the cluster does not hold still, and those of the planner.
+/// If the cluster keeps changing, and errors of the planner.
 pub(crate) fn fitting<P: Planner>(
     planner: &mut P,
     mut plan: P::Plan,
@@ -81,36 +80,35 @@ pub(crate) fn fitting<P: Planner>(
     Err(RestlessCluster.into())
 }
 
-/// The cluster is never as it was when the plan was made.
+/// The cluster has changed each time a plan was ready.
 #[derive(Debug, thiserror::Error)]
 #[error("the cluster changes faster than plans can be made; nothing was executed")]
 struct RestlessCluster;
 
-/// A whole plan of a tool, to be carried out as one run.
+/// A complete plan of a tool, executed as one run.
 pub(crate) struct Proposal {
     /// The cluster before the first step.
     pub before: Cluster,
     /// The groups that it touches.
     pub groups: Vec<GroupIdx>,
     pub work: Work,
-    /// Beginning of the comments of the opcodes, before the version: `rebalancing via hbal`.
+    /// Start of the opcodes' comments, in front of the version: `rebalancing via hbal`.
     pub purpose: String,
-    /// UUID of the only group whose instances it moves; empty if there are several.
+    /// UUID of the only group whose instances move; empty if there are several.
     pub group: String,
-    /// Question on a terminal.
+    /// Question to the user on a terminal.
     pub question: String,
-    /// Cause of an early end of the search, if there was one.
+    /// Cause of an early end of the search, if any.
     pub stopped: Option<Stopped>,
-    /// The document of `--json`, not printed yet: there must be one only, and the plan may
-    /// have to be made anew.
+    /// The document of `--json`. It is printed late because there can be only one, and the plan may be replaced.
     pub document: Option<Printout>,
-    /// True if it brings about all that was asked for.
+    /// True if the plan achieves everything that was requested.
     pub complete: bool,
-    /// Exit status if it is not carried out.
+    /// Exit status if the plan is not executed.
     pub status: ExitStatus,
 }
 
-/// Outcome of planning: something to carry out, or the exit status.
+/// Outcome of planning: a plan to execute, or the exit status.
 pub(crate) type Planned = ControlFlow<ExitStatus, Box<Proposal>>;
 
 impl Proposal {
@@ -181,10 +179,10 @@ impl<F: FnMut(Cluster, &mut Output) -> anyhow::Result<Planned>> Planner for Prop
     }
 }
 
-/// Makes a plan and, if that is wanted, carries it out as one run.
+/// Makes a plan and, with `--exec`, executes it as one run.
 ///
 /// # Errors
-/// Obstacles to making or beginning it, and its problems.
+/// Obstacles to making or starting it, and failures of the run.
 pub(crate) fn plan_and_execute(
     context: &ExecutionContext<'_>,
     cluster: Cluster,
@@ -226,15 +224,15 @@ pub(crate) fn plan_and_execute(
     let complete = plan.complete;
     let (done, status) = carry_out_and_replan(context, plan, &mut *client, &mut make, output)?;
     Ok(match (done && context.detailed_status, complete) {
-        // what could be done was, and it was not all
+        // Everything in the plan is done, but the plan did not cover the whole request.
         (_, false) => ExitStatus::Failure,
         (true, true) => ExitStatus::Done,
         (false, true) => status,
     })
 }
 
-/// Carries a plan out, and where steps fail and that is wanted, others for what is left: no instance of a step that
-/// failed moves in them. Whether all is done, and the exit status.
+/// Executes a plan. If steps fail and `--on-failure=replan` is given, plans the rest again without the instances of
+/// the failed steps. Returns whether everything is done, and the exit status.
 fn carry_out_and_replan(
     context: &ExecutionContext<'_>,
     mut plan: Box<Proposal>,
@@ -277,7 +275,7 @@ fn subjects(finished: &FinishedRun) -> impl Iterator<Item = String> {
     failed.map(|at| finished.header.work.steps[at].subject.clone())
 }
 
-/// A cluster in which some instances stay where they are.
+/// A cluster in which the named instances must not move.
 fn excluding(mut cluster: Cluster, names: &[String]) -> Cluster {
     let named = cluster.instances.iter_mut().filter(|instance| names.contains(&instance.name));
     named.for_each(|instance| instance.immobile = Some(Immobile::Excluded));

@@ -1,4 +1,4 @@
-//! The question before anything is done.
+//! The confirmation before execution.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -10,16 +10,16 @@ use crate::tools::output::Output;
 /// Answer to the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Consent {
-    /// Go ahead; also where there is nobody to ask.
+    /// Go ahead; also if there is nobody to ask.
     Yes,
     No,
 }
 
-/// Asks on a terminal; anything but a yes is a no. Where standard input or standard
-/// error is no terminal, nobody is asked.
+/// Asks on the terminal; anything but a yes is a no. If standard input or standard error is not a terminal, returns
+/// yes without asking.
 ///
 /// # Errors
-/// Input or output.
+/// If the terminal cannot be read or written.
 pub(crate) fn ask(question: &str, output: &mut Output) -> io::Result<Consent> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Ok(Consent::Yes);
@@ -27,14 +27,14 @@ pub(crate) fn ask(question: &str, output: &mut Output) -> io::Result<Consent> {
     output.error_write(&format!("{question} [y/N] "))?;
     let mut line = String::new();
     let remind = || {
-        // nobody reads it where standard error is closed
+        // Standard error may be closed.
         let _ = io::stderr().write_all(REMINDER.as_bytes());
     };
     with_reminder(PATIENCE, remind, || io::stdin().lock().read_line(&mut line))?;
     Ok(answer(&line))
 }
 
-/// Time without an answer after which a script that waits for the run is told why.
+/// Time without an answer before a reminder says what the run is waiting for.
 const PATIENCE: Duration = Duration::from_secs(30);
 const REMINDER: &str = "\nWaiting for an answer, y or n, on the terminal; --yes asks nothing.\n";
 

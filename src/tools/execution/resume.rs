@@ -1,4 +1,4 @@
-//! Going on with a run that was cut off.
+//! Resumes a run that was interrupted.
 
 use std::path::Path;
 
@@ -17,10 +17,10 @@ use crate::plan::graph::StepIdx;
 use crate::tools::ExitStatus;
 use crate::tools::output::Output;
 
-/// Goes on with the run of a journal.
+/// Resumes the run of a journal.
 ///
 /// # Errors
-/// Why it cannot be gone on with, and what went wrong.
+/// Obstacles to resuming, and failures of the run.
 pub(crate) fn resume(
     context: &ExecutionContext<'_>,
     path: &Path,
@@ -30,10 +30,10 @@ pub(crate) fn resume(
     resume_with(context, &mut *client, path, output)
 }
 
-/// Goes on with the run of a journal through a client.
+/// Resumes the run of a journal through a client.
 ///
 /// # Errors
-/// Why it cannot be gone on with, and what went wrong.
+/// Obstacles to resuming, and failures of the run.
 pub(crate) fn resume_with(
     context: &ExecutionContext<'_>,
     client: &mut dyn JobClient,
@@ -63,7 +63,7 @@ pub(crate) fn resume_with(
         let taken_back = context.take_back(&finished, client, output)?;
         bail!("{failed}; let {tool} make a new plan{taken_back}");
     }
-    // of a run that goes on past its failures
+    // A run with `--on-failure=continue` may have half-migrated instances and still go on.
     cleanup::tell(&header, &Report::of(Ending::Interrupted, &header.work, &state), path, output)?;
     if !execution.yes && ask(&remaining(&header, &state), output)? == Consent::No {
         output.error_line("Nothing was executed.")?;
@@ -102,7 +102,7 @@ pub(crate) fn resume_with(
 /// Warns of a journal whose last line is cut off.
 ///
 /// # Errors
-/// Standard error cannot be written to.
+/// If standard error cannot be written.
 pub(crate) fn tell_cut_off(journal: &Journal, path: &Path, output: &mut Output) -> anyhow::Result<()> {
     if journal.is_cut_off() {
         output.error_line(&format!(
@@ -114,7 +114,7 @@ pub(crate) fn tell_cut_off(journal: &Journal, path: &Path, output: &mut Output) 
 }
 
 impl ExecutionContext<'_> {
-    /// The client that it needs.
+    /// Connects to the cluster.
     ///
     /// # Errors
     /// If the options name no live cluster.
@@ -125,18 +125,18 @@ impl ExecutionContext<'_> {
         client(&self.load.source)
     }
 
-    /// A run that is over, and the cluster then.
+    /// Record of a finished run, compared with the cluster as it is now.
     fn over(&self, header: Header, report: Report, path: &Path, client: &mut dyn JobClient) -> FinishedRun {
         let arrival = Confirmation::of(&header.work, &report, client, self.load);
         FinishedRun { header, report, journal: path.to_owned(), arrival }
     }
 
-    /// The run with this number, from 1, of the command.
+    /// Settings of the command's run with this number, from 1.
     pub(crate) fn stage<'s>(&'s self, signals: &'s Signals, number: usize) -> ExecutionStage<'s> {
         ExecutionStage { context: self, signals, number }
     }
 
-    /// Takes back what a run did that had failed before.
+    /// Undoes an earlier run that failed, if this undertaking does that.
     fn take_back(
         &self,
         finished: &FinishedRun,
@@ -147,11 +147,11 @@ impl ExecutionContext<'_> {
             return Ok(String::new());
         }
         let signals = listen(self.silent)?;
-        // the journal of the run is the first
+        // The journal of the failed run counts as the first.
         take_back(finished, client, &self.stage(&signals, 2), output)
     }
 
-    /// Why the steps that are left cannot be carried out any more.
+    /// Reason why the remaining steps cannot be executed any more.
     fn stale(&self, header: &Header, steps: &[StepIdx]) -> Option<String> {
         match read_again(&self.load.keeping(header.keep_reserve)) {
             Ok(now) => (self.obstacle)(&header.work, steps, &header.group, header.ignore_soft_errors, &now),

@@ -1,4 +1,4 @@
-//! Plans that are written to files, for `htools show` and `htools apply`.
+//! Saves plans to files, for `htools show` and `htools apply`.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,8 +16,8 @@ use crate::tools::cli::option::Argument;
 use crate::tools::cli::{OptionRow, Program};
 use crate::tools::options::TypedOption;
 
-/// Options that decide what is planned: a saved plan has them, and no others. Whoever applies it says where the cluster is, who may
-/// ask it, and what becomes of the plan.
+/// Options that decide the plan's content; a saved plan records these and no others. The user who applies the plan
+/// chooses the cluster, the credentials and the handling of the plan.
 const IN_PLANS: [&str; 75] = [
     "affinity-weight",
     "all",
@@ -96,10 +96,10 @@ const IN_PLANS: [&str; 75] = [
     "zero-weight-disables",
 ];
 
-/// Commands that plans are made with.
+/// Commands of hgroup that make plans.
 const COMMANDS_IN_PLANS: [&str; 3] = ["redistribute", "compress", "balance"];
 
-/// A plan that is to be saved.
+/// A plan to be saved.
 pub(crate) struct PlanToSave<'p> {
     pub before: &'p Cluster,
     /// The groups that it touches.
@@ -112,7 +112,7 @@ pub(crate) struct PlanToSave<'p> {
 /// Writes a plan to a file.
 ///
 /// # Errors
-/// A cluster that does not say which it is; the file.
+/// If the cluster cannot be identified, or the file cannot be written.
 pub(crate) fn save_plan(
     context: &ExecutionContext<'_>,
     plan: &PlanToSave<'_>,
@@ -141,17 +141,17 @@ pub(crate) fn save_plan(
     Ok(write_unshared(path, &saved.sealed().text())?)
 }
 
-/// An option as whoever makes the plan anew gives it.
+/// An option in the form that makes the same plan again; none if the option does not shape the plan.
 fn again(typed: &TypedOption) -> Option<String> {
     let wanted = typed.long.is_none_or(|long| IN_PLANS.contains(&long));
     wanted.then(|| typed.again())
 }
 
-/// The options of a saved plan, as words that the tool that made it reads: as they are written, and none that decides anything
-/// but what is planned, whoever has put it there.
+/// Returns a saved plan's options as words for the tool that made it. The file is not trusted: only options that
+/// decide the plan's content are accepted.
 ///
 /// # Errors
-/// The first that does not belong there.
+/// The first option that does not belong in a plan.
 pub(crate) fn options_of(plan: &SavedPlan, program: &dyn Program) -> anyhow::Result<Vec<String>> {
     let belongs = |word: &String| {
         let Some(option) = word.strip_prefix("--") else { return COMMANDS_IN_PLANS.contains(&&**word) };
@@ -172,7 +172,7 @@ pub(crate) fn options_of(plan: &SavedPlan, program: &dyn Program) -> anyhow::Res
     }
 }
 
-/// Maker of the plan: user and machine.
+/// User and host that made the plan.
 fn maker() -> String {
     let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
     let system = rustix::system::uname();
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use crate::tools::TOOLS;
 
-    /// Options of tools that save plans, of which plans know nothing.
+    /// Options of tools that save plans, but that a saved plan does not record.
     const NOT_IN_PLANS: [&str; 63] = [
         "arrivals",
         "colour",
@@ -252,7 +252,7 @@ mod tests {
         "yes",
     ];
 
-    /// Every option of a tool that saves plans decides what is planned, or does not.
+    /// Every option of a tool that saves plans is in exactly one of the two lists.
     #[test]
     fn each_option_belongs_into_plans_or_not() {
         let savers = TOOLS.iter().filter(|tool| tool.spec.find("save-plan").is_some());

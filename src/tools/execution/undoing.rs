@@ -1,15 +1,15 @@
-//! Taking back what a run that failed has done to nodes.
+//! Undoes what a failed run did to nodes.
 
 use super::{ExecutionOrder, ExecutionStage, FinishedRun, carry_out, failures};
 use crate::execute::{Ending, JobClient, undo};
 use crate::plan::work::{Task, Work};
 use crate::tools::output::Output;
 
-/// Takes back what is safe to take back of a run that failed. What came of that, for the end
-/// of the error; empty if there was nothing to do.
+/// Undoes the safe part of a failed run. Returns the outcome as the end of the error message; empty if there was
+/// nothing to undo.
 ///
 /// # Errors
-/// Obstacles to beginning it.
+/// Obstacles to starting it.
 pub(crate) fn take_back(
     finished: &FinishedRun,
     client: &mut dyn JobClient,
@@ -48,7 +48,7 @@ pub(crate) fn take_back(
 
 fn listed(work: &Work, wanted: impl Fn(usize) -> bool) -> String {
     let steps = work.steps.iter().enumerate().filter(|(at, _)| wanted(*at));
-    // tags are no news
+    // Tags are of no interest to the user.
     let news = steps.filter(|(_, step)| !matches!(step.task, Task::Tag | Task::Untag));
     news.map(|(_, step)| step.title()).collect::<Vec<_>>().join(", ")
 }

@@ -1,8 +1,7 @@
-//! The server: answers short questions at once, and lets nobody hold it up.
+//! The HTTP server. It answers short requests at once and cannot be blocked by slow clients.
 //!
-//! A connection is for one request, and has a limited time for it, and for all. There is a limited number of them; one more
-//! takes the place of the oldest, so that those who open many and send nothing keep nobody out: a whole request is answered as soon as
-//! it is there.
+//! Each connection serves one request and has a time limit, both for the request's head and in total. The number of
+//! connections is limited. A new one above the limit replaces the oldest, so idle connections keep nobody out.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -27,18 +26,18 @@ use tokio::time::{sleep, timeout};
 
 /// Most connections at a time.
 const CONNECTIONS: usize = 64;
-/// Most time for the head of a request.
+/// Longest time for the head of a request.
 const HEAD: Duration = Duration::from_secs(5);
-/// Most time for a connection.
+/// Longest time for a connection.
 const WHOLE: Duration = Duration::from_secs(30);
 /// Most bytes of a request's head.
 const HEAD_SIZE: usize = 16 << 10;
-/// How long those that are being answered have when the program ends.
+/// Time that open connections have to finish when the program ends.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// The pause after a connection could not be taken, for instance as there are too many open files.
+/// Pause after a connection could not be accepted, for instance because too many files are open.
 const TROUBLE: Duration = Duration::from_millis(100);
 
-/// What Prometheus asks for.
+/// Content type that Prometheus expects.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
@@ -50,7 +49,7 @@ type HttpAnswer = Response<Full<Bytes>>;
 /// Serves what `metrics` returns, until a signal comes.
 ///
 /// # Errors
-/// What the system says.
+/// Errors of the system.
 pub(super) fn serve(
     listener: TcpListener,
     metrics: impl Fn() -> String + Send + Sync + 'static,
@@ -59,7 +58,7 @@ pub(super) fn serve(
     let (sender, end) = oneshot::channel();
     thread::Builder::new().spawn(move || {
         signals.forever().next();
-        // the server may be gone
+        // The server may have ended already.
         let _ = sender.send(());
     })?;
     listener.set_nonblocking(true)?;
@@ -68,7 +67,7 @@ pub(super) fn serve(
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let open = Arc::new(Connections::default());
         let taking = tokio::spawn(take(listener, Arc::new(metrics), Arc::clone(&open)));
-        // an error says that nobody can send a signal any more
+        // An error means that the signal thread has ended.
         let _ = end.await;
         taking.abort();
         open.finish().await;
@@ -90,7 +89,7 @@ impl Connections {
         open.push_back(connection);
     }
 
-    /// Waits for those that are open, but not for long.
+    /// Waits for open connections, for at most [`FAREWELL`].
     async fn finish(&self) {
         let open = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let all = async {
@@ -102,7 +101,7 @@ impl Connections {
     }
 }
 
-/// Takes connections for ever.
+/// Accepts connections for ever.
 async fn take<M>(listener: tokio::net::TcpListener, metrics: Arc<M>, open: Arc<Connections>)
 where
     M: Fn() -> String + Send + Sync + 'static,
@@ -130,7 +129,7 @@ where
         .max_buf_size(HEAD_SIZE)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);
-    // who asks badly, or goes away, is told nothing more
+    // Malformed requests and dropped connections get no further answer.
     let _ = timeout(WHOLE, connection).await;
 }
 

@@ -1,4 +1,4 @@
-//! From a cluster to its figures: those of hinfo, hcheck, hbal and hspace with the options that they have by default.
+//! Computes the figures of a cluster: those of hinfo, hcheck, hbal and hspace with their default options.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,17 +21,17 @@ use crate::search::{BalanceOptions, Deadline};
 use crate::tools::hspace::HspaceOptions;
 use crate::tools::hspace::request::FillRequest;
 
-/// Looks at a cluster; the moves, and the room that is left, are searched for at most so long each.
+/// Surveys a cluster. The searches for moves and for free room take at most `limit` each.
 ///
 /// # Errors
-/// None that the options that are asked for by default are known to lead to.
+/// None are known with the default options.
 pub(super) fn survey(read: &Cluster, limit: Duration, sheet: &mut Sheet) -> anyhow::Result<()> {
     cluster::tell(sheet, &Information::of(read), read);
     moves(read, limit, sheet);
     room(read, limit, sheet)
 }
 
-/// The moves that would balance the groups, and what is wrong before and after them.
+/// Moves that would balance the groups, and the problems before and after them.
 fn moves(read: &Cluster, limit: Duration, sheet: &mut Sheet) {
     let mut draft = Draft::of(read);
     let found = search::all_until(&mut draft, BalanceOptions::default(), &deadline(limit));
@@ -72,7 +72,7 @@ fn figures<'f>(read: &Cluster, group: GroupIdx, found: &'f Balancing) -> Balance
     }
 }
 
-/// How much more fits; nothing is told where there is nothing to try.
+/// Room for more instances; nothing if the policy allows none to be tried.
 fn room(read: &Cluster, limit: Duration, sheet: &mut Sheet) -> anyhow::Result<()> {
     if read.policy.disk_templates.is_empty() || read.policy.ranges.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! One cluster: read now and then, looked at, and what is known of it.
+//! Watches one cluster: reads it at intervals, surveys it and keeps the latest figures.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,26 +16,25 @@ use crate::tools::options::LoadOptions;
 use crate::tools::output::Recording;
 use crate::tools::source;
 
-/// The least pause between two readings, however often they are wanted.
+/// Shortest pause between two readings.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How far behind its time limit a reading may be before the cluster counts as down.
+/// Time by which a reading may exceed its limit before the cluster counts as down.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How often, and for how long.
+/// Intervals and time limits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WatchTerms {
-    /// From the beginning of a reading to that of the next.
+    /// Time between the starts of two readings.
     pub every: Duration,
-    /// Most time for a reading.
+    /// Longest time for a reading.
     pub timeout: Duration,
-    /// Most time for a search.
+    /// Longest time for a search.
     pub search: Duration,
-    /// How long figures are shown after the last good reading.
+    /// Time for which figures are shown after the last good reading.
     pub keep: Duration,
 }
 
-/// A cluster that is watched.
 pub(super) struct WatchedCluster {
     label: String,
     load: LoadOptions,
@@ -43,25 +42,25 @@ pub(super) struct WatchedCluster {
     known: Mutex<Knowledge>,
 }
 
-/// What is known of a cluster.
+/// Latest knowledge of a cluster.
 #[derive(Default)]
 struct Knowledge {
     record: ReadingRecord,
-    /// Since when a reading is under way.
+    /// Start of the current reading, if one is under way.
     reading: Option<Instant>,
     figures: Option<Arc<Sheet>>,
-    /// What was last said about it.
+    /// The last message about it.
     said: String,
 }
 
 impl WatchedCluster {
-    /// Nothing is known yet.
+    /// A cluster that has not been read yet.
     pub(super) fn new(label: String, load: LoadOptions, terms: WatchTerms) -> WatchedCluster {
         let load = LoadOptions { reading_limit: Some(terms.timeout), ..load };
         WatchedCluster { label, load, terms, known: Mutex::default() }
     }
 
-    /// How the readings go, and the last figures, if they are not too old at a moment.
+    /// State of the readings, and the last figures unless they are too old.
     pub(super) fn known(&self, now: SystemTime) -> (Sheet, Option<Arc<Sheet>>) {
         let known = self.lock();
         let overdue = |began: Instant| began.elapsed() > self.terms.timeout.saturating_add(GRACE);
@@ -73,7 +72,7 @@ impl WatchedCluster {
         (sheet, known.figures.clone().filter(|_| fresh))
     }
 
-    /// Reads the cluster for ever.
+    /// Reads the cluster at intervals, for ever.
     pub(super) fn watch(&self) {
         loop {
             let began = Instant::now();
@@ -82,11 +81,11 @@ impl WatchedCluster {
         }
     }
 
-    /// Reads the cluster once, and looks at it.
+    /// Reads and surveys the cluster once.
     fn refresh(&self) {
         let began = Instant::now();
         self.lock().reading = Some(began);
-        // a fault of this program must not end the watching of the cluster
+        // A panic must not end the watching of the cluster.
         let result = catch_unwind(AssertUnwindSafe(|| self.read()));
         let result = result.unwrap_or_else(|panic| Err(fault(&*panic)));
         let took = began.elapsed();
@@ -118,14 +117,14 @@ impl WatchedCluster {
         let mut cluster = source::load(&self.load, &mut recording.output())?;
         apply_node_options(&mut cluster, &self.load.nodes)?;
         let (took, at) = (began.elapsed(), SystemTime::now());
-        // what follows has limits of its own
+        // The survey has time limits of its own.
         self.lock().reading = None;
         let mut figures = Sheet::of(self.label.clone());
         survey(&cluster, self.terms.search, &mut figures)?;
         Ok(GoodReading { at, took, figures, warnings: recording.text() })
     }
 
-    /// Says what is new about the cluster: not the same each time it is read.
+    /// Reports messages about the cluster, unless they repeat the last ones.
     fn tell(&self, known: &mut Knowledge, what: String) {
         if known.said != what {
             let name = shown_name(&self.label);
@@ -142,11 +141,11 @@ impl WatchedCluster {
     }
 }
 
-/// A cluster that was read.
+/// Result of a successful reading.
 struct GoodReading {
-    /// When.
+    /// End of the reading.
     at: SystemTime,
-    /// How long that took, without looking at it.
+    /// Time that the reading took, without the survey.
     took: Duration,
     figures: Sheet,
     warnings: String,

@@ -11,10 +11,10 @@ use crate::model::NodeIdx;
 use crate::report::pacemaker::affinity::choice_lines;
 use crate::search::requests::{Answer, Reply};
 
-/// The rule by which primary nodes are chosen, if keys are asked for.
+/// The rule that chooses primary nodes, if `--affinity` is given.
 ///
 /// # Errors
-/// Options that do not go together.
+/// Options that contradict each other.
 pub(super) fn rule(options: &HailOptions) -> anyhow::Result<Option<Arc<AffinityRule>>> {
     let choices = &options.affinity;
     if !choices.asked {
@@ -33,7 +33,8 @@ pub(super) fn rule(options: &HailOptions) -> anyhow::Result<Option<Arc<AffinityR
     Ok(Some(Arc::new(AffinityRule::new(how, figures))))
 }
 
-/// What spoke for the nodes of each new instance and against them: of the group where it is, or of all where it has no place.
+/// Reasons for and against the nodes for each new instance. Lists the nodes of the instance's group, or those of all
+/// groups if it has no place.
 pub(super) fn reasons(rule: &AffinityRule, reply: &Reply) -> Vec<String> {
     let mut placed: HashMap<&str, NodeIdx> = HashMap::new();
     match &reply.answer {

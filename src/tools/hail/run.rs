@@ -1,4 +1,4 @@
-//! One request: from the cluster to the response and its views.
+//! Handles one request: from the cluster to the response and its views.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::tools::listing;
 use crate::tools::output::Output;
 use crate::tools::save::save;
 
-/// Answers a request. The response is written last of all that can fail: whoever reads
-/// it gets either all of it or nothing.
+/// Answers a request. The response is written after everything that can fail, so a reader gets either all of it or
+/// nothing.
 pub(super) fn run(
     options: &HailOptions,
     primaries: Option<Arc<AffinityRule>>,
@@ -47,7 +47,7 @@ pub(super) fn run(
     let note = saved(options, "post-ialloc", "after iallocator run", &reply.cluster, &order)?;
     output.write(&line)?;
     output.flush()?;
-    // the request is answered, whatever becomes of these
+    // The request is answered already, so failures of these views do not matter.
     let _ = show("Final", options, &reply.cluster, output);
     if let Some(note) = note {
         let _ = output.error_line(&note);
@@ -68,13 +68,13 @@ fn settings(options: &HailOptions, primaries: Option<Arc<AffinityRule>>, deadlin
     }
 }
 
-/// The instances in the order in which they are saved: a single new one first.
+/// Instances in the order in which they are saved: a single new one comes first.
 fn in_order(reply: &Reply, existing: Vec<InstanceIdx>, single: bool) -> Vec<InstanceIdx> {
     let added = reply.added.clone();
     if single { [added, existing].concat() } else { [existing, added].concat() }
 }
 
-/// Says at higher verbosity what was read.
+/// Describes the input at higher verbosity.
 fn describe(
     options: &HailOptions,
     cluster: &Cluster,
@@ -101,7 +101,7 @@ fn describe(
     Ok(())
 }
 
-/// How many instances are in each state that there is, in the order of their first ones.
+/// Number of instances in each state, in the order in which the states first occur.
 fn run_states(cluster: &Cluster) -> Vec<(RunStatus, usize)> {
     let mut counts: Vec<(RunStatus, usize)> = Vec::new();
     for instance in &cluster.instances {
@@ -113,7 +113,7 @@ fn run_states(cluster: &Cluster) -> Vec<(RunStatus, usize)> {
     counts
 }
 
-/// What a state is called in the dumps of Ganeti's hail, which scripts look for.
+/// Name of a state in the dumps of Ganeti's hail, which scripts look for.
 fn dump_name(status: RunStatus) -> &'static str {
     match status {
         RunStatus::Running => "Running",
@@ -128,7 +128,7 @@ fn dump_name(status: RunStatus) -> &'static str {
     }
 }
 
-/// Says at higher verbosity what was in the way, and how to make room.
+/// At higher verbosity, lists the obstacles and how to make room.
 fn explain(options: &HailOptions, reply: &Reply, output: &mut Output) -> anyhow::Result<()> {
     if options.load.verbosity > 1 {
         let why = reply.why.iter().flat_map(|why| why_lines(&reply.cluster, why));
@@ -147,7 +147,7 @@ fn show(when: &str, options: &HailOptions, cluster: &Cluster, output: &mut Outpu
     Ok(())
 }
 
-/// Saves a state of the cluster, if that is wanted; returns what is to be said about it.
+/// Saves a state of the cluster with `-S`; returns a message about it.
 fn saved(
     options: &HailOptions,
     suffix: &str,

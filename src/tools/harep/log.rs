@@ -1,4 +1,4 @@
-//! What was done, one JSON object a line: for people who want to know, not for the next run, which goes by tags.
+//! Log of repairs, one JSON object per line. It is for people; the next run relies on tags instead.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::execute::lines::{LineFile, create_private};
 use crate::report::repair::text::RepairEntry;
 use crate::tools::execution::state_directory;
 
-/// A file that begins when there is something to write.
+/// A log file that is created with its first entry.
 pub(super) struct RepairLog {
     cluster: ClusterId,
     path: PathBuf,
@@ -25,7 +25,7 @@ struct Beginning<'a> {
     version: &'static str,
 }
 
-/// Something that was done about an instance.
+/// Actions on one instance.
 #[derive(Serialize)]
 struct LoggedVisit<'a> {
     at: u128,
@@ -40,10 +40,10 @@ struct LoggedVisit<'a> {
 }
 
 impl RepairLog {
-    /// A log of a run that begins now.
+    /// Prepares the log of a run that starts now.
     ///
     /// # Errors
-    /// If there is no place for it: nothing is to be done that it cannot tell of.
+    /// If the log has no place. harep must not do anything that it cannot log.
     pub(super) fn new(cluster: ClusterId, path: Option<PathBuf>, began: u128) -> anyhow::Result<RepairLog> {
         let path = match path {
             Some(path) => path,
@@ -53,10 +53,10 @@ impl RepairLog {
         Ok(RepairLog { cluster, path, file: None })
     }
 
-    /// Writes what was done about an instance, if anything was.
+    /// Logs the actions on an instance, if there were any.
     ///
     /// # Errors
-    /// If that is not possible.
+    /// If the log cannot be written.
     pub(super) fn note(&mut self, at: u128, instance: &str, entry: &RepairEntry) -> anyhow::Result<()> {
         let visit = entry.visit.as_ref();
         let added = visit.and_then(|visit| visit.attended.added());
@@ -92,7 +92,7 @@ impl RepairLog {
         let Self { cluster, .. } = self;
         let beginning = Beginning { log: "htools.repairs-1", cluster, version: env!("CARGO_PKG_VERSION") };
         let mut file = LineFile::new(Box::new(create_private(&self.path)?));
-        // both at once: there is no log that tells of nothing
+        // Both lines are written at once, so there is never a log without an entry.
         if let Err(error) = file.append(&format!("{}\n{line}", serde_json::to_string(&beginning)?)) {
             let _ = fs::remove_file(&self.path);
             return Err(error.into());
@@ -102,7 +102,7 @@ impl RepairLog {
     }
 }
 
-/// Of a run that began then, in milliseconds since 1970.
+/// Name of the log of a run that began at `began`, in milliseconds since 1970.
 fn file_name(cluster: &ClusterId, began: u128) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' };
     let cluster: String = cluster.name.chars().take(100).map(plain).collect();

@@ -1,4 +1,4 @@
-//! One run: the cluster as it is, what is to be done about each instance, and doing it.
+//! One run: reads the cluster, decides on each instance and acts.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -27,10 +27,9 @@ use crate::tools::execution::{self, Lock, takes_jobs};
 use crate::tools::nodes::named_nodes;
 use crate::tools::output::Output;
 
-/// How long nodes may take to tell of disks.
+/// Longest time to wait for nodes to report on disks.
 const SURVEY: Duration = Duration::from_secs(60);
 
-/// A run of the program.
 pub(super) struct RepairRun<'a> {
     options: &'a HarepOptions,
     client: Option<Box<dyn JobClient>>,
@@ -38,7 +37,7 @@ pub(super) struct RepairRun<'a> {
     _lock: Option<Lock>,
 }
 
-/// Time as it is.
+/// The system's clock.
 struct Clock;
 
 impl RunHost for Clock {
@@ -66,10 +65,11 @@ fn since_1970() -> Duration {
 }
 
 impl<'a> RepairRun<'a> {
-    /// The way to the cluster, and the right to change it if anything is to be; before anything is read.
+    /// Connects to the cluster, if it is a live one, and takes the lock unless it is a dry run. This must happen before
+    /// anything is read.
     ///
     /// # Errors
-    /// If another run is at work, or the cluster cannot be reached.
+    /// If another run is active, or the cluster cannot be reached.
     pub(super) fn begin(options: &'a HarepOptions) -> anyhow::Result<RepairRun<'a>> {
         let source = &options.load.source;
         if !takes_jobs(source) {
@@ -85,10 +85,10 @@ impl<'a> RepairRun<'a> {
         Ok(RepairRun { options, client: Some(client), log: Some(log), _lock: Some(lock) })
     }
 
-    /// Looks after every instance.
+    /// Attends to every instance.
     ///
     /// # Errors
-    /// What went wrong, after all has been done that could be.
+    /// Failures, after everything possible has been done.
     pub(super) fn carry_out(
         &mut self,
         mut cluster: Cluster,
@@ -111,7 +111,7 @@ impl<'a> RepairRun<'a> {
         let style = RepairStyle { level: reasons, dry: options.dry_run };
         let mut entries: Vec<Option<RepairEntry>> = vec![None; cases.len()];
         let mut problems = Vec::new();
-        // what is under way first: it may have ended
+        // Repairs under way come first because they may have ended.
         let (open, rest): (Vec<RepairCase>, Vec<RepairCase>) =
             cases.into_iter().partition(|case| matches!(case.decision, RepairDecision::UnderWay(_)));
         for case in open.into_iter().chain(rest) {
@@ -156,7 +156,7 @@ impl<'a> RepairRun<'a> {
         }
     }
 
-    /// What is wrong with the disks of instances that run and may be repaired, as far as nodes tell.
+    /// Disk faults of running instances that may be repaired, as far as nodes report them.
     fn disk_faults(
         &mut self,
         cluster: &Cluster,
@@ -212,14 +212,14 @@ impl<'a> RepairRun<'a> {
         Ok(asked.into_iter().filter_map(fault).collect())
     }
 
-    /// Does what is to be done about an instance.
+    /// Does what an instance needs.
     ///
     /// # Errors
-    /// If there is no use in going on: the connection is lost.
+    /// If the connection is lost, so that going on is useless.
     fn attend(&mut self, cluster: &Cluster, case: RepairCase) -> anyhow::Result<RepairEntry> {
         let instance = cluster.instance(case.instance);
         let mut entry = RepairEntry { case, visit: None, opcodes: Vec::new(), problem: None };
-        // where one job does all they are written in order
+        // With a client that joins opcodes into one job, all tags are written in order.
         let may_be_late = self.client.as_deref().is_none_or(|client| !client.joins_opcodes());
         let is_behind =
             || may_be_late && RepairHistory::of(&instance.tags).is_ok_and(|history| history.is_behind());
@@ -243,11 +243,11 @@ impl<'a> RepairRun<'a> {
         if let (Some(client), RepairDecision::Repair(kind, ..)) =
             (self.client.as_deref_mut(), &entry.case.decision)
         {
-            // nothing is done on the strength of what was so a while ago
+            // The instance may have changed since the cluster was read, so its current state decides.
             let there = match client.instance_now(&instance.name) {
                 Ok(there) => there,
                 Err(error) if error.is_passing() => return Err(error).context("harep"),
-                // it is gone, or was renamed
+                // The instance was removed or renamed.
                 Err(error) => {
                     entry.problem = Some(error.to_string());
                     return Ok(entry);
@@ -297,7 +297,7 @@ impl<'a> RepairRun<'a> {
     }
 }
 
-/// Tells if a repair has just ended: the next run sees what came of it.
+/// Tells if a repair has just ended. The next run will see its effect.
 fn has_ended(entry: &RepairEntry) -> bool {
     let attended = entry.visit.as_ref().map(|visit| &visit.attended);
     matches!(attended, Some(Attended::Ended(_) | Attended::NeverBegun(_)))
@@ -309,7 +309,7 @@ fn sorted(tags: &[String]) -> Vec<&String> {
     tags
 }
 
-/// What went wrong with an instance, as an error of the program.
+/// Problem of an instance, as an error message.
 fn problem_of(cluster: &Cluster, entry: &RepairEntry) -> Option<String> {
     let name = shown_name(&cluster.instance(entry.case.instance).name);
     match (&entry.problem, &entry.case.decision) {
@@ -321,7 +321,7 @@ fn problem_of(cluster: &Cluster, entry: &RepairEntry) -> Option<String> {
     }
 }
 
-/// Nodes die.
+/// Simulates the failure of nodes.
 fn fail(cluster: &mut Cluster, nodes: &[NodeIdx]) {
     for node in nodes {
         let spec = &mut cluster.nodes[node.get()].spec;

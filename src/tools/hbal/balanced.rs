@@ -1,4 +1,4 @@
-//! One group, from its description to the result of its search.
+//! Balances one group, from its description to the result of the search.
 
 use super::HbalOptions;
 use super::deep::emptied;
@@ -19,9 +19,9 @@ use crate::search::balance::deep::plan::{DeepFound, DeepPlan};
 
 /// A group after its search.
 pub(super) struct Balanced {
-    /// The group, as it was before.
+    /// The group before the search.
     pub scope: BalancedScope,
-    /// How the search ended.
+    /// Outcome of the search.
     pub ending: EndingView,
     /// The score before the first step.
     pub initial: Components,
@@ -31,11 +31,11 @@ pub(super) struct Balanced {
     pub last: Components,
     /// The steps, in order.
     pub steps: Vec<Step>,
-    /// Which of them can run at the same time.
+    /// The steps in sets that can run at the same time.
     pub jobsets: Vec<Jobset>,
-    /// What ended the search early, if anything did.
+    /// Cause of an early end of the search, if any.
     pub stopped: Option<Stopped>,
-    /// What the deep search found, if it was asked.
+    /// Result of the deep search, if there was one.
     pub deep: Option<DeepPlan>,
     totals: (Mib, Mib),
 }
@@ -48,12 +48,12 @@ pub(super) struct BalanceStart {
 }
 
 impl BalanceStart {
-    /// Looks at a group.
+    /// Computes the score of a group.
     pub(super) fn of(cluster: &Cluster, scope: BalancedScope) -> BalanceStart {
         BalanceStart { initial_score: InitialScore::of(cluster, &scope.nodes), scope }
     }
 
-    /// The same in figures, if it is not searched.
+    /// Figures of a group that is not searched.
     pub(super) fn figures(&self, options: &HbalOptions) -> BalanceFigures<'_> {
         let score = self.initial_score.components.score();
         BalanceFigures {
@@ -67,13 +67,13 @@ impl BalanceStart {
         }
     }
 
-    /// Whether there is nothing to gain.
+    /// Tells if there is nothing to gain.
     pub(super) fn is_balanced(&self, options: &HbalOptions) -> bool {
         !options.mends() && self.initial_score.is_balanced(options.balance.min_score)
     }
 }
 
-/// Balances a group; says how it is, each step, and what came of it.
+/// Balances a group. Prints its state, each step and the outcome.
 pub(super) fn balance(
     options: &HbalOptions,
     cluster: &mut Draft,
@@ -85,8 +85,8 @@ pub(super) fn balance(
     if balanced.was_searched() { search_group(options, cluster, balanced, watch, text) } else { Ok(balanced) }
 }
 
-/// Says how a group is, and if there is nothing to gain, that it is so. The ending tells
-/// whether it has to be searched.
+/// Prints the state of a group. The ending is `Balanced` if there is nothing to gain; otherwise the group has to be
+/// searched.
 pub(super) fn begin(
     options: &HbalOptions,
     cluster: &Cluster,
@@ -121,7 +121,7 @@ pub(super) fn begin(
     })
 }
 
-/// What is tried, in words.
+/// Description of the goal.
 fn aim(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<String> {
     let emptied = emptied(options, cluster)?;
     let names: Vec<&str> = emptied.iter().map(|node| cluster.node(*node).spec.alias()).collect();
@@ -151,7 +151,7 @@ pub(super) fn search_group(
 }
 
 impl Balanced {
-    /// The same in figures.
+    /// Figures of a searched group.
     pub(super) fn figures(&self) -> BalanceFigures<'_> {
         BalanceFigures {
             group: self.scope.group,
@@ -164,12 +164,12 @@ impl Balanced {
         }
     }
 
-    /// Whether there was something to search for.
+    /// Tells if the group had to be searched.
     pub(super) fn was_searched(&self) -> bool {
         self.ending != EndingView::Balanced
     }
 
-    /// Whether nothing is left of what `--repair-only` or `--evacuate` had to end.
+    /// Tells if `--repair-only` or `--evacuate` has achieved its goal completely.
     pub(super) fn is_complete(&self) -> bool {
         self.deep.as_ref().is_none_or(DeepPlan::is_complete)
     }
@@ -191,7 +191,7 @@ impl Balanced {
             text.line(format!("Final coefficients:   overall {}", score(last)))?;
             components(&self.last).iter().try_for_each(|line| text.line(line))?;
         } else {
-            // who empties nodes pays with balance
+            // Emptying nodes may worsen the balance.
             let verb = if last > first { "changed" } else { "improved" };
             text.line(format!("Cluster score {verb} from {} to {}", score(first), score(last)))?;
         }
@@ -204,7 +204,7 @@ impl Balanced {
         Ok(())
     }
 
-    /// Shows the group as it is after the last step.
+    /// Prints the group as it is after the last step.
     pub(super) fn show_final(
         &self,
         options: &HbalOptions,

@@ -1,4 +1,4 @@
-//! `hbal --deep`, `--repair-only` and `--evacuate`: what is asked of the search, and the group that it is about.
+//! `hbal --deep`, `--repair-only` and `--evacuate`: the goal of the search, and its group.
 
 use anyhow::{bail, ensure};
 
@@ -10,10 +10,10 @@ use crate::search::balance::deep::plan::DeepGoal;
 use crate::tools::nodes::named_nodes;
 use crate::tools::options::one_form;
 
-/// Refuses options that contradict each other, or mean nothing without another one.
+/// Refuses options that contradict each other, or have no effect without another one.
 ///
 /// # Errors
-/// Which.
+/// The options.
 pub(super) fn check(options: &HbalOptions) -> anyhow::Result<()> {
     let goals = [
         ("merge", options.merge),
@@ -39,10 +39,10 @@ pub(super) fn check(options: &HbalOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the options ask for in the group of some nodes (ascending); nothing if they ask for step after step.
+/// Goal of the search in a group with these nodes (ascending); none for a step-by-step search.
 ///
 /// # Errors
-/// A name of a node that is none of the group.
+/// If `--evacuate` names a node outside the group.
 pub(super) fn goal(
     options: &HbalOptions,
     cluster: &Cluster,
@@ -66,17 +66,17 @@ pub(super) fn goal(
             effort: options.deep.effort.unwrap_or(usual.effort),
             max_moves: options.max_moves,
             max_data: options.max_data,
-            // who sets a limit wants what it allows
+            // A user who sets a limit wants the best plan within it, so moves cost nothing.
             move_cost: options.least_gain.or(limited.then_some(0.0)),
             ..usual
         })
     }))
 }
 
-/// The group that `--evacuate` is about; nothing without it.
+/// The group of the nodes that `--evacuate` names; none without the option.
 ///
 /// # Errors
-/// A name that is no node's.
+/// If no node has such a name.
 pub(super) fn group(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<Option<GroupIdx>> {
     Ok(emptied(options, cluster)?.first().map(|node| cluster.node(*node).spec.group))
 }
@@ -84,7 +84,7 @@ pub(super) fn group(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<
 /// The nodes that `--evacuate` names.
 ///
 /// # Errors
-/// A name that is no node's.
+/// If no node has such a name.
 pub(super) fn emptied(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
     named_nodes("evacuate", &options.emptied, cluster)
 }

@@ -1,4 +1,4 @@
-//! `hbal -X`: what there is to carry out, and by which rules.
+//! `hbal -X`: the plan to execute, and its rules.
 
 use std::ops::ControlFlow::{Break, Continue};
 
@@ -14,7 +14,7 @@ use crate::search::Stopped;
 use crate::tools::execution::{self, ExecutionContext, Planned, Proposal};
 use crate::tools::output::Output;
 
-/// What carrying plans out goes by.
+/// Settings for the execution of plans.
 pub(super) fn context(options: &HbalOptions) -> ExecutionContext<'_> {
     ExecutionContext {
         tool: super::SPEC.name,
@@ -30,8 +30,7 @@ pub(super) fn context(options: &HbalOptions) -> ExecutionContext<'_> {
     }
 }
 
-/// What was found, as it is to be carried out; `before` is there if that is wanted. If it
-/// is not, the document is printed.
+/// Turns the results into a proposal. Without `before` there is nothing to execute, and the document is printed.
 pub(super) fn proposed(
     options: &HbalOptions,
     found: impl IntoIterator<Item = Balanced>,
@@ -40,12 +39,12 @@ pub(super) fn proposed(
     document: Option<Printout>,
     output: &mut Output,
 ) -> anyhow::Result<Planned> {
-    // they have no nodes in common
+    // The groups have no nodes in common, so their plans can run side by side.
     let mut parts: Vec<Balanced> = found.into_iter().collect();
     let complete = parts.iter().all(Balanced::is_complete);
     parts.retain(|part| !part.steps.is_empty());
     let empties = !options.emptied.is_empty();
-    // who wants a node switched off is not helped by one that is half empty
+    // A node can be switched off only if it is completely empty.
     let Some(before) = before.filter(|_| !parts.is_empty() && (complete || !empties)) else {
         let nothing = parts.is_empty() && options.execution.print_plan.is_some();
         let nothing = nothing
@@ -80,7 +79,7 @@ pub(super) fn proposed(
     })))
 }
 
-/// What is said where a plan does not bring about all that was asked for.
+/// Message for a plan that achieves only part of the request.
 fn incomplete(options: &HbalOptions, empties: bool) -> &'static str {
     match (empties, options.execution.exec) {
         (true, true) => "hbal: the nodes cannot be emptied, so nothing is executed",
@@ -89,7 +88,7 @@ fn incomplete(options: &HbalOptions, empties: bool) -> &'static str {
     }
 }
 
-/// What is asked; where the plan is not to be seen yet, with its steps.
+/// The question before execution. `unseen` adds the steps, because the plan has not been printed yet.
 fn question(work: &Work, unseen: bool) -> String {
     let place = |place: &Placement<String>| match &place.secondary {
         Some(secondary) => format!("{}:{secondary}", place.primary),

@@ -1,4 +1,4 @@
-//! `hbal --explain`: instead of balancing, say why instances move or do not.
+//! `hbal --explain`: reports why instances move or stay, instead of balancing.
 
 use anyhow::Context;
 
@@ -17,7 +17,7 @@ use crate::search::Balancer;
 use crate::search::balance::explain::explain;
 use crate::tools::output::Output;
 
-/// Explains each instance asked about, within its own group.
+/// Explains each requested instance within its own group.
 pub(super) fn run(
     options: &HbalOptions,
     mut cluster: Cluster,

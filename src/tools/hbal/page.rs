@@ -1,4 +1,4 @@
-//! What a page for a browser shows of a plan (`--report`).
+//! The HTML report of a plan (`--report`).
 
 use super::balanced::Balanced;
 use super::deep::emptied;
@@ -14,20 +14,20 @@ use crate::report::timetable::Timetable;
 use crate::search::Stopped;
 use crate::tools::reporting;
 
-/// A plan, and what it was made for.
+/// A plan and its context.
 pub(super) struct HbalPage<'a> {
     pub before: (&'a Cluster, &'a Moment),
     pub after: (&'a Cluster, &'a Moment),
     pub nodes: &'a [NodeIdx],
     pub steps: &'a [Step],
     pub table: Option<&'a Timetable<'a>>,
-    /// The groups that were looked at.
+    /// The groups that were examined.
     pub found: &'a [&'a Balanced],
     pub stopped: Option<Stopped>,
 }
 
 impl HbalPage<'_> {
-    /// Writes it, if it is wanted.
+    /// Writes the report with `--report`.
     pub(super) fn write(&self, options: &HbalOptions) -> anyhow::Result<()> {
         reporting::write(SPEC.name, &options.output, || {
             let (before, after) = (self.before.0, self.after.0);
@@ -77,7 +77,7 @@ impl HbalPage<'_> {
     }
 }
 
-/// Writes the page of a cluster without instances, if it is wanted.
+/// Writes the report of a cluster without instances, with `--report`.
 pub(super) fn of_empty(options: &HbalOptions, cluster: &Cluster) -> anyhow::Result<()> {
     let nodes = cluster.all_nodes();
     let moment = Moment::of_groups(cluster);

@@ -30,19 +30,18 @@ use crate::tools::pacemaker::{CibOrigin, step_commands};
 use crate::tools::save::{self, save};
 use crate::tools::{group, summing_up};
 
-/// Which groups `hbal` balances.
+/// Groups that `hbal` balances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Groups {
-    /// The one that is named, or the only one.
+    /// The named group, or the only one.
     One,
-    /// The worst that can be improved.
+    /// The worst group that can be improved.
     Worst,
-    /// All.
     All,
 }
 
 impl Groups {
-    /// Which groups to balance.
+    /// Choice by the options.
     ///
     /// # Errors
     /// If the options contradict each other.
@@ -58,7 +57,7 @@ impl Groups {
     }
 }
 
-/// Balances what the options say of the cluster.
+/// Balances the groups that the options select.
 pub(super) fn run(
     options: &HbalOptions,
     mut cluster: Cluster,
@@ -73,7 +72,7 @@ pub(super) fn run(
         text.line(format!("Loaded cluster tags: {}", cluster.tags.join(",")))?;
         text.line(format!("Loaded cluster ipolicy: {}", debug::policy(&cluster.policy)))?;
     }
-    // the saved state is the cluster as it was read
+    // The saved state is the cluster as it was read.
     let as_read = options.output.save.as_ref().map(|prefix| (prefix, whole_cluster_text(&cluster)));
     apply_node_options(&mut cluster, &options.load.nodes)?;
     let cluster = &mut Draft::from(cluster);
@@ -114,7 +113,7 @@ fn one(options: &HbalOptions, cluster: &mut Draft, mut text: Text<'_>) -> anyhow
     let moment = is_shown.then(|| Moment::of(cluster, cluster.nodes_of(group)));
     let before = (options.execution.wants_work() || moment.is_some()).then(|| Cluster::clone(cluster));
     let found = {
-        // after the search an interrupt ends the program
+        // After the search, an interrupt ends the program again.
         let deadline = Interruptible::begin(options.limits.time_limit)?;
         let watch = BalanceWatch { deadline: &deadline, shown: true };
         let start = BalanceStart::of(cluster, BalancedScope::of(cluster, group));
@@ -152,8 +151,8 @@ fn one(options: &HbalOptions, cluster: &mut Draft, mut text: Text<'_>) -> anyhow
     proposed(options, [found], before, stopped, document, text.output)
 }
 
-/// Says what a plan costs and brings, and writes its page, each if it is wanted; the clusters and moments are those before
-/// and after it.
+/// Prints the summary of a plan and writes its report, each if requested. Clusters and moments are those before and
+/// after the plan.
 fn conclude(
     options: &HbalOptions,
     [before, after]: [&Cluster; 2],
@@ -197,7 +196,7 @@ fn describe_cluster(cluster: &Cluster, level: i32, text: &mut Text<'_>) -> anyho
     Ok(())
 }
 
-/// The document of an empty cluster, if one is wanted.
+/// The JSON document of an empty cluster, with `--json`.
 fn empty_document(options: &HbalOptions, cluster: &Cluster) -> Option<Printout> {
     let document = || {
         let state = ClusterView::whole(cluster);
@@ -206,7 +205,7 @@ fn empty_document(options: &HbalOptions, cluster: &Cluster) -> Option<Printout> 
     options.output.json.then(document)
 }
 
-/// The document of a group; the cluster and the group in it are as before the first step.
+/// The JSON document of a group. `state` and `group` describe them before the first step.
 fn document(
     cluster: &Cluster,
     cib: Option<&CibOrigin>,
@@ -214,7 +213,7 @@ fn document(
     state: ClusterView,
     group: BalancedGroup,
 ) -> anyhow::Result<PlanDocument> {
-    // the nodes among which instances were moved; none without steps
+    // Nodes among which instances were moved; none without steps.
     let moved: &[NodeIdx] = if found.steps.is_empty() { &[] } else { &found.scope.nodes };
     Ok(PlanDocument {
         stopped: found.stopped,

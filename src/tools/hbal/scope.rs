@@ -1,4 +1,4 @@
-//! The node group that is being balanced, and what is said about it before the first step.
+//! The node group that is balanced, and its description before the first step.
 
 use super::HbalOptions;
 use super::views::Text;
@@ -14,7 +14,7 @@ use crate::tools::output::Output;
 pub(super) struct BalancedScope {
     pub group: GroupIdx,
     pub nodes: Vec<NodeIdx>,
-    /// The instances whose primary is there.
+    /// Instances whose primary node is in the group.
     pub instances: Vec<InstanceIdx>,
     failures: Failures,
     /// Nodes that pass N+1, offline ones included.
@@ -29,7 +29,7 @@ impl BalancedScope {
         BalancedScope::with(cluster, group, members)
     }
 
-    /// The same, where it is known what belongs to the group.
+    /// The group with its members, if they are known already.
     pub(super) fn with(cluster: &Cluster, group: GroupIdx, members: Members) -> BalancedScope {
         let Members { nodes, instances } = members;
         let failures = Failures::of(cluster, &nodes);
@@ -42,7 +42,7 @@ impl BalancedScope {
         self.happy.iter().copied().filter(|n| cluster.node(*n).policy_health() != Fine).collect()
     }
 
-    /// Says how the group is.
+    /// Prints the state of the group.
     pub(super) fn describe(
         &self,
         cluster: &Cluster,
@@ -82,7 +82,7 @@ impl BalancedScope {
         Ok(())
     }
 
-    /// The lists of instances and nodes, on standard error.
+    /// Prints the lists of instances and nodes on standard error.
     pub(super) fn print_lists(
         &self,
         when: &str,
@@ -99,14 +99,14 @@ impl BalancedScope {
         Ok(())
     }
 
-    /// Unallocated memory and free disk of all nodes together.
+    /// Sums of the unallocated memory and the free disk space of all nodes.
     pub(super) fn totals(&self, cluster: &Cluster) -> (Mib, Mib) {
         let nodes = || self.nodes.iter().map(|n| cluster.node(*n));
         let mem = nodes().map(|n| n.state.ledger.mem_unallocated(&n.spec)).sum();
         (mem, nodes().map(|n| n.state.ledger.disk_free).sum())
     }
 
-    /// The group in a document.
+    /// The group's part of a JSON document.
     pub(super) fn json(&self, cluster: &Cluster) -> BalancedGroup {
         let group = cluster.group(self.group);
         let names = |nodes: &[NodeIdx]| nodes.iter().map(|n| cluster.node(*n).spec.name.clone()).collect();

@@ -1,4 +1,4 @@
-//! The search of a balancing run: step after step, until it ends or has to.
+//! The search of a balancing run: one step after another, until there is no better one or the time is up.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,28 +26,27 @@ use crate::search::moves::perform_step;
 use crate::search::{Balancer, Deadline, Stopped, Tally};
 use crate::tools::progress::Progress;
 
-/// What a search has to heed while it runs.
+/// Terms of a running search.
 pub(super) struct BalanceWatch<'a> {
-    /// How long it may go on.
+    /// Time limit and interrupt.
     pub deadline: &'a Deadline,
-    /// Whether it shows that it is alive.
+    /// True if the search shows its progress.
     pub shown: bool,
 }
 
-/// What came of a search.
+/// Result of a search.
 pub(super) struct Searched {
     /// The steps, in order.
     pub steps: Vec<Step>,
     /// The score after the last one.
     pub last: Components,
-    /// What ended it early, if anything did.
+    /// Cause of an early end, if any.
     pub stopped: Option<Stopped>,
-    /// Where they come from, if not from step after step.
+    /// The deep plan that the steps come from; none for a step-by-step search.
     pub deep: Option<DeepPlan>,
 }
 
-/// Looks for the steps that the options ask for, and prints them; then says on standard error what is to be said about
-/// the search itself.
+/// Searches for the steps that the options request, prints them, and then reports on the search on standard error.
 pub(super) fn search(
     options: &HbalOptions,
     cluster: &mut Draft,
@@ -61,7 +60,7 @@ pub(super) fn search(
     }
 }
 
-/// Looks for the way to a goal.
+/// Searches for a plan that reaches a goal.
 fn deep_search(
     options: &HbalOptions,
     goal: &DeepGoal,
@@ -76,7 +75,7 @@ fn deep_search(
     let (nodes, balance, seen) =
         (&scope.nodes, &options.balance, DeepWatch { deadline: watch.deadline, headway: &headway });
     let found = match goal {
-        // nothing is to be moved
+        // A Pareto front is only shown, so its moves need no order.
         DeepGoal::Best(effort) if options.pareto => {
             DeepPlan::unordered(deep::search(cluster, nodes, balance, effort, seen))
         }
@@ -91,7 +90,7 @@ fn deep_search(
     Ok(Searched { steps, last, stopped: found.stopped, deep: Some(found) })
 }
 
-/// Makes step after step, each printed as it is found.
+/// Searches step by step and prints each step as it is found.
 fn step_by_step(
     options: &HbalOptions,
     cluster: &mut Draft,
@@ -107,17 +106,17 @@ fn step_by_step(
         let Some(step) = steps.last() else { return Ok(()) };
         progress.step(steps.len(), step.score);
         if options.merge {
-            // these may not be the steps that are made
+            // Merging may replace these steps.
             return Ok(());
         }
         let line = columns.line(balancer.cluster(), steps.len(), step);
         progress.aside(|| {
             text.line(line)?;
-            // a reader should see each step as it is found
+            // The reader should see each step as it is found.
             anyhow::Ok(text.output.flush()?)
         })
     };
-    // however short the time, there is a step if there can be one
+    // However short the time limit is, the search makes one step if there is one.
     let found = run_watched(cluster, &scope.nodes, options.balance, watch.deadline, 1, observe)?;
     drop(progress);
     let (steps, took) = (found.steps.len(), began.elapsed());
@@ -139,7 +138,8 @@ fn step_by_step(
     Ok(found)
 }
 
-/// The same with one move for each instance, if there is an order for that; the cluster is then as those leave it.
+/// Replaces the steps by one move for each instance, if they can be ordered. The cluster is then in the state after
+/// these moves.
 fn merge(
     options: &HbalOptions,
     before: Cluster,
@@ -159,7 +159,7 @@ fn merge(
     Ok(Searched { steps, last: Board::new(cluster, &scope.nodes).components(), ..found })
 }
 
-/// The widths of the columns in the lines of the steps.
+/// Column widths in the lines of the steps.
 struct Columns {
     instance: usize,
     nodes: usize,
@@ -198,11 +198,11 @@ fn early_end(stopped: Stopped, steps: usize) -> String {
     format!("{} ended the search after {}", stopped.subject(), counted(steps, "step"))
 }
 
-/// How the search went, in one line.
+/// Statistics of the search in one line.
 fn summary(steps: usize, took: Duration, tally: Tally) -> String {
     let Tally { considered, skipped, evaluated, scored: _ } = tally;
     let seconds = took.as_secs_f64();
-    // no clock is that fine
+    // Avoids a division by zero; no clock is as fine as this.
     let rate = evaluated as f64 / seconds.max(1e-9);
     format!(
         "Search: {} in {seconds:.3} s; {considered} moves considered, {skipped} skipped without a look, \

@@ -40,7 +40,7 @@ use crate::tools::summing_up;
 struct BalanceCandidate {
     start: BalanceStart,
     shown: BalancedGroup,
-    /// What came of its search, if it had one.
+    /// Result of its search, if there was one.
     found: Option<Balanced>,
 }
 
@@ -54,7 +54,7 @@ impl BalanceCandidate {
         self.start.scope.group
     }
 
-    /// Whether there is nothing to gain from the start.
+    /// Tells if there is nothing to gain from the start.
     fn is_balanced(&self, options: &HbalOptions) -> bool {
         self.start.is_balanced(options)
     }
@@ -72,23 +72,23 @@ impl BalanceCandidate {
     }
 }
 
-/// All groups that have nodes, in order.
+/// All groups that have nodes, in the cluster's order.
 fn survey(cluster: &Cluster) -> Vec<BalanceCandidate> {
     let members = cluster.members().into_par_iter().enumerate();
     let with_nodes = members.filter(|(_, members)| !members.nodes.is_empty());
     with_nodes.map(|(at, members)| BalanceCandidate::of(cluster, GroupIdx::new(at), members)).collect()
 }
 
-/// What is to be known of a run from its beginning.
+/// State of a run that must be recorded at its start.
 struct GroupsRun<'o> {
     options: &'o HbalOptions,
     choice: ChosenGroups,
     deadline: Interruptible,
-    /// The cluster before the first step, if the plan may be carried out.
+    /// The cluster before the first step, if the plan may be executed or is summed up.
     before: Option<Cluster>,
-    /// The same in a document, if one is wanted.
+    /// The cluster before the first step, for the JSON document.
     state: Option<ClusterView>,
-    /// The same in a summary or a page, if one is wanted.
+    /// The cluster before the first step, for the summary or the report.
     moment: Option<Moment>,
     is_summed_up: bool,
 }
@@ -114,7 +114,7 @@ impl GroupsRun<'_> {
         })
     }
 
-    /// Everything that is said and written once all searches are over.
+    /// Prints and writes all results after the searches.
     fn finish(
         self,
         cluster: &Cluster,
@@ -123,7 +123,7 @@ impl GroupsRun<'_> {
     ) -> anyhow::Result<Planned> {
         let GroupsRun { options, choice, deadline, before, state, moment, is_summed_up } = self;
         let late = deadline.reached();
-        // from now on an interrupt ends the program
+        // From here on, an interrupt ends the program.
         drop(deadline);
         text.output.figures(|sheet| {
             report::balance::metrics::tell(sheet, groups.iter().map(|group| group.figures(options)), cluster);
@@ -205,14 +205,14 @@ pub(super) fn worst(
     run.finish(cluster, groups, text)
 }
 
-/// Balances each group, as many at a time as there are processors.
+/// Balances each group, with as many groups at a time as there are processors.
 pub(super) fn all(options: &HbalOptions, cluster: &mut Draft, text: Text<'_>) -> anyhow::Result<Planned> {
     let mut groups = survey(cluster);
     let run = GroupsRun::begin(options, ChosenGroups::AllGroups, cluster, &text)?;
     let progress = Progress::start();
     let (count, over) = (groups.len(), AtomicUsize::new(0));
     let start: &Cluster = cluster;
-    // however short the time, there is a step if one group can be improved
+    // However short the time limit is, at least one group is searched, so there is a step if there can be one.
     let first = groups.iter().find(|group| !group.is_balanced(options)).map(BalanceCandidate::group);
     let is_shown = text.output.is_shown();
     let search = |own: &mut Option<Draft>, candidate: &mut BalanceCandidate| -> anyhow::Result<Recording> {
@@ -226,7 +226,7 @@ pub(super) fn all(options: &HbalOptions, cluster: &mut Draft, text: Text<'_>) ->
         text.line("")?;
         let mut found = begin(options, start, candidate.start.clone(), &mut text)?;
         if found.was_searched() {
-            // what was moved in other groups makes no difference to this one
+            // Moves in other groups make no difference to this one.
             let own = own.get_or_insert_with(|| Draft::of(start));
             let watch = BalanceWatch { deadline: &run.deadline, shown: false };
             found = search_group(options, own, found, &watch, &mut text)?;
@@ -249,7 +249,7 @@ pub(super) fn all(options: &HbalOptions, cluster: &mut Draft, text: Text<'_>) ->
     run.finish(cluster, groups, text)
 }
 
-/// What there is to say about a cluster without instances.
+/// Output for a cluster without instances.
 pub(super) fn nothing(
     options: &HbalOptions,
     cluster: &Cluster,
@@ -264,7 +264,7 @@ pub(super) fn nothing(
     proposed(options, [], None, None, document, output)
 }
 
-/// The scores, in the order in which the groups are tried.
+/// Prints the scores, in the order in which the groups are tried.
 fn list(options: &HbalOptions, groups: &[BalanceCandidate], text: &mut Text<'_>) -> anyhow::Result<()> {
     text.line("Node groups, the worst first:")?;
     let columns =

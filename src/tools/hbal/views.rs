@@ -1,4 +1,4 @@
-//! What is shown and written of a plan, whatever groups it is for.
+//! Output of plans for one group or several.
 
 use super::{ExitStatus, HbalOptions};
 use crate::model::{Cluster, Step};
@@ -16,12 +16,11 @@ use crate::tools::output::Output;
 use crate::tools::pacemaker::{CibOrigin, cib_script};
 use crate::tools::{commands, save, summing_up};
 
-/// Where the lines for people go: to standard output, unless a document is
-/// wanted instead.
+/// Output for people: goes to standard output, and is dropped if a document is printed there.
 pub(super) struct Text<'a> {
     pub output: &'a mut Output,
     pub json: bool,
-    /// What the cluster is, if it is one of Pacemaker's.
+    /// The CIB that the cluster was read from, for a Pacemaker cluster.
     pub cib: Option<&'a CibOrigin>,
 }
 
@@ -34,12 +33,12 @@ impl Text<'_> {
     }
 }
 
-/// Whether a plan ends with what it costs and brings.
+/// Tells if the plan's cost and benefit are printed.
 pub(super) fn wants_summary(options: &HbalOptions, text: &Text<'_>) -> bool {
     summing_up::is_wanted(options.output.summary, text.json, &options.load, text.output)
 }
 
-/// Says what a plan costs and brings; the cluster is as it was before.
+/// Prints the plan's cost and benefit. `cluster` is the state before the plan.
 pub(super) fn summarize(
     cluster: &Cluster,
     steps: &[Step],
@@ -53,7 +52,7 @@ pub(super) fn summarize(
     Ok(lines.iter().try_for_each(|(tone, line)| text.output.toned_line(*tone, line))?)
 }
 
-/// Writes the state after the last step, if that is wanted.
+/// Writes the state after the last step, with `--save`.
 pub(super) fn save_balanced(
     options: &HbalOptions,
     write: save::Write,
@@ -67,7 +66,7 @@ pub(super) fn save_balanced(
     Ok(())
 }
 
-/// The commands of a plan, if they are wanted.
+/// Prints or writes the plan's commands, with `--print-commands`.
 pub(super) fn give_commands(
     options: &HbalOptions,
     cluster: &Cluster,
@@ -102,13 +101,12 @@ pub(super) fn give_commands(
     commands::show(Some(target), heading, || listing, text.output)
 }
 
-/// The jobsets that are to be shown or carried out.
+/// The jobsets that are shown or executed: only the first with `--first-job-group`.
 pub(super) fn wanted_sets<'a>(options: &HbalOptions, jobsets: &'a [Jobset]) -> &'a [Jobset] {
     let wanted = if options.first_job_group { 1 } else { usize::MAX };
     &jobsets[..jobsets.len().min(wanted)]
 }
 
-/// Prints a document, if there is one.
 pub(super) fn print_document(document: Option<Printout>, output: &mut Output) -> anyhow::Result<ExitStatus> {
     if let Some(document) = document {
         document.print(output.stdout())?;

@@ -15,7 +15,7 @@ use crate::tools::nodes::named_nodes;
 use crate::tools::output::Output;
 use crate::tools::reporting;
 
-/// Checks the cluster, and what balancing would mend.
+/// Checks the cluster, and simulates how balancing would improve it.
 pub(super) fn check(
     options: &HcheckOptions,
     cluster: &Cluster,
@@ -39,12 +39,12 @@ pub(super) fn check(
     Ok(verdict(!found.is_unhealthy()))
 }
 
-/// The exit status that says whether all is well.
+/// Exit status for the cluster's health.
 fn verdict(healthy: bool) -> ExitStatus {
     if healthy { ExitStatus::Success } else { ExitStatus::Failure }
 }
 
-/// What there is to tell, after it was told to whoever collects figures.
+/// Computes the findings and hands their figures to the output.
 pub(super) fn find(
     options: &HcheckOptions,
     cluster: &Cluster,
@@ -66,7 +66,7 @@ pub(super) fn find(
     let (steps, stopped) = (each().map(|g| g.steps).collect(), each().find_map(|g| g.stopped));
     let rebalanced =
         after.map(|groups| Snapshot::of(groups.into_iter().map(|group| group.health).collect(), checks));
-    // for those who ask for it only
+    // Only these outputs show the lists.
     let named = options.output.json
         || options.list_problems
         || options.output.report.is_some()
@@ -84,7 +84,7 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// Tells what the loss of nodes would mean.
+/// Reports the consequences of losing the nodes of `--without-node`.
 pub(super) fn loss(
     options: &HcheckOptions,
     cluster: &Cluster,
@@ -103,10 +103,10 @@ pub(super) fn loss(
     Ok(verdict(found.stranded.is_empty()))
 }
 
-/// How many combinations are shown unless it is said.
+/// Default number of combinations shown.
 const TOP: usize = 10;
 
-/// Tells which nodes cannot be lost together.
+/// Reports sets of nodes that cannot be lost together.
 pub(super) fn survival(
     options: &HcheckOptions,
     nodes: usize,

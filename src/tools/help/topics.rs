@@ -23,6 +23,7 @@ topics! {
     "coming-from" "docs/coming-from.md",
     "new-node" "docs/recipes/new-node.md",
     "empty-node" "docs/recipes/empty-node.md",
+    "balance-from-cron" "docs/recipes/balance-from-cron.md",
     "power-saving" "docs/recipes/power-saving.md",
     "survive" "docs/recipes/survive.md",
     "why-stopped" "docs/recipes/why-stopped.md",

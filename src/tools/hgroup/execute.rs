@@ -1,4 +1,4 @@
-//! `hgroup -X`: what there is to carry out, and by which rules.
+//! `hgroup -X`: the plan to execute, and its rules.
 
 use super::HgroupOptions;
 use crate::model::{Cluster, Step};
@@ -11,7 +11,7 @@ use crate::search::Stopped;
 use crate::tools::ExitStatus;
 use crate::tools::execution::{ExecutionContext, Proposal, crossing_violation, touched_groups};
 
-/// What carrying plans out goes by.
+/// Settings for the execution of plans.
 pub(super) fn context(options: &HgroupOptions) -> ExecutionContext<'_> {
     ExecutionContext {
         tool: super::SPEC.name,
@@ -27,10 +27,10 @@ pub(super) fn context(options: &HgroupOptions) -> ExecutionContext<'_> {
     }
 }
 
-/// The steps of a plan, as they are to be carried out.
+/// Turns a plan into a proposal.
 ///
 /// # Errors
-/// A name that Ganeti cannot have.
+/// If a name is not valid in Ganeti.
 pub(super) fn proposed(
     options: &HgroupOptions,
     cluster: &Cluster,

@@ -1,4 +1,4 @@
-//! From a loaded cluster to what a command says about it.
+//! From a loaded cluster to the output of a command.
 
 use std::ops::ControlFlow::{Break, Continue};
 
@@ -39,13 +39,13 @@ use crate::tools::progress::Progress;
 use crate::tools::save::save_cluster;
 use crate::tools::{commands, group, listing as lists, reporting, summing_up};
 
-/// Does what the options ask for.
+/// Runs the command of the options.
 pub(super) fn run(
     options: &HgroupOptions,
     mut cluster: Cluster,
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    // the saved state is the cluster as it was read
+    // The saved state is the cluster as it was read.
     save_cluster(options.output.save.as_deref(), "original", "before hgroup run", &cluster, output)?;
     apply_node_options(&mut cluster, &options.load.nodes)?;
     if options.command == GroupCommand::Status {
@@ -79,25 +79,24 @@ fn status(options: &HgroupOptions, cluster: &Cluster, output: &mut Output) -> an
     Ok(ExitStatus::Success)
 }
 
-/// A plan, and what is said about it.
+/// A plan and its descriptions.
 struct RegroupPlan<'p> {
     steps: &'p [Step],
     jobsets: Vec<Jobset>,
-    /// What is said to people.
+    /// Description for people.
     lines: Vec<String>,
-    /// If it is wanted.
+    /// The JSON document, with `--json`.
     document: Option<RegroupDocument>,
     after: &'p Cluster,
-    /// Whether what was asked for could be planned.
+    /// True if the request could be planned.
     success: bool,
-    /// What ended the search early, if anything did.
+    /// Cause of an early end of the search, if any.
     stopped: Option<Stopped>,
-    /// For a page, if one is wanted: moves with what they are for, and what else there is to say.
+    /// For `--report`: the moves with their purposes, and a further section.
     page: Option<(Vec<PlannedMove>, Option<Section>)>,
 }
 
-/// Runs a search that ends when the time is up, or at an interrupt. After it, an interrupt
-/// ends the program.
+/// Runs a search that ends at the time limit or at an interrupt. Afterwards an interrupt ends the program again.
 fn search<F>(options: &HgroupOptions, find: impl FnOnce(&Deadline) -> F) -> anyhow::Result<F> {
     let deadline = Interruptible::begin(options.limits.time_limit)?;
     let _progress = Progress::start();
@@ -192,7 +191,7 @@ fn tell(found: &RegroupFound<'_>, steps: &[Step], cluster: &Cluster, output: &mu
     output.figures(|sheet| report::groups::metrics::tell_plan(sheet, found, steps, cluster));
 }
 
-/// The document of a plan, if it is wanted: it has commands, for which every name must be good.
+/// The document of a plan, with `--json`. It contains commands, so every name must be valid in Ganeti.
 fn wanted(
     options: &HgroupOptions,
     document: impl FnOnce() -> Result<RegroupDocument, Impossible>,
@@ -200,7 +199,7 @@ fn wanted(
     options.output.json.then(document).transpose()
 }
 
-/// Shows a plan, and writes what is to be written.
+/// Prints a plan, writes its files, and proposes it for execution.
 fn finish(
     options: &HgroupOptions,
     cluster: &Cluster,
@@ -226,7 +225,7 @@ fn finish(
     let prints_plan = options.execution.prints_document();
     let mut document = plan.document.as_ref().map(json::text).transpose()?.map(Printout::Text);
     if options.output.json {
-        // of several plans the last one only
+        // If plans are made repeatedly, only the last one's document is printed.
         if !executes {
             document.take().map_or(Ok(()), |document| document.print(output.stdout()))?;
         }
@@ -268,7 +267,7 @@ fn finish(
     Ok(Break(status))
 }
 
-/// Writes the page of a plan.
+/// Writes the HTML report of a plan.
 fn write_page(
     options: &HgroupOptions,
     cluster: &Cluster,

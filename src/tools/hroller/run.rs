@@ -33,7 +33,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     check_master(options, cluster, output)?;
-    // the saved state is the cluster as it was read
+    // The saved state is the cluster as it was read.
     let as_read = options.output.save.as_ref().map(|prefix| (prefix, whole_cluster_text(cluster)));
     apply_node_options(cluster, &options.load.nodes)?;
     if let Some((prefix, content)) = as_read {
@@ -91,7 +91,7 @@ pub(super) fn run(
     Ok(ExitStatus::Success)
 }
 
-/// There should be one master, and never more.
+/// Checks that there is exactly one master. With `--force`, none is enough.
 fn check_master(options: &HrollerOptions, cluster: &Cluster, output: &mut Output) -> anyhow::Result<()> {
     let masters: Vec<&str> =
         cluster.nodes.iter().filter(|n| n.spec.master).map(|n| n.spec.name.as_str()).collect();
@@ -105,7 +105,7 @@ fn check_master(options: &HrollerOptions, cluster: &Cluster, output: &mut Output
     }
 }
 
-/// The nodes to plan for, in order.
+/// The nodes to plan for, in the cluster's order.
 fn select(options: &HrollerOptions, cluster: &Cluster) -> anyhow::Result<Vec<NodeIdx>> {
     let group = options.limits.group.as_ref().map(|key| group::named(cluster, key)).transpose()?;
     let tagged = |tags: &[String]| {
@@ -121,8 +121,8 @@ fn select(options: &HrollerOptions, cluster: &Cluster) -> anyhow::Result<Vec<Nod
     Ok(nodes.map(|node| node.spec.idx).collect())
 }
 
-/// With `--honour-run-state`, nothing may run on nodes that go down with their
-/// instances.
+/// With `--honour-run-state`, refuses running instances on nodes that go down with their instances; `--force` only
+/// warns.
 fn check_running(
     options: &HrollerOptions,
     cluster: &Cluster,
@@ -152,8 +152,7 @@ fn some_names(names: &[&str]) -> String {
     shown.join(", ") + more
 }
 
-/// The reason for there being no plan: in the words that scripts compare with; for people also
-/// what is in the way.
+/// Error for a missing plan, in the words that scripts look for. For people it also names the obstacle.
 fn no_plan(cluster: &Cluster, why: NoPlan, for_people: bool) -> anyhow::Error {
     let node = |node| shown_name(&cluster.node(node).spec.name);
     let (known, detail) = match why {

@@ -6,12 +6,12 @@ use crate::load::text;
 use crate::load::text::writer::whole_cluster_text;
 use crate::model::{Cluster, Disk};
 
-/// The name of a cluster's file: never a path.
+/// File name of a cluster; it never contains a `/`.
 pub(super) fn file_name(name: &str) -> String {
     format!("{}.data", name.replace('/', "_"))
 }
 
-/// Why a cluster that was read is not shown or saved.
+/// Reason why a cluster that was read is not shown or saved.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ScanError {
     #[error(transparent)]
@@ -22,23 +22,23 @@ pub(super) enum ScanError {
     Changed(String),
 }
 
-/// The text of a cluster that was read as `raw`, which is known to load back.
+/// Text of a cluster that was read as `raw`. The text is checked to load back as the same cluster.
 ///
 /// # Errors
-/// What the text format cannot say, for instance a name with a `|`.
+/// If the text format cannot express the cluster, for instance a name with a `|`.
 pub(super) fn checked_text(raw: RawCluster, cluster: &Cluster) -> Result<String, ScanError> {
     let text = whole_cluster_text(cluster);
     let again = text::parse(&text, "the text").map_err(ScanError::Unreadable)?;
     difference(&sayable(raw, cluster), &again).map_or(Ok(text), |what| Err(ScanError::Changed(what)))
 }
 
-/// What the text format says of a cluster.
+/// The part of a cluster that the text format can express.
 fn sayable(mut raw: RawCluster, cluster: &Cluster) -> RawCluster {
     for (node, loaded) in raw.nodes.iter_mut().zip(&cluster.nodes) {
-        // the memory that a KVM node is assumed to use
+        // The memory that a KVM node is assumed to use counts, so the hypervisor is not needed.
         node.mem_node = loaded.spec.mem_node;
         node.hypervisor = None;
-        // a role is one or the other
+        // The format has one role per node, and an offline node cannot be marked as the master.
         node.master &= !node.offline;
         for total in [&mut node.mem_total, &mut node.disk_total, &mut node.cpu_total] {
             *total = total.round_ties_even();
@@ -51,20 +51,20 @@ fn sayable(mut raw: RawCluster, cluster: &Cluster) -> RawCluster {
     raw
 }
 
-/// The one disk that stands for all.
+/// A single disk that stands for all.
 fn whole_disk(instance: &RawInstance) -> Disk {
     let spindles = instance.disks.iter().try_fold(0i64, |sum, disk| Some(sum.wrapping_add(disk.spindles?)));
     Disk { size: instance.disk, spindles }
 }
 
-/// What is not the same, in words.
+/// Names the first difference.
 fn difference(a: &RawCluster, b: &RawCluster) -> Option<String> {
     let counts = |c: &RawCluster| (c.groups.len(), c.nodes.len(), c.instances.len());
     if counts(a) != counts(b) {
         return Some("the number of groups, nodes or instances".to_owned());
     }
     let group = a.groups.iter().zip(&b.groups).find(|(a, b)| a != b);
-    // text says of a node that is out of use only that it is
+    // The format does not say why a node is out of use.
     let node = a.nodes.iter().zip(&b.nodes).find(|(a, b)| {
         let same = RawNode { outage: b.outage, ..(*a).clone() };
         same != **b

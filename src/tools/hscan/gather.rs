@@ -1,4 +1,4 @@
-//! Reading several clusters at the same time.
+//! Reads several clusters at the same time.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,18 +11,18 @@ use crate::load::RawCluster;
 use crate::load::rapi;
 use crate::remote::rapi::{Access, Address};
 
-/// Most clusters that are read at once.
+/// Most clusters read at the same time.
 const AT_ONCE: usize = 8;
 
-/// Reads the clusters and hands them out in the order of their addresses, each as
-/// soon as it and those before it are there.
+/// Reads the clusters and returns them in the order of their addresses. Each is returned as soon as it and those
+/// before it have been read.
 pub(super) fn gather(addresses: Vec<Address>, access: Access) -> impl Iterator<Item = Result<RawCluster>> {
     let count = addresses.len();
     let addresses = Arc::new(addresses);
     let access = Arc::new(access);
     let next = Arc::new(AtomicUsize::new(0));
     let (sender, receiver) = mpsc::channel();
-    // nobody waits for these: with the program they end, too
+    // Nothing joins these threads; they end with the program.
     for _ in 0..count.min(AT_ONCE) {
         let (addresses, access) = (Arc::clone(&addresses), Arc::clone(&access));
         let (next, sender) = (Arc::clone(&next), sender.clone());

@@ -1,4 +1,4 @@
-//! The flow of hscan.
+//! The run of hscan: reads, prints and saves the clusters.
 
 use std::collections::HashMap;
 
@@ -22,8 +22,8 @@ use crate::tools::output::Output;
 /// The name of the local cluster.
 const LOCAL: &str = "LOCAL";
 
-/// Reads the clusters, prints a line about each and writes its file. What one of
-/// them lacks does not stop the others; a file that cannot be written does.
+/// Reads the clusters, prints a line about each and writes its file. A failure of one cluster does not stop the
+/// others; a file that cannot be written does.
 pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result<ExitStatus> {
     let addresses: Vec<Address> = options.clusters.iter().map(|word| Address::new(word)).collect();
     let access = Access::read(&options.load.source.rapi_access, &addresses)?;
@@ -38,7 +38,7 @@ pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result
     }
     let mut status = ExitStatus::Success;
     let mut anonymiser = options.anonymise.then(Anonymiser::default);
-    // so that one can see how far it is
+    // The user can see the progress.
     output.flush()?;
     for warning in access.warnings(&addresses, options.load.verbosity >= 1) {
         output.error_line(&format!("Warning: {warning}"))?;
@@ -64,8 +64,7 @@ pub(super) fn run(options: &HscanOptions, output: &mut Output) -> anyhow::Result
     Ok(status)
 }
 
-/// Tells what is odd about how a cluster was read; without names where there are to
-/// be none.
+/// Prints the warnings of the reading, except with `--anonymise`, because they contain names.
 fn warn(raw: &RawCluster, name: &str, options: &HscanOptions, output: &mut Output) -> anyhow::Result<()> {
     if options.anonymise {
         return Ok(());
@@ -76,8 +75,7 @@ fn warn(raw: &RawCluster, name: &str, options: &HscanOptions, output: &mut Outpu
     Ok(())
 }
 
-/// Reads the local cluster, prints a line about it and writes its file. Without a
-/// connection there is nothing to say about it.
+/// Reads the local cluster, prints a line about it and writes its file. If the connection fails, nothing is printed.
 fn scan_local(options: &HscanOptions, width: usize, output: &mut Output) -> anyhow::Result<ExitStatus> {
     output.flush()?;
     let socket = options.load.source.socket();
@@ -100,7 +98,7 @@ fn scan_local(options: &HscanOptions, width: usize, output: &mut Output) -> anyh
     Ok(ExitStatus::Usage)
 }
 
-/// What the clusters are called in the table, and their files.
+/// Names of the clusters in the table, and of their files.
 struct OutputNames {
     shown: Vec<String>,
     files: Vec<String>,
@@ -117,7 +115,7 @@ impl OutputNames {
         }
     }
 
-    /// Refuses two clusters with one file. The same cluster may be named twice.
+    /// Refuses to write two clusters to one file. The same cluster may be named twice.
     fn check(&self, addresses: &[Address]) -> anyhow::Result<()> {
         let mut first: HashMap<&str, usize> = HashMap::new();
         for (at, file) in self.files.iter().enumerate() {
@@ -145,7 +143,7 @@ impl Scanned<'_> {
     /// Prints the cluster's line and writes its file.
     ///
     /// # Errors
-    /// Output and file; inside, what keeps the cluster from being shown or saved.
+    /// Failures of the output and the file. The inner error is a reason not to show or save the cluster.
     fn show_and_save(
         self,
         options: &HscanOptions,
@@ -172,7 +170,7 @@ impl Scanned<'_> {
             Ok(text) => text,
             Err(problem) => return Ok(Err(problem)),
         };
-        // the line is there whatever becomes of the file
+        // The line must appear even if writing the file fails.
         output.flush()?;
         write_whole(&options.directory.join(self.file), &text)?;
         Ok(Ok(()))

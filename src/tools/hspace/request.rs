@@ -1,4 +1,4 @@
-//! What is to be filled in: the options, completed from the cluster's policy.
+//! The request to fill a cluster: the options, completed from the cluster's policy.
 
 use anyhow::{bail, ensure};
 
@@ -6,26 +6,25 @@ use super::HspaceOptions;
 use crate::model::{Cluster, InstanceSpec};
 use crate::search::fill::{FillSettings, Size};
 
-/// What is to be filled in.
+/// A request to fill a cluster with instances.
 pub(crate) struct FillRequest {
-    /// What all new instances have in common, and what is tolerated.
+    /// Properties shared by all new instances, and tolerated errors.
     pub settings: FillSettings,
-    /// The sizes that the tiered allocation begins with.
+    /// Sizes at the start of the tiered allocation.
     pub tiered: Vec<Size>,
     /// The size of the standard allocation.
     pub standard: Size,
-    /// The most instances of the tiered allocation.
+    /// Most instances of the tiered allocation.
     pub tiered_limit: Option<i64>,
-    /// The most instances of the standard allocation, from 0 on.
+    /// Most instances of the standard allocation; not negative.
     pub standard_limit: Option<i64>,
 }
 
 impl FillRequest {
-    /// Completes the options.
+    /// Completes the options from the policy.
     ///
     /// # Errors
-    /// If the cluster's policy lists no disk template, which Ganeti's tool does not
-    /// stand even if it needs none.
+    /// If the cluster's policy lists no disk template. Ganeti's tool fails then, too, even if it needs none.
     pub(crate) fn of(options: &HspaceOptions, cluster: &Cluster) -> anyhow::Result<FillRequest> {
         let policy = &cluster.policy;
         let Some(&first) = policy.disk_templates.first() else {
@@ -48,10 +47,10 @@ impl FillRequest {
         })
     }
 
-    /// Makes sure that the tiered allocation has something to begin with.
+    /// Checks that the tiered allocation has a size to start with.
     ///
     /// # Errors
-    /// If it has not.
+    /// If it has none.
     pub(crate) fn check_sizes(&self) -> anyhow::Result<()> {
         ensure!(
             !self.tiered.is_empty(),
@@ -61,8 +60,7 @@ impl FillRequest {
     }
 }
 
-/// The size that a policy states. Its weight on spindles is taken for the number
-/// of spindles, as Ganeti does.
+/// Size in a policy. Its spindle use is taken as the number of spindles, as in Ganeti.
 fn size(spec: &InstanceSpec) -> Size {
     Size { memory: spec.memory, disk: spec.disk_size, vcpus: spec.cpus, spindles: spec.spindle_use }
 }

@@ -25,17 +25,17 @@ use crate::tools::progress::Progress;
 use crate::tools::reporting;
 use crate::tools::save::save_cluster;
 
-/// What all steps of an estimate need.
+/// State shared by all parts of an estimate.
 struct Estimate<'a> {
     options: &'a HspaceOptions,
     cluster: &'a Cluster,
-    /// For whom the lines on standard output are; nobody, if a document is wanted.
+    /// Form of the lines on standard output; none if a document is printed.
     form: Option<Form>,
     start: FillStart,
     output: &'a mut Output,
 }
 
-/// Estimates how much more the cluster could hold.
+/// Estimates how many more instances the cluster can hold.
 pub(super) fn run(
     options: &HspaceOptions,
     cluster: &Cluster,
@@ -43,7 +43,7 @@ pub(super) fn run(
 ) -> anyhow::Result<ExitStatus> {
     let request = FillRequest::of(options, cluster)?;
     let template = request.settings.template.as_str();
-    // scripts keep the standard error that they know
+    // Scripts must get the standard error that they know, so the note is only for people.
     let for_people = options.load.verbosity > 0 && io::stderr().is_terminal();
     if options.disk_template.is_none() && for_people {
         let note = format!("Note: disk template '{template}', the first of the cluster's policy, is taken");
@@ -77,10 +77,10 @@ pub(super) fn run(
     estimate.finish(&ground, runs)
 }
 
-/// What came of the tiered and of the standard allocation.
+/// Results of the tiered and the standard allocation.
 type Outcomes = [Result<Filled, NoTargets>; 2];
 
-/// Makes both allocations, until they are complete or have to end.
+/// Makes both allocations in parallel, until they are complete or the time is up.
 fn fill(ground: &FillGround, cluster: &Cluster, request: &FillRequest, deadline: &Deadline) -> Outcomes {
     let progress = Progress::start();
     let counts = [AtomicUsize::new(0), AtomicUsize::new(0)];
@@ -103,7 +103,7 @@ fn fill(ground: &FillGround, cluster: &Cluster, request: &FillRequest, deadline:
     [in_tiers, standard]
 }
 
-/// The error that there is no place to try.
+/// Error for the absence of any node to try.
 fn nowhere(why: NoTargets) -> anyhow::Error {
     let what = match why {
         NoTargets::NoOnlineNodes => "there is no online node",
@@ -119,7 +119,7 @@ impl Estimate<'_> {
         Ok(lines.iter().try_for_each(|line| self.output.line(line))?)
     }
 
-    /// Shows the cluster as it is.
+    /// Prints the initial state of the cluster.
     fn introduce(&mut self) -> anyhow::Result<()> {
         let (cluster, level) = (self.cluster, self.options.load.verbosity);
         if level > 1 && !cluster.common_suffix.is_empty() {
@@ -143,7 +143,7 @@ impl Estimate<'_> {
         Ok(())
     }
 
-    /// Says what limits the search.
+    /// Prints the limits of the search at high verbosity.
     fn describe(&mut self, ground: &FillGround) -> anyhow::Result<()> {
         if self.options.load.verbosity <= 3 {
             return Ok(());
@@ -162,7 +162,7 @@ impl Estimate<'_> {
         Ok(self.output.error_line(&format!("Allocatable nodes: {targets}"))?)
     }
 
-    /// Shows an allocation in every way that is asked for.
+    /// Prints and saves an allocation in all requested forms.
     fn report(&mut self, run: &AllocationRun) -> anyhow::Result<()> {
         self.print(|form, start| form.request(start, run))?;
         if self.options.load.verbosity > 1 {

@@ -1,4 +1,4 @@
-//! Plans that were made before, and approved: carried out only if the same is to be done now.
+//! Plans that were saved and approved earlier. They are executed only if a new plan would be the same.
 
 use anyhow::bail;
 
@@ -13,19 +13,19 @@ use crate::search::squeeze::Squeeze;
 use crate::tools::execution::{PlanToSave, save_plan};
 use crate::tools::output::Output;
 
-/// Most differences that are listed.
+/// Most differences listed.
 const SHOWN: usize = 10;
 
-/// The steps of all groups that are to be changed.
+/// The steps of all groups that change.
 ///
 /// # Errors
-/// A name that Ganeti cannot have.
+/// If a name is not valid in Ganeti.
 pub(super) fn whole(planning: &Planning<'_>, cluster: &Cluster, found: &Squeeze) -> Result<Work, Impossible> {
     let work = found.by_group().filter_map(|plans| planning.work(cluster, plans).transpose());
     Ok(Work::side_by_side(work.collect::<Result<Vec<_>, Impossible>>()?))
 }
 
-/// Writes the plans of all groups to a file, if there is anything to do.
+/// Saves the plans of all groups with `--save-plan`, if there is anything to do.
 ///
 /// # Errors
 /// As [`save_plan`].
@@ -46,10 +46,10 @@ pub(super) fn save(
     Ok(output.error_line(&format!("The plan has been written to '{}'", path.display()))?)
 }
 
-/// Holds what is to be done now to what was approved, if anything was.
+/// Compares the new plan with the approved one, if there is one.
 ///
 /// # Errors
-/// If they differ, and nobody wants another plan.
+/// If they differ and `--replan` is not given.
 pub(super) fn compare(options: &HsqueezeOptions, work: &Work, output: &mut Output) -> anyhow::Result<()> {
     let HsqueezeOptions { approved: Some(approved), replan, .. } = options else { return Ok(()) };
     let (then, now) = (outline(approved), outline(work));
@@ -78,7 +78,7 @@ pub(super) fn compare(options: &HsqueezeOptions, work: &Work, output: &mut Outpu
     Ok(())
 }
 
-/// The steps with their numbers, but for tags: those say when a node was switched.
+/// The steps with their numbers. Tags are left out because they contain the time of the switching.
 fn outline(work: &Work) -> Vec<(usize, String)> {
     let steps = (1..).zip(&work.steps);
     let steps = steps.filter(|(_, step)| !matches!(step.task, Task::Tag | Task::Untag));

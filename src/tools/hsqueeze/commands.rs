@@ -1,4 +1,4 @@
-//! The plans of groups as commands.
+//! Commands of the groups' plans.
 
 use std::slice;
 
@@ -9,10 +9,10 @@ use crate::plan::names::Impossible;
 use crate::plan::shell::Line;
 use crate::search::squeeze::{Decision, GroupPlan, Squeeze};
 
-/// The lines of all groups in which something is done; of several groups each is named.
+/// Command lines of all groups with a plan. If there are several groups, each gets a heading.
 ///
 /// # Errors
-/// A name that Ganeti cannot have.
+/// If a name is not valid in Ganeti.
 pub(super) fn all_lines(
     planning: &Planning<'_>,
     cluster: &Cluster,
@@ -33,10 +33,10 @@ pub(super) fn all_lines(
     Ok(lines)
 }
 
-/// What is run for a group, in order.
+/// Commands of one group's plan, in order.
 ///
 /// # Errors
-/// A name that Ganeti cannot have.
+/// If a name is not valid in Ganeti.
 pub(super) fn calls(
     planning: &Planning<'_>,
     cluster: &Cluster,
@@ -54,7 +54,7 @@ fn group_lines(
     let power = planning.options.execution.handling.power_command.as_ref().map(|text| text.to_string_lossy());
     let mut lines = Vec::new();
     if plans[0].decision == Decision::Expand && plans[0].nodes.is_empty() {
-        // scripts know the heading also where no node is left to power up
+        // Scripts expect the heading even if there is no node left to power up.
         lines.push(Line::heading("Power Commands"));
     }
     if let Some(work) = planning.work(cluster, plans)? {

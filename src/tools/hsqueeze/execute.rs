@@ -1,4 +1,4 @@
-//! `hsqueeze -X`: the way to the cluster and the right to change it, and the runs.
+//! `hsqueeze -X`: access to the cluster, and the runs.
 
 use std::path::Path;
 
@@ -14,17 +14,16 @@ use crate::tools::ExitStatus;
 use crate::tools::execution::{self, ExecutionContext, Lock, listen, violation};
 use crate::tools::output::Output;
 
-/// The way to the cluster, and the right to change it.
+/// A connection to the cluster, with the lock that allows changes.
 pub(super) struct ClusterAccess {
     client: Box<dyn JobClient>,
     _lock: Lock,
 }
 
-/// The way to the cluster; before anything is read.
+/// Connects to the cluster and takes the lock. This must happen before anything is read.
 ///
 /// # Errors
-/// If there is no way to switch the power, another run is at work, or the cluster cannot be
-/// reached.
+/// If the power cannot be switched, another run is active, or the cluster cannot be reached.
 pub(super) fn access(options: &HsqueezeOptions) -> anyhow::Result<ClusterAccess> {
     let tool = super::SPEC.name;
     let mut client = execution::client(&options.load.source)?;
@@ -38,7 +37,7 @@ pub(super) fn access(options: &HsqueezeOptions) -> anyhow::Result<ClusterAccess>
     Ok(ClusterAccess { client, _lock: lock })
 }
 
-/// What carrying plans out goes by.
+/// Settings for the execution of plans.
 pub(super) fn context(options: &HsqueezeOptions) -> ExecutionContext<'_> {
     ExecutionContext {
         tool: super::SPEC.name,
@@ -54,10 +53,10 @@ pub(super) fn context(options: &HsqueezeOptions) -> ExecutionContext<'_> {
     }
 }
 
-/// Goes on with the run of a journal.
+/// Resumes the run of a journal.
 ///
 /// # Errors
-/// Why that is not possible, and what went wrong.
+/// Obstacles to resuming, and failures of the run.
 pub(super) fn resume(
     options: &HsqueezeOptions,
     path: &Path,
@@ -70,10 +69,10 @@ pub(super) fn resume(
     execution::resume_with(&context, &mut *client, path, output)
 }
 
-/// Carries plans out: those that bring nodes up first.
+/// Executes the plans; those that power nodes up come first.
 ///
 /// # Errors
-/// If signals cannot be handled, or standard output.
+/// If signals cannot be handled, or standard output cannot be written.
 pub(super) fn execute(
     planning: &Planning<'_>,
     access: &mut ClusterAccess,

@@ -1,4 +1,4 @@
-//! What is said of instances that are stopped while their disks are copied.
+//! Warnings and questions about instances that are stopped while their disks are copied.
 
 use anyhow::bail;
 
@@ -16,7 +16,7 @@ use crate::tools::execution::{Consent, ask};
 use crate::tools::output::Output;
 use crate::tools::summing_up::times_of;
 
-/// Most characters of a warning or a question.
+/// Most characters in a warning or a question.
 const LINE: usize = 400;
 
 /// An instance that is stopped for a copy of its disks.
@@ -24,7 +24,7 @@ struct StoppedInstance {
     instance: String,
     from: String,
     to: String,
-    /// How long it is stopped, by the duration model.
+    /// Estimated downtime in seconds, by the duration model.
     seconds: f64,
 }
 
@@ -32,10 +32,10 @@ struct StoppedInstance {
 pub(super) struct Interruptions(Vec<StoppedInstance>);
 
 impl Interruptions {
-    /// Looks for interruptions in the plans of all groups.
+    /// Finds the interruptions in the plans of all groups.
     ///
     /// # Errors
-    /// A name that Ganeti cannot have; a journal that speeds are to be taken from.
+    /// If a name is not valid in Ganeti, or a journal of `--durations-from` cannot be read.
     pub(super) fn of(
         planning: &Planning<'_>,
         cluster: &Cluster,
@@ -66,10 +66,10 @@ impl Interruptions {
         Ok(Interruptions(found.collect()))
     }
 
-    /// Warns of each interruption, on standard error.
+    /// Warns of each interruption on standard error.
     ///
     /// # Errors
-    /// Standard error.
+    /// If standard error cannot be written.
     pub(super) fn warn(&self, output: &mut Output) -> anyhow::Result<()> {
         for StoppedInstance { instance, from, to, seconds } in &self.0 {
             let time = duration(*seconds);
@@ -81,10 +81,10 @@ impl Interruptions {
         Ok(())
     }
 
-    /// Checks that the way to the cluster can stop instances for copies of their disks.
+    /// Checks that the connection can stop instances to copy their disks.
     ///
     /// # Errors
-    /// The remote API cannot.
+    /// If the connection is the remote API, which cannot do that.
     pub(super) fn check_source(&self, options: &HsqueezeOptions) -> anyhow::Result<()> {
         let Some(first) = self.0.first().filter(|_| options.load.source.rapi.is_some()) else {
             return Ok(());
@@ -96,10 +96,10 @@ impl Interruptions {
         );
     }
 
-    /// Asks if the instances may be stopped; a plan without interruptions needs no answer.
+    /// Asks if the instances may be stopped. A plan without interruptions needs no answer.
     ///
     /// # Errors
-    /// The terminal.
+    /// If the terminal cannot be read or written.
     pub(super) fn consented(&self, output: &mut Output) -> anyhow::Result<Consent> {
         if self.0.is_empty() {
             return Ok(Consent::Yes);

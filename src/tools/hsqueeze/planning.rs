@@ -1,4 +1,4 @@
-//! From options to plans and what is said of them, the first time and every time after that.
+//! From options to plans and their text, for the first plan and each later one.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,7 +15,7 @@ use crate::search::squeeze::standby::Sizes;
 use crate::search::squeeze::{GroupPlan, Squeeze, SqueezeOptions, SqueezeWatch, Swaps, squeeze_watched};
 use crate::tools::output::Output;
 
-/// What plans are made by.
+/// Inputs of planning.
 pub(super) struct Planning<'a> {
     pub options: &'a HsqueezeOptions,
     /// The sizes of `--standby-data`.
@@ -28,8 +28,7 @@ impl<'a> Planning<'a> {
         Planning { options, known_sizes }
     }
 
-    /// What the options ask of the search on a cluster, once some nodes were switched and
-    /// others failed to come up.
+    /// The request to the search, after `switched` nodes have been switched and the `failed` ones have not come up.
     pub(super) fn asked(&self, cluster: &Cluster, switched: usize, failed: &[String]) -> SqueezeOptions {
         let options = self.options;
         let mut left_alone = switched_lately(cluster, self.now(), options.cooldown);
@@ -49,10 +48,11 @@ impl<'a> Planning<'a> {
         }
     }
 
-    /// Which nodes a second plan of a group may free.
+    /// Nodes that a second plan of a group may free.
     fn swaps(&self) -> Swaps {
         let HsqueezeOptions { cib, output, cooldown, .. } = self.options;
-        // Pacemaker's nodes are switched in one change, and bare names do not tell which way they go
+        // Pacemaker's nodes are switched in one change. Without headers, bare names would not tell the direction of
+        // the switch.
         if cib.is_named() || output.no_headers {
             Swaps::None
         } else if cooldown.is_zero() {
@@ -62,7 +62,7 @@ impl<'a> Planning<'a> {
         }
     }
 
-    /// Makes plans once more, in the time that the options leave for it.
+    /// Makes plans again, within the time limit of the options.
     pub(super) fn squeeze(
         &self,
         cluster: &Cluster,
@@ -75,27 +75,27 @@ impl<'a> Planning<'a> {
         squeeze_watched(cluster, groups, &self.asked(cluster, switched, failed), watch)
     }
 
-    /// The steps of a group's plans as they stand now; none if nothing is to be done.
+    /// The steps of a group's plans at the current time; none if there is nothing to do.
     ///
     /// # Errors
-    /// A name that Ganeti cannot have.
+    /// If a name is not valid in Ganeti.
     pub(super) fn work(&self, cluster: &Cluster, plans: &[GroupPlan]) -> Result<Option<Work>, Impossible> {
         let plans: Vec<_> = plans.iter().filter_map(|plan| view::switching(plan, cluster)).collect();
         (!plans.is_empty()).then(|| whole(&plans, self.switch(), self.now())).transpose()
     }
 
-    /// Who switches the power.
+    /// The means of switching the power.
     pub(super) fn switch(&self) -> Switch {
         if self.options.execution.handling.power_command.is_some() { Switch::Command } else { Switch::Ganeti }
     }
 
-    /// The time, in seconds since 1970.
+    /// Current time in seconds since 1970.
     pub(super) fn now(&self) -> u64 {
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
     }
 }
 
-/// The plans as scripts know them.
+/// Prints the plans in the format that scripts know.
 pub(super) fn show_text(
     options: &HsqueezeOptions,
     cluster: &Cluster,

@@ -35,10 +35,10 @@ use crate::tools::pacemaker::{CibOrigin, breaks_limits, cib_script, step_command
 use crate::tools::save::save_cluster;
 use crate::tools::{commands, group, progress, reporting, source, summing_up};
 
-/// Refuses reserves with which nodes would go up and down in turns.
+/// Refuses reserves that would power nodes up and down in turns.
 pub(super) fn check_reserves(options: &HsqueezeOptions) -> anyhow::Result<()> {
     let (minimal, target) = (options.minimal(), options.target());
-    // written so that what is not a number is refused, too
+    // The comparison is written so that it also refuses NaN.
     if !(target >= minimal) {
         bail!(
             "--target-resources ({target}) is less than --minimal-resources ({minimal}): \
@@ -48,7 +48,7 @@ pub(super) fn check_reserves(options: &HsqueezeOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Warns about reserves between which there is nothing.
+/// Warns of minimal and target reserves without a gap between them.
 pub(super) fn warn_of_reserves(options: &HsqueezeOptions, output: &mut Output) -> anyhow::Result<()> {
     let (minimal, target) = (options.minimal(), options.target());
     if target <= minimal {
@@ -66,14 +66,14 @@ pub(super) fn warn_of_reserves(options: &HsqueezeOptions, output: &mut Output) -
     Ok(())
 }
 
-/// The sizes in the file of `--standby-data`.
+/// Reads the sizes in the file of `--standby-data`.
 pub(super) fn known_sizes(options: &HsqueezeOptions) -> anyhow::Result<Sizes> {
     let Some(path) = &options.standby_data else { return Ok(Sizes::default()) };
     let raw = source::read_text(path, &options.load).map_err(|error| error.context("--standby-data"))?;
     Ok(Sizes::of(&raw.nodes))
 }
 
-/// Makes the plans, shows them, and carries them out if that is wanted.
+/// Makes the plans, shows them, and executes them with `--exec`.
 pub(super) fn run(
     planning: &Planning<'_>,
     access: Option<ClusterAccess>,
@@ -87,7 +87,7 @@ pub(super) fn run(
     let mut asked = planning.asked(cluster, 0, &[]);
     let mut found = search(options, cluster, &groups, &asked)?;
     while cib.is_some() && breaks_limits(cluster, &found) {
-        // with fewer nodes there is more room on the way
+        // Switching fewer nodes leaves more room for the moves.
         let switched: usize = found.plans.iter().map(|plan| plan.nodes.len()).sum();
         let fewer = switched.checked_sub(1);
         asked.max_nodes = Some(fewer.context("no order of the moves keeps to the limits of Pacemaker")?);
@@ -146,7 +146,7 @@ pub(super) fn run(
     Ok(status)
 }
 
-/// Writes the page of the plans, if it is wanted.
+/// Writes the HTML report of the plans, with `--report`.
 fn write_page(
     options: &HsqueezeOptions,
     cluster: &Cluster,
@@ -173,14 +173,14 @@ fn write_page(
     })
 }
 
-/// Makes the plans as long as there is time; a line on a terminal shows how far it is.
+/// Makes the plans within the time limit and shows the progress on a terminal.
 fn search(
     options: &HsqueezeOptions,
     cluster: &Cluster,
     groups: &[GroupIdx],
     asked: &SqueezeOptions,
 ) -> anyhow::Result<Squeeze> {
-    // after the search an interrupt ends the program
+    // After the search, an interrupt ends the program again.
     let deadline = Interruptible::begin(options.limits.time_limit)?;
     let line = progress::Progress::start();
     let tell = |SqueezeProgress { looked_at, candidates, freed }: SqueezeProgress| {
@@ -189,7 +189,7 @@ fn search(
     Ok(squeeze_watched(cluster, groups, asked, SqueezeWatch { deadline: &deadline, progress: &tell }))
 }
 
-/// Has Pacemaker switch the nodes.
+/// Lets Pacemaker switch the nodes.
 fn switch_in_pacemaker(
     options: &HsqueezeOptions,
     cib: &CibOrigin,
@@ -252,7 +252,7 @@ fn when(found: &Squeeze) -> &'static str {
     }
 }
 
-/// The plans of all groups as one graph, where that is wanted.
+/// Shows the plans of all groups as one graph, with `--print-plan`.
 fn show_graph(options: &HsqueezeOptions, work: &Work, output: &mut Output) -> anyhow::Result<()> {
     if options.execution.print_plan.is_none() {
         return Ok(());
@@ -261,7 +261,7 @@ fn show_graph(options: &HsqueezeOptions, work: &Work, output: &mut Output) -> an
     Ok(document.map_or(Ok(()), |document| output.write(&document))?)
 }
 
-/// Everything that is said about the plans.
+/// Prints the plans and writes their commands.
 fn show(
     planning: &Planning<'_>,
     asked: &SqueezeOptions,

@@ -1,5 +1,5 @@
-//! Group by group, the plan is compared with the cluster as it is now and carried out; what comes
-//! up is balanced when it is known what it is like.
+//! Executes plans group by group. Each plan is first compared with the current cluster. Nodes that are powered up are
+//! balanced once their properties are known.
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -26,10 +26,10 @@ use crate::tools::execution::{
 use crate::tools::options::LoadOptions;
 use crate::tools::output::Output;
 
-/// How often other nodes are tried in place of those that do not come up.
+/// Most failed attempts to power up nodes. After each, other nodes are tried.
 const POWER_UPS: usize = 3;
 
-/// What was done, and what went wrong.
+/// Results and problems of a run.
 #[derive(Default)]
 pub(super) struct HsqueezeEnd {
     pub results: Vec<GroupResult>,
@@ -48,25 +48,25 @@ pub(super) struct SqueezeRun<'a> {
     output: &'a mut Output,
     context: &'a ExecutionContext<'a>,
     silent: bool,
-    /// Runs that were begun.
+    /// Number of runs begun.
     runs: usize,
-    /// Nodes that were switched.
+    /// Number of nodes switched.
     switched: usize,
     /// Nodes that did not come up.
     failed: Vec<String>,
-    /// Whether groups are called by their names.
+    /// True if results name the group.
     several: bool,
     outcome: HsqueezeEnd,
 }
 
-/// A group's plan, and the cluster that it was made on.
+/// A group's plan, and the cluster that it was made for.
 pub(super) struct PlannedGroup {
     before: Cluster,
     plan: GroupPlan,
 }
 
 impl<'a> SqueezeRun<'a> {
-    /// Nothing was done yet; `several` if there is more than one group.
+    /// A run that has done nothing yet. `several` is true if there is more than one group.
     pub(super) fn new(
         planning: &'a Planning<'a>,
         context: &'a ExecutionContext<'a>,
@@ -92,14 +92,14 @@ impl<'a> SqueezeRun<'a> {
         }
     }
 
-    /// Carries plans out, one after the other, until one makes it useless to go on.
+    /// Executes plans one after another, until a failure makes it useless to go on.
     pub(super) fn carry_out(mut self, cluster: &Cluster, groups: &[&[GroupPlan]]) -> HsqueezeEnd {
         for plans in groups {
             if self.outcome.stopped.is_some() {
                 break;
             }
             if let Err(error) = self.group(cluster, plans) {
-                // what was done before is told all the same
+                // Earlier results are reported in spite of the error.
                 self.outcome.problems.push(format!("{error:#}"));
                 break;
             }
@@ -124,7 +124,7 @@ impl<'a> SqueezeRun<'a> {
         Ok(())
     }
 
-    /// Carries a plan out. Returns what it was in the end if all went well.
+    /// Executes a plan. Returns its final version if all went well.
     fn carry_out_plan(&mut self, mut current: PlannedGroup) -> anyhow::Result<Option<PlannedGroup>> {
         let mut result = self.nothing_yet(&current);
         let problems = self.outcome.problems.len();
@@ -133,7 +133,7 @@ impl<'a> SqueezeRun<'a> {
             Decision::Expand => self.expand(&mut current, &mut result),
             Decision::Nothing => Ok(()),
         };
-        // also if something went wrong after it
+        // The results count even if something failed later.
         self.outcome.results.extend((!result.is_idle()).then_some(result));
         done?;
         let is_well = self.outcome.stopped.is_none() && self.outcome.problems.len() == problems;
@@ -147,7 +147,7 @@ impl<'a> SqueezeRun<'a> {
         GroupResult { group, decision, nodes: Vec::new(), moves: 0, copies: 0, enough }
     }
 
-    /// The plan of the same group on the cluster as it is now, if the group still exists.
+    /// Makes a new plan for the same group on the current cluster. Returns none if the group is gone.
     fn plan_anew(&self, current: &PlannedGroup, now: Cluster) -> Option<PlannedGroup> {
         let uuid = &current.before.group(current.plan.group).uuid;
         let group = now.groups.iter().find(|group| group.uuid == *uuid)?.idx;
@@ -156,7 +156,7 @@ impl<'a> SqueezeRun<'a> {
         Some(PlannedGroup { before: now, plan })
     }
 
-    /// Powers nodes down; if that fails, what was done is taken back.
+    /// Powers nodes down. If that fails, undoes the steps done so far.
     fn condense(&mut self, current: &PlannedGroup, result: &mut GroupResult) -> anyhow::Result<()> {
         let PlannedGroup { before, plan } = current;
         let work = switching::power_down(
@@ -178,7 +178,7 @@ impl<'a> SqueezeRun<'a> {
         Ok(())
     }
 
-    /// Powers nodes up; others in place of those that do not come up; then balances.
+    /// Powers nodes up, with other nodes in place of those that fail; then balances.
     fn expand(&mut self, current: &mut PlannedGroup, result: &mut GroupResult) -> anyhow::Result<()> {
         let mut failures = 0;
         loop {
@@ -206,8 +206,7 @@ impl<'a> SqueezeRun<'a> {
         }
     }
 
-    /// Whether the nodes that came up are in use now. One that was drained, too, is not; it is
-    /// not tried again.
+    /// Tells if the nodes that came up are in use now. A node that was also drained is not; it is not tried again.
     fn are_in_use(&mut self, current: &PlannedGroup, now: &Cluster, result: &mut GroupResult) -> bool {
         let names = current.plan.nodes.iter().map(|node| &current.before.node(*node).spec.name);
         let is_out = |name: &&String| now.nodes.iter().any(|n| n.spec.name == **name && n.spec.offline);
@@ -222,7 +221,7 @@ impl<'a> SqueezeRun<'a> {
         out.is_empty()
     }
 
-    /// Whether all nodes came up.
+    /// Tells if all nodes came up.
     fn power_up(&mut self, current: &PlannedGroup, result: &mut GroupResult) -> anyhow::Result<bool> {
         let PlannedGroup { before, plan } = current;
         let work = switching::power_up(before, &plan.nodes, self.planning.switch(), self.planning.now())?;
@@ -243,7 +242,7 @@ impl<'a> SqueezeRun<'a> {
         Ok(matches!(finished.arrival, Confirmation::AsPlanned))
     }
 
-    /// Moves instances, between nodes that are all in use.
+    /// Moves instances between nodes that are all in use.
     fn balance(&mut self, current: &PlannedGroup, result: &mut GroupResult) -> anyhow::Result<()> {
         let work = switching::moves(&current.before, &current.plan.steps)?;
         let finished = self.run(current, "expanding by 0 nodes".to_owned(), work)?;
@@ -254,7 +253,7 @@ impl<'a> SqueezeRun<'a> {
         Ok(())
     }
 
-    /// Carries steps out, as far as that is possible.
+    /// Executes steps and records problems.
     fn run(&mut self, current: &PlannedGroup, purpose: String, work: Work) -> anyhow::Result<FinishedRun> {
         let order =
             ExecutionOrder { purpose, group: current.before.group(current.plan.group).uuid.clone(), work };
@@ -263,13 +262,13 @@ impl<'a> SqueezeRun<'a> {
         self.outcome.problems.extend(finished.arrival.tell(self.output)?);
         match finished.report.ending {
             Ending::Done | Ending::Failed => {}
-            // an error unless it was asked to stop
+            // An early end is an error unless it was requested.
             _ => self.outcome.stopped = Some(conclude(&finished, self.silent, self.output)?),
         }
         Ok(finished)
     }
 
-    /// Whether nothing may be done but what was approved before.
+    /// Tells if only the approved plan may be executed.
     fn keeps_to_the_approved(&self) -> bool {
         self.options.approved.is_some() && !self.options.replan
     }
@@ -301,7 +300,7 @@ impl Planner for SqueezeRun<'_> {
         let PlannedGroup { before, plan } = current;
         let changes = differences(before, plan.group, now);
         if !changes.is_empty() || plan.decision == Decision::Expand && !plan.nodes.is_empty() {
-            // moves to nodes that come up are planned when they are there
+            // Moves to nodes that come up are planned only after the nodes are online.
             return Ok(changes);
         }
         let mut switched = now.clone();
@@ -333,8 +332,7 @@ impl Planner for SqueezeRun<'_> {
     }
 }
 
-/// Adds what was done in a run, as far as the cluster shows it: moves, and nodes by the task that
-/// makes them count.
+/// Counts the results of a run that the cluster confirms: moves, and nodes whose `task` is done.
 fn count(finished: &FinishedRun, task: &Task, result: &mut GroupResult) {
     let missed = |step: &WorkStep, is_node: bool| {
         finished
@@ -355,7 +353,7 @@ fn count(finished: &FinishedRun, task: &Task, result: &mut GroupResult) {
     }
 }
 
-/// The nodes whose power was to go, and perhaps did not.
+/// Names the nodes that should have been powered off but may still be on.
 fn still_powered(finished: &FinishedRun) -> String {
     let steps = finished.header.work.steps.iter().zip(&finished.report.steps);
     let doubtful = |(step, report): &(&WorkStep, &StepReport)| {

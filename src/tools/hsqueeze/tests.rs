@@ -6,10 +6,10 @@ use crate::tools::cli::testing::*;
 fn defaults_and_values() {
     let options = SPEC.parse(&words(&[])).unwrap();
     assert_eq!((options.minimal(), options.target(), options.reach), (2.0, 2.0, Reach::External));
-    // abbreviations of the reference
+    // These abbreviations work in the reference.
     let options = SPEC.parse(&words(&["--m=1.5", "--ta", "3", "--no"])).unwrap();
     assert_eq!((options.minimal, options.target, options.output.no_headers), (Some(1.5), Some(3.0), true));
-    // the default follows
+    // The default of the target follows the minimum.
     assert_eq!(SPEC.parse(&words(&["--minimal-resources=4"])).unwrap().target(), 4.0);
     for (target, minimal) in [("0", 0.0), ("1", 1.0), ("3", 2.0)] {
         let options = SPEC.parse(&words(&["--target-resources", target])).unwrap();

@@ -1,6 +1,6 @@
-//! What has to be done to a file system, and doing it.
+//! Compares the file system with an installation, and changes it.
 //!
-//! The record comes first: whatever ends a run, what it has put somewhere can be told from what others have put there.
+//! The record is written first. Even if the run is cut off, later runs can tell its files from those of others.
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
@@ -16,17 +16,17 @@ use crate::report::form::file::write_whole;
 use crate::tools::links;
 use crate::tools::output::Output;
 
-/// Larger files are not ours.
+/// Size limit in bytes: larger files cannot be ours.
 const MOST: u64 = 16 << 20;
 
-/// What is in a place.
+/// State of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Found {
     Nothing,
-    /// What we might have put there.
+    /// A file or link that this program might have installed.
     Marked(Fingerprint),
     Directory,
-    /// A pipe, a device, a very large file.
+    /// A pipe, a device or a very large file.
     Odd,
 }
 
@@ -51,7 +51,7 @@ impl Found {
         })
     }
 
-    /// Whether we have put it there.
+    /// Tells if this program installed it.
     fn is_ours(&self, marks: &[Fingerprint]) -> bool {
         matches!(self, Found::Marked(mark) if marks.contains(mark))
     }
@@ -72,13 +72,13 @@ impl FileToInstall {
         }
     }
 
-    /// Puts it there in one step, in the place of whatever is there.
+    /// Installs the item in one step, replacing whatever is there.
     fn put(&self) -> anyhow::Result<()> {
         match &self.kind {
             FileContent::Link(target) => links::make(&self.path, target)
                 .with_context(|| format!("cannot make {}", self.path.display())),
             FileContent::Text(text) => {
-                // what is written through a link, or to a pipe, would go elsewhere
+                // Writing through a link or to a pipe would go elsewhere.
                 if fs::symlink_metadata(&self.path).is_ok_and(|about| !about.is_file()) {
                     fs::remove_file(&self.path).with_context(|| self.path.display().to_string())?;
                 }
@@ -89,33 +89,33 @@ impl FileToInstall {
     }
 }
 
-/// Programs of all users look there, whatever the umask is.
+/// Sets the mode in spite of the umask, because the programs of all users look there.
 fn readable(path: &Path, mode: u32) -> anyhow::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode)).with_context(|| path.display().to_string())
 }
 
-/// What is missing, and what is in the way.
+/// Changes needed for an installation, and obstacles.
 #[derive(Debug, Default)]
 pub(super) struct Changes<'g> {
-    /// What is not there.
+    /// Items that are not there.
     missing: Vec<&'g FileToInstall>,
-    /// What is there from another version.
+    /// Items installed by another version.
     outdated: Vec<&'g FileToInstall>,
-    /// Where something is that is not ours.
+    /// Items whose path is taken by something else.
     taken: Vec<&'g FileToInstall>,
-    /// Where a directory is.
+    /// Paths of items that are taken by a directory.
     directories: Vec<PathBuf>,
-    /// What another version has put there, and this one does not know.
+    /// Files of another version that this version does not have.
     stale: Vec<PathBuf>,
-    /// What is as it should be, and ours.
+    /// Items that are up to date and ours.
     kept: Vec<&'g FileToInstall>,
 }
 
 impl<'g> Changes<'g> {
-    /// What has to be done for `files` to be there; `recorded` is what was put there before.
+    /// Computes the changes that install `goods`. `recorded` is the earlier installation.
     ///
     /// # Errors
-    /// If it cannot be seen what is there.
+    /// If the state of a path cannot be read.
     pub(super) fn needed(
         files: &'g [FileToInstall],
         recorded: &InstallationRecord,
@@ -128,13 +128,13 @@ impl<'g> Changes<'g> {
                 Found::Nothing => changes.missing.push(file),
                 Found::Directory => changes.directories.push(file.path.clone()),
                 found if found == Found::Marked(file.mark()) => {
-                    // what was as it should be before us stays when we go
+                    // A file that was right before the first installation stays at the removal.
                     if !marks.is_empty() {
                         changes.kept.push(file);
                     }
                 }
                 found if found.is_ours(marks) => changes.outdated.push(file),
-                // the program itself, or another way to it
+                // The path is the program itself, or another link to it.
                 _ if leads_to(file, program) => {}
                 _ => changes.taken.push(file),
             }
@@ -147,10 +147,10 @@ impl<'g> Changes<'g> {
         Ok(changes)
     }
 
-    /// Names what is in the way.
+    /// Lists the obstacles.
     ///
     /// # Errors
-    /// If anything is; with `force`, if a directory is.
+    /// If there is one. With `force`, only directories are obstacles.
     pub(super) fn check(&self, force: bool, output: &mut Output) -> anyhow::Result<()> {
         for path in &self.directories {
             output.error_line(&format!("{} is a directory", path.display()))?;
@@ -169,10 +169,10 @@ impl<'g> Changes<'g> {
         }
     }
 
-    /// Does it, and says what; with `dry`, only says it.
+    /// Makes and lists the changes; with `dry`, only lists them.
     ///
     /// # Errors
-    /// If something cannot be done. What was put there until then is recorded.
+    /// If a change fails. Everything installed until then is recorded.
     pub(super) fn carry_out(
         &self,
         prefix: &Path,
@@ -217,7 +217,7 @@ impl<'g> Changes<'g> {
         Ok(())
     }
 
-    /// What is recorded in the end.
+    /// The record after the changes.
     fn record(&self, recorded: &InstallationRecord, made: Vec<PathBuf>) -> InstallationRecord {
         let ours = [&self.missing[..], &self.outdated, &self.taken, &self.kept].concat();
         let mut items: Vec<InstalledItem> = ours
@@ -231,13 +231,13 @@ impl<'g> Changes<'g> {
     }
 }
 
-/// Whether what is in the place of a link leads to the program all the same.
+/// Tells if the path of a link leads to the program already, for instance through another link.
 fn leads_to(file: &FileToInstall, program: &Path) -> bool {
     matches!(&file.kind, FileContent::Link(target) if target == program)
         && file.path.canonicalize().is_ok_and(|real| real == program)
 }
 
-/// The directories above these paths that are not there, the outer ones first.
+/// Missing directories above these paths, outer ones first.
 fn missing_directories<'p>(paths: impl Iterator<Item = &'p Path>) -> anyhow::Result<Vec<PathBuf>> {
     let mut missing: Vec<PathBuf> = Vec::new();
     for directory in paths.flat_map(|path| path.ancestors().skip(1)) {
@@ -246,7 +246,7 @@ fn missing_directories<'p>(paths: impl Iterator<Item = &'p Path>) -> anyhow::Res
             missing.push(directory.to_owned());
         }
     }
-    // what is above another one is shorter
+    // An outer directory sorts before those inside it.
     missing.sort();
     Ok(missing)
 }
@@ -259,7 +259,7 @@ fn make_directory(directory: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// What is taken away, and what stays because somebody has changed it.
+/// Files to remove, and changed files that stay.
 pub(super) struct Removal<'r> {
     recorded: &'r InstallationRecord,
     ours: Vec<&'r Path>,
@@ -267,10 +267,10 @@ pub(super) struct Removal<'r> {
 }
 
 impl<'r> Removal<'r> {
-    /// What has to be done for nothing to be left of what was put there.
+    /// Computes the removal of everything that is recorded.
     ///
     /// # Errors
-    /// If it cannot be seen what is there.
+    /// If the state of a path cannot be read.
     pub(super) fn of(recorded: &'r InstallationRecord) -> anyhow::Result<Self> {
         let mut removal = Removal { recorded, ours: Vec::new(), changed: Vec::new() };
         for item in &recorded.items {
@@ -283,10 +283,10 @@ impl<'r> Removal<'r> {
         Ok(removal)
     }
 
-    /// Does it, and says what; with `dry`, only says it. What stays is named on standard error.
+    /// Removes and lists the files; with `dry`, only lists them. Files that stay are named on standard error.
     ///
     /// # Errors
-    /// If something cannot be taken away. Then the record stays, too.
+    /// If a file cannot be removed. In this case the record stays, too.
     pub(super) fn carry_out(&self, prefix: &Path, dry: bool, output: &mut Output) -> anyhow::Result<()> {
         let what = if dry { "would remove" } else { "removed" };
         for path in &self.ours {
@@ -302,7 +302,7 @@ impl<'r> Removal<'r> {
             let place = InstallationRecord::place(prefix);
             fs::remove_file(&place).with_context(|| format!("cannot remove {}", place.display()))?;
             for directory in self.recorded.directories.iter().rev() {
-                // one that others use stays
+                // A directory that is still in use stays.
                 let _ = fs::remove_dir(directory);
             }
         }

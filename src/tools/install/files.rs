@@ -1,4 +1,4 @@
-//! What `htools install` puts where.
+//! The items that `htools install` installs, and their paths.
 
 use std::path::{Path, PathBuf};
 
@@ -7,28 +7,26 @@ use clap_complete::Shell;
 use super::pages::PAGES;
 use crate::tools::completion;
 
-/// One of the things that are put somewhere.
+/// An item to install.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileToInstall {
-    /// Where it goes.
+    /// Path of the item.
     pub path: PathBuf,
-    /// What it is.
     pub kind: FileContent,
 }
 
-/// What a thing is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FileContent {
-    /// A symbolic link to this.
+    /// A symbolic link with this target.
     Link(PathBuf),
     /// A file with this text.
     Text(String),
 }
 
-/// All that belongs below a prefix, with links to `program`, in the order in which it is put there.
+/// All items below a prefix, in the order of installation. Links lead to `program`.
 ///
-/// The places are those where `man` and the shells look below `/usr/local` and `~/.local`. Bash and Fish look for a file with the name of
-/// the command, Zsh finds all names in one file.
+/// `man` and the shells look in these places below `/usr/local` and `~/.local`. Bash and Fish look for a file with
+/// the command's name. Zsh finds all names in one file.
 pub(super) fn files(prefix: &Path, program: &Path) -> Vec<FileToInstall> {
     let share = prefix.join("share");
     let link =
@@ -55,7 +53,7 @@ pub(super) fn files(prefix: &Path, program: &Path) -> Vec<FileToInstall> {
     all
 }
 
-/// The link by which Ganeti finds hail in a directory of allocators.
+/// The link through which Ganeti finds hail in a directory of allocators.
 pub(super) fn allocator(directory: &Path, program: &Path) -> FileToInstall {
     FileToInstall { path: directory.join("hail"), kind: FileContent::Link(program.to_owned()) }
 }

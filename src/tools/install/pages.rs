@@ -1,10 +1,10 @@
 //! The manual pages, which are part of the program.
 
-/// A page, as it is in `man/`.
+/// A page from the directory `man`.
 pub(super) struct ManualPage {
-    /// The name of its file, which ends with the section.
+    /// File name; it ends with the section.
     pub file: &'static str,
-    /// Its text, for roff.
+    /// Text in roff.
     pub text: &'static str,
 }
 
@@ -22,7 +22,7 @@ pages! {
 }
 
 impl ManualPage {
-    /// The directory of its section, below that of all pages.
+    /// Name of the section's directory, within the one for manual pages.
     pub(super) fn directory(&self) -> String {
         format!("man{}", self.file.rsplit('.').next().unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! What `htools install` remembers of what it has put below a prefix, so that it takes away just that.
+//! Record of the files that `htools install` has installed below a prefix, so that exactly these are removed.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -10,38 +10,38 @@ use crate::input::local::{Readers, read_regular};
 use crate::report::form::file::write_whole;
 use crate::report::form::json;
 
-/// The kind and the version of the file.
+/// Kind and version of the file.
 const SCHEMA: &str = "htools.installation-1";
 
-/// More than any record takes.
+/// Size limit in bytes, larger than any record.
 const MOST: u64 = 1 << 20;
 
-/// What was put below a prefix.
+/// The installed files of a prefix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct InstallationRecord {
     schema: String,
-    /// What was put there, in that order.
+    /// The installed items.
     pub items: Vec<InstalledItem>,
-    /// Directories that were made for it, the outer ones first.
+    /// Directories created for the items, outer ones first.
     pub directories: Vec<PathBuf>,
 }
 
-/// One thing that was put somewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct InstalledItem {
-    /// Where: below the prefix, or absolute.
+    /// Path below the prefix, or absolute.
     pub path: PathBuf,
-    /// How it can be told: by one of these. While another version takes its place, there are two.
+    /// Fingerprints that identify the item as ours; any one is enough. There are two while another version replaces
+    /// it.
     pub marks: Vec<Fingerprint>,
 }
 
-/// What tells a thing from what others may put in its place.
+/// Content that distinguishes an installed item from files of others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Fingerprint {
-    /// A symbolic link to this.
+    /// A symbolic link with this target.
     Link(PathBuf),
     /// A file whose content has this digest.
     Digest(String),
@@ -58,16 +58,16 @@ impl InstallationRecord {
         InstallationRecord { schema: SCHEMA.to_owned(), items, directories }
     }
 
-    /// Where the record of a prefix is.
+    /// Path of the record of a prefix.
     pub(super) fn place(prefix: &Path) -> PathBuf {
         prefix.join("share/htools/installed.json")
     }
 
-    /// The record of a prefix, if there is one, with absolute paths.
+    /// Reads the record of a prefix, if there is one. Its paths are made absolute.
     ///
     /// # Errors
-    /// If it cannot be read, or names what no installation would put there: who may write below the prefix
-    /// must not choose what is taken away elsewhere.
+    /// If it cannot be read, or names a path that no installation would use. A user who can write below the prefix
+    /// must not choose the files that are removed elsewhere.
     pub(super) fn read(prefix: &Path) -> anyhow::Result<Option<InstallationRecord>> {
         let place = InstallationRecord::place(prefix);
         if matches!(place.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound) {
@@ -89,7 +89,7 @@ impl InstallationRecord {
     /// Writes the record of a prefix.
     ///
     /// # Errors
-    /// If it cannot be written: a path may be no UTF-8.
+    /// If it cannot be written, for instance because a path is not UTF-8.
     pub(super) fn write(&self, prefix: &Path) -> anyhow::Result<()> {
         let mut record = self.clone();
         record.each_path(|path| path.strip_prefix(prefix).map_or(path.clone(), Path::to_owned));
@@ -98,12 +98,12 @@ impl InstallationRecord {
         Ok(write_whole(&place, &text)?)
     }
 
-    /// By what a thing at this place can be told to be ours; nothing if we have put nothing there.
+    /// Fingerprints of our item at this path; empty if there is none.
     pub(super) fn marks(&self, path: &Path) -> &[Fingerprint] {
         self.items.iter().find(|item| item.path == path).map_or(&[], |item| &item.marks)
     }
 
-    /// Both: where one thing takes the place of another, either may be found.
+    /// Merges two records. If an item replaces another, the fingerprints of both are kept.
     pub(super) fn or(&self, other: &InstallationRecord) -> InstallationRecord {
         let mut both = self.clone();
         for item in &other.items {
@@ -118,8 +118,8 @@ impl InstallationRecord {
         both
     }
 
-    /// A path that no installation below `prefix` has: beyond it there is nothing but links that are called hail, and the directories
-    /// above them and above the prefix.
+    /// Returns a path that no installation below `prefix` contains. Outside the prefix, an installation contains only
+    /// links called `hail`, and the directories above them and above the prefix.
     fn foreign(&self, prefix: &Path) -> Option<&PathBuf> {
         let is_below = |path: &Path| path.components().all(|part| matches!(part, Component::Normal(_)));
         let is_plain = |path: &Path| {

@@ -17,13 +17,12 @@ use crate::tools::execution::{
 use crate::tools::hsqueeze::HsqueezeOptions;
 use crate::tools::{ahead, hsqueeze, source};
 
-/// What `htools apply` is asked to do.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ApplyOptions {
     load: LoadOptions,
     output: OutputOptions,
     execution: ExecutionOptions,
-    /// Whether another plan is made where this one does not fit.
+    /// True to make another plan if this one does not fit.
     replan: bool,
 }
 
@@ -57,7 +56,7 @@ pub(super) const SPEC: Spec<ApplyOptions> = Spec {
     words: &[FILE],
 };
 
-/// Applies a plan.
+/// Checks a saved plan against the cluster and, with `--exec`, executes it.
 pub(super) fn run(options: &ApplyOptions, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
     execution::check_pace(&options.execution, &options.output)?;
     execution::never_replans(SPEC.name, &options.execution)?;
@@ -99,7 +98,7 @@ pub(super) fn run(options: &ApplyOptions, path: PathBuf, output: &mut Output) ->
     plan_and_execute(&context, cluster, propose, output)
 }
 
-/// Refuses a plan for another cluster, where that can be known.
+/// Refuses a plan for another cluster, if the source can tell.
 fn is_the_cluster(plan: &SavedPlan, options: &ApplyOptions, path: &Path) -> anyhow::Result<()> {
     let source = &options.load.source;
     let Some(its) = plan.cluster.as_ref().filter(|_| takes_jobs(source)) else { return Ok(()) };
@@ -117,10 +116,10 @@ fn is_the_cluster(plan: &SavedPlan, options: &ApplyOptions, path: &Path) -> anyh
     Ok(())
 }
 
-/// The groups that the plan touches.
+/// The groups of the plan, in the current cluster.
 ///
 /// # Errors
-/// One that the cluster does not have, in a line.
+/// The first group that is missing, as a line of text.
 fn groups(plan: &SavedPlan, now: &Cluster) -> Result<Vec<GroupIdx>, String> {
     let find = |uuid: &String| now.groups.iter().find(|group| group.uuid == *uuid).map(|group| group.idx);
     let found =
@@ -128,7 +127,7 @@ fn groups(plan: &SavedPlan, now: &Cluster) -> Result<Vec<GroupIdx>, String> {
     plan.groups.iter().map(found).collect()
 }
 
-/// Which steps do not hold on a cluster, and why; nothing if the plan can be carried out.
+/// Steps that do not fit the cluster, with the reasons; empty if the plan can be executed.
 fn misfits(plan: &SavedPlan, context: &ExecutionContext<'_>, now: &Cluster) -> Vec<String> {
     let groups = match groups(plan, now) {
         Ok(groups) => groups,
@@ -144,7 +143,7 @@ fn misfits(plan: &SavedPlan, context: &ExecutionContext<'_>, now: &Cluster) -> V
     (context.obstacle)(&plan.work, &all, &plan.group, plan.ignore_soft_errors, now).into_iter().collect()
 }
 
-/// The plan, ready to be carried out on a cluster that it fits.
+/// Proposal to execute the plan on a cluster that it fits.
 fn propose(
     plan: &SavedPlan,
     context: &ExecutionContext<'_>,
@@ -156,7 +155,7 @@ fn propose(
     if let Some(line) = wrong.first() {
         bail!("the plan does not fit the cluster any more: {line}; nothing was done");
     }
-    // what is submitted is what the moves mean here, whatever else the file says
+    // The file is not trusted: the jobs are rebuilt from the moves.
     let all: Vec<StepIdx> = plan.work.all().collect();
     let moves = plan.work.steps_on(&now, &all)?;
     let switches = |at: &&StepIdx| {
@@ -189,21 +188,22 @@ fn propose(
     })))
 }
 
-/// What the tool that made the plan is to be given to make it again: the options of then, and those of now.
+/// Command line that makes the plan again: the plan's options, followed by those of this run.
 fn words_anew(
     plan: &SavedPlan,
     program: &dyn Program,
     options: &ApplyOptions,
 ) -> anyhow::Result<Vec<OsString>> {
     let own = options.output.typed.iter().filter(|typed| !matches!(typed.long, Some("replan" | "no-config")));
-    // what files say now was not what the plan was made with; what they say to this run is among its own words
+    // The plan was not made with the current configuration files. Their effect on this run is among its own options
+    // already.
     let no_files = format!("--{}", NO_CONFIG.long);
     let words =
         std::iter::once(no_files).chain(options_of(plan, program)?).chain(own.map(|typed| typed.again()));
     Ok(words.map(OsString::from).collect())
 }
 
-/// Has the tool that made the plan make another one, with the options of then and the cluster of now.
+/// Lets the plan's tool make another plan for the current cluster, with the plan's options.
 fn anew(
     plan: &SavedPlan,
     maker: &PlanMaker,
@@ -215,8 +215,8 @@ fn anew(
     (maker.again)(&words, output)
 }
 
-/// Has hsqueeze decide again, and do what was approved if that is what it decides: which nodes are needed is a question of
-/// the moment.
+/// Lets hsqueeze plan again and execute the result if it equals the approved plan. The nodes that are needed depend
+/// on the current load.
 fn decided_again(
     plan: SavedPlan,
     options: &ApplyOptions,

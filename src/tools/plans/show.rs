@@ -24,7 +24,7 @@ pub(super) const SPEC: Spec<ExecutionOptions> = Spec {
     words: &[FILE],
 };
 
-/// Shows a plan.
+/// Shows a saved plan.
 pub(super) fn run(
     options: &ExecutionOptions,
     path: PathBuf,

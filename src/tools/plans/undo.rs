@@ -16,7 +16,6 @@ use crate::search::moves::MoveRules;
 use crate::tools::execution::{self, ExecutionContext, Planned, Proposal, plan_and_execute};
 use crate::tools::{ahead, source};
 
-/// What `htools undo` is asked to do.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct UndoOptions {
     load: LoadOptions,
@@ -51,7 +50,7 @@ pub(super) const SPEC: Spec<UndoOptions> = Spec {
     words: &[JOURNAL_FILE],
 };
 
-/// Takes a run back.
+/// Plans how to undo a run and, with `--exec`, executes that plan.
 pub(super) fn run(options: &UndoOptions, path: PathBuf, output: &mut Output) -> anyhow::Result<ExitStatus> {
     execution::check_pace(&options.execution, &options.output)?;
     let journal::Read { header, state, .. } = journal::read_ours(&path)?;

@@ -7,7 +7,7 @@ fn sticky_keys_go_along_and_attract() {
     let mut nodes =
         vec![node("n1", 64, &[("ds", 1.0)]), node("n2", 64, &[("ds", 2.0)]), node("n3", 64, &[("ds", 2.0)])];
     for host in &mut nodes {
-        // 60 without it
+        // With full load, the special keys add up to 60.
         host.load = 1.0;
         host.keys[0].sticky = Some(40.0);
     }
@@ -17,14 +17,14 @@ fn sticky_keys_go_along_and_attract() {
     assert_eq!((scores(choice), choice.round), (vec![60.0, 100.0, 100.0], Some(1)));
     let taken = AffinityKey { name: "ds".to_owned(), value: 2.0, weight: 40.0 };
     assert_eq!((choice.node, &choice.sticky), (Some(1), &vec![taken]));
-    // a machine that nobody gave a key has the copy of the node where it ran
+    // A machine without keys of its own has the copy of its last node's key.
     fleet.machines = vec![Machine { last_node: Some(2), ..machine("vm", 1, 1) }];
     let choice = &placed(&fleet)[0];
     assert_eq!((scores(choice), choice.node), (vec![60.0, 100.0, 100.0], Some(1)));
     let key = choice.keys.system.iter().find(|key| key.name == "ds").unwrap();
     assert_eq!((key.level, key.owner), (KeyLevel::Server, KeyOwner::System));
     assert_eq!(fleet.copied_from(&fleet.machines[0], key).unwrap().name, "n3");
-    // its own on that level counts instead, and one below before both
+    // Its own key on the server level replaces the copy; a key on a lower level precedes both.
     for (level, weight, wanted) in [
         (KeyLevel::Server, 50.0, vec![110.0, 60.0, 60.0]),
         (KeyLevel::Server, 0.0, vec![60.0, 100.0, 100.0]),
@@ -37,7 +37,7 @@ fn sticky_keys_go_along_and_attract() {
     }
 }
 
-/// A machine that runs stays with its sticky node, although the other one is less busy.
+/// A running machine stays on its sticky node, although the other node is less busy.
 #[test]
 fn sticky_keys_hold_what_runs() {
     let mut nodes = vec![node("a", 64, &[("ds", 2.0)]), node("b", 64, &[("ds", 1.0)])];
@@ -62,7 +62,7 @@ fn the_cluster_switches_special_keys_off() {
     assert_eq!(scores(&placed(&fleet)[0]), [50.0, 75.0]);
     fleet.keys = vec![off("#LOAD", 0.0)];
     assert_eq!(scores(&placed(&fleet)[0]), [50.0, 50.0]);
-    // a level below can set it all the same, and with weight 0 sets nothing
+    // A lower level can still set the key. There, weight 0 has no effect.
     fleet.machines[0] = with(machine("vm", 1, 1), KeyOwner::System, KeyLevel::Vdc, &[("#LOAD", 0.0, 8.0)]);
     assert_eq!(scores(&placed(&fleet)[0]), [50.0, 58.0]);
     fleet.keys = vec![];
@@ -73,10 +73,10 @@ fn the_cluster_switches_special_keys_off() {
 #[test]
 fn what_ties_is_as_good() {
     let nodes = || vec![node("b", 64, &[]), node("a", 64, &[])];
-    // names do not make anybody move
+    // Names must not cause a move.
     let runs = Machine { node: Some(0), ..machine("x", 1, 1) };
     assert_eq!(misplaced(&fleet(nodes(), vec![runs])), []);
-    // 0.1 and 0.2 are not 0.3 to the last bit
+    // The sum of 0.1 and 0.2 differs from 0.3 in the last bit.
     let others = vec![
         running("a1", 0, 1, 1, &[("g", 0.0)]),
         running("a2", 0, 1, 1, &[("h", 0.0)]),
@@ -89,7 +89,7 @@ fn what_ties_is_as_good() {
     assert_eq!(choice.node, Some(1));
     fleet.machines[3].node = Some(0);
     assert_eq!(misplaced(&fleet), []);
-    // what is really better is
+    // A real advantage still causes a move.
     fleet.machines[3].keys[0].keys[2].weight = 0.3 + 2e-9;
     assert_eq!(misplaced(&fleet).len(), 1);
 }

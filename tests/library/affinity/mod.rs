@@ -1,4 +1,4 @@
-//! Placement by affinity keys: the numbers of the specification.
+//! Placement by affinity keys: the figures of the specification.
 
 mod copies;
 mod model;
@@ -33,7 +33,7 @@ fn machine(name: &str, gib: i64, vcpus: u64) -> Machine {
     Machine { name: name.to_owned(), ram: Mib(gib * GIB), vcpus, ..Machine::default() }
 }
 
-/// A machine that runs, with nothing but its size and keys.
+/// A running machine with only its size and keys.
 fn running(name: &str, on: usize, gib: i64, vcpus: u64, keys: &[(&str, f64)]) -> Machine {
     let keys = keys.iter().map(|(name, value)| ((*name).to_owned(), *value));
     Machine { node: Some(on), started_with: Some(keys.collect()), ..machine(name, gib, vcpus) }
@@ -87,7 +87,7 @@ fn wishes(choice: &MachineChoice) -> Vec<f64> {
 
 #[test]
 fn a_node_needs_more_memory_than_is_needed_by_both_counts() {
-    // physical GiB, ratio, allocated GiB, free MiB, what comes of it
+    // Physical GiB, ratio, allocated GiB, free MiB, and the result.
     let refused = |allocated: i64, ratio: f64, free: i64| {
         let mut host = node("n", 64, &[]);
         (host.ram_ratio, host.ram_free) = (ratio, Mib(free));
@@ -102,7 +102,7 @@ fn a_node_needs_more_memory_than_is_needed_by_both_counts() {
     assert_eq!(refused(58, 1.0, 10 * GIB), None);
 }
 
-/// Nodes of 64 GiB and 16 processors of which so much is used.
+/// Nodes of 64 GiB and 16 processors, each used as given.
 fn used(parts: &[(i64, u64, f64, f64)]) -> Fleet {
     let mut machines = Vec::new();
     let mut nodes = Vec::new();
@@ -210,7 +210,7 @@ fn a_first_disk_leaves_no_choice() {
 
 #[test]
 fn thresholds_are_exceeded_not_met() {
-    // a score just at a threshold, and as little above and below as a number can be
+    // A score exactly at a threshold, and the nearest numbers above and below it.
     for round in 1..=10 {
         let options = AffinityOptions::default();
         let threshold = options.threshold(round);
@@ -231,7 +231,7 @@ fn thresholds_are_exceeded_not_met() {
 
 #[test]
 fn sums_that_are_no_numbers_still_choose() {
-    // no document can say this; a user of the library can
+    // No document can contain this, but a user of the library can.
     let huge = [("_a", 0.0, f64::MAX), ("_b", 0.0, -f64::MAX)];
     let vm = wishing(machine("vm", 1, 1), &huge);
     let other = running("other", 0, 1, 1, &[("_a", 0.0), ("_b", 0.0)]);

@@ -1,4 +1,4 @@
-//! The properties of placement by affinity keys, and a plain model, on random fleets.
+//! Properties of placement by affinity keys, and a comparison with a plain model, on random fleets.
 
 use htools::generate::random::Random;
 use htools::model::proximity;
@@ -35,7 +35,7 @@ fn what_is_started_and_stopped_leaves_no_trace() {
     }
 }
 
-/// Where a machine is started, and with which keys.
+/// A started machine: its node, the machine and its keys.
 type Started = (usize, Machine, Vec<(String, f64)>);
 
 const LEVELS: [KeyLevel; 4] = [KeyLevel::Customer, KeyLevel::Vdc, KeyLevel::Server, KeyLevel::Disk];
@@ -105,11 +105,11 @@ fn random_fleet(random: &mut Random) -> Fleet {
     fleet
 }
 
-/// The rules, as plainly as they can be said.
+/// The rules in their plainest form.
 mod plain {
     use super::*;
 
-    /// Name, value, weight of each key that counts.
+    /// Name, value and weight of each key that counts.
     pub type Keys = Vec<(String, f64, f64)>;
 
     pub fn keys(fleet: &Fleet, machine: &Machine, system: bool) -> Keys {
@@ -138,7 +138,7 @@ mod plain {
                 of.keys.iter().for_each(|key| see(rank + 10, key));
             }
         }
-        // copies are on the level of the server, unless the machine has such a key there
+        // Copies are on the server level, unless the machine has such a key there.
         let home = machine.node.or(machine.last_node).filter(|_| system);
         for key in home.into_iter().flat_map(|on| &fleet.nodes[on].keys) {
             let (name, value) = (key.name.clone(), key.value);
@@ -150,7 +150,7 @@ mod plain {
         left.map(|(name, _, value, weight)| (name, value, weight)).collect()
     }
 
-    /// Where each machine is placed, and in which round.
+    /// Node and round of each machine.
     pub fn place(fleet: &Fleet) -> Vec<(Option<usize>, Option<u32>)> {
         let mut runs: Vec<(usize, usize, Keys)> = Vec::new();
         for (at, machine) in fleet.machines.iter().enumerate() {
@@ -249,7 +249,7 @@ fn verifying_is_placing_anew() {
         let fleet = random_fleet(&mut random);
         let found = misplaced(&fleet);
         for (at, machine) in fleet.machines.iter().enumerate().filter(|(_, machine)| machine.node.is_some()) {
-            // the same fleet in which it has just been stopped, and nothing else waits
+            // The same fleet with this machine just stopped, and no other waiting.
             let mut other = fleet.clone();
             for waiting in &mut other.machines {
                 if waiting.node.is_none() {
@@ -280,7 +280,7 @@ fn order_and_shifts_change_nothing() {
     for _ in 0..300 {
         let fleet = random_fleet(&mut random);
         let expected = names(&fleet, &placed(&fleet));
-        // nodes, keys and levels in another order
+        // Nodes, keys and levels in another order.
         let mut other = fleet.clone();
         let mut order: Vec<usize> = (0..fleet.nodes.len()).collect();
         random.shuffle(&mut order);
@@ -294,7 +294,7 @@ fn order_and_shifts_change_nothing() {
         }
         other.nodes.iter_mut().for_each(|host| host.keys.reverse());
         assert_eq!(names(&other, &placed(&other)), expected);
-        // the same added to all values of one key, quarters as they are
+        // The same amount added to all values of one key; quarters stay exact.
         let mut other = fleet.clone();
         for key in other.nodes.iter_mut().flat_map(|host| &mut host.keys).filter(|key| key.name == "ds") {
             key.value += 16.0;
@@ -306,7 +306,7 @@ fn order_and_shifts_change_nothing() {
             }
         }
         assert_eq!(names(&other, &placed(&other)), expected);
-        // a node that can take nothing
+        // A node that cannot take any machine.
         let mut other = fleet.clone();
         other.nodes.push(FleetNode { running: false, ..node("a-first", 500, &[("_ssd", 1.0), ("ds", 1.0)]) });
         assert_eq!(names(&other, &placed(&other)), expected);

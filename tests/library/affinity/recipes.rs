@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// How much of the nodes of a recipe is used.
+/// Usage of the nodes of a recipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Idle,
@@ -10,7 +10,7 @@ enum Use {
     Full,
 }
 
-/// Uses nodes as much as is said, each by a machine without keys.
+/// Fills each node to this usage with a machine without keys.
 fn used_so(mut nodes: Vec<FleetNode>, uses: &[Use], others: Vec<Machine>) -> Fleet {
     let mut machines = Vec::new();
     for (at, (host, used)) in nodes.iter_mut().zip(uses).enumerate() {
@@ -27,7 +27,7 @@ fn used_so(mut nodes: Vec<FleetNode>, uses: &[Use], others: Vec<Machine>) -> Fle
     fleet(nodes, machines)
 }
 
-/// All ways in which two kinds of nodes can be used.
+/// All combinations of usage for two kinds of nodes.
 fn ways() -> impl Iterator<Item = [Use; 2]> {
     let all = [Use::Idle, Use::Busy, Use::Full];
     all.into_iter().flat_map(move |one| all.map(|other| [one, other]))
@@ -39,8 +39,8 @@ fn node_of(fleet: &Fleet, name: &str) -> Option<String> {
     choice.node.map(|node| fleet.nodes[node].name.clone())
 }
 
-/// Only the owner's machines go to dedicated nodes, which the cluster's key repels all from and the owner's overrides; and they go
-/// there as long as there is room.
+/// Only the owner's machines go to dedicated nodes. The cluster's key repels all machines from them, and the owner's
+/// key overrides it. The owner's machines go there as long as there is room.
 #[test]
 fn dedicated_hosts_are_their_owners_alone() {
     for [gold, common] in ways() {
@@ -65,7 +65,7 @@ fn dedicated_hosts_are_their_owners_alone() {
     }
 }
 
-/// A machine comes back to a node with the value of the one where it ran, unless none of them has room.
+/// A machine returns to a node with the value of its last node, unless none of them has room.
 #[test]
 fn machines_stay_with_their_storage() {
     for [here, elsewhere] in ways() {
@@ -83,7 +83,7 @@ fn machines_stay_with_their_storage() {
             _ => Some("n3"),
         };
         assert_eq!(node_of(&fleet, "vm").as_deref(), wanted, "{here:?} {elsewhere:?}");
-        // on its node it stays, whatever the others are
+        // A running machine stays on its node unless that is overfull, whatever the usage of the others.
         let runs = Machine { node: Some(2), ..machine("vm", 1, 1) };
         let nodes = fleet.nodes.clone();
         let fleet = used_so(nodes, &[elsewhere, Use::Full, here], vec![runs]);
@@ -93,7 +93,7 @@ fn machines_stay_with_their_storage() {
     }
 }
 
-/// Customers' keys decide among nodes of one round: they part and join machines on nodes that are as much used.
+/// Customers' keys decide between nodes of one round. They separate and join machines on equally used nodes.
 #[test]
 fn customers_keys_part_and_join_on_nodes_that_are_as_much_used() {
     let place = |weight: f64, uses: [Use; 2]| {
@@ -106,7 +106,7 @@ fn customers_keys_part_and_join_on_nodes_that_are_as_much_used() {
         let apart = match (here, there) {
             (Use::Full, Use::Full) => None,
             (Use::Full, _) => Some("node2"),
-            // only one of them passes in the first round in which one does
+            // In the first round with a suitable node, only this one passes.
             (_, Use::Full) | (Use::Idle, Use::Busy) => Some("node1"),
             _ => Some("node2"),
         };

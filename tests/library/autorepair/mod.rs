@@ -1,4 +1,4 @@
-//! Repairs on a cluster that does not exist: any outcome of any job, killed at any call, answers lost on the way.
+//! Repairs on a simulated cluster, with any outcome of any job, kills at any call, and lost answers.
 
 mod world;
 
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 
 use self::world::{Clock, Fate, Killed, Turn, World, is_pending, suspend, world};
 
-/// One run of cron, at the present time of the world.
+/// One run from cron, at the present time of the world.
 fn run(world: &mut World, host: &mut Clock) -> Result<Attended, AttendError> {
     let tags: Vec<String> = world.tags.iter().cloned().collect();
     let broken = world.broken;
@@ -51,7 +51,7 @@ fn a_repair_from_its_beginning_to_its_end() {
     let mut world = world(true, vec![(5, JobStatus::Success, true)], &host.clock);
     let begun = run(&mut world, &mut host).unwrap();
     let Attended::Begun(tag) = begun else { panic!("{begun:?}") };
-    // half of the SHA-256 of the instance's name and an end of line
+    // Half of the SHA-256 of the instance's name with a newline.
     let id = "50c393f1-58c3-de2d-b92f-a9661bfb00ed";
     assert_eq!(tag.to_string(), format!("{AUTOREPAIR}pending:failover:{id}:1000:2"));
     let tags = |world: &World| world.tags.iter().cloned().collect::<Vec<_>>();
@@ -67,11 +67,11 @@ fn a_repair_from_its_beginning_to_its_end() {
     assert_eq!(world.wrong, [""; 0]);
 }
 
-/// Outcome of a chain of two jobs if the run is killed at this call; none if it has no more calls.
+/// Outcome of a chain of two jobs if the run is killed at this call; none if there are fewer calls.
 fn killed_chain(killed_at: usize) -> Option<(usize, Attended)> {
     let mut host = Clock::default();
     host.clock.set(1000);
-    // both end well, and the instance is seen as it was before
+    // Both jobs succeed, and the instance is seen in its old state.
     let fates = vec![(0, JobStatus::Success, false); 2];
     let turns = vec![(killed_at, Turn::KilledBefore)];
     let mut world = World { turns, ..world(false, fates, &host.clock) };
@@ -110,7 +110,8 @@ fn turn() -> impl Strategy<Value = Turn> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
-    /// No two repairs at once, none without a tag or where they are suspended, and in the end the tags say what is.
+    /// Repairs never overlap, and none starts without a tag or while suspended. In the end, the tags describe the
+    /// true state.
     #[test]
     fn no_repair_is_begun_twice_and_no_tag_stays(
         joins in any::<bool>(),
@@ -137,7 +138,7 @@ proptest! {
             prop_assert_eq!(&world.wrong, &Vec::<String>::new());
             host.clock.set(host.clock.get() + pause);
         }
-        // then all goes well, as long as it takes
+        // From here on everything succeeds, however long it takes.
         world.turns.clear();
         for _ in 0..20 {
             let attended = run(&mut world, &mut host);
@@ -157,15 +158,15 @@ proptest! {
         } else {
             prop_assert!(has(":failure:") || suspended.is_some() || !world.broken, "{:?}", tags);
         }
-        // who was given up has both tags
+        // An instance that was given up has both tags.
         let given_up = most_failures > 1 && has(":failure:") && world.broken;
         prop_assert!(!given_up || has(":suspend"), "{:?}", tags);
-        // one tag tells of the last repair
+        // One tag describes the last repair.
         prop_assert!(tags.len() <= 2 + usize::from(has(":suspend")), "{:?}", tags);
     }
 }
 
-/// The way out that is told when a repair by this job has failed.
+/// The cleanup command that is reported when a repair by this job has failed.
 fn way_out(joins: bool, opcodes: Vec<Opcode>) -> Option<String> {
     let mut host = Clock::default();
     host.clock.set(1000);
@@ -205,12 +206,12 @@ fn a_live_migration_that_failed_half_way_is_told_with_the_way_out() {
         assert_eq!(told.unwrap(), "gnt-instance migrate --cleanup -f i");
         let told = way_out(joins, migrate(Some("n2"), false));
         assert_eq!(told.unwrap(), "gnt-instance migrate --cleanup -f -n n2 i");
-        // it does not run
+        // The instance does not run.
         assert_eq!(way_out(joins, migrate(None, true)), None);
         assert_eq!(way_out(joins, vec![Opcode::failover("i", None)]), None);
-        // a node name that Ganeti cannot have
+        // A node name that is not valid in Ganeti.
         assert_eq!(way_out(joins, migrate(Some("$(touch x)"), false)), None);
-        // over RAPI the second job waits for the first, which has failed in something else
+        // Over RAPI, the second job waits for the first, which has failed for another reason.
         let two = [vec![Opcode::startup("i")], migrate(None, false)].concat();
         assert_eq!(way_out(joins, two).is_some(), joins);
     }

@@ -1,4 +1,4 @@
-//! A cluster that does not exist, for tests of repairs: one broken instance, its tags, and a queue.
+//! A simulated cluster for tests of repairs: one broken instance, its tags, and a job queue.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ const TAGS: usize = 0;
 /// Payload of the panic that stands for a killed run.
 pub struct Killed;
 
-/// A host with a clock, on which time passes only where a test says so.
+/// A host with a clock that only the test advances.
 #[derive(Default)]
 pub struct Clock {
     /// In seconds since 1970.
@@ -48,7 +48,7 @@ impl RunHost for Clock {
     }
 }
 
-/// Fate of a job: for how many looks it runs, how it ends, and whether that mends anything.
+/// Fate of a job: the number of polls during which it runs, its final status, and true if it repairs the instance.
 pub type Fate = (usize, JobStatus, bool);
 
 /// Fate of a call.
@@ -56,9 +56,9 @@ pub type Fate = (usize, JobStatus, bool);
 pub enum Turn {
     KilledBefore,
     KilledAfter,
-    /// It is carried out, and the answer is lost.
+    /// It is executed, and the answer is lost.
     Lost,
-    /// It does not get there.
+    /// It does not arrive.
     NotSent,
 }
 
@@ -66,7 +66,7 @@ pub enum Turn {
 pub struct QueuedJob {
     pub comment: String,
     pub opcodes: Vec<Opcode>,
-    /// For how many more looks it runs.
+    /// Remaining polls during which it runs.
     pub looks: usize,
     pub ends: JobStatus,
     pub mends: bool,
@@ -81,15 +81,15 @@ pub struct World {
     pub broken: bool,
     pub jobs: Vec<QueuedJob>,
     pub clock: Rc<Cell<u64>>,
-    /// Fates of the jobs of repairs, one after the other; those after them end well.
+    /// Fates of the repair jobs, in order; further jobs succeed.
     pub fates: Vec<Fate>,
-    /// Permission, as a tag of the cluster, and number of failures until a repair is given up.
+    /// Permission, as a cluster tag, and the number of failures after which a repair is given up.
     pub permits: &'static str,
     pub most_failures: u32,
-    /// Fates of calls, by how many come before.
+    /// Fates of calls, by the number of earlier calls.
     pub turns: Vec<(usize, Turn)>,
     pub calls: usize,
-    /// Rules that were broken.
+    /// Broken rules.
     pub wrong: Vec<String>,
 }
 
@@ -125,7 +125,7 @@ impl World {
             match opcode {
                 Opcode::TagsSet { tags, .. } => self.tags.extend(tags.iter().cloned()),
                 Opcode::TagsDel { tags, .. } => self.tags.retain(|tag| !tags.contains(tag)),
-                // the last one of a repair mends
+                // The last opcode of a repair.
                 Opcode::Startup { .. } if job.mends => self.broken = false,
                 _ => {}
             }
@@ -189,7 +189,7 @@ impl World {
         let status = job.map(|job| job.status);
         let has_failed = status == Some(JobStatus::Error);
         let message = has_failed.then(|| "it broke".to_owned());
-        // the last one of a repair
+        // The last opcode of a repair.
         let failed_opcode = job.filter(|_| has_failed).map(|job| job.opcodes.len() - 1);
         JobState { status, message, failed_opcode, is_passing: false }
     }

@@ -1,4 +1,5 @@
-//! Placement by affinity keys on Pacemaker clusters: the same fleet as a CIB and as a document, and rules that bind.
+//! Placement by affinity keys on Pacemaker clusters: the same fleet as a CIB and as a document, and the effect of
+//! constraints.
 
 mod sample;
 mod small;
@@ -21,7 +22,7 @@ fn read(xml: &str) -> PacemakerFleet {
     of
 }
 
-/// What was found, in names.
+/// The choices, with names.
 fn shown(fleet: &Fleet, choices: &[MachineChoice]) -> Vec<String> {
     let of = |choice: &MachineChoice| {
         let node = choice.node.map(|at| fleet.nodes[at].name.as_str());
@@ -66,10 +67,10 @@ fn a_cib_is_placed_as_the_same_fleet_in_a_document() {
 /// Constraints of a sample, by the numbers of its machines.
 #[derive(Default)]
 struct Rules {
-    /// Which machine may not be on which host.
+    /// (machine, host) pairs of bans.
     off: Vec<(usize, usize)>,
     apart: Vec<(usize, usize)>,
-    /// Who has to be with whom.
+    /// (machine, other) pairs: the machine must run with the other.
     with: Vec<(usize, usize)>,
 }
 
@@ -83,7 +84,7 @@ impl Rules {
             for other in 0..vm {
                 match random.below(8) {
                     0 => rules.apart.push(if random.chance(0.5) { (vm, other) } else { (other, vm) }),
-                    // no circles: who is with whom goes down
+                    // Only machines with smaller numbers are followed, so there are no circles.
                     1 => rules.with.push((vm, other)),
                     _ => {}
                 }
@@ -117,7 +118,7 @@ impl Rules {
     }
 }
 
-/// Every node is refused by the rule that forbids it, and by nothing else.
+/// Every node is refused by exactly the constraint that forbids it.
 #[test]
 fn rules_that_bind_refuse_nodes_and_nothing_else_does() {
     let mut random = Random::new(27);
@@ -153,7 +154,7 @@ fn rules_that_bind_refuse_nodes_and_nothing_else_does() {
                 let is_out =
                     sample.hosts[host].standby || rules.off.contains(&(vm, host)) || is_apart || is_alone;
                 match verdict.refusal {
-                    // those that wait for it may not be there
+                    // The machines that depend on it may be unable to run there.
                     Some(NodeRefusal::OutOfReach) if followed[vm] => {}
                     why => assert_eq!(why.is_some(), is_out, "{vm} on {host}: {why:?}\n{xml}"),
                 }
@@ -166,7 +167,7 @@ fn rules_that_bind_refuse_nodes_and_nothing_else_does() {
     assert!(refused > 2000 && alone > 500, "{refused} {alone}");
 }
 
-/// Hosts of one rack, whose name is an attribute, are one place.
+/// Hosts with the same rack, an attribute, count as one place.
 #[test]
 fn colocations_by_an_attribute_hold_for_zones() {
     let host =

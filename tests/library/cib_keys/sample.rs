@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::transition::random_cib::cib_text::{DUMMY, FENCING, attributes, begin, history};
 
-/// Names that have to be escaped, and the special one.
+/// Names that need escaping, and a special key.
 const NAMES: [&str; 4] = ["ds", "R&D", "a<\"b\">", "#RAM"];
 const WISHES: [&str; 4] = ["grp", "_ssd", "é'", "x y"];
 
@@ -27,12 +27,12 @@ pub struct Vm {
     pub ram: [u32; 2],
     pub cpus: u32,
     pub host: Option<usize>,
-    /// Where it ran before, if it runs nowhere.
+    /// Its last host, if it does not run.
     pub ran: Option<usize>,
     pub managed: bool,
-    /// Whether it is a group of two.
+    /// True for a group of two.
     pub is_group: bool,
-    /// By level, virtual data center and server, the operator's keys and the customer's.
+    /// By level (virtual data center, server): the operator's keys and the customer's.
     pub keys: [[Vec<Key>; 2]; 2],
 }
 
@@ -87,7 +87,7 @@ pub fn sample(random: &mut Random) -> Sample {
     Sample { hosts, vms, cluster: some_keys(random, &NAMES, 0.3) }
 }
 
-/// Whether a key of a host is sticky.
+/// Tells if a host's key is sticky.
 fn is_sticky((name, _, weight): &Key) -> bool {
     !name.starts_with('_') && weight.rem_euclid(24.0) == 0.0
 }
@@ -96,11 +96,11 @@ pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
 
-/// What instance attributes say of keys of a side.
+/// Instance attributes for the keys of one side.
 fn told(side: &str, keys: &[Key]) -> Vec<(String, String)> {
     let of = |(name, value, weight): &Key| {
         let tag = format!("htools:key:{side}:{}", name.replace('#', "@"));
-        // the form of tags, and that which crm_resource can write
+        // Either the form of tags, or the one that crm_resource can write.
         let dotted = format!("htools.key.{side}.{}", name.replace('#', "."));
         (escaped(if weight.rem_euclid(16.0) == 0.0 { &tag } else { &dotted }), format!("{value}:{weight}"))
     };
@@ -129,7 +129,7 @@ impl Sample {
             let _ = write!(xml, r#"<nvpair id="o{at}" name="{name}" value="{value}"/>"#);
         }
         xml += "</cluster_property_set></crm_config><nodes>";
-        // the order of the document is not that of the names
+        // The order of the document differs from that of the names.
         for (at, host) in self.hosts.iter().enumerate().rev() {
             let name = escaped(&host.name);
             let _ = write!(xml, r#"<node id="{at}" uname="{name}">"#);
@@ -188,7 +188,7 @@ impl Sample {
                     history(&mut xml, 1, (&format!("{}{end}", vm.name), DUMMY), &name, true);
                 });
             }
-            // of a group the first member tells
+            // The history of a group is that of its first member.
             for vm in self.vms.iter().filter(|vm| vm.ran == Some(at)) {
                 let end = if vm.is_group { "-a" } else { "" };
                 let mut past = String::new();
@@ -212,9 +212,9 @@ impl Sample {
             let state = if host.standby { "maintenance" } else { "running" };
             json!({"name": host.name, "state": state, "ram_total": host.ram, "cpus": host.cpus, "load": 0, "keys": keys})
         };
-        // who has keys of a group is no customer
+        // The customer's side of a data center is called `billing`.
         let level = |users: &str, sides: &[Vec<Key>; 2]| json!({"system": of_keys(&sides[0]), users: of_keys(&sides[1])});
-        // what is not managed and does not run is nothing, and what has to leave its node has none
+        // An unmanaged machine that does not run is left out. A machine that must leave its node has none.
         let vms = self.vms.iter().filter(|vm| vm.managed || vm.host.is_some()).map(|vm| {
             let host = vm.host.filter(|at| !vm.managed || !self.hosts[*at].standby);
             let node = host.map(|at| self.hosts[at].name.clone());

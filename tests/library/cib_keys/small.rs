@@ -1,4 +1,4 @@
-//! What is read of keys, case by case.
+//! Reading of keys, case by case.
 
 use std::fmt::Write;
 
@@ -9,7 +9,8 @@ use htools::pacemaker::cib;
 use super::read;
 use crate::transition::random_cib::cib_text::{DUMMY, FENCING, attributes, begin, history};
 
-/// A cluster of three nodes of 64 GiB, `b` in standby and `c` in maintenance, with these resources, options and histories.
+/// A cluster of three nodes of 64 GiB: `b` is in standby, `c` in maintenance. It has these resources, options and
+/// histories.
 fn small(options: &str, resources: &str, runs: &[(&str, &str)]) -> String {
     let mut xml = String::new();
     begin(&mut xml, 0);
@@ -111,7 +112,7 @@ fn machines_are_what_runs_and_what_should() {
     );
     assert_eq!(fleet.nodes.iter().map(|node| node.running).collect::<Vec<_>>(), [true, false, false]);
     assert_eq!(fleet.nodes.iter().map(|node| node.ram_free.0).collect::<Vec<_>>(), [62536, 63536, 64536]);
-    // what has too few nodes may not be on all
+    // With stop-all-resources, every machine is fixed.
     let nothing = read(&small(
         r#"<nvpair id="s" name="stop-all-resources" value="true"/>"#,
         &resources.concat(),
@@ -181,7 +182,7 @@ fn attributes_that_are_no_keys_do_nothing_and_are_told() {
         ("htools:key:system:good", "1:1"),
     ];
     let twice = r#"<instance_attributes id="w"><nvpair id="w1" name="htools:key:system:k" value="1:1"/><nvpair id="w2" name="htools:key:system:k" value="2:1"/></instance_attributes>"#;
-    // of two sets the one with the higher score holds, which is no contradiction
+    // Of two sets, the one with the higher score holds; this is no contradiction.
     let sets = r#"<instance_attributes id="y" score="1"><nvpair id="y1" name="htools:key:system:k" value="1:1"/></instance_attributes><instance_attributes id="z" score="2"><nvpair id="z1" name="htools:key:system:k" value="2:1"/></instance_attributes>"#;
     let resources = vm("v", &set("instance_attributes", "v", &bad)) + &vm("w", twice) + &vm("y", sets);
     let options = r#"<nvpair id="o" name="htools:key:pool" value="1"/>"#;
@@ -225,7 +226,7 @@ fn attributes_that_are_no_keys_do_nothing_and_are_told() {
     assert!(of.fleet.nodes.iter().all(|node| node.keys.is_empty()));
 }
 
-/// Instance attributes without keys may say what they like, as ever.
+/// Instance attributes other than keys may have any content.
 #[test]
 fn other_instance_attributes_mean_nothing() {
     let odd = r#"<instance_attributes id="q"><rule id="r" score="1"><rsc_expression id="e" class="ocf"/></rule><nvpair id="q1" name="x" value="1"/></instance_attributes><instance_attributes id-ref="nowhere"/>"#;
@@ -233,7 +234,7 @@ fn other_instance_attributes_mean_nothing() {
     assert_eq!(set.unsupported, []);
 }
 
-/// Whatever is done to a document, it is refused or placed.
+/// However a document is damaged, it is either refused or placed.
 #[test]
 fn damaged_documents_are_refused_or_placed() {
     let sample = include_str!("../../../data/affinity-cib.xml");

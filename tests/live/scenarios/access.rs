@@ -1,4 +1,4 @@
-//! Who may ask over RAPI, and whether it is the right one who answers.
+//! Access to RAPI: authentication of the user, and of the server.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use crate::tools::{self, READING, same_text};
 
 const WRONG: &str = "not-the-password";
 
-/// User and password from a file, and from the environment, are as good as in the URL.
+/// User and password from a file or from the environment work as well as those in the URL.
 pub fn credentials(cluster: &Cluster) -> anyhow::Result<()> {
     let (user, password) = (cluster.value("GANETI_RAPI_USER"), cluster.value("GANETI_RAPI_PASSWORD"));
     let url = cluster.value("GANETI_RAPI_URL");
@@ -41,7 +41,7 @@ pub fn credentials(cluster: &Cluster) -> anyhow::Result<()> {
     same_text(&output.command, &expected.stdout, &output.stdout)
 }
 
-/// A wrong password is one line, and is not shown.
+/// A wrong password gives a one-line error that does not show the password.
 pub fn wrong_password(cluster: &Cluster) -> anyhow::Result<()> {
     let user = cluster.value("GANETI_RAPI_USER");
     let url = cluster.value("GANETI_RAPI_URL");
@@ -50,7 +50,7 @@ pub fn wrong_password(cluster: &Cluster) -> anyhow::Result<()> {
     refused(child::run(tools::ours("hbal").args(["-m", &login]), READING)?)
 }
 
-/// The authority that signed the certificate is trusted if named, and another one is not.
+/// The authority that signed the certificate is trusted if it is named; another one is not.
 pub fn certificates(cluster: &Cluster) -> anyhow::Result<()> {
     let authority = cluster.value("GANETI_RAPI_CA").to_owned();
     let hinfo = |trusted: &str| {
@@ -86,7 +86,7 @@ fn from_environment(url: &str, user: &str, password: &str) -> Command {
     command
 }
 
-/// The tool gave up with one line that holds no password.
+/// The tool failed with one line that contains no password.
 fn refused(output: Output) -> anyhow::Result<()> {
     let output = output.expect(1)?;
     let lines: Vec<&str> = output.stderr.lines().filter(|line| !line.starts_with("Warning:")).collect();

@@ -1,4 +1,4 @@
-//! Ganeti asks our hail where instances go.
+//! Ganeti uses our hail as its allocator.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,8 +15,8 @@ use crate::tools::{self, READING, same_text};
 /// The name under which Ganeti finds our hail.
 const NAME: &str = "ourhail";
 
-/// New instances, new secondaries and empty nodes: where our hail says, which is where the
-/// reference's would have said.
+/// New instances, new secondaries and emptied nodes: all instances go where our hail says, and the reference's hail
+/// gives the same answer.
 pub fn decides(cluster: &Cluster) -> anyhow::Result<()> {
     let asked = install(cluster)?;
     let add = "gnt-instance add -t drbd -o noop+default --disk 0:size=1g -B memory=512 --no-name-check \
@@ -25,7 +25,7 @@ pub fn decides(cluster: &Cluster) -> anyhow::Result<()> {
     went_as_told(cluster, &asked, &["inst21.vc.test"])?;
     run(cluster, "gnt-instance replace-disks -I ourhail inst01.vc.test")?;
     went_as_told(cluster, &asked, &["inst01.vc.test"])?;
-    // an instance whose primary goes may leave its secondary there
+    // An instance that moves its primary may leave its secondary there.
     run(cluster, "gnt-node evacuate -f --primary-only -I ourhail node3.vc.test")?;
     went_as_told(cluster, &asked, &[])?;
     run(cluster, "gnt-node evacuate -f --secondary-only -I ourhail node3.vc.test")?;
@@ -36,8 +36,7 @@ pub fn decides(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Puts our hail, and a recorder of requests and answers, where Ganeti looks for
-/// allocators. Gives the directory of the records.
+/// Installs our hail as an allocator, with a recorder of requests and answers. Returns the directory of the records.
 fn install(cluster: &Cluster) -> anyhow::Result<PathBuf> {
     let program = super::program_in_cluster(cluster)?;
     let asked = cluster.path("asked");
@@ -60,9 +59,8 @@ fn run(cluster: &Cluster, line: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Our answers since the last look are the reference's to the same requests, and the
-/// instances are where they say; `named` are those that the request does not name in its
-/// answer.
+/// Compares our answers since the last call with the reference's, and the instances' nodes with the answers. `named`
+/// are instances that the answer does not name.
 fn went_as_told(cluster: &Cluster, asked: &Path, named: &[&str]) -> anyhow::Result<()> {
     let mut requests: Vec<PathBuf> =
         fs::read_dir(asked)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
@@ -90,8 +88,7 @@ fn went_as_told(cluster: &Cluster, asked: &Path, named: &[&str]) -> anyhow::Resu
     Ok(())
 }
 
-/// The instances and nodes of an answer: a list of nodes, or what is moved, what cannot
-/// be, and the jobs for it.
+/// Instances and nodes of an answer: a list of nodes, or the moved instances, the failed ones, and the jobs.
 fn told(result: &Value, named: &[&str]) -> anyhow::Result<Vec<(String, Vec<String>)>> {
     let texts = |value: &Value| -> Option<Vec<String>> {
         value.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()

@@ -1,4 +1,4 @@
-//! Deep plans: what step after step never makes.
+//! Deep plans with moves that a step-by-step search never makes.
 
 use anyhow::ensure;
 
@@ -8,11 +8,11 @@ use super::interruption::{goes_on, kill};
 use crate::child;
 use crate::cluster::Cluster;
 
-/// The search for the best placement; a small cluster needs few tries.
+/// Options of the deep search; a small cluster needs few tries.
 const DEEP: &[&str] = &["--deep", "--effort=20000"];
 
-/// Two mirrored instances change places, both nodes of both, one of them over a detour; killed on the way, and gone
-/// on with.
+/// Two mirrored instances exchange both of their nodes, one of them by a detour. The run is killed on the way and
+/// resumed.
 pub fn pairs_change_places(cluster: &Cluster) -> anyhow::Result<()> {
     let hbal = Hbal::over_luxi(cluster)?;
     let goal = hbal.goal(DEEP)?;
@@ -26,15 +26,15 @@ pub fn pairs_change_places(cluster: &Cluster) -> anyhow::Result<()> {
             "To make room on the way, moved once more: inst04\n",
         ],
     )?;
-    // the first move is made, and the second under way
+    // The first move is done, and the second is under way.
     kill(hbal.start(DEEP, 2)?)?;
     let before = hbal.jobs()?.len();
     ensure!(before < goal.steps, "all was submitted before the end");
     goes_on(cluster, &hbal, &goal)
 }
 
-/// Two instances change places on full nodes: one of them is stopped meanwhile, which is only done where that is
-/// asked for; killed while it is, it is started all the same in the end.
+/// Two instances change places on full nodes. One of them is stopped meanwhile, which requires the option. The run is
+/// killed during that time; after the resumption the instance runs again.
 pub fn full_nodes_swap(cluster: &Cluster) -> anyhow::Result<()> {
     let hbal = Hbal::over_luxi(cluster)?;
     let two_nodes = ["--exclusion-tags=svc", "-Onode3.vc.test"];

@@ -1,4 +1,4 @@
-//! Whole plans, carried out.
+//! Execution of whole plans.
 
 use std::fs;
 
@@ -11,11 +11,11 @@ use crate::cluster::Cluster;
 use crate::proxy::{Proxy, requests};
 use crate::tools::{self, READING, same_text};
 
-/// What Ganeti's own hbal said to such a cluster, and printed.
+/// Recorded messages and output of Ganeti's own hbal on such a cluster.
 const MESSAGES: &str = include_str!("../fixtures/hbal-X.luxi.jsonl");
 const PRINTED: &str = include_str!("../fixtures/hbal-X.out");
 
-/// Over LUXI: the output, and the opcodes key by key, are the reference's.
+/// Over LUXI: the output and the opcodes, key by key, equal the reference's.
 pub fn over_luxi(cluster: &Cluster) -> anyhow::Result<()> {
     let proxy = Proxy::before(cluster.socket())?;
     let hbal = Hbal::over(cluster, format!("-L{}", proxy.socket().display()))?;
@@ -29,7 +29,7 @@ pub fn over_luxi(cluster: &Cluster) -> anyhow::Result<()> {
     goal.is_reached(cluster)
 }
 
-/// Over RAPI: the same end.
+/// Over RAPI: the result is the same.
 pub fn over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
     let hbal = Hbal::over_rapi(cluster)?;
     let goal = hbal.goal(&[])?;
@@ -49,7 +49,7 @@ pub fn over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
     goal.is_reached(cluster)
 }
 
-/// Instances that can go to any node; and there is nothing left to do afterwards.
+/// Instances that can move to any node. Afterwards there is nothing left to do.
 pub fn shared_storage(cluster: &Cluster) -> anyhow::Result<()> {
     let hbal = Hbal::over_luxi(cluster)?;
     let goal = hbal.goal(&[])?;
@@ -65,8 +65,7 @@ pub fn shared_storage(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The journal goes where the user's state is kept if nobody says where; and nobody is
-/// asked where there is no terminal.
+/// By default, the journal is in the user's state directory. Without a terminal, nobody is asked.
 pub fn default_journal(cluster: &Cluster) -> anyhow::Result<()> {
     let state = tempfile::tempdir()?;
     let mut command = tools::ours("hbal");
@@ -78,7 +77,7 @@ pub fn default_journal(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All jobs succeeded, were printed, and were told of as events.
+/// All jobs succeeded, were printed, and were reported as events.
 fn all_went_well(hbal: &Hbal<'_>, output: &Output, steps: usize) -> anyhow::Result<()> {
     let jobs = hbal.finished_jobs()?;
     let bad = jobs.iter().find(|job| job.status != "success");
@@ -104,8 +103,7 @@ fn all_went_well(hbal: &Hbal<'_>, output: &Output, steps: usize) -> anyhow::Resu
     Ok(())
 }
 
-/// The reference's standard output: without the line of the command and the last one, the
-/// status.
+/// The reference's standard output, without the first line (the command) and the last one (the status).
 fn printed_by_reference() -> anyhow::Result<String> {
     let (_, text) = PRINTED.split_once('\n').context("an empty fixture")?;
     Ok(text.split_inclusive('\n').filter(|line| !line.starts_with("exit code ")).collect())
@@ -118,8 +116,8 @@ fn recorded() -> anyhow::Result<Vec<Value>> {
     requests(texts.map(str::to_owned), "SubmitManyJobs")
 }
 
-/// The same jobs in the same calls, key by key in the same order, but for what says who
-/// sent them.
+/// Compares two lists of submissions: the same jobs in the same calls, key by key in the same order, except for the
+/// sender.
 fn same_submissions(theirs: &[Value], ours: &[Value]) -> anyhow::Result<()> {
     ensure!(theirs.len() == ours.len(), "{} submissions, the reference's are {}", ours.len(), theirs.len());
     for (number, (theirs, ours)) in (1..).zip(theirs.iter().zip(ours)) {
@@ -136,7 +134,7 @@ fn same_submissions(theirs: &[Value], ours: &[Value]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks the form of what differs, and removes the difference.
+/// Checks the format of the parts that differ, and removes them.
 fn anonymise(opcode: &mut Value) -> anyhow::Result<()> {
     let comment = opcode["comment"].as_str().context("no comment")?;
     let known = ["rebalancing via hbal (ganeti) version ", "rebalancing via hbal (htools) version "];

@@ -1,4 +1,4 @@
-//! Jobs that fail, and a queue that takes none.
+//! Failing jobs, and a queue that accepts none.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use super::hbal::{Hbal, ids};
 use crate::cluster::Cluster;
 
-/// The second step fails half way: the third is not submitted.
+/// The second step fails half way, and the third is not submitted.
 pub fn over_luxi(cluster: &Cluster) -> anyhow::Result<()> {
     fs::write(cluster.path("faults"), "node3 lvcreate\n")?;
     let hbal = Hbal::over_luxi(cluster)?;
@@ -24,35 +24,35 @@ pub fn over_luxi(cluster: &Cluster) -> anyhow::Result<()> {
     let events = hbal.events()?;
     let last = events.last().context("no events")?;
     ensure!(last["ending"]["how"] == "failed" && last["done"] == 1 && last["not_started"] == 1, "{last}");
-    // the run is over: a new plan is needed
+    // The run is over, so a new plan is needed.
     let output = crate::child::run(&mut hbal.resume(), super::hbal::WHOLE)?.expect(1)?;
     said(&output.stderr, &["step 2", "inst02.vc.test"])?;
     ensure!(hbal.jobs()?.len() == 2, "something was submitted after a failure");
     Ok(())
 }
 
-/// Over RAPI a step is a chain of jobs: those behind the failed one do nothing.
+/// Over RAPI a step is a chain of jobs; those after the failed one do nothing.
 pub fn over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
     fs::write(cluster.path("faults"), "node4 lvcreate\n")?;
     let hbal = Hbal::over_rapi(cluster)?;
     let output = hbal.run(&["-l", "2"])?.expect(1)?;
     let jobs = hbal.finished_jobs()?;
     let statuses: Vec<&str> = jobs.iter().map(|job| &*job.status).collect();
-    // migrate, replace the secondary, migrate
+    // Migrate, replace the secondary, migrate.
     ensure!(statuses.starts_with(&["success", "error"]), "jobs: {statuses:?}");
     ensure!(!statuses[2..].contains(&"success") && statuses.len() <= 3, "jobs: {statuses:?}");
     said(&output.stderr, &["Not all jobs completed successfully", "step 1", "inst01.vc.test", "lvcreate"])?;
     steps(&output.stderr, &["failed", "not started"])
 }
 
-/// A queue that takes no jobs: one clear line, and nothing is submitted; afterwards the same
-/// plan can be carried out.
+/// A queue that accepts no jobs: one clear error line, and nothing is submitted. Afterwards the same plan can be
+/// executed.
 pub fn drained_queue(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.exec(&["gnt-cluster", "queue", "drain"])?.good()?;
     for hbal in [Hbal::over_luxi(cluster)?, Hbal::over_rapi(cluster)?] {
         let output = hbal.run(&[])?.expect(1)?;
         said(&output.stderr, &["not submitted: ", "Queue drained"])?;
-        // a refusal, about which nothing is unclear
+        // It is a refusal, so the state of the jobs is clear.
         ensure!(!output.stderr.contains("--resume"), "an unclear end{}", output.streams());
         ensure!(!output.stdout.contains(super::hbal::GOT), "jobs in a drained queue{}", output.streams());
         ensure!(hbal.jobs()?.is_empty(), "jobs in a drained queue");
@@ -63,7 +63,7 @@ pub fn drained_queue(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The text holds all of these words.
+/// Checks that the text contains all of these words.
 pub fn said(text: &str, words: &[&str]) -> anyhow::Result<()> {
     match words.iter().find(|word| !text.contains(**word)) {
         Some(word) => anyhow::bail!("not a word of {word:?}:\n{text}"),
@@ -71,7 +71,7 @@ pub fn said(text: &str, words: &[&str]) -> anyhow::Result<()> {
     }
 }
 
-/// The table at the end tells this of the steps.
+/// Checks the states in the final table of steps.
 fn steps(stderr: &str, states: &[&str]) -> anyhow::Result<()> {
     let (_, table) =
         stderr.split_once("Steps:\n").with_context(|| format!("no table of the steps:\n{stderr}"))?;

@@ -1,4 +1,4 @@
-//! Two node groups: our hgroup moves instances between them, our hbal inside both.
+//! Two node groups: hgroup moves instances between them, and hbal balances both.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -12,12 +12,12 @@ use crate::child::{self, Output};
 use crate::cluster::Cluster;
 use crate::tools;
 
-/// Gives the last two of four nodes to a group of their own.
+/// Moves the last two of four nodes to a group of their own.
 fn split(cluster: &Cluster) -> anyhow::Result<()> {
     separate(cluster, ["node3.vc.test", "node4.vc.test"])
 }
 
-/// Gives two of four nodes to a group of their own.
+/// Moves two of four nodes to a group of their own.
 fn separate(cluster: &Cluster, nodes: [&str; 2]) -> anyhow::Result<()> {
     cluster.exec(&["gnt-group", "add", "second"])?.good()?;
     cluster.exec(&[&["gnt-group", "assign-nodes", "--force", "second"], &nodes[..]].concat())?.good()?;
@@ -35,7 +35,7 @@ fn run(tool: &str, source: &str, words: &[&str]) -> anyhow::Result<Output> {
     child::run(&mut command, WHOLE)
 }
 
-/// Carries a plan out; every instance runs afterwards where it was planned to be.
+/// Executes a plan, and checks that every instance runs where the plan put it.
 fn carried_out(cluster: &Cluster, source: &str, words: &[&str]) -> anyhow::Result<()> {
     let output = hgroup(source, &[words, &["-X", "--yes", "--json"]].concat())?.good()?;
     let document: Value = serde_json::from_str(&output.stdout).context("not a document")?;
@@ -44,7 +44,7 @@ fn carried_out(cluster: &Cluster, source: &str, words: &[&str]) -> anyhow::Resul
     arrived(cluster, moves)
 }
 
-/// Every instance runs where these moves lead.
+/// Checks that every instance runs where these moves lead.
 fn arrived(cluster: &Cluster, moves: &[Value]) -> anyhow::Result<()> {
     let mut wanted = BTreeMap::new();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -61,24 +61,24 @@ fn arrived(cluster: &Cluster, moves: &[Value]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Load goes from the full group to the empty one, DRBD instances leg by leg.
+/// Instances move from the full group to the empty one, DRBD instances leg by leg.
 pub fn balance(cluster: &Cluster) -> anyhow::Result<()> {
     split(cluster)?;
     let source = format!("--luxi={}", cluster.socket());
     carried_out(cluster, &source, &["balance", "--no-capacity-checks", "-l", "2"])
 }
 
-/// The same over the remote API, on shared storage, to the end: then nothing is left to do.
+/// The same over the remote API and on shared storage, until there is nothing left to do.
 pub fn balance_over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
     split(cluster)?;
     let source = format!("--master={}", cluster.login_url());
     carried_out(cluster, &source, &["balance", "--no-capacity-checks"])?;
-    // with moves to make, the status would be 3
+    // If there were moves to make, the status would be 3.
     hgroup(&source, &["balance", "--no-capacity-checks", "--detailed-status"])?.good()?;
     Ok(())
 }
 
-/// A node is lost: its instances go to the other group, and the group is healthy.
+/// A node is lost. Its instances go to the other group, and the group is healthy.
 pub fn redistribute(cluster: &Cluster) -> anyhow::Result<()> {
     split(cluster)?;
     cluster.power("node2", "off")?;
@@ -92,13 +92,13 @@ pub fn redistribute(cluster: &Cluster) -> anyhow::Result<()> {
     let document: Value = serde_json::from_str(&status.stdout).context("not a document")?;
     let groups = document["groups"].as_array().context("no groups")?;
     ensure!(groups.len() == 2, "{document}");
-    // a node alone cannot be emptied, which was not asked for
+    // A single node cannot be emptied, but that was not requested.
     let well = |group: &Value| group["stranded"] == json!([]) && group["n1_failing"] == json!([]);
     ensure!(groups.iter().all(well), "not healed: {document}");
     Ok(())
 }
 
-/// Each group has a full node and an empty one: hbal balances both in one run.
+/// Each group has a full node and an empty one; hbal balances both in one run.
 pub fn all_groups(cluster: &Cluster) -> anyhow::Result<()> {
     separate(cluster, ["node2.vc.test", "node4.vc.test"])?;
     let source = format!("--luxi={}", cluster.socket());

@@ -1,4 +1,4 @@
-//! Our hbal carrying plans out, and what can be seen of it.
+//! Our hbal executing plans, and checks of the results.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,15 +17,15 @@ use crate::tools::{self, READING, same_text};
 /// Longest run of a whole plan.
 pub const WHOLE: Duration = Duration::from_secs(600);
 
-/// What begins the line with the numbers of jobs.
+/// Start of the line with job numbers.
 pub const GOT: &str = "Got job IDs ";
 
-/// Runs of our hbal on a cluster, with files of their own.
+/// Runs of our hbal on a cluster, with a journal and other files of their own.
 pub struct Hbal<'a> {
     cluster: &'a Cluster,
     source: String,
     directory: tempfile::TempDir,
-    /// The newest job before.
+    /// Number of the newest job before the runs.
     after: u64,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Hbal<'a> {
         Hbal::over(cluster, format!("--master={}", cluster.login_url()))
     }
 
-    /// Over anything.
+    /// Over any source.
     pub fn over(cluster: &'a Cluster, source: String) -> anyhow::Result<Self> {
         let after = luxi::newest(cluster.socket())?;
         Ok(Hbal { cluster, source, directory: tempfile::tempdir()?, after })
@@ -51,14 +51,14 @@ impl<'a> Hbal<'a> {
         self.directory.path().join("journal")
     }
 
-    /// The command that makes a plan and carries it out.
+    /// The command that makes a plan and executes it.
     pub fn execute(&self, more: &[&str]) -> Command {
         let mut command = self.command();
         command.arg("--journal").arg(self.journal()).args(["-X", "--yes"]).args(more);
         command
     }
 
-    /// The command that goes on with the run.
+    /// The command that resumes the run.
     pub fn resume(&self) -> Command {
         let mut command = self.command();
         command.arg("--resume").arg(self.journal()).arg("--yes");
@@ -71,12 +71,12 @@ impl<'a> Hbal<'a> {
         command
     }
 
-    /// Runs the whole plan, or what `more` leaves of it.
+    /// Runs the whole plan, or the part that the options in `more` allow.
     pub fn run(&self, more: &[&str]) -> anyhow::Result<Output> {
         child::run(&mut self.execute(more), WHOLE)
     }
 
-    /// Starts it, and waits until jobs were submitted so many times.
+    /// Starts it, and waits for this number of submissions.
     pub fn start(&self, more: &[&str], submissions: usize) -> anyhow::Result<Running> {
         let mut running = Running::start(&mut self.execute(more))?;
         let what = format!("{submissions} lines of job numbers");
@@ -84,7 +84,7 @@ impl<'a> Hbal<'a> {
         Ok(running)
     }
 
-    /// The jobs that were submitted since, oldest first. All are from hbal.
+    /// The jobs submitted since the start, oldest first. All must come from hbal.
     pub fn jobs(&self) -> anyhow::Result<Vec<QueuedJob>> {
         let jobs = luxi::jobs(self.cluster.socket(), self.after)?;
         for job in &jobs {
@@ -98,7 +98,7 @@ impl<'a> Hbal<'a> {
         Ok(jobs)
     }
 
-    /// The jobs, when none is pending any more.
+    /// The jobs, once none is pending any more.
     pub fn finished_jobs(&self) -> anyhow::Result<Vec<QueuedJob>> {
         crate::cluster::wait_for("the jobs to end", READING, || {
             self.jobs().is_ok_and(|jobs| !jobs.iter().any(QueuedJob::is_pending))
@@ -113,7 +113,7 @@ impl<'a> Hbal<'a> {
         text.lines().map(parse).collect()
     }
 
-    /// Where the plan leads.
+    /// Result of the plan.
     pub fn goal(&self, more: &[&str]) -> anyhow::Result<Goal> {
         let directory = tempfile::tempdir()?;
         let mut command = tools::ours("hbal");
@@ -132,26 +132,26 @@ impl<'a> Hbal<'a> {
     }
 }
 
-/// Where a plan leads.
+/// Predicted result of a plan.
 pub struct Goal {
-    /// What hbal says of the plan.
+    /// The text that hbal prints for the plan.
     pub plan: String,
-    /// The score that is predicted.
+    /// Predicted score.
     pub score: String,
-    /// The number of steps.
+    /// Number of steps.
     pub steps: usize,
-    /// The instances.
+    /// Nodes of all instances after the plan.
     places: Vec<(String, Placement)>,
 }
 
 impl Goal {
-    /// The cluster is as the plan said: the instances on their nodes and running, and the
-    /// score, also in the eyes of the reference.
+    /// Checks that the cluster is as planned: the instances run on their nodes, and the score is the predicted one,
+    /// by the reference's computation, too.
     pub fn is_reached(&self, cluster: &Cluster) -> anyhow::Result<()> {
         self.is_reached_with(cluster, &[])
     }
 
-    /// The same, where the score is what it is with some options.
+    /// The same for a score computed with some options.
     pub fn is_reached_with(&self, cluster: &Cluster, options: &[&str]) -> anyhow::Result<()> {
         let now: Vec<(String, Placement)> = placements(cluster)?.into_iter().collect();
         for (planned, there) in self.places.iter().zip(&now) {
@@ -166,7 +166,7 @@ impl Goal {
         tools::same(&theirs, &child::run(tools::ours("hbal").args(&words), READING)?)
     }
 
-    /// Standard output of a run begins with the plan; gives the rest.
+    /// Checks that the output of a run begins with the plan, and returns the rest.
     pub fn rest<'o>(&self, output: &'o Output) -> anyhow::Result<&'o str> {
         match output.stdout.strip_prefix(&self.plan) {
             Some(rest) => Ok(rest),
@@ -180,14 +180,14 @@ impl Goal {
     }
 }
 
-/// The numbers of jobs by line, in what hbal printed.
+/// The job numbers in hbal's output, by line.
 pub fn ids(stdout: &str) -> Vec<Vec<u64>> {
     let lines = stdout.split_inclusive('\n').filter_map(|line| line.strip_prefix(GOT)?.strip_suffix('\n'));
     lines.map(|line| line.split(',').filter_map(|id| id.parse().ok()).collect()).collect()
 }
 
-/// Each step was submitted once at most, however often hbal was started: no two jobs do
-/// the same part of the same step.
+/// Checks that each step was submitted at most once, however often hbal was started: no two jobs do the same part of
+/// the same step.
 pub fn nothing_twice(jobs: &[QueuedJob]) -> anyhow::Result<()> {
     let mut seen = std::collections::BTreeSet::new();
     for job in jobs {

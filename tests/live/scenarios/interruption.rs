@@ -1,4 +1,4 @@
-//! Runs that are told to stop, or die, and runs that go on with them.
+//! Runs that are interrupted or killed, and their resumption.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use crate::cluster::{Cluster, wait_for};
 use crate::proxy::{Proxy, Way};
 use crate::tools::READING;
 
-/// The end after SIGTERM.
+/// Longest time until the end after SIGTERM.
 const AT_ONCE: Duration = Duration::from_secs(3);
 
-/// SIGINT: the jobs under way end, and no others are begun; the rest can be done later.
+/// SIGINT: the jobs under way end, and no others begin. The rest can be done later.
 pub fn interrupt(cluster: &Cluster) -> anyhow::Result<()> {
     let hbal = Hbal::over_luxi(cluster)?;
     let goal = hbal.goal(&[])?;
@@ -36,13 +36,13 @@ pub fn interrupt(cluster: &Cluster) -> anyhow::Result<()> {
             "\n2 jobset(s) not submitted:\n",
         ],
     )?;
-    // nothing comes later, either
+    // Nothing is submitted later, either.
     std::thread::sleep(Duration::from_secs(1));
     ensure!(hbal.jobs()?.len() == jobs.len(), "something was submitted after the end");
     goes_on(cluster, &hbal, &goal)
 }
 
-/// SIGTERM: the end at once; the job goes on by itself.
+/// SIGTERM: hbal ends at once, while the job continues by itself.
 pub fn terminate(cluster: &Cluster) -> anyhow::Result<()> {
     let hbal = Hbal::over_luxi(cluster)?;
     let goal = hbal.goal(&[])?;
@@ -52,17 +52,17 @@ pub fn terminate(cluster: &Cluster) -> anyhow::Result<()> {
     let output = running.wait(WHOLE)?.expect(2)?;
     ensure!(start.elapsed() < AT_ONCE, "the end took {:?}", start.elapsed());
     let jobs = hbal.jobs()?;
-    // whatever was submitted is told of
+    // All submitted jobs are reported.
     let told = ids(&output.stdout).concat();
     ensure!(jobs.iter().all(|job| told.contains(&job.id)), "told of {told:?}, there are {jobs:?}");
     ensure!(goal.rest(&output)?.ends_with("Double cancel request, exiting now...\n"), "{}", output.streams());
     goes_on(cluster, &hbal, &goal)
 }
 
-/// What is said of a journal whose program still runs.
+/// Part of the error for a journal whose program still runs.
 const IN_USE: &str = "another program";
 
-/// Killed while jobs are under way.
+/// hbal is killed while jobs are under way.
 pub fn killed_over_luxi(cluster: &Cluster) -> anyhow::Result<()> {
     killed(cluster, Hbal::over_luxi(cluster)?)
 }
@@ -73,17 +73,17 @@ pub fn killed_over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
 
 fn killed(cluster: &Cluster, hbal: Hbal<'_>) -> anyhow::Result<()> {
     let goal = hbal.goal(&[])?;
-    // the last jobset has two jobs; over RAPI they are submitted one by one
+    // The last jobset has two jobs; over RAPI they are submitted one by one.
     kill(hbal.start(&[], 3)?)?;
     goes_on(cluster, &hbal, &goal)
 }
 
-/// Killed after Ganeti took the jobs, and before hbal knew.
+/// hbal is killed after Ganeti accepted the jobs, and before hbal has the answer.
 pub fn killed_before_answer(cluster: &Cluster) -> anyhow::Result<()> {
     killed_at(cluster, Way::Answer)
 }
 
-/// Killed before Ganeti got the jobs.
+/// hbal is killed before Ganeti gets the jobs.
 pub fn killed_before_request(cluster: &Cluster) -> anyhow::Result<()> {
     killed_at(cluster, Way::Request)
 }
@@ -102,7 +102,7 @@ fn killed_at(cluster: &Cluster, way: Way) -> anyhow::Result<()> {
     goes_on(cluster, &hbal, &goal)
 }
 
-/// The answer to a submission is lost on the way while hbal goes on: it finds the jobs.
+/// The answer to a submission is lost while hbal continues: it finds the jobs in the queue.
 pub fn lost_answer(cluster: &Cluster) -> anyhow::Result<()> {
     let proxy = Proxy::before(cluster.socket())?;
     let hbal = Hbal::over(cluster, format!("-L{}", proxy.socket().display()))?;
@@ -116,7 +116,7 @@ pub fn lost_answer(cluster: &Cluster) -> anyhow::Result<()> {
     complete(cluster, &hbal, &goal, &output)
 }
 
-/// Journals that nobody should go on with.
+/// Journals that must not be resumed.
 pub fn refused_journals(cluster: &Cluster) -> anyhow::Result<()> {
     let proxy = Proxy::before(cluster.socket())?;
     let hbal = Hbal::over(cluster, format!("-L{}", proxy.socket().display()))?;
@@ -133,14 +133,15 @@ pub fn refused_journals(cluster: &Cluster) -> anyhow::Result<()> {
     proxy.rewrite(&uuid, &uuid);
     damaged(&hbal, cluster)?;
     goes_on(cluster, &hbal, &goal)?;
-    // once more: all is done already
+    // Another resumption: all is done already.
     let count = hbal.jobs()?.len();
     child::run(&mut hbal.resume(), READING)?.good()?;
     ensure!(hbal.jobs()?.len() == count, "a run that was complete was carried out again");
     Ok(())
 }
 
-/// A journal without a line, with a changed one, and an empty one. A last line that is cut off is none: the run goes on.
+/// Damaged journals: a line missing, a line changed, empty. A last line that is cut off is ignored, and the run is
+/// resumed.
 fn damaged(hbal: &Hbal<'_>, cluster: &Cluster) -> anyhow::Result<()> {
     let whole = std::fs::read_to_string(hbal.journal())?;
     let lines: Vec<&str> = whole.split_inclusive('\n').collect();
@@ -156,7 +157,7 @@ fn damaged(hbal: &Hbal<'_>, cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// hbal does not go on, says why in one line, and submits nothing.
+/// Checks that hbal refuses to resume with a one-line reason and submits nothing.
 fn refused(hbal: &Hbal<'_>, cluster: &Cluster, why: &str) -> anyhow::Result<()> {
     let before = crate::luxi::newest(cluster.socket())?;
     let journal = std::fs::read(hbal.journal())?;
@@ -170,14 +171,14 @@ fn refused(hbal: &Hbal<'_>, cluster: &Cluster, why: &str) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// The end that gives no time for anything.
+/// Kills the program without warning.
 pub fn kill(running: Running) -> anyhow::Result<()> {
     running.signal(Signal::KILL)?;
     running.wait(READING)?.expect(128 + 9)?;
     Ok(())
 }
 
-/// The rest of the plan is carried out, and nothing twice.
+/// Checks that the rest of the plan is executed, and nothing twice.
 pub fn goes_on(cluster: &Cluster, hbal: &Hbal<'_>, goal: &Goal) -> anyhow::Result<()> {
     let output = child::run(&mut hbal.resume(), WHOLE)?.good()?;
     complete(cluster, hbal, goal, &output)
@@ -187,7 +188,7 @@ fn complete(cluster: &Cluster, hbal: &Hbal<'_>, goal: &Goal, last: &Output) -> a
     let jobs = hbal.finished_jobs()?;
     ensure!(jobs.iter().all(|job| job.status == "success"), "{jobs:?}{}", last.streams());
     nothing_twice(&jobs)?;
-    // every step is one job, whichever way it is submitted
+    // Every step is one job, however it is submitted.
     ensure!(jobs.len() == goal.steps, "{} jobs for {} steps", jobs.len(), goal.steps);
     goal.is_reached(cluster)
 }

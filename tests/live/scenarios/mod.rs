@@ -1,4 +1,4 @@
-//! What is tried on the clusters, in this order.
+//! The scenarios on real clusters, in this order.
 
 mod access;
 mod allocator;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cluster::{Cluster, GANETI, PACEMAKER};
 
-/// Which cluster a scenario needs. They are up side by side.
+/// Kind of cluster that a scenario needs. The clusters run side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Six nodes and sixteen instances, most of them mirrored.
@@ -36,13 +36,13 @@ pub enum Kind {
     Pairs,
     /// Three small nodes, two of them full of instances on shared storage.
     Full,
-    /// Five nodes, and instances that are broken each in a way of its own.
+    /// Five nodes, and instances that are each broken in a different way.
     Repairs,
-    /// Three nodes of Pacemaker, and three resources.
+    /// Three Pacemaker nodes, and three resources.
     Pacemaker,
 }
 
-/// Rows of instances, see `vcluster`.
+/// Files with rows of instances; see `vcluster`.
 const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/small");
 const PAIRS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/pairs");
 const FULL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/full");
@@ -50,11 +50,10 @@ const REPAIRS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populatio
 const SHARED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/populations/shared");
 
 impl Kind {
-    /// All of them.
     pub const ALL: [Kind; 7] =
         [Kind::Large, Kind::Small, Kind::Shared, Kind::Pairs, Kind::Full, Kind::Repairs, Kind::Pacemaker];
 
-    /// How its directory is called.
+    /// Name of its directory.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Large => "large",
@@ -67,12 +66,12 @@ impl Kind {
         }
     }
 
-    /// What brings it up.
+    /// The script that starts it.
     pub fn script(self) -> &'static str {
         if self == Kind::Pacemaker { PACEMAKER } else { GANETI }
     }
 
-    /// What the cluster in a directory is.
+    /// Kind of the cluster in a directory.
     pub fn of(directory: &Path) -> Option<Kind> {
         let settings = std::fs::read_to_string(directory.join("settings")).ok()?;
         let is = |setting: &str| settings.lines().any(|line| line == setting);
@@ -87,7 +86,7 @@ impl Kind {
         })
     }
 
-    /// Settings of such a cluster, see `vcluster help`.
+    /// Settings of such a cluster; see `vcluster help`.
     pub fn settings(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Kind::Large | Kind::Pacemaker => &[],
@@ -105,15 +104,12 @@ impl Kind {
     }
 }
 
-/// One thing that is tried.
 pub struct Scenario {
-    /// Its name, for `--only`.
+    /// Name for `--only`.
     pub name: &'static str,
-    /// Where.
     pub kind: Kind,
-    /// Whether it leaves the cluster as it was.
+    /// True if it leaves the cluster unchanged.
     pub only_reads: bool,
-    /// What is done.
     pub run: fn(&Cluster) -> anyhow::Result<()>,
 }
 
@@ -127,7 +123,7 @@ const fn changes(name: &'static str, kind: Kind, run: Run) -> Scenario {
     Scenario { name, kind, only_reads: false, run }
 }
 
-/// All of them; those of a cluster are run in this order.
+/// All scenarios; those of one cluster run in this order.
 pub const ALL: &[Scenario] = &[
     reads("read-rapi", Kind::Large, reading::over_rapi),
     reads("read-luxi", Kind::Large, reading::over_luxi),
@@ -188,8 +184,8 @@ pub const ALL: &[Scenario] = &[
     changes("pacemaker-survive", Kind::Pacemaker, pacemaker::survives_as_said),
 ];
 
-/// Our program where the nodes of the cluster see it, which have other files than this
-/// machine in some places.
+/// Copies our program to a place that the cluster's nodes can see; parts of their file system differ from this
+/// machine's.
 fn program_in_cluster(cluster: &Cluster) -> anyhow::Result<PathBuf> {
     let file = cluster.path("htools");
     std::fs::copy(crate::tools::program(), &file)?;

@@ -1,4 +1,4 @@
-//! Measured load, asked of the nodes' monitoring daemons; only the cluster can reach them.
+//! Load measured by the nodes' monitoring daemons, which only the cluster can reach.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,16 +10,16 @@ use anyhow::{Context, ensure};
 use crate::cluster::Cluster;
 use crate::tools::{same, same_text};
 
-/// The address of what hbal asks for.
+/// Address of the report that hbal reads.
 const REPORT: &str = ":1815/1/report/default/cpu-avg-load";
 
-/// What stands before the load in a report.
+/// Text in front of the load in a report.
 const LOAD: &str = "\"cpu_total\":";
-/// How long a daemon may take to measure its node.
+/// Longest time for a daemon's first measurement.
 const MEASURING: Duration = Duration::from_secs(300);
 
-/// Our hbal on the master, asking the real daemons and asking daemons whose answers stay
-/// as they are; with these it says what the reference says.
+/// Our hbal on the master asks the real daemons, and then servers with constant answers. With these, its output
+/// equals the reference's.
 pub fn load_of_nodes(cluster: &Cluster) -> anyhow::Result<()> {
     let program = super::program_in_cluster(cluster)?;
     let program = program.to_str().context("odd path")?;
@@ -40,7 +40,7 @@ pub fn load_of_nodes(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The report of a node's daemon. One that has just been started has not measured anything yet.
+/// The report of a node's daemon. A daemon that has just started has no measurement yet.
 fn report(cluster: &Cluster, node: &str) -> anyhow::Result<String> {
     let url = format!("http://{node}.vc.test{REPORT}");
     let begin = Instant::now();
@@ -54,8 +54,7 @@ fn report(cluster: &Cluster, node: &str) -> anyhow::Result<String> {
     }
 }
 
-/// A server in place of the node's daemon: with its answer, but another load on each node,
-/// and always the same.
+/// Replaces a node's daemon by a server with its answer, but with a different, constant load on each node.
 fn answer_always_the_same(cluster: &Cluster, number: usize) -> anyhow::Result<()> {
     let node = format!("node{number}");
     let real = report(cluster, &node)?;
@@ -72,7 +71,7 @@ fn answer_always_the_same(cluster: &Cluster, number: usize) -> anyhow::Result<()
     )?;
     let script = cluster.path(&format!("mond-{node}.sh"));
     let answer = answer.display();
-    // the request is read to its end, an empty line; else the answer might be cut off
+    // The request is read up to its empty last line; otherwise the answer might be cut off.
     fs::write(
         &script,
         format!(

@@ -1,4 +1,4 @@
-//! hplace on a real cluster of Pacemaker.
+//! hplace on a real Pacemaker cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -11,10 +11,10 @@ use crate::child::{self, Output};
 use crate::cluster::{Cluster, wait_for};
 use crate::tools::{READING, are_installed, program};
 
-/// Where resources run: by id, the node.
+/// Node of each running resource, by id.
 pub type Places = BTreeMap<String, String>;
 
-/// The cluster does what hplace says of it.
+/// The cluster does what hplace predicts.
 pub fn placed_as_said(cluster: &Cluster) -> anyhow::Result<()> {
     let said = said_of(cluster, &[])?;
     let real = running(cluster)?;
@@ -23,7 +23,7 @@ pub fn placed_as_said(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A node is lost, and what follows is what hplace has said of its loss.
+/// A node is lost, and the consequences are those that hplace predicted.
 pub fn survives_as_said(cluster: &Cluster) -> anyhow::Result<()> {
     let before = running(cluster)?;
     let output = child::run(&mut hplace(cluster, 1, &["survive", "--live", "--json"]), READING)?.expect(2)?;
@@ -49,7 +49,7 @@ pub fn survives_as_said(cluster: &Cluster) -> anyhow::Result<()> {
         as_said(&real)
     })
     .with_context(|| format!("hplace says {loss}, and it is {real:?}"))?;
-    // and it stays so
+    // The state must be stable.
     settled(cluster)?;
     let real = running(cluster)?;
     ensure!(as_said(&real), "hplace says {loss}, and it is {real:?} in the end");
@@ -82,7 +82,7 @@ pub fn of_suite(cluster: &Cluster, tool: &str, node: usize, words: &[&str]) -> C
     command
 }
 
-/// Where hplace says that they run in the end; with these words besides.
+/// Final places predicted by hplace, with these additional words.
 pub fn said_of(cluster: &Cluster, words: &[&str]) -> anyhow::Result<Places> {
     let Output { stdout, .. } = child::run(hplace(cluster, 1, &["--live", "--json"]).args(words), READING)?;
     let document: Value = serde_json::from_str(&stdout)?;
@@ -91,7 +91,7 @@ pub fn said_of(cluster: &Cluster, words: &[&str]) -> anyhow::Result<Places> {
     Ok(placed.map(|resource| (text(&resource["id"]), text(&resource["node"]))).collect())
 }
 
-/// Where they run, as Pacemaker tells.
+/// Places of the resources, according to Pacemaker.
 pub fn running(cluster: &Cluster) -> anyhow::Result<Places> {
     let output = cluster.exec(&["node1", "crm_mon", "-1", "--as-xml"])?.good()?;
     let document = roxmltree::Document::parse(&output.stdout)?;

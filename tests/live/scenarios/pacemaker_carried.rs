@@ -1,5 +1,5 @@
-//! hplace changing a real cluster of Pacemaker: to another placement than its own, a node emptied, and back; with failures
-//! and ends in the middle.
+//! hplace changes a real Pacemaker cluster: to a placement different from the cluster's own, by emptying a node, and
+//! back. Some runs fail or end in the middle.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use crate::child::{self, Output, Running};
 use crate::cluster::{Cluster, wait_for};
 use crate::tools::READING;
 
-/// A whole run.
+/// Longest time for a whole run.
 const RUN: Duration = Duration::from_secs(300);
-/// A placement that is not the cluster's own.
+/// A placement that differs from the cluster's own.
 const OTHER: [&str; 2] = ["--strategy", "optimal"];
 
-/// The seed example: the largest resource does not run, runs with constraints, and still does without them where something
-/// holds it.
+/// The seed example: the largest resource does not run. With constraints it runs, and it continues to run without
+/// them if something holds it.
 pub fn placed_otherwise(cluster: &Cluster) -> anyhow::Result<()> {
     let before = running(cluster)?;
     let goal = said_of(cluster, &OTHER)?;
@@ -32,10 +32,10 @@ pub fn placed_otherwise(cluster: &Cluster) -> anyhow::Result<()> {
     is_at(cluster, &goal)?;
     let again = bring(cluster, &[])?.good()?;
     said(&again.stdout, &["Pacemaker does that by itself"])?;
-    // without the constraints all is as it was
+    // Without the constraints, the old state returns.
     undo(cluster, &[])?;
     is_at(cluster, &before)?;
-    // unless something holds the resources
+    // If something holds the resources, they stay without the constraints.
     let sticky = ["crm_attribute", "--type=rsc_defaults", "--name=resource-stickiness", "--update=1"];
     cluster.exec(&[&["node1"][..], &sticky].concat())?.good()?;
     bring(cluster, &["--no-keep"])?.good()?;
@@ -62,8 +62,8 @@ pub fn evacuated(cluster: &Cluster) -> anyhow::Result<()> {
     is_at(cluster, &before)
 }
 
-/// Two resources on one node are spread by hbal, and stay so without its constraints, as they are sticky; hsqueeze brings them
-/// together again and puts the other node in standby, and takes it out when it is needed.
+/// hbal spreads two resources of one node. They stay so without its constraints, because they are sticky. hsqueeze
+/// brings them together again and puts the other node in standby; it ends the standby when the node is needed.
 pub fn switched(cluster: &Cluster) -> anyhow::Result<()> {
     let before = running(cluster)?;
     let sticky = ["crm_attribute", "--type=rsc_defaults", "--name=resource-stickiness", "--update=1"];
@@ -103,7 +103,7 @@ pub fn switched(cluster: &Cluster) -> anyhow::Result<()> {
     settled(cluster)
 }
 
-/// A resource cannot be started where it should: that is told, and can be taken back.
+/// A resource fails to start on its target: that is reported, and can be undone.
 pub fn fails(cluster: &Cluster) -> anyhow::Result<()> {
     let before = running(cluster)?;
     let goal = said_of(cluster, &OTHER)?;
@@ -117,7 +117,7 @@ pub fn fails(cluster: &Cluster) -> anyhow::Result<()> {
         &failed.stderr,
         &["compare where resources run with the plan", id, "--undo takes it back", "--resume"],
     )?;
-    // the cause is mended, and the same run goes on
+    // The cause is removed, and the same run is resumed.
     let mended = ["crm_resource", "-r", id, "--delete-parameter", "fail_start_on"];
     cluster.exec(&[&["node1"][..], &mended].concat())?.good()?;
     cluster.exec(&["node1", "crm_resource", "--cleanup", "-r", id])?.good()?;
@@ -126,7 +126,7 @@ pub fn fails(cluster: &Cluster) -> anyhow::Result<()> {
     is_at(cluster, &goal)
 }
 
-/// Killed while the cluster is waited for, interrupted then, and gone on with.
+/// The run is killed during the wait for the cluster, resumed, interrupted at the same point, and resumed again.
 pub fn killed(cluster: &Cluster) -> anyhow::Result<()> {
     let goal = said_of(cluster, &OTHER)?;
     for id in goal.keys() {
@@ -146,7 +146,7 @@ pub fn killed(cluster: &Cluster) -> anyhow::Result<()> {
     said(&resume(cluster)?.good()?.stderr, &["All 3 steps are done already"])
 }
 
-/// A run under way, when it waits for the cluster.
+/// A running program that has reached the wait for the cluster.
 fn at_the_wait(run: Running) -> anyhow::Result<Running> {
     wait_for("the second step", READING, || run.stderr().is_ok_and(|text| text.contains("Step 2 of 3")))?;
     Ok(run)
@@ -158,7 +158,7 @@ fn journal(cluster: &Cluster) -> String {
 
 fn bringing(cluster: &Cluster, words: &[&str]) -> std::process::Command {
     let words = [&["--live", "-X", "--yes"], &OTHER[..], words].concat();
-    // what an earlier scenario has left
+    // An earlier scenario may have left it.
     let _ = std::fs::remove_file(Path::new(&journal(cluster)));
     hplace(cluster, 1, &words)
 }

@@ -1,4 +1,4 @@
-//! Our program in the place of the original: Ganeti's own allocator, the tools by their names on the master.
+//! Our program in place of the original: as Ganeti's own allocator, and as the tools on the master under their names.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,11 +10,11 @@ use super::placement::placements;
 use crate::cluster::Cluster;
 use crate::tools;
 
-/// The tools that only read, asked on the master without a word about where the cluster is.
+/// The tools that only read, run on the master without naming the cluster.
 const READERS: [&[&str]; 5] =
     [&["hbal", "-L", "-l2"], &["hinfo", "-L"], &["hcheck", "-L"], &["hspace", "-L"], &["hroller", "-L"]];
 
-/// New instances and empty nodes with `-I hail`, the tools beside it, and a cluster that Ganeti finds sound afterwards.
+/// New instances and emptied nodes with `-I hail`, and the other tools. Afterwards Ganeti finds the cluster sound.
 pub fn in_place_of_the_original(cluster: &Cluster) -> anyhow::Result<()> {
     let before = complaints(cluster)?;
     let place = Place::take(cluster)?;
@@ -32,7 +32,7 @@ fn used(cluster: &Cluster, place: &Place, before: &[String]) -> anyhow::Result<(
         let version = cluster.exec(&[tool, "--version"])?.good()?.stdout;
         ensure!(version.starts_with(&format!("{} (htools) version ", words[0])), "{tool} is {version}");
         let output = cluster.exec(&[&[tool][..], &words[1..]].concat())?;
-        // hcheck tells by its status that something could be better
+        // The status of hcheck says that something could be better.
         ensure!(output.status == 0 || words[0] == "hcheck", "{}: {}", output.command, output.streams());
     }
     run(
@@ -57,25 +57,25 @@ fn run(cluster: &Cluster, line: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What `gnt-cluster verify` holds against the cluster.
+/// Errors of the cluster according to `gnt-cluster verify`.
 fn complaints(cluster: &Cluster) -> anyhow::Result<Vec<String>> {
     let output = cluster.exec(&["gnt-cluster", "verify", "--error-codes"])?;
     ensure!(output.stdout.contains("Verifying"), "no verification{}", output.streams());
     let lines = output.stdout.lines().filter(|line| line.contains("ERROR"));
-    // "- ERROR:ENODEN1:..." with the time and the job in front
+    // In front of "- ERROR:ENODEN1:..." are the time and the job.
     Ok(lines.map(|line| line.split_once("ERROR").map_or(line, |(_, error)| error).to_owned()).collect())
 }
 
-/// Where the original's tools and allocator were.
+/// Former place of the original's tools and allocator.
 struct Place {
     /// The directory of the tools.
     tools: PathBuf,
-    /// The allocator, and where its link led.
+    /// The allocator, and the former target of its link.
     hail: Option<(PathBuf, PathBuf)>,
 }
 
 impl Place {
-    /// Nothing is to be done where the package is installed. Elsewhere the program takes the place for a while.
+    /// Replaces the original for a while. If the package is installed, there is nothing to do.
     fn take(cluster: &Cluster) -> anyhow::Result<Place> {
         if tools::are_installed() {
             return Ok(Place { tools: PathBuf::from("/usr/bin"), hail: None });

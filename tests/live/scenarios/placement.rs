@@ -1,4 +1,4 @@
-//! Where the instances are.
+//! Nodes and states of the instances.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,18 @@ use anyhow::Context;
 
 use crate::cluster::Cluster;
 
-/// Nodes of an instance.
+/// Nodes and status of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
     /// Primary node.
     pub primary: String,
     /// Secondary node, or empty.
     pub secondary: String,
-    /// Ganeti's word for how it is.
+    /// Ganeti's word for its state.
     pub status: String,
 }
 
 impl Placement {
-    /// Its nodes.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
         [&*self.primary, &*self.secondary].into_iter().filter(|node| !node.is_empty())
     }
@@ -37,7 +36,7 @@ pub fn placements(cluster: &Cluster) -> anyhow::Result<BTreeMap<String, Placemen
     output.stdout.lines().map(row).collect::<Option<_>>().context("odd list of instances")
 }
 
-/// The same from a saved state in the text format.
+/// The same, from a saved state in the text format.
 pub fn placements_in(text: &str) -> anyhow::Result<BTreeMap<String, Placement>> {
     let instances = text.split("\n\n").nth(2).context("a saved state has a third block")?;
     let row = |line: &str| {

@@ -1,4 +1,4 @@
-//! A node that is down, though nobody told Ganeti.
+//! A node that is down without Ganeti knowing it.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::child::{self, Output};
 use crate::cluster::{Cluster, wait_for};
 use crate::tools::{self, READING};
 
-/// Ganeti asks the node in vain before it answers.
+/// Longest time, because Ganeti waits in vain for the node before it answers.
 const SLOW: Duration = Duration::from_secs(120);
 
-/// Our tools go on with what is known; the reference stops.
+/// Our tools continue with the known data; the reference stops.
 pub fn silent_node(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.power("node3", "off")?;
     let result = without_node3(cluster);

@@ -1,4 +1,4 @@
-//! The tools that only read, over both ways in, against the reference at the same moment.
+//! The tools that only read, over LUXI and RAPI, compared with the reference at the same moment.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::child::{self, Output};
 use crate::cluster::Cluster;
 use crate::tools::{self, READING, compare, same_text};
 
-/// What is asked of each tool beside where the cluster is.
+/// Arguments of each tool, in addition to the source.
 const QUESTIONS: &[(&str, &[&str])] = &[
     ("hbal", &[]),
     ("hbal", &["-p", "--print-instances", "-v", "-v"]),
@@ -37,7 +37,7 @@ pub fn over_luxi(cluster: &Cluster) -> anyhow::Result<()> {
     same_states(&format!("-L{}", cluster.socket()))
 }
 
-/// Without an argument, `-L` is the socket where Ganeti keeps it.
+/// `-L` without an argument stands for Ganeti's usual socket.
 pub fn default_socket(cluster: &Cluster) -> anyhow::Result<()> {
     let root = root_with_socket(cluster)?;
     let run = |mut command: std::process::Command| {
@@ -54,7 +54,7 @@ pub fn hscan_over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
     };
     let reference = run(tools::reference("hscan"), theirs.path())?;
     let mine = run(tools::ours("hscan"), ours.path())?;
-    // the reference shows the password, and names the file after it (docs/differences.md)
+    // The reference shows the password, and uses it in the file's name (docs/differences.md).
     let password = cluster.value("GANETI_RAPI_PASSWORD");
     ensure!(!(mine.stdout.clone() + &mine.stderr).contains(password), "hscan shows the password");
     let shown = reference.stdout.replace(&format!(":{password}@"), ":***@");
@@ -92,7 +92,7 @@ fn questions(source: &str) -> anyhow::Result<()> {
     health(source, 0, &["--no-simulation"])
 }
 
-/// hcheck for shells: one key is ours only (docs/differences.md).
+/// hcheck for shells; only one key is an addition of ours (docs/differences.md).
 fn health(source: &str, status: i32, words: &[&str]) -> anyhow::Result<()> {
     let words: Vec<&str> = [source, "--machine-readable"].into_iter().chain(words.iter().copied()).collect();
     let theirs = child::run(tools::reference("hcheck").args(&words), READING)?.expect(status)?;
@@ -104,8 +104,7 @@ fn health(source: &str, status: i32, words: &[&str]) -> anyhow::Result<()> {
     quiet(&ours)
 }
 
-/// A good reading has nothing to say on standard error but tables, if asked for, and how
-/// the access to RAPI could be safer.
+/// A good reading writes nothing to standard error except requested tables and advice on safer access to RAPI.
 fn quiet(ours: &Output) -> anyhow::Result<()> {
     let loud =
         |line: &&str| (line.contains("Warning") && !line.contains("--rapi-")) || line.contains("Error");
@@ -115,7 +114,7 @@ fn quiet(ours: &Output) -> anyhow::Result<()> {
     }
 }
 
-/// hbal's states and commands, in files.
+/// States and commands that hbal writes to files.
 fn same_states(source: &str) -> anyhow::Result<()> {
     let (theirs, ours) = (tempfile::tempdir()?, tempfile::tempdir()?);
     for (mut command, directory) in [(tools::reference("hbal"), &theirs), (tools::ours("hbal"), &ours)] {
@@ -127,10 +126,10 @@ fn same_states(source: &str) -> anyhow::Result<()> {
     };
     let original = read(theirs.path(), "state.original")?;
     same_text("state.original", &original, &read(ours.path(), "state.original")?)?;
-    // what the reference saves as free is what was free before (docs/differences.md)
+    // The free memory in the reference's saved state is that before the moves (docs/differences.md).
     let balanced = moved_memory(&original, &read(theirs.path(), "state.balanced")?);
     same_text("state.balanced", &balanced, &read(ours.path(), "state.balanced")?)?;
-    // ours have full names, and a frame of their own (docs/differences.md)
+    // Our commands have full names, and a different frame (docs/differences.md).
     let commands = |directory: &Path| -> anyhow::Result<String> {
         let text = read(directory, "commands")?.replace(".vc.test", "");
         Ok(text
@@ -142,7 +141,7 @@ fn same_states(source: &str) -> anyhow::Result<()> {
     same_text("commands", &commands(theirs.path())?, &commands(ours.path())?)
 }
 
-/// A saved state in which instances that have moved since another have taken their memory with them.
+/// A saved state, corrected so that moved instances have taken their memory with them.
 fn moved_memory(before: &str, after: &str) -> String {
     let rows = |text: &str| -> Vec<Vec<String>> {
         text.split('\n').map(|line| line.split('|').map(str::to_owned).collect()).collect()
@@ -163,7 +162,7 @@ fn moved_memory(before: &str, after: &str) -> String {
     state.iter().map(|row| row.join("|")).collect::<Vec<_>>().join("\n")
 }
 
-/// A directory that leads to the cluster's socket as the file system of its master does.
+/// A directory in which the path of the cluster's socket is that of its master's file system.
 fn root_with_socket(cluster: &Cluster) -> anyhow::Result<tempfile::TempDir> {
     let root = tempfile::tempdir_in("/tmp")?;
     let directory = root.path().join("var/run/ganeti/socket");
@@ -172,12 +171,12 @@ fn root_with_socket(cluster: &Cluster) -> anyhow::Result<tempfile::TempDir> {
     Ok(root)
 }
 
-/// The columns without their padding, which depends on the length of what is shown.
+/// The columns without padding, which depends on the length of their content.
 fn same_width(text: &str) -> String {
     text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n").collect()
 }
 
-/// The content of the one file in the directory.
+/// Content of the only file in the directory.
 fn only_file(directory: &Path) -> anyhow::Result<String> {
     let files: Vec<_> = fs::read_dir(directory)?.collect::<Result<_, _>>()?;
     ensure!(files.len() == 1, "{} files in {}", files.len(), directory.display());

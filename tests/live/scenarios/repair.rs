@@ -1,4 +1,4 @@
-//! Instances that break, and harep, which mends them.
+//! Broken instances, and harep, which repairs them.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,9 +13,9 @@ use crate::luxi::{self, QueuedJob};
 use crate::proxy::{Proxy, Way};
 use crate::tools::{self, READING};
 
-/// Where all tags of repairs begin.
+/// Prefix of all repair tags.
 const P: &str = "ganeti:watcher:autorepair:";
-/// Until everything is mended.
+/// Longest time until everything is repaired.
 const WHOLE: Duration = Duration::from_secs(900);
 
 /// Runs of our harep on a cluster.
@@ -23,7 +23,7 @@ struct Harep<'a> {
     cluster: &'a Cluster,
     source: String,
     state: tempfile::TempDir,
-    /// The newest job before.
+    /// Number of the newest job before the runs.
     after: u64,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Harep<'a> {
         child::run(&mut self.command(words), READING)
     }
 
-    /// Runs again and again, as cron does, until nothing is wrong; gives what was printed.
+    /// Runs harep repeatedly, like cron, until nothing is broken. Returns the output.
     fn until_all_is_well(&self, words: &[&str]) -> anyhow::Result<String> {
         let (start, mut printed) = (Instant::now(), String::new());
         loop {
@@ -63,7 +63,7 @@ impl<'a> Harep<'a> {
         }
     }
 
-    /// The jobs since the beginning that repair something, with the instance of each.
+    /// The repair jobs since the start, with the instance of each.
     fn repairs(&self) -> anyhow::Result<Vec<(QueuedJob, String)>> {
         let jobs = luxi::jobs(self.cluster.socket(), self.after)?;
         let repairs = jobs.into_iter().filter_map(|job| {
@@ -77,7 +77,7 @@ impl<'a> Harep<'a> {
         Ok(repairs.collect())
     }
 
-    /// What was done about an instance, in opcodes.
+    /// Opcodes of an instance's repairs.
     fn done_about(&self, instance: &str) -> anyhow::Result<Vec<String>> {
         let repairs = self.repairs()?;
         let of = repairs.iter().filter(|(_, name)| name.starts_with(instance));
@@ -95,7 +95,7 @@ fn instances(cluster: &Cluster) -> anyhow::Result<Vec<[Value; 5]>> {
     Ok(rows.iter().map(|row| [0, 1, 2, 3, 4].map(|at| row[at][1].clone())).collect())
 }
 
-/// All instances run on nodes other than these, and no tag says that something is under way.
+/// Checks that all instances run on nodes other than `dead`, and that no tag marks a repair under way.
 fn is_whole(cluster: &Cluster, dead: &[&str]) -> anyhow::Result<()> {
     for [name, status, primary, others, tags] in instances(cluster)? {
         ensure!(status == "running", "{name} is {status}");
@@ -111,13 +111,13 @@ fn permit(cluster: &Cluster, what: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An instance that no permission below a new system mends is nobody's business.
+/// Suspends the repair of an instance that only a reinstallation could repair.
 fn leave_alone(cluster: &Cluster, instance: &str) -> anyhow::Result<()> {
     cluster.exec(&["gnt-instance", "add-tags", instance, &format!("{P}suspend")])?.good()?;
     Ok(())
 }
 
-/// A node dies, and an administrator says so.
+/// A node dies, and an administrator marks it offline.
 fn kill_node(cluster: &Cluster, node: &str) -> anyhow::Result<()> {
     cluster.power(node, "off")?;
     mark_offline(cluster, node)
@@ -128,12 +128,12 @@ fn mark_offline(cluster: &Cluster, node: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Everything breaks that harep knows of; nothing that would be wrong is done about a node that only does not answer.
+/// All kinds of damage that harep knows. harep does nothing harmful to a node that merely does not answer.
 pub fn all_that_breaks(cluster: &Cluster) -> anyhow::Result<()> {
     permit(cluster, "reinstall")?;
-    // an instance stops behind Ganeti's back
+    // An instance stops without Ganeti knowing it.
     cluster.exec(&["node1", "rm", "/run/ganeti/fake-hypervisor/inst01.vc.test"])?.good()?;
-    // a node loses its volumes, another one its connections
+    // One node loses its volumes, another one its connections.
     let down = "for minor in 0 1 2 3; do drbdsetup $minor down; done";
     let remove = "for volume in $(lvs --noheadings -o lv_name); do lvremove -f xenvg/$volume; done";
     cluster.exec(&["node5", "sh", "-c", &format!("{down}; {remove}")])?;
@@ -161,7 +161,7 @@ pub fn all_that_breaks(cluster: &Cluster) -> anyhow::Result<()> {
         ("inst01", &["STARTUP"][..]),
         ("inst02", &["ACTIVATE_DISKS", "REPLACE_DISKS"]),
         ("inst03", &["ACTIVATE_DISKS"]),
-        // one after the other: first it runs again, then it has two nodes
+        // One repair after the other: first the instance runs again, then it has two nodes.
         ("inst04", &["FAILOVER", "REPLACE_DISKS"]),
         ("inst05", &["SHUTDOWN", "RECREATE_DISKS", "REINSTALL", "STARTUP"]),
         ("inst06", &["REPLACE_DISKS"]),
@@ -182,13 +182,13 @@ pub fn over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
     ensure!(document["simulated_failures"] == json!(["node5.vc.test"]), "{document}");
     ensure!(harep.repairs()?.is_empty(), "something was done");
     harep.until_all_is_well(&["--limit=2"])?;
-    // here the tag that names the jobs may be written when all is over; the next run takes it away
+    // Here the tag that names the jobs may be written after their end; the next run removes it.
     let is_tidy = || harep.run(&["-q"]).is_ok() && is_whole(cluster, &["node4"]).is_ok();
     let waited = wait_for("no tag of a repair under way", Duration::from_secs(60), is_tidy);
     is_whole(cluster, &["node4"]).and(waited)
 }
 
-/// Killed before and after each of the requests that matter: nothing is done twice.
+/// harep is killed before and after each of the relevant requests; nothing is done twice.
 pub fn killed(cluster: &Cluster) -> anyhow::Result<()> {
     permit(cluster, "failover")?;
     leave_alone(cluster, "inst05")?;
@@ -200,13 +200,13 @@ pub fn killed(cluster: &Cluster) -> anyhow::Result<()> {
         (Way::Answer, ":pending:failover:"),
         (Way::Request, "OP_INSTANCE_FAILOVER"),
         (Way::Answer, "OP_INSTANCE_FAILOVER"),
-        // it names the jobs, and removes the tag that does not
+        // harep names the jobs in a tag, and removes the one that does not.
         (Way::Request, "OP_TAGS_DEL"),
     ] {
         let before = proxy.kept_back();
         proxy.keep_back(way, text);
         let running = Running::start(&mut harep.command(&[]))?;
-        // what was done by the run before may leave nothing to do for this one
+        // The previous run may have left nothing to do for this one.
         let ended = wait_for("a request", Duration::from_secs(20), || proxy.kept_back() > before);
         if ended.is_ok() {
             kill(running)?;
@@ -215,7 +215,7 @@ pub fn killed(cluster: &Cluster) -> anyhow::Result<()> {
         }
         proxy.pass_on();
     }
-    // one that announced itself and never came is given up after two minutes
+    // An announced repair that never started is given up after two minutes.
     let printed = harep.until_all_is_well(&[])?;
     is_mended_once(&harep, &printed)?;
     let [_, _, primary, ..] =
@@ -224,7 +224,7 @@ pub fn killed(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Each repair was begun once, and none while another one of the instance was under way.
+/// Checks that each repair began once, and none while another repair of the instance was under way.
 fn is_mended_once(harep: &Harep<'_>, printed: &str) -> anyhow::Result<()> {
     for instance in ["inst04", "inst06"] {
         let done = harep.done_about(instance)?;
@@ -235,7 +235,7 @@ fn is_mended_once(harep: &Harep<'_>, printed: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The original's dry run says the same as ours, and ours goes on with what it has begun.
+/// The original's dry run has the same output as ours, and our harep continues repairs that the original began.
 pub fn beside_the_original(cluster: &Cluster) -> anyhow::Result<()> {
     permit(cluster, "failover")?;
     kill_node(cluster, "node4")?;
@@ -245,7 +245,7 @@ pub fn beside_the_original(cluster: &Cluster) -> anyhow::Result<()> {
     let ours = harep.run(&["--dry-run"])?.good()?;
     let plain = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| !line.starts_with("jobs: "));
-        // IDs and times are their own
+        // IDs and times differ.
         let tag = |line: &str| line.split(':').take(5).collect::<Vec<_>>().join(":");
         lines.map(|line| if line.starts_with('"') { tag(line) } else { line.to_owned() }).collect()
     };
@@ -258,19 +258,19 @@ pub fn beside_the_original(cluster: &Cluster) -> anyhow::Result<()> {
     child::run(tools::reference("harep").args([&*source, "--job-delay=1"]), READING)?.good()?;
     leave_alone(cluster, "inst05")?;
     let printed = harep.until_all_is_well(&[])?;
-    // its repairs are followed, and not begun again
+    // The original's repairs are followed, and not begun again.
     ensure!(printed.contains("Moving inst04.vc.test from \"Pending repair\" to \"Healthy\""), "{printed}");
     let done = harep.done_about("inst04")?;
-    // the failover is the original's
+    // The failover was done by the original.
     ensure!(done == ["FAILOVER", "REPLACE_DISKS"], "{done:?}\n{printed}");
     Ok(())
 }
 
-/// A repair that fails is tried again after a pause, and suspended in the end.
+/// A failing repair is tried again after a pause, and finally suspended.
 pub fn fails_for_good(cluster: &Cluster) -> anyhow::Result<()> {
     permit(cluster, "fix-storage")?;
     kill_node(cluster, "node4")?;
-    // no copy can be made anywhere
+    // No copy can be made anywhere.
     let faults: String = (1..=5).map(|node| format!("node{node} lvcreate\n")).collect();
     std::fs::write(cluster.path("faults"), faults)?;
     let harep = Harep::over_luxi(cluster)?;
@@ -286,7 +286,7 @@ pub fn fails_for_good(cluster: &Cluster) -> anyhow::Result<()> {
         "{}",
         output.stdout
     );
-    // another attempt waits for its time
+    // The next attempt waits for its time.
     let output = harep.run(&["-v", "--backoff=2", "--detailed-status"])?.expect(3)?;
     ensure!(output.stdout.contains("Not repairing inst06.vc.test until "), "{}", output.stdout);
     let jobs = harep.repairs()?.len();

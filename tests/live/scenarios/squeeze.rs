@@ -1,5 +1,4 @@
-//! Nights and mornings: our hsqueeze powers nodes down and up again, and what it does when
-//! something is in its way.
+//! Nights and mornings: our hsqueeze powers nodes down and up again, and handles failures on the way.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,16 +17,16 @@ use crate::cluster::{Cluster, wait_for};
 use crate::luxi;
 use crate::tools::{self, READING};
 
-/// Reserves with which the shared cluster needs two of its nodes.
+/// Reserves for which the shared cluster needs two of its nodes.
 const NIGHT: &[&str] = &["--minimal-resources=1", "--target-resources=2"];
-/// Reserves with which it needs all of them: more than there is.
+/// Reserves for which it needs all of its nodes; they exceed its capacity.
 const MORNING: &[&str] = &["--minimal-resources=40", "--target-resources=41"];
-/// A tag of the administrator's.
+/// A tag of the administrator.
 const OWN: &str = "pink:bunny";
-/// The tag of nodes that were powered down without any other.
+/// The tag of nodes that were powered down and had no other such tag.
 const AUTO: &str = "htools:standby:auto";
 
-/// What Ganeti says of a node.
+/// Ganeti's data of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Node {
     name: String,
@@ -49,7 +48,7 @@ impl<'a> Squeeze<'a> {
         Ok(Squeeze { cluster, access, directory: tempfile::tempdir()? })
     }
 
-    /// The power is switched by a command that keeps a record.
+    /// Over the remote API. A command that keeps a record switches the power.
     fn over_rapi(cluster: &'a Cluster) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir()?;
         let command = directory.path().join("switch");
@@ -79,7 +78,7 @@ impl<'a> Squeeze<'a> {
         child::run(&mut self.command(options), WHOLE)
     }
 
-    /// Carries out what the reserves ask for.
+    /// Executes a plan for these reserves.
     fn execute(&self, reserves: &[&str], more: &[&str]) -> anyhow::Result<Output> {
         self.run(&[&["-X", "--yes"], reserves, more].concat())
     }
@@ -102,7 +101,7 @@ impl<'a> Squeeze<'a> {
         rows.iter().map(row).collect::<Option<_>>().context("odd nodes")
     }
 
-    /// Short names of the nodes that are offline; all others are in use.
+    /// Short names of the offline nodes; checks that no node is drained.
     fn offline(&self) -> anyhow::Result<Vec<String>> {
         let nodes = self.nodes()?;
         let drained: Vec<&Node> = nodes.iter().filter(|node| node.role == "D").collect();
@@ -111,13 +110,13 @@ impl<'a> Squeeze<'a> {
         Ok(off.map(|node| node.name).collect())
     }
 
-    /// The switch of a node.
+    /// Tells if the node's power is on.
     fn has_power(&self, node: &str) -> anyhow::Result<bool> {
         Ok(fs::read_to_string(self.cluster.path("power").join(node))?.trim() == "on")
     }
 
-    /// These nodes, and no others, are offline and without power; nothing is on them, and all
-    /// instances run.
+    /// Checks that exactly these nodes are offline and without power, that nothing is on them, and that all instances
+    /// run.
     fn only_off(&self, wanted: &[&str]) -> anyhow::Result<()> {
         let offline = self.offline()?;
         ensure!(offline == wanted, "offline are {offline:?}, not {wanted:?}");
@@ -139,12 +138,12 @@ impl<'a> Squeeze<'a> {
         Ok(nodes.into_iter().find(|there| there.name == node).context("no such node")?.tags)
     }
 
-    /// The helper program of Ganeti's that switches power, on the master.
+    /// Ganeti's helper program for switching power, on the master.
     fn helper(&self) -> PathBuf {
         self.cluster.path("nodes").join("node1/etc/ganeti/oob/oob")
     }
 
-    /// Puts another helper in place of Ganeti's; the old one is called by `OLD`.
+    /// Replaces Ganeti's helper; the new one can call the old one as `OLD`.
     fn replace_helper(&self, script: &str) -> anyhow::Result<()> {
         let (helper, old) = (self.helper(), self.helper().with_extension("old"));
         fs::copy(&helper, &old)?;
@@ -165,7 +164,7 @@ pub fn over_luxi(cluster: &Cluster) -> anyhow::Result<()> {
 /// The same over the remote API.
 pub fn over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
     let squeeze = Squeeze::over_rapi(cluster)?;
-    // without a way to switch the power nothing is touched, nor read
+    // Without a way to switch the power, nothing is changed or even read.
     let before = luxi::newest(cluster.socket())?;
     let mut command = tools::ours("hsqueeze");
     command.arg(&squeeze.access[0]).args(["-X", "--yes"]).args(NIGHT);
@@ -176,7 +175,7 @@ pub fn over_rapi(cluster: &Cluster) -> anyhow::Result<()> {
     night_and_morning(&squeeze)?;
     let record = fs::read_to_string(squeeze.file("record"))?;
     let wanted = ["off node3.vc.test", "off node4.vc.test", "on node3.vc.test", "on node4.vc.test"];
-    // what comes after that is the run with a cooldown, which may free another node
+    // The run with a cooldown follows; it may free another node.
     let switched: Vec<&str> = record.lines().take(4).collect();
     ensure!(switched == wanted, "switched were {switched:?}");
     Ok(())
@@ -187,7 +186,7 @@ fn night_and_morning(squeeze: &Squeeze<'_>) -> anyhow::Result<()> {
     cluster.exec(&["gnt-node", "add-tags", "node3.vc.test", "htools:standby:10", OWN])?.good()?;
     squeeze.only_off(&[])?;
     let before = placements(cluster)?;
-    // only a look
+    // This run only shows the plan.
     let output = squeeze.run(&[NIGHT, &["--detailed-status"]].concat())?.expect(3)?;
     let plan = "'Nodes to offline'\nnode3.vc.test\nnode4.vc.test\n";
     ensure!(output.stdout == plan, "an odd plan{}", output.streams());
@@ -205,12 +204,12 @@ fn night_and_morning(squeeze: &Squeeze<'_>) -> anyhow::Result<()> {
     ensure!(fourth.iter().any(|tag| tag == AUTO), "{fourth:?}");
     let size = "htools:standby-size:16384/";
     ensure!([&third, &fourth].iter().all(|tags| tags.iter().any(|tag| tag.starts_with(size))), "{third:?}");
-    // a second time there is nothing to do, and nothing is said of it
+    // The second time, there is nothing to do and nothing is printed.
     let output = squeeze.execute(NIGHT, &["-q", "--detailed-status"])?.good()?;
     ensure!(output.stdout.is_empty(), "said although there was nothing to do{}", output.streams());
     squeeze.only_off(&["node3", "node4"])?;
 
-    // the morning, for a mail; node3 has a number and comes first
+    // The morning, with output for a mail; node3 comes first because it has a number.
     let output = squeeze.execute(MORNING, &["-q", "--max-nodes=1", "--detailed-status"])?.expect(4)?;
     said(&output.stdout, &["hsqueeze: powered up 1 node (node3.vc.test) with "])?;
     ensure!(output.stdout.lines().count() == 1, "not one line{}", output.streams());
@@ -221,15 +220,15 @@ fn night_and_morning(squeeze: &Squeeze<'_>) -> anyhow::Result<()> {
     ensure!(["htools:standby:10", OWN].iter().all(|tag| third.iter().any(|t| t == tag)), "{third:?}");
     let empty: Vec<Node> = squeeze.nodes()?.into_iter().filter(|node| node.instances == 0).collect();
     ensure!(empty.is_empty(), "nodes that came up and got nothing: {empty:?}");
-    // nodes that were switched a moment ago are left alone
+    // Nodes that were switched recently are left alone.
     let output = squeeze.execute(NIGHT, &["--cooldown=1h"])?.good()?;
     ensure!(!output.stdout.contains("node3") && !output.stdout.contains("node4"), "{}", output.streams());
-    // the reference's tools see the same
+    // The reference's tools see the same.
     tools::compare("hinfo", &["-p", &format!("--luxi={}", cluster.socket())])?;
     Ok(())
 }
 
-/// Power that does not go off: the node stays out of use, the others come back.
+/// The power does not go off: the node stays out of use, and the others come back.
 pub fn power_off_fails(cluster: &Cluster) -> anyhow::Result<()> {
     let squeeze = Squeeze::over_luxi(cluster)?;
     squeeze.replace_helper(
@@ -252,14 +251,14 @@ pub fn power_off_fails(cluster: &Cluster) -> anyhow::Result<()> {
     );
     ensure!(!squeeze.tags("node4")?.iter().any(|tag| tag.starts_with("htools:")), "tags were left");
     squeeze.restore_helper()?;
-    // the next night goes on
+    // The next night continues.
     squeeze.execute(NIGHT, &[])?.good()?;
     let offline = squeeze.offline()?;
     ensure!(offline == ["node3", "node4"] && !squeeze.has_power("node4")?, "{offline:?}");
     Ok(())
 }
 
-/// The same by a command.
+/// The same with a power command.
 pub fn power_command_fails(cluster: &Cluster) -> anyhow::Result<()> {
     let squeeze = Squeeze::over_rapi(cluster)?;
     fs::write(squeeze.file("refuses"), "")?;
@@ -275,8 +274,7 @@ pub fn power_command_fails(cluster: &Cluster) -> anyhow::Result<()> {
     squeeze.only_off(&[])
 }
 
-/// A node that does not come up, and one that gets power and does not answer: others are
-/// tried in their place.
+/// One node does not come up, and another one gets power but does not answer. Other nodes are tried instead.
 pub fn power_on_fails(cluster: &Cluster) -> anyhow::Result<()> {
     let squeeze = Squeeze::over_luxi(cluster)?;
     squeeze.execute(NIGHT, &[])?.good()?;
@@ -290,7 +288,7 @@ pub fn power_on_fails(cluster: &Cluster) -> anyhow::Result<()> {
     )?;
     squeeze.only_off(&["node3"])?;
     squeeze.restore_helper()?;
-    // it gets power, as far as anybody can see
+    // For all that anyone can see, it gets power.
     squeeze.replace_helper("[[ $1 == power-on ]] && exit 0\nexec $OLD \"$@\"")?;
     let output = squeeze.execute(MORNING, &["--boot-timeout=15"])?.expect(1)?;
     said(&output.stderr, &["wait for node 'node3.vc.test': the node does not answer within 15 s: "])?;
@@ -300,7 +298,7 @@ pub fn power_on_fails(cluster: &Cluster) -> anyhow::Result<()> {
     squeeze.only_off(&[])
 }
 
-/// A disk that cannot be copied: what was drained takes instances again.
+/// A disk cannot be copied: the drained nodes take instances again.
 pub fn move_fails(cluster: &Cluster) -> anyhow::Result<()> {
     let squeeze = Squeeze::over_luxi(cluster)?;
     for node in 1..=4 {
@@ -316,14 +314,14 @@ pub fn move_fails(cluster: &Cluster) -> anyhow::Result<()> {
         squeeze.nodes()?.into_iter().filter(|n| n.tags.iter().any(|t| t.starts_with("htools:"))).collect();
     ensure!(tagged.is_empty(), "tags were left: {tagged:?}");
     fs::remove_file(cluster.path("faults"))?;
-    // disks can be copied again: a node with mirrored instances is emptied
+    // Disks can be copied again, so a node with mirrored instances is emptied.
     let output = squeeze.execute(NIGHT, &options)?.good()?;
     let off = squeeze.offline()?;
     ensure!(!off.is_empty(), "nothing was powered down{}", output.streams());
     squeeze.only_off(&off.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// A queue that takes no jobs: nothing has happened.
+/// A queue that accepts no jobs: nothing has changed.
 pub fn drain_refused(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.exec(&["gnt-cluster", "queue", "drain"])?.good()?;
     for squeeze in [Squeeze::over_luxi(cluster)?, Squeeze::over_rapi(cluster)?] {
@@ -335,7 +333,7 @@ pub fn drain_refused(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Killed in the middle of a night, which goes on later; meanwhile no other run begins.
+/// hsqueeze is killed during a night and resumed later. Meanwhile no other run can begin.
 pub fn killed(cluster: &Cluster) -> anyhow::Result<()> {
     let squeeze = Squeeze::over_luxi(cluster)?;
     let journal = squeeze.file("journal").display().to_string();
@@ -354,8 +352,8 @@ pub fn killed(cluster: &Cluster) -> anyhow::Result<()> {
     squeeze.only_off(&["node3", "node4"])
 }
 
-/// With `--all` an instance is stopped while the disks that only its node has are copied; if that fails, it is started
-/// where it was.
+/// With `--all`, an instance is stopped while the disks that exist only on its node are copied. If that fails, it is
+/// started at its old place.
 pub fn with_disks_of_one_node(cluster: &Cluster) -> anyhow::Result<()> {
     const ALL: &[&str] = &["--all", "--cooldown=1d"];
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();

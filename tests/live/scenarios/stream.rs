@@ -1,4 +1,4 @@
-//! Plans as streams: saved, applied and taken back; windows and pauses; another plan after a failure.
+//! Plans as streams: saved, applied and undone; time windows and pauses; another plan after a failure.
 
 use std::process::Command;
 use std::thread;
@@ -19,7 +19,7 @@ fn htools(words: &[&str]) -> anyhow::Result<Output> {
     child::run(Command::new(tools::program()).env_remove("HTOOLS").args(words), WHOLE)
 }
 
-/// A plan that was saved is carried out as a stream, does not fit a second time, and is taken back.
+/// A saved plan is executed as a stream, does not fit a second time, and is undone.
 pub fn applied_and_undone(cluster: &Cluster) -> anyhow::Result<()> {
     let before = placements(cluster)?;
     let directory = tempfile::tempdir()?;
@@ -43,7 +43,7 @@ pub fn applied_and_undone(cluster: &Cluster) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Nothing begins that would end too late, nothing begins during a pause, and the rest is done then.
+/// No step begins that would end too late, or during a pause. The rest is done afterwards.
 pub fn window_and_pause(cluster: &Cluster) -> anyhow::Result<()> {
     let hbal = Hbal::over_luxi(cluster)?;
     let goal = hbal.goal(&[])?;
@@ -64,7 +64,7 @@ pub fn window_and_pause(cluster: &Cluster) -> anyhow::Result<()> {
     goal.is_reached(cluster)
 }
 
-/// A disk cannot be made: another plan moves what is left, and not that instance.
+/// A disk cannot be created: another plan moves the remaining instances, but not that one.
 pub fn replanned(cluster: &Cluster) -> anyhow::Result<()> {
     std::fs::write(cluster.path("faults"), "node3 lvcreate\n")?;
     let hbal = Hbal::over_luxi(cluster)?;

@@ -1,4 +1,4 @@
-//! Random clusters of Pacemaker's, as XML documents.
+//! Random Pacemaker clusters, as CIBs.
 
 #[path = "../../common/cib_text.rs"]
 pub mod cib_text;
@@ -9,25 +9,25 @@ use std::fmt::Write;
 use cib_text::{DUMMY, FENCING, attributes, begin, history};
 use htools::generate::random::Random;
 
-/// How large a cluster is.
+/// Size and features of a cluster.
 #[derive(Debug, Clone, Copy)]
 pub struct Dimensions {
     /// Nodes.
     pub hosts: usize,
     /// Primitives, in groups or not.
     pub primitives: usize,
-    /// Whether there may be clones.
+    /// True if there may be clones.
     pub clones: bool,
-    /// Whether operations may have failed, or not have ended.
+    /// True if operations may have failed, or not have ended.
     pub failures: bool,
-    /// Whether primitives may run on several nodes.
+    /// True if primitives may run on several nodes.
     pub several: bool,
-    /// Whether the configuration may have changed since resources were started.
+    /// True if the configuration may have changed since resources were started.
     pub changed: bool,
 }
 
 impl Dimensions {
-    /// Small ones, in which everything meets everything.
+    /// A small cluster that combines all features.
     pub fn small(random: &mut Random) -> Dimensions {
         Dimensions {
             hosts: 2 + random.below(5),
@@ -40,24 +40,24 @@ impl Dimensions {
     }
 }
 
-/// A primitive on its way into the document.
+/// A primitive before it is written into the CIB.
 #[derive(Clone)]
 struct Primitive {
     id: String,
     group: Option<usize>,
-    /// The clone that it, or its group, is in.
+    /// The clone of the primitive, or of its group.
     clone: Option<usize>,
-    /// Where it runs, by position.
+    /// Positions of the hosts where it runs.
     active: Vec<usize>,
-    /// How many instances of its clone may run.
+    /// Most running instances of its clone.
     most: usize,
     stonith: bool,
-    /// Whether it is no longer configured.
+    /// True if it is no longer configured.
     gone: bool,
 }
 
 impl Primitive {
-    /// The clone and the group that it is in.
+    /// Its clone and its group.
     fn wholes(&self) -> (Option<usize>, Option<usize>) {
         (self.clone, self.group)
     }
@@ -67,7 +67,7 @@ impl Primitive {
     }
 }
 
-/// Which part of the language a document uses, decided once for all of it.
+/// The language features of a CIB, decided once for the whole document.
 struct Flavour {
     fencing: bool,
     kinds: Vec<&'static str>,
@@ -76,14 +76,14 @@ struct Flavour {
     loose: bool,
     clones: bool,
     several: bool,
-    /// Whether clones want to be with others, not others with them: there are no circles of both.
+    /// True if clones depend on others in colocations, instead of the reverse. Never both, so there are no circles.
     clones_follow: bool,
 }
 
 const STRATEGIES: [&str; 4] = ["default", "utilization", "balanced", "minimal"];
 const SCORES: [&str; 10] =
     ["INFINITY", "-INFINITY", "100", "-100", "50", "1", "-1", "999999", "-20", "+INFINITY"];
-/// When clusters are looked at in which failures may be forgotten.
+/// Time at which clusters with expiring failures are evaluated.
 const NOW: i64 = 1_710_000_000;
 pub const RACKS: [&str; 4] = ["a", "b", "B", "c"];
 
@@ -135,7 +135,7 @@ pub fn document(of: Dimensions, random: &mut Random) -> String {
     }
 }
 
-/// What operations note of no parameters; of `k=1`, of `k=2`, and of both `k=1` and `l=1`.
+/// Digests of recorded parameters: none, `k=1`, `k=2`, and both `k=1` and `l=1`.
 const NOTED: [&str; 4] = [
     "f2317cad3d54cec5d7d7aa7d0bf35cf8",
     "042498509a0cd2f60a87f70f8615ae86",
@@ -143,8 +143,8 @@ const NOTED: [&str; 4] = [
     "956d225f1261d857d759758076a4385e",
 ];
 
-/// The same document, in which primitives have parameters: some as when they were started; some have others, for which they are
-/// restarted, or reloaded; some have another agent.
+/// The same CIB with parameters for primitives. Some were started with these parameters. Others were started with
+/// different ones, so they restart or reload, or with another agent.
 fn with_parameters(mut xml: String, primitives: &[Primitive], random: &mut Random) -> String {
     let [none, one, two, both] = NOTED;
     for primitive in primitives {
@@ -207,7 +207,7 @@ fn primitives(of: Dimensions, flavour: &Flavour, states: &[usize], random: &mut 
             if of.several && random.chance(0.3) {
                 active.push(random.below(of.hosts));
             }
-            // on a node that is down without fencing, nothing runs
+            // Without fencing, nothing runs on a node that is down.
             active.retain(|host| states[*host] != 4 || flavour.fencing);
             primitives.push(Primitive {
                 id: format!("{}{}", random.pick(&["vm", "r", "db-"]), primitives.len()),
@@ -387,7 +387,7 @@ fn constraints(
         primitives.iter().filter(|one| one.clone.is_none()).filter_map(|one| one.group).collect();
     targets.extend(groups.iter().map(|group| format!("g{group}")));
     let clones: BTreeSet<usize> = primitives.iter().filter_map(|one| one.clone).collect();
-    // others hang on clones more often than not
+    // Colocations and orders concern clones more often than other resources.
     targets.extend(clones.iter().flat_map(|clone| std::iter::repeat_n(format!("C{clone}"), 3)));
     let members: Vec<&Primitive> =
         primitives.iter().filter(|one| one.group.is_some() && one.clone.is_none()).collect();
@@ -464,7 +464,7 @@ fn location(xml: &mut String, at: usize, resource: &str, names: &[String], rando
 }
 
 fn colocation(xml: &mut String, at: usize, (one, other): (&str, &str), random: &mut Random) {
-    // clones do not go with each other in a circle
+    // Colocations of clones form no circles.
     if one == other || (one.starts_with('C') && other.starts_with('C') && one < other) {
         return;
     }
@@ -503,7 +503,7 @@ fn order(xml: &mut String, at: usize, (first, then): (&str, &str), random: &mut 
     let _ = writeln!(xml, r#"<rsc_order id="o{at}" first="{first}" then="{then}"{kind}/>"#);
 }
 
-/// An order of two or three sets. Of some, one member is enough.
+/// An order of two or three sets. For some sets, one member is enough.
 fn sets_of_orders(xml: &mut String, targets: &[String], random: &mut Random) {
     let mut members: Vec<String> = targets.to_vec();
     members.sort();
@@ -585,7 +585,7 @@ fn status(
     xml.push_str("</status>\n");
 }
 
-/// The same document, in which primitives say what is done when their operations fail.
+/// The same CIB with `on-fail` reactions of primitives.
 fn with_responses(xml: &str, random: &mut Random) -> String {
     let words = ["restart", "ignore", "block", "stop", "standby", "fence"];
     let mut parts = xml.split("</primitive>");
@@ -610,15 +610,15 @@ fn with_responses(xml: &str, random: &mut Random) -> String {
     text
 }
 
-/// A time before clusters are looked at, in seconds since 1970.
+/// A time before the evaluation, in seconds since 1970.
 fn past(random: &mut Random) -> i64 {
     NOW - random.pick(&[5, 30, 59, 60, 61, 599, 600, 601, 4000])
 }
 
-/// What a resource left on a host where not all went well, or has ended.
+/// History of a resource on a host with a failed or unfinished operation.
 fn trouble(xml: &mut String, (id, agent): (&str, &str), host: &str, random: &mut Random) {
     let code = *random.pick(&[1, 1, 1, 2, 3, 4, 5, 6]);
-    // operation, status, code, interval, what was meant
+    // Operation, status, code, interval, expected code.
     let started = ("start", 0, 0, 0, 0);
     let operations = match random.below(9) {
         0 | 1 => vec![started, ("monitor", 4, code, 10_000, 0)],
@@ -638,7 +638,7 @@ fn trouble(xml: &mut String, (id, agent): (&str, &str), host: &str, random: &mut
     xml.push_str("</lrm_resource>");
 }
 
-/// What a resource left on a host from which it has begun to migrate to another one.
+/// History of a resource on a host from which a migration has begun.
 fn begun_migration(xml: &mut String, (id, agent): (&str, &str), (host, target): (&str, &str)) {
     let _ = write!(xml, r#"<lrm_resource id="{id}" {agent}>"#);
     operation(xml, id, host, 2, ("start", 0, 0, 0, 0), "");
@@ -647,7 +647,7 @@ fn begun_migration(xml: &mut String, (id, agent): (&str, &str), (host, target): 
     xml.push_str("</lrm_resource>");
 }
 
-/// An operation by its name, status, code, interval and what was meant.
+/// An operation with its name, status, code, interval and expected code.
 fn operation(
     xml: &mut String,
     id: &str,

@@ -1,18 +1,19 @@
-//! Graphs in Pacemaker's DOT files, and what they come to: which actions there are, and which comes before which.
+//! Graphs in Pacemaker's DOT files, reduced to their actions and the order between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The actions of a graph that are commands, and all pairs of them of which one comes before the other, directly
-/// or not. Marks only carry the order, and so do monitors and notifications.
+/// The commands of a graph, and all pairs of them in which one precedes the other, directly or not. Pseudo-actions
+/// only carry the order, as do monitors and notifications.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Closure {
-    /// The actions, as in the file: `vm1_start_0 node2`; of instances of clones without their numbers, which tell nothing.
+    /// The actions in the file's notation: `vm1_start_0 node2`. Instances of clones are without their numbers, which
+    /// have no meaning.
     pub actions: BTreeSet<String>,
-    /// Which comes before which.
+    /// Pairs of actions in which the first precedes the second.
     pub order: BTreeSet<(String, String)>,
 }
 
-/// What a graph of crm_simulate's, or one in its style, comes to. What is dashed is not there.
+/// Reduces a graph of crm_simulate, or one in its style. Dashed actions are left out.
 pub fn closure(dot: &str) -> Closure {
     let mut names: BTreeMap<&str, bool> = BTreeMap::new();
     let mut following: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -46,7 +47,7 @@ pub fn closure(dot: &str) -> Closure {
     closure
 }
 
-/// Whether an action is more than a mark: stops that fencing does are, starts at the end of live migrations are not.
+/// Tells if an action is a command. Stops by fencing are commands; starts at the end of live migrations are not.
 fn is_command(name: &str, is_mark: bool) -> bool {
     let Some((key, _)) = name.split_once(' ') else { return false };
     let is_start = is_mark && key.ends_with("_start_0");
@@ -63,7 +64,7 @@ fn without_number(action: &str) -> String {
     format!("{resource}{}", rest.trim_start_matches(|letter: char| letter.is_ascii_digit()))
 }
 
-/// What is in one and not in the other, for people.
+/// The differences between both, for people.
 pub fn difference(ours: &Closure, theirs: &Closure) -> Vec<String> {
     let mut lines = Vec::new();
     for (whose, one, other) in [("ours", ours, theirs), ("theirs", theirs, ours)] {

@@ -1,4 +1,4 @@
-//! Machines of the cluster that are nodes themselves, put into the documents of others.
+//! Guest nodes, added to the CIBs of other clusters.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use super::cib::cib_text::{attributes, history};
 /// The agent of connections to guest nodes.
 const REMOTE: &str = r#"class="ocf" provider="pacemaker" type="remote""#;
 
-/// A primitive that is in no clone and fences nothing, and the guest node that it is, if it is one.
+/// A primitive outside clones that is no fencing device, with its guest node, if it has one.
 struct Candidate {
     id: String,
     /// Its start tag.
@@ -18,7 +18,7 @@ struct Candidate {
     guest: Option<&'static str>,
 }
 
-/// The same document, in which some primitives are guest nodes, and others run there or are wanted there.
+/// The same CIB in which some primitives are guest nodes. Others run there or prefer them.
 pub fn with_guests(xml: &str, failures: bool, random: &mut Random) -> String {
     let mut candidates = candidates(xml);
     let mut names = ["a1", "g-2", "x1", "zed"];
@@ -94,7 +94,7 @@ fn candidates(xml: &str) -> Vec<Candidate> {
     found
 }
 
-/// The same document, in which the list of nodes may have a guest node.
+/// The same CIB with the guest node possibly in the list of nodes.
 fn with_element(xml: &str, guest: &str, random: &mut Random) -> String {
     if random.chance(0.4) {
         return xml.to_owned();
@@ -113,7 +113,7 @@ fn with_element(xml: &str, guest: &str, random: &mut Random) -> String {
     xml.replacen("</nodes>", &format!("{node}</node>\n</nodes>"), 1)
 }
 
-/// The same document, in which the cluster is connected to a machine that runs, as a rule.
+/// The same CIB in which the cluster is usually connected to a running machine.
 fn with_connection(xml: &str, machine: &str, guest: &str, failures: bool, random: &mut Random) -> String {
     let begin = format!(r#"<lrm_resource id="{machine}" "#);
     let mut parts = xml.split(&begin);
@@ -140,13 +140,13 @@ fn with_connection(xml: &str, machine: &str, guest: &str, failures: bool, random
     text
 }
 
-/// The node of which operations tell.
+/// The node that the operations name.
 fn on_node(operations: &str) -> &str {
     let (_, rest) = operations.split_once(r#"on_node=""#).unwrap_or_default();
     rest.split('"').next().unwrap_or_default()
 }
 
-/// The same document, in which what a resource left on the first node where it runs is on a guest node.
+/// The same CIB with a resource's history moved from its first active node to a guest node.
 fn moved(xml: &str, resource: &str, guest: &str, state: &mut String) -> String {
     const END: &str = "</lrm_resource>";
     let begin = format!(r#"<lrm_resource id="{resource}" "#);
@@ -162,7 +162,7 @@ fn moved(xml: &str, resource: &str, guest: &str, state: &mut String) -> String {
     xml.to_owned()
 }
 
-/// The same document, in which some locations are about guest nodes, or tell them from others.
+/// The same CIB in which some locations concern guest nodes, or distinguish them from other nodes.
 fn located(xml: &str, guests: &[&str], random: &mut Random) -> String {
     const TAG: &str = "<rsc_location ";
     let mut parts = xml.split(TAG);

@@ -1,6 +1,6 @@
-//! hplace against Pacemaker's own crm_simulate: random clusters, and for each the same scores, places, order and
-//! capacity left, line by line, and the same actions, of which the same ones come before the same others; with guest nodes, the same
-//! actions in no order.
+//! hplace compared with Pacemaker's crm_simulate on random clusters. For each cluster, both must give the same
+//! scores, places and remaining capacities, line by line, and the same actions with the same order between them. With
+//! guest nodes, only the actions are compared, without their order.
 
 mod cib;
 mod graph;
@@ -20,13 +20,13 @@ use serde_json::Value;
 
 use cib::Dimensions;
 
-/// Small clusters of a run.
+/// Number of small clusters in a run.
 const SMALL: u64 = 1000;
-/// Large ones, behind them.
+/// Number of large ones, which follow.
 const LARGE: u64 = 10;
-/// Small ones behind these: of which some have clones; in which operations failed or have not ended; both; in which resources run on
-/// several nodes; also with failed operations; without these, some have begun to migrate; whose configuration has changed since their
-/// resources were started, also with failed operations; with what few clusters have; with guest nodes; and with these and failed operations.
+/// Small clusters with special features, which follow. The entries combine clones, failed or unfinished operations,
+/// resources on several nodes, migrations that have begun, configurations changed since the start of resources, rare
+/// features, and guest nodes.
 const SPECIAL: [Special; 10] = [
     Special { clones: true, most: 2, ..Special::of("with clones") },
     Special { failures: true, most: 1, ..Special::of("with failed operations") },
@@ -56,27 +56,27 @@ const SPECIAL: [Special; 10] = [
         ..Special::of("with guest nodes and failed operations")
     },
 ];
-/// Differences that are shown.
+/// Most differences shown.
 const SHOWN: usize = 5;
 
-/// Why clusters with clones are refused, and how many of a hundred may be.
+/// Reason for refusing clusters with clones, and the most refusals in percent.
 const REFUSED: &str = "more of its instances run than should, and nobody manages them";
 const MOST_REFUSED: u64 = 5;
 /// The same for clusters with guest nodes.
 const UNCLEAR: &str = "the machine of a guest node";
 const MOST_UNCLEAR: u64 = 35;
 
-/// How the clusters came out.
+/// Results for the clusters.
 #[derive(Debug, Default)]
 pub struct Counts {
     same: u64,
-    /// Actions of the transitions that are the same, and pairs of them of which one comes first.
+    /// Equal actions of the transitions, and equal pairs of actions in which one precedes the other.
     actions: usize,
     pairs: usize,
     order_dependent: u64,
-    /// Clusters in which instances of clones have other numbers and are in the same places.
+    /// Clusters in which instances of clones have other numbers but are in the same places.
     other_numbers: u64,
-    /// Clusters that hplace refuses, with its reason.
+    /// Clusters that hplace refuses, with the reason.
     refused: u64,
     different: Vec<String>,
 }
@@ -86,13 +86,13 @@ impl Counts {
         self.same + self.order_dependent + self.other_numbers + self.refused + self.different.len() as u64
     }
 
-    /// The first differences, one after the other.
+    /// The first differences.
     fn differences(&self) -> String {
         self.different.iter().take(SHOWN).map(|text| format!("{text}\n")).collect()
     }
 }
 
-/// Clusters of which hplace does not know all yet (docs/pacemaker-verified.md).
+/// Clusters with features that hplace does not fully know yet (docs/pacemaker.md).
 struct Special {
     what: &'static str,
     clusters: u64,
@@ -102,12 +102,12 @@ struct Special {
     changed: bool,
     rarer: bool,
     guests: bool,
-    /// Of a hundred of them, so many may differ.
+    /// Most differences in percent.
     most: u64,
 }
 
 impl Special {
-    /// Clusters that are as the others.
+    /// Clusters without special features.
     const fn of(what: &'static str) -> Special {
         Special {
             what,
@@ -123,14 +123,14 @@ impl Special {
     }
 }
 
-/// What was found.
+/// Results of a run.
 pub struct ComparedClusters {
     plain: Counts,
     special: [Counts; SPECIAL.len()],
 }
 
 impl ComparedClusters {
-    /// Whether there was no difference, and in special clusters no more than hplace is known for.
+    /// Tells if there was no difference, and in special clusters no more than allowed.
     pub fn good(&self) -> bool {
         let few = |(of, special): (&Counts, &Special)| {
             let refused = match special {
@@ -144,7 +144,7 @@ impl ComparedClusters {
         self.plain.different.is_empty() && self.special.iter().zip(&SPECIAL).all(few)
     }
 
-    /// What a run ends with.
+    /// The final line of a run.
     pub fn summary(&self) -> String {
         let of_special = |(of, special): (&Counts, &Special)| {
             let others = match special.clones {
@@ -184,7 +184,7 @@ impl ComparedClusters {
     }
 }
 
-/// The kind of special cluster that a number stands for.
+/// The kind of special cluster for a number.
 fn special(number: u64) -> Option<usize> {
     let mut first = SMALL + LARGE;
     SPECIAL.iter().position(|special| {
@@ -194,10 +194,10 @@ fn special(number: u64) -> Option<usize> {
     })
 }
 
-/// Compares so many small clusters, the large ones and those with clones, or the one with the number `only`.
+/// Compares `SMALL` small clusters, the large ones and the special ones, or only the one with the number `only`.
 ///
 /// # Errors
-/// crm_simulate is not installed, or files cannot be written.
+/// If crm_simulate is not installed, or files cannot be written.
 pub fn run(
     seed: u64,
     jobs: usize,
@@ -285,9 +285,9 @@ enum Verdict {
         actions: usize,
         pairs: usize,
     },
-    /// The same but for the numbers of instances of clones.
+    /// Equal except for the numbers of clone instances.
     OtherNumbers,
-    /// Refused for what the clusters are known to have.
+    /// Refused because of a known limitation for such clusters.
     Refused,
     OrderDependent,
     Different(String),
@@ -347,7 +347,7 @@ fn compare(file: &PathBuf, guests: bool) -> io::Result<Verdict> {
     )))
 }
 
-/// Where resources are placed in the end, instances of clones without their numbers, in order; nothing without clones.
+/// Final places of resources, in order; instances of clones are without their numbers. None without clones.
 fn places(lines: &[&str]) -> Option<Vec<String>> {
     let mut last = std::collections::BTreeMap::new();
     let placed = lines.iter().filter_map(|line| line.strip_prefix("pcmk__finalize_assignment: "));
@@ -369,7 +369,7 @@ fn document(file: &Path) -> io::Result<Value> {
     Ok(serde_json::from_slice(&ours(file, "--json")?.stdout).unwrap_or(Value::Null))
 }
 
-/// Whether hplace says that the answer depends on more than the document.
+/// Tells if hplace reports that the answer depends on more than the CIB.
 fn depends_on_order(file: &Path) -> io::Result<bool> {
     let resources = document(file)?["resources"].as_array().cloned().unwrap_or_default();
     Ok(resources.iter().any(|resource| resource["order_dependent"] == true))

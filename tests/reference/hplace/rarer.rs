@@ -1,8 +1,8 @@
-//! What few clusters have, put into the documents of others.
+//! Rare features, added to the CIBs of other clusters.
 
 use htools::generate::random::Random;
 
-/// The same document, in which some groups start in any order, or need not be together if they are in no clone.
+/// The same CIB in which some groups are unordered, or not colocated if they are outside clones.
 pub fn with_loose_groups(xml: &str, random: &mut Random) -> String {
     each(xml, "<group ", |before, group| {
         let is_cloned = before.rfind("<clone ") > before.rfind("</clone>");
@@ -15,7 +15,7 @@ pub fn with_loose_groups(xml: &str, random: &mut Random) -> String {
     })
 }
 
-/// The same document, in which some locations say where resources are looked for.
+/// The same CIB in which some locations limit the discovery of resources.
 pub fn with_discovery(xml: &str, random: &mut Random) -> String {
     const TAG: &str = "<rsc_location ";
     let mut parts = xml.split(TAG);
@@ -29,7 +29,7 @@ pub fn with_discovery(xml: &str, random: &mut Random) -> String {
     text
 }
 
-/// The same document, perhaps without quorum.
+/// The same CIB, sometimes without quorum.
 pub fn without_quorum(xml: &str, random: &mut Random) -> String {
     if random.chance(0.8) {
         return xml.to_owned();
@@ -40,7 +40,7 @@ pub fn without_quorum(xml: &str, random: &mut Random) -> String {
     xml.replacen(r#"have-quorum="1""#, r#"have-quorum="0""#, 1).replacen(SET, &policy, 1)
 }
 
-/// Puts something behind each tag that begins so, which follows from all before it and from its id.
+/// Inserts text after each tag that begins with `tag`. The text depends on everything before it and on the tag's id.
 fn each(xml: &str, tag: &str, mut more: impl FnMut(&str, &str) -> String) -> String {
     let mut text = String::new();
     let mut rest = xml;

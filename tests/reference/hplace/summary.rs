@@ -1,18 +1,18 @@
-//! What becomes of resources, by crm_simulate's summary and by hplace's document.
+//! Changes of resources, according to crm_simulate's summary and to hplace's document.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// Of a resource, without the number of its instance: what is done, and where.
+/// Actions on resources with their places, without the numbers of instances.
 pub type Deeds = BTreeSet<(String, String)>;
 
-/// What crm_simulate's answer to `-s` ends with.
+/// Parses the end of crm_simulate's answer to `-s`.
 pub fn theirs(answer: &str) -> Deeds {
     answer.lines().filter_map(deed).collect()
 }
 
-/// `Move  vm:0  ( n1 -> n2 )  due to ...`: what is recovered is moved or restarted.
+/// `Move  vm:0  ( n1 -> n2 )  due to ...`: a recovery counts as a move or a restart.
 fn deed(line: &str) -> Option<(String, String)> {
     let (before, rest) = line.split_once('(')?;
     let (places, why) = rest.split_once(')')?;
@@ -35,7 +35,7 @@ fn deed(line: &str) -> Option<(String, String)> {
     Some((instance_of(resource), text))
 }
 
-/// What hplace's `--json` says.
+/// Reads the document of hplace's `--json`.
 pub fn ours(document: &Value) -> Deeds {
     let resources = document["resources"].as_array().into_iter().flatten();
     resources.flat_map(own_deeds).collect()
@@ -64,8 +64,8 @@ fn instance_of(name: &str) -> String {
     }
 }
 
-/// The first of what only one of the two says. Of what is blocked, crm_simulate need not tell; a start that goes on is nothing to it, or
-/// a restart.
+/// The first action that only one of the two reports. crm_simulate need not report blocked resources. It reports a
+/// continuing start as nothing or as a restart.
 pub fn difference(theirs: &Deeds, ours: &Deeds) -> Option<String> {
     let goes_on = |resource: &str| ours.contains(&(resource.to_owned(), "goes on".to_owned()));
     let is_told = |(resource, deed): &&(String, String)| match deed.as_str() {

@@ -1,4 +1,4 @@
-//! Jobs that end in success and have not done what they were for.
+//! Jobs that succeed without the intended effect.
 
 use std::fs;
 
@@ -21,14 +21,14 @@ const HEADING: &str = "The cluster is not as planned:\n";
 const ERROR: &str = "all jobs ended in success, but the cluster is not as planned: see ";
 const INST01: &str = "  instance 'inst01.vc.test' is on node1.vc.test and node2.vc.test, and should be on ";
 
-/// A daemon that does nothing where an opcode has this text in it.
+/// A daemon that ignores opcodes with this text but reports success.
 fn lying(part: &'static str) -> Place {
     let place = Place::new();
     place.world.lock().lies.push(part);
     place
 }
 
-/// Where the recorded plan leaves an instance.
+/// Nodes of an instance after the recorded plan.
 fn planned(instance: &str) -> (String, String) {
     let (_, primary, secondary) = end().into_iter().find(|(name, ..)| name == instance).unwrap();
     (format!("{primary}.vc.test"), format!("{secondary}.vc.test"))
@@ -42,7 +42,7 @@ fn a_job_that_did_nothing() {
     has(&stderr, &format!("{HEADING}{INST01}"));
     assert!(stderr.ends_with(&format!("Error: hbal: {ERROR}inst01.vc.test above\n")), "{stderr}");
     assert_eq!(stderr.matches(", and should be ").count(), 1, "{stderr}");
-    // the run is over, but its end is not what it should be, also for those who look later
+    // The run is over, but the cluster is not as planned; a later resumption notices this, too.
     let (_, stderr) = place.resume().ends(1);
     assert!(stderr.starts_with(&format!("All 13 steps are done already\n{HEADING}{INST01}")), "{stderr}");
     let (primary, secondary) = planned("inst01");
@@ -55,14 +55,14 @@ fn a_job_that_did_nothing() {
 fn no_job_did_anything() {
     let place = lying("OP_INSTANCE");
     let (_, stderr) = place.execute(&["--json"]).ends(1);
-    // every instance that moves
+    // All instances that move.
     assert_eq!(stderr.matches(", and should be on ").count(), 10, "{stderr}");
 }
 
 #[test]
 fn a_job_that_moved_to_another_node() {
     let place = Place::new();
-    // the first reading after the run, and all later ones
+    // This affects the first reading after the run, and all later ones.
     place.world.on_read(|number, cluster: &mut Cluster| {
         if number >= 2 {
             cluster.place("inst01.vc.test", "node3.vc.test", "node6.vc.test");
@@ -187,7 +187,7 @@ fn between_groups() {
 
 #[test]
 fn nodes_that_are_not_switched() {
-    // each with what is said of node6
+    // Each with the expected message about node6.
     for (lie, options, wrong) in [
         ("OP_TAGS_SET", &[][..], "has not the tag 'htools:standby-size:"),
         ("\"offline\":true", &["--power-command=true"], "is not offline"),
@@ -200,7 +200,7 @@ fn nodes_that_are_not_switched() {
         has(&stderr, &format!("{HEADING}  node 'node4.vc.test' "));
         has(&stderr, &format!("  node 'node6.vc.test' {wrong}"));
         has(&stderr, &format!("Error: hsqueeze: {ERROR}node4.vc.test, node6.vc.test above\n"));
-        // nor are they counted
+        // They are not counted, either.
         assert_eq!(stdout, "hsqueeze: powered down no node, with 12 moves\n");
     }
 }
@@ -220,7 +220,7 @@ fn nodes_that_do_not_come_into_use() {
 fn a_journal_tells_its_end() {
     let place = Place::new();
     place.execute(&[]).ends(0);
-    // the plan of the first line is all that there is to know
+    // The plan in the first line is all that is known.
     let journal = place.journal();
     let steps = journal[0]["work"]["steps"].as_array().unwrap();
     assert!(steps.iter().all(|step| step["task"]["move"]["to"]["primary"].is_string()), "{steps:?}");

@@ -1,4 +1,4 @@
-//! Live migrations that fail half-way: the instance is named, with the command that tidies up.
+//! Live migrations that fail half-way: the instance is reported with its cleanup command.
 
 use super::program::{Place, htools};
 use super::queue::Fate;
@@ -11,7 +11,7 @@ fn command(instance: &str) -> String {
     format!("  gnt-instance migrate --cleanup -f {instance}.vc.test")
 }
 
-/// The place after a run in which the second job, which copies the disks of inst07 and migrates it, went wrong.
+/// The place after a run in which the second job failed. This job copies the disks of inst07 and migrates it.
 fn after(fate: Fate, options: &[&str]) -> (Place, String) {
     let place = Place::new();
     place.world.lock().fates.insert(26, fate);
@@ -19,7 +19,7 @@ fn after(fate: Fate, options: &[&str]) -> (Place, String) {
     (place, stderr)
 }
 
-/// The lines that follow on the table of steps.
+/// The lines after the table of steps.
 fn behind_the_table(stderr: &str) -> Vec<&str> {
     let table = stderr.lines().skip_while(|line| *line != "Steps:").skip(1);
     table.skip_while(|line| line.starts_with("   ")).take_while(|line| !line.starts_with("Error: ")).collect()
@@ -30,7 +30,7 @@ fn a_migration_fails_while_it_is_carried_out() {
     let fate = Fate::FailsIn(1, "OpExecError", "Could not migrate instance");
     let (place, stderr) = after(fate, &["--json-events", "E"]);
     assert_eq!(behind_the_table(&stderr), [FIRST, &command("inst07"), LAST]);
-    // what programs hear
+    // The events for programs.
     let events = place.read("E");
     let ended = events.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let ended = ended.filter(|event| event["event"] == "step_ended").collect::<Vec<_>>();
@@ -38,7 +38,7 @@ fn a_migration_fails_while_it_is_carried_out() {
     assert_eq!(ended[1]["cleanup"], serde_json::json!([command("inst07").trim()]));
     let record = place.journal().into_iter().rev().find(|record| record["event"] == "ended").unwrap();
     assert_eq!(record["failed_opcode"], 1);
-    // the journal knows it, and whoever goes on from it hears it first
+    // The journal records it, and a resumption reports it first.
     let (_, stderr) = place.resume().ends(1);
     let lines: Vec<&str> = stderr.lines().collect();
     assert_eq!(lines[..3], [FIRST, &command("inst07"), LAST]);
@@ -67,7 +67,7 @@ fn a_job_vanishes_while_it_runs() {
 #[test]
 fn migrations_that_never_began_are_not_told() {
     for fate in [
-        // the copy of the disks comes first
+        // The disks are copied first.
         Fate::FailsIn(0, "OpExecError", "Can't create block device"),
         Fate::FailsIn(1, "OpPrereqError", "Instance is locked"),
         Fate::Cancelled,
@@ -94,7 +94,7 @@ fn a_run_that_goes_on_past_failures_says_so_before_it_goes_on() {
     let command = format!("  gnt-instance migrate --cleanup -f {name}");
     let lines: Vec<&str> = stderr.lines().collect();
     assert_eq!(lines[..3], [FIRST, &command, "After that, hbal --resume J goes on."], "{stderr}");
-    // and in the end, when nothing is left
+    // It is also reported at the end, when nothing is left to do.
     assert_eq!(behind_the_table(&stderr), [FIRST, &command, LAST]);
     let moved = place.world.new_jobs().iter().filter(|(_, job)| job.ops[0]["instance_name"] == *name).count();
     assert_eq!(moved, 1);
@@ -109,7 +109,7 @@ fn over_rapi_only_the_job_that_failed_counts() {
         let (_, resumed) = remote.resume().ends(1);
         (stderr, resumed)
     };
-    // a chain of migration, copy, migration: 25, 26, 27
+    // A chain of migration, copy and migration: jobs 25, 26 and 27.
     for job in [25, 27] {
         let (stderr, resumed) = failed(job);
         assert_eq!(behind_the_table(&stderr), [FIRST, &command("inst01"), LAST]);

@@ -1,11 +1,11 @@
-//! The cluster behind the servers: what queries tell, and what jobs change of it.
+//! The cluster behind the servers: answers to queries, and changes by jobs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// Where the recorded answers are.
+/// Path of a recorded answer.
 pub fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
@@ -18,16 +18,16 @@ pub fn messages(name: &str, direction: &str) -> Vec<String> {
     wanted.map(|line| line["message"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A cluster, as the master daemon and the remote API tell of it.
+/// A cluster, in the answers of the master daemon and of the remote API.
 #[derive(Debug, Clone)]
 pub struct Cluster {
-    /// Results over LUXI: nodes, instances, the cluster itself, groups.
+    /// Results over LUXI: nodes, instances, the cluster, groups.
     pub luxi: [Value; 4],
-    /// Nodes, instances and the cluster itself over RAPI, and its groups.
+    /// Results over RAPI: nodes, instances, the cluster, groups.
     pub rapi: [Value; 4],
     /// Nodes that are off.
     pub without_power: Vec<String>,
-    /// Nodes whose power cannot be switched, and which do not answer.
+    /// Nodes whose power cannot be switched and that do not answer.
     pub stuck: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ const INFO: usize = 2;
 const GROUP: usize = 3;
 
 impl Cluster {
-    /// The recorded one: 6 nodes, 16 instances, far from balanced.
+    /// The recorded cluster: 6 nodes and 16 instances, far from balanced.
     pub fn unbalanced() -> Cluster {
         let answers = messages("luxi/unbalanced.jsonl", "S>C");
         let luxi = answers.iter().map(|text| serde_json::from_str::<Value>(text).unwrap()["result"].take());
@@ -49,7 +49,7 @@ impl Cluster {
         Cluster { luxi, rapi, without_power: Vec::new(), stuck: Vec::new() }
     }
 
-    /// Gives some nodes to a second group, which has nothing but its own name.
+    /// Moves some nodes to a second group, which differs from the first only in its identity.
     pub fn split(&mut self, nodes: &[&str]) {
         self.split_as("second", nodes);
     }
@@ -71,17 +71,17 @@ impl Cluster {
         objects.push(object);
     }
 
-    /// The groups, as the remote API tells of them.
+    /// The groups in the remote API.
     pub fn groups(&self) -> &[Value] {
         self.rapi[GROUP].as_array().unwrap()
     }
 
-    /// Has a group export a Ceph pool.
+    /// Lets a group export a Ceph pool.
     pub fn export(&mut self, group: &str, pool: &str) {
         self.object(GROUP, group)["diskparams"]["rbd"]["pool"] = json!(pool);
     }
 
-    /// Puts all instances on Ceph, which all groups allow.
+    /// Puts all instances on Ceph, which all groups are made to allow.
     pub fn put_on_ceph(&mut self) {
         for (name, ..) in self.places() {
             let instance = format!("{name}.vc.test");
@@ -109,13 +109,13 @@ impl Cluster {
         rows.iter_mut().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name}"))
     }
 
-    /// Another cluster with the same content.
+    /// Makes it another cluster with the same content.
     pub fn set_uuid(&mut self, uuid: &str) {
         self.luxi[INFO]["uuid"] = json!(uuid);
         self.rapi[INFO]["uuid"] = json!(uuid);
     }
 
-    /// Primary and secondary, if there is one, of all instances, by short names.
+    /// Primary and secondary (if any) of all instances, with short names.
     pub fn places(&self) -> Vec<(String, String, String)> {
         let short = |value: &Value| value.as_str().unwrap_or_default().split('.').next().unwrap().to_owned();
         let rows = self.luxi[INSTANCE]["data"].as_array().unwrap();
@@ -123,7 +123,7 @@ impl Cluster {
         rows.iter().map(place).collect()
     }
 
-    /// Moves an instance, with what it takes of its nodes.
+    /// Moves an instance, with the resources that it uses on its nodes.
     pub fn place(&mut self, instance: &str, primary: &str, secondary: &str) {
         let row = self.row(INSTANCE, instance).clone();
         let (disk, mem) = (row[1][1].as_i64().unwrap(), row[2][1].as_i64().unwrap());
@@ -141,7 +141,7 @@ impl Cluster {
         (object["pnode"], object["snodes"]) = (json!(primary), json!([secondary]));
     }
 
-    /// Moves an instance that has one node, with what it takes of it.
+    /// Moves an instance with one node, with the resources that it uses.
     pub fn put(&mut self, instance: &str, node: &str) {
         let row = self.row(INSTANCE, instance).clone();
         let (disk, mem, old) = (row[1][1].as_i64().unwrap(), row[2][1].as_i64().unwrap(), text(&row[5][1]));
@@ -154,7 +154,7 @@ impl Cluster {
         self.object(INSTANCE, instance)["pnode"] = json!(node);
     }
 
-    /// Takes memory out of a node, in MiB.
+    /// Removes memory from a node, in MiB.
     pub fn shrink(&mut self, node: &str, memory: i64) {
         self.add(node, 1, "mtotal", -memory);
         self.add(node, 3, "mfree", -memory);
@@ -173,7 +173,7 @@ impl Cluster {
         self.object(NODE, node)["offline"] = json!(true);
     }
 
-    /// Does what an opcode says: its result, or why it fails.
+    /// Executes an opcode. Returns its result, or the reason why it fails.
     pub fn carry_out(&mut self, opcode: &Value) -> Result<Value, String> {
         match opcode["OP_ID"].as_str().unwrap() {
             "OP_INSTANCE_MIGRATE"
@@ -190,7 +190,7 @@ impl Cluster {
     fn relocate(&mut self, opcode: &Value) -> Result<Value, String> {
         let instance = text(&opcode["instance_name"]);
         if let Some(target) = opcode["target_node"].as_str() {
-            // on storage that every node reaches, or copied
+            // It is on storage that every node reaches, or is copied.
             self.put(&instance, target);
             return Ok(Value::Null);
         }
@@ -217,7 +217,7 @@ impl Cluster {
         let mut changed = Vec::new();
         for (flag, field) in [("offline", 8), ("drained", 9)] {
             if let Some(value) = opcode[flag].as_bool() {
-                // a node is not both
+                // A node is never both.
                 for (other, at) in [("offline", 8), ("drained", 9)] {
                     if at == field || value {
                         self.set_flag(&node, other, at, at == field && value);
@@ -270,7 +270,7 @@ impl Cluster {
         json!([[[0, node], [0, null]]])
     }
 
-    /// What the power switch of a node does.
+    /// Effect of a node's power switch.
     pub fn set_power(&mut self, node: &str, on: bool) {
         self.without_power.retain(|other| other != node);
         self.without_power.extend((!on).then(|| node.to_owned()));
@@ -290,12 +290,11 @@ impl Cluster {
         self.change_tags(&opcode).unwrap();
     }
 
-    /// Tags of a node.
     pub fn tags(&mut self, node: &str) -> Vec<String> {
         self.row(NODE, node)[13][1].as_array().unwrap().iter().map(text).collect()
     }
 
-    /// The nodes that are offline, drained, and without power, by short names.
+    /// Short names of the nodes that are offline, drained, and without power.
     pub fn idle_nodes(&mut self) -> [Vec<String>; 3] {
         let rows = self.luxi[NODE]["data"].as_array().unwrap().clone();
         let short = |name: &str| name.split('.').next().unwrap().to_owned();
@@ -310,7 +309,7 @@ impl Cluster {
         [with(8), with(9), off]
     }
 
-    /// Whether a node is offline, is drained, and has power.
+    /// Tells if a node is offline, is drained, and has power.
     pub fn flags(&self, node: &str) -> [bool; 3] {
         let rows = self.luxi[NODE]["data"].as_array().unwrap();
         let row = rows.iter().find(|row| row[0][1] == node).unwrap();

@@ -1,4 +1,4 @@
-//! Connections that end, and daemons that are away for a while.
+//! Connections that break, and daemons that are temporarily unavailable.
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,7 +10,7 @@ use super::queue::FIRST;
 use super::recorded::{end, output};
 use super::server::Act;
 
-/// All jobs of the plan are there, each once.
+/// Checks that all jobs of the plan exist exactly once.
 pub fn complete(place: &Place) {
     let jobs = place.world.new_jobs();
     let comments: HashSet<String> = jobs.iter().map(|(_, job)| job.ops[0]["comment"].to_string()).collect();
@@ -47,13 +47,13 @@ fn closed_while_waiting_and_while_asking() {
         place.world.instead("WaitForJobChange", acts.clone());
         place.world.instead("QueryJobs", acts);
     }
-    // the first question for jobs is the one before the run begins
+    // The first query for jobs is the one before the run begins.
     place.world.lock().calls.clear();
     let ran = place.execute(&[]);
     assert_eq!(ran.status, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("hbal: the master daemon closed the connection"), "{}", ran.stderr);
     assert_eq!(place.world.lock().submissions.len(), 0);
-    // the second time something is left for the waits only
+    // In the second run, there is work left only for the waits.
     fs::remove_file(place.path("J")).ok();
     let ran = place.execute(&[]);
     assert_eq!(ran.status, Some(1), "{}", ran.stderr);

@@ -1,4 +1,4 @@
-//! Jobs that go wrong, and queues that take none.
+//! Failing jobs, and queues that accept none.
 
 use std::thread;
 
@@ -8,12 +8,12 @@ use super::program::Place;
 use super::queue::{FIRST, Fate};
 use super::server::message;
 
-/// The last line but the empty ones.
+/// The lines with errors.
 fn errors(stderr: &str) -> Vec<&str> {
     stderr.lines().filter(|line| line.starts_with("Error: ")).collect()
 }
 
-/// A run in which the second job of the tenth jobset (34, 35) goes wrong.
+/// A run in which the second job of the tenth jobset (34, 35) has this fate.
 fn with_fate(fate: Fate, message: &str) {
     let place = Place::new();
     place.world.lock().fates.insert(35, fate);
@@ -40,7 +40,7 @@ fn with_fate(fate: Fate, message: &str) {
     }
     let world = place.world.lock();
     assert_eq!(world.submissions.len(), 10);
-    // the other one of the set was waited for
+    // hbal waited for the other job of the set.
     assert_eq!(world.jobs[&34].status, "success");
     drop(world);
     assert_eq!(place.journal().last().unwrap()["ending"], "failed");
@@ -100,7 +100,7 @@ fn a_drained_queue() {
 
 #[test]
 fn answers_to_submissions_that_make_no_sense() {
-    // the job was entered, whatever the answer says
+    // The job was entered, regardless of the answer.
     let one = |answer: &str| {
         let place = Place::new();
         place.world.after("SubmitManyJobs", message(format!(r#"{{"success":true,"result":{answer}}}"#)));

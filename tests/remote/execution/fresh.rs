@@ -21,7 +21,7 @@ fn the_plan_is_made_anew() {
         let first = place.world.lock().submissions[0].clone();
         assert!(!first.contains("inst01.vc.test"), "{first}");
         if json {
-            // the plan that was carried out, alone
+            // There is only the plan that was executed.
             let document: Value = serde_json::from_str(&stdout).unwrap();
             assert_eq!(document["steps"].as_array().unwrap().len(), place.world.new_jobs().len());
         } else {

@@ -1,4 +1,4 @@
-//! `hgroup -X`: instances move from group to group, leg by leg.
+//! `hgroup -X`: instances move between groups, leg by leg.
 
 use std::process::Command;
 
@@ -9,14 +9,14 @@ use super::program::{Place, Ran, Running, tool};
 use super::queue::{FIRST, Fate};
 use super::rapi::Rapi;
 
-/// The recorded cluster in two groups: three nodes with all instances, and three empty ones.
+/// The recorded cluster in two groups: three nodes with all instances, and three empty nodes.
 fn place() -> Place {
     let place = Place::new();
     let mut world = place.world.lock();
     for (name, primary, secondary) in world.cluster.places() {
         let instance = format!("{name}.vc.test");
         let full = |node: &str| format!("{node}.vc.test");
-        // nothing is left on the last three
+        // Nothing may be left on the last three.
         let elsewhere = |node: &str| {
             match node {
                 "node4" => "node1",
@@ -51,7 +51,7 @@ fn execute(place: &Place, options: &[&str]) -> Ran {
     Running::start(command(place, &[BALANCE, &["-X", "--journal", "J"], options].concat())).wait()
 }
 
-/// Where the plan of a document leads, and where each instance is.
+/// Checks that each instance is where the document's plan put it.
 #[track_caller]
 pub fn arrived(place: &Place, document: &Value) {
     let places = place.world.lock().cluster.places();
@@ -75,7 +75,7 @@ fn a_plan_is_carried_out() {
     let jobs = place.world.new_jobs();
     assert_eq!(jobs.len(), document["moves"].as_array().unwrap().len());
     for (_, job) in &jobs {
-        // an instance is one job, so that its legs keep their order
+        // An instance is one job, so that its legs keep their order.
         let names: Vec<&Value> = job.ops.iter().map(|op| &op["instance_name"]).collect();
         assert!(names.iter().all(|name| *name == names[0]), "{names:?}");
         let comment = job.ops[0]["comment"].as_str().unwrap();
@@ -93,7 +93,7 @@ fn the_same_over_the_remote_api() {
     command.args(["-m", &rapi.url(), "-X", "--json"]).args(BALANCE);
     let (stdout, _) = Running::start(command).wait().ends(0);
     arrived(&place, &serde_json::from_str(&stdout).unwrap());
-    // each leg waits for the one before it
+    // Each leg waits for the one before it.
     let jobs = place.world.new_jobs();
     let legs = jobs.iter().filter(|(_, job)| job.ops[0]["depends"][0][0].is_u64()).count();
     assert!(legs >= 2, "{legs}");
@@ -181,7 +181,7 @@ fn the_pools_that_ganeti_exports() {
     }
 }
 
-/// The pools are looked at again before anything is done.
+/// The pools are checked again before the execution.
 #[test]
 fn a_group_that_exports_another_pool_meanwhile() {
     let place = place();

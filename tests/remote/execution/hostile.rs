@@ -1,4 +1,4 @@
-//! Daemons that make no sense in the middle of a run.
+//! Daemons that send nonsense in the middle of a run.
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -52,11 +52,11 @@ fn submissions_that_make_no_sense() {
         assert!(!stderr.contains('\u{1b}'), "{stderr:?}");
         assert_eq!(place.world.new_jobs().len(), 1, "{strange}");
     };
-    // each of them waits for what becomes of the job
+    // Each of them waits for the job's status.
     thread::scope(|all| STRANGE.iter().for_each(|strange| drop(all.spawn(|| one(strange)))));
 }
 
-/// A client that does not wait for long.
+/// A client with short time limits.
 fn hasty(place: &Place) -> LuxiClient {
     let time = Duration::from_millis(300);
     let manner = Timeouts { connect: time, send: time, silence: time, answer: 3 * time, size: 1 << 16 };
@@ -70,14 +70,14 @@ fn states_that_make_no_sense_are_errors() {
     for strange in STRANGE {
         place.world.instead("QueryJobs", message(strange));
         match client.states(&[JobId(24)]) {
-            // no such job
+            // No such job.
             Ok(states) => assert_eq!((strange, states[0].status), (STRANGE[5], None)),
             Err(error) => assert!(!error.to_string().contains(char::is_control), "{error}"),
         }
         place.world.instead("Query job", message(strange));
         place.world.instead("QueryClusterInfo", message(strange));
         assert!(client.cluster().is_err(), "{strange}");
-        // and the next call works again
+        // The next call works again.
         assert_eq!(client.states(&[JobId(24)]).unwrap()[0].status, Some(JobStatus::Success));
     }
 }
@@ -100,7 +100,7 @@ fn silence_and_floods_end() {
     assert!(start.elapsed() < Duration::from_secs(30));
 }
 
-/// Nobody looks on, and no time passes.
+/// A host without users on which no time passes.
 struct Nobody;
 
 impl RunHost for Nobody {
@@ -121,7 +121,7 @@ impl RunHost for Nobody {
     }
 }
 
-/// Goes on with a run whose first job is under way, as the program does, but without pauses.
+/// Resumes a run whose first job is under way, like the program but without pauses.
 fn go_on(place: &Place) -> Report {
     let (Read { header, state, .. }, journal) = journal::open(&place.path("J")).unwrap();
     let mut client = hasty(place);
@@ -146,7 +146,7 @@ fn daemons_that_never_make_sense_end_the_run() {
         let Ending::Lost(why) = go_on(&place).ending else { panic!("{strange}") };
         assert!(why.chars().count() < 400 && !why.contains(char::is_control), "{why}");
         assert_eq!(place.world.lock().submissions.len(), 1);
-        // once it makes sense again, the run can go on
+        // The run can be resumed once the answers make sense again.
         place.world.change(|state| (state.held, state.always) = (false, Default::default()));
         assert_eq!(go_on(&place).ending, Ending::Done);
         complete(&place);
@@ -176,7 +176,7 @@ fn submissions_without_an_answer_are_not_repeated() {
     complete(&place);
 }
 
-/// How often a client that waits for a job that does not change asks in two seconds.
+/// Number of calls in two seconds by a client that waits for an unchanged job.
 fn asked(place: &Place, client: &mut dyn JobClient, kind: &str) -> usize {
     let watched = Watched { id: JobId(24), status: JobStatus::Running };
     place.world.lock().calls.clear();
@@ -199,7 +199,7 @@ fn a_daemon_that_does_not_wait_is_asked_seldom() {
     assert!((3..=20).contains(&count), "{count}");
 }
 
-/// The last number that a job can have, and what would be the next.
+/// The highest job number, and the one after it.
 #[test]
 fn the_last_numbers_of_jobs() {
     let place = Place::new();
@@ -220,6 +220,6 @@ fn the_last_numbers_of_jobs() {
     assert_eq!(client.newest(), Ok(JobId(id)));
     let run = RunInfo { tool: "t".into(), began: 1, comment: "c".into(), reason: "r".into(), priority: 0 };
     place.world.instead("jobs", response("200 OK", &serde_json::json!([{"id": id, "ops": []}])));
-    // nothing comes after the last
+    // There is no number after the highest.
     assert_eq!(client.jobs_of(&run, JobId(id)), Ok(vec![]));
 }

@@ -1,4 +1,4 @@
-//! The master daemon: requests about the cluster and its jobs.
+//! The master daemon: requests for the cluster and its jobs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ fn table(world: &World, what: &str) -> Value {
     }
 }
 
-/// The groups; who wants their disk parameters gets those of the remote API.
+/// The groups. Their disk parameters, if requested, are those of the remote API.
 fn groups(state: &State, fields: &Value) -> Value {
     let mut table = state.cluster.luxi[3].clone();
     let more = &fields.as_array().unwrap()[5..];

@@ -1,5 +1,5 @@
-//! Plans carried out: `hbal -X` and `--resume` as a program, against a master daemon and a
-//! remote API by script, with a job queue in memory behind them.
+//! Execution of plans: `hbal -X` and `--resume` as a program. A scripted master daemon and remote API run in front of
+//! a job queue in memory.
 
 use crate::common::luxi_server as server;
 

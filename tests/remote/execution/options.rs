@@ -1,4 +1,4 @@
-//! Options of runs, journals' places, and who is asked.
+//! Options of runs, places of journals, and conditions for asking.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
@@ -60,7 +60,7 @@ fn documents_and_events() {
     let of = |kind: &str| events.iter().filter(|event| event["event"] == kind).count();
     assert_eq!((of("submitted"), of("step_ended"), of("ended")), (12, 13, 1));
     assert_eq!(events.last().unwrap()["done"], 13);
-    // the document stands alone where the run fails and where it is interrupted, too
+    // The document is the only output, even if the run fails or is interrupted.
     let place = Place::new();
     place.world.instead("SubmitManyJobs", message(r#"{"success":false,"result":"no"}"#));
     let (stdout, _) = place.execute(&["--json", "-q"]).ends(1);
@@ -114,14 +114,14 @@ fn journals_that_cannot_be_written() {
     fs::create_dir(place.path("state")).unwrap();
     fs::set_permissions(place.path("state"), Permissions::from_mode(0o500)).unwrap();
     if fs::write(place.path("state/x"), "").is_err() {
-        // not as root
+        // This does not happen as root.
         let (_, stderr) = place.start(&["-X"]).wait().ends(1);
         assert!(stderr.starts_with("Error: cannot make the directory '"), "{stderr}");
     }
     assert_eq!(place.world.lock().submissions.len(), 0);
 }
 
-/// Journals and locks are only where nobody else can put something in their place.
+/// Journals and locks are only in places where nobody else can put anything.
 #[test]
 fn state_directories_that_are_not_trusted() {
     let place = Place::new();
@@ -138,7 +138,7 @@ fn state_directories_that_are_not_trusted() {
     };
     fs::set_permissions(place.path("state/htools"), Permissions::from_mode(0o777)).unwrap();
     refused("others can write to it (mode 0777); use: chmod go-w");
-    // another place for the journal is a way out
+    // Another place for the journal avoids the problem.
     place.execute(&["-l", "1"]).ends(0);
     fs::rename(place.path("state/htools"), place.path("elsewhere")).unwrap();
     fs::set_permissions(place.path("elsewhere"), Permissions::from_mode(0o700)).unwrap();
@@ -164,7 +164,7 @@ fn a_run_is_more_than_its_readers() {
     place.world.hold(true);
     let mut command = place.command(&["-X", "--journal", "J"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // nobody reads messages from the beginning, and job numbers after the first
+    // Nobody reads messages from the start, or job numbers after the first.
     drop(child.stderr.take());
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.map(Result::unwrap).any(|line| line == "Got job IDs 25"));

@@ -1,4 +1,4 @@
-//! Running the program.
+//! Runs of the program.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::luxi;
 use super::queue::World;
 use super::server::Server;
 
-/// What a run gave.
+/// Result of a run.
 #[derive(Debug, Clone)]
 pub struct Ran {
     pub status: Option<i32>,
@@ -23,7 +23,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Its streams, if it ended with this status.
+    /// Both streams, provided that it ended with this status.
     #[track_caller]
     pub fn ends(self, status: i32) -> (String, String) {
         assert_eq!(self.status, Some(status), "{}\n{}", self.stdout, self.stderr);
@@ -32,7 +32,7 @@ impl Ran {
     }
 }
 
-/// A directory with a master daemon in it.
+/// A directory with a master daemon.
 pub struct Place {
     pub world: Arc<World>,
     pub directory: TempDir,
@@ -75,7 +75,7 @@ impl Place {
         Running::start(self.command(options))
     }
 
-    /// The kinds of the journal's records.
+    /// The records of the journal.
     pub fn journal(&self) -> Vec<serde_json::Value> {
         let line = |line: &str| serde_json::from_str(line.rsplit_once(' ').unwrap().0).unwrap();
         self.read("J").lines().map(line).collect()
@@ -103,7 +103,7 @@ pub fn htools(place: &Place, words: &[&str]) -> Ran {
     Running::start(command).wait()
 }
 
-/// A program under way.
+/// A running program.
 pub struct Running {
     child: Child,
     stdout: Stream,
@@ -157,7 +157,7 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits until standard output has this text.
+    /// Waits until standard output contains this text.
     #[track_caller]
     pub fn until(&self, text: &str) {
         let end = Instant::now() + Duration::from_secs(60);
@@ -184,7 +184,7 @@ impl Running {
         Ran { status: status.code(), stdout: self.stdout.whole(), stderr: self.stderr.whole() }
     }
 
-    /// Kills it.
+    /// Kills the program.
     pub fn kill(mut self) -> Ran {
         self.child.kill().unwrap();
         let status = self.child.wait().unwrap();

@@ -1,4 +1,4 @@
-//! A job queue in memory: jobs take their time, change the cluster, and go wrong as told.
+//! A job queue in memory: jobs take time, change the cluster, and fail on request.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -10,22 +10,21 @@ use serde_json::{Value, json};
 use super::cluster::Cluster;
 use super::server::Act;
 
-/// How a job goes that does not go well.
+/// Fate of a job that does not succeed.
 #[derive(Debug, Clone, Copy)]
 pub enum Fate {
     /// Its first opcode fails, with this text.
     Fails(&'static str),
-    /// The opcode at this position fails, with an error of this class, and this text.
+    /// The opcode at this position fails with an error of this class and this text.
     FailsIn(usize, &'static str, &'static str),
-    /// Somebody cancels it.
+    /// It is cancelled.
     Cancelled,
     /// It leaves the queue.
     Vanishes,
-    /// It is not taken.
+    /// It is not accepted.
     Refused(&'static str),
 }
 
-/// A job.
 #[derive(Debug, Clone)]
 pub struct Job {
     pub ops: Vec<Value>,
@@ -36,49 +35,49 @@ pub struct Job {
     depends: Option<u64>,
 }
 
-/// What is known of a job that may have left the queue.
+/// Tells if a job with this status has ended.
 pub fn is_final(status: &str) -> bool {
     matches!(status, "success" | "error" | "canceled")
 }
 
-/// What happens when the cluster is read: given the number of the reading, from 0.
+/// Called when the cluster is read, with the number of the reading, from 0.
 pub type OnRead = Box<dyn FnMut(usize, &mut Cluster) + Send>;
 
 pub struct State {
     pub cluster: Cluster,
     pub jobs: BTreeMap<u64, Job>,
     next: u64,
-    /// How long each state of a job lasts.
+    /// Duration of each state of a job.
     pub pace: Duration,
-    /// Whether running jobs are kept running.
+    /// True to keep running jobs running.
     pub held: bool,
     /// Jobs from this number on are kept running.
     pub held_from: u64,
-    /// By job number.
+    /// Fates by job number.
     pub fates: HashMap<u64, Fate>,
-    /// What happens instead of an answer, by kind of request: once each.
+    /// Actions instead of an answer, by kind of request; once each.
     instead: HashMap<&'static str, VecDeque<Vec<Act>>>,
-    /// The same, after the request was carried out.
+    /// The same, after the request was executed.
     after: HashMap<&'static str, VecDeque<Vec<Act>>>,
-    /// The same as `instead`, every time.
+    /// The same as `instead`, but every time.
     pub always: HashMap<&'static str, Vec<Act>>,
-    /// Submissions as they came.
+    /// Submissions in their original form.
     pub submissions: Vec<String>,
-    /// How often each kind of request came.
+    /// Number of requests, by kind.
     pub calls: HashMap<String, usize>,
     on_read: Option<OnRead>,
-    /// What happens after an opcode that has this text in it: once each.
+    /// Actions after an opcode that contains this text; once each.
     then: Vec<(&'static str, Then)>,
     reads: usize,
-    /// Opcodes that have such a text in them end in success and do nothing.
+    /// Opcodes that contain such a text succeed without an effect.
     pub lies: Vec<&'static str>,
-    /// Why no jobs are taken.
+    /// The reason why no jobs are accepted.
     pub drained: Option<Value>,
-    /// Whether the daemon is not there.
+    /// True if the daemon is not there.
     pub gone: bool,
 }
 
-/// What somebody else does to the cluster.
+/// A change of the cluster by somebody else.
 pub type Then = Box<dyn FnOnce(&mut Cluster) + Send>;
 
 impl State {
@@ -102,7 +101,7 @@ pub struct World {
     changed: Condvar,
 }
 
-/// The number of the next job on the recorded cluster.
+/// Number of the next job on the recorded cluster.
 pub const FIRST: u64 = 25;
 
 impl World {
@@ -138,14 +137,14 @@ impl World {
         self.state.lock().unwrap()
     }
 
-    /// Changes something that others may be waiting for.
+    /// Changes the state and wakes those that wait for it.
     pub fn change<R>(&self, action: impl FnOnce(&mut State) -> R) -> R {
         let result = action(&mut self.lock());
         self.changed.notify_all();
         result
     }
 
-    /// Waits until something is so, at most so long; whether it is.
+    /// Waits for a condition, at most for this time. Returns true if it holds.
     pub fn wait_until(&self, time: Duration, mut test: impl FnMut(&State) -> bool) -> bool {
         let end = Instant::now() + time;
         let mut state = self.lock();
@@ -156,7 +155,7 @@ impl World {
         true
     }
 
-    /// Waits until something is so; it must come to that.
+    /// Waits for a condition that must come true.
     pub fn await_that(&self, what: &str, test: impl FnMut(&State) -> bool) {
         assert!(self.wait_until(Duration::from_secs(60), test), "{what}");
     }
@@ -165,17 +164,17 @@ impl World {
         self.change(|state| state.held = held);
     }
 
-    /// Once, does this instead of answering such a request.
+    /// The next request of this kind gets these actions instead of an answer.
     pub fn instead(&self, kind: &'static str, acts: Vec<Act>) {
         self.lock().instead.entry(kind).or_default().push_back(acts);
     }
 
-    /// Once, carries such a request out and does this instead of answering.
+    /// The next request of this kind is executed, and gets these actions instead of an answer.
     pub fn after(&self, kind: &'static str, acts: Vec<Act>) {
         self.lock().after.entry(kind).or_default().push_back(acts);
     }
 
-    /// What is wrong with this request, if anything; counts it.
+    /// Counts the request, and returns the actions that replace its answer, if any.
     pub fn takes_instead(&self, kind: &str) -> Option<Vec<Act>> {
         self.change(|state| {
             *state.calls.entry(kind.to_owned()).or_default() += 1;
@@ -192,12 +191,12 @@ impl World {
         self.lock().on_read = Some(Box::new(action));
     }
 
-    /// Once, after an opcode that has this text in it, somebody does this.
+    /// After the next opcode that contains this text, somebody changes the cluster.
     pub fn then(&self, part: &'static str, action: impl FnOnce(&mut Cluster) + Send + 'static) {
         self.lock().then.push((part, Box::new(action)));
     }
 
-    /// The cluster is about to be read.
+    /// Must be called before the cluster is read.
     pub fn read(&self) {
         let state = &mut *self.lock();
         if let Some(action) = &mut state.on_read {
@@ -206,7 +205,7 @@ impl World {
         state.reads += 1;
     }
 
-    /// Enters jobs; an answer for each.
+    /// Enters jobs; returns an answer for each.
     pub fn submit(
         self: &Arc<World>,
         jobs: Vec<Vec<Value>>,
@@ -230,7 +229,7 @@ impl World {
         Ok(id)
     }
 
-    /// The life of a job.
+    /// Runs a job from its start to its end.
     fn work(&self, id: u64) {
         let (pace, fate) = {
             let state = self.lock();
@@ -241,7 +240,7 @@ impl World {
         if let Some(before) = depends {
             self.await_that("a dependency", |state| is_final(state.jobs[&before].status));
             if self.lock().jobs[&before].status != "success" {
-                // as a real master says it
+                // In the words of a real master.
                 let text = format!(
                     "Dependency job {before} finished with status 'error', not one of 'success' as required"
                 );
@@ -302,7 +301,7 @@ impl World {
         });
     }
 
-    /// The status of a job and its messages after a number, once either is new.
+    /// The status of a job and its messages after a number, as soon as either is new.
     pub fn change_of(&self, id: u64, before: &Value, serial: u64, time: Duration) -> Option<(Value, Value)> {
         let news = |state: &State| {
             let Some(job) = state.jobs.get(&id) else { return Some((Value::Null, json!([]))) };
@@ -314,7 +313,7 @@ impl World {
         news(&self.lock())
     }
 
-    /// Jobs that were submitted by these tests' programs.
+    /// Jobs submitted by the programs of these tests.
     pub fn new_jobs(&self) -> Vec<(u64, Job)> {
         self.lock().jobs.range(FIRST..).map(|(id, job)| (*id, job.clone())).collect()
     }

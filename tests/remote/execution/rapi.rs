@@ -1,4 +1,4 @@
-//! The remote API over HTTP: each request is a connection.
+//! The remote API over HTTP, with one connection per request.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -15,16 +15,16 @@ use super::server::Act;
 #[derive(Debug, Clone)]
 pub struct Request {
     pub method: String,
-    /// With the query.
+    /// Including the query.
     pub path: String,
     pub head: String,
     pub body: Value,
 }
 
-/// A server that ends with the test.
+/// A server that stops when it is dropped.
 pub struct Rapi {
     pub port: u16,
-    /// Those that submit jobs.
+    /// The requests that submit jobs.
     pub submissions: Arc<Mutex<Vec<Request>>>,
 }
 
@@ -74,7 +74,7 @@ fn serve(mut stream: TcpStream, world: &Arc<World>, seen: &Mutex<Vec<Request>>) 
     });
     for act in acts {
         match act {
-            // the client may have gone
+            // The client may have gone.
             Act::Send(bytes) => drop(stream.write_all(&bytes)),
             Act::Pause(time) => thread::sleep(time),
             Act::Endless(bytes, pause) => {
@@ -139,7 +139,7 @@ fn answer(world: &Arc<World>, kind: &str, request: &Request) -> Vec<Act> {
         "submit" => submit(world, request, &parts),
         _ => match parts[2] {
             "groups" => {
-                // the first question of a reading
+                // This is the first request of a reading.
                 world.read();
                 good(world.lock().cluster.rapi[3].clone())
             }
@@ -182,7 +182,7 @@ fn submit(world: &Arc<World>, request: &Request, parts: &[&str]) -> Vec<Act> {
         pairs.filter(|(name, _)| *name == key).map(|(_, value)| decoded(&value.replace('+', " "))).collect()
     };
     if parts[4] == "tags" {
-        // the comment has no other place
+        // The comment has no other place.
         let reason = values("reason").remove(0);
         opcode = json!({"tags": values("tag"), "name": parts[3], "kind": "node", "comment": null, "reason": [["gnt:user", reason, 1]]});
     }

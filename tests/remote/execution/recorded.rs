@@ -1,4 +1,4 @@
-//! The plan that Ganeti's own hbal carried out on a real cluster.
+//! The plan that Ganeti's own hbal executed on a real cluster.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::cluster::{Cluster, fixture, messages};
 use super::program::Place;
 
-/// What the reference printed, with the job numbers that the servers here give, too.
+/// The reference's output; the servers here give the same job numbers.
 pub fn output() -> String {
     let text = fs::read_to_string(fixture("exec/hbal-X.out")).unwrap();
     let lines: Vec<&str> =
@@ -16,7 +16,7 @@ pub fn output() -> String {
     lines.join("\n") + "\n"
 }
 
-/// Where the instances are after the plan, by its own words.
+/// Nodes of the instances after the plan, according to the plan.
 pub fn end() -> Vec<(String, String, String)> {
     let mut places: BTreeMap<String, (String, String)> = Cluster::unbalanced()
         .places()
@@ -32,7 +32,7 @@ pub fn end() -> Vec<(String, String, String)> {
     places.into_iter().map(|(instance, (primary, secondary))| (instance, primary, secondary)).collect()
 }
 
-/// A submission without the comment and the reason, which are our own.
+/// A submission without our own comment and reason.
 pub fn plain(submission: &str) -> String {
     let mut request: Value = serde_json::from_str(submission).unwrap();
     for job in request["args"][0].as_array_mut().unwrap() {
@@ -54,7 +54,7 @@ fn the_recorded_plan() {
     assert_eq!(found.len(), wanted.len());
     for (found, wanted) in found.iter().zip(wanted) {
         assert_eq!(plain(found), plain(wanted));
-        // nothing was lost by reading it
+        // Reading it has lost nothing.
         let request: Value = serde_json::from_str(found).unwrap();
         assert_eq!(request.to_string(), *found);
     }

@@ -1,4 +1,4 @@
-//! `hgroup redistribute -X` and `hgroup compress -X`: groups are healed, and emptied.
+//! `hgroup redistribute -X` and `hgroup compress -X`: groups are repaired, and emptied.
 
 use std::fs;
 use std::process::Command;
@@ -13,7 +13,7 @@ use super::queue::FIRST;
 use super::rapi::Rapi;
 use super::terminal::answered;
 
-/// The nodes and their groups: node1 to node3 are `default`, the others `second`.
+/// Two groups: node1 to node3 are in `default`, the others in `second`.
 pub fn two_groups(change: impl FnOnce(&mut Cluster)) -> Place {
     let place = Place::new();
     let mut world = place.world.lock();
@@ -23,21 +23,21 @@ pub fn two_groups(change: impl FnOnce(&mut Cluster)) -> Place {
     place
 }
 
-/// `node3` is lost, with inst09 (its secondary is node1), the second copies of inst04 and
-/// inst08, and inst13, whose disks are elsewhere.
+/// `node3` is lost. It has inst09 (secondary on node1), the second copies of inst04 and inst08, and inst13, whose
+/// disks are elsewhere.
 pub fn lose_node3(cluster: &mut Cluster) {
     cluster.put("inst13.vc.test", "node3.vc.test");
     cluster.set_offline("node3.vc.test");
 }
 
-/// Besides, `node5` is lost, alone in a group and with an instance that cannot move.
+/// In addition, `node5` is lost. It is alone in a group, with an instance that cannot move.
 fn lose_node5(cluster: &mut Cluster) {
     cluster.put("inst11.vc.test", "node5.vc.test");
     cluster.split_as("third", &["node5.vc.test"]);
     cluster.set_offline("node5.vc.test");
 }
 
-/// inst09 and inst13 are in `second`; no node of `default` lacks memory.
+/// Puts inst09 and inst13 into `second`; no node of `default` lacks memory.
 fn two_in_second(cluster: &mut Cluster) {
     for name in ["inst06", "inst07", "inst10"] {
         cluster.place(&format!("{name}.vc.test"), "node2.vc.test", "node3.vc.test");
@@ -57,8 +57,8 @@ fn remote(place: &Place, rapi: &Rapi, options: &[&str]) -> Command {
     command
 }
 
-/// What each job does, by the short name of its instance: `m` migrates, `m:NODE` to a node,
-/// `r:NODE` replaces the secondary.
+/// Actions of each job, by the short name of its instance: `m` migrates, `m:NODE` migrates to a node, `r:NODE`
+/// replaces the secondary.
 fn done(place: &Place) -> Vec<(String, Vec<String>)> {
     let short = |value: &Value| value.as_str().unwrap().split('.').next().unwrap().to_owned();
     let word = |op: &Value| match (&op["target_node"], &op["remote_node"]) {
@@ -70,7 +70,7 @@ fn done(place: &Place) -> Vec<(String, Vec<String>)> {
     jobs.iter().map(|(_, j)| (short(&j.ops[0]["instance_name"]), j.ops.iter().map(word).collect())).collect()
 }
 
-/// Nothing is left on a node.
+/// Checks that nothing is left on a node.
 #[track_caller]
 fn is_empty(place: &Place, node: &str) {
     let held = place.world.lock().cluster.instances_on(&format!("{node}.vc.test"));
@@ -105,12 +105,12 @@ fn a_group_is_healed() {
     let jobs = done(&place);
     let job = |name: &str| {
         let words = &jobs.iter().find(|(there, _)| there == name).unwrap_or_else(|| panic!("{jobs:?}")).1;
-        // which nodes it is, the plan says
+        // The nodes are those of the plan.
         words.iter().map(|word| word.split(':').next().unwrap()).collect::<String>()
     };
-    // its primary node is lost: it fails over first
+    // Its primary node is lost, so it fails over first.
     assert_eq!(job("inst09"), "mrmr");
-    // the last of them so that each of the two other nodes can be emptied onto the other
+    // The last of them moves so that each of the two other nodes can be emptied onto the other.
     assert_eq!([job("inst04"), job("inst08"), job("inst05")], ["rmr", "rmr", "rmr"]);
     assert_eq!(job("inst13"), "m");
     let repair = &document["repairs"][0];
@@ -127,7 +127,7 @@ fn the_same_over_the_remote_api() {
     let (stdout, _) = Running::start(remote(&place, &rapi, &with(HEAL, &["--json"]))).wait().ends(0);
     arrived(&place, &serde_json::from_str(&stdout).unwrap());
     healed(&place);
-    // four jobs, one after the other
+    // Four jobs, one after another.
     let jobs = place.world.new_jobs();
     let of = |name: &str| -> Vec<bool> {
         let there = jobs.iter().filter(|(_, job)| job.ops[0]["instance_name"] == name);
@@ -150,7 +150,7 @@ fn what_cannot_be_healed_is_a_failure_although_the_rest_is_done() {
         is_empty(&place, "node3");
         let count = place.world.new_jobs().len();
         assert_eq!(count, 4);
-        // a second time there is nothing to carry out
+        // The second time, there is nothing to execute.
         fs::remove_file(place.path("J")).unwrap();
         let (stdout, _) = run(&place, &with(HEAL, options)).ends(status);
         assert!(stdout.ends_with("The group cannot be repaired.\n"), "{stdout}");
@@ -174,7 +174,7 @@ fn a_group_is_emptied() {
     let words: Vec<String> =
         done(&place).into_iter().map(|(name, words)| format!("{name} {}", words.len())).collect();
     assert_eq!(words, ["inst09 3", "inst13 1"], "a DRBD instance, and one on storage outside");
-    // again: it is empty
+    // The group is empty already.
     let (stdout, _) = run(&place, &["compress", "-G", "second", "-X"]).ends(1);
     assert!(stdout.contains("it is empty"), "{stdout}");
     assert_eq!(place.world.new_jobs().len(), 2);
@@ -260,7 +260,7 @@ fn a_run_that_is_killed_goes_on() {
     healed(&place);
     let jobs = place.world.new_jobs();
     assert!(jobs.iter().all(|(_, job)| job.status == "success"));
-    // no instance twice
+    // No instance appears twice.
     let mut names: Vec<String> = done(&place).into_iter().map(|(name, _)| name).collect();
     names.sort();
     names.dedup();
@@ -290,8 +290,8 @@ fn a_run_that_is_interrupted_goes_on() {
     assert_eq!(place.world.new_jobs().len(), 2);
 }
 
-/// Over the remote API each leg is a job: killed between two of them, an instance has its nodes
-/// in two groups.
+/// Over the remote API, each leg is a job. If the run is killed between two legs, an instance has nodes in two
+/// groups.
 #[test]
 fn a_run_that_is_killed_between_legs_goes_on() {
     let place = two_groups(lose_node3);

@@ -54,7 +54,7 @@ impl Remote {
         let jobs = self.world.new_jobs();
         let comments: HashSet<String> =
             jobs.iter().map(|(_, job)| job.ops[0]["comment"].to_string()).collect();
-        // as many as there are opcodes in the plan
+        // One job for each opcode of the plan.
         assert_eq!((jobs.len(), comments.len()), (25, 25));
         assert!(jobs.iter().all(|(_, job)| job.status == "success"));
         assert_eq!(self.world.lock().cluster.places(), end());
@@ -67,7 +67,7 @@ fn the_recorded_plan() {
     let (stdout, stderr) = remote.execute(&["--json-events", "E", "--priority=low", "--reason=a b"]).ends(0);
     let (plan, numbers) = stdout.split_once("Got job IDs ").unwrap();
     assert_eq!(plan, output().split_once("Got job IDs ").unwrap().0, "{stderr}");
-    // a line a jobset, whatever number of requests that took
+    // One line per jobset, regardless of the number of requests.
     assert!(numbers.starts_with("25,26,27\nGot job IDs 28,29\n"), "{numbers}");
     assert_eq!(numbers.lines().count(), 12, "{numbers}");
     remote.complete();
@@ -92,7 +92,7 @@ fn the_recorded_plan() {
     assert_eq!(requests[2].body["depends"], json!([[26, ["success"]]]));
     assert_eq!(requests[0].body.get("depends"), None);
     assert_eq!(requests[3].body.get("depends"), None);
-    // the password is sent and nowhere to be seen
+    // The password is sent, but appears nowhere.
     assert!(requests.iter().all(|request| request.head.to_lowercase().contains("authorization: basic ")));
     for name in ["J", "E"] {
         assert!(!fs::read_to_string(remote.directory.path().join(name)).unwrap().contains(PASSWORD));
@@ -140,7 +140,7 @@ fn connections_that_are_cut() {
 
 #[test]
 fn killed_and_resumed() {
-    // while a job runs
+    // While a job runs.
     let remote = Remote::new();
     remote.world.hold(true);
     let running = remote.start(&["-X", "--journal", "J"]);
@@ -151,7 +151,7 @@ fn killed_and_resumed() {
     remote.world.hold(false);
     remote.resume().ends(0);
     remote.complete();
-    // between a request and its answer, in the middle of a chain
+    // Between a request and its answer, in the middle of a chain.
     let remote = Remote::new();
     remote.world.change(|state| state.pace = Duration::from_millis(20));
     let running = remote.start(&["-X", "--journal", "J"]);

@@ -1,4 +1,4 @@
-//! Runs that were killed, and journals that are wrong.
+//! Runs that were killed, and faulty journals.
 
 use std::fs::Permissions;
 use std::fs::{self, File};
@@ -31,7 +31,7 @@ fn killed_after_a_submission_was_entered() {
     let running = place.start(&["-X", "--journal", "J"]);
     place.world.await_that("a job", |state| state.jobs.contains_key(&25));
     running.kill();
-    // the number was not known
+    // The job number was not known.
     resumed(&place, 25);
 }
 
@@ -81,7 +81,7 @@ fn one_run_at_a_time() {
     complete(&place);
 }
 
-/// An interrupted run and its journal.
+/// An interrupted run with its journal.
 fn interrupted() -> (Place, String) {
     let place = Place::new();
     held(&place).kill();
@@ -110,7 +110,7 @@ fn another_cluster_or_tool() {
     place.world.lock().cluster.set_uuid("another");
     refused(&place, &["--resume", "J"], "J: this is a run on cluster cluster.vc.test (4b4f7ff0-");
     assert_eq!(place.read("J"), journal);
-    // with a check sum that is right
+    // The check sum is correct.
     let header = journal.lines().next().unwrap().rsplit_once(' ').unwrap().0;
     let header = header.replacen(r#""tool":"hbal""#, r#""tool":"hsqueeze""#, 1);
     let digest = Sha256::digest(&header);
@@ -122,7 +122,7 @@ fn another_cluster_or_tool() {
     resumed(&place, 26);
 }
 
-/// What others could have written or can change decides nothing.
+/// Files that others can write to are not trusted.
 #[test]
 fn journals_that_are_not_trusted() {
     let (place, _) = interrupted();
@@ -134,7 +134,7 @@ fn journals_that_are_not_trusted() {
         assert!(undone.ends(1).1.contains(&wanted));
     }
     mode(&place, "J", 0o644);
-    // only root can give files away
+    // Only root can change the owner of a file.
     if chown(place.path("J"), Some(12345), None).is_ok() {
         refused(&place, &["--resume", "J"], "J: it belongs to another user (12345)");
         chown(place.path("J"), Some(0), None).unwrap();
@@ -169,7 +169,7 @@ fn damaged_journals() {
     refused(&place, &["--resume", "J"], "J: cannot be read: ");
 }
 
-/// As a crash may leave it, at any place of the line: what it would have told is asked of the cluster.
+/// A crash may cut the last line off anywhere. The cluster is asked for the missing information.
 #[test]
 fn a_last_line_that_is_cut_off() {
     for part in [1, 5, 40] {
@@ -187,8 +187,8 @@ fn a_last_line_that_is_cut_off() {
     }
 }
 
-/// A disk that is full, as a limit on the size of files shows it: there is a journal with a plan, or none and no job, and
-/// once there is room the run goes on.
+/// A full disk, simulated by a limit on the size of files. Either there is a journal with a plan, or no journal and
+/// no job. Once there is room, the run can be resumed.
 #[test]
 fn a_full_disk() {
     let blocks = |count: usize| {

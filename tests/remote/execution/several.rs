@@ -1,4 +1,4 @@
-//! `hbal --all-groups -X` and `--worst-group -X`: groups side by side.
+//! `hbal --all-groups -X` and `--worst-group -X`: groups run in parallel.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::program::{Place, Running, tool};
 use super::queue::{FIRST, Fate};
 use super::rapi::Rapi;
 
-/// The recorded cluster in two groups of three nodes, in each of which one node is empty.
+/// The recorded cluster in two groups of three nodes, each with one empty node.
 pub fn place() -> Place {
     let place = Place::new();
     let mut world = place.world.lock();
@@ -23,7 +23,7 @@ pub fn place() -> Place {
     place
 }
 
-/// Where the plan of a document leads, and where each instance is.
+/// Checks that each instance is where the document's plan put it.
 #[track_caller]
 fn arrived(place: &Place, document: &Value) {
     let places = place.world.lock().cluster.places();
@@ -51,7 +51,7 @@ fn all_groups_go_on_side_by_side() {
     let steps = document["steps"].as_array().unwrap().len();
     let jobs = place.world.new_jobs();
     assert_eq!(jobs.len(), steps);
-    // the jobs of a set come from both groups
+    // The jobs of a set come from both groups.
     let first: Vec<u64> = serde_json::from_value(document["jobsets"][0].clone()).unwrap();
     let own = document["groups"][0]["steps"].as_array().unwrap();
     let (here, there): (Vec<u64>, Vec<u64>) =
@@ -106,7 +106,7 @@ fn the_first_jobset_of_each_group() {
     assert_eq!(place.world.new_jobs().len(), document["jobsets"][0].as_array().unwrap().len());
 }
 
-/// A run that is killed while its first jobs are under way.
+/// Runs hbal and kills it while its first jobs are under way.
 fn cut_off(place: &Place) {
     place.world.hold(true);
     let running = place.start(&["-X", "--journal", "J", "--all-groups"]);
@@ -123,7 +123,7 @@ fn a_killed_run_goes_on() {
     assert!(!stderr.contains("Error"), "{stderr}");
     let jobs = place.world.new_jobs();
     assert!(jobs.iter().all(|(_, job)| job.status == "success"));
-    // nothing twice, and nothing left
+    // Nothing is done twice, and nothing is left.
     let (stdout, _) = place.start(&["--all-groups"]).wait().ends(0);
     assert!(stdout.ends_with("\nNo node group can be improved.\n"), "{stdout}");
     let header = &place.journal()[0];
@@ -137,7 +137,7 @@ fn a_killed_run_goes_on() {
 fn a_resumed_run_that_does_not_fit_any_more() {
     let place = place();
     cut_off(&place);
-    // an instance that would move late, and once, has moved by other hands
+    // An instance that would move late and only once has been moved by somebody else.
     let header = &place.journal()[0];
     let steps = header["work"]["steps"].as_array().unwrap();
     let once = |subject: &Value| steps.iter().filter(|step| step["subject"] == *subject).count() == 1;
@@ -162,7 +162,7 @@ fn a_failure_ends_the_run_in_all_groups() {
 #[test]
 fn a_change_in_one_group_makes_a_new_plan() {
     let place = place();
-    // of the second group
+    // Of the second group.
     place.world.on_read(|number, cluster: &mut Cluster| {
         if number == 1 {
             cluster.place("inst04.vc.test", "node5.vc.test", "node4.vc.test");

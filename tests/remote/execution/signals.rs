@@ -17,7 +17,7 @@ pub fn held(place: &Place) -> Running {
     running
 }
 
-/// What is printed up to the first job's number.
+/// The output up to the first job's number.
 pub fn beginning() -> String {
     let whole = output();
     let at = whole.find("Got job IDs 26").unwrap();
@@ -55,7 +55,7 @@ fn the_first_interrupt_lets_the_set_end() {
     resumed(&place, 26);
 }
 
-/// The rest of the run, whose first new job has this number: what it said on standard error.
+/// Resumes the run; its first new job has this number. Returns standard error.
 pub fn resumed(place: &Place, next: u64) -> String {
     let (stdout, said) = place.resume().ends(0);
     let whole = output();
@@ -68,7 +68,7 @@ pub fn resumed(place: &Place, next: u64) -> String {
     said
 }
 
-/// A run that is left at once.
+/// A run that ends at once.
 fn left(signals: &[Signal], words: &str) {
     let place = Place::new();
     let running = held(&place);

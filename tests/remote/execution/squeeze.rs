@@ -1,4 +1,4 @@
-//! `hsqueeze -X`: nodes go down and come up, and nothing is lost on the way.
+//! `hsqueeze -X`: nodes power down and up, and nothing is lost on the way.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -13,12 +13,12 @@ use super::queue::{FIRST, Fate};
 use super::rapi::Rapi;
 use super::terminal::answered;
 
-/// Reserves with which two nodes of the recorded cluster are not needed.
+/// Reserves for which two nodes of the recorded cluster are not needed.
 pub const NIGHT: &[&str] = &["--drbd", "--minimal-resources=1", "--target-resources=2", "--max-nodes=2"];
-/// More than there is.
+/// Reserves that exceed the cluster's capacity.
 pub const MORNING: &[&str] = &["--minimal-resources=60", "--target-resources=60"];
 
-/// The recorded cluster with an instance on a node that would be empty.
+/// The recorded cluster with an instance on a node that would otherwise be empty.
 pub fn place() -> Place {
     let place = Place::new();
     place.world.lock().cluster.place("inst09.vc.test", "node6.vc.test", "node5.vc.test");
@@ -35,7 +35,7 @@ pub fn execute(place: &Place, reserves: &[&str], more: &[&str]) -> Ran {
     Running::start(command(place, &[&["-X"], reserves, more].concat())).wait()
 }
 
-/// What a job does, in a word or two.
+/// Description of a job in one or two words.
 fn words(ops: &[Value]) -> String {
     let name = |op: &Value| {
         let id = op["OP_ID"].as_str().unwrap();
@@ -102,7 +102,7 @@ fn a_night() {
     let tags = place.world.lock().cluster.tags("node4.vc.test");
     assert!(tags.contains(&"htools:standby:auto".to_owned()), "{tags:?}");
     assert!(tags.iter().any(|tag| tag.starts_with("htools:standby-size:")), "{tags:?}");
-    // a second time
+    // The second run has nothing to do.
     let (stdout, _) = execute(&place, NIGHT, &["-q", "--max-nodes=0", "--detailed-status"]).ends(0);
     assert_eq!(stdout, "");
 }
@@ -143,7 +143,7 @@ fn a_morning() {
     assert!(rest.len() > 6 && rest[6..].iter().all(|job| job.starts_with("move ")), "{rest:?}");
     let tags = place.world.lock().cluster.tags("node4.vc.test");
     assert!(!tags.contains(&"htools:standby:auto".to_owned()), "{tags:?}");
-    // both were switched a moment ago
+    // Both were switched a moment ago.
     let count = jobs(&place).len();
     let (_, stderr) = execute(&place, NIGHT, &["-v", "--cooldown=10m"]).ends(0);
     has(&stderr, "Node node6.vc.test stays online: it was powered up or down a short while ago\n");
@@ -152,15 +152,15 @@ fn a_morning() {
 
 #[test]
 fn nothing_on_a_node_loses_its_power() {
-    // somebody puts an instance there when it is out of use already; the servers would
-    // fall over a node that loses its power with an instance on it
+    // Somebody puts an instance on the node after it is out of use. The test servers cannot handle a node that loses
+    // its power with an instance on it.
     for (after, undone) in [
         ("\"offline\":true", "set online node6.vc.test, set online node4.vc.test"),
         ("OP_INSTANCE_MIGRATE", "undrain node6.vc.test, undrain node4.vc.test"),
     ] {
         let place = place();
         place.world.then(after, |cluster: &mut Cluster| {
-            // none of the moves of the plan takes it away again
+            // No move of the plan removes it again.
             cluster.put("inst13.vc.test", "node6.vc.test");
         });
         let (stdout, stderr) = execute(&place, NIGHT, &["-q"]).ends(1);
@@ -267,12 +267,12 @@ fn one_at_a_time_and_later_the_rest() {
 fn a_run_that_was_killed_after_a_failure() {
     let place = place();
     place.world.lock().fates.insert(FIRST + 1, Fate::Fails("no way"));
-    // nothing can be taken back while the queue takes no jobs
+    // Somebody acts after the first drain, but changes nothing.
     place.world.then("\"drained\":true", |_| ());
     let options = [&["-X", "--journal", "J"], NIGHT].concat();
     let (_, stderr) = Running::start(command(&place, &options)).wait().ends(1);
     has(&stderr, "taken back: undrain node6.vc.test");
-    // the same once more, as if it had not come to that
+    // Resuming the failed run undoes its steps once more, as if they had not been undone.
     let (_, stderr) = Running::start(command(&place, &["--resume", "J", "--journal", "K"])).wait().ends(1);
     has(
         &stderr,
@@ -311,17 +311,17 @@ fn over_the_remote_api() {
     let (stdout, _) = run(&[MORNING, &["-q", "--power-command=./switch"]].concat()).ends(0);
     has(&stdout, "hsqueeze: powered up 2 nodes (node4.vc.test, node6.vc.test) with ");
     all_in_use(&place);
-    // a command that fails
+    // A command that fails.
     let (_, stderr) = run(&[NIGHT, &["--power-command=echo no current; false"]].concat()).ends(1);
     has(&stderr, "': 'echo no current; false off node");
     has(&stderr, "' failed: exit status: 1: no current");
     has(&stderr, ".vc.test stays offline and may still have power; taken back: set online node");
 }
 
-/// Reserves that the small node lacks.
+/// Reserves that the small node does not have.
 const SWAP: &[&str] = &["--minimal-resources=10", "--target-resources=10", "--no-capacity-checks"];
 
-/// Shared storage only: node1 and node5, which is much smaller, have all instances; node6 can be powered up.
+/// Shared storage only. node1 and the much smaller node5 have all instances; node6 can be powered up.
 fn with_a_small_node() -> Place {
     let place = Place::new();
     let mut world = place.world.lock();
@@ -362,7 +362,7 @@ fn a_large_node_comes_up_and_a_small_one_goes() {
     assert_eq!(stdout, "'No action'\n");
 }
 
-/// The recorded cluster with an instance on node6 whose disks only that node has; other nodes are left alone.
+/// The recorded cluster with an instance on node6 whose disks exist only there. The other nodes are left alone.
 fn with_disks_of_one_node() -> Place {
     let place = Place::new();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
@@ -377,7 +377,7 @@ fn with_disks_of_one_node() -> Place {
     place
 }
 
-/// Reserves with which that node is not needed, if the instance may be stopped.
+/// Reserves for which that node is not needed, if the instance may be stopped.
 const COPY: &[&str] = &["--all", "--minimal-resources=1", "--target-resources=2", "--cooldown=1d"];
 
 #[test]
@@ -421,7 +421,7 @@ fn several_runs_of_one_command() {
     let options = [&["-X", "--journal", "J", "--json-events", "E", "--json"], MORNING].concat();
     let (stdout, _) = Running::start(command(&place, &options)).wait().ends(0);
     serde_json::from_str::<Value>(&stdout).unwrap();
-    // powering up, then moving
+    // First powering up, then moving.
     assert!(place.path("J").exists() && place.path("J.2").exists() && !place.path("J.3").exists());
     let events = place.read("E");
     let ended = events.lines().filter(|line| line.contains(r#""event":"ended""#)).count();

@@ -1,4 +1,5 @@
-//! Runs that go step by step as what they wait for ends; windows, pauses, failures, saved plans, and the way back.
+//! Streamed runs, in which a step begins as soon as its predecessors have ended; windows, pauses, failures, saved
+//! plans, and undoing.
 
 use htools::execute::saved::SavedPlan;
 use rustix::process::Signal;
@@ -10,8 +11,7 @@ use super::recorded::{end, output};
 use super::signals::held;
 use super::squeeze;
 
-/// `htools` with these words, on the cluster of a place.
-/// The most jobs that were in the queue at the same time, by the events of the run.
+/// The highest number of jobs that were in the queue at the same time, according to the run's events.
 fn widest(place: &Place) -> usize {
     let (mut now, mut most) = (0_usize, 0);
     for line in place.read("E").lines() {
@@ -32,7 +32,7 @@ fn steps_begin_as_soon_as_they_may() {
     let (stdout, stderr) = place.execute(&["--stream", "--json-events", "E"]).ends(0);
     assert!(stderr.ends_with(" s\n") && stderr.contains("All 13 steps are done"), "{stderr}");
     complete(&place);
-    // the plan is the same, and more runs at the same time than in any jobset
+    // The plan is the same, and more jobs run at the same time than in any jobset.
     let plan = |text: &str| text.split("Got job IDs").next().unwrap().to_owned();
     assert_eq!(plan(&stdout), plan(&output()));
     assert!(widest(&place) > 3, "{}", widest(&place));
@@ -82,7 +82,7 @@ fn another_plan_is_made_without_what_failed() {
     assert!(stderr.contains("; another plan is made for what is left\n"), "{stderr}");
     assert!(stderr.contains("what was left was planned anew"), "{stderr}");
     assert_eq!(stdout.matches("Initial score: ").count(), 2, "{stdout}");
-    // the instance of the first job does not move again
+    // The instance of the first job does not move again.
     let jobs = place.world.new_jobs();
     let name = jobs[0].1.ops[0]["instance_name"].clone();
     assert!(jobs.len() > 5 && jobs[1..].iter().all(|(_, job)| job.ops[0]["instance_name"] != name));
@@ -98,7 +98,7 @@ fn nothing_begins_that_would_end_too_late() {
     let wanted = "The time is up: 0 of 13 steps are done, 13 are left; hbal --resume J goes on from here\n";
     assert!(stderr.ends_with(wanted), "{stderr}");
     assert_eq!(place.journal().last().unwrap()["ending"], "out of time");
-    // the same by jobsets, and the next night there is time
+    // By jobsets the result is the same; the next night there is enough time.
     let (_, stderr) = place.start(&["--resume", "J", "--max-duration=1s"]).wait().ends(0);
     assert!(stderr.ends_with(wanted), "{stderr}");
     place.start(&["--resume", "J", "--max-duration=12h"]).wait().ends(0);
@@ -131,13 +131,14 @@ fn a_saved_plan_is_applied_and_taken_back() {
     assert_eq!(stdout, "The plan fits the cluster: 13 steps can be carried out\n");
     htools(&place, &["apply", "P", "-X", "--journal=J", "--stream"]).ends(0);
     complete(&place);
-    // once is enough
+    // A plan can be applied only once.
     let (_, stderr) = htools(&place, &["apply", "P", "-X"]).ends(1);
     assert!(
         stderr.contains("The plan does not fit the cluster any more:\n  step 1, instance 'inst01"),
         "{stderr}"
     );
-    // what every step did, the other way round; the start was not N+1 happy, so that rules are bent on the way back
+    // Every step is reversed, in the opposite order. The initial state was not N+1 happy, so the way back breaks soft
+    // rules.
     let (_, stderr) = htools(&place, &["undo", "J", "-X"]).ends(1);
     assert!(stderr.contains("the moves cannot be taken back as the cluster is now: step "), "{stderr}");
     let (stdout, _) = htools(&place, &["undo", "J", "-X", "--ignore-soft-errors", "--journal=K"]).ends(0);
@@ -164,7 +165,7 @@ fn nodes_go_down_and_come_up_as_a_stream() {
     squeeze::execute(&place, squeeze::NIGHT, &["--stream", "--max-parallel=2", "--journal=J"]).ends(0);
     let idle = place.world.lock().cluster.idle_nodes();
     assert_eq!((idle[0].len(), idle[2].len()), (2, 2), "{idle:?}");
-    // nothing of a node happens before what comes before it
+    // Each action on a node comes after its predecessors.
     let jobs = place.world.new_jobs();
     let position = |text: &str, node: &str| {
         jobs.iter().position(|(_, job)| {
@@ -177,7 +178,7 @@ fn nodes_go_down_and_come_up_as_a_stream() {
             [r#""drained":true"#, r#""offline":true"#, "power-off"].map(|op| position(op, node));
         assert!(drain < offline && offline < off && drain.is_some(), "{node}");
     }
-    // and up again
+    // Powering up again.
     squeeze::execute(&place, squeeze::MORNING, &["--drbd", "--stream", "--journal=K"]).ends(0);
     assert_eq!(place.world.lock().cluster.idle_nodes(), [[""; 0]; 3]);
     let (_, stderr) = squeeze::execute(&place, squeeze::NIGHT, &["--stream", "--on-failure=replan"]).ends(1);
@@ -189,7 +190,7 @@ fn a_forged_plan_does_what_its_moves_mean() {
     let place = Place::new();
     place.start(&["--save-plan=P"]).wait().ends(0);
     let mut plan = SavedPlan::read(&place.path("P")).unwrap();
-    // the opcodes of one instance for another one, no edges, and a check sum that is right
+    // One instance's opcodes for another one, no edges, and a correct check sum.
     let (first, others) = plan.work.steps.split_first_mut().unwrap();
     std::mem::swap(&mut first.opcodes, &mut others[0].opcodes);
     plan.work.edges.clear();

@@ -14,7 +14,7 @@ fn run(place: &Place, options: &[&str], answer: &str) -> (i32, String) {
     answered(place.command(options), answer)
 }
 
-/// What a run on a terminal gave: status and all that the terminal showed.
+/// Result of a run on a terminal: status, and everything that the terminal showed.
 pub fn answered(mut command: Command, answer: &str) -> (i32, String) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
@@ -23,7 +23,7 @@ pub fn answered(mut command: Command, answer: &str) -> (i32, String) {
     let open = || Stdio::from(OpenOptions::new().read(true).write(true).open(&name).unwrap());
     command.stdin(open()).stdout(open()).stderr(open());
     let mut child = command.spawn().unwrap();
-    // the program has the only other end
+    // The program has the only other end.
     drop(command);
     let mut terminal = File::from(terminal);
     terminal.write_all(answer.as_bytes()).unwrap();
@@ -90,7 +90,7 @@ fn a_plan_that_is_a_document_is_shown_before_the_question() {
     assert_eq!(shown.matches("\"schema\"").count(), 1, "{shown}");
 }
 
-/// People are told which disk template hspace took for them; scripts keep the standard error that they know.
+/// On a terminal, hspace reports the disk template that it chose. Scripts get the standard error that they know.
 #[test]
 fn the_template_that_was_taken() {
     let note = "Note: disk template 'diskless', the first of the cluster's policy, is taken\r\n";
@@ -102,7 +102,7 @@ fn the_template_that_was_taken() {
     }
 }
 
-/// Names may be anything where they come from a connection; a terminal obeys none of them, whether lines have colours or not.
+/// Names from a connection may contain anything. They must never control a terminal, with or without colours.
 #[test]
 fn names_do_not_reach_a_terminal_raw() {
     let sample = |name: &str| format!("{}/data/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -131,7 +131,7 @@ fn names_do_not_reach_a_terminal_raw() {
         let raw = |c: char| c.is_control() && c != '\n' && c != '\r' || c == '\u{202e}';
         text.contains(raw) || text.replace("\r\n", "").contains('\r')
     };
-    // colours are the program's own
+    // The colours are the program's own.
     let without_colours = |text: String| {
         let sequences = ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[31m", "\u{1b}[32m"];
         sequences.iter().fold(text, |text, sequence| text.replace(sequence, ""))
@@ -146,7 +146,7 @@ fn names_do_not_reach_a_terminal_raw() {
         let (_, shown) = answered(command(), "");
         let shown = if term == "dumb" { shown } else { without_colours(shown) };
         assert!(!shown_raw(&shown), "{words:?}: {shown:?}");
-        // the break in the name breaks no line
+        // The line break in the name does not break a line.
         assert!(
             !shown.contains("ia\r\n") && !shown.contains("na\r\n") && !shown.contains("ga\r\n"),
             "{words:?}: {shown}"
@@ -155,7 +155,7 @@ fn names_do_not_reach_a_terminal_raw() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(!shown_raw(&said), "{words:?}: {said:?}");
     }
-    // for a program names stay what they are
+    // Programs get the names unchanged.
     let output = Command::new(env!("CARGO_BIN_EXE_htools"))
         .args(["hroller", "-f", "-I", "request"])
         .env_remove("HTOOLS")

@@ -1,4 +1,4 @@
-//! Pacemaker clusters, whose keys are attributes.
+//! Pacemaker clusters, in which keys are attributes.
 
 use std::fs;
 
@@ -71,13 +71,13 @@ fn options_that_do_not_go_with_cibs_are_refused() {
         of_pacemaker(words, cib()).code(1).stdout("").stderr(contains(problem));
     }
     of_pacemaker(&["--now", "2026-11-25"], cib()).code(0);
-    // a device of which a node still knows would be enough
+    // A device that appears only in a node's history would be enough.
     let frozen = cib().replace("<primitive id=\"fence\" class=\"stonith\" type=\"fence_sbd\"/>", "");
     let frozen = frozen.replace("class=\"stonith\"", "class=\"ocf\"");
     of_pacemaker(&[], frozen).code(0).stderr(contains("there is no device for it: Pacemaker starts nothing"));
 }
 
-/// What is stopped has copies of the sticky keys of the node where it ran last, by the history.
+/// Stopped resources have copies of the sticky keys of the node where they last ran, according to the history.
 #[test]
 fn the_history_tells_where_a_resource_ran() {
     let explained = |cib: String| {
@@ -92,19 +92,19 @@ fn the_history_tells_where_a_resource_ran() {
             r#"<lrm_resource id="app2" class="ocf" provider="heartbeat" type="VirtualDomain">{more}<lrm_rsc_op id="app2_stop_{node}" operation_key="app2_stop_0" operation="stop" call-id="9" rc-code="0" op-status="0" interval="0" last-rc-change="200"/></lrm_resource></lrm_resources>"#
         )
     };
-    // the last lists of the document are those of node3 and gold1, without app2
+    // The last lists of the document are those of node3 and gold1, without app2.
     let on_gold = |history: &str| {
         let cib = cib();
         let at = cib.rfind("</lrm_resources>").unwrap();
         format!("{}{history}{}", &cib[..at], &cib[at + "</lrm_resources>".len()..])
     };
     assert_eq!(explained(on_gold(&stop("gold1", ""))), ["gold1"]);
-    // where it failed to start, it did not run
+    // A failed start does not count as running.
     let failed = r#"<lrm_rsc_op id="f" operation_key="app2_start_0" operation="start" call-id="8" rc-code="1" op-status="0" interval="0" last-rc-change="199"/>"#;
     assert_eq!(explained(on_gold(&stop("gold1", failed))), ["node1"]);
 }
 
-/// With the constraints that are told, Pacemaker's own strategy comes to the placement by keys.
+/// With the printed constraints, Pacemaker's own strategy gives the placement by keys.
 #[test]
 fn commands_bring_a_cib_to_its_placement_by_keys() {
     let placed = |words: &[&str], cib: String| {
@@ -135,7 +135,7 @@ fn commands_bring_a_cib_to_its_placement_by_keys() {
         assert_eq!(node(if name == "mail" { "imap" } else { name }), machine["node"], "{name}");
     }
     assert_eq!((node("web1"), node("db1"), node("app1")), ("node1".into(), "node1".into(), "node2".into()));
-    // what has no node by its keys is told
+    // Resources without a node by their keys are reported.
     of_pacemaker(&["--commands", "pcs", "--overhead", "70000"], cib()).code(2).stderr(contains(
         "Warning: web2 gets no node by its keys, which does not keep Pacemaker from starting it",
     ));

@@ -1,4 +1,4 @@
-//! Documents of keys, -j.
+//! JSON documents with keys (`-j`).
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Ganeti clusters, whose keys are tags.
+//! Ganeti clusters, in which keys are tags.
 
 use std::fs;
 
@@ -49,7 +49,8 @@ fn tags_that_are_no_keys_are_named_and_do_nothing() {
     );
 }
 
-/// Three nodes, of which the first is idle and the others have the same storage, to which they hold what runs there.
+/// Three nodes: the first is idle, and the others share a kind of storage with sticky keys that hold the instances
+/// there.
 fn sticky(x: &str) -> String {
     let node = |name: &str, free: u32, keys: &str| {
         format!("{name}|65536|2048|{free}|1048576|1048576|16|N|u|8|{keys}|N|0|1|1.0\n")
@@ -70,13 +71,13 @@ fn instances_stay_with_the_sticky_keys_of_their_nodes() {
     of_ganeti(&["--plan"], &runs).code(0).stdout(contains("All of the 2 machines").and(contains("0 moves")));
     let loose = runs.replace(":sticky:ds:2:100", ":ds:2").replace(":sticky:ds:1:100", ":ds:1");
     of_ganeti(&["--plan"], &loose).code(2).stdout(contains("1. x n2 => n1"));
-    // what is started again goes to nodes like the one where it ran
+    // A restarted instance goes to nodes like its last one.
     let down = sticky("x|8192|51200|2|ERROR_down|Y|n3||rbd||1|-|N");
     of_ganeti(&["--explain"], &down).code(0).stdout(
         contains("x: n2 (round 1, threshold 80); takes ds along")
             .and(contains("system key ds = 1, weight 100: copied from n3, where it ran")),
     );
-    // hbal takes it there and nowhere else, if keys count
+    // hbal moves it there and nowhere else, if keys count.
     let three = runs.replace("\ny|", "\nz|16384|51200|8|running|Y|n3||rbd||1|-|N\ny|");
     for (words, step) in [(&[][..], "1. x n2    => n1 "), (&["--affinity-weight", "1"], "1. x n2    => n3 ")]
     {

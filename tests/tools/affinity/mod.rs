@@ -1,4 +1,4 @@
-//! hplace --strategy affinity on documents and clusters that are hostile or odd.
+//! hplace --strategy affinity on hostile or odd documents and clusters.
 
 mod cibs;
 mod documents;
@@ -12,7 +12,7 @@ fn hplace(words: &[&str], document: impl Into<Vec<u8>>) -> Assert {
     command.env_remove("HTOOLS").args(["hplace", "-j", "-"]).args(words).write_stdin(document).assert()
 }
 
-/// A document with a node, with these keys, and a machine, with these.
+/// A document with one node and one machine, each with these keys.
 fn small(node_keys: &str, keys: &str) -> String {
     format!(
         r#"{{"nodes": [{{"name": "n", "ram_total": 8192, "cpus": 4, "load": 0, "keys": [{node_keys}]}}], "vms": [{{"name": "vm", "ram": 512, "vcpus": 1, "keys": {{{keys}}}}}]}}"#

@@ -1,4 +1,4 @@
-//! Files that are no clusters, and clusters with mistakes.
+//! Files that are not clusters, and clusters with mistakes.
 
 use std::fs;
 
@@ -105,7 +105,7 @@ fn malformed_values() {
     for (from, to, message) in cases {
         place.refuses(changed(from, to), &message);
     }
-    // a row that is too short
+    // A row that is too short.
     place.write("c.data", changed("|drbd||1|-|N", ""));
     let run = place.run(&["hbal", "-t", "c.data"]);
     assert_eq!(run.status, Some(1));
@@ -181,7 +181,7 @@ fn odd_clusters_that_are_clusters() {
             if run.status == Some(0) {
                 place.accepts(&content);
             } else {
-                // a whole number is wanted
+                // An integer is expected.
                 assert!(run.stderr.contains("c.data, line 5, node 'node3.example.com': "), "{}", run.stderr);
             }
         }
@@ -201,9 +201,9 @@ fn odd_clusters_that_are_clusters() {
     ] {
         place.accepts(&changed(from, to));
     }
-    // the later of two nodes of a name is meant; here it is an empty one
+    // Of two nodes with the same name, the later one counts; here it is empty.
     place.accepts(&changed("node7.example.com", "node6.example.com"));
-    // no nodes, no groups, nothing
+    // No nodes, no groups, or nothing at all.
     for content in ["g|u|preferred||\n\n\n\n", "\n\n\n\n\n", "\n\n\n\n", "g|u|preferred||\n\n\n\ntag\n\n"] {
         place.accepts(content);
         place.write("c.data", content);
@@ -220,6 +220,6 @@ fn names_of_any_length() {
     for words in [&["hbal", "-t", "c.data", "-l1"][..], &["hbal", "-t", "c.data", "--explain=db1"]] {
         assert_eq!(place.run(words).status, Some(0), "{words:?}");
     }
-    // but Ganeti has none of that length
+    // Ganeti has no names of this length.
     assert_eq!(place.run(&["hbal", "-t", "c.data", "-C"]).status, Some(1));
 }

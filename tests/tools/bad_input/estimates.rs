@@ -2,7 +2,7 @@
 
 use super::Place;
 
-/// Runs that are odd but accepted, as the reference accepts them.
+/// Odd runs that are accepted, as in the reference.
 #[test]
 fn odd_estimates() {
     let place = Place::new();
@@ -18,7 +18,7 @@ fn odd_estimates() {
         runs.push(vec!["--standard-alloc", size]);
         runs.push(vec!["--standard-alloc", size, "--no-capacity-checks", "--spindle-use", huge]);
     }
-    // sizes that would have to shrink 10^16 times and more
+    // These sizes would have to shrink more than 10^16 times.
     let most = i64::MAX.to_string();
     let all = |size: &str| [size; 4].join(",");
     let sizes_of_tiers = [
@@ -79,7 +79,7 @@ fn clusters_that_cannot_be_filled() {
     let summary = "The cluster has 1 nodes and the following resources:\n  MEM 1, DSK 1, CPU 1, VCPU 4.\n\
                    There are no initial instances on the cluster.\n";
     assert_eq!(place.fails(&words, message).stdout, summary);
-    // what was said before stays said
+    // The earlier output remains.
     let words = [&words[..], &["--tiered-alloc=1,1,1"]].concat();
     let message =
         "nowhere to place new instances: there are no two online nodes of one group where they may go";

@@ -1,4 +1,4 @@
-//! hroller: clusters and options that no plan can be made for.
+//! hroller: clusters and options for which no plan exists.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Mistakes that people make, and the line that puts them right: the cause, and the way out.
+//! Typical mistakes of users, and the messages with the cause and the remedy.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use super::{Place, sample};
 /// A command line, its exit status, and the last line on standard error.
 type Mistake = (&'static str, i32, &'static str);
 
-/// A file of another kind than the option reads.
+/// Files of a kind that the option does not read.
 const FILES: &[Mistake] = &[
     (
         "hbal -t cib.xml",
@@ -296,7 +296,7 @@ fn values_that_cannot_be_true_are_named() {
         let first = run.stdout.lines().next().unwrap();
         assert_eq!(first, format!("HTOOLS UNKNOWN - the data cannot be true: c.data, line {wanted}"));
     }
-    // a node that is offline may have nothing
+    // An offline node may have no resources.
     let off = "n2|0|0|0|0|0|0|Y|u|0||N|0|0|1.0";
     place.write("c.data", cluster(&good, off, ""));
     let run = place.run(&["hbal", "-t", "c.data"]);

@@ -1,5 +1,5 @@
-//! Malformed everything: each run ends with a clear message and the right
-//! status, without a trace of a panic, and leaves no file behind.
+//! Malformed input of all kinds: each run ends with a clear message and the right status, does not panic, and leaves
+//! no file behind.
 
 mod clusters;
 mod estimates;
@@ -23,7 +23,7 @@ struct Place {
     directory: TempDir,
 }
 
-/// How a run ended.
+/// Result of a run.
 struct Run {
     status: Option<i32>,
     stdout: String,
@@ -57,7 +57,7 @@ impl Place {
         command
     }
 
-    /// Runs the program; no file may appear or vanish.
+    /// Runs the program. No file may appear or vanish.
     fn run(&self, words: &[&str]) -> Run {
         let before = self.files();
         let run = Run::of(self.command(words), words);
@@ -65,7 +65,7 @@ impl Place {
         run
     }
 
-    /// A run that fails with status 1 and one line on standard error.
+    /// Checks a run that fails with status 1 and one line on standard error.
     fn fails(&self, words: &[&str], message: &str) -> Run {
         let run = self.run(words);
         assert_eq!(run.stderr, format!("Error: {message}\n"), "{words:?}");
@@ -73,7 +73,7 @@ impl Place {
         run
     }
 
-    /// A cluster that cannot be loaded, by any tool.
+    /// Checks that no tool loads this cluster.
     fn refuses(&self, content: impl AsRef<[u8]>, message: &str) {
         self.write("c.data", content);
         for tool in ["hbal", "hinfo", "hspace", "hcheck", "hsqueeze"] {
@@ -86,7 +86,7 @@ impl Place {
         }
     }
 
-    /// A cluster that is odd but accepted, as the reference accepts it.
+    /// Checks that an odd cluster is accepted, as in the reference.
     fn accepts(&self, content: &str) {
         self.write("c.data", content);
         let tools: [&[&str]; 8] = [
@@ -103,7 +103,7 @@ impl Place {
             let run = self.run(words);
             assert_eq!(run.status, Some(0), "{words:?}: {}", run.stderr);
         }
-        // these may say no: that something is wrong, or that there is no plan
+        // These may answer with no: a fault was found, or there is no plan.
         let judges: [&[&str]; 9] = [
             &["hcheck", "-t", "c.data", "--json"],
             &["hgroup", "status", "-t", "c.data", "-v", "-p"],

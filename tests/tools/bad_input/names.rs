@@ -1,8 +1,7 @@
-//! Names as whoever means harm would choose them: nothing that they say is run, no terminal
-//! obeys them, and no job is made for them.
+//! Malicious names: nothing in them is executed, they do not control a terminal, and no job is made with them.
 //!
-//! What the commands of plans come to is asked of a shell: the scripts are run, with programs
-//! in place of Ganeti's that write down what they were called with.
+//! A shell determines the effect of the plans' commands. The scripts run with stand-ins for Ganeti's programs, which
+//! record their arguments.
 
 use std::collections::HashMap;
 use std::fs::{self, Permissions};
@@ -34,7 +33,7 @@ use serde_json::Value;
 
 use super::{Place, Run, sample};
 
-/// Names that no shell and no terminal should get as they are.
+/// Names that must not reach a shell or a terminal unescaped.
 const HOSTILE: [&str; 16] = [
     "$(touch x)",
     "no;touch x",
@@ -54,18 +53,18 @@ const HOSTILE: [&str; 16] = [
     "",
 ];
 
-/// A plan as work, for a cluster.
+/// Makes the work of a plan for a cluster.
 type MakeWork = Box<dyn Fn(&Cluster) -> Result<Work, Impossible> + Send + Sync>;
 
-/// What makes a script of a plan for a cluster.
+/// Makes a script of a plan for a cluster.
 type ScriptOf = dyn Fn(&Cluster) -> Result<String, Impossible> + Send + Sync;
 
-/// A plan, and the commands that come of it once its instances and nodes have other names.
+/// A plan, and the means to make its commands for renamed instances and nodes.
 struct Planned {
     cluster: Cluster,
     script: Box<ScriptOf>,
     work: MakeWork,
-    /// What its script runs as it is.
+    /// Calls of its script without renaming.
     calls: Vec<Vec<String>>,
 }
 
@@ -80,7 +79,7 @@ impl Planned {
         Planned { cluster, script: Box::new(script), work, calls }
     }
 
-    /// A plan whose script is a walk of its work.
+    /// A plan whose script is made from its work.
     fn walked(
         cluster: Cluster,
         work: impl Fn(&Cluster) -> Result<Work, Impossible> + Clone + Send + Sync + 'static,
@@ -102,7 +101,7 @@ fn recorded(name: &str) -> String {
     format!("{}/tests/recorded/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A plan of each tool that writes commands.
+/// A plan for each tool that writes commands.
 static PLANS: LazyLock<Vec<Planned>> = LazyLock::new(|| {
     let start = loaded(&sample("unbalanced-drbd.data"));
     let mut after = Draft::of(&start);
@@ -149,17 +148,16 @@ fn switching<'p>(plan: &'p GroupPlan, cluster: &'p Cluster) -> Switching<'p> {
     Switching { group: plan.group, cluster, power, nodes: &plan.nodes, steps: &plan.steps }
 }
 
-/// Writes down what it was called with: the number of words, then the words. Every node is empty.
+/// Records its call: the number of words, then the words. Every node is empty.
 const STAND_IN: &str = r#"#!/bin/sh
 printf '%s\0' "$(($# + 1))" "${0##*/}" "$@" >> "$CALLS"
 if [ "$1" = list ]; then echo 0:0; fi
 "#;
 
-/// Says what time it is.
+/// Prints the time.
 const CLOCK: &str = "#!/bin/sh\necho 17\n";
 
-/// Runs a script where only stand-ins can be called; what they were called with. No file may
-/// appear.
+/// Runs a script in which only stand-ins can be called, and returns their calls. No file may appear.
 fn calls(script: &str) -> Vec<Vec<String>> {
     let place = tempfile::tempdir().unwrap();
     let path = |name: &str| place.path().join(name);
@@ -195,8 +193,7 @@ fn calls(script: &str) -> Vec<Vec<String>> {
     calls
 }
 
-/// The calls that are meant once things have other names: options stay options, and what
-/// begins with a dash and is none comes behind two.
+/// The expected calls after renaming. Options remain options, and other words that begin with a dash come after `--`.
 fn meant(calls: &[Vec<String>], names: &HashMap<String, String>) -> Vec<Vec<String>> {
     let renamed = |call: &Vec<String>| {
         let mut words: Vec<String> =
@@ -241,12 +238,12 @@ fn config() -> ProptestConfig {
         RngSeed::Random => RngSeed::Fixed(1),
         fixed => fixed,
     };
-    // each runs scripts
+    // Each case runs scripts.
     ProptestConfig { cases: config.cases.div_ceil(6), rng_seed, failure_persistence: None, ..config }
 }
 
-/// Gives things that a plan is about these names, as far as they stay different. The names by
-/// what they were, and whether there is one that Ganeti cannot have.
+/// Renames the objects of a plan, as far as the names stay different. Returns the new names by the old ones, and true
+/// if one of them is not valid in Ganeti.
 fn rename(planned: &Planned, names: &[(Index, String)]) -> (Cluster, HashMap<String, String>, bool) {
     let mut cluster = planned.cluster.clone();
     let mut known: HashMap<String, NameOf> = HashMap::new();
@@ -291,7 +288,7 @@ fn check(planned: &Planned, names: &[(Index, String)]) -> Result<(), TestCaseErr
 }
 
 proptest! {
-    // the same input in every run; PROPTEST_RNG_SEED and PROPTEST_CASES look further
+    // The input is the same in every run; PROPTEST_RNG_SEED and PROPTEST_CASES vary and extend it.
     #![proptest_config(config())]
 
     #[test]
@@ -305,7 +302,7 @@ proptest! {
     }
 }
 
-/// The runs of all tools that make commands: for people, into a file, in a document.
+/// Runs of all tools that make commands: for people, into a file, in a document.
 const RUNS: [(&str, &[&str], &str, &str); 4] = [
     ("data/unbalanced-drbd.data", &["hbal"], "cache2", "node7"),
     ("data/groups.data", &["hgroup", "balance"], "db1", "a3"),
@@ -318,7 +315,7 @@ const RUNS: [(&str, &[&str], &str, &str); 4] = [
     ("data/unbalanced-drbd.data", &["hroller", "-f"], "cache2", "node7"),
 ];
 
-/// One harmless line on standard error, at the end.
+/// Checks for one harmless line at the end of standard error.
 fn refuses(run: &Run, kind: &str, words: &[&str]) {
     assert_eq!(run.status, Some(1), "{words:?}: {}", run.stderr);
     let last = run.stderr.lines().last().unwrap();
@@ -328,7 +325,7 @@ fn refuses(run: &Run, kind: &str, words: &[&str]) {
     assert!(!run.stderr.contains(|c: char| c.is_control() && c != '\n'), "{words:?}: {}", run.stderr);
 }
 
-/// Runs a tool on a cluster with such a name in its plan: commands are refused, and nothing else.
+/// Runs a tool on a cluster with such a name in its plan. Only commands are refused.
 fn refuses_commands_only(place: &Place, words: &[&str], kind: &str) {
     for made in ["-C", "-Cscript", "--json"] {
         let words = [words, &[made]].concat();
@@ -350,7 +347,7 @@ fn the_tools_refuse_to_make_commands_with_such_names() {
         for (kind, old) in [("instance", instance), ("node", node)] {
             let old = format!("{old}{domain}|");
             assert!(text.contains(&old), "{old}");
-            // a file of lines has no name with a line break
+            // A file of lines cannot contain a name with a line break.
             for name in [HOSTILE[0], HOSTILE[4], HOSTILE[13]] {
                 place.write("c.data", text.replace(&old, &format!("{name}|")));
                 refuses_commands_only(&place, &[tool, &["-t", "c.data"]].concat(), kind);

@@ -28,7 +28,7 @@ fn names_in_options() {
         let message = format!("--without-node: there is no node '{name}'");
         place.fails(&["hcheck", "-t", &good, "--without-node=node1", "--without-node", name], &message);
     }
-    // the groups are listed, so that the next try can be right
+    // The groups are listed, so that the user can correct the option.
     let run = place.run(&["hbal", "-t", &good, "-G", "nope"]);
     let list = "Node group nope not found. Node group list is:\n  default\nError: Aborting: -G needs the name or UUID of one of these groups\n";
     assert_eq!((run.status, run.stderr.as_str()), (Some(1), list));
@@ -58,7 +58,7 @@ fn what_this_version_cannot_do() {
         );
         place.fails(&[tool, "-t", &good, "word"], "This program doesn't take any arguments.");
     }
-    // nothing is asked, and no password sent, before this is said
+    // This is reported before any request, and no password is sent.
     let overheard = "failed to load data, aborting: http://user:***@192.0.2.1:5080: the password would be sent as plain text, \
          which others in the network can read: use https://, or --insecure-http";
     place.fails(&["hinfo", "-m", "http://user:secret@192.0.2.1:5080"], overheard);
@@ -69,7 +69,7 @@ fn what_this_version_cannot_do() {
 #[test]
 fn malformed_command_lines() {
     let place = Place::new();
-    // two lines: what was wrong with which option
+    // Two lines name the option and the problem.
     for (option, value, problem) in [
         ("max-length", "x", "'x' is not a whole number"),
         ("max-length", "1.5", "'1.5' is not a whole number"),
@@ -86,7 +86,7 @@ fn malformed_command_lines() {
             assert_eq!(run.stderr, format!("{start}{problem}\n"));
         }
     }
-    // and where to read on
+    // It also says where to read more.
     for (words, complaint) in [
         (&["hbal", "--bogus"][..], "unrecognized option `--bogus'"),
         (&["hinfo", "-X"], "unrecognized option `-X'"),

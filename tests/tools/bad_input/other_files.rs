@@ -1,4 +1,4 @@
-//! Malformed files beside the cluster: use, monitoring data, allocator messages, simulations.
+//! Malformed files other than the cluster's: utilisation, monitoring data, allocator messages, simulations.
 
 use std::fs;
 
@@ -53,7 +53,7 @@ fn malformed_monitoring_data() {
             );
         }
     }
-    // not a mistake, unless it is said to be one: then there are two lines
+    // It is an error only on request; then there are two lines.
     place.write("load", "[]");
     let words = ["hbal", "-t", &good, "--mond", "--mond-data", "load"];
     let run = place.run(&words);

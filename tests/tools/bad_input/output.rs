@@ -1,4 +1,4 @@
-//! Where output goes.
+//! Destinations of output.
 
 use std::fs::{self, OpenOptions};
 use std::os::fd::OwnedFd;
@@ -44,8 +44,8 @@ fn states_that_cannot_be_written() {
     assert_eq!(place.fails(&[&words[..], &["--json"]].concat(), absent).stdout, "");
 }
 
-/// Every file that is written whole, on a disk that is full after so many blocks, as a limit on the size of files shows it:
-/// the old file stays as it is, and nothing is left beside it.
+/// Every file that is written whole, on a disk that is full after some blocks, simulated by a limit on the size of
+/// files. The old file stays unchanged, and nothing is left beside it.
 #[test]
 fn a_full_disk_leaves_the_old_file_alone() {
     let good = sample("unbalanced-drbd.data");
@@ -126,7 +126,7 @@ fn standard_output_on_a_full_disk() {
     }
 }
 
-/// Threads that cannot begin, as their stacks find no memory: one thread does all the work.
+/// Threads that cannot start, because there is no memory for their stacks: one thread does all the work.
 #[test]
 fn without_threads_the_answer_is_the_same() {
     let place = Place::new();
@@ -146,7 +146,7 @@ fn without_threads_the_answer_is_the_same() {
     }
 }
 
-/// No memory is an error that Rust tells, and no signal.
+/// Exhausted memory is an error reported by Rust, not a signal.
 #[test]
 fn without_memory_a_run_fails() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! `--json`: every document follows its schema and says what the text says.
+//! `--json`: every document follows its schema and agrees with the text output.
 
 mod placements;
 
@@ -29,7 +29,7 @@ fn validator(name: &str) -> Validator {
     jsonschema::draft202012::new(&schema(name)).unwrap()
 }
 
-/// The document: one JSON text, with its line end, and nothing else.
+/// The document: one JSON text with a line end, and nothing else.
 fn document(words: &[&str], validator: &Validator) -> Value {
     let text = stdout(&[words, &["--json"]].concat());
     assert!(text.starts_with("{\n") && text.ends_with("\n}\n"), "{words:?}");
@@ -48,14 +48,14 @@ fn samples() -> Vec<PathBuf> {
     samples
 }
 
-/// The groups of a sample: hbal works on one.
+/// The groups of a sample, because hbal works on one.
 fn groups(sample: &Path) -> Vec<String> {
     let text = fs::read_to_string(sample).unwrap();
     let rows = text.lines().take_while(|line| !line.is_empty());
     rows.map(|row| row.split('|').next().unwrap().to_owned()).collect()
 }
 
-/// `text` as the text output has it: eight digits, half to even as they are.
+/// A number in the format of the text output: eight digits, half to even.
 fn shown(number: &Value) -> String {
     htools::report::balance::components::score(number.as_f64().unwrap_or(f64::NAN))
 }
@@ -142,7 +142,7 @@ fn the_schemas_are_schemas() {
     assert!(!validator("htools.info-1.json").is_valid(&serde_json::json!({})));
 }
 
-/// Every object names all of its keys, requires them unless they say that they may be absent, and says what they are.
+/// Checks that every object names all of its keys, requires them unless they may be absent, and has a description.
 fn strict(schema: &Value, place: &str) {
     let Value::Object(members) = schema else {
         if let Value::Array(items) = schema {
@@ -198,7 +198,7 @@ fn plans_of_all_samples() {
     }
 }
 
-/// Why a search ended early, if it did; early_end.rs has the runs.
+/// Reason why a search ended early, if it did; early_end.rs has the runs.
 #[test]
 fn reasons_to_stop() {
     let validator = validator("htools.plan-1.json");
@@ -315,7 +315,7 @@ fn compare_information(words: &[&str], document: &Value) {
     assert_eq!(text.contains("Stripping common suffix"), !suffix.is_empty());
 }
 
-/// A node without memory makes scores undefined: null, and still a document.
+/// A node without memory makes scores undefined. They become null in a valid document.
 #[test]
 fn numbers_that_are_not_finite_are_null() {
     let directory = tempfile::tempdir().unwrap();
@@ -347,7 +347,7 @@ fn an_empty_cluster_has_a_plan_document() {
     assert_eq!(plan["group"], Value::Null);
 }
 
-/// Lists and saved states do not get into the document.
+/// Lists and saved states are not part of the document.
 #[test]
 fn the_document_is_alone_on_standard_output() {
     let directory = tempfile::tempdir().unwrap();
@@ -361,8 +361,7 @@ fn the_document_is_alone_on_standard_output() {
     assert_eq!(document(&words, &validator), document(&sample, &validator));
 }
 
-/// Compares the document of a run of hspace with the text and the lines for shells of
-/// the same run.
+/// Compares the document of a run of hspace with the text and the shell output of the same run.
 fn compare_estimate(words: &[&str], document: &Value) {
     let text = stdout(words);
     let shell = stdout(&[words, &["--machine-readable"]].concat());
@@ -446,7 +445,7 @@ fn estimates_of_all_samples() {
     );
 }
 
-/// Lists, maps and saved states do not get into the document.
+/// Lists, maps and saved states are not part of the document.
 #[test]
 fn the_estimate_is_alone_on_standard_output() {
     let directory = tempfile::tempdir().unwrap();
@@ -564,7 +563,7 @@ fn compare_repairs(words: &[&str], document: &Value) {
         let removed = array(found, "removed_tags").iter().filter_map(Value::as_str);
         found["tag"].as_str().into_iter().chain(removed).collect::<Vec<_>>()
     });
-    // the time when a tag is written is not the same in both runs
+    // The time when a tag is written differs between both runs.
     let same = |tag: &str| -> String { tag.split(':').filter(|field| field.len() != 10).collect() };
     let told: Vec<String> = told.map(same).collect();
     assert_eq!(told, tags.into_iter().map(same).collect::<Vec<_>>(), "{words:?}");
@@ -607,7 +606,7 @@ fn repairs_say_what_the_text_says() {
     }
 }
 
-/// An instance whose repair nobody has permitted, or somebody has suspended, has the repair in the document that it needs.
+/// An instance whose repair is not permitted or is suspended appears in the document with the repair that it needs.
 #[test]
 fn repairs_that_are_not_permitted_are_in_the_document() {
     let directory = tempfile::tempdir().unwrap();
@@ -628,7 +627,7 @@ fn repairs_that_are_not_permitted_are_in_the_document() {
     assert_eq!(told, ["i suspended failover", "j not-enabled failover"]);
 }
 
-/// The status is an error's; the document is there, and tells of all other instances.
+/// The status is that of an error, but the document exists and contains all other instances.
 #[test]
 fn contradictions_are_in_the_document_of_repairs() {
     let directory = tempfile::tempdir().unwrap();
@@ -646,7 +645,7 @@ fn contradictions_are_in_the_document_of_repairs() {
     assert!(instances.iter().any(|instance| instance["decision"] == "repair"));
 }
 
-/// A tag that was written late says of a repair that is over that it is under way: it goes, also from an instance that is well.
+/// A tag that was written late marks a finished repair as under way. It is removed, even from a healthy instance.
 #[test]
 fn late_tags_of_repairs_are_taken_away() {
     let directory = tempfile::tempdir().unwrap();

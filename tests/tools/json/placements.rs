@@ -1,4 +1,4 @@
-//! What hplace prints as JSON.
+//! JSON documents of hplace.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{PROGRAM, array, validator};
 
-/// What hplace prints, which is as the schema says.
+/// Reads the output of hplace, after checking it against the schema.
 fn read(words: &[&str], validator: &Validator, status: &'static [i32]) -> Value {
     let run = Command::new(PROGRAM).env_remove("HTOOLS").arg("hplace").args(words).assert().code(status);
     let document: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();

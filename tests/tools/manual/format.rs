@@ -1,4 +1,4 @@
-//! htools-format(5): its examples load, and its words are those that the readers know.
+//! htools-format(5): its examples load, and its words are those that the readers accept.
 
 use htools::load::merge::{MergeOptions, finish, merge};
 use htools::load::monitoring::{self, Collector, CollectorReport};
@@ -16,7 +16,7 @@ fn example() -> (String, RawCluster) {
     (text, raw)
 }
 
-/// The sections of a file as it is written.
+/// The sections of a written file.
 fn written(raw: RawCluster) -> Vec<Vec<String>> {
     let mut cluster = merge(raw, &MergeOptions::default()).unwrap();
     finish(&mut cluster, Mib(0));
@@ -30,10 +30,10 @@ fn the_example_is_a_cluster_of_all_that_the_format_has() {
     assert_eq!((raw.groups.len(), raw.nodes.len(), raw.instances.len(), raw.tags.len()), (2, 3, 2, 2));
     assert!(raw.nodes[0].master && raw.nodes[2].offline && !raw.instances[1].auto_balance);
     assert_eq!(raw.groups[1].policy, InstancePolicy::default());
-    // as the page says of node2 and db1
+    // According to the page, this holds for node2 and db1.
     assert_eq!((raw.nodes[1].spindle_total, raw.nodes[1].cpu_node), (1, 1));
     assert_eq!(raw.instances[1].disks[0].spindles, None);
-    // nothing is missing: nobody accounts for nothing
+    // No resources are unaccounted for.
     let cluster = merge(raw, &MergeOptions::default()).unwrap();
     let mut finished = cluster;
     assert!(finish(&mut finished, Mib(0)).is_empty());
@@ -60,7 +60,7 @@ fn columns_are_those_that_are_written_and_each_is_described() {
     }
 }
 
-/// The default that the page gives for a column under a heading.
+/// Default of a column in the page's section with this heading.
 fn default(page: &str, heading: &str, column: &str) -> Option<String> {
     let part = page.split_once(&format!(".SS {heading}\n")).unwrap().1.split_once("\n.SS ").unwrap().0;
     let column = part.split_once(&format!(".TP\n.B {column}\n")).unwrap().1;

@@ -1,4 +1,4 @@
-//! Parts of pages that are made from the definitions.
+//! Parts of pages that are generated from the definitions.
 
 use std::fs;
 use std::sync::PoisonError;
@@ -16,7 +16,7 @@ fn options_section(command: clap::Command) -> String {
     String::from_utf8(text).expect("roff is text")
 }
 
-/// Text for a page: nothing in it is a macro or an escape.
+/// Escapes text for a page, so that it contains no macros and no escapes of its own.
 fn roff(text: &str) -> String {
     text.replace('\\', "\\e").replace('-', "\\-")
 }
@@ -63,7 +63,7 @@ fn tags_section() -> String {
     text
 }
 
-/// Compares the part of a page that is called `part` with what it should be.
+/// Compares the generated part of a page with the expected text.
 fn check(page: &str, part: &str, section: &str) {
     let begin = format!(
         ".\\\" {part}: begin (made from the definitions; UPDATE_MAN=1 cargo test --test tools manual)\n"
@@ -90,7 +90,7 @@ fn pages_describe_what_there_is_and_have_the_usual_sections() {
     let commands: [&dyn Program; 3] = [&generate::SPEC, &exporter::SPEC, &install::SPEC];
     for spec in commands.into_iter().chain(plans::COMMANDS) {
         let word = plans::word(spec);
-        // a heading below the page's own options
+        // A heading below the page's own options.
         let heading = format!(".SS \"Options of {word}\"");
         let options = options_section(spec.command().name(word)).replacen(".SH OPTIONS", &heading, 1);
         check("htools.1", &format!("options of {word}"), &options);

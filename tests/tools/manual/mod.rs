@@ -1,5 +1,5 @@
-//! The manual pages describe what exists: options, fields, metrics and tags are
-//! made from their definitions, between two markers; files in examples load.
+//! The manual pages describe what exists. Options, fields, metrics and tags are generated from their definitions,
+//! between two markers. The files in examples load.
 //!
 //! `UPDATE_MAN=1 cargo test --test tools manual` rewrites the pages.
 
@@ -13,12 +13,12 @@ use std::sync::{Mutex, PoisonError};
 
 use htools::tools::{TOOLS, launcher};
 
-/// Where a page is.
+/// Path of a page.
 fn path(page: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("man").join(page)
 }
 
-/// Held while a page is read or written: the tests run side by side.
+/// Held while a page is read or written, because the tests run in parallel.
 static PAGES: Mutex<()> = Mutex::new(());
 
 /// The text of a page.
@@ -28,14 +28,14 @@ fn read(page: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The lines of a page from the macro `.nf` behind a comment on to `.fi`, as they are shown.
+/// The displayed lines of a page from the macro `.nf` after a comment up to `.fi`.
 fn block(page: &str, comment: &str) -> String {
     let (_, rest) =
         page.split_once(&format!(".\\\" {comment}\n.nf\n")).unwrap_or_else(|| panic!("{comment}"));
     rest.split_once("\n.fi").unwrap_or_else(|| panic!("{comment}: no end")).0.replace("\\-", "-") + "\n"
 }
 
-/// A page without the marks of roff, as words with single blanks.
+/// A page without roff markup, as words separated by single blanks.
 fn plain(page: &str) -> String {
     let text = page.replace("\\-", "-").replace("\\&", "").replace(['"', '\n'], " ");
     text.split_whitespace()
@@ -55,7 +55,7 @@ fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     rest.split_once("\n.SH ").map_or(rest, |(own, _)| own)
 }
 
-/// All pages, with what they are about.
+/// Names of all pages.
 fn pages() -> Vec<String> {
     let tools = TOOLS.iter().map(|tool| tool.spec.name()).chain([launcher::SPEC.name]);
     tools.map(|name| format!("{name}.1")).chain(["htools-format.5".to_owned()]).collect()

@@ -1,4 +1,4 @@
-//! What the sources read from outside is in the manual: variables of the environment, tags.
+//! All external inputs of the sources are in the manual: environment variables and tags.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn sources() -> Vec<(String, String)> {
     for dir in ["src", "bin", "crates"] {
         walk(&Path::new(env!("CARGO_MANIFEST_DIR")).join(dir), &mut found);
     }
-    // modules of tests in files of their own
+    // Test modules in files of their own.
     let declared: Vec<String> = found
         .iter()
         .flat_map(|(_, text)| text.split(TESTS).skip(1))
@@ -45,7 +45,7 @@ fn sources() -> Vec<(String, String)> {
     found
 }
 
-/// The literals behind a text.
+/// The string literals after a text.
 fn literals<'a>(source: &'a str, before: &'a str) -> impl Iterator<Item = &'a str> {
     source.match_indices(before).filter_map(move |(at, _)| source[at + before.len()..].split('"').next())
 }
@@ -57,7 +57,7 @@ fn every_variable_of_the_environment_is_in_the_manual() {
     let mut count = 0;
     for (name, source) in sources() {
         let reads = source.matches("env::var").count();
-        // those whose names are constants of other files
+        // The names of the others are constants in other files.
         let named = ["env::var_os(\"", "env::var(\""].iter().flat_map(|before| literals(&source, before));
         let mut named: Vec<&str> = named.collect();
         assert!(named.len() == reads || name.ends_with("remote/rapi/access.rs"), "{name}");
@@ -68,8 +68,8 @@ fn every_variable_of_the_environment_is_in_the_manual() {
             count += 1;
         }
     }
-    // HTOOLS, GANETI_ROOTDIR, two of RAPI, one of systemd, two of XDG, HOME of two commands, two of users, two of pagers, two
-    // of colours, three of configuration files
+    // HTOOLS, GANETI_ROOTDIR, two of RAPI, one of systemd, two of XDG, HOME in two commands, two of users, two of
+    // pagers, two of colours, three of configuration files.
     assert_eq!(count, 18);
 }
 
