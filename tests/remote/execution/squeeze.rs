@@ -267,8 +267,6 @@ fn one_at_a_time_and_later_the_rest() {
 fn a_run_that_was_killed_after_a_failure() {
     let place = place();
     place.world.lock().fates.insert(FIRST + 1, Fate::Fails("no way"));
-    // Somebody acts after the first drain, but changes nothing.
-    place.world.then("\"drained\":true", |_| ());
     let options = [&["-X", "--journal", "J"], NIGHT].concat();
     let (_, stderr) = Running::start(command(&place, &options)).wait().ends(1);
     has(&stderr, "taken back: undrain node6.vc.test");

@@ -1,5 +1,5 @@
 //! Pacemaker's cluster information base (CIB): the XML document that describes a cluster, read into a [`WorkingSet`].
-//! Elements that are not supported (docs/pacemaker.md) are listed in [`WorkingSet::report_unsupported`].
+//! Elements that are not supported (docs/pacemaker.md) are listed in [`WorkingSet::unsupported`].
 
 pub mod change;
 mod clones;
