@@ -4,8 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::Path;
 
+use super::cli::heading::OptionTopic;
 use super::cli::hint::{did_you_mean, try_help};
-use super::cli::{OptionDef, Program, Spec, Stop};
+use super::cli::{OptionDef, Program, Spec, Stop, example};
 use super::completion::{self, SHELLS};
 use super::options::ToolOptions;
 use super::options::catalogue::{HELP, VERSION};
@@ -18,6 +19,8 @@ pub struct LauncherOptions {
     list: bool,
     force: bool,
 }
+
+impl OptionTopic for LauncherOptions {}
 
 impl ToolOptions for LauncherOptions {}
 
@@ -39,11 +42,17 @@ pub const SPEC: Spec<LauncherOptions> = Spec {
         "help [TOPIC]",
         "--list",
     ],
+    examples: &[
+        example("htools hbal -L -C", "run a tool of htools"),
+        example("htools hbal -h", "show a tool's options"),
+        example("htools help tour", "read the tour of all tools"),
+    ],
     options: &[
-        &OptionDef::<LauncherOptions>::added_flag("list", "list the tools, one a line", |o| o.list = true),
+        &OptionDef::<LauncherOptions>::added_flag("list", "list the tools, one a line", |o| o.list = true)
+            .common(),
         &OptionDef::<LauncherOptions>::added_flag(
             "force",
-            "with install-links: replace files that are in the way",
+            "replace files that are in the way, with install-links",
             |o| o.force = true,
         ),
         &[VERSION, HELP],

@@ -16,6 +16,15 @@ pub struct Given {
     pub option: &'static dyn OptionRow,
     /// Its argument; `None` for a flag, and for an optional argument left out.
     pub value: Option<OsString>,
+    /// Whether its letter was typed, not its name.
+    pub by_letter: bool,
+}
+
+impl Given {
+    /// An option given by its name.
+    pub fn named(option: &'static dyn OptionRow, value: Option<OsString>) -> Given {
+        Given { option, value, by_letter: false }
+    }
 }
 
 /// Something on the command line that is no correct use of an option.
@@ -171,7 +180,7 @@ impl Scan<'_> {
         if let (Argument::Optional(_), None) = (option.argument, &value) {
             self.open = Some(format!("--{}=", option.long).into());
         }
-        self.words.options.push(Given { option, value });
+        self.words.options.push(Given::named(option, value));
     }
 
     fn bundle(&mut self, mut letters: &[u8], rest: &mut Rest<'_>) -> bool {
@@ -197,7 +206,7 @@ impl Scan<'_> {
                     if let (Argument::Optional(_), None) = (option.argument, &value) {
                         self.open = Some(format!("-{letter}").into());
                     }
-                    self.words.options.push(Given { option, value });
+                    self.words.options.push(Given { option, value, by_letter: true });
                     if option.argument != Argument::None {
                         return true;
                     }

@@ -2,7 +2,9 @@
 //! means ([`value`]). An option is one row ([`OptionDef`]) that says what it
 //! sets; usage, manual pages and completion scripts all come from there.
 
+mod argument;
 pub(crate) mod getopt;
+pub(crate) mod heading;
 pub(crate) mod hint;
 pub(crate) mod option;
 pub(crate) mod program;
@@ -13,17 +15,19 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 
 pub(crate) use getopt::Given;
+pub(crate) use heading::Heading;
 pub(crate) use hint::Stray;
 pub(crate) use option::{OptionDef, OptionRow, OptionShape};
 pub use program::Program;
-pub(crate) use program::{OperandWords, Spec};
+pub(crate) use program::{OperandWords, Spec, example};
 pub(crate) use value::ValueError;
 
 use super::ExitStatus;
 use super::config;
 pub(crate) use super::options::ToolOptions;
 use super::options::catalogue::{HELP, HELP_COMPLETION, VERSION};
-use super::output::Output;
+use super::output::{ColourUse, Output};
+use crate::report::form::tone::TonedLine;
 
 /// Why a tool does not start: an error, or a text that was asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,8 +42,10 @@ pub enum Stop {
     WrongWords(String),
     /// A configuration file that is wrong; carries where and what.
     Config(String),
-    /// Help, version or completion list.
+    /// Version or completion list.
     Text(String),
+    /// Help.
+    Help(Vec<TonedLine>),
 }
 
 impl Stop {
@@ -49,6 +55,12 @@ impl Stop {
         let (text, status) = match self {
             Stop::Text(text) => {
                 output.write(text)?;
+                output.flush()?;
+                return Ok(ExitStatus::Success);
+            }
+            Stop::Help(lines) => {
+                output.set_colours(ColourUse::Auto);
+                lines.iter().try_for_each(|(tone, line)| output.toned_line(*tone, line))?;
                 output.flush()?;
                 return Ok(ExitStatus::Success);
             }
@@ -133,7 +145,9 @@ impl<O: ToolOptions> Spec<O> {
         options.keep(of_files.iter().chain(&words.options).map(Given::typed).collect());
         let asked = |option: &OptionShape| words.options.iter().any(|given| given.option.long == option.long);
         if asked(&HELP) {
-            return Err(Stop::Text(usage::usage(self, hint::width())));
+            let is_full = |given: &Given| given.option.long == HELP.long && !given.by_letter;
+            let help = if words.options.iter().any(is_full) { usage::full } else { usage::brief };
+            return Err(Stop::Help(help(self, hint::columns())));
         }
         if asked(&VERSION) {
             return Err(Stop::Text(usage::version(self)));

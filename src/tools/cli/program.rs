@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::Arg;
 
+use super::heading::Heading;
 use super::option::{ArgumentKind, OptionRow, Rows, Sets};
 use super::{Stop, ToolOptions};
 
@@ -33,6 +34,20 @@ impl OperandWords {
     }
 }
 
+/// A command line that is worth knowing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Example {
+    /// The words, as they are typed.
+    pub line: &'static str,
+    /// What they do, in the imperative.
+    pub does: &'static str,
+}
+
+/// A row of a help text: the words that are typed, and what they do.
+pub(crate) const fn example(line: &'static str, does: &'static str) -> Example {
+    Example { line, does }
+}
+
 /// The fixed properties of a program: its name, purpose and options.
 pub struct Spec<O: 'static> {
     /// The name it is called by.
@@ -45,6 +60,8 @@ pub struct Spec<O: 'static> {
     pub options: &'static [&'static dyn Rows<O>],
     /// The other words that it takes.
     pub words: &'static [OperandWords],
+    /// What it is called for most.
+    pub examples: &'static [Example],
 }
 
 /// A program, for all that need not know what its options set.
@@ -59,6 +76,8 @@ pub trait Program: Sync {
     fn options(&self) -> Vec<&'static dyn OptionRow>;
     /// The other words that it takes.
     fn words(&self) -> &'static [OperandWords];
+    /// What it is called for most.
+    fn examples(&self) -> &'static [Example];
     /// Reads the command line of a program that takes options only, and forgets it.
     ///
     /// # Errors
@@ -70,6 +89,15 @@ pub trait Program: Sync {
         self.options().into_iter().find(|option| option.long == long)
     }
 
+    /// Its options by heading, in the order of the help text.
+    fn by_heading(&self) -> Vec<(Heading, Vec<&'static dyn OptionRow>)> {
+        let under = |heading: &Heading| -> Vec<_> {
+            self.options().into_iter().filter(|option| option.heading == *heading).collect()
+        };
+        let parts = Heading::ALL.iter().map(|heading| (*heading, under(heading)));
+        parts.filter(|(_, options)| !options.is_empty()).collect()
+    }
+
     /// The program for clap.
     fn command(&self) -> clap::Command {
         clap::Command::new(self.name())
@@ -78,7 +106,7 @@ pub trait Program: Sync {
             .disable_help_flag(true)
             .disable_version_flag(true)
             .disable_help_subcommand(true)
-            .args(self.options().iter().map(|option| option.to_arg()))
+            .args(self.by_heading().iter().flat_map(|(_, options)| options).map(|option| option.to_arg()))
             .args(self.words().iter().map(|words| words.to_arg()))
     }
 }
@@ -109,6 +137,10 @@ impl<O: ToolOptions> Program for Spec<O> {
 
     fn words(&self) -> &'static [OperandWords] {
         self.words
+    }
+
+    fn examples(&self) -> &'static [Example] {
+        self.examples
     }
 
     fn check(&self, args: &[OsString]) -> Result<(), Stop> {

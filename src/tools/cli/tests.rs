@@ -28,7 +28,7 @@ fn one_of_each() -> impl Iterator<Item = Given> {
             (_, ArgumentKind::Float) if option.long != "spindle-use" => Some("0.75".into()),
             _ => Some("3".into()),
         };
-        Given { option, value }
+        Given::named(option, value)
     })
 }
 
@@ -57,9 +57,80 @@ fn a_default_that_is_shown_is_the_value_that_it_names() {
         let Some(text) = option.shown_default() else { continue };
         // in words: what else it depends on
         let value = text.split(',').next().map(OsString::from);
-        let tried = option.tried(&Given { option, value }).unwrap();
+        let tried = option.tried(&Given::named(option, value)).unwrap();
         assert_eq!(tried.default, Some(text), "{option:?}");
         count += 1;
     }
     assert!(count > 20, "{count}");
+}
+
+/// Words that a purpose must not open with: conditions and questions hide what the option does.
+const OPENINGS: [&str; 16] = [
+    "with", "by", "if", "when", "where", "whether", "what", "how", "who", "which", "the", "of", "do", "not",
+    "in", "as",
+];
+
+#[test]
+fn purposes_are_short_and_open_with_a_verb_or_a_noun() {
+    for option in programs().flat_map(|spec| spec.options()) {
+        let purpose = option.purpose;
+        let length = purpose.chars().count();
+        assert!((8..=70).contains(&length), "--{}: {length} characters: {purpose}", option.long);
+        let first = purpose.split(' ').next().unwrap();
+        let is_word = first.chars().all(|c| c.is_alphabetic());
+        assert!(is_word && !OPENINGS.contains(&first), "--{}: {purpose}", option.long);
+        assert!(first == "MiB" || first.starts_with(char::is_lowercase), "--{}: {purpose}", option.long);
+        assert!(!purpose.ends_with('.') && !purpose.contains(" ["), "--{}: {purpose}", option.long);
+    }
+}
+
+#[test]
+fn a_short_help_fits_the_screen_and_shows_what_is_common() {
+    for spec in programs() {
+        let lines: Vec<String> = usage::brief(spec, 80).into_iter().map(|(_, line)| line).collect();
+        assert!(lines.len() <= usage::SCREEN, "{}: {}", spec.name(), lines.len());
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:#?}");
+        let options = spec.options();
+        let common: Vec<_> = options.iter().filter(|option| option.is_common).collect();
+        assert_eq!(spec.examples().len(), 3, "{}", spec.name());
+        // where there are commands, each has a help of its own
+        if spec.forms().len() > 1 {
+            continue;
+        }
+        assert!(common.len() <= 15, "{}: {} options are common", spec.name(), common.len());
+        for option in common {
+            let row = format!("--{}", option.long);
+            assert!(lines.iter().any(|line| line.contains(&row)), "{}: {row}: {lines:#?}", spec.name());
+        }
+    }
+}
+
+#[test]
+fn a_full_help_has_every_option_once_in_lines_that_fit() {
+    for (spec, columns) in programs().flat_map(|spec| [(spec, 80), (spec, 100), (spec, 300)]) {
+        let lines: Vec<String> = usage::full(spec, columns).into_iter().map(|(_, line)| line).collect();
+        let longest = lines.iter().map(|line| line.chars().count()).max();
+        assert!(longest <= Some(columns.min(100)), "{}: {longest:?}", spec.name());
+        for option in spec.options() {
+            let row = format!("  {}", option.form());
+            let rows = lines.iter().filter(|line| **line == row || line.starts_with(&format!("{row}  ")));
+            assert_eq!(rows.count(), 1, "{} {row}", spec.name());
+        }
+    }
+}
+
+#[test]
+fn examples_are_command_lines_of_their_program() {
+    for spec in programs().filter(|spec| spec.name() != launcher::SPEC.name) {
+        for example in spec.examples() {
+            let line = example.line;
+            let rest = line.strip_prefix(spec.name()).or_else(|| line.strip_prefix("htools ")).unwrap();
+            let words: Vec<OsString> = rest.split_whitespace().map(OsString::from).collect();
+            let words = getopt::canonicalise(&spec.options(), &words);
+            assert_eq!(words.errors, [], "{line}");
+            for given in words.options {
+                assert_eq!(given.option.check(&given), Ok(()), "{line}");
+            }
+        }
+    }
 }

@@ -8,7 +8,7 @@ use super::{load, places, show};
 use crate::tools::ExitStatus;
 use crate::tools::cli::hint::{did_you_mean, try_help};
 use crate::tools::cli::option::ArgumentKind::Choices;
-use crate::tools::cli::{OperandWords, Program, Spec, Stop};
+use crate::tools::cli::{OperandWords, Program, Spec, Stop, example};
 use crate::tools::options::OutputOptions;
 use crate::tools::options::catalogue::{HELP, JSON};
 use crate::tools::output::Output;
@@ -20,7 +20,12 @@ pub(crate) const SPEC: Spec<OutputOptions> = Spec {
     name: "htools config",
     summary: "check the configuration files, or show what they say, where, and for which tools",
     forms: &["check [FILE]", "show [--json] [FILE]"],
-    options: &[&JSON.says("with show, print what holds as one JSON document"), &HELP],
+    examples: &[
+        example("htools config check", "check the configuration files"),
+        example("htools config show", "show what holds, and for which tools"),
+        example("htools config check new.toml", "check a file before it is installed"),
+    ],
+    options: &[&JSON.says("print what holds as one JSON document"), &HELP],
     words: &[OperandWords { name: "COMMAND", kind: Choices(COMMANDS), least: 1, most: Some(2) }],
 };
 

@@ -221,7 +221,7 @@ impl Configuration {
                     also.retain(|long| *long != option.long);
                 }
                 if setting.on {
-                    given.push(Given { option, value: setting.given.value.clone() });
+                    given.push(Given::named(option, setting.given.value.clone()));
                     also.push(option.long);
                 }
             }

@@ -20,7 +20,7 @@ pub(in crate::tools) use self::options::{HplaceOptions, PlacementCommand};
 use super::ExitStatus;
 use super::cli::hint::did_you_mean;
 use super::cli::option::ArgumentKind::{Choices, Integer, Text};
-use super::cli::{Given, OperandWords, OptionDef, Spec, Stop, ValueError};
+use super::cli::{Given, Heading, OperandWords, OptionDef, Spec, Stop, ValueError, example};
 use super::options::affinity::*;
 use super::options::catalogue::*;
 use super::options::pace::{PRINT_PLAN, SAVE_PLAN};
@@ -45,6 +45,11 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
         "evacuate [OPTION...] NODE",
         "simulate [OPTION...]",
     ],
+    examples: &[
+        example("hplace --live", "show where this cluster's resources go"),
+        example("hplace why -x cib.xml db", "explain the place of the resource db"),
+        example("hplace survive --live --nodes 2", "try the loss of every two nodes"),
+    ],
     options: &[
         &[XML_FILE, LIVE],
         &[TEXT_DATA, MASTER],
@@ -52,8 +57,8 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
         &[LUXI, IALLOC_SRC, OFFLINE, EXCLUSION_TAGS],
         &OptionDef::<HplaceOptions>::new(
             "stickiness",
-            "what it is worth to a Ganeti instance to stay where it is; 0: all are placed as if anew [1]",
-        )
+            "worth of staying for a Ganeti instance; 0: place all anew",
+        ).otherwise("1").under(Heading::Limits)
         .takes("N", Integer, |o, g| {
             let worth = g.int().ok().filter(|worth| *worth >= 0);
             let worth = worth.ok_or_else(|| g.out_of_range("at least 0"))?;
@@ -61,7 +66,7 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
             Ok(())
         })
         .added(),
-        &OptionDef::<HplaceOptions>::new("strategy", "place by this strategy, whatever the CIB says; affinity is for documents with keys (-j), for Ganeti clusters, whose keys are tags, and for CIBs, whose keys are attributes")
+        &OptionDef::<HplaceOptions>::new("strategy", "place by this strategy, whatever the CIB says").more("affinity is for documents with keys (-j), for Ganeti clusters, whose keys are tags, and for CIBs, whose keys are attributes.").common()
             .takes("WORD", Choices(STRATEGIES), |o, g| {
                 g.choice().map(|word| {
                     o.method = word.parse().ok();
@@ -70,101 +75,101 @@ pub(crate) const SPEC: Spec<HplaceOptions> = Spec {
             })
             .added(),
         &[FLEET_FILE, ORDER, TIE],
-        &SEED.says("with --tie random or --poisson: the same number draws the same [with --poisson 0]"),
+        &SEED.says("seed of the random choices: --tie random, --poisson").otherwise("0 with --poisson"),
         &[ZERO_WEIGHT_DISABLES, VERIFY, PLAN],
-        &PRINT_PLAN.says("with --plan, show it in this form: text, or nothing but json, dot or an svg time table [text]"),
-        &SAVE_PLAN.says("with --plan, write the plan to FILE, for htools show and htools apply"),
+        &PRINT_PLAN.says("show the moves of --plan in this form").more("json, dot and svg, a time table, are all that is printed then.").otherwise("text"),
+        &SAVE_PLAN.says("write the plan to FILE, for htools apply").more("With --plan."),
         &[OVERHEAD, RAM_RATIO],
-        &DYNU_FILE.says("by keys: read the measured load of the instances from FILE"),
+        &DYNU_FILE.says("read the measured load of instances from FILE"),
         &ROUNDS,
         &OptionDef::<HplaceOptions>::addition(
             "then",
-            "with --strategy optimal, of placements that are equal in all else take the one that uses nodes most evenly, or the fewest nodes [minimal where that is the CIB's strategy, else balanced]",
-        )
+            "prefer even use, or the fewest nodes, among the best",
+        ).otherwise("minimal where the CIB says so, else balanced").common()
         .takes("WORD", Choices(ThenGoal::WORDS), |o, g| {
             g.choice().map(|word| o.then = word.parse().ok())
         }),
         &OptionDef::<HplaceOptions>::addition(
             "max-moves",
-            "with --strategy optimal, let at most N running resources leave nodes on which they could stay",
-        )
+            "let at most N running resources leave their node",
+        ).more("Those do not count that cannot stay where they are.").under(Heading::Limits).common()
         .takes("N", Integer, |o, g| count(g).map(|most| o.max_moves = Some(usize::try_from(most).unwrap_or(usize::MAX)))),
-        &OptionDef::<HplaceOptions>::addition("steps", "with --strategy optimal, try at most N changes [10000000]")
+        &OptionDef::<HplaceOptions>::addition("steps", "try at most N changes").otherwise("10000000").under(Heading::Limits)
             .takes("N", Integer, |o, g| count(g).map(|steps| o.steps = Some(steps))),
         &TIME_LIMIT,
         &SKIP_UNSUPPORTED,
         &OptionDef::<HplaceOptions>::new(
             "now",
-            "look at the Pacemaker cluster as if it were DATE, such as '2026-11-25 18:30': dates in rules and the times after which failures are forgotten go by it",
-        )
+            "look at the Pacemaker cluster as it is at DATE",
+        ).more("DATE is such as '2026-11-25 18:30'. Dates in rules, and the times after which failures are forgotten, go by it.")
         .takes("DATE", Text, |o, g| {
             let now = parse_date(g.text()?);
             o.now = Some(now.ok_or_else(|| g.out_of_range("a date such as 2026-11-25 18:30"))?);
             Ok(())
         })
         .added(),
-        &OptionDef::<HplaceOptions>::added_flag("explain", "tell why each resource is where it is", |o| o.forms.explain = true),
+        &OptionDef::<HplaceOptions>::added_flag("explain", "say why each resource is where it is", |o| o.forms.explain = true).under(Heading::Output).common(),
         &OptionDef::<HplaceOptions>::added_flag(
             "crm-simulate-format",
             "print scores and capacities as crm_simulate -s -U does",
             |o| o.forms.crm_simulate_format = true,
-        ),
+        ).under(Heading::Output),
         &OptionDef::<HplaceOptions>::added_flag(
             "show-normalized",
-            "print what the cluster comes to as JSON: primitives, scores, colocations, orders",
+            "print what the cluster comes to, as JSON",
             |o| o.forms.show_normalized = true,
-        ),
+        ).more("That is primitives, scores, colocations and orders.").under(Heading::Output),
         &OptionDef::<HplaceOptions>::added_flag(
             "transition",
-            "show what is done, too: in which order, and what waits for what",
+            "show the actions, and what waits for what",
             |o| o.forms.transition = true,
-        ),
+        ).under(Heading::Output).common(),
         &OptionDef::<HplaceOptions>::added_flag(
             "dot",
-            "print nothing but the graph of what waits for what, for Graphviz, as crm_simulate -D does",
+            "print only the graph of actions, for Graphviz",
             |o| o.forms.dot = true,
-        ),
+        ).more("It is as crm_simulate -D draws it.").under(Heading::Output),
         &OptionDef::<HplaceOptions>::added_flag(
             "transition-xml",
-            "print nothing but the same graph in XML, as crm_simulate -G does",
+            "print only the graph of actions, in Pacemaker's XML",
             |o| o.forms.transition_xml = true,
-        ),
-        &OptionDef::<HplaceOptions>::addition("nodes", "survive: how many nodes are lost at once, 1 or 2 [1]")
+        ).more("It is as crm_simulate -G writes it.").under(Heading::Output),
+        &OptionDef::<HplaceOptions>::addition("nodes", "lose N nodes at once, 1 or 2").otherwise("1").common()
             .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.lost = Some(nodes)))
             .only(SURVIVE),
         &OptionDef::<HplaceOptions>::addition(
             "priority",
-            "survive: end with status 2 only if something with at least this priority stays down [1, or 0 where no resource has a priority]",
-        )
+            "least priority at which a stopped resource counts as a failure",
+        ).more("The exit status is 2 then.").otherwise("1, or 0 where no resource has one")
         .takes("N", Integer, |o, g| g.int().map(|least| o.least_priority = Some(least)))
         .only(SURVIVE),
-        &OptionDef::<HplaceOptions>::addition("top", "survive: show the N worst losses [10]")
+        &OptionDef::<HplaceOptions>::addition("top", "show the N worst losses").otherwise("10").under(Heading::Output).common()
             .takes("N", Integer, |o, g| some(g).map(|most| o.top = Some(most)))
             .only(SURVIVE),
-        &OptionDef::<HplaceOptions>::addition("survive", "fit: everything is to run even after the loss of any N nodes, 1 or 2")
+        &OptionDef::<HplaceOptions>::addition("survive", "keep everything running after any N lost nodes").more("N is 1 or 2.").common()
             .takes("N", Integer, |o, g| one_or_two(g).map(|nodes| o.survive = nodes))
             .only(FIT),
         &[ARRIVALS, POISSON, LIFETIME, DAYS, NIGHTLY, SVG_FILE],
         &COMMANDS_FORM
-            .says("print nothing but what has to be typed so that Pacemaker, by its own strategy, comes to this placement: for cibadmin (cib), pcs, crmsh or crm_resource; the last lines tell how it is taken back")
+            .says("print the commands that bring Pacemaker there").more("They are for cibadmin (cib), pcs, crmsh or crm_resource. Pacemaker comes to this placement by its own strategy then. The last lines tell how it is taken back.").under(Heading::Execution).common()
             .only(CHANGING),
         &EXEC
-            .says("have Pacemaker do it: set location constraints, or the standby of the node, wait, and compare what has come of it with the plan; needs --live")
+            .says("have Pacemaker do it, and compare the result").more("It sets location constraints, or the node's standby, and waits. It needs --live.").common()
             .added()
             .only(CHANGING),
         &OptionDef::<HplaceOptions>::added_flag(
             "no-keep",
-            "with --exec, take the constraints away when the resources are where they should be; refused where they would not stay there",
+            "remove the constraints at the end, with --exec",
             |o| o.no_keep = true,
-        )
+        ).more("It is refused where the resources would not stay there.").under(Heading::Execution)
         .only(PLACING),
         &OptionDef::<HplaceOptions>::added_flag(
             "undo",
-            "tell what follows if all constraints that hplace has set are taken away; after evacuate: if the node comes out of standby. With --exec, do so",
+            "remove all constraints that hplace has set",
             |o| o.undo = true,
-        )
+        ).more("Without --exec it shows what would follow. After evacuate, the node comes out of standby instead.").under(Heading::Execution).common()
         .only(CHANGING),
-        &OptionDef::<HplaceOptions>::addition("wait-limit", "with --exec, wait at most N seconds for the cluster [600]")
+        &OptionDef::<HplaceOptions>::addition("wait-limit", "wait at most N seconds for the cluster, with --exec").otherwise("600").under(Heading::Execution)
             .takes("N", Integer, |o, g| some(g).map(|seconds| o.wait_limit = Some(seconds as u64)))
             .only(CHANGING),
         &[YES, JOURNAL, RESUME],

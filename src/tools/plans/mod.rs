@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::cli::option::{ArgumentKind, Has};
-use super::cli::{OperandWords, OptionDef, Program, Spec, Stop};
+use super::cli::{OperandWords, OptionDef, Program, Spec, Stop, example};
 use super::execution::{WorkCheck, crossing_violation, violation};
 use super::options::catalogue::*;
 use super::options::pace::*;

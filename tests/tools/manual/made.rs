@@ -10,10 +10,28 @@ use htools::tools::{Program, TOOLS, exporter, generate, install, launcher, plans
 
 use super::{PAGES, path, read};
 
-fn options_section(command: clap::Command) -> String {
+/// The options of a program, under the headings of its help, which stand below `heading`.
+fn options_section(program: &dyn Program, heading: &str) -> String {
     let mut text = Vec::new();
-    clap_mangen::Man::new(command).render_options_section(&mut text).expect("writing to memory");
-    String::from_utf8(text).expect("roff is text")
+    let pages = clap_mangen::Man::new(program.command());
+    pages.render_options_section(&mut text).expect("writing to memory");
+    let text = String::from_utf8(text).expect("roff is text");
+    let (quotes, _) = text.split_once(".SH ").expect("there are options");
+    // the words that are no options are in the synopsis
+    let parts = text.strip_prefix(quotes).unwrap();
+    let parts =
+        parts.strip_prefix(".SH OPTIONS\n").map_or(parts, |words| &words[words.find(".SH ").unwrap_or(0)..]);
+    let parts = program.by_heading().iter().fold(parts.to_owned(), |text, (heading, _)| {
+        let large = format!(".SH {}\n", roff_word(&heading.as_str().to_uppercase()));
+        text.replacen(&large, &format!(".SS {}\n", roff_word(heading.as_str())), 1)
+    });
+    assert!(!parts.contains(".SH "), "{}: {parts}", program.name());
+    format!("{quotes}{heading}\n{parts}")
+}
+
+/// A word of a macro: quoted if it is several.
+fn roff_word(text: &str) -> String {
+    if text.contains(' ') { format!("\"{text}\"") } else { text.to_owned() }
 }
 
 /// Text for a page: nothing in it is a macro or an escape.
@@ -86,20 +104,19 @@ fn check(page: &str, part: &str, section: &str) {
 
 #[test]
 fn pages_describe_what_there_is_and_have_the_usual_sections() {
-    check("htools.1", "options", &options_section(launcher::SPEC.command()));
+    check("htools.1", "options", &options_section(&launcher::SPEC, ".SH OPTIONS"));
     let commands: [&dyn Program; 3] = [&generate::SPEC, &exporter::SPEC, &install::SPEC];
     for spec in commands.into_iter().chain(plans::COMMANDS) {
         let word = plans::word(spec);
-        // a heading below the page's own options
-        let heading = format!(".SS \"Options of {word}\"");
-        let options = options_section(spec.command().name(word)).replacen(".SH OPTIONS", &heading, 1);
+        let heading = format!(".SH \"OPTIONS OF {}\"", word.to_uppercase());
+        let options = options_section(spec, &heading);
         check("htools.1", &format!("options of {word}"), &options);
     }
     check("htools.1", "fields", &fields_section());
     check("htools.1", "metrics", &metrics_section());
     check("htools.1", "tags", &tags_section());
     for tool in TOOLS {
-        check(&format!("{}.1", tool.spec.name()), "options", &options_section(tool.spec.command()));
+        check(&format!("{}.1", tool.spec.name()), "options", &options_section(tool.spec, ".SH OPTIONS"));
     }
     for page in super::pages().iter().filter(|page| page.ends_with(".1")) {
         let text = read(page);
